@@ -1,0 +1,271 @@
+"""The engine protocol and the values that cross it. Knows nothing of OpenVINO, of Qt or of files."""
+
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Protocol
+
+from headstart.errors import SettingsError
+
+
+class FinishReason(StrEnum):
+    """Why an answer ended. Stopping is a reason, not an error."""
+
+    STOP = "stop"  # a stop id or a stop string
+    LENGTH = "length"  # max_new_tokens reached
+    CONTEXT = "context"  # the context is full
+    CANCELLED = "cancelled"
+
+
+class Origin(StrEnum):
+    """Who proposed a token that the target then confirmed."""
+
+    TARGET = "target"  # the target's own: plain step, recovered or bonus token
+    DRAFT = "draft"
+    NGRAM = "n-gram"
+
+
+class Mode(StrEnum):
+    """How the draft length is chosen."""
+
+    AUTO = "auto"  # the priced stopping rule
+    FIXED = "fixed"  # always `num_assistant_tokens`
+    OFF = "off"  # plain decoding
+
+
+class Numerics(StrEnum):
+    """Chosen when a model is loaded: the fastest arithmetic, or one whose results do not depend on batching."""
+
+    FAST = "fast"
+    EXACT = "exact"
+
+
+@dataclass(frozen=True)
+class Message:
+    """One turn of a conversation; `role` is "system", "user" or "assistant"."""
+
+    role: str
+    content: str
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How one token is chosen from the target's logits. Temperature 0 is greedy.
+
+    Penalties come first, then temperature, top-k, top-p, min-p. `repetition_penalty` counts prompt and answer
+    (Keskar et al. 2019); `presence_penalty` and `frequency_penalty` count the answer only, as OpenAI defines them.
+    """
+
+    temperature: float = 0.0
+    top_p: float = 1.0
+    top_k: int = 0  # 0: all
+    min_p: float = 0.0
+    repetition_penalty: float = 1.0
+    presence_penalty: float = 0.0
+    frequency_penalty: float = 0.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse values outside their range with a sentence that names the option."""
+        _require(0.0 <= self.temperature <= 100.0, "temperature", "between 0 (greedy) and 100", self.temperature)
+        _require(0.0 < self.top_p <= 1.0, "top-p", "above 0 and at most 1", self.top_p)
+        _require(self.top_k >= 0, "top-k", "0 (all) or more", self.top_k)
+        _require(0.0 <= self.min_p < 1.0, "min-p", "at least 0 and below 1", self.min_p)
+        _require(
+            0.0 < self.repetition_penalty <= 10.0,
+            "repetition penalty",
+            "above 0 and at most 10",
+            self.repetition_penalty,
+        )
+        _require(
+            -10.0 <= self.presence_penalty <= 10.0,
+            "presence penalty",
+            "between -10 and 10",
+            self.presence_penalty,
+        )
+        _require(
+            -10.0 <= self.frequency_penalty <= 10.0,
+            "frequency penalty",
+            "between -10 and 10",
+            self.frequency_penalty,
+        )
+        _require(0 <= self.seed < 2**63, "seed", "between 0 and 2^63 - 1", self.seed)
+
+
+@dataclass(frozen=True)
+class Speculation:
+    """What the user fixed of the speculation; None leaves a bound to the policy. Both bounds may be set together."""
+
+    mode: Mode = Mode.AUTO
+    num_assistant_tokens: int | None = None  # most draft tokens in one round; the length itself when FIXED
+    assistant_confidence_threshold: float | None = None  # stop drafting below this confidence of the draft
+    acceptance_threshold: float = 1.0  # below 1: accept when p_target / p_draft reaches it; may change the answer
+
+    def __post_init__(self) -> None:
+        """Refuse values outside their range with a sentence that names the option."""
+        count, confidence = self.num_assistant_tokens, self.assistant_confidence_threshold
+        _require(count is None or 1 <= count <= 16, "num-assistant-tokens", "between 1 and 16", count)
+        _require(
+            confidence is None or 0.0 <= confidence <= 1.0,
+            "assistant-confidence-threshold",
+            "between 0 and 1",
+            confidence,
+        )
+        _require(
+            0.0 < self.acceptance_threshold <= 1.0,
+            "acceptance-threshold",
+            "above 0 and at most 1",
+            self.acceptance_threshold,
+        )
+        if self.mode is Mode.FIXED and count is None:
+            raise SettingsError("Fixed speculation needs a length: add --num-assistant-tokens (1 to 16), or use auto.")
+
+
+@dataclass(frozen=True)
+class Request:
+    """One answer asked for.
+
+    `messages` go through the model's chat template; special tokens inside their contents are plain text.
+    `stop` are stop strings: the answer ends before the first one that appears.
+    """
+
+    messages: tuple[Message, ...]
+    max_new_tokens: int = 512
+    sampling: Sampling = field(default_factory=Sampling)
+    speculation: Speculation = field(default_factory=Speculation)
+    stop: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse what no engine could answer."""
+        _require(bool(self.messages), "messages", "at least one", len(self.messages))
+        _require(self.max_new_tokens >= 1, "max-new-tokens", "1 or more", self.max_new_tokens)
+        _require(all(self.stop), "stop", "not empty", "an empty string")
+
+
+@dataclass(frozen=True)
+class Token:
+    """One emitted token and who proposed it."""
+
+    id: int
+    origin: Origin
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Milliseconds of one round by part."""
+
+    draft_ms: float = 0.0
+    verify_ms: float = 0.0
+    other_ms: float = 0.0
+
+    @property
+    def total_ms(self) -> float:
+        """All parts together."""
+        return self.draft_ms + self.verify_ms + self.other_ms
+
+
+@dataclass(frozen=True)
+class Prefill:
+    """Progress while the prompt is read: `done` of `total` prompt tokens are in the cache."""
+
+    done: int
+    total: int
+
+
+@dataclass(frozen=True)
+class Round:
+    """One draft / verify round in tokens: `accepted` of `drafted` candidates held, plus the target's own token.
+
+    `tokens` may be shorter than `accepted + 1` where the answer ended inside the run.
+    """
+
+    tokens: tuple[Token, ...]
+    drafted: int
+    accepted: int
+    drafter: Origin  # TARGET when nothing was drafted
+    timing: Timing
+
+
+@dataclass(frozen=True)
+class Step:
+    """A round with the text that it made certain (whole characters only; may be empty)."""
+
+    text: str
+    round: Round
+
+
+@dataclass(frozen=True)
+class Stats:
+    """What an answer cost and what speculation gave. Times are milliseconds; rates are None without data."""
+
+    prompt_tokens: int
+    reused_tokens: int  # prompt tokens whose keys and values were still in the cache
+    output_tokens: int
+    rounds: int
+    drafted: int
+    accepted: int
+    ttft_ms: float  # time to first token, prefill included
+    decode_ms: float  # from the first token to the last
+    by_origin: Mapping[str, int]  # emitted tokens by Origin value
+    by_part: Mapping[str, float]  # decode milliseconds by part: draft, verify, other
+    ledger_ms: float  # earned against plain decoding as the policy reckons it (negative: lost)
+    plain_ms: float | None  # running cost of one plain step as the policy reckons it
+    context_used: int
+    context_length: int
+
+    @property
+    def tpot_ms(self) -> float | None:
+        """Time per output token after the first."""
+        return self.decode_ms / (self.output_tokens - 1) if self.output_tokens > 1 else None
+
+    @property
+    def tokens_per_second(self) -> float | None:
+        """Decoding speed after the first token."""
+        return 1000.0 / self.tpot_ms if self.tpot_ms else None
+
+    @property
+    def acceptance_rate(self) -> float | None:
+        """Accepted / verified candidates."""
+        return self.accepted / self.drafted if self.drafted else None
+
+    @property
+    def mean_accepted_length(self) -> float | None:
+        """Tokens per round, the target's own token included."""
+        return self.output_tokens / self.rounds if self.rounds else None
+
+    @property
+    def speedup(self) -> float | None:
+        """Plain ms per token, as measured by this engine on this machine, over the ms per token of this answer."""
+        return self.plain_ms / self.tpot_ms if self.plain_ms and self.tpot_ms else None
+
+
+@dataclass(frozen=True)
+class Finish:
+    """The last event of an answer."""
+
+    reason: FinishReason
+    stats: Stats
+
+
+Event = Prefill | Step | Finish
+
+
+class Engine(Protocol):
+    """A loaded model that answers requests one at a time."""
+
+    def generate(self, request: Request, cancel: threading.Event | None = None) -> Iterator[Event]:
+        """Yield Prefill and Step events, then one Finish. Setting `cancel` ends the answer within one round.
+
+        Raises ContextOverflowError when the prompt does not fit, ChatTemplateError when it cannot be rendered.
+        """
+        ...
+
+    def close(self) -> None:
+        """Free the model's memory; persist what was measured."""
+        ...
+
+
+def _require(holds: bool, name: str, allowed: str, value: object) -> None:
+    if not holds:
+        raise SettingsError(f"{name} must be {allowed}, not {value}.")

@@ -1,0 +1,41 @@
+"""Every error a user may read: one base class, one sentence each with the remedy."""
+
+
+class HeadstartError(Exception):
+    """A fault of the world, not of the code; `str(error)` is a sentence that says what to do."""
+
+
+class SettingsError(HeadstartError):
+    """A setting or a command-line value is out of range or contradicts another."""
+
+
+class ModelNotFoundError(HeadstartError):
+    """No installed model has this name; the sentence lists those that exist."""
+
+
+class BrokenModelError(HeadstartError):
+    """A model folder lacks a file, or a file in it is damaged."""
+
+
+class MismatchedDraftError(HeadstartError):
+    """Draft and target do not speak the same vocabulary; the sentence names the first differing id."""
+
+
+class DeviceError(HeadstartError):
+    """The asked device does not exist or refused the model; the sentence lists the devices present."""
+
+
+class ContextOverflowError(HeadstartError):
+    """The prompt does not fit the context; the sentence gives both numbers."""
+
+
+class ChatTemplateError(HeadstartError):
+    """The model's chat template is missing or cannot render these messages."""
+
+
+class ExportError(HeadstartError):
+    """An export cannot start or cannot be finished; nothing half done is left behind."""
+
+
+class NotEnoughSpaceError(ExportError):
+    """Too little disk or memory; the sentence gives what is needed and what is free."""

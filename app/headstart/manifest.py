@@ -1,0 +1,202 @@
+"""What a model folder says about itself, `manifest.json`: the exporter writes it, the app reads it. Standard library only."""
+
+import dataclasses
+import hashlib
+import json
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from headstart.errors import BrokenModelError
+
+FILE_NAME = "manifest.json"
+SCHEMA = 1
+TARGET_FOLDER = "target"
+DRAFT_FOLDER = "draft"
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where the weights came from. `kind`: "hub", "packages", "folder" or "gguf"."""
+
+    kind: str
+    id: str
+    revision: str | None = None
+    sha256: str | None = None
+    packages: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Precision:
+    """How the weights are stored, as read back from the IR's `rt_info`. `weights`: int8, int8-sym, int4 or fp16."""
+
+    weights: str
+    mode: str | None = None  # NNCF's word, e.g. "int8_asym"
+    group_size: int | None = None
+    ratio: float | None = None
+    backup_mode: str | None = None
+
+
+@dataclass(frozen=True)
+class Quality:
+    """The compressed model against its source weights on one fixed text, teacher-forced."""
+
+    tokens: int
+    top1_agreement: float  # share of positions with the same argmax
+    mean_kl: float  # nats, KL(source || compressed)
+    perplexity_source: float
+    perplexity_compressed: float
+
+    @property
+    def perplexity_ratio(self) -> float:
+        """Above 1: the compressed model predicts the text worse."""
+        return self.perplexity_compressed / self.perplexity_source
+
+
+@dataclass(frozen=True)
+class Tokenizer:
+    """What decides whether two models can work together."""
+
+    fingerprint: str  # vocabulary.fingerprint() of the folder
+    vocabulary: int  # entries, padding rows not counted
+    stop_ids: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class File:
+    """One file of the folder."""
+
+    sha256: str
+    size: int  # bytes
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """One model folder. `role` is what its recipe meant it for: "target", "draft" or "any"; any fitting model may draft."""
+
+    name: str
+    role: str
+    source: Source
+    licence: str
+    architecture: str
+    parameters: int
+    precision: Precision
+    tokenizer: Tokenizer
+    logit_rows: int  # width of the output head, padding rows included
+    context_length: int
+    size_bytes: int
+    ram_bytes: int  # expected when loaded, KV cache not counted
+    kv_bytes_per_token: int  # f16 keys and values
+    quality: Quality | None
+    files: Mapping[str, File]
+    versions: Mapping[str, str]
+    created: str  # ISO 8601, UTC
+    kind: str = "model"
+    schema: int = SCHEMA
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class PairManifest:
+    """A folder with `target/` and `draft/`, each a model folder of its own, whose vocabularies agree id by id."""
+
+    name: str
+    shared_ids: int
+    created: str
+    kind: str = "pair"
+    schema: int = SCHEMA
+    target: str = TARGET_FOLDER
+    draft: str = DRAFT_FOLDER
+    notes: tuple[str, ...] = field(default=())
+
+
+def read(folder: Path) -> Manifest | PairManifest:
+    """The manifest of a model or pair folder. Raises BrokenModelError with the reason and the remedy."""
+    path = folder / FILE_NAME
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise BrokenModelError(
+            f"{folder} is not a Headstart model: {FILE_NAME} is missing; export it with headstart-export."
+        ) from None
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise BrokenModelError(f"{path} cannot be read ({error}); export the model again.") from None
+    if not isinstance(data, dict) or data.get("schema") != SCHEMA:
+        raise BrokenModelError(f"{path} was written for another version of Headstart; export the model again.")
+    wanted: type[Manifest] | type[PairManifest] = PairManifest if data.get("kind") == "pair" else Manifest
+    try:
+        manifest: Manifest | PairManifest = _build(wanted, data)
+    except (TypeError, ValueError) as error:
+        raise BrokenModelError(f"{path} is damaged ({error}); export the model again.") from None
+    return manifest
+
+
+def read_model(folder: Path) -> Manifest:
+    """Like `read`, for a folder that must hold one model."""
+    manifest = read(folder)
+    if isinstance(manifest, PairManifest):
+        raise BrokenModelError(f"{folder} holds a pair; name its {TARGET_FOLDER} or {DRAFT_FOLDER} folder instead.")
+    return manifest
+
+
+def write(folder: Path, manifest: Manifest | PairManifest) -> None:
+    """Write atomically: a reader sees the old file or the new one, never half."""
+    temporary = folder / f".{FILE_NAME}.new"
+    temporary.write_text(
+        json.dumps(dataclasses.asdict(manifest), indent=2, ensure_ascii=False) + "\n", encoding="utf-8"
+    )
+    temporary.replace(folder / FILE_NAME)
+
+
+def hash_file(path: Path) -> str:
+    """SHA-256 of a file, in hex."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def hash_files(folder: Path) -> dict[str, File]:
+    """Every file of the folder but the manifest, by its relative POSIX path."""
+    paths = sorted(path for path in folder.rglob("*") if path.is_file() and path.name != FILE_NAME)
+    return {path.relative_to(folder).as_posix(): File(hash_file(path), path.stat().st_size) for path in paths}
+
+
+def damaged_files(folder: Path, manifest: Manifest, *, hashes: bool) -> list[str]:
+    """A sentence part for each listed file that is missing or differs; sizes only unless `hashes`."""
+    faults = []
+    for name, listed in manifest.files.items():
+        path = folder / name
+        if not path.is_file():
+            faults.append(f"{name} is missing")
+        elif path.stat().st_size != listed.size:
+            faults.append(f"{name} has {path.stat().st_size} bytes instead of {listed.size}")
+        elif hashes and hash_file(path) != listed.sha256:
+            faults.append(f"{name} does not have the content it was exported with")
+    return faults
+
+
+def _build(wanted: Any, data: Any) -> Any:
+    """`data` from JSON as the declared type; TypeError names what does not fit. Unknown keys are ignored."""
+    if dataclasses.is_dataclass(wanted):
+        return _build_dataclass(wanted, data)
+    origin, arguments = typing.get_origin(wanted), typing.get_args(wanted)
+    if origin is types.UnionType:
+        return None if data is None else _build(arguments[0], data)
+    if origin is tuple and isinstance(data, list):
+        return tuple(_build(arguments[0], item) for item in data)
+    if origin is Mapping and isinstance(data, dict):
+        return {str(key): _build(arguments[1], item) for key, item in data.items()}
+    if wanted is float and isinstance(data, int) and not isinstance(data, bool):
+        return float(data)
+    if origin is None and type(data) is wanted:
+        return data
+    raise TypeError(f"{data!r} where {wanted} belongs")
+
+
+def _build_dataclass(wanted: Any, data: Any) -> Any:
+    if not isinstance(data, dict):
+        raise TypeError(f"{data!r} where {wanted.__name__} belongs")
+    hints = typing.get_type_hints(wanted)
+    return wanted(**{name: _build(hint, data[name]) for name, hint in hints.items() if name in data})

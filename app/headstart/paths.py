@@ -1,0 +1,32 @@
+"""Where things live on this computer. Creates nothing: whoever writes makes the folder."""
+
+import os
+from pathlib import Path
+
+import platformdirs
+
+
+def models_folder() -> Path:
+    """Folder of the installed models, one sub-folder each (`$HEADSTART_HOME/models` when that is set)."""
+    return data_folder() / "models"
+
+
+def data_folder() -> Path:
+    """What the user would miss: models, history, settings of tuning."""
+    return _chosen_home() or platformdirs.user_data_path("headstart", appauthor=False)
+
+
+def cache_folder() -> Path:
+    """What can be fetched or measured again: downloads."""
+    home = _chosen_home()
+    return home / "cache" if home else platformdirs.user_cache_path("headstart", appauthor=False)
+
+
+def measurements_folder() -> Path:
+    """What was measured on this machine: precision choice, cost tables, calibrations."""
+    return data_folder() / "measured"
+
+
+def _chosen_home() -> Path | None:
+    value = os.environ.get("HEADSTART_HOME")
+    return Path(value).expanduser().absolute() if value else None

@@ -1,0 +1,71 @@
+"""The vocabulary of a model folder, id by id, from its `tokenizer.json`. Standard library only."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from headstart.errors import BrokenModelError
+
+FILE_NAME = "tokenizer.json"
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The first id on which two vocabularies disagree; None where a vocabulary has no such id."""
+
+    id: int
+    first: str | None
+    second: str | None
+
+
+def read(folder: Path) -> dict[int, str]:
+    """id -> token text as the tokenizer writes it ("Ġthe"), added tokens included."""
+    data = _load(folder / FILE_NAME)
+    try:
+        pieces = data["model"]["vocab"]
+        # Unigram stores [piece, score] rows whose index is the id; BPE and WordPiece a mapping.
+        tokens = (
+            {index: str(row[0]) for index, row in enumerate(pieces)}
+            if isinstance(pieces, list)
+            else {int(index): piece for piece, index in pieces.items()}
+        )
+        tokens.update({int(token["id"]): str(token["content"]) for token in data.get("added_tokens", [])})
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        raise BrokenModelError(f"{folder / FILE_NAME} is damaged ({error!r}); export the model again.") from None
+    return tokens
+
+
+def special_tokens(folder: Path) -> frozenset[str]:
+    """Texts of the added tokens: what `encode` would turn into control ids if a user typed it."""
+    added = _load(folder / FILE_NAME).get("added_tokens", [])
+    return frozenset(str(token["content"]) for token in added)
+
+
+def fingerprint(folder: Path) -> str:
+    """SHA-256 over all (id, token) in order: equal exactly when two vocabularies agree."""
+    digest = hashlib.sha256()
+    for index, token in sorted(read(folder).items()):
+        digest.update(f"{index}\0{token}\0".encode())
+    return digest.hexdigest()
+
+
+def first_difference(first: dict[int, str], second: dict[int, str]) -> Difference | None:
+    """The lowest id whose tokens differ, or None when all agree."""
+    for index in sorted(first.keys() | second.keys()):
+        if first.get(index) != second.get(index):
+            return Difference(index, first.get(index), second.get(index))
+    return None
+
+
+def _load(path: Path) -> dict[str, Any]:
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise BrokenModelError(f"{path} is missing; export the model again.") from None
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise BrokenModelError(f"{path} cannot be read ({error}); export the model again.") from None
+    if not isinstance(data, dict):
+        raise BrokenModelError(f"{path} is damaged; export the model again.")
+    return data

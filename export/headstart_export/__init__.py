@@ -1,0 +1,1 @@
+"""From model source to a checked OpenVINO folder that Headstart can load."""
