@@ -1,4 +1,4 @@
-"""What a model folder says about itself, `manifest.json`: the exporter writes it, the app reads it. Standard library only."""
+"""What a model folder says about itself: `manifest.json`, written by the exporter. Standard library only."""
 
 import dataclasses
 import hashlib
@@ -75,7 +75,7 @@ class File:
 
 @dataclass(frozen=True)
 class Manifest:
-    """One model folder. `role` is what its recipe meant it for: "target", "draft" or "any"; any fitting model may draft."""
+    """One model folder. `role` is what the recipe meant it for ("target", "draft", "any"); any that fits may draft."""
 
     name: str
     role: str
