@@ -1,0 +1,107 @@
+"""The runner of choice: a paged-attention graph over keys and values that are our own tensors.
+
+Forgetting tokens is a smaller `past_lens`: no copy, and bit-exact with a 16-bit or 32-bit cache.
+"""
+
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from headstart.engine.graph import CHOSEN_ROWS, gather_rows
+from headstart.engine.runner import Interrupted, Logits
+from headstart.engine.runtime import openvino
+
+_POLL_MS = 10  # how often a long call looks at `cancel`
+_CACHE_INPUTS = ("key_cache.", "value_cache.")
+
+
+class PagedRunner:
+    """One sequence over one block table that is contiguous from the start."""
+
+    def __init__(self, folder: Path, device: str, properties: Mapping[str, str], context: int) -> None:
+        """Compile `folder`'s model with room for `context` tokens; memory is used as it fills.
+
+        Raises RuntimeError when OpenVINO refuses the transformation or the device; the caller words it.
+        """
+        compiled = openvino().Core().compile_model(_paged_model(folder), device, dict(properties))
+        self._request = compiled.create_infer_request()
+        self._tokens: list[int] = []
+        self._bind_cache(compiled, context)
+        self.vocabulary: int = compiled.output(0).get_partial_shape()[2].get_length()
+
+    @property
+    def tokens(self) -> Sequence[int]:
+        """The tokens in the cache."""
+        return self._tokens
+
+    def forward(self, ids: Sequence[int], rows: int = 1, cancel: threading.Event | None = None) -> Logits:
+        """See Runner.forward."""
+        past, count = len(self._tokens), len(ids)
+        assert 1 <= rows <= count <= self.context - past
+        self._set_inputs(ids, past, rows)
+        self._run(cancel)
+        self._tokens.extend(ids)
+        logits: Logits = self._request.get_output_tensor(0).data[:, 0, :]
+        return logits
+
+    def rollback(self, length: int) -> None:
+        """See Runner.rollback."""
+        del self._tokens[length:]
+
+    def _bind_cache(self, compiled: Any, context: int) -> None:
+        ov = openvino()
+        caches = [port for port in compiled.inputs if port.any_name.startswith(_CACHE_INPUTS)]
+        # Axis 2 of a cache block is its length in tokens; the compiled model decides it (32 on CPU, 16 on GPU).
+        self._block = int(caches[0].partial_shape[2].get_length())
+        blocks = -(-context // self._block)
+        self.context = blocks * self._block
+        for port in caches:
+            shape = [blocks if size.is_dynamic else size.get_length() for size in port.partial_shape]
+            self._request.set_tensor(port.any_name, ov.Tensor(port.element_type, ov.Shape(shape)))
+        self._table = np.arange(blocks, dtype=np.int32)
+
+    def _set_inputs(self, ids: Sequence[int], past: int, rows: int) -> None:
+        count, total = len(ids), past + len(ids)
+        blocks = -(-total // self._block)
+        tensor = openvino().Tensor
+        for name, value in (
+            ("input_ids", np.asarray(ids, np.int64)),  # [count]
+            ("position_ids", np.arange(past, total, dtype=np.int64)),  # [count]
+            ("past_lens", np.array([past], np.int32)),
+            ("subsequence_begins", np.array([0, count], np.int32)),
+            ("block_indices", self._table[:blocks]),
+            ("block_indices_begins", np.array([0, blocks], np.int32)),
+            ("max_context_len", np.array(total, np.int32)),
+            (CHOSEN_ROWS, np.arange(count - rows, count, dtype=np.int64)),
+        ):
+            self._request.set_tensor(name, tensor(value))
+
+    def _run(self, cancel: threading.Event | None) -> None:
+        if cancel is None:
+            self._request.infer()
+            return
+        self._request.start_async()
+        while not self._request.wait_for(_POLL_MS):
+            if cancel.is_set():
+                self._request.cancel()
+                self._await_cancelled()
+                raise Interrupted
+
+    def _await_cancelled(self) -> None:
+        try:
+            self._request.wait()
+        except RuntimeError:  # how OpenVINO reports a cancelled request; it can be used again at once
+            return
+
+
+def _paged_model(folder: Path) -> Any:
+    from openvino._offline_transformations import paged_attention_transformation  # noqa: PLC0415
+
+    model = openvino().Core().read_model(folder / "openvino_model.xml")
+    paged_attention_transformation(model)
+    if not gather_rows(model, axis=0):
+        raise RuntimeError("no output head was found")
+    return model

@@ -1,0 +1,47 @@
+"""What the decoding loop asks of one compiled model and its keys and values. Knows nothing of text or sampling."""
+
+import threading
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Logits = NDArray[np.float32]  # [rows, vocabulary]
+
+PREFILL_CHUNK = 256  # tokens a call: cancellable soon enough, and no slower than longer chunks
+
+
+class Interrupted(Exception):  # noqa: N818 - stopping is no error; this unwinds one call into the runner
+    """`cancel` was set while the model was running; the cache is as before the call."""
+
+
+class Runner(Protocol):
+    """One model, one sequence. Every token in the cache is known, so that a later prompt can reuse its beginning."""
+
+    context: int  # most tokens the cache holds
+    vocabulary: int  # width of the logits
+
+    @property
+    def tokens(self) -> Sequence[int]:
+        """The tokens whose keys and values are in the cache, in order."""
+        ...
+
+    def forward(self, ids: Sequence[int], rows: int = 1, cancel: threading.Event | None = None) -> Logits:
+        """Append `ids` and return the logits after each of the last `rows` of them: [rows, vocabulary].
+
+        The array is the model's own memory: valid until the next call. Raises Interrupted when `cancel` is set
+        meanwhile. `len(tokens) + len(ids)` must not pass `context`.
+        """
+        ...
+
+    def rollback(self, length: int) -> None:
+        """Forget all tokens after the first `length`; does nothing when there are no more than that."""
+        ...
+
+
+def common_prefix(first: Sequence[int], second: Sequence[int]) -> int:
+    """How many leading tokens two sequences share."""
+    limit = min(len(first), len(second))
+    differing = np.nonzero(np.asarray(first[:limit]) != np.asarray(second[:limit]))[0]
+    return int(differing[0]) if differing.size else limit

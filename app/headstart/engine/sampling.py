@@ -1,0 +1,203 @@
+"""From logits to a token: processed distribution plus coupled noise. Pure numpy; knows nothing of models.
+
+The token at position t is argmax over v of log p(v) + Gumbel(seed, t, v), where p is the processed distribution of
+the target. That is a draw from p, and the noise depends on nothing but (seed, t, v): whoever computes the same logits
+chooses the same token, so a drafter may guess it, verification is equality, and the same seed gives the same text
+however tokens were drafted. Greedy is the case without noise.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headstart.engine.engine import Sampling
+from headstart.engine.noise import gumbel, hashes, word_reaching
+
+Row = NDArray[np.float32]  # [vocabulary]
+Scores = NDArray[np.float64]
+Ids = NDArray[np.int64]
+
+_NEAR = 8.0  # nats below the best score; noise for lower ones is computed only where it can win
+_NUCLEUS_START = 1024  # candidates looked at first when only top-p limits them
+
+
+@dataclass(frozen=True)
+class Guess:
+    """A drafted token with the drafter's confidence in (0, 1]: its weight among the perturbed scores that can win.
+
+    Without noise that is the token's probability.
+    """
+
+    token: int
+    confidence: float
+
+
+@dataclass(frozen=True)
+class Survivors:
+    """The processed distribution: ids with unnormalised log-probabilities; `ids` None means all, by index."""
+
+    scores: Scores  # [survivors]
+    ids: Ids | None
+
+    def id_at(self, index: int) -> int:
+        """The token at a place in `scores`."""
+        return index if self.ids is None else int(self.ids[index])
+
+
+class Sampler:
+    """Chooses tokens for one answer; remembers what was written for the penalties."""
+
+    def __init__(self, sampling: Sampling, prompt: Sequence[int]) -> None:
+        """`prompt` counts for the repetition penalty only."""
+        self._sampling = sampling
+        self._penalties = Penalties(sampling, prompt) if _has_penalties(sampling) else None
+        self._all_ids: Ids = np.zeros(0, np.int64)
+
+    @property
+    def is_greedy(self) -> bool:
+        """No noise: the most probable token is chosen."""
+        return self._sampling.temperature == 0.0
+
+    def commit(self, token: int) -> None:
+        """Count one token of the answer."""
+        if self._penalties is not None:
+            self._penalties.commit(token)
+
+    def choose(self, row: Row, position: int, run: Sequence[int] = ()) -> int:
+        """The token at absolute `position`, given that the uncommitted tokens `run` come before it."""
+        row = self._penalised(row, run)
+        if self.is_greedy:
+            return int(row.argmax())
+        survivors = self._survivors(row)
+        rivals, perturbed = self._rivals(survivors, position)
+        return survivors.id_at(int(rivals[perturbed.argmax()]))
+
+    def guess(self, row: Row, position: int, run: Sequence[int] = ()) -> Guess:
+        """The same choice, with the confidence that a drafter reports."""
+        row = self._penalised(row, run)
+        if self.is_greedy:
+            token = int(row.argmax())
+            return Guess(token, 1.0 / float(np.exp(row - row[token]).sum()))
+        survivors = self._survivors(row)
+        rivals, perturbed = self._rivals(survivors, position)
+        best = int(perturbed.argmax())
+        return Guess(survivors.id_at(int(rivals[best])), 1.0 / float(np.exp(perturbed - perturbed[best]).sum()))
+
+    def probability(self, row: Row, token: int, run: Sequence[int] = ()) -> float:
+        """Processed probability of `token`; with greedy choice, its probability at temperature 1."""
+        row = self._penalised(row, run)
+        survivors = Survivors(row.astype(np.float64), None) if self.is_greedy else self._survivors(row)
+        weights = np.exp(survivors.scores - survivors.scores.max())
+        place = token if survivors.ids is None else np.flatnonzero(survivors.ids == token)
+        return float(np.sum(weights[place]) / weights.sum())
+
+    def _penalised(self, row: Row, run: Sequence[int]) -> Row:
+        return row if self._penalties is None else self._penalties.apply(row, run)
+
+    def _survivors(self, row: Row) -> Survivors:
+        """Temperature, then top-k, top-p and min-p."""
+        sampling = self._sampling
+        if sampling.top_k or sampling.top_p < 1.0 or sampling.min_p > 0.0:
+            ids = _largest(row, sampling)
+            return Survivors(row[ids].astype(np.float64) / sampling.temperature, ids)
+        return Survivors(row.astype(np.float64) / sampling.temperature, None)
+
+    def _rivals(self, survivors: Survivors, position: int) -> tuple[Ids, Scores]:
+        """Indices of all survivors that can have the largest perturbed score, and those scores.
+
+        Exact, with logarithms only where they matter: the near ones are scored first; any other lies below `floor`,
+        so it can only win where its noise reaches the difference to the best near one.
+        """
+        scores = survivors.scores
+        words = hashes(self._sampling.seed, position, self._ids_of(survivors))
+        floor = float(scores.max()) - _NEAR
+        rivals = np.flatnonzero(scores >= floor)
+        perturbed = scores[rivals] + gumbel(words[rivals])
+        if rivals.size < scores.size:
+            able = np.flatnonzero(words >= np.uint32(word_reaching(float(perturbed.max()) - floor)))
+            able = able[scores[able] < floor]
+            rivals = np.concatenate([rivals, able])
+            perturbed = np.concatenate([perturbed, scores[able] + gumbel(words[able])])
+        return rivals, perturbed
+
+    def _ids_of(self, survivors: Survivors) -> Ids:
+        if survivors.ids is not None:
+            return survivors.ids
+        if self._all_ids.size != survivors.scores.size:
+            self._all_ids = np.arange(survivors.scores.size, dtype=np.int64)
+        return self._all_ids
+
+
+class Penalties:
+    """Repetition penalty over prompt and answer; presence and frequency penalties over the answer."""
+
+    def __init__(self, sampling: Sampling, prompt: Sequence[int]) -> None:
+        """Start an answer to `prompt`."""
+        self._sampling = sampling
+        self._seen = set(prompt)
+        self._counts: Counter[int] = Counter()
+
+    def commit(self, token: int) -> None:
+        """Count one token of the answer."""
+        self._seen.add(token)
+        self._counts[token] += 1
+
+    def apply(self, row: Row, run: Sequence[int]) -> Row:
+        """A penalised copy of `row`, with `run` counted as if it were committed."""
+        row = row.copy()
+        factor = self._sampling.repetition_penalty
+        if factor != 1.0:
+            seen = np.fromiter(self._seen.union(run), np.int64)
+            row[seen] = np.where(row[seen] > 0, row[seen] / factor, row[seen] * factor)
+        counts = self._counts + Counter(run)
+        if counts:
+            ids = np.fromiter(counts.keys(), np.int64)
+            amounts = np.fromiter(counts.values(), np.float32)
+            row[ids] -= self._sampling.presence_penalty + self._sampling.frequency_penalty * amounts
+        return row
+
+
+def _has_penalties(sampling: Sampling) -> bool:
+    repetition = sampling.repetition_penalty != 1.0
+    return repetition or sampling.presence_penalty != 0.0 or sampling.frequency_penalty != 0.0
+
+
+def _largest(row: Row, sampling: Sampling) -> Ids:
+    """Ids that survive top-k, top-p and min-p, by falling logit (ties: lower id first)."""
+    if sampling.top_k:
+        ids = _top(row, sampling.top_k)
+        return _cut(row, ids, sampling, None)
+    # Only top-p or min-p: look at a few of the largest first, with the mass of all the others known.
+    total = float(np.exp((row - row.max()) / np.float32(sampling.temperature)).sum(dtype=np.float64))
+    count = _NUCLEUS_START
+    while True:
+        ids = _top(row, count)
+        kept = _cut(row, ids, sampling, total)
+        if kept.size < ids.size or ids.size == row.size:
+            return kept
+        count *= 8
+
+
+def _top(row: Row, count: int) -> Ids:
+    """Ids of the `count` largest, by falling logit. A full partition of a large vocabulary would cost a millisecond."""
+    peak = float(row.max())
+    candidates: Ids = np.zeros(0, np.int64)
+    for margin in (8.0, 16.0, np.inf):
+        candidates = np.flatnonzero(row >= peak - margin)
+        if candidates.size >= count:
+            break
+    values = row[candidates]
+    return candidates[np.lexsort((candidates, -values))[:count]]
+
+
+def _cut(row: Row, ids: Ids, sampling: Sampling, total: float | None) -> Ids:
+    """Apply top-p, then min-p, to ids that are sorted by falling logit; `total` is the mass to which top-p refers."""
+    weights = np.exp((row[ids].astype(np.float64) - float(row[ids[0]])) / sampling.temperature)
+    mass_before = np.cumsum(weights) - weights
+    keep = mass_before < sampling.top_p * (weights.sum() if total is None else total)
+    keep &= weights >= sampling.min_p
+    keep[0] = True
+    return ids[keep]
