@@ -4,6 +4,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path
 from typing import Protocol
 
 from headstart.errors import SettingsError
@@ -188,11 +189,23 @@ class Round:
 
 
 @dataclass(frozen=True)
+class Piece:
+    """A stretch of shown text and who proposed the token that completed it."""
+
+    text: str
+    origin: Origin
+
+
+@dataclass(frozen=True)
 class Step:
-    """A round with the text that it made certain (whole characters only; may be empty)."""
+    """A round with the text that it made certain (whole characters only; may be empty).
+
+    `pieces` is the same text cut by origin: joined they are `text`. A piece may hold characters begun by an earlier token.
+    """
 
     text: str
     round: Round
+    pieces: tuple[Piece, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -249,6 +262,17 @@ class Finish:
 
 
 Event = Prefill | Step | Finish
+
+
+@dataclass(frozen=True)
+class LoadOptions:
+    """What is decided when a model is loaded. `context` is in tokens; None: as long as the model allows."""
+
+    target: Path  # model folder
+    draft: Path | None = None  # model folder with the same vocabulary
+    device: str = "CPU"
+    numerics: Numerics = Numerics.FAST
+    context: int | None = None
 
 
 class Engine(Protocol):
