@@ -200,7 +200,7 @@ class Piece:
 class Step:
     """A round with the text that it made certain (whole characters only; may be empty).
 
-    `pieces` is the same text cut by origin: joined they are `text`. A piece may hold characters begun by an earlier token.
+    `pieces` is the same text cut by origin: joined they are `text`.
     """
 
     text: str
