@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 
 from headstart.engine.graph import CHOSEN_ROWS, gather_rows
-from headstart.engine.runner import Interrupted, Logits
+from headstart.engine.runner import Logits, infer
 from headstart.engine.runtime import openvino
 
-_POLL_MS = 10  # how often a long call looks at `cancel`
 _CACHE_INPUTS = ("key_cache.", "value_cache.")
 
 
@@ -42,7 +41,7 @@ class PagedRunner:
         past, count = len(self._tokens), len(ids)
         assert 1 <= rows <= count <= self.context - past
         self._set_inputs(ids, past, rows)
-        self._run(cancel)
+        infer(self._request, cancel)
         self._tokens.extend(ids)
         logits: Logits = self._request.get_output_tensor(0).data[:, 0, :]
         return logits
@@ -78,23 +77,6 @@ class PagedRunner:
             (CHOSEN_ROWS, np.arange(count - rows, count, dtype=np.int64)),
         ):
             self._request.set_tensor(name, tensor(value))
-
-    def _run(self, cancel: threading.Event | None) -> None:
-        if cancel is None:
-            self._request.infer()
-            return
-        self._request.start_async()
-        while not self._request.wait_for(_POLL_MS):
-            if cancel.is_set():
-                self._request.cancel()
-                self._await_cancelled()
-                raise Interrupted
-
-    def _await_cancelled(self) -> None:
-        try:
-            self._request.wait()
-        except RuntimeError:  # how OpenVINO reports a cancelled request; it can be used again at once
-            return
 
 
 def _paged_model(folder: Path) -> Any:

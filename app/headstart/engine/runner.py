@@ -2,13 +2,14 @@
 
 import threading
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 Logits = NDArray[np.float32]  # [rows, vocabulary]
 
+_POLL_MS = 10  # how often a cancellable call looks at `cancel`
 PREFILL_CHUNK = 256  # tokens a call: cancellable soon enough, and no slower than longer chunks
 
 
@@ -45,3 +46,23 @@ def common_prefix(first: Sequence[int], second: Sequence[int]) -> int:
     limit = min(len(first), len(second))
     differing = np.nonzero(np.asarray(first[:limit]) != np.asarray(second[:limit]))[0]
     return int(differing[0]) if differing.size else limit
+
+
+def infer(request: Any, cancel: threading.Event | None) -> None:
+    """Run an OpenVINO request to its end, or raise Interrupted soon after `cancel` is set."""
+    if cancel is None:
+        request.infer()
+        return
+    request.start_async()
+    while not request.wait_for(_POLL_MS):
+        if cancel.is_set():
+            request.cancel()
+            _await_cancelled(request)
+            raise Interrupted
+
+
+def _await_cancelled(request: Any) -> None:
+    try:
+        request.wait()
+    except RuntimeError:  # how OpenVINO reports a cancelled request; it can be used again at once
+        return

@@ -1,0 +1,26 @@
+"""Which devices OpenVINO sees here and what they call themselves."""
+
+from headstart.engine.runtime import openvino
+from headstart.errors import DeviceError
+
+
+def available() -> tuple[str, ...]:
+    """Names such as "CPU", "GPU.0": those that have a driver on this machine."""
+    return tuple(openvino().Core().available_devices)
+
+
+def require(device: str) -> str:
+    """`device` in upper case, if it exists. Raises DeviceError that lists those present."""
+    present = available()
+    wanted = device.upper()
+    if wanted not in present and not any(name.startswith(f"{wanted}.") for name in present):
+        raise DeviceError(f"There is no device {device} here; present: {', '.join(present)}. Choose one with --device.")
+    return wanted
+
+
+def full_name(device: str) -> str:
+    """The device's own name, e.g. of the processor; the short one where the plugin tells none."""
+    try:
+        return str(openvino().Core().get_property(device, "FULL_DEVICE_NAME"))
+    except RuntimeError:  # the NPU plugin without a driver does not know the property
+        return device

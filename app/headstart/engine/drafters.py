@@ -1,0 +1,126 @@
+"""Who guesses ahead: the text itself (n-grams) or a draft model. Knows nothing of when guessing pays."""
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from headstart.engine.engine import Origin
+from headstart.engine.runner import PREFILL_CHUNK, Runner, common_prefix
+from headstart.engine.sampling import Sampler
+
+WantsMore = Callable[[Sequence[float]], bool]  # confidences so far -> draft one more?
+
+_GRAM_SIZES = (8, 6, 4, 3, 2)  # longest first: the longest match wins
+_LONGEST_MATCH = 32  # how far back a match is followed to tell how long it really is
+NGRAM_REACH = 11  # candidates an n-gram match can offer
+MOST_DRAFTED = 16  # candidates a draft model makes in one round
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """Candidates for the next tokens; `confidences` has one value in (0, 1] for each token of a draft model."""
+
+    tokens: tuple[int, ...] = ()
+    confidences: tuple[float, ...] = ()
+    origin: Origin = Origin.TARGET
+    match_length: int = 0  # of an n-gram: tokens before it that agree
+
+
+NO_PROPOSAL = Proposal()
+
+
+class NgramDrafter:
+    """Continues the text as it went on after the same last tokens before; an index entry a token, no search."""
+
+    def __init__(self) -> None:
+        """Start with no text."""
+        self._tokens: list[int] = []
+        self._places: dict[tuple[int, ...], int] = {}
+
+    def read(self, context: Sequence[int]) -> None:
+        """Follow the text: usually a few tokens were added; anything else is indexed anew."""
+        known = len(self._tokens)
+        if known > len(context) or common_prefix(self._tokens, context) < known:
+            self._tokens, self._places, known = [], {}, 0
+        for token in context[known:]:
+            self._append(token)
+
+    def extend(self, tokens: Sequence[int]) -> None:
+        """Add tokens that follow what was read."""
+        for token in tokens:
+            self._append(token)
+
+    def propose(self, length: int) -> Proposal:
+        """Up to `length` tokens that followed the longest, latest match; past the text's end they repeat its period."""
+        end = len(self._tokens)
+        for size in _GRAM_SIZES:
+            place = self._places.get(tuple(self._tokens[end - size :])) if size <= end else None
+            if place is not None:
+                return Proposal(self._copy(place, length), (), Origin.NGRAM, self._agreement(place, size))
+        return NO_PROPOSAL
+
+    def _copy(self, place: int, length: int) -> tuple[int, ...]:
+        tokens: list[int] = []
+        end = len(self._tokens)
+        for index in range(place, place + length):
+            tokens.append(self._tokens[index] if index < end else tokens[index - end])
+        return tuple(tokens)
+
+    def _append(self, token: int) -> None:
+        # An entry is made once the token after the n-gram is known, so a lookup never finds the text's own end.
+        end = len(self._tokens)
+        for size in _GRAM_SIZES:
+            if size <= end:
+                self._places[tuple(self._tokens[end - size :])] = end
+        self._tokens.append(token)
+
+    def _agreement(self, place: int, size: int) -> int:
+        tokens, end = self._tokens, len(self._tokens)
+        limit = min(place, _LONGEST_MATCH)
+        while size < limit and tokens[place - size - 1] == tokens[end - size - 1]:
+            size += 1
+        return size
+
+
+@dataclass
+class DraftModel:
+    """A small model that writes ahead, token by token, with the target's noise."""
+
+    runner: Runner
+    vocabulary: int  # ids the target knows; a wider draft head is cut
+
+    def begin(self, context: Sequence[int]) -> None:
+        """Keep what the cache shares with a new prompt."""
+        self.runner.rollback(common_prefix(self.runner.tokens, context))
+
+    def lag(self, context_length: int) -> int | None:
+        """Tokens to read before the first guess; None when a round of guesses would not fit the draft's context."""
+        fits = context_length + MOST_DRAFTED <= self.runner.context
+        return context_length - len(self.runner.tokens) if fits else None
+
+    def propose(
+        self, context: Sequence[int], sampler: Sampler, wants_more: WantsMore, cancel: threading.Event | None
+    ) -> Proposal:
+        """Draft until `wants_more` says no. Raises Interrupted when `cancel` is set while a long text is read."""
+        tokens: list[int] = []
+        confidences: list[float] = []
+        pending = self._read(context, cancel)
+        while wants_more(confidences):
+            row = self.runner.forward(pending)[0][: self.vocabulary]
+            guess = sampler.guess(row, len(context) + len(tokens), tokens)
+            tokens.append(guess.token)
+            confidences.append(guess.confidence)
+            pending = [guess.token]
+        return Proposal(tuple(tokens), tuple(confidences), Origin.DRAFT)
+
+    def settle(self, valid: int) -> None:
+        """Forget guesses past the first `valid` tokens of the text."""
+        self.runner.rollback(valid)
+
+    def _read(self, context: Sequence[int], cancel: threading.Event | None) -> list[int]:
+        """Read all but the last few tokens of what the cache lacks; return those."""
+        missing = list(context[len(self.runner.tokens) :])
+        while len(missing) > PREFILL_CHUNK:
+            self.runner.forward(missing[:PREFILL_CHUNK], cancel=cancel)
+            missing = missing[PREFILL_CHUNK:]
+        return missing

@@ -1,0 +1,149 @@
+"""From a model folder to a runner that was checked on this machine. Knows nothing of drafting or text."""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from headstart import manifest as manifests
+from headstart.engine import devices
+from headstart.engine.engine import Numerics
+from headstart.engine.measurements import Measurements
+from headstart.engine.paged import PagedRunner
+from headstart.engine.precision import fastest_hint, probe_ids, properties, warm_up
+from headstart.engine.runner import Runner
+from headstart.engine.runtime import openvino
+from headstart.engine.stateful import StatefulRunner
+from headstart.errors import BrokenModelError, DeviceError
+
+_log = logging.getLogger(__name__)
+
+RunnerClass = type[PagedRunner] | type[StatefulRunner]
+_RUNNERS: Mapping[str, RunnerClass] = {"paged": PagedRunner, "stateful": StatefulRunner}
+_SMALL_FILE = 64 * 2**20  # bytes; smaller files are hashed at each load, larger ones when they changed
+_CHECK_PROMPT, _CHECK_REJECTED, _CHECK_ROWS = 40, 5, 4
+_CHECK_TOLERANCE = 1e-3  # logits; exact rollback gives 0, a broken one several
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where and how a model is to run."""
+
+    device: str
+    numerics: Numerics
+    context: int
+
+
+@dataclass(frozen=True)
+class LoadedModel:
+    """A warm runner with what is known of it."""
+
+    runner: Runner
+    manifest: manifests.Manifest
+    measurements: Measurements
+    hint: str  # inference precision
+
+
+def load_model(folder: Path, place: Place, measured: Path) -> LoadedModel:
+    """Verify, choose runner and precision (measured once for model, device and versions), compile, warm up.
+
+    Raises BrokenModelError for a damaged folder and DeviceError for a device that is absent or refuses the model.
+    """
+    manifest = manifests.read_model(folder)
+    device = devices.require(place.device)
+    measurements = Measurements(measured, manifest.name.replace("/", "-"), _subject(manifest, device))
+    verify(folder, manifest, measurements)
+    kind = _RUNNERS[_choose_runner(folder, device, measurements)]
+
+    def build(chosen: Mapping[str, str], context: int = 128) -> Runner:
+        return kind(folder, device, chosen, context)
+
+    hint = fastest_hint(build, measurements) if place.numerics is Numerics.FAST else "f32"
+    runner = build(properties(place.numerics, hint), place.context)
+    warm_up(runner)
+    return LoadedModel(runner, manifest, measurements, hint)
+
+
+def verify(folder: Path, manifest: manifests.Manifest, measurements: Measurements) -> None:
+    """Every listed file is there with its size and content. A large file is read again only when it changed."""
+    seen = measurements.get("verified")
+    seen = seen if isinstance(seen, dict) else {}
+    stamps = {name: _stamp(folder / name) for name, file in manifest.files.items() if file.size > _SMALL_FILE}
+    trusted = {name for name, stamp in stamps.items() if stamp is not None and seen.get(name) == stamp}
+    doubted = {name: file for name, file in manifest.files.items() if name not in trusted}
+    faults = manifests.damaged_files(folder, replace(manifest, files=doubted), hashes=True)
+    if faults:
+        raise BrokenModelError(
+            f"{manifest.name} is damaged: {'; '.join(faults)}. Export it again with headstart-export."
+        )
+    if stamps != seen:
+        measurements.put("verified", stamps)
+
+
+def _subject(manifest: manifests.Manifest, device: str) -> dict[str, object]:
+    return {
+        "model": manifest.name,
+        "weights": manifest.files["openvino_model.bin"].sha256,
+        "device": devices.full_name(device),
+        "openvino": openvino().get_version(),
+    }
+
+
+def _stamp(path: Path) -> list[int] | None:
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return [status.st_size, status.st_mtime_ns]
+
+
+def _choose_runner(folder: Path, device: str, measurements: Measurements) -> str:
+    """The first runner whose rollback proves exact on this model and device; remembered."""
+    known = measurements.get("runner")
+    if known in _RUNNERS:
+        return str(known)
+    reasons = []
+    for name, kind in _RUNNERS.items():
+        try:
+            runner = kind(folder, device, properties(Numerics.EXACT), 2 * _CHECK_PROMPT)
+        except RuntimeError as error:
+            reasons.append(f"{name}: {_first_line(error)}")
+            continue
+        difference, floor = rollback_difference(runner)
+        if difference <= max(floor, _CHECK_TOLERANCE):
+            measurements.put("runner", name)
+            return name
+        reasons.append(f"{name}: logits differ by {difference:.3g} after a rollback")
+    _log.info("no runner fits %s on %s: %s", folder, device, reasons)
+    raise _refusal(folder, device, "; ".join(reasons))
+
+
+def rollback_difference(runner: Runner) -> tuple[float, float]:
+    """Largest logit difference that rejected tokens leave behind, and the one that batching alone makes."""
+    prompt = probe_ids(runner.vocabulary, _CHECK_PROMPT, seed=1)
+    rejected = probe_ids(runner.vocabulary, _CHECK_REJECTED, seed=2)
+    ids = probe_ids(runner.vocabulary, _CHECK_ROWS, seed=3)
+    runner.forward(prompt)
+    runner.forward(rejected)
+    runner.rollback(len(prompt))
+    after_rollback = runner.forward(ids, rows=len(ids)).copy()
+    runner.rollback(0)
+    runner.forward(prompt)
+    fresh = runner.forward(ids, rows=len(ids)).copy()
+    runner.rollback(len(prompt))
+    single = np.concatenate([runner.forward([token]).copy() for token in ids])
+    runner.rollback(0)
+    return float(np.abs(after_rollback - fresh).max()), float(np.abs(single - fresh).max())
+
+
+def _refusal(folder: Path, device: str, reason: str) -> BrokenModelError | DeviceError:
+    if device == "CPU":
+        return BrokenModelError(f"{folder} cannot be loaded ({reason}). Export it again with headstart-export.")
+    return DeviceError(f"{device} refuses {folder.name} ({reason}). Try --device CPU.")
+
+
+def _first_line(error: RuntimeError) -> str:
+    lines = [line for line in str(error).splitlines() if line and not line.startswith(("Exception from", "Check '"))]
+    return lines[0] if lines else str(error)

@@ -1,0 +1,49 @@
+"""What was measured on this machine, kept between runs as one JSON file for each subject. Knows not what it means."""
+
+import hashlib
+import json
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+_log = logging.getLogger(__name__)
+
+
+class Measurements:
+    """A dictionary on disk for one subject: (model, device, versions, ...). A damaged file counts as empty."""
+
+    def __init__(self, folder: Path, name: str, subject: Mapping[str, object]) -> None:
+        """Read what is there; anything that changes `subject` starts a new file."""
+        text = json.dumps(subject, sort_keys=True)
+        digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+        self._path = folder / f"{name}-{digest}.json"
+        self._subject = dict(subject)
+        self._values = _read(self._path)
+
+    def get(self, key: str) -> Any:
+        """The value put under `key` (plain JSON data), or None."""
+        return self._values.get(key)
+
+    def put(self, key: str, value: object) -> None:
+        """Keep plain JSON data; a folder that cannot be written is logged, not an error: it is measured again."""
+        self._values[key] = value
+        content = json.dumps({"subject": self._subject, "values": self._values}, indent=1)
+        temporary = self._path.with_suffix(".new")
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            temporary.write_text(content, encoding="utf-8")
+            temporary.replace(self._path)
+        except OSError as error:
+            _log.warning("measurements are not kept: %s", error)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))["values"]
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        _log.warning("%s is ignored and measured again: %r", path, error)
+        return {}
+    return values if isinstance(values, dict) else {}

@@ -1,0 +1,75 @@
+"""Which arithmetic a model runs with on a device: asked for by the user, measured once. Knows nothing of drafting."""
+
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from headstart.engine.engine import Numerics
+from headstart.engine.measurements import Measurements
+from headstart.engine.runner import Runner
+
+Properties = Mapping[str, str]
+Build = Callable[[Properties], Runner]  # compiles the model with these properties
+
+_log = logging.getLogger(__name__)
+
+HINTS = ("f32", "bf16", "f16")
+_REPEATS = 5
+_VERIFY = 6  # tokens of a typical verification; with 1 it spans what decoding does
+_KEY = "precision"
+
+
+def properties(numerics: Numerics, hint: str = "f32") -> Properties:
+    """OpenVINO properties of a compiled model. A 16-bit cache: an 8-bit one is spoiled by rejected tokens."""
+    common = {"PERFORMANCE_HINT": "LATENCY", "KV_CACHE_PRECISION": "bf16" if hint == "bf16" else "f16"}
+    if numerics is Numerics.EXACT:
+        # Without dynamic quantisation of activations a token's logits do not depend on how many are computed with it.
+        return {**common, "INFERENCE_PRECISION_HINT": "f32", "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0"}
+    return {**common, "INFERENCE_PRECISION_HINT": hint}
+
+
+def fastest_hint(build: Build, measurements: Measurements) -> str:
+    """The precision hint with the least time for one token and for a verification, measured once for the subject."""
+    known = measurements.get(_KEY)
+    if isinstance(known, dict) and known.get("hint") in HINTS:
+        return str(known["hint"])
+    figures = {hint: figure for hint in HINTS if (figure := _figures(build, hint))}
+    winner = min(figures, key=lambda hint: sum(figures[hint].values()))
+    measurements.put(_KEY, {"hint": winner, "ms": figures})
+    return winner
+
+
+def pass_ms(runner: Runner, tokens: int, repeats: int = _REPEATS) -> float:
+    """Milliseconds of a pass over `tokens` tokens behind those in the cache, the fastest of `repeats`; undone after."""
+    length = len(runner.tokens)
+    ids = probe_ids(runner.vocabulary, tokens, seed=tokens)
+    best = np.inf
+    for _ in range(repeats):
+        started = time.perf_counter()
+        runner.forward(ids, rows=tokens)
+        best = min(best, (time.perf_counter() - started) * 1000.0)
+        runner.rollback(length)
+    return float(best)
+
+
+def probe_ids(vocabulary: int, count: int, seed: int) -> Sequence[int]:
+    """Some fixed token ids to measure and check with."""
+    return [int(token) for token in np.random.default_rng(seed).integers(0, vocabulary, count)]
+
+
+def warm_up(runner: Runner) -> None:
+    """The first pass repacks weights and costs a second more; take it before anyone waits."""
+    runner.forward(probe_ids(runner.vocabulary, 1, seed=0))
+    runner.rollback(0)
+
+
+def _figures(build: Build, hint: str) -> dict[str, float] | None:
+    try:
+        runner = build(properties(Numerics.FAST, hint))
+    except RuntimeError as error:
+        _log.info("precision %s is not to be had here: %s", hint, error)
+        return None
+    warm_up(runner)
+    return {f"{tokens} tokens": pass_ms(runner, tokens) for tokens in (1, _VERIFY)}

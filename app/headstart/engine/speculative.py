@@ -1,0 +1,209 @@
+"""Exact speculative decoding in tokens: guess, check in one pass, keep what the target would have written anyway.
+
+Knows nothing of text, of files, or of OpenVINO.
+"""
+
+import threading
+import time
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import zip_longest
+
+from headstart.engine.drafters import NGRAM_REACH, NO_PROPOSAL, DraftModel, NgramDrafter, Proposal
+from headstart.engine.engine import FinishReason, Origin, Prefill, Round, Sampling, Speculation, Timing, Token
+from headstart.engine.policy import Policy
+from headstart.engine.rounds import NgramOffer, Outcome, Plan, Situation
+from headstart.engine.runner import PREFILL_CHUNK, Interrupted, Logits, Runner, common_prefix
+from headstart.engine.sampling import Row, Sampler
+
+
+@dataclass(frozen=True)
+class Job:
+    """One answer in tokens. The prompt must be shorter than the target's context."""
+
+    prompt: tuple[int, ...]
+    max_new_tokens: int
+    stop_ids: frozenset[int]
+    sampling: Sampling
+    speculation: Speculation
+
+
+class Answer:
+    """The text so far, in tokens, and whether it is finished."""
+
+    def __init__(self, job: Job, context_limit: int) -> None:
+        """Nothing is written yet."""
+        self.job = job
+        self.context = list(job.prompt)
+        self.sampler = Sampler(job.sampling, job.prompt)
+        self.finish: FinishReason | None = None
+        self._limit = context_limit
+
+    @property
+    def remaining(self) -> int:
+        """Tokens that may still be written."""
+        return self.job.max_new_tokens - (len(self.context) - len(self.job.prompt))
+
+    @property
+    def most_candidates(self) -> int:
+        """Candidates worth checking: one more token always follows them, and the pending token needs a place too."""
+        return max(0, min(self.remaining - 1, self._limit - len(self.context)))
+
+    def write(self, tokens: Sequence[int]) -> list[int]:
+        """Append what may stand: up to a stop id, the length asked for, or the end of the context."""
+        written = []
+        for token in tokens:
+            if token in self.job.stop_ids:
+                self.finish = FinishReason.STOP
+                break
+            self.context.append(token)
+            self.sampler.commit(token)
+            written.append(token)
+            if self.remaining == 0:
+                self.finish = FinishReason.LENGTH
+                break
+        if self.finish is None and len(self.context) > self._limit:
+            self.finish = FinishReason.CONTEXT
+        return written
+
+
+class Decoder:
+    """Writes answers one at a time; the caches keep the last one for the next prompt to build on."""
+
+    def __init__(self, target: Runner, draft: DraftModel | None, policy: Policy) -> None:
+        """`draft` None: n-grams only."""
+        self._target = target
+        self._draft = draft
+        self._ngram = NgramDrafter()
+        self._policy = policy
+
+    def run(self, job: Job, cancel: threading.Event) -> Iterator[Prefill | Round | FinishReason]:
+        """Yield the progress of the prompt, then each round, then the reason of the end."""
+        answer = Answer(job, self._target.context)
+        self._policy.begin_answer(job.speculation)
+        try:
+            logits = yield from self._read_prompt(job.prompt, cancel)
+            yield self._first_round(answer, logits)
+            while answer.finish is None and not cancel.is_set():
+                yield self._round(answer, cancel)
+        except Interrupted:
+            pass
+        yield answer.finish or FinishReason.CANCELLED
+
+    def _round(self, answer: Answer, cancel: threading.Event) -> Round:
+        """Guess ahead, check all guesses in one pass, keep those that the target would have written, and one more."""
+        started = time.perf_counter()
+        before = len(answer.context)
+        offer = self._ngram.propose(min(NGRAM_REACH, answer.most_candidates))
+        plan = self._policy.plan(self._situation(answer, offer))
+        guesses = self._guess(answer, plan, offer, cancel)
+        candidates = guesses.tokens[: self._worth_verifying(guesses)]
+        guessed = time.perf_counter()
+
+        logits = self._target.forward([answer.context[-1], *candidates], rows=1 + len(candidates))
+        verified = time.perf_counter()
+
+        chosen = self._choose(answer, replace(guesses, tokens=candidates), logits)
+        accepted = len(chosen) - 1
+        self._forget_after(before + accepted)
+        tokens = answer.write(chosen)
+        self._ngram.extend(tokens)
+
+        timing = _timing(guesses.origin, started, guessed, verified)
+        self._policy.learn(_outcome(guesses, offer, chosen, len(candidates), timing))
+        labels = _label(tokens, accepted, guesses.origin)
+        return Round(labels, len(candidates), accepted, guesses.origin if candidates else Origin.TARGET, timing)
+
+    def _read_prompt(self, prompt: Sequence[int], cancel: threading.Event) -> Generator[Prefill, None, Logits]:
+        """Bring the caches to the whole prompt, reusing what they share with it; return the last token's logits."""
+        target = self._target
+        target.rollback(min(common_prefix(target.tokens, prompt), len(prompt) - 1))
+        self._ngram.read(prompt)
+        if self._draft is not None:
+            self._draft.begin(prompt)
+        yield Prefill(len(target.tokens), len(prompt))
+        while len(prompt) - len(target.tokens) > PREFILL_CHUNK:
+            done = len(target.tokens)
+            target.forward(prompt[done : done + PREFILL_CHUNK], cancel=cancel)
+            yield Prefill(len(target.tokens), len(prompt))
+        return target.forward(prompt[len(target.tokens) :], cancel=cancel)
+
+    def _first_round(self, answer: Answer, logits: Logits) -> Round:
+        """The prompt's own pass already gives the first token."""
+        started = time.perf_counter()
+        tokens = answer.write(self._choose(answer, NO_PROPOSAL, logits))
+        self._ngram.extend(tokens)
+        timing = Timing(other_ms=_ms(started, time.perf_counter()))
+        return Round(_label(tokens, 0, Origin.TARGET), 0, 0, Origin.TARGET, timing)
+
+    def _situation(self, answer: Answer, offer: Proposal) -> Situation:
+        context = len(answer.context)
+        lag = self._draft.lag(context) if self._draft and answer.most_candidates else None
+        ngram = NgramOffer(len(offer.tokens), offer.match_length) if offer.tokens else None
+        return Situation(context, answer.most_candidates + 1, ngram, lag)
+
+    def _guess(self, answer: Answer, plan: Plan, offer: Proposal, cancel: threading.Event) -> Proposal:
+        if plan.drafter is Origin.NGRAM:
+            return replace(offer, tokens=offer.tokens[: plan.length])
+        if plan.drafter is Origin.DRAFT:
+            assert self._draft is not None, "the policy chose a draft model that is not there"
+            return self._draft.propose(answer.context, answer.sampler, self._policy.wants_more, cancel)
+        return NO_PROPOSAL
+
+    def _worth_verifying(self, guesses: Proposal) -> int:
+        return self._policy.kept(guesses.confidences) if guesses.origin is Origin.DRAFT else len(guesses.tokens)
+
+    def _choose(self, answer: Answer, proposal: Proposal, logits: Logits) -> list[int]:
+        """The candidates that hold, then the target's own token. `logits`: [candidates + 1, vocabulary]."""
+        chosen: list[int] = []
+        for row, candidate in zip_longest(logits, proposal.tokens):
+            token = answer.sampler.choose(row, len(answer.context) + len(chosen), chosen)
+            if token != candidate and candidate is not None and self._tolerated(answer, proposal, row, chosen):
+                token = candidate
+            chosen.append(token)
+            if token != candidate:
+                break
+        return chosen
+
+    def _tolerated(self, answer: Answer, proposal: Proposal, row: Row, chosen: Sequence[int]) -> bool:
+        """The opt-in shortcut: accept another token where p_target / p_draft reaches the threshold. It alters text."""
+        threshold = answer.job.speculation.acceptance_threshold
+        if threshold >= 1.0:
+            return False
+        place = len(chosen)
+        p_draft = proposal.confidences[place] if proposal.confidences else 1.0
+        return answer.sampler.probability(row, proposal.tokens[place], chosen) >= threshold * p_draft
+
+    def _forget_after(self, length: int) -> None:
+        self._target.rollback(length)
+        if self._draft is not None:
+            self._draft.settle(length)
+
+
+def _outcome(guesses: Proposal, offer: Proposal, chosen: Sequence[int], verified: int, timing: Timing) -> Outcome:
+    return Outcome(
+        tokens=len(chosen),
+        verified=verified,
+        accepted=len(chosen) - 1,
+        verify_ms=timing.verify_ms,
+        draft_ms=timing.draft_ms,
+        other_ms=timing.other_ms,
+        confidences=guesses.confidences,
+        matched=common_prefix(guesses.tokens, chosen) if guesses.origin is Origin.DRAFT else None,
+        offer_matched=common_prefix(offer.tokens, chosen) if offer.tokens else None,
+    )
+
+
+def _label(tokens: Sequence[int], accepted: int, origin: Origin) -> tuple[Token, ...]:
+    return tuple(Token(token, origin if place < accepted else Origin.TARGET) for place, token in enumerate(tokens))
+
+
+def _timing(origin: Origin, started: float, guessed: float, verified: float) -> Timing:
+    """Guessing counts as draft time where a model did it; n-grams are bookkeeping."""
+    guessing, rest = _ms(started, guessed), _ms(verified, time.perf_counter())
+    draft_ms = guessing if origin is Origin.DRAFT else 0.0
+    return Timing(draft_ms, _ms(guessed, verified), guessing - draft_ms + rest)
+
+
+def _ms(start: float, end: float) -> float:
+    return (end - start) * 1000.0

@@ -1,0 +1,53 @@
+"""A model without weights: logits are a fixed function of the last tokens, so texts can be checked exactly."""
+
+import threading
+from collections.abc import Sequence
+
+import numpy as np
+
+from headstart.engine.runner import Interrupted, Logits
+
+_MEMORY = 3  # tokens that the next one depends on
+
+
+class ToyRunner:
+    """Implements Runner. Two toys of one `seed` agree; `blur` adds noise of its own, so that a draft errs sometimes."""
+
+    def __init__(self, vocabulary: int = 24, context: int = 4096, seed: int = 0, blur: float = 0.0) -> None:
+        """`blur` is the standard deviation added to logits whose own is 2."""
+        self.vocabulary = vocabulary
+        self.context = context
+        self.calls: list[int] = []  # tokens of each forward
+        self._seed = seed
+        self._blur = blur
+        self._tokens: list[int] = []
+        self._rows: dict[tuple[int, ...], Logits] = {}
+
+    @property
+    def tokens(self) -> Sequence[int]:
+        """The tokens in the cache."""
+        return self._tokens
+
+    def forward(self, ids: Sequence[int], rows: int = 1, cancel: threading.Event | None = None) -> Logits:
+        """See Runner.forward."""
+        assert 1 <= rows <= len(ids) <= self.context - len(self._tokens)
+        assert all(0 <= token < self.vocabulary for token in ids)
+        if cancel is not None and cancel.is_set():
+            raise Interrupted
+        self.calls.append(len(ids))
+        self._tokens.extend(ids)
+        end = len(self._tokens)
+        return np.stack([self.row(self._tokens[:length]) for length in range(end - rows + 1, end + 1)])
+
+    def rollback(self, length: int) -> None:
+        """See Runner.rollback."""
+        del self._tokens[length:]
+
+    def row(self, prefix: Sequence[int]) -> Logits:
+        """The logits after `prefix`: [vocabulary]."""
+        key = tuple(prefix[-_MEMORY:])
+        if key not in self._rows:
+            exact = np.random.default_rng([self._seed, *key]).normal(0.0, 2.0, self.vocabulary)
+            noise = np.random.default_rng([self._seed + 1, 77, *key]).normal(0.0, 1.0, self.vocabulary)
+            self._rows[key] = (exact + self._blur * noise).astype(np.float32)
+        return self._rows[key].copy()
