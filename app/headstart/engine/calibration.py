@@ -1,0 +1,170 @@
+"""How likely a candidate is to be accepted, learned from what became of earlier ones. Knows neither time nor models.
+
+For a draft model the chance of position j is  sigmoid(b_j + w * z + v * r):  z the clipped logit of the draft's
+confidence, r the recent acceptance, centred. Each label is one Newton step of a Bayesian logistic regression that
+forgets. A position is a label if and only if all before it were accepted: only then is the target's own token for
+it known. For n-grams the chance is counted by match length and position.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from headstart.engine.costs import is_figure
+from headstart.engine.estimate import Estimate, Features, diagonal
+
+_POSITIONS = 8  # further ones count as the last
+_MEMORY = 0.995  # kept of what was known, per label
+_RELAX = 0.005  # of the way back to the prior, per token without news
+_CLIP = 5.0  # largest logit: confidences beyond 0.993 say no more
+_CENTRE = 0.65  # of the recent acceptance
+_RECENT = 0.1  # weight of the newest label in the recent acceptance
+_OUTLOOK = 0.7  # prior chance of a candidate not drafted yet
+_NEWS = 0.1  # weight of the newest candidate in the outlook
+_PRIOR = (0.9, 0.5, 0.3)  # w, v and what all b_j share
+_DEVIATIONS = (0.3, 0.4, 0.6)
+_LARGEST = tuple(d * d for d in _DEVIATIONS)
+_PLACE_DEVIATION = 0.3  # of each b_j from what they share
+
+
+class DraftCalibration:
+    """The acceptance of a draft model's candidates."""
+
+    def __init__(self) -> None:
+        """Start from the prior: a little optimistic, so that an unknown draft is tried."""
+        self._estimate = Estimate(_PRIOR, diagonal(*_DEVIATIONS))
+        self._places = [0.0] * _POSITIONS  # b_j less the shared part
+        self._doubts = [_PLACE_DEVIATION**2] * _POSITIONS  # their variances
+        self._recent = _CENTRE
+        self._outlook = [_OUTLOOK, _OUTLOOK]  # chance of the first candidate, of a further one
+
+    @property
+    def outlook(self) -> tuple[float, float]:
+        """The chances of a first and of a further candidate before they are drafted: what recent ones were given."""
+        return self._outlook[0], self._outlook[1]
+
+    def expect(self, chances: Sequence[float]) -> None:
+        """Let the chances given to the candidates of a round, from the first, shape the outlook."""
+        for place, chance in enumerate(chances):
+            further = min(place, 1)
+            self._outlook[further] += _NEWS * (chance - self._outlook[further])
+
+    def predict(self, position: int, confidence: float) -> float:
+        """The chance in (0, 1) that candidate `position` (from 1) is accepted if all before it are."""
+        place = min(position, _POSITIONS) - 1
+        return _sigmoid(self._estimate.predict(self._features(confidence)) + self._places[place])
+
+    def learn(self, position: int, confidence: float, *, accepted: bool) -> None:
+        """Absorb one label."""
+        place, features = min(position, _POSITIONS) - 1, self._features(confidence)
+        chance = _sigmoid(self._estimate.predict(features) + self._places[place])
+        weight = max(chance * (1 - chance), 0.01)
+        miss, noise, doubt = (accepted - chance) / weight, 1 / weight, self._doubts[place]
+        share = doubt / (noise + doubt + self._estimate.variance(features))
+        self._places[place] += share * miss
+        self._doubts[place] = min(doubt * (1 - share) / _MEMORY, _PLACE_DEVIATION**2)
+        self._estimate.correct(features, miss, noise + doubt, _MEMORY)
+        self._estimate.bound(_LARGEST)
+        self._recent += _RECENT * (accepted - self._recent)
+
+    def relax(self, tokens: int) -> None:
+        """Drift towards the prior over `tokens` tokens without a label, so that no verdict is final."""
+        part = 1 - (1 - _RELAX) ** tokens
+        self._estimate.means = [m + part * (p - m) for m, p in zip(self._estimate.means, _PRIOR, strict=True)]
+        self._places = [(1 - part) * place for place in self._places]
+        self._recent += part * (_CENTRE - self._recent)
+        self._outlook = [chance + part * (_OUTLOOK - chance) for chance in self._outlook]
+
+    def to_json(self) -> dict[str, Any]:
+        """What is worth keeping between runs."""
+        return {"means": self._estimate.means, "places": self._places, "recent": self._recent, "outlook": self._outlook}
+
+    @classmethod
+    def from_json(cls, data: object) -> "DraftCalibration":
+        """The stored state, or the prior where `data` is not one. How sure it is starts half way."""
+        calibration = cls()
+        match data:
+            case {
+                "means": [_, _, _] as means,
+                "places": list() as places,
+                "recent": recent,
+                "outlook": [_, _] as outlook,
+            } if (
+                len(places) == _POSITIONS
+                and all(is_figure(mean, least=-20.0, most=20.0) for mean in means + places)
+                and all(is_figure(chance, least=0.0, most=1.0) for chance in (recent, *outlook))
+            ):
+                calibration._estimate = Estimate(means, diagonal(*(d / 2 for d in _DEVIATIONS)))
+                calibration._places = [float(place) for place in places]
+                calibration._recent, calibration._outlook = float(recent), [float(chance) for chance in outlook]
+        return calibration
+
+    def _features(self, confidence: float) -> Features:
+        z = math.log(max(confidence, 1e-9) / max(1 - confidence, 1e-9))
+        return (0, max(-_CLIP, min(_CLIP, z))), (1, self._recent - _CENTRE), (2, 1.0)
+
+
+_MATCHES = (3, 4, 6, 8)  # match lengths at which a next bucket begins
+_FIRST = (0.3, 0.45, 0.6, 0.75, 0.85)  # prior of the first position by bucket
+_CARRIED = 0.92  # prior of a far position: a copy that held so far mostly goes on
+_APPROACH = 0.6  # per position, of the distance to it
+_STRENGTH = 4.0  # labels that the prior is worth
+_COUNTS_MEMORY = 0.98  # kept of the counts, per label
+
+
+class NgramCalibration:
+    """The acceptance of candidates copied from earlier text, by match length and place: Beta priors, fading counts."""
+
+    def __init__(self) -> None:
+        """Start from the prior."""
+        buckets = len(_FIRST)
+        self._prior = [[_CARRIED - (_CARRIED - p) * _APPROACH**j for j in range(_POSITIONS)] for p in _FIRST]
+        self._hits = [[0.0] * _POSITIONS for _ in range(buckets)]
+        self._misses = [[0.0] * _POSITIONS for _ in range(buckets)]
+
+    def predict(self, match_length: int, position: int) -> float:
+        """The chance in (0, 1) that candidate `position` (from 1) is accepted if all before it are."""
+        bucket, place = _cell(match_length, position)
+        hits = self._hits[bucket][place] + _STRENGTH * self._prior[bucket][place]
+        return hits / (self._hits[bucket][place] + self._misses[bucket][place] + _STRENGTH)
+
+    def learn(self, match_length: int, position: int, *, accepted: bool) -> None:
+        """Absorb one label."""
+        bucket, place = _cell(match_length, position)
+        self._hits[bucket][place] = _COUNTS_MEMORY * self._hits[bucket][place] + accepted
+        self._misses[bucket][place] = _COUNTS_MEMORY * self._misses[bucket][place] + (not accepted)
+
+    def relax(self, tokens: int) -> None:
+        """Forget towards the prior over `tokens` tokens without a label, so that no verdict is final."""
+        kept = (1 - _RELAX) ** tokens
+        self._hits = [[count * kept for count in row] for row in self._hits]
+        self._misses = [[count * kept for count in row] for row in self._misses]
+
+    def to_json(self) -> dict[str, Any]:
+        """What is worth keeping between runs."""
+        return {"hits": self._hits, "misses": self._misses}
+
+    @classmethod
+    def from_json(cls, data: object) -> "NgramCalibration":
+        """The stored counts, or the prior where `data` is not one."""
+        calibration = cls()
+        match data:
+            case {"hits": list() as hits, "misses": list() as misses} if _is_counts(hits) and _is_counts(misses):
+                calibration._hits = [[float(count) for count in row] for row in hits]
+                calibration._misses = [[float(count) for count in row] for row in misses]
+        return calibration
+
+
+def _cell(match_length: int, position: int) -> tuple[int, int]:
+    return sum([match_length >= edge for edge in _MATCHES]), min(position, _POSITIONS) - 1
+
+
+def _is_counts(rows: list[Any]) -> bool:
+    return len(rows) == len(_FIRST) and all(
+        isinstance(row, list) and len(row) == _POSITIONS and all(is_figure(count, least=0.0) for count in row)
+        for row in rows
+    )
+
+
+def _sigmoid(x: float) -> float:
+    return 1 / (1 + math.exp(-max(-30.0, min(30.0, x))))

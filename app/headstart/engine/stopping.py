@@ -1,0 +1,57 @@
+"""When to stop drafting and what to keep: rules over chances and prices. Pure functions without state."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """What a round costs. `verify[j]`: ms to verify j candidates and add the target's own token, drafting apart."""
+
+    verify: Sequence[float]  # [longest draft + 1]; index 0 is a plain step
+    step_ms: float  # one more candidate
+    rate: float  # worth of time: tokens per ms that it would give elsewhere
+
+
+def extension_gain(prices: Prices, drafted: int, survival: float, ahead: Sequence[float]) -> float:
+    """The most tokens, net of the worth of time, that drafting m = 1, 2, .. more candidates is expected to add.
+
+    With k drafted, of which all hold with chance S_k, and the chances a_i of those ahead:
+    max over m of  S_k * sum_{j<=m} prod_{i<=j} a_i - rate * (m * d + T(1+k+m) - T(1+k)).
+    """
+    verify, spent, gained, best = prices.verify, -prices.verify[drafted], 0.0, -float("inf")
+    for m in range(1, min(len(ahead), len(verify) - 1 - drafted) + 1):
+        survival *= ahead[m - 1]
+        gained += survival
+        best = max(best, gained - prices.rate * (m * prices.step_ms + verify[drafted + m] + spent))
+    return best
+
+
+def kept_prefix(prices: Prices, survivals: Sequence[float]) -> int:
+    """How many candidates to verify of those already paid for: argmax over j of  sum_{i<=j} S_i - rate * T(1+j)."""
+    best, best_value, gained = 0, -prices.rate * prices.verify[0], 0.0
+    for j, survival in enumerate(survivals, start=1):
+        gained += survival
+        value = gained - prices.rate * prices.verify[j]
+        if value > best_value:
+            best, best_value = j, value
+    return best
+
+
+def best_rate(prices: Prices, chances: Sequence[float]) -> float:
+    """The highest expected tokens per ms among all fixed lengths: what the model of the text says can be reached."""
+    best, tokens, survival = 1 / prices.verify[0], 1.0, 1.0
+    for k, chance in enumerate(chances, start=1):
+        survival *= chance
+        tokens += survival
+        best = max(best, tokens / (k * prices.step_ms + prices.verify[k]))
+    return best
+
+
+def survivals(chances: Sequence[float]) -> list[float]:
+    """Running products: the chance that candidates 1..j are all accepted."""
+    running, products = 1.0, []
+    for chance in chances:
+        running *= chance
+        products.append(running)
+    return products
