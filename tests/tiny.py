@@ -1,0 +1,192 @@
+"""Builds tiny language models with random weights, complete with tokenizer and manifest. Knows nothing of the engine.
+
+`python -m tests.tiny FOLDER` builds them all; run it in a process of its own, because it loads torch.
+"""
+
+import dataclasses
+import importlib.metadata
+import json
+import os
+import sys
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from headstart import manifest, vocabulary
+from headstart_export import quiet
+
+MODELS = ("target", "draft", "other")
+SPECIAL_TOKENS = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")  # ids 0, 1, 2
+CONTEXT_LENGTH = 1024
+CHAT_TEMPLATE = (
+    "{% for message in messages %}<|im_start|>{{ message['role'] }}\n{{ message['content'] }}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+LICENCE_TEXT = Path(__file__).resolve().parent.parent / "LICENSE"
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """What one tiny model is made of. `noise` is the share by which its weights differ from its seed's."""
+
+    name: str
+    role: str
+    architecture: str  # a configuration class of transformers without its "Config"
+    vocabulary: int
+    logit_rows: int  # the head is padded beyond the vocabulary, as in real models
+    seed: int
+    noise: float = 0.0
+
+
+# The draft has the target's weights, disturbed, and another padding: it often guesses right, and often does not.
+PLANS = (
+    Plan("target", "target", "Qwen2", 600, 640, seed=1),
+    Plan("draft", "draft", "Qwen2", 600, 624, seed=1, noise=0.05),
+    Plan("other", "any", "Llama", 500, 500, seed=3),
+)
+
+
+def build(folder: Path) -> None:
+    """Write `<name>-hf` (safetensors) and `<name>` (OpenVINO IR, a full model folder) for every plan."""
+    os.environ.update(HF_HUB_OFFLINE="1", TRANSFORMERS_OFFLINE="1")
+    quiet.prepare()
+    for plan in PLANS:
+        source, model = folder / f"{plan.name}-hf", folder / plan.name
+        tokenizer = make_tokenizer(plan.vocabulary)
+        tokenizer.save_pretrained(source)
+        parameters = _save_weights(plan, source)
+        _export(source, model, tokenizer)
+        manifest.write(model, _describe(plan, model, parameters))
+
+
+def make_tokenizer(size: int) -> Any:
+    """A byte-level BPE tokenizer of `size` entries with ChatML's markers, trained on a few kB of text."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers  # noqa: PLC0415
+    from transformers import PreTrainedTokenizerFast  # noqa: PLC0415
+
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=size,
+        special_tokens=list(SPECIAL_TOKENS),
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(_training_text(), trainer)
+    assert tokenizer.get_vocab_size() == size
+    end, _, stop = SPECIAL_TOKENS
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        eos_token=stop,
+        pad_token=end,
+        additional_special_tokens=list(SPECIAL_TOKENS),
+        chat_template=CHAT_TEMPLATE,
+        clean_up_tokenization_spaces=False,
+    )
+
+
+def _training_text() -> Iterable[str]:
+    yield from LICENCE_TEXT.read_text(encoding="utf-8").splitlines(keepends=True)
+    yield "def add(a: int, b: int) -> int:\n    return a + b\n\nsystem\nuser\nassistant\n"
+    yield "Größe, naïveté, Привет, 你好世界, こんにちは, 🙂🚀 1234567890"
+
+
+def _save_weights(plan: Plan, folder: Path) -> int:
+    """Random weights in f16 as safetensors; returns the number of parameters."""
+    import torch  # noqa: PLC0415
+    import transformers  # noqa: PLC0415
+
+    torch.manual_seed(plan.seed)
+    model = transformers.AutoModelForCausalLM.from_config(_configuration(transformers, plan))
+    generator = torch.Generator().manual_seed(plan.seed)
+    with torch.no_grad():
+        for name, weights in model.named_parameters():
+            if weights.ndim == 2:
+                weights.copy_(_random_matrix(torch, name, weights.shape, generator))
+        _disturb(torch, model, plan)
+        # Padding rows of a real head never win; neither do the stop ids here, so that answers have a length.
+        model.lm_head.weight[plan.vocabulary :] = 0
+        model.lm_head.weight[: len(SPECIAL_TOKENS)] = 0
+    model.half().save_pretrained(folder)
+    return sum(weights.numel() for weights in model.parameters())
+
+
+def _random_matrix(torch: Any, name: str, shape: Any, generator: Any) -> Any:
+    """Rows of unit size into a unit-variance result; a head scaled so that the best token leads clearly.
+
+    Rows are drawn at a fixed height, so that models which differ in padding only share their other rows.
+    """
+    scale = 0.8 if "lm_head" in name else 1.0 if "embed" in name else shape[1] ** -0.5
+    height = max(shape[0], 1024) if "lm_head" in name or "embed" in name else shape[0]
+    return scale * torch.randn((height, shape[1]), generator=generator)[: shape[0]]
+
+
+def _disturb(torch: Any, model: Any, plan: Plan) -> None:
+    generator = torch.Generator().manual_seed(plan.seed + 1000)
+    for weights in model.parameters():
+        noise = torch.randn(weights.shape, generator=generator)
+        weights.add_(plan.noise * weights.std() * noise if weights.ndim == 2 else 0)
+
+
+def _configuration(transformers: Any, plan: Plan) -> Any:
+    return getattr(transformers, f"{plan.architecture}Config")(
+        vocab_size=plan.logit_rows,
+        hidden_size=64,
+        intermediate_size=128,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=CONTEXT_LENGTH,
+        tie_word_embeddings=False,
+        bos_token_id=0,
+        eos_token_id=[2, 0],
+        pad_token_id=0,
+    )
+
+
+def _export(source: Path, model: Path, tokenizer: Any) -> None:
+    import openvino  # noqa: PLC0415
+    from openvino_tokenizers import convert_tokenizer  # noqa: PLC0415
+    from optimum.intel import OVModelForCausalLM  # noqa: PLC0415
+
+    exported = OVModelForCausalLM.from_pretrained(
+        source, export=True, compile=False, load_in_8bit=False, local_files_only=True
+    )
+    exported.save_pretrained(model)
+    tokenizer.save_pretrained(model)
+    encoder, decoder = convert_tokenizer(tokenizer, with_detokenizer=True)
+    openvino.save_model(encoder, model / "openvino_tokenizer.xml")
+    openvino.save_model(decoder, model / "openvino_detokenizer.xml")
+
+
+def _describe(plan: Plan, folder: Path, parameters: int) -> manifest.Manifest:
+    files = manifest.hash_files(folder)
+    size = sum(file.size for file in files.values())
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    return manifest.Manifest(
+        name=f"tiny-{plan.name}",
+        role=plan.role,
+        source=manifest.Source("folder", f"{plan.name}-hf"),
+        licence="Apache-2.0",
+        architecture=config["architectures"][0],
+        parameters=parameters,
+        precision=manifest.Precision("fp16"),
+        tokenizer=manifest.Tokenizer(
+            fingerprint=vocabulary.fingerprint(folder), vocabulary=len(vocabulary.read(folder)), stop_ids=(2, 0)
+        ),
+        logit_rows=plan.logit_rows,
+        context_length=CONTEXT_LENGTH,
+        size_bytes=size,
+        ram_bytes=size,
+        kv_bytes_per_token=2 * 2 * 2 * 16 * 2,  # keys and values, layers, kv heads, head size, bytes
+        quality=None,
+        files=files,
+        versions={name: importlib.metadata.version(name) for name in ("openvino", "optimum-intel", "transformers")},
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+
+
+if __name__ == "__main__":
+    build(Path(sys.argv[1]))
