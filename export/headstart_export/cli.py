@@ -1,0 +1,107 @@
+"""The `headstart-export` command: words in, one model folder out. Heavy libraries load only once work begins."""
+
+import argparse
+import contextlib
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import headstart
+from headstart import paths
+from headstart.errors import HeadstartError
+from headstart_export import order as orders
+from headstart_export import progress, quiet
+from headstart_export import recipe as recipes
+
+TRUST_WARNING = "Warning: --trust-remote-code runs the Python code that comes with the model, as you, on this computer."
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Exit status: 0 done, 1 refused or failed with a sentence, 2 wrong usage, 130 interrupted."""
+    options = _parser().parse_args(arguments)
+    try:
+        if options.list:
+            _list_recipes()
+        else:
+            _export(options)
+    except HeadstartError as error:
+        print(f"headstart-export: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("headstart-export: interrupted; run it again to go on with what was fetched.", file=sys.stderr)
+        return 130
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="headstart-export",
+        description="Turn a language model into a checked folder that Headstart can load; with a draft, into a pair.",
+        epilog="Recipes: " + ", ".join(recipes.names()),
+    )
+    parser.add_argument("source", nargs="?", help="recipe, hub id, Hugging Face folder, or .gguf file")
+    parser.add_argument("--draft", metavar="SOURCE", help="a small model with the same vocabulary: makes a pair")
+    parser.add_argument("--weights", choices=recipes.PRECISIONS, help="precision (default: the recipe's, else int8)")
+    parser.add_argument("--draft-weights", choices=recipes.PRECISIONS, help="precision of the draft")
+    parser.add_argument("--revision", help="branch, tag or commit of a hub id")
+    parser.add_argument("--output", type=Path, metavar="DIR", help="default: the library, under the model's name")
+    parser.add_argument(
+        "--force", action="store_true", help="replace the output if it exists, once the new one is done"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object on standard output")
+    parser.add_argument("--trust-remote-code", action="store_true", help="run Python code that comes with the model")
+    parser.add_argument("--verbose", action="store_true", help="show what the libraries underneath print")
+    parser.add_argument("--list", action="store_true", help="list the recipes and stop")
+    parser.add_argument("--version", action="version", version=f"headstart-export {headstart.__version__}")
+    return parser
+
+
+def _export(options: argparse.Namespace) -> None:
+    if options.source is None:
+        raise HeadstartError(
+            "Name what to export: a recipe, a hub id, a folder or a .gguf file (--list shows recipes)."
+        )
+    words = orders.Words(
+        source=options.source,
+        draft=options.draft,
+        weights=options.weights,
+        draft_weights=options.draft_weights,
+        revision=options.revision,
+        trust_remote_code=options.trust_remote_code,
+    )
+    order = orders.understand(words)
+    output = options.output or paths.models_folder() / order.name
+    reporter = progress.reporter(sys.stderr)
+    if options.trust_remote_code:
+        reporter.note(TRUST_WARNING)
+    from headstart_export import pipeline  # noqa: PLC0415
+
+    quiet.prepare()
+    with contextlib.nullcontext() if options.verbose else _muted():
+        result = pipeline.export(order, output, paths.cache_folder(), reporter, replace=options.force)
+    _print_result(result, as_json=options.json)
+
+
+@contextlib.contextmanager
+def _muted() -> Any:
+    with Path(os.devnull).open("w", encoding="utf-8") as nowhere, quiet.muted(nowhere):
+        yield
+
+
+def _print_result(output: Path, *, as_json: bool) -> None:
+    if as_json:
+        data = json.loads((output / "manifest.json").read_text(encoding="utf-8"))
+        print(json.dumps({"output": str(output), "manifest": data}, ensure_ascii=False))
+    else:
+        print(output)
+
+
+def _list_recipes() -> None:
+    for name in recipes.names():
+        recipe = recipes.find(name)
+        assert recipe is not None
+        kind = "pair" if isinstance(recipe, recipes.PairRecipe) else "model"
+        print(f"{name:32} {kind:6} {recipe.title} ({recipe.checked})")

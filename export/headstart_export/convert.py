@@ -1,0 +1,98 @@
+"""From source weights to an OpenVINO IR with 16-bit weights. Knows nothing of compression.
+
+PyTorch is loaded here and nowhere else but in `quality.py`, which asks the model this file loads.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from headstart.errors import ExportError
+from headstart_export import gguf_tokenizer, quiet
+
+MODEL_FILE = "openvino_model.xml"
+TASK = "text-generation-with-past"
+
+# optimum-intel forbids these with our version of transformers, yet exports them right: tried on tiny models.
+LIFTED_LIMITS = {
+    "gemma": "GemmaOpenVINOConfig",
+    "gemma2": "Gemma2OpenVINOConfig",
+    "gemma3_text": "Gemma3TextOpenVINOConfig",
+}
+
+
+def load_tokenizer(source: Path, *, code: bool) -> Any:
+    """The source's tokenizer, rebuilt where the source is a GGUF file. Raises ExportError."""
+    if source.is_file():
+        return gguf_tokenizer.rebuild(source)
+    quiet.prepare()
+    from transformers import AutoTokenizer, PreTrainedTokenizerFast  # noqa: PLC0415
+
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(source, local_files_only=True, trust_remote_code=code)
+    except (OSError, ValueError, KeyError, ImportError) as error:
+        raise ExportError(f"The tokenizer in {source.name} cannot be loaded ({first_line(error)}).") from None
+    if not isinstance(tokenizer, PreTrainedTokenizerFast):
+        raise ExportError(
+            f"{source.name} has no tokenizer.json, which Headstart needs; use a newer version of the model."
+        )
+    return tokenizer
+
+
+def load_weights(source: Path, *, code: bool) -> Any:
+    """The source as a PyTorch model in its stored precision; f16 where it comes from a GGUF file."""
+    quiet.prepare()
+    import torch  # noqa: PLC0415
+    from transformers import AutoModelForCausalLM  # noqa: PLC0415
+
+    place, options = (source, {"dtype": "auto", "use_safetensors": True})
+    if source.is_file():
+        place, options = (source.parent, {"dtype": torch.float16, "gguf_file": source.name})
+    try:
+        model = AutoModelForCausalLM.from_pretrained(place, local_files_only=True, trust_remote_code=code, **options)
+    except (OSError, ValueError, KeyError, ImportError) as error:
+        raise ExportError(f"The weights in {source.name} cannot be loaded ({first_line(error)}).") from None
+    model.config.architectures = [type(model).__name__]  # missing where the configuration comes from a GGUF file
+    return model.eval()
+
+
+def to_openvino(model: Any, folder: Path) -> None:
+    """Write the IR and the model's two configuration files into `folder`. Raises ExportError."""
+    import torch  # noqa: PLC0415
+    from optimum.exporters.openvino.convert import export_from_model  # noqa: PLC0415
+    from optimum.intel import OVConfig  # noqa: PLC0415
+
+    _lift_limit(model.config.model_type)
+    half = model.dtype in {torch.float16, torch.bfloat16}
+    try:
+        export_from_model(model, folder, task=TASK, ov_config=OVConfig(dtype="fp16"), patch_16bit_model=half)
+    except (ValueError, KeyError, NotImplementedError) as error:
+        raise ExportError(
+            f"Models of the kind {model.config.model_type!r} cannot be converted ({first_line(error)})."
+        ) from None
+
+
+def convert_tokenizer(tokenizer: Any, folder: Path) -> None:
+    """Write the tokenizer's own files, its chat template, and its two OpenVINO models into `folder`."""
+    import openvino  # noqa: PLC0415
+    from openvino_tokenizers import convert_tokenizer as convert  # noqa: PLC0415
+
+    tokenizer.save_pretrained(folder)
+    try:
+        encoder, decoder = convert(tokenizer, with_detokenizer=True)
+    except (RuntimeError, ValueError, KeyError, NotImplementedError) as error:
+        raise ExportError(f"This tokenizer cannot be converted to OpenVINO ({first_line(error)}).") from None
+    openvino.save_model(encoder, folder / "openvino_tokenizer.xml")
+    openvino.save_model(decoder, folder / "openvino_detokenizer.xml")
+
+
+def first_line(error: BaseException) -> str:
+    """An error of a library, short enough for a sentence."""
+    lines = str(error).strip().splitlines()
+    return lines[0].rstrip(".")[:300] if lines else type(error).__name__
+
+
+def _lift_limit(model_type: str) -> None:
+    from optimum.exporters.openvino import model_configs  # noqa: PLC0415
+
+    if model_type in LIFTED_LIMITS:
+        getattr(model_configs, LIFTED_LIMITS[model_type]).MAX_TRANSFORMERS_VERSION = "5.5.99"

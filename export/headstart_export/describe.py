@@ -1,0 +1,138 @@
+"""Finds out what a finished model folder has to say about itself, and puts it into its manifest."""
+
+import importlib.metadata
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import headstart
+from headstart import manifest, vocabulary
+from headstart.errors import ExportError
+from headstart_export import quiet
+from headstart_export.convert import MODEL_FILE
+from headstart_export.order import ModelOrder
+
+ENDS_OF_TEXT = ("<|endoftext|>", "<|end_of_text|>", "<eos>", "</s>")
+CONTEXT_KEYS = ("max_position_embeddings", "n_positions", "seq_length", "max_sequence_length")
+PACKAGES = ("openvino", "openvino-tokenizers", "nncf", "optimum-intel", "transformers", "tokenizers", "torch", "gguf")
+_MARK = "\u2042"  # stands for an answer when the chat template is asked how it ends one
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What the steps before found out about one model."""
+
+    source: manifest.Source
+    licence: str | None
+    parameters: int
+    precision: manifest.Precision
+    quality: manifest.Quality | None
+    ram_bytes: int
+
+
+def write_manifest(folder: Path, order: ModelOrder, findings: Findings, stop_ids: tuple[int, ...]) -> manifest.Manifest:
+    """Hash the folder's files and write `manifest.json`."""
+    config = _config(folder)
+    rows, kv_bytes = _shapes(folder / MODEL_FILE)
+    files = manifest.hash_files(folder)
+    result = manifest.Manifest(
+        name=order.name,
+        role=order.role,
+        source=findings.source,
+        licence=order.recipe.licence or findings.licence or "unknown",
+        architecture=config["architectures"][0],
+        parameters=findings.parameters,
+        precision=findings.precision,
+        tokenizer=manifest.Tokenizer(vocabulary.fingerprint(folder), len(vocabulary.read(folder)), stop_ids),
+        logit_rows=rows,
+        context_length=context_length(config),
+        size_bytes=sum(file.size for file in files.values()),
+        ram_bytes=findings.ram_bytes,
+        kv_bytes_per_token=kv_bytes,
+        quality=findings.quality,
+        files=files,
+        versions=versions(),
+        created=now(),
+        notes=order.recipe.notes,
+    )
+    manifest.write(folder, result)
+    return result
+
+
+def settle_stop_ids(folder: Path, tokenizer: Any, markers: Iterable[str]) -> tuple[int, ...]:
+    """Every id that must end an answer, the chat's own marker first; `generation_config.json` learns them too."""
+    path = folder / "generation_config.json"
+    generation = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    ids = _known_ids(tokenizer, [*markers, *_chat_ends(tokenizer)], required=True)
+    ids += _listed(generation.get("eos_token_id")) + _listed(_config(folder).get("eos_token_id"))
+    ids += _listed(tokenizer.eos_token_id) + _known_ids(tokenizer, ENDS_OF_TEXT, required=False)
+    unique = tuple(dict.fromkeys(ids))
+    if not unique:
+        raise ExportError(
+            "Neither the model nor its chat template says which token ends an answer, so it cannot be used."
+        )
+    generation["eos_token_id"] = list(unique)
+    path.write_text(json.dumps(generation, indent=2) + "\n", encoding="utf-8")
+    return unique
+
+
+def context_length(config: dict[str, Any]) -> int:
+    """How many tokens the model was made for."""
+    found = [config[key] for key in CONTEXT_KEYS if isinstance(config.get(key), int)]
+    if not found:
+        raise ExportError("The model's config.json does not say how long its context is, so it cannot be used.")
+    return int(found[0])
+
+
+def versions() -> dict[str, str]:
+    """Of everything that had a part in the result."""
+    return {"headstart": headstart.__version__, **{name: importlib.metadata.version(name) for name in PACKAGES}}
+
+
+def now() -> str:
+    """ISO 8601, UTC, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _chat_ends(tokenizer: Any) -> list[str]:
+    """The special token that the chat template puts after an answer, if there is one."""
+    if not tokenizer.chat_template:
+        return []
+    turns = [{"role": "user", "content": "?"}, {"role": "assistant", "content": _MARK}]
+    tail = tokenizer.apply_chat_template(turns, tokenize=False).rpartition(_MARK)[2].lstrip()
+    specials = [token.content for token in tokenizer.added_tokens_decoder.values() if token.special]
+    return sorted((token for token in specials if tail.startswith(token)), key=len)[-1:]
+
+
+def _known_ids(tokenizer: Any, tokens: Iterable[str], *, required: bool) -> list[int]:
+    known = {token.content: index for index, token in tokenizer.added_tokens_decoder.items()}
+    if required:
+        for token in tokens:
+            if token not in known:
+                raise ExportError(f"The recipe says {token} ends an answer, but the tokenizer has no such token.")
+    return [known[token] for token in tokens if token in known]
+
+
+def _listed(value: Any) -> list[int]:
+    return [value] if isinstance(value, int) else list(value or [])
+
+
+def _config(folder: Path) -> dict[str, Any]:
+    data: dict[str, Any] = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    return data
+
+
+def _shapes(path: Path) -> tuple[int, int]:
+    """Rows of the output head, and bytes of f16 keys and values per token, as the IR has them."""
+    quiet.prepare()
+    import openvino  # noqa: PLC0415
+
+    model = openvino.Core().read_model(path)
+    numbers = 0
+    for variable in model.get_variables():
+        shape = variable.info.data_shape  # [?, kv heads, ?, head size]
+        numbers += shape[1].get_length() * shape[3].get_length()
+    return model.output("logits").partial_shape[2].get_length(), 2 * numbers

@@ -1,0 +1,110 @@
+"""From the words on the command line to what is to be built. Touches no network and loads nothing."""
+
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from headstart.errors import ExportError
+from headstart_export import recipe as recipes
+from headstart_export.recipe import HubSource, LocalSource, ModelRecipe, PairRecipe
+
+DEFAULT_WEIGHTS = "int8"
+_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
+
+
+@dataclass(frozen=True)
+class ModelOrder:
+    """One model to build. `code` permits the model's own Python code."""
+
+    recipe: ModelRecipe
+    weights: str
+    role: str
+    code: bool = False
+
+    @property
+    def name(self) -> str:
+        """What the model is called."""
+        return self.recipe.name
+
+
+@dataclass(frozen=True)
+class PairOrder:
+    """Two models to build into one folder."""
+
+    name: str
+    target: ModelOrder
+    draft: ModelOrder
+
+
+Order = ModelOrder | PairOrder
+
+
+@dataclass(frozen=True)
+class Words:
+    """The command line's part in it; None where nothing was said."""
+
+    source: str
+    draft: str | None = None
+    weights: str | None = None
+    draft_weights: str | None = None
+    revision: str | None = None
+    trust_remote_code: bool = False
+
+
+def understand(words: Words) -> Order:
+    """What is meant. Raises ExportError when a source is unknown or options contradict each other."""
+    named = recipes.find(words.source)
+    if isinstance(named, PairRecipe):
+        return _recipe_pair(named, words)
+    target = _model(words.source, words)
+    if words.draft is None:
+        if words.draft_weights:
+            raise ExportError("--draft-weights needs --draft, or the recipe of a pair.")
+        return target
+    draft = _model(words.draft, replace(words, revision=None, weights=words.draft_weights), role="draft")
+    return PairOrder(f"{target.name}+{draft.name}", replace(target, role="target"), draft)
+
+
+def _recipe_pair(pair: PairRecipe, words: Words) -> PairOrder:
+    if words.draft or words.revision:
+        raise ExportError(
+            f"{pair.name} is the recipe of a pair: it names both models, so --draft and --revision do not fit."
+        )
+    target, draft = recipes.find_model(pair.target), recipes.find_model(pair.draft)
+    return PairOrder(
+        pair.name,
+        ModelOrder(target, words.weights or pair.target_weights, "target", words.trust_remote_code),
+        ModelOrder(draft, words.draft_weights or pair.draft_weights, "draft", words.trust_remote_code),
+    )
+
+
+def _model(source: str, words: Words, role: str | None = None) -> ModelOrder:
+    recipe = recipes.find(source) or _unlisted(source, words)
+    if isinstance(recipe, PairRecipe):
+        raise ExportError(f"{source} is the recipe of a pair and cannot be a draft; name one of its models.")
+    return ModelOrder(recipe, words.weights or recipe.weights, role or recipe.role, words.trust_remote_code)
+
+
+def _unlisted(source: str, words: Words) -> ModelRecipe:
+    path = Path(source).expanduser()
+    if path.exists():
+        return _local(path.resolve(), words)
+    if _HUB_ID.fullmatch(source):
+        name = source.rpartition("/")[2].lower()
+        return _plain_recipe(name, source, HubSource(source, revision=words.revision or "main"))
+    raise ExportError(
+        f"{source!r} is no recipe, no folder, no .gguf file and no hub id; the recipes are {', '.join(recipes.names())}."
+    )
+
+
+def _local(path: Path, words: Words) -> ModelRecipe:
+    if words.revision:
+        raise ExportError(f"--revision belongs to a hub id, but {path} is on this computer.")
+    if path.is_file() and path.suffix.lower() != ".gguf":
+        raise ExportError(f"{path.name} is neither a folder nor a .gguf file; name the model's folder.")
+    name = (path.stem if path.is_file() else path.name).lower()
+    return _plain_recipe(name, path.name, LocalSource(path))
+
+
+def _plain_recipe(name: str, title: str, source: HubSource | LocalSource) -> ModelRecipe:
+    return ModelRecipe(name, title, licence=None, role="any", weights=DEFAULT_WEIGHTS, sources=(source,))

@@ -1,0 +1,83 @@
+"""Compresses the weights of an IR, and reads back from the result what was really done. Knows nothing of PyTorch."""
+
+from pathlib import Path
+from typing import Any
+
+from headstart.errors import ExportError
+from headstart.manifest import Precision
+from headstart_export import quiet
+
+GROUP_SIZE = 64  # of int4: divides the widths of the models in use, 576 and 896 included
+_MODES = {"int8": "int8_asym", "int8-sym": "int8_sym", "int4": "int4_asym"}
+_NAMES = {mode: name for name, mode in _MODES.items()}
+
+
+def compress(source: Path, weights: str, target: Path) -> None:
+    """Read the 16-bit IR at `source` and write it to `target` with its weights as asked."""
+    quiet.prepare()
+    import nncf  # noqa: PLC0415
+    import openvino  # noqa: PLC0415
+
+    model = openvino.Core().read_model(source)
+    if weights != "fp16":
+        model = nncf.compress_weights(model, **_settings(nncf, weights))
+        # Left from the 16-bit export, it would make compressed models differ from those other exporters write.
+        _forget_option(model, "KV_CACHE_PRECISION")
+    openvino.save_model(model, target, compress_to_fp16=True)
+
+
+def read_back(path: Path) -> Precision:
+    """What the IR itself says about its weights; "fp16" when nothing was compressed."""
+    quiet.prepare()
+    import openvino  # noqa: PLC0415
+
+    model = openvino.Core().read_model(path)
+    if not model.has_rt_info(["nncf", "weight_compression"]):
+        return Precision("fp16")
+    mode = _field(model, "mode")
+    return Precision(
+        weights=_NAMES.get(str(mode), str(mode)),
+        mode=mode,
+        group_size=_number(_field(model, "group_size"), int),
+        ratio=_number(_field(model, "ratio"), float),
+        backup_mode=_field(model, "backup_mode"),
+    )
+
+
+def require(asked: str, found: Precision) -> None:
+    """Raise ExportError when the IR is not stored as it was asked for."""
+    if found.weights != asked:
+        raise ExportError(
+            f"The weights should have become {asked}, but the converted model says {found.weights}; "
+            "nothing was kept. Please report this with the versions of nncf and openvino."
+        )
+
+
+def _settings(nncf: Any, weights: str) -> dict[str, Any]:
+    mode = nncf.CompressWeightsMode(_MODES[weights])
+    if weights != "int4":
+        return {"mode": mode}
+    from nncf.quantization.advanced_parameters import GroupSizeFallbackMode  # noqa: PLC0415
+
+    adjust = nncf.AdvancedCompressionParameters(group_size_fallback_mode=GroupSizeFallbackMode.ADJUST)
+    return {"mode": mode, "group_size": GROUP_SIZE, "ratio": 1.0, "advanced_parameters": adjust}
+
+
+def _forget_option(model: Any, name: str) -> None:
+    if model.has_rt_info(["runtime_options", name]):
+        options = {key: value.astype(str) for key, value in model.get_rt_info()["runtime_options"].items()}
+        options.pop(name)
+        model.set_rt_info(options, "runtime_options")
+
+
+def _field(model: Any, name: str) -> str | None:
+    place = ["nncf", "weight_compression", name]
+    return str(model.get_rt_info(place).astype(str)) if model.has_rt_info(place) else None
+
+
+def _number(text: str | None, kind: Any) -> Any:
+    try:
+        value = None if text is None else kind(float(text))
+    except ValueError:
+        return None
+    return None if value is not None and value <= 0 else value

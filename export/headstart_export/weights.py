@@ -1,0 +1,110 @@
+"""Looks at fetched weights before anything is loaded: what they are, and whether they may be used. Loads nothing."""
+
+import json
+import math
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from headstart.errors import ExportError
+from headstart_export import gguf_probe, gguf_tokenizer
+
+PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
+CODE_KEY = "auto_map"  # names Python classes inside the model's own folder
+HEADER_LIMIT = 100 << 20  # bytes, as the safetensors format has it
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What an export needs to know beforehand."""
+
+    parameters: int
+    is_gguf: bool
+    licence: str | None
+
+
+def inspect(path: Path, *, code: bool) -> Facts:
+    """Raise ExportError unless `path` is a sane GGUF file or a Hugging Face folder with whole safetensors.
+
+    `code` permits a folder whose configuration asks for Python code of its own.
+    """
+    return _inspect_gguf(path) if path.is_file() else _inspect_folder(path, code=code)
+
+
+def _inspect_gguf(path: Path) -> Facts:
+    facts = gguf_probe.probe(path)
+    gguf_tokenizer.require_supported(facts.tokenizer_model, facts.tokenizer_splitting, path.name)
+    return Facts(facts.parameters, is_gguf=True, licence=facts.licence)
+
+
+def _inspect_folder(folder: Path, *, code: bool) -> Facts:
+    if not (folder / "config.json").is_file():
+        raise ExportError(f"{folder.name} has no config.json, so it is not a Hugging Face model folder.")
+    config = _json(folder / "config.json")
+    if not code:
+        _refuse_code(folder)
+    if "quantization_config" in config:
+        raise ExportError(
+            f"The weights in {folder.name} are compressed already; use the original model: "
+            "it is then compressed once, and the loss is measured."
+        )
+    files = sorted(folder.glob("*.safetensors"))
+    if not files:
+        raise _without_safetensors(folder)
+    return Facts(sum(_parameters(file) for file in files), is_gguf=False, licence=_licence(folder))
+
+
+def _refuse_code(folder: Path) -> None:
+    for path in sorted(folder.glob("*.json")):
+        if path.name.endswith("config.json") and CODE_KEY in _json(path):
+            raise ExportError(
+                f"{folder.name} wants to run Python code of its own ({CODE_KEY} in {path.name}), which is refused; "
+                "if you have read that code and trust it, add --trust-remote-code."
+            )
+
+
+def _without_safetensors(folder: Path) -> ExportError:
+    pickles = sorted(path.name for pattern in PICKLES for path in folder.glob(pattern))
+    if pickles and not (folder / "openvino_model.bin").is_file():
+        return ExportError(
+            f"{folder.name} has its weights only as a pickle ({pickles[0]}), and loading a pickle can run any code; "
+            "use a version of the model with .safetensors files or a .gguf file."
+        )
+    return ExportError(f"{folder.name} holds no .safetensors files; name the folder of the original model.")
+
+
+def _parameters(file: Path) -> int:
+    """Weights in one safetensors file, from its header. Raises ExportError when the file is not whole."""
+    size = file.stat().st_size
+    with file.open("rb") as stream:
+        start = stream.read(8)
+        length = struct.unpack("<Q", start)[0] if len(start) == 8 else HEADER_LIMIT
+        header = stream.read(length) if length < min(size, HEADER_LIMIT) else b""
+    try:
+        tensors = {key: value for key, value in json.loads(header).items() if key != "__metadata__"}
+        end = 8 + length + max(value["data_offsets"][1] for value in tensors.values())
+        count = sum(math.prod(value["shape"]) for value in tensors.values())
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError):
+        raise ExportError(f"{file.name} is not a safetensors file that can be read; fetch it again.") from None
+    if end != size:
+        raise ExportError(f"{file.name} has {size} bytes instead of {end}; fetch it again.")
+    return count
+
+
+def _licence(folder: Path) -> str | None:
+    """From the head of the model card."""
+    try:
+        lines = (folder / "README.md").read_text(encoding="utf-8").splitlines()[:60]
+    except (OSError, UnicodeDecodeError):
+        return None
+    found = [line.partition(":")[2].strip() for line in lines if line.startswith("license:")]
+    return found[0].strip("\"'") if found else None
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ExportError(f"{path.name} in {path.parent.name} cannot be read ({error}); fetch it again.") from None
+    return data if isinstance(data, dict) else {}
