@@ -1,0 +1,59 @@
+"""The READMEs against the programs and folders they describe."""
+
+import re
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from headstart import cli
+from headstart_export import cli as export_cli
+from tests.source_tree import ROOT
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+SETUP = re.findall(r"^python3 -m venv .+$", README, re.MULTILINE)
+FLAG = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
+LINK = re.compile(r"\]\((?!https?://)([^)#]+)\)")
+
+Main = Callable[[Sequence[str]], int]
+
+
+def _flags(main: Main, arguments: Sequence[str], capsys: pytest.CaptureFixture[str]) -> set[str]:
+    with pytest.raises(SystemExit) as exit_:
+        main([*arguments, "--help"])
+    assert exit_.value.code == 0
+    return set(FLAG.findall(capsys.readouterr().out))
+
+
+def test_setting_up_takes_two_commands_of_one_line() -> None:
+    endings = [command.rpartition("&& ")[2] for command in SETUP]
+    assert endings == [".venv/bin/headstart chat --model smollm2-135m-instruct", ".venv/bin/python -m tests"]
+
+
+def test_continuous_integration_finds_both_commands() -> None:
+    script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    wanted = re.findall(r'documented "([^"]+)"', script)
+    assert [[command.endswith(ending) for command in SETUP] for ending in wanted] == [[True, False], [False, True]]
+
+
+def test_every_flag_in_the_readme_exists(capsys: pytest.CaptureFixture[str]) -> None:
+    known = _flags(cli.main, ["chat"], capsys) | _flags(export_cli.main, [], capsys)
+    assert set(FLAG.findall(README)) <= known
+
+
+def test_every_flag_of_chat_is_in_the_readme(capsys: pytest.CaptureFixture[str]) -> None:
+    assert _flags(cli.main, ["chat"], capsys) - {"--help"} <= set(FLAG.findall(README))
+
+
+def test_the_map_names_every_part_of_the_application() -> None:
+    text = (ROOT / "app" / "README.md").read_text(encoding="utf-8")
+    package = ROOT / "app" / "headstart"
+    folders = [f"{path.parent.name}/" for path in package.glob("*/__init__.py")]
+    files = [path.name for path in package.glob("*.py") if path.name != "__init__.py"]
+    assert not [name for name in folders + files if name not in text]
+
+
+@pytest.mark.parametrize("document", ["README.md", "CHANGELOG.md", "app/README.md", "tests/README.md"])
+def test_links_lead_somewhere(document: str) -> None:
+    path = ROOT / document
+    targets = LINK.findall(path.read_text(encoding="utf-8"))
+    assert not [target for target in targets if not (path.parent / target).exists()]
