@@ -119,7 +119,8 @@ class DraftModel:
 
     def _read(self, context: Sequence[int], cancel: threading.Event | None) -> list[int]:
         """Read all but the last few tokens of what the cache lacks; return those."""
-        missing = list(context[len(self.runner.tokens) :])
+        # The target may use rows of its head that pad the vocabulary; a draft may have fewer of them.
+        missing = [min(token, self.runner.vocabulary - 1) for token in context[len(self.runner.tokens) :]]
         while len(missing) > PREFILL_CHUNK:
             self.runner.forward(missing[:PREFILL_CHUNK], cancel=cancel)
             missing = missing[PREFILL_CHUNK:]

@@ -255,10 +255,14 @@ class Stats:
 
 @dataclass(frozen=True)
 class Finish:
-    """The last event of an answer."""
+    """The last event of an answer.
+
+    `token_ids` are the answer's tokens; after a stop string the fewest that cover the text before it.
+    """
 
     reason: FinishReason
     stats: Stats
+    token_ids: tuple[int, ...] = ()
 
 
 Event = Prefill | Step | Finish
@@ -266,7 +270,7 @@ Event = Prefill | Step | Finish
 
 @dataclass(frozen=True)
 class LoadOptions:
-    """What is decided when a model is loaded. `context` is in tokens; None: as long as the model allows."""
+    """What is decided when a model is loaded. `context` is in tokens; None: what the model allows, at most 8192."""
 
     target: Path  # model folder
     draft: Path | None = None  # model folder with the same vocabulary

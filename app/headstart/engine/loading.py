@@ -12,7 +12,7 @@ from headstart.engine import devices
 from headstart.engine.engine import Numerics
 from headstart.engine.measurements import Measurements
 from headstart.engine.paged import PagedRunner
-from headstart.engine.precision import fastest_hint, probe_ids, properties, warm_up
+from headstart.engine.precision import Properties, fastest_hint, probe_ids, properties, warm_up
 from headstart.engine.runner import Runner
 from headstart.engine.runtime import openvino
 from headstart.engine.stateful import StatefulRunner
@@ -43,7 +43,7 @@ class LoadedModel:
     runner: Runner
     manifest: manifests.Manifest
     measurements: Measurements
-    hint: str  # inference precision
+    properties: Properties  # that it was compiled with
 
 
 def load_model(folder: Path, place: Place, measured: Path) -> LoadedModel:
@@ -57,13 +57,14 @@ def load_model(folder: Path, place: Place, measured: Path) -> LoadedModel:
     verify(folder, manifest, measurements)
     kind = _RUNNERS[_choose_runner(folder, device, measurements)]
 
-    def build(chosen: Mapping[str, str], context: int = 128) -> Runner:
+    def build(chosen: Properties, context: int = 128) -> Runner:
         return kind(folder, device, chosen, context)
 
     hint = fastest_hint(build, measurements) if place.numerics is Numerics.FAST else "f32"
-    runner = build(properties(place.numerics, hint), place.context)
+    chosen = properties(place.numerics, hint)
+    runner = build(chosen, place.context)
     warm_up(runner)
-    return LoadedModel(runner, manifest, measurements, hint)
+    return LoadedModel(runner, manifest, measurements, chosen)
 
 
 def verify(folder: Path, manifest: manifests.Manifest, measurements: Measurements) -> None:

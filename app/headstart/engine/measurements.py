@@ -18,7 +18,7 @@ class Measurements:
         text = json.dumps(subject, sort_keys=True)
         digest = hashlib.sha256(text.encode()).hexdigest()[:16]
         self._path = folder / f"{name}-{digest}.json"
-        self._subject = dict(subject)
+        self.subject = dict(subject)
         self._values = _read(self._path)
 
     def get(self, key: str) -> Any:
@@ -28,7 +28,7 @@ class Measurements:
     def put(self, key: str, value: object) -> None:
         """Keep plain JSON data; a folder that cannot be written is logged, not an error: it is measured again."""
         self._values[key] = value
-        content = json.dumps({"subject": self._subject, "values": self._values}, indent=1)
+        content = json.dumps({"subject": self.subject, "values": self._values}, indent=1)
         temporary = self._path.with_suffix(".new")
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)

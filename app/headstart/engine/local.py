@@ -1,0 +1,146 @@
+"""Headstart's own engine: one target with its drafters, from messages to text. Knows nothing of who asks."""
+
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import groupby
+
+from headstart import manifest as manifests
+from headstart import paths
+from headstart.engine.costs import SIZES, Costs, Curve
+from headstart.engine.drafters import DraftModel
+from headstart.engine.engine import (
+    Event,
+    Finish,
+    FinishReason,
+    LoadOptions,
+    Numerics,
+    Origin,
+    Piece,
+    Prefill,
+    Request,
+    Round,
+    Step,
+    Timing,
+)
+from headstart.engine.loading import LoadedModel, Place, load_model
+from headstart.engine.measurements import Measurements
+from headstart.engine.policy import Policy
+from headstart.engine.precision import pass_ms
+from headstart.engine.speculative import Decoder, Job
+from headstart.engine.tally import Tally
+from headstart.engine.text import AnswerText
+from headstart.engine.tokenizer import Tokenizer
+from headstart.errors import ContextOverflowError
+
+DEFAULT_CONTEXT = 8192  # tokens; more only when asked for, as the cache takes memory when it fills
+_POLICY = "policy"
+_NOTHING_RUN = Round((), 0, 0, Origin.TARGET, Timing())
+
+
+class LocalEngine:
+    """A loaded target, maybe a draft model, and what was learned about them."""
+
+    def __init__(
+        self, target: LoadedModel, draft: LoadedModel | None, tokenizer: Tokenizer, learned: Measurements
+    ) -> None:
+        """`learned` keeps the policy's costs and calibrations of this pair."""
+        self.target = target
+        self.draft = draft
+        self.tokenizer = tokenizer
+        self._learned = learned
+        self._policy = _restored_policy(target, draft, learned)
+        drafter = DraftModel(draft.runner, target.runner.vocabulary) if draft else None
+        self._decoder = Decoder(target.runner, drafter, self._policy)
+        self._stop_ids = frozenset(target.manifest.tokenizer.stop_ids)
+
+    def generate(self, request: Request, cancel: threading.Event | None = None) -> Iterator[Event]:
+        """See Engine.generate."""
+        tally = Tally()
+        text = AnswerText(self.tokenizer.decode_many, request.stop)
+        reason = FinishReason.STOP  # unless the token layer says otherwise: a stop string ends it from here
+        for event in self._decoder.run(self._job(request), cancel or threading.Event()):
+            match event:
+                case Prefill():
+                    tally.read(event)
+                    yield event
+                case Round():
+                    step = _step(event, text)
+                    tally.add(step.round)
+                    yield step
+                case FinishReason():
+                    reason = event
+            if text.stopped:
+                break
+        rest = text.finish()
+        if rest:
+            yield Step(rest, _NOTHING_RUN, (Piece(rest, Origin.TARGET),))
+        self._learned.put(_POLICY, self._policy.to_json())
+        stats = tally.stats(
+            plain_ms=self._policy.plain_ms,
+            ledger_ms=self._policy.ledger_ms,
+            context_length=self.target.runner.context,
+        )
+        yield Finish(FinishReason.STOP if text.stopped else reason, stats, text.token_ids)
+
+    def close(self) -> None:
+        """Free the models: the last reference to their memory is dropped here."""
+        del self._decoder, self.target, self.draft
+
+    def _job(self, request: Request) -> Job:
+        prompt = self.tokenizer.prompt(request.messages)
+        room = self.target.runner.context
+        if len(prompt) >= room:
+            raise ContextOverflowError(
+                f"The conversation has {len(prompt)} tokens, but the context holds {room}: "
+                "start a new chat, shorten the text, or load the model with a longer --context."
+            )
+        return Job(tuple(prompt), request.max_new_tokens, self._stop_ids, request.sampling, request.speculation)
+
+
+def load(options: LoadOptions) -> LocalEngine:
+    """Load, check and measure what is not known yet. Raises BrokenModelError or DeviceError."""
+    measured = paths.measurements_folder()
+    wanted = manifests.read_model(options.target).context_length
+    context = min(wanted, options.context or DEFAULT_CONTEXT)
+    place = Place(options.device, options.numerics, context)
+    tokenizer = Tokenizer(options.target)
+    target = load_model(options.target, place, measured)
+    # A guess need not be exact, only fast.
+    draft = load_model(options.draft, replace(place, numerics=Numerics.FAST), measured) if options.draft else None
+    return LocalEngine(target, draft, tokenizer, _learned(target, draft))
+
+
+def _learned(target: LoadedModel, draft: LoadedModel | None) -> Measurements:
+    subject = {"target": target.measurements.subject, "properties": target.properties}
+    if draft:
+        subject |= {"draft": draft.measurements.subject, "draft properties": draft.properties}
+    return Measurements(paths.measurements_folder(), f"{target.manifest.name.replace('/', '-')}-policy", subject)
+
+
+def _restored_policy(target: LoadedModel, draft: LoadedModel | None, learned: Measurements) -> Policy:
+    known = learned.get(_POLICY)
+    if known is not None:
+        return Policy.from_json(known)
+    return Policy(Costs(_measured_curve(target), _measured_curve(draft) if draft else None))
+
+
+def _measured_curve(model: LoadedModel) -> Curve:
+    return Curve({tokens: pass_ms(model.runner, tokens, repeats=3) for tokens in SIZES})
+
+
+def _step(done: Round, text: AnswerText) -> Step:
+    """Text of a round; the round is cut where a stop string ends the answer, and its clock includes this work."""
+    started = time.perf_counter()
+    progress = text.push([token.id for token in done.tokens])
+    tokens = done.tokens[: progress.tokens_used]
+    labelled = zip((token.origin for token in tokens), progress.texts, strict=True)
+    pieces = tuple(
+        Piece("".join(part for _, part in run), origin) for origin, run in groupby(labelled, key=lambda pair: pair[0])
+    )
+    spent = (time.perf_counter() - started) * 1000.0
+    timing = replace(done.timing, other_ms=done.timing.other_ms + spent)
+    return Step(
+        progress.text, replace(done, tokens=tokens, timing=timing), tuple(piece for piece in pieces if piece.text)
+    )
