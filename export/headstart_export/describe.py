@@ -14,6 +14,8 @@ from headstart.errors import ExportError
 from headstart_export import quiet
 from headstart_export.convert import MODEL_FILE
 from headstart_export.order import ModelOrder
+from headstart_export.progress import megabytes
+from headstart_export.weights import Facts
 
 ENDS_OF_TEXT = ("<|endoftext|>", "<|end_of_text|>", "<eos>", "</s>")
 CONTEXT_KEYS = ("max_position_embeddings", "n_positions", "seq_length", "max_sequence_length")
@@ -26,10 +28,9 @@ class Findings:
     """What the steps before found out about one model."""
 
     source: manifest.Source
-    licence: str | None
-    parameters: int
+    facts: Facts
     precision: manifest.Precision
-    quality: manifest.Quality | None
+    quality: manifest.Quality
     ram_bytes: int
 
 
@@ -42,9 +43,9 @@ def write_manifest(folder: Path, order: ModelOrder, findings: Findings, stop_ids
         name=order.name,
         role=order.role,
         source=findings.source,
-        licence=order.recipe.licence or findings.licence or "unknown",
+        licence=order.recipe.licence or findings.facts.licence or "unknown",
         architecture=config["architectures"][0],
-        parameters=findings.parameters,
+        parameters=findings.facts.parameters,
         precision=findings.precision,
         tokenizer=manifest.Tokenizer(vocabulary.fingerprint(folder), len(vocabulary.read(folder)), stop_ids),
         logit_rows=rows,
@@ -60,6 +61,17 @@ def write_manifest(folder: Path, order: ModelOrder, findings: Findings, stop_ids
     )
     manifest.write(folder, result)
     return result
+
+
+def in_a_line(model: manifest.Manifest) -> str:
+    """What a user wants to hear about a finished model."""
+    quality = model.quality
+    assert quality is not None
+    return (
+        f"{model.name}: {model.precision.weights}, {megabytes(model.size_bytes)} on disk, "
+        f"{megabytes(model.ram_bytes)} in memory; agrees with its source on {quality.top1_agreement:.1%} of "
+        f"{quality.tokens} tokens (KL {quality.mean_kl:.4f}, perplexity x {quality.perplexity_ratio:.3f})"
+    )
 
 
 def settle_stop_ids(folder: Path, tokenizer: Any, markers: Iterable[str]) -> tuple[int, ...]:

@@ -64,6 +64,13 @@ def offline() -> bool:
     return os.environ.get("HF_HUB_OFFLINE", "").upper() in {"1", "ON", "YES", "TRUE"}
 
 
+def cache_folder() -> Path:
+    """Where the hub's library keeps what it fetched."""
+    from huggingface_hub import constants  # noqa: PLC0415
+
+    return Path(constants.HF_HUB_CACHE)
+
+
 def _reach() -> None:
     """Ask for one answer with a short limit: the library itself would wait and try again for minutes."""
     from huggingface_hub import constants  # noqa: PLC0415
@@ -79,7 +86,7 @@ def _sentences(source: HubSource) -> Iterator[None]:
     try:
         yield
     except httpx.HTTPError as error:
-        raise HubUnreachableError(f"the hub does not answer ({error})") from None
+        raise HubUnreachableError(f"{source.id} cannot be had: the hub does not answer ({error})") from None
     except FileNotFoundError as error:
         reason = "is not in the hub's cache and the network is switched off" if offline() else "is not on the hub"
         raise HubUnreachableError(f"{source.id} {reason} ({type(error).__name__})") from None

@@ -93,7 +93,8 @@ def _unlisted(source: str, words: Words) -> ModelRecipe:
         name = source.rpartition("/")[2].lower()
         return _plain_recipe(name, source, HubSource(source, revision=words.revision or "main"))
     raise ExportError(
-        f"{source!r} is no recipe, no folder, no .gguf file and no hub id; the recipes are {', '.join(recipes.names())}."
+        f"{source!r} is no recipe, no folder, no .gguf file and no hub id; "
+        f"the recipes are {', '.join(recipes.names())}."
     )
 
 

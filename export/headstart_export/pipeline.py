@@ -1,14 +1,26 @@
-"""The export itself, step by step: fetch, look, convert, compress, check, describe, move into place."""
+"""The export itself, step by step: look, fetch, convert, compress, check, describe, move into place."""
 
+import errno
 import gc
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from headstart import manifest
-from headstart_export import convert, describe, quantize, sources, weights, workspace
+from headstart.errors import ExportError, NotEnoughSpaceError
+from headstart_export import check, convert, describe, pair, quality, quantize, room, sources, weights, workspace
+from headstart_export.describe import Findings
 from headstart_export.order import ModelOrder, Order, PairOrder
 from headstart_export.progress import Progress
+from headstart_export.sources import Fetched
+from headstart_export.weights import Facts
 from headstart_export.workspace import Workspace
+
+TEXT_LIMIT = 768  # tokens of the fixed text that quality is measured on
+FULL = 1 << 20  # a disk with fewer free bytes is what made a write fail
 
 
 @dataclass(frozen=True)
@@ -20,45 +32,104 @@ class Job:
     progress: Progress
 
 
+@dataclass(frozen=True)
+class Prepared:
+    """A model whose weights are here and may be used, with its tokenizer."""
+
+    order: ModelOrder
+    fetched: Fetched
+    facts: Facts
+    tokenizer: Any
+
+
 def export(order: Order, output: Path, cache: Path, progress: Progress, *, replace: bool) -> Path:
-    """Build what is ordered into `output`. Raises HeadstartError; whatever happens, nothing half done stays."""
-    with workspace.opened(output, replace=replace) as space:
+    """Build what is ordered into a folder. Raises HeadstartError; whatever happens, nothing half done stays."""
+    if not replace:
+        workspace.refuse_existing(output)
+    workspace.clean_leftovers(output)
+    room.require(order, output, cache)
+    with workspace.opened(output, replace=replace) as space, _full_disk_as_sentence(output, cache):
         job = Job(space, cache, progress)
         if isinstance(order, PairOrder):
             _export_pair(order, job)
         else:
-            _export_model(order, space.result, job)
+            _build(_prepare(order, job), space.result, job)
         space.move_into_place()
     return output
 
 
 def _export_pair(order: PairOrder, job: Job) -> None:
-    _export_model(order.target, job.space.result / manifest.TARGET_FOLDER, job)
-    _export_model(order.draft, job.space.result / manifest.DRAFT_FOLDER, job)
+    target, draft = _prepare(order.target, job), _prepare(order.draft, job)
+    names = (order.target.name, order.draft.name)
+    shared = pair.require_agreement(target.tokenizer, draft.tokenizer, names, job.space.scratch)
+    _build(target, job.space.result / manifest.TARGET_FOLDER, job)
+    _build(draft, job.space.result / manifest.DRAFT_FOLDER, job)
+    pair.write_manifest(job.space.result, order.name, shared)
 
 
-def _export_model(order: ModelOrder, folder: Path, job: Job) -> manifest.Manifest:
+def _prepare(order: ModelOrder, job: Job) -> Prepared:
     fetched = sources.fetch(order.recipe, job.cache, job.progress, code=order.code)
-    facts = weights.inspect(fetched.path, code=order.code)
-    tokenizer = convert.load_tokenizer(fetched.path, code=order.code)
-    half = job.space.scratch / order.role
-    with job.progress.step(f"Loading {order.recipe.title}"):
-        model = convert.load_weights(fetched.path, code=order.code)
+    with job.progress.step(f"Reading the tokenizer of {order.recipe.title}"):
+        facts = weights.inspect(fetched.path, code=order.code)
+        tokenizer = convert.load_tokenizer(fetched.path, code=order.code)
+        if facts.is_gguf:
+            check.require_round_trip(tokenizer, fetched.path.name)
+        if order.role != "draft":
+            check.require_chat_template(tokenizer, order.name)
+    return Prepared(order, fetched, facts, tokenizer)
+
+
+def _build(model: Prepared, folder: Path, job: Job) -> None:
+    folder.mkdir(exist_ok=True)
+    half, reference = job.space.scratch / "half", job.space.scratch / "reference.npy"
+    ids = quality.text_ids(model.tokenizer, TEXT_LIMIT)
+    _convert(model, ids, half, reference, job)
+    precision = _compress(model.order, half, folder, job)
+    with job.progress.step("Checking the result against its source"):
+        convert.convert_tokenizer(model.tokenizer, folder)
+        stop_ids = describe.settle_stop_ids(folder, model.tokenizer, model.order.recipe.stop)
+        answer = check.check(folder, model.tokenizer, ids, reference)
+        found = Findings(model.fetched.source, model.facts, precision, answer.quality, answer.ram_bytes)
+        written = describe.write_manifest(folder, model.order, found, stop_ids)
+    shutil.rmtree(half)
+    job.progress.note(describe.in_a_line(written))
+
+
+def _convert(model: Prepared, ids: list[int], half: Path, reference: Path, job: Job) -> None:
+    with job.progress.step(f"Loading {model.order.recipe.title}"):
+        loaded = convert.load_weights(model.fetched.path, code=model.order.code)
+    with job.progress.step("Reading the test text with the source model"):
+        quality.write_reference(loaded, ids, reference)
     with job.progress.step("Converting to OpenVINO"):
-        convert.to_openvino(model, half)
-        del model
-        gc.collect()
+        convert.to_openvino(loaded, half)
+    del loaded
+    gc.collect()
+
+
+def _compress(order: ModelOrder, half: Path, folder: Path, job: Job) -> manifest.Precision:
     with job.progress.step(f"Compressing the weights to {order.weights}"):
-        folder.mkdir(exist_ok=True)
         quantize.compress(half / convert.MODEL_FILE, order.weights, folder / convert.MODEL_FILE)
-    precision = quantize.read_back(folder / convert.MODEL_FILE)
-    quantize.require(order.weights, precision)
+        precision = quantize.read_back(folder / convert.MODEL_FILE)
+        quantize.require(order.weights, precision)
     for name in ("config.json", "generation_config.json"):
         if (half / name).is_file():
             (half / name).rename(folder / name)
-    with job.progress.step("Converting the tokenizer"):
-        convert.convert_tokenizer(tokenizer, folder)
-    stop_ids = describe.settle_stop_ids(folder, tokenizer, order.recipe.stop)
-    size = (folder / "openvino_model.bin").stat().st_size
-    findings = describe.Findings(fetched.source, facts.licence, facts.parameters, precision, None, size * 2)
-    return describe.write_manifest(folder, order, findings, stop_ids)
+    return precision
+
+
+@contextmanager
+def _full_disk_as_sentence(output: Path, cache: Path) -> Iterator[None]:
+    """Libraries report a full disk in many words; the disk itself tells whether it was that."""
+    try:
+        yield
+    except (OSError, RuntimeError, ValueError) as error:
+        full = [place for place in (output.parent, cache) if place.exists() and shutil.disk_usage(place).free < FULL]
+        out_of_space = isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EDQUOT}
+        if full or out_of_space:
+            raise NotEnoughSpaceError(
+                f"The disk at {full[0] if full else output.parent} became full; nothing half done was left. "
+                "Make room and run the command again: what was fetched is kept."
+            ) from None
+        raise
+    except MemoryError:
+        raise ExportError("The memory was used up; close other programs, or export a smaller model.") from None

@@ -27,7 +27,7 @@ class Silent:
         """Ignore it."""
 
     @contextlib.contextmanager
-    def step(self, title: str) -> Iterator[Advance]:
+    def step(self, title: str) -> Iterator[Advance]:  # noqa: ARG002
         """Count for nobody."""
         yield lambda _done, _total: None
 

@@ -7,7 +7,7 @@ from headstart import manifest
 from headstart.errors import ExportError
 from headstart_export import hub, packages
 from headstart_export.progress import Progress
-from headstart_export.recipe import HubSource, LocalSource, ModelRecipe, PackageSource, Source
+from headstart_export.recipe import HubSource, LocalSource, ModelRecipe, Source
 
 
 @dataclass(frozen=True)
@@ -32,17 +32,8 @@ def fetch(recipe: ModelRecipe, cache: Path, progress: Progress, *, code: bool = 
         except hub.HubUnreachableError as failure:
             failures.append(str(failure))
             if source is not recipe.sources[-1]:
-                progress.note(f"Not from {source.id}: {failure}. Trying the next source.")
+                progress.note(f"{failure}; trying the mirror.")
     raise ExportError(f"{recipe.name} cannot be fetched: {'; '.join(failures)}. Check the name and the network.")
-
-
-def missing_bytes(source: Source, cache: Path) -> int:
-    """Disk space that fetching from this source takes. Raises HubUnreachableError where only the hub could tell."""
-    if isinstance(source, LocalSource):
-        return 0
-    if isinstance(source, PackageSource):
-        return packages.missing_bytes(source, cache)
-    return hub.size(source)
 
 
 def _fetch(source: Source, cache: Path, progress: Progress, *, code: bool) -> Fetched:

@@ -84,7 +84,7 @@ def _parameters(file: Path) -> int:
     try:
         tensors = {key: value for key, value in json.loads(header).items() if key != "__metadata__"}
         end = 8 + length + max(value["data_offsets"][1] for value in tensors.values())
-        count = sum(math.prod(value["shape"]) for value in tensors.values())
+        count: int = sum(math.prod(value["shape"]) for value in tensors.values())
     except (ValueError, KeyError, TypeError, AttributeError, IndexError):
         raise ExportError(f"{file.name} is not a safetensors file that can be read; fetch it again.") from None
     if end != size:

@@ -1,0 +1,117 @@
+"""Tries a finished model folder out in a process of its own: what OpenVINO makes of it, and how much memory it takes.
+
+`python -m headstart_export.trial` reads one JSON request on standard input and prints one JSON answer.
+"""
+
+import dataclasses
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from headstart.errors import ExportError
+from headstart.manifest import Quality
+from headstart_export import quality, quiet
+from headstart_export.convert import MODEL_FILE
+
+LIMIT = 3600  # seconds
+SETTINGS = {"INFERENCE_PRECISION_HINT": "f32"}  # everything else as it comes
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to try. `messages` are rendered with the chat template, or nothing when there are none."""
+
+    folder: str
+    reference: str  # .npy file of the source's logits
+    ids: list[int]
+    texts: list[str]
+    messages: list[dict[str, str]]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came of it."""
+
+    quality: Quality
+    ram_bytes: int  # that the process grew by when the model was loaded and had read one token
+    encoded: list[list[int]]
+    decoded: list[str]
+    chat: str | None
+
+
+def run(request: Request) -> Answer:
+    """Try it in a child process. Raises ExportError when the child fails."""
+    command = [sys.executable, "-m", "headstart_export.trial"]
+    question = json.dumps(dataclasses.asdict(request))
+    try:
+        done = subprocess.run(command, input=question, capture_output=True, text=True, timeout=LIMIT, check=False)
+        answer = json.loads(done.stdout.splitlines()[-1])
+    except subprocess.TimeoutExpired:
+        raise ExportError(
+            f"The converted model gave no answer within {LIMIT // 60} minutes; nothing was kept."
+        ) from None
+    except (json.JSONDecodeError, IndexError):
+        reason = (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[-1]
+        raise ExportError(f"The converted model cannot be used ({reason}); nothing was kept.") from None
+    return Answer(**{**answer, "quality": Quality(**answer["quality"])})
+
+
+def _answer(request: Request) -> Answer:
+    found, ram_bytes = _infer(request)
+    reference = np.load(request.reference, mmap_mode="r")
+    encoded, decoded, chat = _speak(request)
+    return Answer(quality.compare(reference, found, request.ids), ram_bytes, encoded, decoded, chat)
+
+
+def _infer(request: Request) -> tuple[quality.Logits, int]:
+    import openvino  # noqa: PLC0415
+    import psutil  # noqa: PLC0415
+
+    before = psutil.Process().memory_info().rss
+    model = openvino.Core().compile_model(Path(request.folder) / MODEL_FILE, "CPU", SETTINGS)
+    session = model.create_infer_request()
+    _read(session, request.ids[:1])
+    grown = psutil.Process().memory_info().rss - before
+    session.reset_state()
+    return _read(session, request.ids), grown
+
+
+def _read(session: Any, ids: list[int]) -> quality.Logits:
+    """Logits of all positions, [len(ids), vocabulary]."""
+    inputs = {
+        "input_ids": np.array([ids], np.int64),
+        "attention_mask": np.ones((1, len(ids)), np.int64),
+        "position_ids": np.arange(len(ids), dtype=np.int64)[None],
+        "beam_idx": np.zeros(1, np.int32),
+    }
+    wanted = {name for port in session.model_inputs for name in port.names}
+    session.infer({name: value for name, value in inputs.items() if name in wanted})
+    logits: quality.Logits = session.get_tensor("logits").data[0]
+    return logits
+
+
+def _speak(request: Request) -> tuple[list[list[int]], list[str], str | None]:
+    import openvino_genai  # noqa: PLC0415
+
+    tokenizer = openvino_genai.Tokenizer(request.folder)
+    encoded = [tokenizer.encode(text).input_ids.data[0].tolist() for text in request.texts]
+    decoded = [tokenizer.decode(ids, skip_special_tokens=False) for ids in encoded]
+    if not request.messages:
+        return encoded, decoded, None
+    return encoded, decoded, tokenizer.apply_chat_template(request.messages, add_generation_prompt=True)
+
+
+def main() -> None:
+    """Answer the request on standard input."""
+    quiet.prepare()
+    request = Request(**json.load(sys.stdin))
+    print(json.dumps(dataclasses.asdict(_answer(request))))
+
+
+if __name__ == "__main__":
+    main()
