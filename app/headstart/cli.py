@@ -1,0 +1,67 @@
+"""The `headstart` command: sub-commands, dispatch and exit codes. Knows no sub-command from inside."""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from io import TextIOWrapper
+from typing import NoReturn
+
+from headstart import __doc__ as summary
+from headstart import __version__
+from headstart.engine.engine import Engine, LoadOptions
+from headstart.errors import HeadstartError, SettingsError
+from headstart.terminal import chat, models
+from headstart.terminal.command import Command, Load
+from headstart.terminal.harmless import harmless
+
+COMMANDS: tuple[Command, ...] = (chat.COMMAND, models.COMMAND)
+FAILED, MISUSED, INTERRUPTED = 1, 2, 130
+
+
+def load_local(options: LoadOptions) -> Engine:
+    """The engine of this computer. Imported here: `headstart --help` need not wait for it."""
+    from headstart.engine.local import load  # noqa: PLC0415
+
+    return load(options)
+
+
+def main(argv: Sequence[str] | None = None, load: Load = load_local) -> int:
+    """Run one command line. Returns the exit code: 0, 1 (failed), 2 (wrongly asked), 130 (Ctrl+C)."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a character that the terminal lacks must not end an answer
+    try:
+        arguments = _parser().parse_args(argv)
+        code: int = arguments.run(arguments, load)
+        sys.stdout.flush()
+    except HeadstartError as error:
+        print(f"headstart: {harmless(str(error))}", file=sys.stderr)
+        return MISUSED if isinstance(error, SettingsError) else FAILED
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader has gone (`| head`). Python flushes once more on exit, and must not fail there.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
+    return code
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong with a command line in the same words as every other error."""
+
+    def error(self, message: str) -> NoReturn:
+        raise SettingsError(f"{message}; see {self.prog} --help.")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="headstart", description=summary, allow_abbrev=False)
+    parser.add_argument("--version", action="version", version=f"headstart {__version__}")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True, title="commands")
+    for command in COMMANDS:
+        sub = commands.add_parser(
+            command.name, help=command.summary, description=f"{command.summary.capitalize()}.", allow_abbrev=False
+        )
+        command.add_arguments(sub)
+        sub.set_defaults(run=command.run)
+    return parser

@@ -1,0 +1,194 @@
+"""The models installed on this computer: what exists, what a name means, which draft fits. Loads no model."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from headstart import manifest, paths, vocabulary
+from headstart.errors import BrokenModelError, MismatchedDraftError, ModelNotFoundError, SettingsError
+from headstart.manifest import Manifest, PairManifest
+
+NO_DRAFT = "none"
+FIRST_EXPORT = "headstart-export smollm2-135m-instruct"
+
+
+@dataclass(frozen=True)
+class Model:
+    """One model folder. `name` is what the user types: the folder's name, "pair/target" or a path."""
+
+    name: str
+    folder: Path
+    manifest: Manifest
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A folder with a target and the draft that was exported for it."""
+
+    name: str
+    folder: Path
+    manifest: PairManifest
+    target: Model
+    draft: Model
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A folder that has a manifest but cannot be used; `reason` is a sentence."""
+
+    name: str
+    folder: Path
+    reason: str
+
+
+Entry = Model | Pair | Broken
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What a conversation runs on: a target and, where one is wanted, a draft with the same vocabulary."""
+
+    name: str
+    target: Model
+    draft: Model | None
+
+
+def installed(root: Path | None = None) -> tuple[Entry, ...]:
+    """Every folder with a manifest in `root` (default: `paths.models_folder()`), by name; broken ones too."""
+    root = root or paths.models_folder()
+    if not root.is_dir():
+        return ()
+    folders = sorted(path for path in root.iterdir() if (path / manifest.FILE_NAME).is_file())
+    return tuple(_entry(folder) for folder in folders if not folder.name.startswith("."))
+
+
+def find(name: str, root: Path | None = None) -> Model | Pair:
+    """The model or pair with this name, "pair/target", "pair/draft" or path.
+
+    Raises ModelNotFoundError naming what exists, BrokenModelError with the reason.
+    """
+    entries = installed(root)
+    known = {entry.name: entry for entry in entries} | {part.name: part for part in _parts(entries)}
+    entry = known.get(name) or _at_path(name)
+    if entry is None:
+        raise ModelNotFoundError(_not_found(name, entries))
+    if isinstance(entry, Broken):
+        raise BrokenModelError(entry.reason)
+    return entry
+
+
+def choose(name: str | None, draft: str | None = None, root: Path | None = None) -> Choice:
+    """Target and draft for `--model name --draft draft`.
+
+    No name: the only model installed. No draft: the one of the pair, if it is a pair; "none" switches that off.
+    Raises ModelNotFoundError, BrokenModelError, MismatchedDraftError, SettingsError.
+    """
+    entry = find(name, root) if name is not None else _only(installed(root))
+    target = entry.target if isinstance(entry, Pair) else entry
+    chosen = _draft(entry, draft, root)
+    if chosen is not None:
+        require_same_vocabulary(target, chosen)
+    return Choice(entry.name, target, chosen)
+
+
+def require_same_vocabulary(target: Model, draft: Model) -> None:
+    """Refuse a draft that speaks another vocabulary, naming the first id on which they differ.
+
+    An id that only one of the two names is no difference where it is a padding row of the other, that is past its
+    last named id and within the rows of its output head (Qwen3 names ids that Qwen2.5 pads): it can be fed and
+    scored there, and a guess need not be good. Beyond those rows there is nothing to feed: a difference.
+    """
+    if target.manifest.tokenizer.fingerprint == draft.manifest.tokenizer.fingerprint:
+        return
+    mine, theirs = vocabulary.read(draft.folder), vocabulary.read(target.folder)
+    difference = vocabulary.first_difference(
+        _without_padding(mine, theirs, rows=target.manifest.logit_rows),
+        _without_padding(theirs, mine, rows=draft.manifest.logit_rows),
+    )
+    if difference is not None:
+        raise MismatchedDraftError(_mismatch(target, draft, difference))
+
+
+def _entry(folder: Path) -> Entry:
+    try:
+        return _open(folder, folder.name)
+    except BrokenModelError as error:
+        return Broken(folder.name, folder, str(error))
+
+
+def _open(folder: Path, name: str) -> Model | Pair:
+    """Read the manifest and compare the sizes of all files (hashes are for `headstart models check`)."""
+    read = manifest.read(folder)
+    if isinstance(read, PairManifest):
+        return Pair(name, folder, read, _open_part(folder, name, read.target), _open_part(folder, name, read.draft))
+    faults = manifest.damaged_files(folder, read, hashes=False)
+    if faults:
+        raise BrokenModelError(f"{name} is damaged: {'; '.join(faults)}; export it again with headstart-export.")
+    return Model(name, folder, read)
+
+
+def _open_part(folder: Path, name: str, part: str) -> Model:
+    if Path(part).name != part:
+        raise BrokenModelError(f"{name} is damaged: {part!r} is no folder of it; export it again.")
+    manifest.read_model(folder / part)  # a pair inside a pair is refused here
+    model = _open(folder / part, f"{name}/{part}")
+    assert isinstance(model, Model)
+    return model
+
+
+def _parts(entries: tuple[Entry, ...]) -> list[Model]:
+    return [part for entry in entries if isinstance(entry, Pair) for part in (entry.target, entry.draft)]
+
+
+def _at_path(name: str) -> Model | Pair | None:
+    """The model at a path. A bare word is a path only where a model lies: any folder could share a misspelt name."""
+    path = Path(name).expanduser()
+    written_as_path = "/" in name or os.sep in name or name in {".", ".."}
+    if (written_as_path and path.is_dir()) or (path / manifest.FILE_NAME).is_file():
+        return _open(path.resolve(), name)
+    return None
+
+
+def _only(entries: tuple[Entry, ...]) -> Model | Pair:
+    usable = [entry for entry in entries if not isinstance(entry, Broken)]
+    if len(usable) > 1:
+        names = ", ".join(entry.name for entry in usable)
+        raise SettingsError(f"Several models are installed ({names}): choose one with --model NAME.")
+    if not usable and entries:
+        raise ModelNotFoundError("No installed model can be used; `headstart models` says why.")
+    if not usable:
+        raise ModelNotFoundError(f"No model is installed yet; run `{FIRST_EXPORT}` to get a small one.")
+    return usable[0]
+
+
+def _draft(entry: Model | Pair, name: str | None, root: Path | None) -> Model | None:
+    if name == NO_DRAFT:
+        return None
+    if name is None:
+        return entry.draft if isinstance(entry, Pair) else None
+    draft = find(name, root)
+    if isinstance(draft, Pair):
+        raise SettingsError(f"{name} is a pair; name one model of it as the draft: {draft.draft.name}.")
+    return draft
+
+
+def _without_padding(tokens: dict[int, str], other: dict[int, str], *, rows: int) -> dict[int, str]:
+    """`tokens` without the ids that are padding rows of the other model, which has `rows` rows."""
+    last = max(other, default=-1)
+    return {index: token for index, token in tokens.items() if not last < index < rows}
+
+
+def _mismatch(target: Model, draft: Model, difference: vocabulary.Difference) -> str:
+    def describe(token: str | None) -> str:
+        return "nothing" if token is None else repr(token)
+
+    return (
+        f"draft {draft.name} does not fit {target.name}: id {difference.id} is {describe(difference.first)} here "
+        f"and {describe(difference.second)} there; choose a draft with the same tokenizer."
+    )
+
+
+def _not_found(name: str, entries: tuple[Entry, ...]) -> str:
+    if not entries:
+        return f"There is no model {name!r}: none is installed yet; run `{FIRST_EXPORT}` to get a small one."
+    return f"There is no model {name!r}; installed are {', '.join(entry.name for entry in entries)}."

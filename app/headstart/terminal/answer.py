@@ -1,0 +1,57 @@
+"""One answer from the engine to the screen; Ctrl+C stops the answer. Knows nothing of conversations."""
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from headstart.engine.engine import Engine, Event, Finish, FinishReason, Prefill, Request, Stats, Step
+from headstart.terminal.screen import Screen
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A finished answer; partial when `reason` is CANCELLED."""
+
+    text: str
+    token_ids: tuple[int, ...]
+    reason: FinishReason
+    stats: Stats
+
+
+def answer(engine: Engine, request: Request, screen: Screen) -> Answer:
+    """Stream one answer to the screen. Ctrl+C ends it within one round, with what there is."""
+    cancel = threading.Event()
+    try:
+        with _ctrl_c_sets(cancel):
+            return _followed(engine.generate(request, cancel), screen)
+    finally:
+        screen.end_answer()
+
+
+def _followed(events: Iterator[Event], screen: Screen) -> Answer:
+    text: list[str] = []
+    for event in events:
+        match event:
+            case Prefill():
+                screen.reading(event)
+            case Step():
+                screen.step(event)
+                text.append(event.text)
+            case Finish():
+                return Answer("".join(text), event.token_ids, event.reason, event.stats)
+    raise AssertionError("an engine ends every answer with Finish")
+
+
+@contextmanager
+def _ctrl_c_sets(cancel: threading.Event) -> Iterator[None]:
+    """While inside, Ctrl+C sets the event instead of raising. Python allows that on the main thread only."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    previous = signal.signal(signal.SIGINT, lambda _number, _frame: cancel.set())
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, previous)

@@ -1,0 +1,203 @@
+"""`headstart chat`: its flags, and the choice between one answer, a pipe and a conversation."""
+
+import argparse
+import dataclasses
+import json
+import sys
+from contextlib import closing
+from dataclasses import dataclass
+
+from headstart import library, paths
+from headstart.engine.engine import Engine, FinishReason, LoadOptions, Numerics
+from headstart.errors import SettingsError
+from headstart.library import Choice
+from headstart.terminal import report, settings
+from headstart.terminal.answer import Answer, answer
+from headstart.terminal.command import Command, Load
+from headstart.terminal.dialogue import Dialogue
+from headstart.terminal.prompt import piped_lines, typed_lines, whole_text
+from headstart.terminal.screen import Screen
+from headstart.terminal.session import Session, remarks
+from headstart.terminal.settings import Settings
+from headstart.terminal.slash import COMMANDS, converse
+
+STANDARD_INPUT = "-"
+INTERRUPTED = 130  # what shells report after Ctrl+C
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A command line that was read, checked and found possible; nothing is loaded yet."""
+
+    choice: Choice
+    load: LoadOptions
+    settings: Settings
+    dialogue: Dialogue
+    prompt: str | None  # None: a conversation
+    json: bool
+    stats: bool
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The flags of `headstart chat`."""
+    add_model_arguments(parser)
+    words = parser.add_argument_group("words")
+    words.add_argument("--prompt", metavar="TEXT", type=_text, help="answer this and end; - reads standard input")
+    words.add_argument("--system", metavar="TEXT", type=_text, help="instructions that stand before the conversation")
+    settings.add_options(parser)
+    output = parser.add_argument_group("output")
+    output.add_argument(
+        "--json",
+        action="store_true",
+        help="with --prompt: print one object with text, token_ids, finish_reason, stats and settings",
+    )
+    output.add_argument("--stats", action="store_true", help="after each answer: speed and what speculation gave")
+    output.add_argument(
+        "--show-origin",
+        action="store_true",
+        help="on a terminal: underline and colour tokens by who proposed them",
+    )
+    output.add_argument("--no-color", action="store_true", help="no colours (also: NO_COLOR=1); underlines stay")
+
+
+def add_model_arguments(parser: argparse.ArgumentParser) -> None:
+    """The flags that decide what is loaded, and where; `load_options` reads them."""
+    model = parser.add_argument_group("model")
+    model.add_argument(
+        "--model",
+        metavar="NAME",
+        help="a model or pair of `headstart models`, or its folder (default: the only one installed)",
+    )
+    model.add_argument("--draft", metavar="NAME", help="another draft model with the same vocabulary; none: no draft")
+    model.add_argument("--device", metavar="NAME", default="CPU", help="CPU, GPU, GPU.1, NPU, ... (default: CPU)")
+    model.add_argument(
+        "--numerics",
+        type=_numerics,
+        metavar="fast|exact",
+        default=Numerics.FAST,
+        help="fast: the quickest arithmetic, near-ties may fall differently when speculating; exact: the same text "
+        "with and without speculation, at lower speed (default: fast)",
+    )
+    model.add_argument(
+        "--context",
+        type=_context,
+        metavar="N",
+        help="tokens of room for prompt and answer (default: what the model allows, at most 8192)",
+    )
+
+
+def load_options(arguments: argparse.Namespace, choice: Choice) -> LoadOptions:
+    """What `add_model_arguments` read, for the models that were chosen."""
+    draft = choice.draft.folder if choice.draft else None
+    return LoadOptions(choice.target.folder, draft, arguments.device, arguments.numerics, arguments.context)
+
+
+def run(arguments: argparse.Namespace, load: Load) -> int:
+    """Answer once, or talk until the input ends. Returns the exit code."""
+    plan = _plan(arguments)
+    screen = Screen(colour=not arguments.no_color, origins=arguments.show_origin, text=not plan.json)
+    if sys.stderr.isatty():
+        screen.remark(f"Loading {_title(plan)} ...")
+    with closing(load(plan.load)) as engine:
+        screen.legend()
+        return _talk(plan, engine, screen) if plan.prompt is None else _answer_once(plan, engine, screen)
+
+
+COMMAND = Command("chat", "talk with a model, or get one answer", add_arguments, run)
+
+
+def _plan(arguments: argparse.Namespace) -> Plan:
+    """Everything that can be refused is refused here, before the model takes its seconds to load."""
+    if arguments.json and arguments.prompt is None:
+        raise SettingsError("--json prints one answer: add --prompt TEXT, or --prompt - to read standard input.")
+    wanted = settings.from_arguments(arguments)
+    choice = library.choose(arguments.model, arguments.draft)
+    return Plan(
+        choice=choice,
+        load=load_options(arguments, choice),
+        settings=wanted,
+        dialogue=Dialogue(arguments.system),
+        prompt=_prompt(arguments.prompt),
+        json=arguments.json,
+        stats=arguments.stats,
+    )
+
+
+def _prompt(given: str | None) -> str | None:
+    text = whole_text(sys.stdin) if given == STANDARD_INPUT else given
+    if text is not None and not text.strip():
+        raise SettingsError("The prompt is empty.")
+    return text
+
+
+def _answer_once(plan: Plan, engine: Engine, screen: Screen) -> int:
+    assert plan.prompt is not None
+    given = answer(engine, plan.settings.request(plan.dialogue.asked(plan.prompt).messages), screen)
+    if plan.json:
+        # ASCII only: a terminal shows no control character of the answer, and any encoding carries it.
+        print(json.dumps(_object(plan, given), indent=2))
+    else:
+        screen.remark(*remarks(given, plan.settings))
+    if plan.stats:
+        screen.remark(*report.lines(given.stats))
+    return INTERRUPTED if given.reason is FinishReason.CANCELLED else 0
+
+
+def _talk(plan: Plan, engine: Engine, screen: Screen) -> int:
+    session = Session(engine, plan.choice.name, screen, plan.settings, plan.dialogue, plan.stats)
+    if sys.stdin.isatty() and sys.stdout.isatty():
+        screen.remark("Ask away. /help lists the commands, Ctrl+D quits.")
+        names = [command.name for command in COMMANDS]
+        converse(session, typed_lines(paths.data_folder() / "chat-history", names))
+        return 0
+    for line in piped_lines(sys.stdin):
+        converse(session, [line])
+        if session.interrupted:
+            return INTERRUPTED
+        if session.finished:
+            break
+    return 1 if session.failures else 0
+
+
+def _title(plan: Plan) -> str:
+    draft = f" with draft {plan.choice.draft.name}" if plan.choice.draft else ""
+    return f"{plan.choice.target.name}{draft} on {plan.load.device}"
+
+
+def _object(plan: Plan, given: Answer) -> dict[str, object]:
+    choice, load = plan.choice, plan.load
+    loaded = {
+        "model": choice.target.name,
+        "draft": choice.draft.name if choice.draft else None,
+        "device": load.device,
+        "numerics": load.numerics,
+        "context": load.context,
+        "system": plan.dialogue.system,
+    }
+    return {
+        "text": given.text,
+        "token_ids": given.token_ids,
+        "finish_reason": given.reason,
+        "stats": report.as_json(given.stats),
+        "settings": loaded | dataclasses.asdict(plan.settings),
+    }
+
+
+def _text(text: str) -> str:
+    try:
+        return settings.valid_text(text)
+    except ValueError:
+        raise SettingsError(f"{text!r} is not valid text.") from None
+
+
+def _numerics(text: str) -> Numerics:
+    try:
+        return Numerics(text)
+    except ValueError:
+        raise SettingsError(f"numerics must be fast or exact, not {text!r}.") from None
+
+
+def _context(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise SettingsError(f"context must be a whole number of tokens above 0, not {text!r}.")
+    return int(text)

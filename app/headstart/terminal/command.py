@@ -1,0 +1,19 @@
+"""What a sub-command of `headstart` is. Knows none of them."""
+
+import argparse
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from headstart.engine.engine import Engine, LoadOptions
+
+Load = Callable[[LoadOptions], Engine]
+
+
+@dataclass(frozen=True)
+class Command:
+    """One sub-command. `run` gets the parsed arguments and the way to load a model; it returns the exit code."""
+
+    name: str
+    summary: str
+    add_arguments: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace, Load], int]

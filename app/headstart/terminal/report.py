@@ -1,0 +1,62 @@
+"""What the statistics of an answer say, in sentences and in JSON. Pure; prints nothing."""
+
+import dataclasses
+from collections.abc import Mapping
+
+from headstart.engine.engine import Origin, Stats
+
+
+def lines(stats: Stats) -> list[str]:
+    """The statistics of one answer, a line for each subject; the last one says what speculation gained."""
+    return [_speed(stats), _acceptance(stats), _origins(stats), _time(stats), _context(stats), gain(stats)]
+
+
+def gain(stats: Stats) -> str:
+    """One plain sentence on what speculation gave for this answer."""
+    if not stats.drafted:
+        return "plain decoding: nothing was guessed ahead"
+    if stats.speedup is None:
+        return "no comparison with plain decoding yet: too little was measured"
+    if round(stats.speedup, 2) > 1.0:
+        return f"{stats.speedup:.2f}x plain decoding on this machine"
+    return f"speculation did not pay on this text: {stats.speedup:.2f}x plain decoding"
+
+
+def as_json(stats: Stats) -> dict[str, object]:
+    """Every field of the statistics and everything derived from them."""
+    fields = {field.name: getattr(stats, field.name) for field in dataclasses.fields(stats)}
+    derived = {name: getattr(stats, name) for name, value in vars(Stats).items() if isinstance(value, property)}
+    return {name: dict(value) if isinstance(value, Mapping) else value for name, value in (fields | derived).items()}
+
+
+def _speed(stats: Stats) -> str:
+    rate = f"{stats.tokens_per_second:.1f} tok/s" if stats.tokens_per_second else "too short for a speed"
+    return f"{rate}, {stats.ttft_ms:.0f} ms to the first token (TTFT), {_count(stats.output_tokens, 'token')}"
+
+
+def _acceptance(stats: Stats) -> str:
+    if stats.acceptance_rate is None or stats.mean_accepted_length is None:
+        return f"nothing guessed in {_count(stats.rounds, 'round')}"
+    return (
+        f"acceptance {stats.acceptance_rate:.0%} ({stats.accepted} of {stats.drafted} guesses), "
+        f"mean accepted length {stats.mean_accepted_length:.2f} over {_count(stats.rounds, 'round')}"
+    )
+
+
+def _origins(stats: Stats) -> str:
+    total = sum(stats.by_origin.values()) or 1
+    shares = [f"{origin} {stats.by_origin.get(origin, 0) / total:.0%}" for origin in Origin]
+    return f"tokens by origin: {', '.join(shares)}"
+
+
+def _time(stats: Stats) -> str:
+    parts = ", ".join(f"{part} {spent:.0f} ms" for part, spent in stats.by_part.items())
+    return f"decoding time: {parts or 'none'}; ledger against plain decoding {stats.ledger_ms:+.0f} ms"
+
+
+def _context(stats: Stats) -> str:
+    return f"context: {stats.context_used} of {stats.context_length} tokens, {stats.reused_tokens} of the prompt reused"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -1,0 +1,184 @@
+"""The settings of an answer: declared once, for flags and for /set. Knows nothing of the model."""
+
+import argparse
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from headstart.engine.engine import Message, Mode, Request, Sampling, Speculation
+from headstart.errors import SettingsError
+
+AUTOMATIC = "auto"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything about a request but its messages; the fields are the flags. Refuses values out of range."""
+
+    max_new_tokens: int = 512
+    temperature: float = Sampling.temperature
+    top_p: float = Sampling.top_p
+    top_k: int = Sampling.top_k
+    min_p: float = Sampling.min_p
+    repetition_penalty: float = Sampling.repetition_penalty
+    presence_penalty: float = Sampling.presence_penalty
+    frequency_penalty: float = Sampling.frequency_penalty
+    seed: int = Sampling.seed
+    stop: tuple[str, ...] = ()
+    speculation: Mode = Speculation.mode
+    num_assistant_tokens: int | None = None
+    assistant_confidence_threshold: float | None = None
+    acceptance_threshold: float = Speculation.acceptance_threshold
+
+    def __post_init__(self) -> None:
+        """Refuse what no engine could answer, before a model is loaded."""
+        self.request((Message("user", "?"),))
+
+    def request(self, messages: tuple[Message, ...]) -> Request:
+        """These settings for these messages."""
+        values = dataclasses.asdict(self)
+        sampling = Sampling(**{field.name: values[field.name] for field in dataclasses.fields(Sampling)})
+        speculation = Speculation(
+            self.speculation,
+            self.num_assistant_tokens,
+            self.assistant_confidence_threshold,
+            self.acceptance_threshold,
+        )
+        return Request(messages, self.max_new_tokens, sampling, speculation, self.stop)
+
+    def changed(self, option: "Option", text: str) -> "Settings":
+        """With one setting read from `text`, or back at its default when `text` is empty."""
+        value = option.parse(text) if text else getattr(Settings(), option.field)
+        return dataclasses.replace(self, **{option.field: value})
+
+
+@dataclass(frozen=True)
+class Kind:
+    """How a value is read and spoken of."""
+
+    words: str  # completes "NAME must be ..."
+    metavar: str
+    read: Callable[[str], Any]
+
+
+def valid_text(text: str) -> str:
+    """`text`, or ValueError: bytes of a command line that are no UTF-8 arrive as lone surrogates."""
+    text.encode()
+    return text
+
+
+def _or_automatic(kind: Kind) -> Kind:
+    return Kind(
+        f"{kind.words} or {AUTOMATIC}", kind.metavar, lambda text: None if text == AUTOMATIC else kind.read(text)
+    )
+
+
+WHOLE = Kind("a whole number", "N", int)
+NUMBER = Kind("a number", "X", float)
+TEXTS = Kind("valid text", "TEXT", lambda text: (valid_text(text),))
+MODE = Kind("auto, fixed or off", "auto|fixed|off", Mode)
+
+
+@dataclass(frozen=True)
+class Option:
+    """One setting as the user meets it."""
+
+    name: str
+    kind: Kind
+    help: str
+
+    @property
+    def field(self) -> str:
+        """Its field in Settings."""
+        return self.name.replace("-", "_")
+
+    def parse(self, text: str) -> Any:
+        """The value of what was typed. Raises SettingsError."""
+        try:
+            return self.kind.read(text)
+        except ValueError:
+            raise SettingsError(f"{self.name} must be {self.kind.words}, not {text!r}.") from None
+
+    def shown(self, settings: Settings) -> str:
+        """Its value in these settings, as a person would write it."""
+        value = getattr(settings, self.field)
+        if isinstance(value, tuple):
+            return ", ".join(repr(item) for item in value) or "(none)"
+        return AUTOMATIC if value is None else str(value)
+
+
+ANSWER_OPTIONS = (
+    Option("max-new-tokens", WHOLE, "longest answer, in tokens (default: 512)"),
+    Option("stop", TEXTS, "end the answer before this text; may be given several times"),
+)
+SAMPLING_OPTIONS = (
+    Option("temperature", NUMBER, "0 takes the likeliest token, more is livelier (default: 0)"),
+    Option("top-p", NUMBER, "keep the likeliest tokens that together have this probability (default: 1, all)"),
+    Option("top-k", WHOLE, "keep this many of the likeliest tokens (default: 0, all)"),
+    Option("min-p", NUMBER, "drop tokens below this share of the likeliest one's probability (default: 0)"),
+    Option("seed", WHOLE, "same seed, same answer; to the letter with --numerics exact (default: 0)"),
+    Option("repetition-penalty", NUMBER, "above 1: avoid tokens of prompt and answer (default: 1)"),
+    Option("presence-penalty", NUMBER, "above 0: avoid tokens that the answer has used (default: 0)"),
+    Option("frequency-penalty", NUMBER, "above 0: avoid them the more, the more often used (default: 0)"),
+)
+SPECULATION_OPTIONS = (
+    Option(
+        "speculation",
+        MODE,
+        "auto: guess as far ahead as pays here; fixed: always --num-assistant-tokens; off: plain decoding "
+        "(default: auto)",
+    ),
+    Option(
+        "num-assistant-tokens",
+        _or_automatic(WHOLE),
+        "guess at most this many tokens ahead, 1 to 16, or auto (default: auto)",
+    ),
+    Option(
+        "assistant-confidence-threshold",
+        _or_automatic(NUMBER),
+        "stop guessing where the draft model is less sure than this, 0 to 1, or auto (default: auto)",
+    ),
+    Option(
+        "acceptance-threshold",
+        NUMBER,
+        "below 1: accept guesses that the model finds less likely than the draft does, down to this ratio; faster, "
+        "but MAY CHANGE THE ANSWER (default: 1, exact)",
+    ),
+)
+OPTIONS = ANSWER_OPTIONS + SAMPLING_OPTIONS + SPECULATION_OPTIONS
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """One flag for each setting. Absent flags leave no trace in the namespace."""
+    groups = {"answer": ANSWER_OPTIONS, "sampling": SAMPLING_OPTIONS, "speculation": SPECULATION_OPTIONS}
+    for title, options in groups.items():
+        group = parser.add_argument_group(title)
+        for option in options:
+            group.add_argument(
+                f"--{option.name}",
+                type=option.parse,
+                action="extend" if option.kind is TEXTS else "store",
+                default=argparse.SUPPRESS,
+                metavar=option.kind.metavar,
+                help=option.help,
+            )
+
+
+def from_arguments(arguments: argparse.Namespace) -> Settings:
+    """The settings of a command line. Raises SettingsError."""
+    given = {option.field: getattr(arguments, option.field) for option in OPTIONS if option.field in arguments}
+    if "stop" in given:
+        given["stop"] = tuple(given["stop"])
+    return Settings(**given)
+
+
+def named(name: str) -> Option:
+    """The setting that a person calls so. Raises SettingsError naming those there are."""
+    wanted = name.lower().lstrip("-").replace("_", "-")
+    for option in OPTIONS:
+        if option.name == wanted:
+            return option
+    if wanted in {"model", "draft", "device", "numerics", "context"}:
+        raise SettingsError(f"{wanted} is fixed when the model is loaded; start headstart chat again to change it.")
+    raise SettingsError(f"There is no setting {name!r}; the settings are {', '.join(o.name for o in OPTIONS)}.")

@@ -1,0 +1,146 @@
+"""Engines without a model: they say what a test wrote down. Imports no OpenVINO."""
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from headstart.engine.engine import (
+    Event,
+    Finish,
+    FinishReason,
+    LoadOptions,
+    Origin,
+    Piece,
+    Prefill,
+    Request,
+    Round,
+    Stats,
+    Step,
+    Timing,
+    Token,
+)
+from headstart.errors import ContextOverflowError
+
+Script = str | Exception
+
+# Rounds of a plain token, of two draft tokens and a bonus, of three n-gram tokens of which one is refused.
+_PATTERN = (
+    (Origin.TARGET,),
+    (Origin.DRAFT, Origin.DRAFT, Origin.TARGET),
+    (Origin.NGRAM, Origin.NGRAM, Origin.TARGET),
+)
+_DRAFTED = {Origin.TARGET: 0, Origin.DRAFT: 2, Origin.NGRAM: 3}
+_TIMING = {
+    Origin.TARGET: Timing(0.0, 70.0, 1.0),
+    Origin.DRAFT: Timing(36.0, 78.0, 1.0),
+    Origin.NGRAM: Timing(0.0, 84.0, 1.0),
+}
+_PLAIN_MS = 71.0
+
+
+@dataclass
+class ScriptedEngine:
+    """Answers the n-th request with the n-th script (the last one again when they run out), word by word.
+
+    An exception in the script is raised. `pause` seconds pass before each round, cut short by `cancel`.
+    `requests` holds what was asked. Prompt tokens are words; a prompt longer than `context` overflows.
+    """
+
+    scripts: Sequence[Script] = ("The quick brown fox jumps over the lazy dog.",)
+    pause: float = 0.0
+    context: int = 4096
+    requests: list[Request] = field(default_factory=list)
+    closed: bool = False
+
+    def generate(self, request: Request, cancel: threading.Event | None = None) -> Iterator[Event]:
+        """See Engine.generate."""
+        script = self.scripts[min(len(self.requests), len(self.scripts) - 1)]
+        self.requests.append(request)
+        prompt = sum(len(message.content.split()) for message in request.messages)
+        if isinstance(script, Exception):
+            raise script
+        if prompt >= self.context:
+            raise ContextOverflowError(f"The prompt has {prompt} tokens and the context only {self.context}.")
+        yield Prefill(prompt, prompt)
+        yield from self._rounds(script, request, cancel or threading.Event(), prompt)
+
+    def close(self) -> None:
+        """See Engine.close."""
+        self.closed = True
+
+    def _rounds(self, script: str, request: Request, cancel: threading.Event, prompt: int) -> Iterator[Event]:
+        words = _words(script)[: request.max_new_tokens]
+        reason = FinishReason.STOP if len(words) == len(_words(script)) else FinishReason.LENGTH
+        rounds: list[Round] = []
+        while words:
+            self._wait(cancel)
+            if cancel.is_set():
+                reason = FinishReason.CANCELLED
+                break
+            origins = _PATTERN[len(rounds) % len(_PATTERN)][: len(words)]
+            pieces = tuple(Piece(word, origin) for word, origin in zip(words, origins, strict=False))
+            rounds.append(_round(pieces))
+            yield Step("".join(words[: len(pieces)]), rounds[-1], pieces)
+            words = words[len(pieces) :]
+        ids = tuple(token.id for item in rounds for token in item.tokens)
+        yield Finish(reason, _stats(rounds, prompt, self.context), ids)
+
+    def _wait(self, cancel: threading.Event) -> None:
+        # Not cancel.wait(): a main thread waiting on a lock would see Ctrl+C only afterwards on some systems.
+        end = time.monotonic() + self.pause
+        while self.pause and time.monotonic() < end and not cancel.is_set():
+            time.sleep(0.005)
+
+
+@dataclass
+class RecordingLoad:
+    """Stands where models are loaded: notes what was asked for and hands out one engine."""
+
+    engine: ScriptedEngine = field(default_factory=ScriptedEngine)
+    options: list[LoadOptions] = field(default_factory=list)
+
+    def __call__(self, options: LoadOptions) -> ScriptedEngine:
+        """The engine, whatever the options."""
+        self.options.append(options)
+        return self.engine
+
+
+def _words(script: str) -> list[str]:
+    """Tokens of a script: each word with the space before it."""
+    first, *rest = script.split(" ")
+    return [word for word in (first, *(f" {word}" for word in rest)) if word]
+
+
+def _round(pieces: tuple[Piece, ...]) -> Round:
+    tokens = tuple(Token(sum(piece.text.encode()), piece.origin) for piece in pieces)
+    drafter = pieces[0].origin
+    accepted = sum(piece.origin is not Origin.TARGET for piece in pieces)
+    return Round(tokens, _DRAFTED[drafter], accepted, drafter, _TIMING[drafter])
+
+
+def _stats(rounds: list[Round], prompt: int, context: int) -> Stats:
+    tokens = [token for item in rounds for token in item.tokens]
+    timings = [item.timing for item in rounds[1:]]
+    decode_ms = sum(timing.total_ms for timing in timings)
+    return Stats(
+        prompt_tokens=prompt,
+        reused_tokens=prompt // 2,
+        output_tokens=len(tokens),
+        rounds=len(rounds),
+        drafted=sum(item.drafted for item in rounds),
+        accepted=sum(item.accepted for item in rounds),
+        ttft_ms=120.0,
+        decode_ms=decode_ms,
+        by_origin=Counter(token.origin.value for token in tokens),
+        by_part={
+            "draft": sum(timing.draft_ms for timing in timings),
+            "verify": sum(timing.verify_ms for timing in timings),
+            "other": sum(timing.other_ms for timing in timings),
+        },
+        ledger_ms=_PLAIN_MS * len(tokens) - decode_ms,
+        plain_ms=_PLAIN_MS if tokens else None,
+        context_used=prompt + len(tokens),
+        context_length=context,
+    )

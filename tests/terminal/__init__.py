@@ -1,0 +1,1 @@
+"""Tests of the plain front end; no model, no device."""

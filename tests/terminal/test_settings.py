@@ -1,0 +1,92 @@
+"""Settings as flags, as /set values and as the request that comes of them."""
+
+import argparse
+import dataclasses
+
+import pytest
+
+from headstart.engine.engine import Message, Mode, Request, Sampling, Speculation
+from headstart.errors import SettingsError
+from headstart.terminal import settings
+from headstart.terminal.settings import OPTIONS, Settings
+
+MESSAGES = (Message("user", "hello"),)
+
+
+def test_every_field_is_an_option() -> None:
+    assert sorted(option.field for option in OPTIONS) == sorted(f.name for f in dataclasses.fields(Settings))
+
+
+def test_the_defaults_are_those_of_the_engine() -> None:
+    assert Settings().request(MESSAGES) == Request(MESSAGES)
+
+
+def test_every_flag_reaches_the_request() -> None:
+    assert _parsed(
+        *("--max-new-tokens", "7", "--stop", "END", "--stop", "\n\n"),
+        *("--temperature", "0.8", "--top-p", "0.9", "--top-k", "40", "--min-p", "0.05", "--seed", "3"),
+        *("--repetition-penalty", "1.1", "--presence-penalty", "-1", "--frequency-penalty", "0.5"),
+        *("--speculation", "fixed", "--num-assistant-tokens", "5"),
+        *("--assistant-confidence-threshold", "0.4", "--acceptance-threshold", "0.7"),
+    ).request(MESSAGES) == Request(
+        MESSAGES,
+        max_new_tokens=7,
+        sampling=Sampling(0.8, 0.9, 40, 0.05, 1.1, -1.0, 0.5, 3),
+        speculation=Speculation(Mode.FIXED, 5, 0.4, 0.7),
+        stop=("END", "\n\n"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--top-k", "many"), "top-k must be a whole number, not 'many'."),
+        (("--temperature", "warm"), "temperature must be a number, not 'warm'."),
+        (("--temperature", "nan"), "temperature must be between 0 (greedy) and 100, not nan."),
+        (("--speculation", "wild"), "speculation must be auto, fixed or off, not 'wild'."),
+        (("--num-assistant-tokens", "x"), "num-assistant-tokens must be a whole number or auto, not 'x'."),
+        (("--num-assistant-tokens", "99"), "num-assistant-tokens must be between 1 and 16, not 99."),
+        (("--max-new-tokens", "0"), "max-new-tokens must be 1 or more, not 0."),
+        (("--stop", "\udcff"), "stop must be valid text, not '\\udcff'."),
+        (
+            ("--speculation", "fixed"),
+            "Fixed speculation needs a length: add --num-assistant-tokens (1 to 16), or use auto.",
+        ),
+    ],
+)
+def test_what_cannot_be_is_refused_with_a_sentence(arguments: tuple[str, ...], sentence: str) -> None:
+    with pytest.raises(SettingsError) as refusal:
+        _parsed(*arguments)
+    assert str(refusal.value) == sentence
+
+
+def test_a_setting_changes_and_goes_back_to_its_default() -> None:
+    option = settings.named("num_assistant_tokens")
+    changed = Settings().changed(option, "4")
+    assert changed.num_assistant_tokens == 4
+    assert option.shown(changed) == "4"
+    assert changed.changed(option, "auto") == Settings()
+    assert changed.changed(option, "") == Settings()
+    assert option.shown(Settings()) == "auto"
+
+
+def test_stop_strings_are_shown_quoted() -> None:
+    option = settings.named("--stop")
+    assert option.shown(Settings()) == "(none)"
+    assert option.shown(Settings(stop=("\n", "END"))) == r"'\n', 'END'"
+
+
+def test_what_is_fixed_at_loading_says_so() -> None:
+    with pytest.raises(SettingsError, match="device is fixed when the model is loaded"):
+        settings.named("device")
+
+
+def test_an_unknown_setting_names_those_there_are() -> None:
+    with pytest.raises(SettingsError, match=r"There is no setting 'warmth'; the settings are max-new-tokens, .*seed"):
+        settings.named("warmth")
+
+
+def _parsed(*arguments: str) -> Settings:
+    parser = argparse.ArgumentParser()
+    settings.add_options(parser)
+    return settings.from_arguments(parser.parse_args(arguments))

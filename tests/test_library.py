@@ -1,0 +1,218 @@
+"""Names to folders, what is listed, and which draft fits which target."""
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+
+from headstart import library, manifest
+from headstart.errors import BrokenModelError, MismatchedDraftError, ModelNotFoundError, SettingsError
+from headstart.library import Broken, Model, Pair
+from tests.model_folders import WORDS, write_model, write_pair
+
+OTHER_WORDS = {"a": 0, "the": 1, "Ġof": 2, "Ġand": 3}
+
+
+@pytest.fixture
+def root(headstart_home: Path) -> Path:
+    return headstart_home / "models"
+
+
+def test_nothing_is_installed_where_no_folder_is(root: Path) -> None:
+    assert library.installed() == ()
+    assert not root.exists()
+
+
+def test_models_pairs_and_broken_folders_are_listed_by_name(root: Path) -> None:
+    write_pair(root / "b-pair")
+    write_model(root / "c-model")
+    write_model(root / "a-broken")
+    (root / "a-broken" / "openvino_model.bin").unlink()
+    (root / "downloads").mkdir()
+    write_model(root / ".half-done")
+    broken, pair, model = library.installed()
+    assert isinstance(broken, Broken)
+    assert broken.reason == (
+        "a-broken is damaged: openvino_model.bin is missing; export it again with headstart-export."
+    )
+    assert isinstance(pair, Pair)
+    assert (pair.target.name, pair.draft.name) == ("b-pair/target", "b-pair/draft")
+    assert isinstance(model, Model)
+    assert model.folder == root / "c-model"
+
+
+def test_a_pair_with_a_damaged_half_is_broken(root: Path) -> None:
+    (write_pair(root / "pair") / "draft" / "openvino_model.bin").write_bytes(b"")
+    (entry,) = library.installed()
+    assert isinstance(entry, Broken)
+    assert entry.reason.startswith("pair/draft is damaged: openvino_model.bin has 0 bytes instead of 256")
+
+
+def test_a_pair_cannot_point_outside_itself(root: Path) -> None:
+    write_model(root / "model")
+    folder = write_pair(root / "pair")
+    written = manifest.read(folder)
+    assert isinstance(written, manifest.PairManifest)
+    manifest.write(folder, dataclasses.replace(written, draft="../model"))
+    with pytest.raises(BrokenModelError, match="is no folder of it"):
+        library.find("pair")
+
+
+def test_a_pair_gives_both(root: Path) -> None:
+    folder = write_pair(root / "pair")
+    choice = library.choose("pair")
+    assert choice.target.folder == folder / "target"
+    assert choice.draft is not None
+    assert choice.draft.folder == folder / "draft"
+
+
+def test_none_switches_the_draft_of_a_pair_off(root: Path) -> None:
+    write_pair(root / "pair")
+    assert library.choose("pair", "none").draft is None
+
+
+@pytest.mark.parametrize("part", ["target", "draft"])
+def test_a_part_of_a_pair_is_a_model_without_draft(root: Path, part: str) -> None:
+    folder = write_pair(root / "pair")
+    choice = library.choose(f"pair/{part}")
+    assert (choice.target.folder, choice.draft) == (folder / part, None)
+
+
+def test_a_folder_may_be_named_by_its_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = write_model(tmp_path / "elsewhere" / "model")
+    assert library.choose(str(folder)).target.folder == folder
+    monkeypatch.chdir(folder.parent)
+    assert library.choose("./model").target.folder == folder
+    assert library.choose("model").target.folder == folder
+
+
+def test_an_installed_name_wins_over_a_folder_here(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_model(tmp_path / "model")
+    write_model(root / "model")
+    monkeypatch.chdir(tmp_path)
+    assert library.choose("model").target.folder == root / "model"
+
+
+def test_a_folder_here_that_is_no_model_does_not_hide_a_misspelling(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_model(root / "model")
+    (tmp_path / "modle").mkdir()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ModelNotFoundError, match="There is no model 'modle'; installed are model"):
+        library.choose("modle")
+
+
+def test_a_path_without_a_model_says_what_is_missing(tmp_path: Path) -> None:
+    with pytest.raises(BrokenModelError, match=r"manifest\.json is missing"):
+        library.choose(str(tmp_path))
+
+
+def test_an_unknown_name_lists_what_exists(root: Path) -> None:
+    write_model(root / "one")
+    write_pair(root / "two")
+    with pytest.raises(ModelNotFoundError, match=r"There is no model 'three'; installed are one, two\."):
+        library.choose("three")
+
+
+@pytest.mark.parametrize("name", ["three", None])
+def test_an_empty_library_names_the_command_to_run(name: str | None) -> None:
+    with pytest.raises(ModelNotFoundError, match="run `headstart-export smollm2-135m-instruct`"):
+        library.choose(name)
+
+
+def test_a_broken_model_is_refused_with_its_reason(root: Path) -> None:
+    (write_model(root / "model") / "tokenizer.json").unlink()
+    with pytest.raises(BrokenModelError, match=r"model is damaged: tokenizer\.json is missing"):
+        library.choose("model")
+
+
+def test_the_only_model_needs_no_name(root: Path) -> None:
+    write_model(root / "model")
+    (write_model(root / "ruin") / "manifest.json").write_text("{", encoding="utf-8")
+    assert library.choose(None).name == "model"
+
+
+def test_several_models_need_a_name(root: Path) -> None:
+    write_model(root / "one")
+    write_model(root / "two")
+    with pytest.raises(SettingsError, match=r"Several models are installed \(one, two\): choose one with --model"):
+        library.choose(None)
+
+
+def test_only_broken_models_are_said_to_be_so(root: Path) -> None:
+    (write_model(root / "ruin") / "manifest.json").write_text("{", encoding="utf-8")
+    with pytest.raises(ModelNotFoundError, match="No installed model can be used; `headstart models` says why"):
+        library.choose(None)
+
+
+def test_a_draft_with_the_same_vocabulary_fits(root: Path) -> None:
+    write_model(root / "big")
+    small = write_model(root / "small", rows=4)
+    choice = library.choose("big", "small")
+    assert choice.draft is not None
+    assert choice.draft.folder == small
+
+
+def test_a_draft_given_replaces_the_one_of_the_pair(root: Path) -> None:
+    write_pair(root / "pair")
+    write_model(root / "small")
+    choice = library.choose("pair", "small")
+    assert choice.draft is not None
+    assert choice.draft.name == "small"
+
+
+def test_a_mismatched_draft_is_refused_with_the_first_differing_id(root: Path) -> None:
+    write_model(root / "big")
+    write_model(root / "small", OTHER_WORDS)
+    with pytest.raises(MismatchedDraftError) as refusal:
+        library.choose("big", "small")
+    assert str(refusal.value) == (
+        "draft small does not fit big: id 1 is 'the' here and 'Ġthe' there; choose a draft with the same tokenizer."
+    )
+
+
+def test_a_pair_made_by_hand_of_strangers_is_refused(root: Path) -> None:
+    folder = write_pair(root / "pair")
+    (folder / "draft").rename(root / "spare")
+    write_model(folder / "draft", OTHER_WORDS)
+    with pytest.raises(MismatchedDraftError, match="draft pair/draft does not fit pair/target: id 1"):
+        library.choose("pair")
+
+
+def test_ids_that_are_padding_rows_of_the_other_are_no_difference(root: Path) -> None:
+    write_model(root / "one", {**WORDS, "<think>": 4, "</think>": 6}, rows=8)
+    write_model(root / "two", rows=7)
+    assert library.choose("one", "two").draft is not None
+    assert library.choose("two", "one").draft is not None
+
+
+def test_a_hole_in_the_middle_is_no_padding(root: Path) -> None:
+    write_model(root / "big")
+    write_model(root / "small", {"a": 0, "Ġof": 2, "Ġand": 3, "Ġthe": 4})
+    with pytest.raises(MismatchedDraftError, match="id 1 is nothing here and 'Ġthe' there"):
+        library.choose("big", "small")
+
+
+@pytest.mark.parametrize(("target", "draft"), [("wide", "narrow"), ("narrow", "wide")])
+def test_an_id_beyond_the_rows_of_the_other_is_a_difference(root: Path, target: str, draft: str) -> None:
+    write_model(root / "wide", {**WORDS, "<think>": 6}, rows=8)
+    write_model(root / "narrow", rows=6)
+    with pytest.raises(MismatchedDraftError, match=r"id 6 is ('<think>' here and nothing|nothing here and '<think>')"):
+        library.choose(target, draft)
+
+
+def test_a_pair_is_no_draft(root: Path) -> None:
+    write_model(root / "big")
+    write_pair(root / "pair")
+    with pytest.raises(SettingsError, match="pair is a pair; name one model of it as the draft: pair/draft"):
+        library.choose("big", "pair")
+
+
+def test_a_pair_inside_a_pair_is_refused(root: Path) -> None:
+    folder = write_pair(root / "pair")
+    path = folder / "draft" / "manifest.json"
+    path.write_text(json.dumps({"kind": "pair", "schema": 1, "name": "x", "shared_ids": 1, "created": "now"}))
+    with pytest.raises(BrokenModelError, match="holds a pair"):
+        library.find("pair")

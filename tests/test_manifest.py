@@ -1,0 +1,151 @@
+"""The contract of manifest.json: what is written comes back, and whatever is wrong with a folder is said."""
+
+import dataclasses
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headstart import manifest
+from headstart.errors import BrokenModelError
+from headstart.manifest import Manifest, PairManifest, Precision
+from tests.model_folders import CREATED, describe, write_model, write_pair
+
+Edit = Callable[[dict[str, Any]], object]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return write_model(tmp_path / "model")
+
+
+def test_a_model_comes_back_as_it_was_written(folder: Path) -> None:
+    assert manifest.read(folder) == describe(folder)
+
+
+def test_absent_quality_and_notes_come_back(folder: Path) -> None:
+    written = dataclasses.replace(describe(folder), quality=None, notes=("not run in CI", "中文"))
+    manifest.write(folder, written)
+    assert manifest.read(folder) == written
+
+
+def test_a_pair_comes_back_as_it_was_written(tmp_path: Path) -> None:
+    folder = write_pair(tmp_path / "pair")
+    assert manifest.read(folder) == PairManifest("pair", 4, CREATED)
+
+
+def test_a_pair_is_no_model(tmp_path: Path) -> None:
+    with pytest.raises(BrokenModelError, match=r"holds a pair; name its target or draft folder"):
+        manifest.read_model(write_pair(tmp_path / "pair"))
+
+
+def test_perplexity_ratio_is_above_one_when_compression_costs(folder: Path) -> None:
+    read = manifest.read_model(folder)
+    assert read.quality is not None
+    assert read.quality.perplexity_ratio == pytest.approx(8.2 / 8.1)
+
+
+def test_unknown_keys_of_a_later_version_are_ignored(folder: Path) -> None:
+    _edit(folder, lambda data: data.update(colour="green") or data["precision"].update(bits=8))
+    assert manifest.read(folder) == describe(folder)
+
+
+def test_a_whole_number_may_stand_where_a_float_belongs(folder: Path) -> None:
+    _edit(folder, lambda data: data["precision"].update(ratio=1))
+    assert manifest.read_model(folder).precision == Precision("int8", "int8_asym", ratio=1.0)
+
+
+@pytest.mark.parametrize(
+    ("edit", "reason"),
+    [
+        (lambda data: data.pop("licence"), "licence"),
+        (lambda data: data.update(context_length="long"), "'long' where"),
+        (lambda data: data.update(context_length=True), "True where"),
+        (lambda data: data.update(size_bytes=1.5), "1.5 where"),
+        (lambda data: data.update(quality=[]), r"\[\] where Quality"),
+        (lambda data: data.update(files=["model.bin"]), "model.bin"),
+        (lambda data: data["tokenizer"].update(stop_ids=["end"]), "'end' where"),
+        (lambda data: data.update(source=None), "None where Source"),
+    ],
+)
+def test_what_does_not_fit_is_named(folder: Path, edit: Edit, reason: str) -> None:
+    _edit(folder, edit)
+    with pytest.raises(BrokenModelError, match=rf"is damaged \(.*{reason}.*\); export the model again"):
+        manifest.read(folder)
+
+
+def test_another_schema_is_refused(folder: Path) -> None:
+    _edit(folder, lambda data: data.update(schema=manifest.SCHEMA + 1))
+    with pytest.raises(BrokenModelError, match="written for another version of Headstart"):
+        manifest.read(folder)
+
+
+@pytest.mark.parametrize("content", [b"", b'{"schema": 1', b"\xff\xfe", b"[" * 10])
+def test_what_is_no_json_cannot_be_read(folder: Path, content: bytes) -> None:
+    (folder / manifest.FILE_NAME).write_bytes(content)
+    with pytest.raises(BrokenModelError, match="cannot be read"):
+        manifest.read(folder)
+
+
+def test_a_list_is_no_manifest(folder: Path) -> None:
+    (folder / manifest.FILE_NAME).write_text("[]", encoding="utf-8")
+    with pytest.raises(BrokenModelError, match="another version"):
+        manifest.read(folder)
+
+
+def test_a_folder_without_manifest_names_the_exporter(tmp_path: Path) -> None:
+    with pytest.raises(
+        BrokenModelError, match=r"is not a Headstart model: manifest\.json is missing.*headstart-export"
+    ):
+        manifest.read(tmp_path)
+
+
+def test_writing_leaves_no_temporary_file(folder: Path) -> None:
+    before = set(folder.iterdir())
+    manifest.write(folder, describe(folder))
+    assert set(folder.iterdir()) == before
+
+
+def test_every_file_but_the_manifest_is_hashed_by_its_posix_path(folder: Path) -> None:
+    (folder / "inner").mkdir()
+    (folder / "inner" / "empty").touch()
+    hashed = manifest.hash_files(folder)
+    assert set(hashed) == {"inner/empty", "openvino_model.bin", "openvino_model.xml", "tokenizer.json"}
+    assert hashed["inner/empty"] == manifest.File("e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", 0)
+
+
+def test_a_whole_folder_has_no_damage(folder: Path) -> None:
+    assert manifest.damaged_files(folder, _read(folder), hashes=True) == []
+
+
+def test_missing_and_truncated_files_are_named(folder: Path) -> None:
+    (folder / "openvino_model.xml").unlink()
+    (folder / "openvino_model.bin").write_bytes(b"short")
+    assert sorted(manifest.damaged_files(folder, _read(folder), hashes=False)) == [
+        "openvino_model.bin has 5 bytes instead of 256",
+        "openvino_model.xml is missing",
+    ]
+
+
+def test_a_flipped_bit_shows_only_in_the_hash(folder: Path) -> None:
+    weights = folder / "openvino_model.bin"
+    content = bytearray(weights.read_bytes())
+    content[100] ^= 1
+    weights.write_bytes(content)
+    assert manifest.damaged_files(folder, _read(folder), hashes=False) == []
+    assert manifest.damaged_files(folder, _read(folder), hashes=True) == [
+        "openvino_model.bin does not have the content it was exported with"
+    ]
+
+
+def _read(folder: Path) -> Manifest:
+    return manifest.read_model(folder)
+
+
+def _edit(folder: Path, edit: Edit) -> None:
+    path = folder / manifest.FILE_NAME
+    data = json.loads(path.read_text(encoding="utf-8"))
+    edit(data)
+    path.write_text(json.dumps(data), encoding="utf-8")

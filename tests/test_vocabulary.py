@@ -1,0 +1,82 @@
+"""The contract of vocabularies: what tokenizer.json says, fingerprints, and the first difference."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from headstart import vocabulary
+from headstart.errors import BrokenModelError
+from headstart.vocabulary import Difference
+from tests.model_folders import WORDS, write_tokenizer
+
+
+def test_words_and_added_tokens_are_read_by_id(tmp_path: Path) -> None:
+    write_tokenizer(tmp_path, WORDS, {"<|im_end|>": 4})
+    assert vocabulary.read(tmp_path) == {0: "a", 1: "Ġthe", 2: "Ġof", 3: "Ġand", 4: "<|im_end|>"}
+
+
+def test_an_added_token_overrides_the_word_with_its_id(tmp_path: Path) -> None:
+    write_tokenizer(tmp_path, WORDS, {"<|reserved|>": 3})
+    assert vocabulary.read(tmp_path)[3] == "<|reserved|>"
+
+
+def test_unigram_rows_are_numbered(tmp_path: Path) -> None:
+    _write(tmp_path, {"model": {"type": "Unigram", "vocab": [["<unk>", 0.0], ["▁the", -2.5]]}})
+    assert vocabulary.read(tmp_path) == {0: "<unk>", 1: "▁the"}
+
+
+def test_special_tokens_are_the_added_ones(tmp_path: Path) -> None:
+    write_tokenizer(tmp_path, WORDS, {"<|im_start|>": 4, "<|im_end|>": 5})
+    assert vocabulary.special_tokens(tmp_path) == {"<|im_start|>", "<|im_end|>"}
+
+
+def test_the_fingerprint_depends_on_ids_and_texts_only(tmp_path: Path) -> None:
+    same = dict(reversed(list(WORDS.items())))
+    swapped = {"a": 0, "Ġthe": 2, "Ġof": 1, "Ġand": 3}
+    assert _fingerprint(tmp_path, WORDS) == _fingerprint(tmp_path, same)
+    assert _fingerprint(tmp_path, WORDS) != _fingerprint(tmp_path, swapped)
+
+
+def test_the_fingerprint_keeps_neighbours_apart(tmp_path: Path) -> None:
+    assert _fingerprint(tmp_path, {"a": 0, "b": 1}) != _fingerprint(tmp_path, {"a1\0b": 0})
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "difference"),
+    [
+        ({0: "a", 1: "b"}, {1: "b", 0: "a"}, None),
+        ({0: "a", 1: "b", 7: "x"}, {0: "a", 1: "c", 7: "y"}, Difference(1, "b", "c")),
+        ({0: "a", 5: "b"}, {0: "a"}, Difference(5, "b", None)),
+        ({0: "a"}, {0: "a", 3: "c"}, Difference(3, None, "c")),
+        ({}, {}, None),
+    ],
+)
+def test_the_lowest_differing_id_is_found(
+    first: dict[int, str], second: dict[int, str], difference: Difference | None
+) -> None:
+    assert vocabulary.first_difference(first, second) == difference
+
+
+def test_a_missing_tokenizer_is_said(tmp_path: Path) -> None:
+    with pytest.raises(BrokenModelError, match=r"tokenizer\.json is missing; export the model again"):
+        vocabulary.read(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "content", ["{}", '{"model": {}}', '{"model": {"vocab": [1]}}', '{"model": {"vocab": {"a": "x"}}}', "[]", "{"]
+)
+def test_a_damaged_tokenizer_is_said(tmp_path: Path, content: str) -> None:
+    (tmp_path / vocabulary.FILE_NAME).write_text(content, encoding="utf-8")
+    with pytest.raises(BrokenModelError, match="export the model again"):
+        vocabulary.read(tmp_path)
+
+
+def _fingerprint(folder: Path, words: Mapping[str, int]) -> str:
+    write_tokenizer(folder, words)
+    return vocabulary.fingerprint(folder)
+
+
+def _write(folder: Path, data: object) -> None:
+    (folder / vocabulary.FILE_NAME).write_text(json.dumps(data), encoding="utf-8")
