@@ -31,12 +31,12 @@ def test_an_empty_library_says_how_to_fill_it(capsys: Captured) -> None:
 def test_the_table(root: Path, capsys: Captured) -> None:
     write_pair(root / "pair")
     plain = write_model(root / "model", licence="MIT")
-    manifest.write(plain, dataclasses.replace(describe(plain, licence="MIT"), quality=None))
+    manifest.write(plain, dataclasses.replace(describe(plain, licence="MIT"), quality=None, size_bytes=135_400_000))
     (write_model(root / "ruin") / "tokenizer.json").unlink()
     assert main(["models"]) == 0
     assert capsys.readouterr().out.splitlines() == [
         "name   kind   precision    size     RAM      quality        licence",
-        "model  model  int8         1.78 GB  2.10 GB  not measured   MIT",
+        "model  model  int8         135 MB   2.10 GB  not measured   MIT",
         "pair   pair   int8 + int8  3.56 GB  4.20 GB  98.7% + 98.7%  Apache-2.0",
         "quality: share of tokens on which the compressed model agrees with its source weights",
         "ruin cannot be used: ruin is damaged: tokenizer.json is missing; export it again with headstart-export.",

@@ -98,8 +98,8 @@ def _row(entry: Model | Pair) -> tuple[str, ...]:
         entry.name,
         entry.manifest.kind,
         " + ".join(model.manifest.precision.weights for model in models),
-        _gigabytes(sum(model.manifest.size_bytes for model in models)),
-        _gigabytes(sum(model.manifest.ram_bytes for model in models)),
+        _bytes(sum(model.manifest.size_bytes for model in models)),
+        _bytes(sum(model.manifest.ram_bytes for model in models)),
         " + ".join(_quality(model) for model in models),
         ", ".join(dict.fromkeys(model.manifest.licence for model in models)),
     )
@@ -109,8 +109,8 @@ def _models(entry: Model | Pair) -> tuple[Model, ...]:
     return (entry.target, entry.draft) if isinstance(entry, Pair) else (entry,)
 
 
-def _gigabytes(size: int) -> str:
-    return f"{size / 1e9:.2f} GB"
+def _bytes(size: int) -> str:
+    return f"{size / 1e9:.2f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB"
 
 
 def _quality(model: Model) -> str:
