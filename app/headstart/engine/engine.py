@@ -215,7 +215,7 @@ class Stats:
     prompt_tokens: int
     reused_tokens: int  # prompt tokens whose keys and values were still in the cache
     output_tokens: int
-    rounds: int
+    rounds: int  # after the first token, which comes with the prompt's own pass
     drafted: int
     accepted: int
     ttft_ms: float  # time to first token, prefill included
@@ -245,7 +245,7 @@ class Stats:
     @property
     def mean_accepted_length(self) -> float | None:
         """Tokens per round, the target's own token included."""
-        return self.output_tokens / self.rounds if self.rounds else None
+        return (self.output_tokens - 1) / self.rounds if self.rounds else None
 
     @property
     def speedup(self) -> float | None:

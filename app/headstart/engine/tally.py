@@ -15,7 +15,8 @@ class Tally:
         self._prefill: Prefill | None = None  # the first: what the cache already held
         self._origins: Counter[str] = Counter()
         self._parts = {"draft": 0.0, "verify": 0.0, "other": 0.0}
-        self._rounds = self._drafted = self._accepted = 0
+        self._rounds: int | None = None
+        self._drafted = self._accepted = 0
 
     def read(self, prefill: Prefill) -> None:
         """Note progress of the prompt."""
@@ -24,9 +25,10 @@ class Tally:
     def add(self, done: Round) -> None:
         """Count one round."""
         self._last = time.perf_counter()
-        if self._rounds == 0:
-            self._first = self._last
-        self._rounds += 1
+        if self._rounds is None:  # the prompt's own pass gave the first token; that is no round
+            self._first, self._rounds = self._last, 0
+        else:
+            self._rounds += 1
         self._drafted += done.drafted
         self._accepted += done.accepted
         self._origins.update(token.origin.value for token in done.tokens)
@@ -42,7 +44,7 @@ class Tally:
             prompt_tokens=prompt,
             reused_tokens=self._prefill.done if self._prefill else 0,
             output_tokens=written,
-            rounds=self._rounds,
+            rounds=self._rounds or 0,
             drafted=self._drafted,
             accepted=self._accepted,
             ttft_ms=(self._first - self._started) * 1000.0,

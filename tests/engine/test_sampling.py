@@ -1,0 +1,118 @@
+"""Processed distributions against a slow reference, and draws against the distribution."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy import stats
+
+from headstart.engine.engine import Sampling
+from headstart.engine.noise import gumbel, hashes
+from headstart.engine.sampling import Row, Sampler
+
+VOCABULARY = 300
+
+
+def random_row(seed: int, size: int = VOCABULARY) -> Row:
+    return np.random.default_rng(seed).normal(0.0, 3.0, size).astype(np.float32)
+
+
+def reference(row: Row, sampling: Sampling) -> NDArray[np.float64]:
+    """Probabilities by the book: temperature, then top-k, top-p, min-p, each over what the last one left."""
+    weights = np.exp((row.astype(np.float64) - row.max()) / sampling.temperature)
+    order = sorted(range(row.size), key=lambda token: (-row[token], token))
+    kept = order[: sampling.top_k] if sampling.top_k else order
+    total, mass, nucleus = weights[kept].sum(), 0.0, []
+    for token in kept:
+        if nucleus and mass >= sampling.top_p * total:
+            break
+        nucleus.append(token)
+        mass += weights[token]
+    final = [token for token in nucleus if weights[token] >= sampling.min_p * weights[nucleus[0]]]
+    probabilities = np.zeros(row.size)
+    probabilities[final] = weights[final] / weights[final].sum()
+    return probabilities
+
+
+SAMPLINGS = st.builds(
+    Sampling,
+    temperature=st.sampled_from([0.3, 0.8, 1.0, 2.0]),
+    top_k=st.sampled_from([0, 1, 5, 40, 1000]),
+    top_p=st.sampled_from([0.1, 0.5, 0.9, 0.999, 1.0]),
+    min_p=st.sampled_from([0.0, 0.01, 0.2]),
+    seed=st.integers(0, 2**63 - 1),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(SAMPLINGS, st.integers(0, 1000))
+def test_the_processed_distribution_is_the_reference(sampling: Sampling, seed: int) -> None:
+    row = random_row(seed)
+    expected = reference(row, sampling)
+    sampler = Sampler(sampling, [])
+    got = [sampler.probability(row, token) for token in range(row.size)]
+    np.testing.assert_allclose(got, expected, atol=1e-6)
+
+
+@settings(max_examples=100, deadline=None)
+@given(SAMPLINGS, st.integers(0, 1000), st.integers(0, 10_000))
+def test_the_choice_is_the_largest_perturbed_score(sampling: Sampling, seed: int, position: int) -> None:
+    row = random_row(seed, size=3000)
+    with np.errstate(divide="ignore"):
+        scores = np.log(reference(row, sampling))
+    perturbed = scores + gumbel(hashes(sampling.seed, position, np.arange(row.size)))
+    sampler = Sampler(sampling, [])
+    assert sampler.choose(row, position) == perturbed.argmax()
+    assert sampler.guess(row, position).token == perturbed.argmax()
+
+
+def test_draws_over_positions_follow_the_distribution() -> None:
+    row, sampling = random_row(5, size=40), Sampling(temperature=1.0, top_p=0.95, seed=3)
+    expected = reference(row, sampling)
+    draws = 20_000
+    counts = np.bincount([Sampler(sampling, []).choose(row, position) for position in range(draws)], minlength=40)
+    assert not counts[expected == 0].any()
+    possible = expected > 0
+    assert (expected[possible] * draws > 5).all()  # what the chi-square law asks for
+    assert stats.chisquare(counts[possible], expected[possible] * draws).pvalue > 1e-4
+
+
+def test_greedy_takes_the_most_probable_token_and_tells_its_probability() -> None:
+    row = random_row(1)
+    sampler = Sampler(Sampling(), [])
+    probabilities = np.exp(row.astype(np.float64)) / np.exp(row.astype(np.float64)).sum()
+    guess = sampler.guess(row, 17)
+    assert sampler.choose(row, 17) == guess.token == row.argmax()
+    assert guess.confidence == pytest.approx(probabilities.max(), rel=1e-5)
+    assert sampler.probability(row, 7) == pytest.approx(probabilities[7], rel=1e-5)
+
+
+def test_repetition_penalty_counts_prompt_answer_and_run_once_each() -> None:
+    row = np.array([4.0, -4.0, 3.0, 1.0], np.float32)
+    sampler = Sampler(Sampling(repetition_penalty=2.0), prompt=[0, 0, 1])
+    assert sampler.choose(row, 0) == 2  # 4.0 became 2.0, -4.0 became -8.0
+    assert sampler.choose(row, 1, run=[2]) == 0  # 2.0 against 1.5
+    sampler.commit(2)
+    assert sampler.choose(row, 1) == 0
+    assert row[0] == 4.0  # the model's own memory is left alone
+
+
+def test_presence_and_frequency_penalties_count_the_answer_only() -> None:
+    row = np.array([2.0, 1.6, 0.0], np.float32)
+    sampler = Sampler(Sampling(frequency_penalty=0.3), prompt=[0] * 9)
+    assert sampler.choose(row, 0) == 0
+    sampler.commit(0)
+    assert sampler.choose(row, 1) == 0  # 1.7 against 1.6
+    assert sampler.choose(row, 2, run=[0]) == 1  # 1.4 against 1.6
+    presence = Sampler(Sampling(presence_penalty=0.5), prompt=[])
+    presence.commit(0)
+    presence.commit(0)
+    assert presence.choose(row, 2) == 1  # 1.5 against 1.6: once, however often it came
+
+
+def test_a_fully_penalised_negative_penalty_encourages() -> None:
+    row = np.array([1.0, 0.9], np.float32)
+    sampler = Sampler(Sampling(presence_penalty=-0.5), prompt=[])
+    sampler.commit(1)
+    assert sampler.choose(row, 1) == 1
