@@ -4,6 +4,7 @@ import random
 import threading
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -77,9 +78,8 @@ def test_speculative_text_is_plain_text_token_for_token(trial: int) -> None:
     decoder = toy_decoder(blur=rng.choice([0.0, 0.4, 1.0, 3.0]))
     for _ in range(4):
         speculation = random_speculation(rng)
-        variant = Job(job.prompt, job.max_new_tokens, job.stop_ids, job.sampling, speculation)
-        assert write(decoder, variant)[0::2] == (plain, reason), speculation
-    assert write(toy_decoder(draft=False), Job(*list(vars(job).values())[:4], Speculation()))[0] == plain
+        assert write(decoder, replace(job, speculation=speculation))[0::2] == (plain, reason), speculation
+    assert write(toy_decoder(draft=False), replace(job, speculation=Speculation()))[0] == plain
 
 
 @pytest.mark.parametrize("trial", range(20))
@@ -88,7 +88,7 @@ def test_cancelled_and_abandoned_answers_leave_nothing_behind(trial: int) -> Non
     decoder = toy_decoder()
     for _ in range(6):
         job = random_job(rng, random_speculation(rng))
-        plain, _, _ = write(toy_decoder(draft=False), Job(*list(vars(job).values())[:4], PLAIN))
+        plain, _, _ = write(toy_decoder(draft=False), replace(job, speculation=PLAIN))
         stop_after = rng.choice([None, 0, 1, 5])
         tokens, rounds, reason = write(decoder, job, stop_after)
         assert tokens == plain[: len(tokens)]
@@ -115,7 +115,7 @@ def test_rounds_account_for_every_token() -> None:
 def test_the_context_ends_an_answer_without_overrunning_it() -> None:
     job = Job(tuple(range(20)), 500, frozenset(), Sampling(), Speculation())
     tokens, _, reason = write(toy_decoder(context=64), job)
-    plain, _, plain_reason = write(toy_decoder(draft=False, context=64), Job(*list(vars(job).values())[:4], PLAIN))
+    plain, _, plain_reason = write(toy_decoder(draft=False, context=64), replace(job, speculation=PLAIN))
     assert (tokens, reason) == (plain, plain_reason)
     assert reason is FinishReason.CONTEXT
     assert len(tokens) == 64 - 20 + 1  # the last token needs no place in the cache

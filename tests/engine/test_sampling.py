@@ -23,7 +23,8 @@ def reference(row: Row, sampling: Sampling) -> NDArray[np.float64]:
     weights = np.exp((row.astype(np.float64) - row.max()) / sampling.temperature)
     order = sorted(range(row.size), key=lambda token: (-row[token], token))
     kept = order[: sampling.top_k] if sampling.top_k else order
-    total, mass, nucleus = weights[kept].sum(), 0.0, []
+    total, mass = weights[kept].sum(), 0.0
+    nucleus: list[int] = []
     for token in kept:
         if nucleus and mass >= sampling.top_p * total:
             break
