@@ -43,6 +43,12 @@ def special_tokens(folder: Path) -> frozenset[str]:
     return frozenset(str(token["content"]) for token in added)
 
 
+def control_tokens(folder: Path) -> frozenset[str]:
+    """Those of the added tokens that are marked special: decoded text does not show them."""
+    added = _load(folder / FILE_NAME).get("added_tokens", [])
+    return frozenset(str(token["content"]) for token in added if token.get("special"))
+
+
 def fingerprint(folder: Path) -> str:
     """SHA-256 over all (id, token) in order: equal exactly when two vocabularies agree."""
     digest = hashlib.sha256()

@@ -1,0 +1,74 @@
+"""From a conversation to the prompt's text, through the model's chat template. Knows nothing of token ids."""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from headstart.engine.engine import Message
+from headstart.engine.seams import Seams, unused_seam
+from headstart.errors import ChatTemplateError
+
+
+class ChatTemplate:
+    """Renders messages so that control tokens come from the template alone.
+
+    The template runs in OpenVINO GenAI's own interpreter, which executes no Python and reads no files.
+    """
+
+    def __init__(self, native: Any, name: str, typed: Seams, generated: Seams) -> None:
+        """`native` is a `openvino_genai.Tokenizer`, `name` what a user knows the model by.
+
+        `typed` cuts what people wrote, `generated` what the model wrote: its own visible markers, such as those around
+        its thoughts, are tokens again when its answer is read back.
+        """
+        self._native = native
+        self._name = name
+        self._typed = typed
+        self._generated = generated
+
+    def pieces(self, messages: Sequence[Message], *, add_generation_prompt: bool = True) -> list[str]:
+        """The prompt, cut where a message contains the text of a control token: encode each piece by itself.
+
+        Raises ChatTemplateError when there is no template, or it has no place for one of the messages.
+        """
+        self._refuse_lost(messages)
+        seam = unused_seam([message.content for message in messages])
+        contents = [self._cut(message).mark(message.content, seam) for message in messages]
+        return self._render(messages, contents, add_generation_prompt=add_generation_prompt).split(seam)
+
+    def _cut(self, message: Message) -> Seams:
+        return self._generated if message.role == "assistant" else self._typed
+
+    def _refuse_lost(self, messages: Sequence[Message]) -> None:
+        """Many templates leave out what they have no rule for; a probe with known contents tells."""
+        if not self._native.chat_template:
+            raise ChatTemplateError(
+                f"{self._name} has no chat template, so it cannot hold a conversation; "
+                "export the instruct or chat version of this model."
+            )
+        probes = [f"headstart{index}probe" for index in range(len(messages))]
+        rendered = self._render(messages, probes, add_generation_prompt=False)
+        for message, probe in zip(messages, probes, strict=True):
+            if probe not in rendered or not message.role.isidentifier():
+                raise ChatTemplateError(
+                    f'The chat template of {self._name} has no place for a message of role "{message.role}" here; '
+                    "leave it out, or use the roles system, user and assistant in their usual order."
+                )
+
+    def _render(self, messages: Sequence[Message], contents: Sequence[str], *, add_generation_prompt: bool) -> str:
+        history = [
+            {"role": message.role, "content": content} for message, content in zip(messages, contents, strict=True)
+        ]
+        try:
+            return str(self._native.apply_chat_template(history, add_generation_prompt=add_generation_prompt))
+        except RuntimeError as error:
+            raise ChatTemplateError(
+                f"The chat template of {self._name} refused this conversation ({_reason(error)}); "
+                "change the system prompt or the order of the messages, or start a new conversation."
+            ) from None
+
+
+def _reason(error: RuntimeError) -> str:
+    """The template's own words out of GenAI's several lines."""
+    found = re.search(r"Minja's error: (.+?)(?: at row \d+|$)", str(error), re.MULTILINE)
+    return found.group(1) if found else str(error).strip().splitlines()[-1]

@@ -1,0 +1,178 @@
+"""From tokens to the text of an answer: whole characters once certain, cut at stop strings. Knows no model."""
+
+import bisect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+# Texts of several token sequences at once, each as `Tokenizer.decode` gives it.
+DecodeMany = Callable[[list[list[int]]], list[str]]
+
+_UNKNOWN = "\N{REPLACEMENT CHARACTER}"
+_UNFINISHED = 3  # most bytes of a character that lacks its last one, hence most U+FFFD that may still change
+_BATCH = 16  # tokens decoded in one call
+_WINDOW = 64  # tokens above which the window is shortened
+_CONTEXT = 32  # tokens that stay: eight characters even where each takes four tokens
+_UNSETTLED = 4  # first characters of a window that may differ from the answer's: half a character, a dropped space
+
+
+class Detokenizer:
+    """Streaming detokenisation: all pushes and the flush, joined, are the text of all tokens decoded at once.
+
+    Tokens hold bytes, so the text of some tokens may end in half a character, and some tokenizers drop a space where a
+    text begins. Hence each token is decoded together with some before it: a window that is shortened when it gets long.
+    UTF-8 finds its characters again within three bytes, wherever a window starts.
+    """
+
+    def __init__(self, decode: DecodeMany) -> None:
+        """Start an answer; `decode` must give the same text for the same tokens."""
+        self._decode = decode
+        self._window: list[int] = []
+        self._text = ""  # of the window
+        self._certain = 0  # characters of it that were returned
+        self._limit = _WINDOW
+
+    def push(self, ids: Sequence[int]) -> list[str]:
+        """The text that each token made certain; empty for one that leaves a character unfinished."""
+        texts: list[str] = []
+        for start in range(0, len(ids), _BATCH):
+            texts += self._advance(ids[start : start + _BATCH])
+        return texts
+
+    def flush(self) -> str:
+        """What is left when no token follows: the unfinished character, as U+FFFD."""
+        rest = self._text[self._certain :]
+        self._certain = len(self._text)
+        return rest
+
+    def _advance(self, ids: Sequence[int]) -> list[str]:
+        windows = [[*self._window, *ids[:count]] for count in range(1, len(ids) + 1)]
+        decoded = self._decode(windows)
+        texts = []
+        for text in decoded:
+            certain = max(self._certain, _certain_length(text))
+            texts.append(text[self._certain : certain])
+            self._certain = certain
+        self._window, self._text = windows[-1], decoded[-1]
+        if len(self._window) > self._limit:
+            self._shorten()
+        return texts
+
+    def _shorten(self) -> None:
+        """Keep the last tokens only, if they alone decode to the end of the window's text; else try later."""
+        context = self._window[-_CONTEXT:]
+        (text,) = self._decode([context])
+        settled = text[_UNSETTLED:]
+        if len(settled) < _UNFINISHED or not self._text.endswith(settled):
+            self._limit = 2 * len(self._window)
+            return
+        uncertain = len(self._text) - self._certain
+        self._window, self._text, self._certain = context, text, len(text) - uncertain
+        self._limit = _WINDOW
+
+
+class StopStrings:
+    """Cuts a text before the stop string that is completed first, however the text arrives."""
+
+    def __init__(self, stops: Sequence[str]) -> None:
+        """Empty stop strings are not allowed."""
+        assert all(stops)
+        self._stops = tuple(stops)
+        self._longest = max(map(len, stops), default=0)
+        self._held = ""
+
+    def push(self, text: str) -> tuple[str, bool]:
+        """The text that no stop string can claim any more, and whether a stop string was found right after it."""
+        pending = self._held + text
+        starts = [(stop, pending.find(stop)) for stop in self._stops]
+        found = [(start + len(stop), start) for stop, start in starts if start >= 0]
+        self._held = "" if found else self._beginning(pending)
+        end = min(found)[1] if found else len(pending) - len(self._held)
+        return pending[:end], bool(found)
+
+    def flush(self) -> str:
+        """What was held back, when no text follows."""
+        rest, self._held = self._held, ""
+        return rest
+
+    def _beginning(self, text: str) -> str:
+        """The longest end of `text` that a stop string may begin with."""
+        longest = min(len(text), self._longest - 1)
+        ends = (text[-length:] for length in range(longest, 0, -1))
+        return next((end for end in ends if any(stop.startswith(end) for stop in self._stops)), "")
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a run of tokens added to an answer. `texts` has one entry, maybe empty, per token that was used.
+
+    Tokens after the one that completed a stop string are not used. Text held back as the possible beginning of a stop
+    string comes with the token that released it.
+    """
+
+    texts: tuple[str, ...]
+    stopped: bool  # by a stop string
+
+    @property
+    def text(self) -> str:
+        """The texts joined."""
+        return "".join(self.texts)
+
+    @property
+    def tokens_used(self) -> int:
+        """How many tokens of the run the answer consumed."""
+        return len(self.texts)
+
+
+class AnswerText:
+    """The text of one answer, token by token, ending before a stop string. Stop ids must not be pushed."""
+
+    def __init__(self, decode: DecodeMany, stops: Sequence[str] = ()) -> None:
+        """`decode` is `Tokenizer.decode_many`."""
+        self.stopped = False
+        self._detokenizer = Detokenizer(decode)
+        self._stops = StopStrings(stops)
+        self._ids: list[int] = []
+        self._lengths: list[int] = []  # characters certain after each token, those held back or cut included
+        self._shown = 0  # characters returned
+
+    def push(self, ids: Sequence[int]) -> Progress:
+        """Add a run of tokens. The result is the same for every way to cut an answer into runs."""
+        assert not self.stopped
+        texts = []
+        for token, certain in zip(ids, self._detokenizer.push(ids), strict=True):
+            self._ids.append(token)
+            self._lengths.append(len(certain) + (self._lengths[-1] if self._lengths else 0))
+            texts.append(self._show(certain))
+            if self.stopped:
+                break
+        return Progress(tuple(texts), self.stopped)
+
+    def finish(self) -> str:
+        """The rest of the text, when no token follows; empty after a stop string."""
+        if self.stopped:
+            return ""
+        rest = self._show(self._detokenizer.flush())
+        if self.stopped:
+            return rest
+        held = self._stops.flush()
+        self._shown += len(held)
+        return rest + held
+
+    @property
+    def token_ids(self) -> tuple[int, ...]:
+        """The answer's tokens: all of them, or after a stop string the fewest that cover the text before it."""
+        if not self.stopped:
+            return tuple(self._ids)
+        needed = bisect.bisect_left([0, *self._lengths], self._shown)
+        return tuple(self._ids[:needed])
+
+    def _show(self, certain: str) -> str:
+        text, self.stopped = self._stops.push(certain)
+        self._shown += len(text)
+        return text
+
+
+def _certain_length(text: str) -> int:
+    """Characters that no further token can change: a U+FFFD at the end may be the beginning of a character."""
+    end = text[-_UNFINISHED:]
+    return len(text) - (len(end) - len(end.rstrip(_UNKNOWN)))

@@ -1,0 +1,245 @@
+"""Streaming text: whole characters, nothing lost or invented, cut at stop strings, however the tokens arrive."""
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headstart.engine.text import AnswerText, DecodeMany, Detokenizer, StopStrings
+from headstart.engine.tokenizer import Tokenizer
+from tests.engine.tiny_tokenizers import KINDS, SAMPLES
+
+UNKNOWN = "\ufffd"
+TEXT = " ".join(SAMPLES) * 4 + "👩‍👩‍👧‍👦" * 30 + " " * 50 + "你好" * 40 + "🏳️‍🌈 שלום"
+SKIPPED = 256  # a token without text
+
+chunk_sizes = st.lists(st.integers(0, 40), max_size=30)
+# Bytes in all orders, mostly parts of longer characters: what a model may emit, not what anybody would encode.
+byte_runs = st.lists(
+    st.one_of(
+        st.text("aß你🙂\ufffd ", max_size=4).map(lambda text: list(text.encode())),
+        st.lists(st.sampled_from([0x80, 0xBF, 0xC3, 0xE4, 0xF0, 0x9F, 0xED, 0xFF, 0x41, SKIPPED]), max_size=8),
+    ),
+    max_size=30,
+).map(lambda runs: [byte for run in runs for byte in run])
+Cuttable = TypeVar("Cuttable", list[int], str)
+
+stop_lists = st.lists(st.text("ab", min_size=1, max_size=4), max_size=3)
+
+
+def decode_bytes(batch: list[list[int]]) -> list[str]:
+    """A tokenizer whose tokens are bytes; like SentencePiece, it drops a space that begins a text."""
+    texts = (bytes(token for token in ids if token < SKIPPED).decode("utf-8", "replace") for ids in batch)
+    return [text.removeprefix(" ") for text in texts]
+
+
+def decode_bytes_singly(batch: list[list[int]]) -> list[str]:
+    """The same with one U+FFFD for every byte that is no character, where Python writes one for half a character."""
+    texts = (bytes(token for token in ids if token < SKIPPED).decode("utf-8", "surrogateescape") for ids in batch)
+    return [
+        "".join(UNKNOWN if 0xDC80 <= ord(character) <= 0xDCFF else character for character in text) for text in texts
+    ]
+
+
+def chunks(whole: Cuttable, sizes: Sequence[int]) -> list[Cuttable]:
+    """`whole` cut into runs of these sizes, and the rest."""
+    edges = [0, *itertools.accumulate(sizes), len(whole)]
+    return [whole[start:end] for start, end in itertools.pairwise(edges)]
+
+
+def stream(detokenizer: Detokenizer, runs: Sequence[Sequence[int]]) -> list[str]:
+    """What each token gave, and the rest."""
+    return [*(text for run in runs for text in detokenizer.push(run)), detokenizer.flush()]
+
+
+def without_unfinished(text: str) -> str:
+    """`text` without the U+FFFD at its end that may be the beginning of a character: three at most."""
+    for _ in range(3):
+        text = text.removesuffix(UNKNOWN)
+    return text
+
+
+def cut(text: str, stops: Sequence[str]) -> tuple[str, bool]:
+    """Read `text` character by character until it ends with a stop string; the longest if with several."""
+    for end in range(1, len(text) + 1):
+        ending = [stop for stop in stops if text[:end].endswith(stop)]
+        if ending:
+            return text[: end - max(map(len, ending))], True
+    return text, False
+
+
+@dataclass(frozen=True)
+class Answer:
+    """All that an answer gave."""
+
+    text: str
+    token_ids: tuple[int, ...]
+    tokens_used: int
+    stopped: bool
+
+
+def answer(ids: list[int], stops: Sequence[str], sizes: Sequence[int]) -> Answer:
+    """Push `ids` in runs of these sizes until the answer stops."""
+    text, shown, used = AnswerText(decode_bytes, stops), "", 0
+    for run in chunks(ids, sizes):
+        progress = text.push(run)
+        shown, used = shown + progress.text, used + progress.tokens_used
+        if progress.stopped:
+            break
+    shown += text.finish()
+    return Answer(shown, text.token_ids, used, text.stopped)
+
+
+@settings(deadline=None, max_examples=300)
+@given(ids=byte_runs, sizes=chunk_sizes, decode=st.sampled_from([decode_bytes, decode_bytes_singly]))
+def test_any_bytes_in_any_runs_give_the_whole_text(ids: list[int], sizes: list[int], decode: DecodeMany) -> None:
+    texts = stream(Detokenizer(decode), chunks(ids, sizes))
+    assert "".join(texts) == decode([ids])[0]
+    assert len(texts) == len(ids) + 1
+
+
+@settings(deadline=None, max_examples=200)
+@given(ids=byte_runs)
+def test_text_comes_as_soon_as_it_is_certain(ids: list[int]) -> None:
+    detokenizer, text = Detokenizer(decode_bytes), ""
+    for count, token in enumerate(ids, 1):
+        text += "".join(detokenizer.push([token]))
+        assert text.startswith(without_unfinished(decode_bytes([ids[:count]])[0]))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(deadline=None, max_examples=50)
+@given(data=st.data())
+def test_any_tokens_in_any_runs_give_the_decoded_text(
+    tokenizers: Mapping[str, Tokenizer], kind: str, data: st.DataObject
+) -> None:
+    tokenizer = tokenizers[kind]
+    text = data.draw(st.text(max_size=60))
+    strays = data.draw(st.lists(st.integers(0, 650), max_size=60))
+    ids = strays[::2] + tokenizer.encode(text) + strays[1::2]
+    texts = stream(Detokenizer(tokenizer.decode_many), chunks(ids, data.draw(chunk_sizes)))
+    assert "".join(texts) == tokenizer.decode(ids)
+
+
+@pytest.mark.parametrize("run", [1, 3, 7, 1000])
+def test_a_long_text_shows_no_half_characters(tokenizer: Tokenizer, run: int) -> None:
+    ids = tokenizer.encode(TEXT)
+    texts = stream(Detokenizer(tokenizer.decode_many), chunks(ids, [run] * (len(ids) // run)))
+    assert "".join(texts) == tokenizer.decode(ids) == TEXT
+    assert not any(UNKNOWN in text for text in texts)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        [0x61],
+        [0xF0, 0x9F, 0x99, 0x82],
+        [0x80],  # never a character
+        [0xEF, 0xBF, 0xBD],  # U+FFFD itself
+        [0x20],
+        [0x61, SKIPPED, SKIPPED],
+    ],
+)
+def test_a_token_costs_the_same_however_long_the_answer(pattern: list[int]) -> None:
+    decoded = 0
+
+    def counting(batch: list[list[int]]) -> list[str]:
+        nonlocal decoded
+        decoded += sum(map(len, batch))
+        return decode_bytes(batch)
+
+    ids = pattern * (4000 // len(pattern))
+    detokenizer = Detokenizer(counting)
+    text = "".join(text for token in ids for text in detokenizer.push([token])) + detokenizer.flush()
+    assert text == decode_bytes([ids])[0]
+    assert decoded <= 70 * len(ids)  # a window of 64, and what shortening it costs
+
+
+def test_tokens_without_text_do_not_disturb() -> None:
+    ids = [SKIPPED] * 300 + list("ä🙂".encode()) + [SKIPPED] * 300 + list(b" end")
+    assert "".join(stream(Detokenizer(decode_bytes), chunks(ids, [5] * 40))) == "ä🙂 end"
+
+
+def test_an_unfinished_character_comes_with_the_flush() -> None:
+    detokenizer = Detokenizer(decode_bytes)
+    assert detokenizer.push(list("ok🙂".encode()[:-1])) == ["o", "k", "", "", ""]
+    assert detokenizer.flush() == UNKNOWN
+    assert detokenizer.flush() == ""
+
+
+@settings(deadline=None, max_examples=500)
+@given(text=st.text("abc", max_size=20), stops=stop_lists, sizes=st.lists(st.integers(0, 4), max_size=12))
+def test_stop_strings_cut_the_same_for_any_runs(text: str, stops: list[str], sizes: list[int]) -> None:
+    stop_strings, seen, shown, found = StopStrings(stops), "", "", False
+    for run in chunks(text, sizes):
+        emitted, found = stop_strings.push(run)
+        seen, shown = seen + run, shown + emitted
+        if found:
+            break
+        assert seen == shown or any(stop.startswith(seen.removeprefix(shown)) for stop in stops)
+    assert (shown if found else shown + stop_strings.flush(), found) == cut(text, stops)
+
+
+@settings(deadline=None, max_examples=300)
+@given(
+    text=st.text("ab你🙂", max_size=20),
+    stops=st.lists(st.text("ab你🙂", min_size=1, max_size=3), max_size=3),
+    sizes=chunk_sizes,
+)
+def test_answers_do_not_depend_on_runs(text: str, stops: list[str], sizes: list[int]) -> None:
+    ids = list(text.encode())
+    whole, plain = answer(ids, stops, sizes), answer(ids, stops, [1] * len(ids))
+    assert whole == plain
+    assert whole.text == cut(text, stops)[0]
+
+
+@settings(deadline=None, max_examples=200)
+@given(text=st.text("ab你", max_size=20), stops=stop_lists, sizes=chunk_sizes)
+def test_an_answers_tokens_are_the_fewest_that_cover_its_text(text: str, stops: list[str], sizes: list[int]) -> None:
+    ids = list(text.encode())
+    given_answer = answer(ids, stops, sizes)
+    if cut(text, stops)[1]:
+        counts = (count for count in range(len(ids) + 1) if decode_bytes([ids[:count]])[0] == given_answer.text)
+        assert given_answer.token_ids == tuple(ids[: next(counts)])
+    else:
+        assert given_answer.token_ids == tuple(ids)
+
+
+def test_a_stop_string_across_two_runs_ends_the_answer_at_the_token_that_completes_it() -> None:
+    text = AnswerText(decode_bytes, ["END"])
+    first, second = text.push(list(b"so E")), text.push(list(b"ND it goes"))
+    assert (first.text, first.tokens_used, first.stopped) == ("so ", 4, False)
+    assert (second.text, second.tokens_used, second.stopped) == ("", 2, True)
+    assert text.finish() == ""
+    assert text.token_ids == tuple(b"so ")
+
+
+def test_text_that_only_began_like_a_stop_string_is_shown() -> None:
+    text = AnswerText(decode_bytes, ["END"])
+    assert text.push(list(b"an EN")).texts == ("a", "n", " ", "", "")
+    assert text.push(list(b"V")).texts == ("ENV",)
+    assert text.push(list(b"E")).text == ""
+    assert text.finish() == "E"
+    assert not text.stopped
+    assert text.token_ids == tuple(b"an ENVE")
+
+
+def test_a_stop_string_may_be_what_the_flush_gives() -> None:
+    text = AnswerText(decode_bytes, [UNKNOWN])
+    assert text.push([0x61, 0xF0]).text == "a"
+    assert text.finish() == ""
+    assert text.stopped
+    assert text.token_ids == (0x61,)
+
+
+def test_real_tokens_stop_inside_a_token(byte_level: Tokenizer) -> None:
+    ids = byte_level.encode("The quick brown fox")
+    progress = AnswerText(byte_level.decode_many, ["ick"]).push(ids)
+    assert progress.text == "The qu"
+    assert progress.stopped
+    assert "ick" in byte_level.decode(ids[: progress.tokens_used])
+    assert "ick" not in byte_level.decode(ids[: progress.tokens_used - 1])
