@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import headstart
-from headstart import paths
+from headstart import manifest, paths
 from headstart.errors import HeadstartError
 from headstart_export import order as orders
 from headstart_export import progress, quiet
@@ -51,6 +51,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--force", action="store_true", help="replace the output if it exists, once the new one is done"
     )
+    parser.add_argument("--if-missing", action="store_true", help="do nothing if the output exists")
     parser.add_argument("--json", action="store_true", help="print one JSON object on standard output")
     parser.add_argument("--trust-remote-code", action="store_true", help="run Python code that comes with the model")
     parser.add_argument("--verbose", action="store_true", help="show what the libraries underneath print")
@@ -74,6 +75,9 @@ def _export(options: argparse.Namespace) -> None:
     )
     order = orders.understand(words)
     output = options.output or paths.models_folder() / order.name
+    if options.if_missing and (output / manifest.FILE_NAME).is_file():
+        _print_result(output, as_json=options.json)
+        return
     reporter = progress.reporter(sys.stderr)
     if options.trust_remote_code:
         reporter.note(TRUST_WARNING)
@@ -93,7 +97,7 @@ def _muted() -> Any:
 
 def _print_result(output: Path, *, as_json: bool) -> None:
     if as_json:
-        data = json.loads((output / "manifest.json").read_text(encoding="utf-8"))
+        data = json.loads((output / manifest.FILE_NAME).read_text(encoding="utf-8"))
         print(json.dumps({"output": str(output), "manifest": data}, ensure_ascii=False))
     else:
         print(output)

@@ -262,7 +262,7 @@ class Finish:
 
     reason: FinishReason
     stats: Stats
-    token_ids: tuple[int, ...] = ()
+    token_ids: tuple[int, ...]
 
 
 Event = Prefill | Step | Finish
