@@ -1,0 +1,50 @@
+"""What one message of the transcript shows, as plain values; knows no widget."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from enum import StrEnum
+
+MessageId = Hashable
+
+
+class MessageState(StrEnum):
+    """How far a message is."""
+
+    DONE = "done"
+    STREAMING = "streaming"
+    STOPPED = "stopped"  # by the user; what came stays
+    FAILED = "failed"  # the engine died; what came stays, `notice` says why
+
+
+@dataclass(frozen=True)
+class RoundNote:
+    """The draft / verify round that a run of text came from: `accepted` of `drafted` guesses held."""
+
+    drafter: str  # "draft", "n-gram" or "target" (nothing was drafted)
+    drafted: int
+    accepted: int
+
+
+@dataclass(frozen=True)
+class OriginRun:
+    """`length` characters of the message's text by who proposed them: "draft", "n-gram" or "target"."""
+
+    length: int
+    origin: str
+    round: RoundNote | None = None
+
+
+@dataclass(frozen=True)
+class MessageContent:
+    """One message as the transcript shows it. `version` counts from 1; `role` is "system", "user" or "assistant"."""
+
+    id: MessageId
+    role: str
+    text: str
+    origins: tuple[OriginRun, ...] = ()
+    author: str = ""  # shown instead of the role: a model's name
+    version: int = 1
+    versions: int = 1
+    stats_line: str = ""
+    state: MessageState = MessageState.DONE
+    notice: str = ""  # one sentence below the text: why it ended

@@ -1,0 +1,296 @@
+"""Every colour, spacing and font of the window, for light and dark; knows no widget."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+
+from PySide6.QtCore import QLocale, Qt
+from PySide6.QtGui import QColor, QFont, QFontDatabase, QGuiApplication, QPalette, QTextCharFormat
+from PySide6.QtWidgets import QApplication
+
+# Spacings in device-independent pixels.
+TINY, SMALL, MEDIUM, LARGE, HUGE = 4, 8, 12, 16, 24
+RADIUS = 10
+ICON = 16
+TEXT_WIDTH = 860  # widest column of text that is still pleasant to read
+LINE_HEIGHT = 135  # per cent
+CODE_LINE_HEIGHT = 120  # per cent
+SHARED_MONO = ("Noto Sans Mono CJK SC", "monospace")
+MONO = ("Cascadia Mono", "SF Mono", "JetBrains Mono", "DejaVu Sans Mono", "Noto Sans Mono", "Consolas", "Menlo")
+MATH = ("STIX Two Math", "Cambria Math", "Latin Modern Math", "Noto Sans Math", "DejaVu Serif")
+CJK = MappingProxyType(
+    {
+        "SC": ("Microsoft YaHei UI", "PingFang SC", "Noto Sans CJK SC", "Source Han Sans SC", "WenQuanYi Micro Hei"),
+        "TC": ("Microsoft JhengHei UI", "PingFang TC", "Noto Sans CJK TC", "Source Han Sans TC", "WenQuanYi Micro Hei"),
+    }
+)
+
+Underline = QTextCharFormat.UnderlineStyle
+
+
+class ThemeChoice(StrEnum):
+    """What the user asked for."""
+
+    SYSTEM = "system"
+    LIGHT = "light"
+    DARK = "dark"
+
+
+@dataclass(frozen=True)
+class OriginMark:
+    """How text of one origin looks: never by colour alone."""
+
+    background: str
+    line: str  # colour of the underline
+    underline: Underline
+
+
+@dataclass(frozen=True)
+class Theme:
+    """One set of colours as "#rrggbb". Text colours have a contrast of at least 4.5 on every ground they meet."""
+
+    dark: bool
+    window: str  # behind everything, side bars
+    surface: str  # behind text
+    raised: str  # cards, hovered rows
+    bubble: str  # the user's messages
+    text: str
+    muted: str  # labels, statistics
+    disabled: str
+    border: str
+    link: str
+    accent: str  # default buttons, selection
+    on_accent: str
+    danger: str
+    success: str
+    warning: str
+    code_ground: str
+    inline_code: str
+    table_head: str
+    quote_bar: str
+    match: str  # found text
+    match_current: str
+    origins: Mapping[str, OriginMark]
+    series: Mapping[str, str]  # lines and bars of charts by origin or part
+    code: Mapping[str, str]  # Pygments token type -> colour; children inherit
+
+
+def _mark(background: str, line: str, underline: Underline) -> OriginMark:
+    return OriginMark(background, line, underline)
+
+
+LIGHT = Theme(
+    dark=False,
+    window="#f4f5f7",
+    surface="#ffffff",
+    raised="#eceff3",
+    bubble="#edf2fc",
+    text="#1f2328",
+    muted="#59616b",
+    disabled="#8a929c",
+    border="#d3d8df",
+    link="#0b57c4",
+    accent="#1d62d6",
+    on_accent="#ffffff",
+    danger="#b3261e",
+    success="#146c2e",
+    warning="#7a4d00",
+    code_ground="#f5f7f9",
+    inline_code="#eceff3",
+    table_head="#f0f3f6",
+    quote_bar="#c3cad3",
+    match="#ffeaa0",
+    match_current="#ffc15e",
+    origins=MappingProxyType(
+        {
+            "draft": _mark("#dff5e5", "#2f9152", Underline.DotLine),
+            "n-gram": _mark("#fdf0d5", "#b7791f", Underline.DashUnderline),
+        }
+    ),
+    series=MappingProxyType(
+        {
+            "draft": "#2f9152",
+            "n-gram": "#b7791f",
+            "target": "#3b6fd1",
+            "verify": "#3b6fd1",
+            "other": "#7d8590",
+            "plain": "#7d8590",
+        }
+    ),
+    code=MappingProxyType(
+        {
+            "Comment": "#5b6570",
+            "Keyword": "#a3195b",
+            "Keyword.Type": "#7b3fb0",
+            "Literal.String": "#0a5a78",
+            "Literal.Number": "#0b51a8",
+            "Name.Function": "#6036b5",
+            "Name.Class": "#8a4300",
+            "Name.Builtin": "#0b51a8",
+            "Name.Decorator": "#8a4300",
+            "Name.Tag": "#146038",
+            "Name.Attribute": "#0b51a8",
+            "Name.Constant": "#0b51a8",
+            "Operator.Word": "#a3195b",
+            "Generic.Deleted": "#a01f17",
+            "Generic.Inserted": "#146038",
+            "Generic.Heading": "#0b51a8",
+        }
+    ),
+)
+
+DARK = Theme(
+    dark=True,
+    window="#16191e",
+    surface="#1c2026",
+    raised="#282d35",
+    bubble="#232b3a",
+    text="#e4e8ee",
+    muted="#a2abb7",
+    disabled="#767f8b",
+    border="#3a414b",
+    link="#7db3ff",
+    accent="#2f6fde",
+    on_accent="#ffffff",
+    danger="#ff938a",
+    success="#6fd08c",
+    warning="#eebf6d",
+    code_ground="#14171b",
+    inline_code="#2c323b",
+    table_head="#262b33",
+    quote_bar="#4a525e",
+    match="#5c4a12",
+    match_current="#7d5106",
+    origins=MappingProxyType(
+        {
+            "draft": _mark("#183626", "#4cae74", Underline.DotLine),
+            "n-gram": _mark("#3a2c10", "#d39a3c", Underline.DashUnderline),
+        }
+    ),
+    series=MappingProxyType(
+        {
+            "draft": "#4cae74",
+            "n-gram": "#d39a3c",
+            "target": "#6f9df0",
+            "verify": "#6f9df0",
+            "other": "#8b95a3",
+            "plain": "#8b95a3",
+        }
+    ),
+    code=MappingProxyType(
+        {
+            "Comment": "#9aa5b1",
+            "Keyword": "#ff9ab8",
+            "Keyword.Type": "#d3b0ff",
+            "Literal.String": "#9ed8f0",
+            "Literal.Number": "#8fc4ff",
+            "Name.Function": "#d3b0ff",
+            "Name.Class": "#ffb877",
+            "Name.Builtin": "#8fc4ff",
+            "Name.Decorator": "#ffb877",
+            "Name.Tag": "#86dba3",
+            "Name.Attribute": "#8fc4ff",
+            "Name.Constant": "#8fc4ff",
+            "Operator.Word": "#ff9ab8",
+            "Generic.Deleted": "#ffa198",
+            "Generic.Inserted": "#86dba3",
+            "Generic.Heading": "#8fc4ff",
+        }
+    ),
+)
+
+
+def contrast(first: str, second: str) -> float:
+    """WCAG 2 contrast ratio of two "#rrggbb" colours, 1 to 21."""
+    darker, lighter = sorted((_luminance(first), _luminance(second)))
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def palette(theme: Theme) -> QPalette:
+    """The QPalette that makes Fusion wear `theme`."""
+    role = QPalette.ColorRole
+    colours = {
+        role.Window: theme.window,
+        role.WindowText: theme.text,
+        role.Base: theme.surface,
+        role.AlternateBase: theme.raised,
+        role.Text: theme.text,
+        role.Button: theme.raised,
+        role.ButtonText: theme.text,
+        role.BrightText: theme.danger,
+        role.ToolTipBase: theme.raised,
+        role.ToolTipText: theme.text,
+        role.PlaceholderText: theme.muted,
+        role.Highlight: theme.accent,
+        role.HighlightedText: theme.on_accent,
+        role.Accent: theme.accent,
+        role.Link: theme.link,
+        role.LinkVisited: theme.link,
+        role.Light: theme.surface,
+        role.Midlight: theme.raised,
+        role.Mid: theme.border,
+        role.Dark: theme.border,
+        role.Shadow: theme.border,
+    }
+    made = QPalette()
+    for name, colour in colours.items():
+        made.setColor(name, QColor(colour))
+    for name in (role.Text, role.WindowText, role.ButtonText):
+        made.setColor(QPalette.ColorGroup.Disabled, name, QColor(theme.disabled))
+    return made
+
+
+def apply(application: QApplication, choice: ThemeChoice) -> Theme:
+    """Dress the application in the chosen theme and return it; "system" asks the desktop and falls back to light."""
+    hints = application.styleHints()
+    wanted = {ThemeChoice.LIGHT: Qt.ColorScheme.Light, ThemeChoice.DARK: Qt.ColorScheme.Dark}.get(choice)
+    if wanted is None:
+        hints.unsetColorScheme()
+    else:
+        hints.setColorScheme(wanted)
+    # Without a platform theme setColorScheme changes nothing, so the palette is always our own.
+    theme = chosen(choice, hints.colorScheme())
+    application.setStyle("Fusion")
+    application.setPalette(palette(theme))
+    return theme
+
+
+def chosen(choice: ThemeChoice, scheme: Qt.ColorScheme) -> Theme:
+    """The theme for a choice on a desktop with this colour scheme."""
+    dark = scheme == Qt.ColorScheme.Dark if choice is ThemeChoice.SYSTEM else choice is ThemeChoice.DARK
+    return DARK if dark else LIGHT
+
+
+def text_font(points: float | None = None, locale: QLocale | None = None) -> QFont:
+    """The font of running text; Chinese glyphs follow the language of `locale`."""
+    font = QFont(QGuiApplication.font())
+    if points is not None:
+        font.setPointSizeF(points)
+    font.setFamilies([font.family(), *CJK[chinese(locale or QLocale())]])
+    return font
+
+
+def mono_families() -> list[str]:
+    """Families for code, best first; the first one exists, since a missing first family falls back to a wide font."""
+    present = set(QFontDatabase.families())
+    fixed = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont).family()
+    return [*(family for family in MONO if family in present), fixed, *SHARED_MONO]
+
+
+def math_families() -> list[str]:
+    """Families for formulas that are installed, best first."""
+    present = set(QFontDatabase.families())
+    return [family for family in MATH if family in present] or [QGuiApplication.font().family()]
+
+
+def chinese(locale: QLocale) -> str:
+    """Which key of CJK to use: TC where Traditional Chinese is written, else SC."""
+    traditional = locale.script() == QLocale.Script.TraditionalHanScript
+    return "TC" if traditional else "SC"
+
+
+def _luminance(colour: str) -> float:
+    channels = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4 for value in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
