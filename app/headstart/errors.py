@@ -39,3 +39,27 @@ class ExportError(HeadstartError):
 
 class NotEnoughSpaceError(ExportError):
     """Too little disk or memory; the sentence gives what is needed and what is free."""
+
+
+class EngineLostError(HeadstartError):
+    """The engine's process ended, did not answer or cannot be started; the sentence says what happens now."""
+
+
+class ProtocolError(HeadstartError):
+    """What came over the wire is no message; the sentence shows its beginning."""
+
+
+class ProtocolVersionError(ProtocolError):
+    """The other side speaks another version."""
+
+
+class HistoryError(HeadstartError):
+    """The chat history cannot be read or written; what was saved before is still there."""
+
+
+class DamagedHistoryError(HistoryError):
+    """The file of the chat history is broken; the sentence names the backup to restore."""
+
+
+class ExchangeError(HeadstartError):
+    """A file of chats cannot be written, or is none that can be read."""

@@ -16,6 +16,16 @@ def data_folder() -> Path:
     return _chosen_home() or platformdirs.user_data_path("headstart", appauthor=False)
 
 
+def history_folder() -> Path:
+    """The chats and their backups."""
+    return data_folder() / "history"
+
+
+def config_folder() -> Path:
+    """What people set and may edit: settings.toml."""
+    return _chosen_home() or platformdirs.user_config_path("headstart", appauthor=False)
+
+
 def cache_folder() -> Path:
     """What can be fetched or measured again: downloads."""
     home = _chosen_home()

@@ -1,0 +1,96 @@
+"""Copies of the history: made before a migration and daily, and put back in the place of a damaged file."""
+
+import sqlite3
+import time
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from headstart.chat.database import FILE_NAME, explained
+
+KEPT = 5
+DAY = 24 * 3600.0
+_SIDE_FILES = ("-wal", "-shm")
+
+
+@dataclass(frozen=True)
+class Backup:
+    """One copy, whole and unchanged since."""
+
+    path: Path
+    created: float  # seconds since 1970
+
+
+def list_backups(folder: Path) -> tuple[Backup, ...]:
+    """Those of this history folder, newest first."""
+    found = [Backup(path, path.stat().st_mtime) for path in _folder(folder).glob("*.db")]
+    return tuple(sorted(found, key=lambda backup: backup.created, reverse=True))
+
+
+def back_up(connection: sqlite3.Connection, folder: Path, label: str) -> Backup:
+    """Copy the database as it is now, and drop all but the newest few copies."""
+    home = _folder(folder)
+    home.mkdir(mode=0o700, exist_ok=True)
+    path = home / f"{_stamp()}-{label}.db"
+    unfinished = path.with_suffix(".new")
+    unfinished.touch(mode=0o600)
+    try:
+        _copy(connection, unfinished)
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+    for old in list_backups(folder)[KEPT:]:
+        old.path.unlink(missing_ok=True)
+    return Backup(path, path.stat().st_mtime)
+
+
+def is_due(folder: Path) -> bool:
+    """Whether the newest copy is older than a day."""
+    newest = list_backups(folder)[:1]
+    return not newest or time.time() - newest[0].created > DAY
+
+
+def restore(folder: Path, backup: Backup | None) -> Path:
+    """Put the history aside and a backup in its place (None: an empty history); the path of what was put aside.
+
+    The history must not be open. Raises HistoryError.
+    """
+    history = folder / FILE_NAME
+    aside = folder / f"damaged-{_stamp()}.db"
+    with explained(history):
+        for suffix in ("", *_SIDE_FILES):
+            part = history.with_name(history.name + suffix)
+            if part.exists():
+                part.replace(aside.with_name(aside.name + suffix))
+        if backup is not None:
+            _put_back(backup, history)
+    return aside
+
+
+def _put_back(backup: Backup, history: Path) -> None:
+    unfinished = history.with_suffix(".new")
+    unfinished.touch(mode=0o600)
+    source = sqlite3.connect(backup.path)
+    try:
+        _copy(source, unfinished)
+    finally:
+        source.close()
+    unfinished.replace(history)
+
+
+def _copy(source: sqlite3.Connection, path: Path) -> None:
+    target = sqlite3.connect(path)
+    try:
+        source.backup(target)
+        # A copy is one file; in WAL mode whoever only looks at it would make side files.
+        target.execute("PRAGMA journal_mode = DELETE")
+    finally:
+        target.close()
+
+
+def _folder(folder: Path) -> Path:
+    return folder / "backups"
+
+
+def _stamp() -> str:
+    return datetime.now().astimezone().strftime("%Y%m%d-%H%M%S-%f")

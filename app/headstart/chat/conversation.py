@@ -1,0 +1,245 @@
+"""A conversation as a tree of message versions: a value and what can be done to it. Knows no file, model or window."""
+
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from functools import cached_property
+from typing import NamedTuple
+
+Json = Mapping[str, object]  # plain JSON data
+
+
+class Role(StrEnum):
+    """Who wrote a message. The system prompt is a setting of the chat, not a message."""
+
+    USER = "user"
+    ASSISTANT = "assistant"
+
+
+class State(StrEnum):
+    """How far a message came."""
+
+    COMPLETE = "complete"
+    STOPPED = "stopped"  # by the user
+    STREAMING = "streaming"  # being written now
+    INTERRUPTED = "interrupted"  # was being written when engine or program ended
+
+
+class Run(NamedTuple):
+    """A stretch of `characters` code points of a text and who proposed it ("target", "draft", "n-gram")."""
+
+    characters: int
+    origin: str
+
+
+@dataclass(frozen=True)
+class Attachment:
+    """A file that goes with a message, as text."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Message:
+    """One version of one message. `id` is unique in its conversation and greater than `parent`."""
+
+    id: int
+    parent: int | None
+    role: Role
+    text: str
+    created: float  # seconds since 1970, to the millisecond
+    state: State = State.COMPLETE
+    model: str = ""  # name of the model or pair that wrote it
+    settings: Json = field(default_factory=dict)  # how it was generated
+    stats: Json = field(default_factory=dict)  # what that cost and gave
+    origins: tuple[Run, ...] = ()
+    attachments: tuple[Attachment, ...] = ()
+    edited: bool = False  # a person wrote this version of an answer
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What an answer became: the whole text, also that from before a `resume`."""
+
+    text: str
+    state: State = State.COMPLETE
+    origins: tuple[Run, ...] = ()
+    stats: Json = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Conversation:
+    """Messages by id in the order of writing; children of one parent are versions of one place.
+
+    `chosen` names the version shown below each parent (None: at the top). Every operation returns a new value, and what
+    it adds is `last`; undoing is going back to the old value.
+    """
+
+    messages: Mapping[int, Message] = field(default_factory=dict)
+    chosen: Mapping[int | None, int] = field(default_factory=dict)
+
+    @cached_property
+    def path(self) -> tuple[Message, ...]:
+        """The messages shown, first to last."""
+        shown: list[Message] = []
+        parent: int | None = None
+        while parent in self.chosen:
+            parent = self.chosen[parent]
+            shown.append(self.messages[parent])
+        return tuple(shown)
+
+    @property
+    def last(self) -> Message | None:
+        """The message shown at the end."""
+        return self.path[-1] if self.path else None
+
+    def upto(self, id_: int) -> tuple[Message, ...]:
+        """From the first message to this one, whatever is shown."""
+        found = [self.messages[id_]]
+        while found[-1].parent is not None:
+            found.append(self.messages[found[-1].parent])
+        return tuple(reversed(found))
+
+    def versions(self, id_: int) -> tuple[Message, ...]:
+        """All versions of this message's place, itself included, oldest first."""
+        return tuple(self.messages[sibling] for sibling in self._children[self.messages[id_].parent])
+
+    def version(self, id_: int) -> tuple[int, int]:
+        """(2, 3) for the second of three versions."""
+        siblings = self._children[self.messages[id_].parent]
+        return siblings.index(id_) + 1, len(siblings)
+
+    def branch(self, id_: int) -> frozenset[int]:
+        """Ids of this message and of all that follow it in any version."""
+        found = {id_}
+        for message in self.messages.values():  # parents come first
+            if message.parent in found:
+                found.add(message.id)
+        return frozenset(found)
+
+    def ask(self, text: str, attachments: Iterable[Attachment] = ()) -> "Conversation":
+        """With a question at the end."""
+        return self._added(self._new(Role.USER, text, self._last_id, attachments=tuple(attachments)))
+
+    def begin_answer(self, model: str = "", settings: Json | None = None) -> "Conversation":
+        """With an empty answer at the end, to be filled by `write` and `finish`."""
+        return self._begun(self._last_id, model, settings)
+
+    def regenerate(self, id_: int, model: str = "", settings: Json | None = None) -> "Conversation":
+        """With an empty new version of this answer, to be filled by `write` and `finish`."""
+        assert self.messages[id_].role is Role.ASSISTANT, "only answers are generated"
+        return self._begun(self.messages[id_].parent, model, settings)
+
+    def resume(self, id_: int) -> "Conversation":
+        """With this answer being written again where it ended: the same version, because its text only grows."""
+        assert self.messages[id_].role is Role.ASSISTANT, "only answers are generated"
+        return self._replaced(replace(self.messages[id_], state=State.STREAMING)).show(id_)
+
+    def write(self, id_: int, text: str, origins: Iterable[Run] = ()) -> "Conversation":
+        """With the whole text so far of an answer being written."""
+        message = self.messages[id_]
+        assert message.state is State.STREAMING, "the answer is finished"
+        return self._replaced(replace(message, text=text, origins=tuple(origins)))
+
+    def finish(self, id_: int, outcome: Outcome) -> "Conversation":
+        """With an answer that came to its end."""
+        assert outcome.state is not State.STREAMING, "an end is not a state on the way"
+        message = self.messages[id_]
+        assert message.state is State.STREAMING, "the answer is finished"
+        done = replace(message, text=outcome.text, state=outcome.state, origins=outcome.origins, stats=outcome.stats)
+        return self._replaced(done)
+
+    def edit(self, id_: int, text: str, attachments: Iterable[Attachment] | None = None) -> "Conversation":
+        """With a version of this message in other words, and nothing after it; None keeps the attachments."""
+        old = self.messages[id_]
+        kept = old.attachments if attachments is None else tuple(attachments)
+        new = self._new(old.role, text, old.parent, attachments=kept)
+        written_by_model = old.role is Role.ASSISTANT
+        return self._added(replace(new, model=old.model, settings=old.settings, edited=written_by_model))
+
+    def show(self, id_: int) -> "Conversation":
+        """Choosing this version and those that lead to it; what was chosen below it stays."""
+        lead = {message.parent: message.id for message in self.upto(id_)}
+        return replace(self, chosen={**self.chosen, **lead})
+
+    def walk(self, id_: int, by: int) -> "Conversation":
+        """Showing the version `by` steps from this one; the first and the last are ends."""
+        siblings = self._children[self.messages[id_].parent]
+        place = min(max(siblings.index(id_) + by, 0), len(siblings) - 1)
+        return self.show(siblings[place])
+
+    def fork(self, id_: int) -> "Conversation":
+        """A conversation of its own that begins like this one up to this message, without other versions."""
+        ids = {message.id: number for number, message in enumerate(self.upto(id_), start=1)}
+        copies = [
+            replace(message, id=ids[message.id], parent=ids[message.parent] if message.parent is not None else None)
+            for message in self.upto(id_)
+        ]
+        return Conversation({copy.id: copy for copy in copies}, {copy.parent: copy.id for copy in copies})
+
+    def remove(self, id_: int) -> "Conversation":
+        """Without this message.
+
+        If it is the only version of its place, what follows moves up. If there are other versions, what follows was
+        said to this one and goes with it, and a neighbouring version is shown.
+        """
+        return self._lifted(id_) if len(self.versions(id_)) == 1 else self.remove_branch(id_)
+
+    def remove_branch(self, id_: int) -> "Conversation":
+        """Without this message and all that follows it; a neighbouring version is shown, if there is one."""
+        gone = self.branch(id_)
+        parent = self.messages[id_].parent
+        chosen = {above: below for above, below in self.chosen.items() if above not in gone and below not in gone}
+        siblings = self._children[parent]
+        if parent not in chosen and len(siblings) > 1:
+            place = siblings.index(id_)
+            chosen[parent] = siblings[place - 1] if place else siblings[1]
+        return Conversation({key: value for key, value in self.messages.items() if key not in gone}, chosen)
+
+    @property
+    def _last_id(self) -> int | None:
+        return self.last.id if self.last else None
+
+    @cached_property
+    def _children(self) -> Mapping[int | None, tuple[int, ...]]:
+        found: dict[int | None, tuple[int, ...]] = {}
+        for message in self.messages.values():
+            found[message.parent] = (*found.get(message.parent, ()), message.id)
+        return found
+
+    def _new(self, role: Role, text: str, parent: int | None, *, attachments: tuple[Attachment, ...] = ()) -> Message:
+        number = max(self.messages, default=0) + 1
+        return Message(number, parent, role, text, round(time.time(), 3), attachments=attachments)
+
+    def _begun(self, parent: int | None, model: str, settings: Json | None) -> "Conversation":
+        empty = self._new(Role.ASSISTANT, "", parent)
+        return self._added(replace(empty, state=State.STREAMING, model=model, settings=settings or {}))
+
+    def _added(self, message: Message) -> "Conversation":
+        return Conversation({**self.messages, message.id: message}, self.chosen).show(message.id)
+
+    def _replaced(self, message: Message) -> "Conversation":
+        return replace(self, messages={**self.messages, message.id: message})
+
+    def _lifted(self, id_: int) -> "Conversation":
+        parent = self.messages[id_].parent
+        kept = {
+            key: replace(value, parent=parent) if value.parent == id_ else value
+            for key, value in self.messages.items()
+            if key != id_
+        }
+        chosen = {above: below for above, below in self.chosen.items() if above not in (parent, id_)}
+        if id_ in self.chosen:
+            chosen[parent] = self.chosen[id_]
+        return Conversation(kept, chosen)
+
+
+def extended(runs: tuple[Run, ...], characters: int, origin: str) -> tuple[Run, ...]:
+    """Runs with one more stretch, joined to the last one where the origin is the same."""
+    if not characters:
+        return runs
+    if runs and runs[-1].origin == origin:
+        return (*runs[:-1], Run(runs[-1].characters + characters, origin))
+    return (*runs, Run(characters, origin))

@@ -1,0 +1,108 @@
+"""One SQLite connection to the history: how it is opened, and what its faults mean to a person. Knows no chat."""
+
+import logging
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from headstart.chat import search
+from headstart.errors import DamagedHistoryError, HistoryError
+
+FILE_NAME = "history.db"
+BUSY_SECONDS = 5.0
+_DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+_PRAGMAS = (
+    "PRAGMA journal_mode = WAL",
+    "PRAGMA synchronous = NORMAL",  # with WAL a power cut may lose the last writes, never the file
+    "PRAGMA foreign_keys = ON",
+    "PRAGMA secure_delete = FAST",  # what a person deletes is overwritten, where that costs no extra write
+    "PRAGMA temp_store = MEMORY",
+)
+
+_log = logging.getLogger(__name__)
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    """A connection for the calling thread; makes the file, for its owner alone. Transactions are the caller's."""
+    _make_private(path)
+    connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
+    try:
+        connection.row_factory = sqlite3.Row
+        connection.create_function("words", 1, search.words, deterministic=True)
+        connection.create_function("holds", 2, search.holds, deterministic=True)
+        for pragma in _PRAGMAS:
+            connection.execute(pragma)
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection
+
+
+def require_sound(connection: sqlite3.Connection, path: Path) -> None:
+    """Read the whole file once. Raises DamagedHistoryError with the first fault found."""
+    found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+    if found != "ok":
+        raise DamagedHistoryError(damaged(path, str(found)))
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Turns what SQLite and the file system raise into HistoryError and DamagedHistoryError."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        _log.warning("%s: %s (%s)", path, error, getattr(error, "sqlite_errorname", "no code"))
+        raise _explanation(path, error) from error
+    except OSError as error:
+        _log.warning("%s: %s", path, error)
+        reason = error.strerror or str(error)
+        raise HistoryError(f"The chat history in {path.parent} cannot be used ({reason}); {_MAKE_WRITABLE}") from error
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """All of the block or nothing of it is saved."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+
+
+def damaged(path: Path, reason: str) -> str:
+    """The sentence for a broken file; `headstart.chat.backups` knows what it can be replaced by."""
+    fault = " ".join(reason.split())[:200]
+    return f"The chat history {path} is damaged ({fault}): restore a backup; the damaged file is kept beside it."
+
+
+_MAKE_WRITABLE = "make the folder readable and writable for you, then try again."
+
+
+def _make_private(path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if not path.exists():
+        # SQLite gives its side files the mode of this one.
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    for private, mode in ((path.parent, 0o700), (path, 0o600)):
+        if private.stat().st_mode & 0o077:
+            private.chmod(mode)
+
+
+def _explanation(path: Path, error: sqlite3.Error) -> HistoryError:
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code in _DAMAGE:
+        return DamagedHistoryError(damaged(path, str(error)))
+    if code == sqlite3.SQLITE_FULL:
+        return HistoryError(
+            f"The disk is full, so the last change was not saved in {path}; free some space and try again: "
+            "everything saved before is still there."
+        )
+    if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
+        return HistoryError(f"The chat history in {path.parent} cannot be written; {_MAKE_WRITABLE}")
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+        return HistoryError(f"Another program is using the chat history {path}; close it and try again.")
+    return HistoryError(f"The chat history {path} could not be used ({error}); try again, then restart the program.")

@@ -1,0 +1,131 @@
+"""The schema of the history as numbered steps, never altered once released. Knows no chats."""
+
+import sqlite3
+from pathlib import Path
+
+from headstart.chat import backups, search
+from headstart.chat.database import transaction
+from headstart.errors import HistoryError
+
+_CHATS_AND_MESSAGES = (
+    """CREATE TABLE chat (
+        rank INTEGER PRIMARY KEY,
+        id TEXT NOT NULL UNIQUE,
+        title TEXT NOT NULL,
+        created REAL NOT NULL,
+        updated REAL NOT NULL,
+        pinned INTEGER NOT NULL,
+        folder TEXT NOT NULL,
+        archived INTEGER NOT NULL,
+        deleted REAL,
+        draft TEXT NOT NULL,
+        settings TEXT NOT NULL
+    )""",
+    "CREATE INDEX chat_by_time ON chat (updated)",
+    """CREATE TABLE message (
+        rank INTEGER PRIMARY KEY,
+        chat INTEGER NOT NULL REFERENCES chat ON DELETE CASCADE,
+        id INTEGER NOT NULL,
+        parent INTEGER,
+        shown INTEGER NOT NULL,
+        role TEXT NOT NULL,
+        text TEXT NOT NULL,
+        created REAL NOT NULL,
+        state TEXT NOT NULL,
+        model TEXT NOT NULL,
+        settings TEXT NOT NULL,
+        stats TEXT NOT NULL,
+        origins TEXT NOT NULL,
+        attachments TEXT NOT NULL,
+        edited INTEGER NOT NULL,
+        UNIQUE (chat, id),
+        FOREIGN KEY (chat, parent) REFERENCES message (chat, id) ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED
+    )""",
+    "CREATE INDEX message_by_parent ON message (chat, parent)",
+    "CREATE INDEX message_by_state ON message (state) WHERE state = 'streaming'",
+    "CREATE TABLE memo (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
+)
+
+# The index holds no copy of the texts, so to take words out it must be told them again: only triggers do that, for no
+# change can get past them. A text being written is not in it; every second of an answer would index it again.
+_FULL_TEXT = (
+    "CREATE VIRTUAL TABLE title_words USING fts5 (words, content = '', tokenize = 'unicode61 remove_diacritics 2')",
+    "CREATE VIRTUAL TABLE message_words USING fts5 (words, content = '', tokenize = 'unicode61 remove_diacritics 2')",
+    "INSERT INTO title_words (rowid, words) SELECT rank, words(title) FROM chat",
+    "INSERT INTO message_words (rowid, words) SELECT rank, words(text) FROM message WHERE state <> 'streaming'",
+    """CREATE TRIGGER title_added AFTER INSERT ON chat BEGIN
+        INSERT INTO title_words (rowid, words) VALUES (new.rank, words(new.title));
+    END""",
+    """CREATE TRIGGER title_removed AFTER DELETE ON chat BEGIN
+        INSERT INTO title_words (title_words, rowid, words) VALUES ('delete', old.rank, words(old.title));
+    END""",
+    """CREATE TRIGGER title_changed AFTER UPDATE OF title ON chat WHEN old.title <> new.title BEGIN
+        INSERT INTO title_words (title_words, rowid, words) VALUES ('delete', old.rank, words(old.title));
+        INSERT INTO title_words (rowid, words) VALUES (new.rank, words(new.title));
+    END""",
+    """CREATE TRIGGER text_added AFTER INSERT ON message WHEN new.state <> 'streaming' BEGIN
+        INSERT INTO message_words (rowid, words) VALUES (new.rank, words(new.text));
+    END""",
+    """CREATE TRIGGER text_removed AFTER DELETE ON message WHEN old.state <> 'streaming' BEGIN
+        INSERT INTO message_words (message_words, rowid, words) VALUES ('delete', old.rank, words(old.text));
+    END""",
+    """CREATE TRIGGER text_changed AFTER UPDATE OF text, state ON message
+    WHEN old.text <> new.text OR (old.state = 'streaming') <> (new.state = 'streaming') BEGIN
+        INSERT INTO message_words (message_words, rowid, words)
+            SELECT 'delete', old.rank, words(old.text) WHERE old.state <> 'streaming';
+        INSERT INTO message_words (rowid, words)
+            SELECT new.rank, words(new.text) WHERE new.state <> 'streaming';
+    END""",
+    f"INSERT INTO memo (name, value) VALUES ('words', {search.VERSION})",  # noqa: S608
+)
+
+STEPS = (_CHATS_AND_MESSAGES, _FULL_TEXT)  # step n leads from version n to n + 1
+NEWEST = len(STEPS)
+
+
+def migrate(connection: sqlite3.Connection, path: Path) -> None:
+    """Bring the file to the newest version, after a backup. Raises HistoryError for a file from a later program."""
+    version = schema_version(connection)
+    if version > NEWEST:
+        raise HistoryError(
+            f"The chat history {path} was written by a newer version of Headstart (schema {version}, this one knows "
+            f"{NEWEST}); update Headstart to open it."
+        )
+    if 0 < version < NEWEST:
+        backups.back_up(connection, path.parent, f"before-{NEWEST}")
+    for number in range(version, NEWEST):
+        with transaction(connection):
+            _step(connection, number)
+
+
+def schema_version(connection: sqlite3.Connection) -> int:
+    """0 for an empty file."""
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def refresh_index(connection: sqlite3.Connection) -> None:
+    """Make the index again if this program cuts texts into words in another way than the one that made it."""
+    row = connection.execute("SELECT value FROM memo WHERE name = 'words'").fetchone()
+    if row is None or row[0] != str(search.VERSION):
+        with transaction(connection):
+            rebuild_index(connection)
+
+
+def rebuild_index(connection: sqlite3.Connection) -> None:
+    """Forget the index and make it from the texts."""
+    for statement in (
+        "INSERT INTO title_words (title_words) VALUES ('delete-all')",
+        "INSERT INTO message_words (message_words) VALUES ('delete-all')",
+        "INSERT INTO title_words (rowid, words) SELECT rank, words(title) FROM chat",
+        "INSERT INTO message_words (rowid, words) SELECT rank, words(text) FROM message WHERE state <> 'streaming'",
+    ):
+        connection.execute(statement)
+    connection.execute("REPLACE INTO memo (name, value) VALUES ('words', ?)", (str(search.VERSION),))
+
+
+def _step(connection: sqlite3.Connection, number: int) -> None:
+    if schema_version(connection) != number:
+        return  # another process was faster
+    for statement in STEPS[number]:
+        connection.execute(statement)
+    connection.execute(f"PRAGMA user_version = {number + 1}")

@@ -1,0 +1,129 @@
+"""Words of texts and queries for full-text search, and where they stand. Pure text: knows no database."""
+
+import re
+import unicodedata
+from typing import NamedTuple
+
+# Raised when `words` changes what it returns: an index made by another number is made again.
+VERSION = 1
+AROUND = 60  # characters shown on each side of a hit
+
+# Written without spaces, so each character is a word of its own, and a word typed is a phrase of characters.
+_CJK = "\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
+_SINGLE = re.compile(f"([{_CJK}])")
+# Full-text search drops symbols, so pictures get a name; the selector behind some of them only chooses colour.
+_PICTURE = re.compile("[\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff]")
+_SELECTOR = re.compile("[\ufe0e\ufe0f]")
+_QUOTED = re.compile(r'"([^"]*)"|(\S+)')
+_SEARCHABLE = re.compile(r"[^\W_]")
+_SIGN = re.compile(r"[^\w\s\ufe0e\ufe0f]|_")
+
+
+class Range(NamedTuple):
+    """Code points `start` to `end` of a text."""
+
+    start: int
+    end: int
+
+
+class Snippet(NamedTuple):
+    """A stretch of a text around its first hit, on one line, and the hits in it."""
+
+    text: str
+    ranges: tuple[Range, ...]
+
+
+def words(text: str) -> str:
+    """`text` as the index gets it: CJK characters apart, pictures by name, full-width letters as usual ones."""
+    flat = _SELECTOR.sub("", unicodedata.normalize("NFKC", text))
+    named = _PICTURE.sub(lambda match: f" picture{ord(match[0]):x} ", flat)
+    return _SINGLE.sub(r" \1 ", named)
+
+
+def full_text_query(query: str) -> str:
+    """The FTS5 expression for what a person typed: all words, each as a beginning; "quoted words" exactly.
+
+    Everything typed is text, never an operator. Empty if nothing in it can be looked up by words.
+    """
+    phrases = [_phrase(term) for term in _terms(query)]
+    return " ".join(phrase for phrase in phrases if phrase)
+
+
+def literals(query: str) -> tuple[str, ...]:
+    """What of a query has signs that the index drops ("C++", "a.b()"): to be looked for as it stands, by `holds`."""
+    chunks = (chunk for term in _terms(query) for chunk in term.text.split())
+    return tuple(_folded(chunk) for chunk in chunks if _SIGN.search(_PICTURE.sub("", chunk)))
+
+
+def holds(text: str, literal: str) -> bool:
+    """Whether one of `literals` stands in a text."""
+    return literal in _folded(text)
+
+
+def ranges(text: str, query: str) -> tuple[Range, ...]:
+    """Where the words of a query stand in a text, in order and without overlap."""
+    pattern = _pattern(query)
+    return tuple(Range(*match.span()) for match in pattern.finditer(_folded(text))) if pattern else ()
+
+
+def snippet(text: str, query: str) -> Snippet:
+    """The neighbourhood of the first hit; the beginning of the text if no hit is found in it."""
+    pattern = _pattern(query)
+    first = pattern.search(_folded(text)) if pattern else None
+    start = max(first.start() - AROUND, 0) if first else 0
+    end = min((first.end() if first else 0) + AROUND, len(text))
+    # Same length, so that the ranges found in the one hold in the other.
+    line = "".join(" " if character.isspace() else character for character in text[start:end])
+    shown = ("…" if start else "") + line + ("…" if end < len(text) else "")
+    return Snippet(shown, ranges(shown, query))
+
+
+class _Term(NamedTuple):
+    text: str
+    whole: bool  # quoted: as it stands, not as the beginning of a word
+
+
+def _terms(query: str) -> list[_Term]:
+    found = [_Term(quoted or bare, bool(quoted)) for quoted, bare in _QUOTED.findall(query.replace("\0", " "))]
+    return [_Term(term.text.replace('"', " ").strip(), term.whole) for term in found if term.text.strip('" ')]
+
+
+def _phrase(term: _Term) -> str:
+    spaced = " ".join(words(term.text).split())
+    if not _SEARCHABLE.search(spaced):
+        return ""
+    ends_inside_word = not term.whole and not _SINGLE.match(spaced[-1])
+    return f'"{spaced}"' + ("*" if ends_inside_word else "")
+
+
+def _pattern(query: str) -> re.Pattern[str] | None:
+    parts = [_term_pattern(term) for term in _terms(query)]
+    # The longest first: of two alternatives that both match, the regular expression takes the earlier.
+    return re.compile("|".join(sorted(parts, key=len, reverse=True))) if parts else None
+
+
+def _term_pattern(term: _Term) -> str:
+    body = r"\s+".join(re.escape(word) for word in _folded(term.text).split())
+    begins_word = _is_letter(term.text[0])
+    ends_word = term.whole and _is_letter(term.text[-1])
+    return (rf"(?<![^\W_{_CJK}])" if begins_word else "") + body + (rf"(?![^\W_{_CJK}])" if ends_word else "")
+
+
+def _is_letter(character: str) -> bool:
+    return bool(_SEARCHABLE.match(character)) and not _SINGLE.match(character)
+
+
+class _Folding(dict[int, str]):
+    """Each character to one small letter without accent, so that places stay what they are."""
+
+    def __missing__(self, code: int) -> str:
+        base = unicodedata.normalize("NFKD", chr(code))[0].lower()[0]
+        self[code] = base
+        return base
+
+
+_FOLDING = _Folding({ord("’"): "'", ord("‘"): "'", ord("“"): '"', ord("”"): '"'})
+
+
+def _folded(text: str) -> str:
+    return text.translate(_FOLDING)

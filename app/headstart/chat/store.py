@@ -1,0 +1,188 @@
+"""Writing the history: every change is saved, whole, when the method returns. Knows neither Qt nor engines."""
+
+import sqlite3
+import time
+import uuid
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from headstart.chat import backups, database, migrations, rows
+from headstart.chat.conversation import Conversation, Json, Message, Run
+from headstart.chat.reader import Reader
+from headstart.chat.record import Chat
+from headstart.chat.rows import storable
+from headstart.errors import HistoryError
+
+
+class Store(Reader):
+    """The one writer of a history. Use it in the thread that opened it; every method raises HistoryError."""
+
+    def create_chat(self, title: str = "", *, settings: Json | None = None, folder: str = "") -> Chat:
+        """A new chat without messages."""
+        now = _now()
+        return self.add(Chat(new_id(), title, now, now, folder=folder, settings=settings or {}), Conversation())
+
+    def add(self, chat: Chat, conversation: Conversation) -> Chat:
+        """Save a chat with all its messages at once: imported, or forked with a `new_id`."""
+        with self._saving():
+            row = rows.chat_row(chat)
+            self._connection.execute(_insert_chat(row), row)
+            self._write(chat.id, Conversation(), conversation)
+        return chat
+
+    def save(self, chat_id: str, before: Conversation, after: Conversation) -> None:
+        """Write what differs between the conversation as it was saved and as it is now."""
+        with self._saving():
+            self._set(chat_id, updated=_now())
+            self._write(chat_id, before, after)
+
+    def save_partial(self, chat_id: str, message_id: int, text: str, origins: Iterable[Run] = ()) -> None:
+        """Keep the text so far of an answer being written, so that a crash loses no more than since the last call."""
+        statement = f"UPDATE message SET text = ?, origins = ? WHERE {_THIS_MESSAGE} AND state = 'streaming'"  # noqa: S608
+        with self._saving():
+            values = (storable(text), rows.runs_to_json(origins), chat_id, message_id)
+            self._connection.execute(statement, values)
+
+    def rename(self, chat_id: str, title: str) -> None:
+        """Give a chat another title."""
+        self._change(chat_id, title=storable(title))
+
+    def pin(self, chat_id: str, *, pinned: bool) -> None:
+        """Keep a chat on top, or not."""
+        self._change(chat_id, pinned=pinned)
+
+    def move(self, chat_id: str, folder: str) -> None:
+        """Put a chat into a folder; "" takes it out."""
+        self._change(chat_id, folder=storable(folder))
+
+    def archive(self, chat_id: str, *, archived: bool) -> None:
+        """Put a chat out of sight but not out of search, or back."""
+        self._change(chat_id, archived=archived)
+
+    def delete(self, chat_id: str) -> None:
+        """Put a chat in the bin: out of lists and search, until `restore` or `purge`."""
+        self._change(chat_id, deleted=_now())
+
+    def restore(self, chat_id: str) -> None:
+        """Take a chat out of the bin."""
+        self._change(chat_id, deleted=None)
+
+    def purge(self, older_than: float = 0.0) -> int:
+        """Destroy the chats that have been in the bin for so many seconds; their number."""
+        with self._saving():
+            query = "DELETE FROM chat WHERE deleted IS NOT NULL AND deleted <= ?"
+            return self._connection.execute(query, (_now() - older_than,)).rowcount
+
+    def save_draft(self, chat_id: str, draft: str) -> None:
+        """Keep what stands unsent in the composer."""
+        self._change(chat_id, draft=storable(draft))
+
+    def save_settings(self, chat_id: str, settings: Json) -> None:
+        """Keep this chat's own settings."""
+        self._change(chat_id, settings=rows.to_json(settings))
+
+    def remember(self, name: str, value: str | None) -> None:
+        """Keep a word for the program itself (the chat last open, a draft without a chat); None forgets it."""
+        with self._saving():
+            if value is None:
+                self._connection.execute("DELETE FROM memo WHERE name = ?", (name,))
+            else:
+                self._connection.execute("REPLACE INTO memo VALUES (?, ?)", (name, storable(value)))
+
+    def back_up_if_due(self) -> backups.Backup | None:
+        """A copy, if the newest one is older than a day and there is something to copy."""
+        with self._explained():
+            empty = self._connection.execute("SELECT NOT EXISTS (SELECT 1 FROM chat)").fetchone()[0]
+            if empty or not backups.is_due(self.path.parent):
+                return None
+            return backups.back_up(self._connection, self.path.parent, "daily")
+
+    def rebuild_index(self) -> None:
+        """Make the full-text index again from the texts."""
+        with self._saving():
+            migrations.rebuild_index(self._connection)
+
+    def _write(self, chat_id: str, before: Conversation, after: Conversation) -> None:
+        gone = [(chat_id, id_) for id_ in before.messages if id_ not in after.messages]
+        # Children first get their new parents: removing a row takes along what still hangs on it.
+        for message in after.messages.values():
+            old, shown = before.messages.get(message.id), _is_shown(after, message)
+            if old is not message and old != message:
+                row = rows.message_row(message, shown=shown)
+                self._connection.execute(_upsert_message(row), {**row, "chat": chat_id})
+            elif _is_shown(before, message) != shown:
+                # Not the whole row: a text being written is further on disk than in the value.
+                update = f"UPDATE message SET shown = ? WHERE {_THIS_MESSAGE}"  # noqa: S608
+                self._connection.execute(update, (shown, chat_id, message.id))
+        self._connection.executemany(f"DELETE FROM message WHERE {_THIS_MESSAGE}", gone)  # noqa: S608
+
+    def _change(self, chat_id: str, **columns: rows.Value) -> None:
+        with self._saving():
+            self._set(chat_id, **columns)
+
+    def _set(self, chat_id: str, **columns: rows.Value) -> None:
+        """Names of columns come from this file alone."""
+        assignments = ", ".join(f"{name} = :{name}" for name in columns)
+        query = f"UPDATE chat SET {assignments} WHERE id = :chat_id"  # noqa: S608
+        if not self._connection.execute(query, {**columns, "chat_id": chat_id}).rowcount:
+            raise HistoryError("This chat no longer exists in the history; start a new one.")
+
+    @contextmanager
+    def _saving(self) -> Iterator[None]:
+        with self._explained(), database.transaction(self._connection):
+            yield
+
+
+def open_store(folder: Path) -> Store:
+    """Check the history in this folder, bring it up to date and open it; answers cut short are marked as such.
+
+    Raises HistoryError, and DamagedHistoryError where `headstart.chat.backups` helps.
+    """
+    path = folder / database.FILE_NAME
+    with database.explained(path):
+        connection = database.connect(path)
+        try:
+            _prepare(connection, path)
+        except BaseException:
+            connection.close()
+            raise
+        return Store(path, connection)
+
+
+def new_id() -> str:
+    """An id for a chat."""
+    return uuid.uuid4().hex
+
+
+def _prepare(connection: sqlite3.Connection, path: Path) -> None:
+    database.require_sound(connection, path)
+    migrations.migrate(connection, path)
+    migrations.refresh_index(connection)
+    connection.execute("UPDATE message SET state = 'interrupted' WHERE state = 'streaming'")
+
+
+_THIS_MESSAGE = "chat = (SELECT rank FROM chat WHERE id = ?) AND id = ?"
+
+
+def _insert_chat(columns: Iterable[str]) -> str:
+    names = list(columns)
+    return f"INSERT INTO chat ({', '.join(names)}) VALUES ({', '.join(f':{name}' for name in names)})"  # noqa: S608
+
+
+def _upsert_message(columns: Iterable[str]) -> str:
+    names = list(columns)
+    values = ", ".join(f":{name}" for name in names)
+    changes = ", ".join(f"{name} = excluded.{name}" for name in names)
+    return (
+        f"INSERT INTO message (chat, {', '.join(names)}) VALUES "  # noqa: S608
+        f"((SELECT rank FROM chat WHERE id = :chat), {values}) ON CONFLICT (chat, id) DO UPDATE SET {changes}"
+    )
+
+
+def _is_shown(conversation: Conversation, message: Message) -> bool:
+    return conversation.chosen.get(message.parent) == message.id
+
+
+def _now() -> float:
+    return round(time.time(), 3)
