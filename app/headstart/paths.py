@@ -32,6 +32,12 @@ def cache_folder() -> Path:
     return home / "cache" if home else platformdirs.user_cache_path("headstart", appauthor=False)
 
 
+def logs_folder() -> Path:
+    """What happened, for bug reports."""
+    home = _chosen_home()
+    return home / "logs" if home else platformdirs.user_log_path("headstart", appauthor=False)
+
+
 def measurements_folder() -> Path:
     """What was measured on this machine: precision choice, cost tables, calibrations."""
     return data_folder() / "measured"

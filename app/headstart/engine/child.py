@@ -1,0 +1,93 @@
+"""One child process that speaks the engine's protocol, and the threads that read it. Never restarts it."""
+
+import contextlib
+import queue
+import subprocess
+import threading
+from collections.abc import Sequence
+from typing import IO
+
+from headstart.engine.protocol import LineSplitter, Logged, Order, Report, decode_report, encode
+from headstart.engine.supervision import CLOSE_GRACE, Journal, signal_name
+from headstart.errors import EngineLostError, HeadstartError
+
+_CHUNK = 65536  # bytes
+
+
+class EngineProcess:
+    """Orders go in, reports come out; what else it prints goes to the journal."""
+
+    def __init__(self, command: Sequence[str], journal: Journal) -> None:
+        """Start it. Raises EngineLostError when there is no such program."""
+        self._journal = journal
+        self._reports: queue.SimpleQueue[Report | HeadstartError | None] = queue.SimpleQueue()
+        try:
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0
+            )
+        except OSError as error:
+            raise EngineLostError(f"The engine cannot be started ({error}); install Headstart again.") from None
+        self.pid = self._process.pid
+        readers = ((self._read_reports, self._process.stdout), (self._read_errors, self._process.stderr))
+        self._threads = [threading.Thread(target=target, args=(pipe,), daemon=True) for target, pipe in readers]
+        for thread in self._threads:
+            thread.start()
+
+    def send(self, order: Order) -> None:
+        """Send one order; to a dead process nothing, as its end is noticed on reading."""
+        assert self._process.stdin
+        with contextlib.suppress(OSError, ValueError):
+            self._process.stdin.write(encode(order))
+
+    def next(self, timeout: float | None) -> Report | None:
+        """The next report, None when there is none in time. Raises ProtocolError, and EngineLostError at the end."""
+        try:
+            report = self._reports.get(timeout=timeout)
+        except queue.Empty:
+            return None
+        if report is None:
+            raise EngineLostError(f"The engine stopped unexpectedly ({self._ending()}); see {self._journal.path}.")
+        if isinstance(report, HeadstartError):
+            raise report
+        return report
+
+    def close(self, grace: float = CLOSE_GRACE) -> None:
+        """Close its input, wait `grace` seconds, then kill."""
+        assert self._process.stdin
+        with contextlib.suppress(OSError):
+            self._process.stdin.close()
+        try:
+            self._process.wait(grace)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        for thread in self._threads:
+            thread.join()
+
+    def _ending(self) -> str:
+        code = self._process.wait()
+        return signal_name(-code) if code < 0 else f"exit code {code}"
+
+    def _read_reports(self, pipe: IO[bytes]) -> None:
+        lines = LineSplitter()
+        with pipe:
+            while chunk := pipe.read(_CHUNK):
+                for line in lines.push(chunk):
+                    self._take(line)
+        self._reports.put(None)
+
+    def _take(self, line: bytes) -> None:
+        try:
+            report = decode_report(line)
+        except HeadstartError as error:
+            self._reports.put(error)
+            return
+        if isinstance(report, Logged):
+            self._journal.write(f"{report.level} {report.source}: {report.text}")
+        else:
+            self._reports.put(report)
+
+    def _read_errors(self, pipe: IO[bytes]) -> None:
+        with pipe:
+            for line in pipe:
+                self._journal.write(line.decode("utf-8", "replace"))

@@ -1,0 +1,180 @@
+"""The engine in a process of its own, for programs without a window: looks like any Engine. Knows no model format."""
+
+import contextlib
+import itertools
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
+
+from headstart import errors
+from headstart.engine.child import EngineProcess
+from headstart.engine.engine import Event, LoadOptions, Message, Request
+from headstart.engine.protocol import (
+    Cancel,
+    Counted,
+    CountTokens,
+    Describe,
+    Described,
+    Description,
+    Facts,
+    Failed,
+    Finished,
+    Generate,
+    Load,
+    Loaded,
+    Loading,
+    Order,
+    Phase,
+    Prefilled,
+    Ready,
+    Report,
+    Stepped,
+    Unload,
+    Unloaded,
+)
+from headstart.engine.supervision import CANCEL_GRACE, CLOSE_GRACE, START_GRACE, Journal, RestartBudget, program
+from headstart.errors import EngineLostError, HeadstartError
+
+_POLL = 0.02  # seconds between two looks at `cancel`
+_R = TypeVar("_R", Loaded, Unloaded, Counted, Described)
+
+
+class EngineClient:
+    """An Engine whose process is started when needed and replaced when it dies. Asked for one thing at a time."""
+
+    def __init__(self, command: Sequence[str] | None = None, journal: Journal | None = None) -> None:
+        """`command` is that of the engine's program unless a test wants another."""
+        self._journal = journal or Journal()
+        self._command = command or program("--log", str(self._journal.path))
+        self._budget = RestartBudget()
+        self._process: EngineProcess | None = None
+        self._options: LoadOptions | None = None
+        self._numbers = itertools.count(1)
+
+    @property
+    def pid(self) -> int | None:
+        """The process, if there is one."""
+        return self._process.pid if self._process else None
+
+    def load(self, options: LoadOptions, tell: Callable[[Phase], None] | None = None) -> Facts:
+        """Load a model in a fresh process, so that nothing is left of the last. Raises what loading raises."""
+        self.close()
+        self._start()
+        facts = self._load(options, tell)
+        self._options = options
+        self._budget.reset()
+        return facts
+
+    def unload(self) -> None:
+        """Free the model but keep the process."""
+        self._options = None
+        self._ask(Unload(), Unloaded)
+
+    def generate(self, request: Request, cancel: threading.Event | None = None) -> Iterator[Event]:
+        """See Engine.generate. Raises EngineLostError too; what came before it is the part of the answer to keep."""
+        process, generation = self._alive(), next(self._numbers)
+        process.send(Generate(generation, request))
+        ended = False
+        try:
+            for report in self._reports_of(generation, process, cancel or threading.Event()):
+                ended = isinstance(report, Finished | Failed)
+                match report:
+                    case Prefilled():
+                        yield report.progress
+                    case Stepped():
+                        yield report.step
+                    case Finished():
+                        yield report.finish
+                    case Failed():
+                        raise _error(report)
+        finally:
+            if not ended and self._process is process:  # the caller left early
+                stop = threading.Event()
+                stop.set()
+                with contextlib.suppress(HeadstartError):
+                    list(self._reports_of(generation, process, stop))
+
+    def count_tokens(self, messages: tuple[Message, ...] = (), text: str = "") -> Counted:
+        """Tokens of a conversation in the model's chat format and of a plain text, and the context."""
+        return self._ask(CountTokens(next(self._numbers), messages, text), Counted)
+
+    def describe(self) -> Description:
+        """Devices, memory and versions of this machine."""
+        return self._ask(Describe(next(self._numbers)), Described).description
+
+    def close(self) -> None:
+        """See Engine.close: ends the process."""
+        self._drop(CLOSE_GRACE)
+
+    def _reports_of(self, generation: int, process: EngineProcess, cancel: threading.Event) -> Iterator[Report]:
+        """The reports of one answer up to its end; late ones of others are dropped."""
+        deadline: float | None = None
+        while True:
+            if deadline is None and cancel.is_set():
+                process.send(Cancel(generation))
+                deadline = time.monotonic() + CANCEL_GRACE
+            if deadline is not None and time.monotonic() > deadline:
+                self._drop(0.0)
+                raise EngineLostError("The engine did not stop in time and was ended; it starts again when needed.")
+            report = self._next(_POLL)
+            if getattr(report, "generation", None) != generation or report is None:
+                continue
+            yield report
+            if isinstance(report, Finished | Failed):
+                return
+
+    def _alive(self) -> EngineProcess:
+        """The process, with the model in it; a dead one is replaced, but not for ever."""
+        if self._process:
+            return self._process
+        if self._options and not self._budget.take():
+            raise EngineLostError(f"The engine stopped too often; load the model again, or see {self._journal.path}.")
+        process = self._start()
+        if self._options:
+            self._load(self._options, None)
+        return process
+
+    def _start(self) -> EngineProcess:
+        process = self._process = EngineProcess(self._command, self._journal)
+        if not isinstance(self._next(START_GRACE), Ready):
+            self._drop(0.0)
+            raise EngineLostError(f"The engine does not start; see {self._journal.path}.")
+        return process
+
+    def _load(self, options: LoadOptions, tell: Callable[[Phase], None] | None) -> Facts:
+        return self._ask(Load(options), Loaded, tell).facts
+
+    def _ask(self, order: Order, wanted: type[_R], tell: Callable[[Phase], None] | None = None) -> _R:
+        self._alive().send(order)
+        while True:
+            match self._next(None):
+                case Loading(phase) if tell:
+                    tell(phase)
+                case Failed() as report if report.order == type(order).__name__:
+                    raise _error(report)
+                case report if isinstance(report, wanted) and _ticket(report) == _ticket(order):
+                    return report
+
+    def _next(self, timeout: float | None) -> Report | None:
+        assert self._process
+        try:
+            return self._process.next(timeout)
+        except HeadstartError:  # it is dead, or nothing it says can be trusted
+            self._drop(0.0)
+            raise
+
+    def _drop(self, grace: float) -> None:
+        process, self._process = self._process, None
+        if process:
+            process.close(grace)
+
+
+def _ticket(message: Order | Report) -> int | None:
+    return getattr(message, "ticket", None)
+
+
+def _error(report: Failed) -> HeadstartError:
+    """The error that the engine's process caught, of the same class."""
+    kind = getattr(errors, report.kind, EngineLostError)
+    return kind(report.text) if issubclass(kind, HeadstartError) else EngineLostError(report.text)

@@ -1,0 +1,249 @@
+"""The engine's process: orders on standard input, reports on standard output. Knows neither window nor terminal.
+
+Three threads: one reads (and so can cancel), one loads and answers, one counts tokens while an answer is written.
+"""
+
+import argparse
+import faulthandler
+import logging
+import os
+import queue
+import signal
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from headstart import __version__
+from headstart.engine.engine import Finish, Prefill, Step
+from headstart.engine.opening import LocalModels, Models, Opened
+from headstart.engine.protocol import (
+    Cancel,
+    Counted,
+    CountTokens,
+    Describe,
+    Described,
+    Failed,
+    Finished,
+    Generate,
+    LineSplitter,
+    Load,
+    Loaded,
+    Loading,
+    Logged,
+    Order,
+    Prefilled,
+    Ready,
+    Report,
+    Stepped,
+    Unload,
+    Unloaded,
+    decode_order,
+    encode,
+    failure,
+)
+from headstart.engine.toy import ToyModels
+from headstart.errors import HeadstartError, ModelNotFoundError
+
+Send = Callable[[Report], None]
+Verbs = Mapping[type[Order], Callable[[Any], None]]
+_log = logging.getLogger(__name__)
+_CHUNK = 65536  # bytes
+
+
+class Host:
+    """Carries out orders one after the other. A new verb is a message in `protocol` and a line in `_verbs`."""
+
+    def __init__(self, models: Models, send: Send, log: str) -> None:
+        """`log` is the file named to the user when something fails that should not."""
+        self._models = models
+        self._send = send
+        self._log = log
+        self._opened: Opened | None = None
+        self._cancels: dict[int, threading.Event] = {}  # made by the reader: a cancel may come before the answer begins
+        self._work: queue.SimpleQueue[Order] = queue.SimpleQueue()
+        self._asides: queue.SimpleQueue[Order] = queue.SimpleQueue()
+        self._verbs: Verbs = {
+            Load: self._load,
+            Unload: self._unload,
+            Generate: self._generate,
+            CountTokens: self._count,
+            Describe: self._describe,
+        }
+
+    def receive(self, line: bytes) -> None:
+        """Take one line from the other side; on the reader's thread."""
+        try:
+            order = decode_order(line)
+        except HeadstartError as error:
+            self._send(failure(error))
+            return
+        match order:
+            case Cancel(generation):
+                self._cancels.get(generation, threading.Event()).set()
+            case CountTokens() | Describe():
+                self._asides.put(order)
+            case Generate(generation):
+                self._cancels[generation] = threading.Event()
+                self._work.put(order)
+            case _:
+                self._work.put(order)
+
+    def serve(self) -> None:
+        """Work for as long as the process lives."""
+        threading.Thread(target=self._loop, args=(self._asides,), daemon=True, name="asides").start()
+        self._send(Ready(os.getpid(), __version__))
+        self._loop(self._work)
+
+    def _loop(self, orders: queue.SimpleQueue[Order]) -> None:
+        while True:
+            order = orders.get()
+            try:
+                self._verbs[type(order)](order)
+            except HeadstartError as error:
+                self._send(failure(error, order))
+            except Exception as error:
+                _log.exception("%s failed", type(order).__name__)
+                self._send(self._unexpected(error, order))
+
+    def _load(self, order: Load) -> None:
+        self._free()
+        self._opened = self._models.open(order.options, lambda phase: self._send(Loading(phase)))
+        self._send(Loaded(self._opened.facts))
+
+    def _unload(self, _: Unload) -> None:
+        self._free()
+        self._send(Unloaded())
+
+    def _generate(self, order: Generate) -> None:
+        try:
+            for event in self._model().engine.generate(order.request, self._cancels[order.generation]):
+                self._send(_report(order.generation, event))
+        finally:
+            del self._cancels[order.generation]
+
+    def _count(self, order: CountTokens) -> None:
+        model = self._model()
+        self._send(Counted(order.ticket, model.count(order.messages, order.text), model.facts.context))
+
+    def _describe(self, order: Describe) -> None:
+        self._send(Described(order.ticket, self._models.describe()))
+
+    def _free(self) -> None:
+        opened, self._opened = self._opened, None
+        if opened:
+            opened.engine.close()
+
+    def _model(self) -> Opened:
+        if self._opened is None:
+            raise ModelNotFoundError("No model is loaded; choose one first.")
+        return self._opened
+
+    def _unexpected(self, error: Exception, order: Order) -> Failed:
+        sentence = "The engine ran out of memory." if isinstance(error, MemoryError) else "The engine failed."
+        remedy = f"Details are in the log: {self._log}" if self._log else "Details are in the log."
+        return Failed(
+            kind=type(error).__name__,
+            sentence=sentence,
+            remedy=remedy,
+            order=type(order).__name__,
+            generation=getattr(order, "generation", None),
+            ticket=getattr(order, "ticket", None),
+        )
+
+
+class ByteSink(Protocol):
+    """Where lines go."""
+
+    def write(self, data: bytes, /) -> object:
+        """Take all of `data`."""
+        ...
+
+    def flush(self) -> None:
+        """Hand it on now."""
+        ...
+
+
+class Sender:
+    """Writes reports as whole lines, from any thread; ends the process when nobody listens any more."""
+
+    def __init__(self, out: ByteSink) -> None:
+        """`out` is the pipe to the other side."""
+        self._out = out
+        self._lock = threading.Lock()
+
+    def __call__(self, report: Report) -> None:
+        """Send one report."""
+        line = encode(report)
+        with self._lock:
+            try:
+                self._out.write(line)
+                self._out.flush()
+            except OSError:  # the pipe is broken: the other side has gone
+                os._exit(0)
+
+
+class _SendingLog(logging.Handler):
+    """Log records as reports: they reach the log file of the other side in whole lines."""
+
+    def __init__(self, send: Send) -> None:
+        super().__init__(logging.INFO)
+        self._send = send
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._send(Logged(record.levelname, record.name, self.format(record)))
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the process; it ends when standard input does."""
+    arguments = _parser().parse_args(argv)
+    orders, reports = _take_the_pipes()
+    faulthandler.enable()  # where it was when native code crashed; goes to standard error
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is meant for the other side, which then cancels
+    send = Sender(os.fdopen(reports, "wb"))
+    logging.basicConfig(level=logging.INFO, handlers=[_SendingLog(send)])
+    models = ToyModels(arguments.pace) if arguments.toy else LocalModels()
+    host = Host(models, send, arguments.log)
+    threading.Thread(target=_read, args=(orders, host), daemon=True, name="reader").start()
+    host.serve()
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="headstart-engine", description=__doc__, allow_abbrev=False)
+    parser.add_argument("--toy", action="store_true", help="answer without a model")
+    parser.add_argument("--pace", type=float, default=0.0, help="the toy's seconds per round")
+    parser.add_argument("--log", default="", help="the file that standard error is kept in, to be named in errors")
+    return parser
+
+
+def _take_the_pipes() -> tuple[int, int]:
+    """Own descriptors for orders and reports; what else reads or prints here, native code included, misses them."""
+    orders, reports = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
+    return orders, reports
+
+
+def _read(orders: int, host: Host) -> None:
+    lines = LineSplitter()
+    while chunk := os.read(orders, _CHUNK):
+        for line in lines.push(chunk):
+            host.receive(line)
+    os._exit(0)  # the other side has gone: never outlive it, whatever the other threads are in
+
+
+def _report(generation: int, event: Prefill | Step | Finish) -> Report:
+    match event:
+        case Prefill():
+            return Prefilled(generation, event)
+        case Step():
+            return Stepped(generation, event)
+        case Finish():
+            return Finished(generation, event)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,78 @@
+"""What the engine's process asks of models: open one, count for it, describe the machine. Knows nothing of messages."""
+
+import platform
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import psutil
+
+from headstart import __version__
+from headstart.engine import devices
+from headstart.engine.engine import Engine, LoadOptions, Message
+from headstart.engine.protocol import Description, Device, Facts, Phase
+from headstart.engine.runtime import openvino, openvino_genai
+
+Tell = Callable[[Phase], None]
+CountTokens = Callable[[tuple[Message, ...], str], int]
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A loaded engine. `count`: tokens of a conversation in its chat format and of a plain text, from any thread."""
+
+    engine: Engine
+    facts: Facts
+    count: CountTokens
+
+
+class Models(Protocol):
+    """Where engines come from."""
+
+    def open(self, options: LoadOptions, tell: Tell) -> Opened:
+        """Load a model and say through `tell` what takes the time. Raises a HeadstartError."""
+        ...
+
+    def describe(self) -> Description:
+        """The machine."""
+        ...
+
+
+class LocalModels:
+    """Model folders of this computer, run by Headstart's own engine."""
+
+    def open(self, options: LoadOptions, tell: Tell) -> Opened:
+        """See Models.open."""
+        tell(Phase.RUNTIME)
+        openvino_genai()
+        from headstart.engine.local import load  # noqa: PLC0415 - numpy and more, which `describe` need not wait for
+
+        tell(Phase.MODEL)
+        engine = load(options)
+        draft = engine.draft.manifest.name if engine.draft else None
+        context = engine.target.runner.context
+        facts = Facts(engine.target.manifest.name, draft, options.device, options.numerics.value, context)
+        tokenizer = engine.tokenizer
+
+        def count(messages: tuple[Message, ...], text: str) -> int:
+            conversation = len(tokenizer.prompt(messages)) if messages else 0
+            return conversation + (len(tokenizer.encode(text)) if text else 0)
+
+        return Opened(engine, facts, count)
+
+    def describe(self) -> Description:
+        """See Models.describe."""
+        present = tuple(Device(name, devices.full_name(name)) for name in devices.available())
+        versions = {
+            "headstart": __version__,
+            "python": platform.python_version(),
+            "openvino": openvino().get_version(),
+            "openvino-genai": openvino_genai().get_version(),
+        }
+        return Description(present, *machine_memory(), versions)
+
+
+def machine_memory() -> tuple[int, int]:
+    """Bytes of memory in all, and those that a program could take without swapping."""
+    memory = psutil.virtual_memory()
+    return int(memory.total), int(memory.available)

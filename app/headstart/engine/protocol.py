@@ -1,0 +1,292 @@
+"""The messages between the engine's process and whoever uses it, as JSON lines. Pure: starts, reads and writes nothing.
+
+A line is an object with `v` (VERSION), `is` (the message's class name) and the fields of the class. The first side
+sends orders, the engine's process answers with reports. A generation is one answer; a ticket one other question.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from headstart.engine.engine import Finish, LoadOptions, Message, Prefill, Request, Step
+from headstart.engine.wire import from_data, to_data
+from headstart.errors import HeadstartError, ProtocolError, ProtocolVersionError
+
+VERSION = 1
+LONGEST_LINE = 16 * 2**20  # bytes; the longest chats are far below, so more means that something else writes here
+
+
+@dataclass(frozen=True)
+class Load:
+    """Load a model; the one loaded before is freed first."""
+
+    options: LoadOptions
+
+
+@dataclass(frozen=True)
+class Unload:
+    """Free the model."""
+
+
+@dataclass(frozen=True)
+class Generate:
+    """Answer a request; several are answered one after the other."""
+
+    generation: int
+    request: Request
+
+
+@dataclass(frozen=True)
+class Cancel:
+    """End an answer within one round, or before it began; an unknown or finished one is left alone."""
+
+    generation: int
+
+
+@dataclass(frozen=True)
+class CountTokens:
+    """How long is this for the loaded model: a conversation in its chat format, and plain text besides?"""
+
+    ticket: int
+    messages: tuple[Message, ...] = ()
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Describe:
+    """What is this machine?"""
+
+    ticket: int
+
+
+class Phase(StrEnum):
+    """What takes the time while a model is being loaded."""
+
+    RUNTIME = "runtime"  # OpenVINO itself
+    MODEL = "model"  # reading, checking and compiling, and measuring what is not known yet
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is loaded. `context` is in tokens."""
+
+    model: str
+    draft: str | None
+    device: str
+    numerics: str
+    context: int
+
+    @property
+    def has_draft(self) -> bool:
+        """Whether a draft model guesses ahead."""
+        return self.draft is not None
+
+
+@dataclass(frozen=True)
+class Device:
+    """A device by OpenVINO's short name and by its own."""
+
+    name: str
+    full_name: str
+
+
+@dataclass(frozen=True)
+class Description:
+    """Devices that can run a model, memory in bytes, and versions by component."""
+
+    devices: tuple[Device, ...]
+    memory_total: int
+    memory_free: int
+    versions: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Ready:
+    """The process is up and takes orders."""
+
+    pid: int
+    headstart: str  # version
+
+
+@dataclass(frozen=True)
+class Loading:
+    """Progress of a Load."""
+
+    phase: Phase
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """The end of a Load that went well."""
+
+    facts: Facts
+
+
+@dataclass(frozen=True)
+class Unloaded:
+    """The model's memory is free."""
+
+
+@dataclass(frozen=True)
+class Prefilled:
+    """The prompt is being read."""
+
+    generation: int
+    progress: Prefill
+
+
+@dataclass(frozen=True)
+class Stepped:
+    """One round of an answer."""
+
+    generation: int
+    step: Step
+
+
+@dataclass(frozen=True)
+class Finished:
+    """The end of an answer."""
+
+    generation: int
+    finish: Finish
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Answer to CountTokens, with the context they have to fit into."""
+
+    ticket: int
+    tokens: int
+    context: int
+
+
+@dataclass(frozen=True)
+class Described:
+    """Answer to Describe."""
+
+    ticket: int
+    description: Description
+
+
+@dataclass(frozen=True)
+class Failed:
+    """An order could not be carried out; the process goes on. `order` is its class name, "" when it was unreadable.
+
+    `kind` is the class name of the HeadstartError; those carry the remedy in their sentence.
+    """
+
+    kind: str
+    sentence: str
+    remedy: str = ""
+    order: str = ""
+    generation: int | None = None
+    ticket: int | None = None
+
+    @property
+    def text(self) -> str:
+        """What a user reads."""
+        return f"{self.sentence} {self.remedy}".strip()
+
+
+@dataclass(frozen=True)
+class Logged:
+    """A line for the log."""
+
+    level: str
+    source: str
+    text: str
+
+
+Order = Load | Unload | Generate | Cancel | CountTokens | Describe
+Report = Ready | Loading | Loaded | Unloaded | Prefilled | Stepped | Finished | Counted | Described | Failed | Logged
+_ORDERS: dict[str, type[Order]] = {
+    kind.__name__: kind for kind in (Load, Unload, Generate, Cancel, CountTokens, Describe)
+}
+_REPORTS: dict[str, type[Report]] = {
+    kind.__name__: kind
+    for kind in (
+        Ready, Loading, Loaded, Unloaded, Prefilled, Stepped, Finished, Counted, Described, Failed, Logged,
+    )
+}  # fmt: skip
+
+
+def encode(message: Order | Report) -> bytes:
+    """One line, newline included. ASCII only: half a surrogate pair in a text survives, too."""
+    return json.dumps({"v": VERSION, "is": type(message).__name__, **to_data(message)}).encode("ascii") + b"\n"
+
+
+def decode_order(line: bytes) -> Order:
+    """The order of a line. Raises ProtocolError, ProtocolVersionError, or SettingsError for a value out of range."""
+    order: Order = _decode(line, _ORDERS)
+    return order
+
+
+def decode_report(line: bytes) -> Report:
+    """The report of a line. Raises ProtocolError or ProtocolVersionError."""
+    report: Report = _decode(line, _REPORTS)
+    return report
+
+
+def failure(error: HeadstartError, order: Order | None = None) -> Failed:
+    """The report that `order` failed with `error`."""
+    return Failed(
+        kind=type(error).__name__,
+        sentence=str(error),
+        order=type(order).__name__ if order else "",
+        generation=getattr(order, "generation", None),
+        ticket=getattr(order, "ticket", None),
+    )
+
+
+class LineSplitter:
+    """Cuts a stream of bytes into lines. Of a line longer than LONGEST_LINE it keeps one byte more than that."""
+
+    def __init__(self) -> None:
+        """Nothing read yet."""
+        self._rest = bytearray()
+
+    def push(self, chunk: bytes) -> Iterator[bytes]:
+        """The lines that `chunk` completes, without their ends."""
+        *whole, rest = chunk.split(b"\n")
+        for part in whole:
+            self._keep(part)
+            line, self._rest = bytes(self._rest), bytearray()
+            yield line
+        self._keep(rest)
+
+    def _keep(self, part: bytes) -> None:
+        self._rest += part[: LONGEST_LINE + 1 - len(self._rest)]
+
+
+def _decode(line: bytes, kinds: Mapping[str, Any]) -> Any:
+    if len(line) > LONGEST_LINE:
+        raise ProtocolError(
+            f"The engine's line was longer than {LONGEST_LINE // 2**20} MiB, so it cannot be a message of Headstart."
+        )
+    try:
+        data = json.loads(line)
+    except (ValueError, RecursionError):
+        raise ProtocolError(f"The engine's line is no message of Headstart: {_excerpt(line)}") from None
+    if not isinstance(data, dict) or data.get("v") != VERSION:
+        raise _version_error(data)
+    kind = kinds.get(str(data.get("is")))
+    if kind is None:
+        raise ProtocolError(f"The engine's line is of an unknown kind: {_excerpt(line)}")
+    try:
+        return from_data(kind, data)
+    except (TypeError, ValueError) as error:
+        raise ProtocolError(f"The engine's message {kind.__name__} is damaged ({error}).") from None
+
+
+def _version_error(data: object) -> ProtocolVersionError:
+    found = data.get("v") if isinstance(data, dict) else None
+    return ProtocolVersionError(
+        f"The engine program belongs to another version of Headstart (its messages have version {found!r}, "
+        f"not {VERSION}); install Headstart again."
+    )
+
+
+def _excerpt(line: bytes) -> str:
+    return repr(line[:60].decode("utf-8", "replace")) + ("..." if len(line) > 60 else "")

@@ -1,0 +1,101 @@
+"""What both users of the engine's process agree on: which program, how long to wait, how often to restart, its log.
+
+Starts nothing.
+"""
+
+import contextlib
+import signal
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+
+from headstart import paths
+
+CANCEL_GRACE = 2.0  # seconds an answer may go on after it was cancelled, before its process is killed
+CLOSE_GRACE = 0.8  # seconds a process may live on after its input was closed
+START_GRACE = 30.0  # seconds until a new process must have reported; it takes a third of one when files are cached
+_RESTARTS, _PERIOD = 3, 300.0  # at most so many in so many seconds: a model that kills the engine must not loop
+_LOG_BYTES, _OLD_LOGS, _TAIL = 2**20, 3, 60
+
+
+def program(*arguments: str) -> tuple[str, ...]:
+    """The command line of an engine's process, in a frozen program the second executable beside the first."""
+    if getattr(sys, "frozen", False):
+        return (str(frozen_program(Path(sys.executable))), *arguments)
+    # -P: the current folder is the user's, and may hold a file named like a module.
+    return (sys.executable, "-P", "-m", "headstart.engine.host", *arguments)
+
+
+def frozen_program(window: Path) -> Path:
+    """The engine's executable, given that of the window."""
+    return window.with_name(f"headstart-engine{window.suffix if window.suffix == '.exe' else ''}")
+
+
+class RestartBudget:
+    """Counts restarts within the last five minutes."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """`clock` gives seconds."""
+        self._clock = clock
+        self._times: deque[float] = deque(maxlen=_RESTARTS)
+
+    def take(self) -> bool:
+        """Whether one more restart is allowed; it is then counted."""
+        now = self._clock()
+        if len(self._times) == _RESTARTS and now - self._times[0] < _PERIOD:
+            return False
+        self._times.append(now)
+        return True
+
+    def reset(self) -> None:
+        """Forget: the user chose to try again."""
+        self._times.clear()
+
+
+class Journal:
+    """The engine's log file: what it logs and what native code prints. Rotates; keeps the last lines at hand.
+
+    A disk that cannot be written is no reason to stop a chat: then only the last lines are kept.
+    """
+
+    def __init__(self, path: Path | None = None) -> None:
+        """Nothing is created before the first line."""
+        self.path = path or paths.logs_folder() / "engine.log"
+        self._tail: deque[str] = deque(maxlen=_TAIL)
+        self._lock = threading.Lock()
+
+    @property
+    def tail(self) -> tuple[str, ...]:
+        """The last lines, for a crash report."""
+        return tuple(self._tail)
+
+    def write(self, text: str) -> None:
+        """Add lines."""
+        stamp = time.strftime("%Y-%m-%d %H:%M:%S ")
+        lines = [stamp + line for line in text.splitlines() if line.strip()]
+        with self._lock, contextlib.suppress(OSError):
+            self._tail.extend(lines)
+            self._rotate()
+            with self.path.open("a", encoding="utf-8", errors="backslashreplace") as stream:
+                stream.writelines(f"{line}\n" for line in lines)
+
+    def _rotate(self) -> None:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        if not self.path.exists() or self.path.stat().st_size < _LOG_BYTES:
+            return
+        names = [self.path, *(self.path.with_name(f"{self.path.name}.{age}") for age in range(1, _OLD_LOGS + 1))]
+        for newer, older in reversed(list(pairwise(names))):
+            if newer.exists():
+                newer.replace(older)
+
+
+def signal_name(number: int) -> str:
+    """Such as "SIGSEGV"; the number where the system has no name for it."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

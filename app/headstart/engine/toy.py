@@ -1,0 +1,188 @@
+"""An engine without a model, for self-checks and tests: it answers at once, the same each time, and fails on demand.
+
+A user message beginning with `toy:` asks for something special; see ToyEngine. Knows nothing of OpenVINO.
+"""
+
+import logging
+import os
+import platform
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from itertools import cycle
+from typing import NoReturn
+
+from headstart import __version__
+from headstart.engine.engine import (
+    Event,
+    Finish,
+    FinishReason,
+    LoadOptions,
+    Message,
+    Origin,
+    Piece,
+    Prefill,
+    Request,
+    Round,
+    Step,
+    Timing,
+    Token,
+)
+from headstart.engine.opening import Opened, Tell, machine_memory
+from headstart.engine.protocol import Description, Device, Facts, Phase
+from headstart.engine.tally import Tally
+from headstart.errors import BrokenModelError, ContextOverflowError
+
+CONTEXT = 2048  # words
+_TALE = ("The", "toy", "engine", "guesses", "a", "few", "words", "ahead", "and", "keeps", "those", "that", "hold.")
+# Rounds: the target alone; two draft tokens and a bonus; two n-gram tokens of three and the target's own.
+_ROUNDS = (
+    (Origin.TARGET,),
+    (Origin.DRAFT, Origin.DRAFT, Origin.TARGET),
+    (Origin.NGRAM, Origin.NGRAM, Origin.TARGET),
+)
+_DRAFTED = {Origin.TARGET: 0, Origin.DRAFT: 2, Origin.NGRAM: 3}
+_log = logging.getLogger(__name__)
+
+
+class ToyEngine:
+    """Repeats the last message. Tokens are words; `pace` seconds pass before each round.
+
+    `toy: words 300` gives a long answer; `toy: segfault`, `hang`, `memory`, `bug` and `refuse` fail in these ways;
+    `toy: print` writes to standard output as a careless library would.
+    """
+
+    def __init__(self, pace: float = 0.0, context: int = CONTEXT) -> None:
+        """Nothing to load."""
+        self._pace = pace
+        self._context = context
+
+    def generate(self, request: Request, cancel: threading.Event | None = None) -> Iterator[Event]:
+        """See Engine.generate."""
+        prompt = count(request.messages)
+        if prompt >= self._context:
+            raise ContextOverflowError(
+                f"The conversation has {prompt} tokens, but the context holds {self._context}: start a new chat."
+            )
+        tally = Tally()
+        yield _read(tally, Prefill(0, prompt))
+        yield _read(tally, Prefill(prompt, prompt))
+        words = _answer(request.messages[-1].content)
+        stopped = cancel or threading.Event()
+        ids: list[int] = []
+        for step in self._steps(words[: request.max_new_tokens], stopped):
+            tally.add(step.round)
+            ids += [token.id for token in step.round.tokens]
+            yield step
+        reason = FinishReason.LENGTH if len(words) > request.max_new_tokens else FinishReason.STOP
+        stats = tally.stats(plain_ms=None, ledger_ms=0.0, context_length=self._context)
+        yield Finish(FinishReason.CANCELLED if stopped.is_set() else reason, stats, tuple(ids))
+
+    def close(self) -> None:
+        """See Engine.close."""
+
+    def _steps(self, words: list[str], cancel: threading.Event) -> Iterator[Step]:
+        plans = cycle(_ROUNDS)
+        while words and not cancel.wait(self._pace):
+            started = time.perf_counter()
+            origins = next(plans)[: len(words)]
+            pieces = tuple(Piece(word, origin) for word, origin in zip(words, origins, strict=False))
+            words = words[len(pieces) :]
+            yield _step(pieces, (time.perf_counter() - started) * 1000.0)
+
+
+class ToyModels:
+    """Opens a ToyEngine whatever the folder; a folder named `broken` is refused, `heavy` ends the process."""
+
+    def __init__(self, pace: float = 0.0) -> None:
+        """`pace` is the toy's, in seconds."""
+        self._pace = pace
+
+    def open(self, options: LoadOptions, tell: Tell) -> Opened:
+        """See Models.open."""
+        tell(Phase.MODEL)
+        name = options.target.name
+        if name == "broken":
+            raise BrokenModelError(f"{options.target} is no model; export it with headstart-export.")
+        if name == "heavy":
+            os.kill(os.getpid(), signal.SIGTERM)
+        context = min(CONTEXT, options.context or CONTEXT)
+        draft = options.draft.name if options.draft else None
+        facts = Facts(name, draft, options.device, options.numerics.value, context)
+        return Opened(ToyEngine(self._pace, context), facts, _count)
+
+    def describe(self) -> Description:
+        """See Models.describe."""
+        versions = {"headstart": __version__, "python": platform.python_version()}
+        return Description((Device("TOY", "An engine without a model"),), *machine_memory(), versions)
+
+
+def count(messages: tuple[Message, ...]) -> int:
+    """Toy tokens of a conversation: one for each word and each role."""
+    return sum(1 + len(message.content.split()) for message in messages)
+
+
+def _count(messages: tuple[Message, ...], text: str) -> int:
+    return count(messages) + len(text.split())
+
+
+def _read(tally: Tally, prefill: Prefill) -> Prefill:
+    tally.read(prefill)
+    return prefill
+
+
+def _answer(question: str) -> list[str]:
+    command, _, argument = question.removeprefix("toy:").strip().partition(" ")
+    if not question.startswith("toy:") or command not in (_LONG, *_SPECIAL):
+        return [f"{word} " for word in f"You wrote: {question}".split()]
+    if command == _LONG:
+        return [f"{_TALE[index % len(_TALE)]} " for index in range(int(argument))]
+    _SPECIAL[command]()
+    return ["Done. "]
+
+
+def _step(pieces: tuple[Piece, ...], milliseconds: float) -> Step:
+    tokens = tuple(Token(sum(piece.text.encode()), piece.origin) for piece in pieces)
+    drafter = pieces[0].origin
+    accepted = sum(piece.origin is not Origin.TARGET for piece in pieces)
+    made = Round(tokens, _DRAFTED[drafter], accepted, drafter, Timing(other_ms=milliseconds))
+    return Step("".join(piece.text for piece in pieces), made, pieces)
+
+
+def _segfault() -> None:
+    os.kill(os.getpid(), signal.SIGSEGV)
+
+
+def _hang() -> NoReturn:
+    while True:  # deaf to `cancel`
+        time.sleep(60)
+
+
+def _memory() -> None:
+    bytearray(1 << 62)
+
+
+def _bug() -> None:
+    raise ZeroDivisionError("a bug asked for")
+
+
+def _refuse() -> None:
+    raise BrokenModelError("The toy refuses; ask for something else.")
+
+
+def _print() -> None:
+    print("a careless library prints")
+    os.write(1, b'native code prints {"v":1}\n')
+    _log.warning("a library logs")
+
+
+_LONG = "words"
+_SPECIAL: Mapping[str, Callable[[], None]] = {
+    "segfault": _segfault,
+    "hang": _hang,
+    "memory": _memory,
+    "bug": _bug,
+    "refuse": _refuse,
+    "print": _print,
+}
