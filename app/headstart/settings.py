@@ -1,0 +1,217 @@
+"""Every setting of the window with its default, its meaning and its bounds. Knows no window, model or file."""
+
+import dataclasses
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, get_type_hints
+
+from headstart.errors import SettingsError
+
+AUTOMATIC = None  # of a bound that is left to the program
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class About:
+    """What is known of a setting besides its default. `low` and `high` are included unless `above` says otherwise."""
+
+    section: str  # its table in the file and its page in the window
+    meaning: str  # one sentence
+    low: float | None = None
+    high: float | None = None
+    above: float | None = None  # the value must be greater
+    choices: tuple[str, ...] = ()
+    per_chat: bool = False  # a chat may have its own
+
+
+def _option(default: object, section: str, meaning: str, **bounds: Any) -> Any:
+    about = {"about": About(section, meaning, **bounds)}
+    if isinstance(default, dict):
+        return dataclasses.field(default_factory=lambda: dict(default), metadata=about)
+    return dataclasses.field(default=default, metadata=about)
+
+
+def _own(default: object, section: str, meaning: str, **bounds: Any) -> Any:
+    return _option(default, section, meaning, per_chat=True, **bounds)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """All settings. Refuses values out of bounds with SettingsError; None means automatic."""
+
+    theme: str = _option("system", "appearance", "Light or dark colours.", choices=("system", "light", "dark"))
+    font_size: int = _option(11, "appearance", "Size of the text in points.", low=7, high=32)
+    zoom: int = _option(100, "appearance", "Scale of the window in percent.", low=50, high=300)
+    language: str = _option(
+        "", "appearance", "Language of the window; empty follows the system.", choices=("", "en", "zh_CN", "zh_TW")
+    )
+    reduced_motion: bool = _option(default=False, section="appearance", meaning="Nothing moves by itself.")
+    show_origins: bool = _option(default=False, section="appearance", meaning="Colour tokens by who proposed them.")
+
+    enter_sends: bool = _option(default=True, section="chat", meaning="Enter sends; otherwise Ctrl+Enter does.")
+    restore_chat: bool = _option(default=True, section="chat", meaning="Open the last chat again at start.")
+    notifications: bool = _option(
+        default=True, section="chat", meaning="Say when a long answer ends while another window has the keyboard."
+    )
+    system_prompt: str = _own("", "chat", "What the model is told before every chat.")
+
+    model: str = _own("", "model", "Name of the model or pair to load; empty takes the only one.")
+    draft: str = _own("", "model", 'Name of the draft; empty takes the one of the pair, "none" goes without.')
+    device: str = _own("CPU", "model", "Device that runs the model.")
+    numerics: str = _own("fast", "model", "Fast arithmetic, or exact: the same results.", choices=("fast", "exact"))
+    context: int | None = _own(AUTOMATIC, "model", "Tokens of context to make room for.", low=256)
+
+    speculation: str = _own(
+        "auto", "speculation", "Who decides how far to guess ahead.", choices=("auto", "fixed", "off")
+    )
+    num_assistant_tokens: int | None = _own(
+        AUTOMATIC, "speculation", "Most tokens guessed in one round.", low=1, high=16
+    )
+    assistant_confidence_threshold: float | None = _own(
+        AUTOMATIC, "speculation", "Guessing stops below this confidence of the draft.", low=0.0, high=1.0
+    )
+    acceptance_threshold: float = _own(
+        1.0, "speculation", "Below 1 guesses are accepted that may change the answer.", above=0.0, high=1.0
+    )
+
+    max_new_tokens: int = _own(2048, "sampling", "Longest answer in tokens.", low=1)
+    temperature: float = _own(
+        0.0, "sampling", "How freely words are chosen; 0 always takes the likeliest.", low=0.0, high=100.0
+    )
+    top_p: float = _own(1.0, "sampling", "Share of the likeliest tokens to choose from.", above=0.0, high=1.0)
+    top_k: int = _own(0, "sampling", "Number of the likeliest tokens to choose from; 0 takes all.", low=0)
+    min_p: float = _own(0.0, "sampling", "Least likelihood relative to the likeliest token.", low=0.0, high=0.999)
+    repetition_penalty: float = _own(
+        1.0, "sampling", "Above 1, words of prompt and answer are repeated less.", above=0.0, high=10.0
+    )
+    presence_penalty: float = _own(0.0, "sampling", "Against words already in the answer.", low=-10.0, high=10.0)
+    frequency_penalty: float = _own(0.0, "sampling", "Against words often in the answer.", low=-10.0, high=10.0)
+    seed: int = _own(0, "sampling", "The same seed chooses the same words.", low=0, high=2**63 - 1)
+    stop: tuple[str, ...] = _own((), "sampling", "The answer ends before one of these texts.")
+
+    presets: Mapping[str, str] = _option({}, "presets", "System prompts by name.")
+    prompts: Mapping[str, str] = _option({}, "prompts", "Texts that /name puts into the message.")
+
+    def __post_init__(self) -> None:
+        """Refuse what is out of bounds."""
+        for name in defaults():
+            check(name, getattr(self, name))
+        if self.speculation == "fixed" and self.num_assistant_tokens is None:
+            raise SettingsError("Fixed speculation needs a number of assistant tokens: set 1 to 16, or use automatic.")
+
+    def with_values(self, values: Mapping[str, object]) -> "Settings":
+        """With plain data (of TOML or JSON) put over these settings; what is bad is logged and left as it was."""
+        found: dict[str, Any] = {}
+        for name in values.keys() & defaults().keys():
+            try:
+                found[name] = accepted(name, values[name])
+            except SettingsError as error:
+                _log.warning("%s", error)
+        try:
+            return dataclasses.replace(self, **found)
+        except SettingsError as error:
+            _log.warning("%s", error)
+            return dataclasses.replace(self, **{**found, "speculation": "auto"})
+
+    def for_chat(self, own: Mapping[str, object]) -> "Settings":
+        """With a chat's own settings over these."""
+        return self.with_values({name: value for name, value in own.items() if name in per_chat()})
+
+    def chat_values(self) -> dict[str, object]:
+        """Plain data of all that a chat may have of its own: how an answer was made."""
+        return {name: plain(getattr(self, name)) for name in per_chat()}
+
+
+def plain(value: object) -> object:
+    """A value as TOML and JSON have it."""
+    return list(value) if isinstance(value, tuple) else dict(value) if isinstance(value, Mapping) else value
+
+
+@cache
+def defaults() -> Mapping[str, Any]:
+    """Names in order with their defaults."""
+    found: dict[str, Any] = {}
+    for field in dataclasses.fields(Settings):
+        factory = field.default_factory
+        found[field.name] = field.default if factory is dataclasses.MISSING else factory()
+    return found
+
+
+@cache
+def about() -> Mapping[str, About]:
+    """Names in order with what is known of them."""
+    return {field.name: field.metadata["about"] for field in dataclasses.fields(Settings)}
+
+
+@cache
+def per_chat() -> tuple[str, ...]:
+    """Names of the settings that a chat may have of its own."""
+    return tuple(name for name, known in about().items() if known.per_chat)
+
+
+def accepted(name: str, value: object) -> object:
+    """Plain data as the value of a setting. Raises SettingsError."""
+    hint = _hints()[name]
+    if hint in (float, float | None) and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    if hint == tuple[str, ...] and isinstance(value, list):
+        value = tuple(value)
+    check(name, value)
+    return value
+
+
+def check(name: str, value: object) -> None:
+    """Raises SettingsError with a sentence that names the setting and what it may be."""
+    known = about()[name]
+    if not _is_a(_hints()[name], value):
+        raise SettingsError(f"{name} must be {_KINDS[_hints()[name]]}, not {value!r}.")
+    if known.choices and value not in known.choices:
+        raise SettingsError(f"{name} must be one of {', '.join(map(repr, known.choices))}, not {value!r}.")
+    if isinstance(value, int | float) and not _is_within(known, value):
+        raise SettingsError(f"{name} must be {_bounds(known)}, not {value}.")
+    if isinstance(value, tuple) and not all(value):
+        raise SettingsError(f"{name} must not hold an empty text.")
+    if isinstance(value, Mapping) and not all(key and not set(key) & set(" \t\n/") for key in value):
+        raise SettingsError(f"{name} must have names without spaces and strokes.")
+
+
+_KINDS: Mapping[Any, str] = {
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    str: "a text",
+    int | None: "a whole number, or left out",
+    float | None: "a number, or left out",
+    tuple[str, ...]: "a list of texts",
+    Mapping[str, str]: "a table of texts",
+}
+
+
+@cache
+def _hints() -> Mapping[str, Any]:
+    return get_type_hints(Settings)
+
+
+def _is_a(hint: Any, value: object) -> bool:
+    if hint == tuple[str, ...]:
+        return isinstance(value, tuple) and all(isinstance(text, str) for text in value)
+    if hint == Mapping[str, str]:
+        return isinstance(value, Mapping) and all(isinstance(text, str) for item in value.items() for text in item)
+    return isinstance(value, hint) and (hint is bool or not isinstance(value, bool))
+
+
+def _is_within(known: About, value: float) -> bool:
+    low, high, above = known.low, known.high, known.above
+    # Written so that a number that is none (nan) fails.
+    return (low is None or value >= low) and (high is None or value <= high) and (above is None or value > above)
+
+
+def _bounds(known: About) -> str:
+    parts = [
+        f"at least {known.low}" if known.low is not None else "",
+        f"above {known.above}" if known.above is not None else "",
+        f"at most {known.high}" if known.high is not None else "",
+    ]
+    return " and ".join(part for part in parts if part)

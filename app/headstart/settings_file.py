@@ -1,0 +1,116 @@
+"""The settings as a TOML file that people may edit: read with mistakes forgiven, written with strange keys kept."""
+
+import logging
+import os
+import tempfile
+import tomllib
+from collections.abc import Mapping, MutableMapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from headstart import paths
+from headstart.errors import SettingsError
+from headstart.settings import Settings, about, defaults, plain
+
+if TYPE_CHECKING:
+    from tomlkit import TOMLDocument
+
+FILE_NAME = "settings.toml"
+VERSION = 1
+WHOLE_TABLES = ("presets", "prompts")  # sections that are one setting each
+
+_log = logging.getLogger(__name__)
+
+
+def default_path() -> Path:
+    """Where the settings are when nobody says otherwise."""
+    return paths.config_folder() / FILE_NAME
+
+
+def load(path: Path | None = None) -> Settings:
+    """The settings of a file; what is missing or bad in it has its default, what is bad is logged."""
+    path = path or default_path()
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return Settings()
+    except (OSError, ValueError) as error:
+        _log.warning("%s cannot be read, so all settings have their defaults: %s", path, error)
+        return Settings()
+    if content.get("version", VERSION) != VERSION:
+        _log.warning("%s is of another version (%r); what is known of it is used", path, content["version"])
+    return Settings().with_values(_flat(content))
+
+
+def save(settings: Settings, path: Path | None = None) -> None:
+    """Write what differs from the defaults; comments and unknown keys stay.
+
+    Raises SettingsError; the old file is then still there.
+    """
+    path = path or default_path()
+    try:
+        document = _document(path)
+        for name, known in about().items():
+            _put(document, known.section, name, getattr(settings, name))
+        document.setdefault("version", VERSION)
+        _replace(path, document.as_string())
+    except OSError as error:
+        raise SettingsError(
+            f"The settings cannot be saved in {path} ({error.strerror}); make the folder writable and try again."
+        ) from error
+
+
+def _flat(content: Mapping[str, Any]) -> dict[str, object]:
+    found: dict[str, object] = {}
+    for name, known in about().items():
+        table = content if name in WHOLE_TABLES else content.get(known.section, {})
+        if not isinstance(table, MutableMapping):
+            _log.warning("%s must be a table, not %r.", known.section, table)
+        elif name in table:
+            found[name] = table[name]
+    return found
+
+
+def _document(path: Path) -> "TOMLDocument":
+    """What is in the file now; one that is no TOML is put aside, for its owner to mend."""
+    import tomlkit  # noqa: PLC0415  only who writes waits for it
+    from tomlkit.exceptions import TOMLKitError  # noqa: PLC0415
+
+    try:
+        return tomlkit.parse(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return tomlkit.document()
+    except (TOMLKitError, UnicodeDecodeError):
+        aside = path.with_suffix(".damaged.toml")
+        _log.warning("%s is no TOML; it is kept as %s", path, aside)
+        path.replace(aside)
+        return tomlkit.document()
+
+
+def _put(document: "TOMLDocument", section: str, name: str, value: object) -> None:
+    whole = name in WHOLE_TABLES
+    table: Any = document if whole else document.get(section)
+    if value == defaults()[name]:
+        if isinstance(table, MutableMapping):
+            table.pop(name, None)
+        return
+    if not isinstance(table, MutableMapping):
+        document[section] = {}
+        table = document[section]
+    if table.get(name) != plain(value):  # what is the same keeps the way it was written
+        table[name] = plain(value)
+
+
+def _replace(path: Path, text: str) -> None:
+    """Whole or not at all, and readable by its owner alone: prompts are private."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".settings-")  # with mode 0600
+    unfinished = Path(name)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
