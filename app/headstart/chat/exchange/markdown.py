@@ -1,0 +1,34 @@
+"""A chat as a Markdown document: what is shown of it, for readers. Knows no file."""
+
+from collections.abc import Iterator
+
+from headstart.chat.conversation import Conversation, Message
+from headstart.chat.exchange.wording import Wording, listed, moment, speaker
+from headstart.chat.record import Chat
+from headstart.chat.turns import fenced
+
+
+def to_markdown(chat: Chat, conversation: Conversation, wording: Wording | None = None) -> str:
+    """Title, time and the messages shown, each under a heading with its writer."""
+    words = wording or Wording()
+    parts = [f"# {_one_line(chat.title) or words.untitled}", moment(chat.created, words)]
+    for message in conversation.path:
+        parts += [f"## {_one_line(speaker(message, words))}", *message_parts(message, words)]
+    return "\n\n".join(parts) + "\n"
+
+
+def message_parts(message: Message, words: Wording) -> Iterator[str]:
+    """Attachments, text and how it was made."""
+    for attachment in message.attachments:
+        yield f"{words.attachment}: {_one_line(attachment.name)}"
+        yield fenced(attachment)
+    if message.text.strip():
+        yield message.text.strip("\n")
+    for name, values in ((words.settings, message.settings), (words.statistics, message.stats)):
+        line = listed(values)
+        if line:
+            yield f"> {name}: {_one_line(line)}"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,161 @@
+"""Chats as JSON with all versions, models, settings and statistics, so that every answer can be made again."""
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from headstart.chat.conversation import Attachment, Conversation, Message, Role, Run, State
+from headstart.chat.exchange.limits import Bundle, Malformed, long_text, new_chat, text_at
+
+FORMAT = "headstart-chats"
+VERSION = 1
+
+
+def to_json(chats: Iterable[Bundle]) -> str:
+    """A document that `read_own` turns into equal chats, but for their ids."""
+    content = {"format": FORMAT, "version": VERSION, "chats": [_chat(bundle) for bundle in chats]}
+    return json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+
+
+def read_own(content: Mapping[str, Any]) -> tuple[Bundle, ...]:
+    """The chats of a parsed document. Raises Malformed with what is wrong."""
+    if content.get("version") != VERSION:
+        raise Malformed(f"it has version {content.get('version')!r} of the format and only {VERSION} is known")
+    chats = content.get("chats")
+    if not isinstance(chats, list):
+        raise Malformed("it has no list of chats")
+    return tuple(_read_chat(chat) for chat in chats)
+
+
+def _chat(bundle: Bundle) -> dict[str, object]:
+    chat, conversation = bundle
+    shown = set(conversation.chosen.values())
+    return {
+        "title": chat.title,
+        "created": _time(chat.created),
+        "updated": _time(chat.updated),
+        "folder": chat.folder,
+        "pinned": chat.pinned,
+        "archived": chat.archived,
+        "settings": _finite(chat.settings),
+        "messages": [_message(message, shown=message.id in shown) for message in conversation.messages.values()],
+    }
+
+
+def _message(message: Message, *, shown: bool) -> dict[str, object]:
+    # One that is being written now is cut short wherever it is read again.
+    state = State.INTERRUPTED if message.state is State.STREAMING else message.state
+    return {
+        "id": message.id,
+        "parent": message.parent,
+        "shown": shown,
+        "role": message.role.value,
+        "text": message.text,
+        "created": _time(message.created),
+        "state": state.value,
+        "model": message.model,
+        "settings": _finite(message.settings),
+        "statistics": _finite(message.stats),
+        "origins": [list(run) for run in message.origins],
+        "attachments": [{"name": attachment.name, "text": attachment.text} for attachment in message.attachments],
+        "edited": message.edited,
+    }
+
+
+def _time(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
+
+
+def _finite(value: object) -> object:
+    """JSON has no word for infinite and undefined numbers: they become null."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {name: _finite(item) for name, item in value.items()}
+    return [_finite(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def _read_chat(value: object) -> Bundle:
+    entry = _table(value, "a chat")
+    messages = entry.get("messages")
+    if not isinstance(messages, list):
+        raise Malformed("a chat has no list of messages")
+    chat = new_chat(
+        text_at(entry, "title"),
+        created=_read_time(entry, "created"),
+        updated=_read_time(entry, "updated"),
+        folder=text_at(entry, "folder", ""),
+        pinned=entry.get("pinned") is True,
+        archived=entry.get("archived") is True,
+        settings=_table(entry.get("settings", {}), "settings"),
+    )
+    return chat, _read_conversation([_table(message, "a message") for message in messages])
+
+
+def _read_conversation(entries: list[Mapping[str, Any]]) -> Conversation:
+    messages: dict[int, Message] = {}
+    chosen: dict[int | None, int] = {}
+    last = 0
+    for entry in entries:
+        message = _read_message(entry)
+        known = message.parent is None or message.parent in messages
+        if not known or message.id <= last:
+            raise Malformed(f"message {message.id} does not follow its parent or stands twice")
+        messages[message.id] = message
+        last = message.id
+        if entry.get("shown") is True:
+            chosen[message.parent] = message.id
+    for message in messages.values():
+        chosen.setdefault(message.parent, message.id)
+    return Conversation(messages, chosen)
+
+
+def _read_message(entry: Mapping[str, Any]) -> Message:
+    try:
+        return Message(
+            id=_number(entry["id"]),
+            parent=None if entry["parent"] is None else _number(entry["parent"]),
+            role=Role(entry["role"]),
+            text=long_text(entry["text"]),
+            created=_read_time(entry, "created"),
+            state=_read_state(entry.get("state", State.COMPLETE.value)),
+            model=text_at(entry, "model", ""),
+            settings=_table(entry.get("settings", {}), "settings"),
+            stats=_table(entry.get("statistics", {}), "statistics"),
+            origins=tuple(Run(_number(count), long_text(origin)) for count, origin in entry.get("origins", [])),
+            attachments=tuple(
+                Attachment(text_at(file, "name"), long_text(file["text"])) for file in entry.get("attachments", [])
+            ),
+            edited=entry.get("edited") is True,
+        )
+    except (KeyError, ValueError, TypeError, AttributeError) as error:
+        raise Malformed(f"a message in it is not as it should be ({error!r})") from error
+
+
+def _read_state(value: object) -> State:
+    state = State(long_text(value))
+    return State.INTERRUPTED if state is State.STREAMING else state
+
+
+def _read_time(entry: Mapping[str, Any], name: str) -> float:
+    try:
+        seconds = datetime.fromisoformat(entry[name]).timestamp()
+    except (KeyError, TypeError, ValueError, OverflowError, OSError) as error:
+        raise Malformed(f"{name} is not a time") from error
+    if seconds < 0:
+        raise Malformed(f"{name} lies before 1970")
+    return round(seconds, 3)
+
+
+def _number(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value < 2**53:
+        raise Malformed(f"{value!r} stands where a number from 1 should")
+    return value
+
+
+def _table(value: object, what: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise Malformed(f"{what} in it is no table")
+    return value
