@@ -1,0 +1,341 @@
+"""The window's end of the engine: orders as methods, reports as signals, a new process for a dead one.
+
+Never blocks, except `close`. Knows no widget and no conversation.
+"""
+
+import itertools
+from collections.abc import Sequence
+
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
+
+from headstart.engine.engine import Finish, FinishReason, LoadOptions, Message, Request, Stats, Step
+from headstart.engine.protocol import (
+    Cancel,
+    Counted,
+    CountTokens,
+    Describe,
+    Described,
+    Facts,
+    Failed,
+    Finished,
+    Generate,
+    Load,
+    Loaded,
+    Loading,
+    Order,
+    Phase,
+    Prefilled,
+    Ready,
+    Report,
+    Stepped,
+)
+from headstart.engine.supervision import CANCEL_GRACE, Journal, RestartBudget, program
+from headstart.ui.engine_child import EngineChild
+
+_SHOWN, _HIDDEN = 33, 100  # ms between two `steps`
+
+
+class EngineLink(QObject):
+    """The engine as the window sees it. One answer at a time; a process is started when there is something to do."""
+
+    loading = Signal(str)  # what is going on, in words
+    loaded = Signal(object)  # Facts
+    unloaded = Signal()
+    prefill = Signal(int, int, int)  # generation, prompt tokens done, of how many
+    steps = Signal(int, object)  # generation, tuple[Step, ...]: what came within one tick
+    finished = Signal(int, object)  # generation, Finish
+    failed = Signal(str, object)  # sentence, Failed: its `generation` and `order` say what failed; the engine lives
+    crashed = Signal(str, object)  # sentence, the generation that ends with what was shown of it, or None
+    restarted = Signal()  # after `crashed`: the model is loaded again
+    counted = Signal(int, int, int)  # ticket, tokens, context
+    described = Signal(object)  # Description
+
+    def __init__(
+        self, command: Sequence[str] | None = None, journal: Journal | None = None, parent: QObject | None = None
+    ) -> None:
+        """Starts nothing. `command` is that of the engine's program unless a test or the self-check wants another."""
+        super().__init__(parent)
+        self.journal = journal or Journal()
+        self._command = tuple(command or program("--log", str(self.journal.path)))
+        self._child: EngineChild | None = None
+        self._up = self._used = self._retiring = self._restarting = False
+        self._budget = RestartBudget()
+        self._numbers = itertools.count(1)
+        self._options: LoadOptions | None = None
+        self._facts: Facts | None = None
+        self._generation: int | None = None
+        self._outbox: list[Order] = []
+        self._steps: list[Step] = []
+        self._counting: int | None = None
+        self._next_count: CountTokens | None = None
+        self._tick = QTimer(self, singleShot=True, interval=_SHOWN)
+        self._tick.timeout.connect(self._flush)
+        self._grace = QTimer(self, singleShot=True, interval=int(CANCEL_GRACE * 1000))
+        self._grace.timeout.connect(self._kill_deaf)
+
+    @property
+    def facts(self) -> Facts | None:
+        """What is loaded; None before and while loading."""
+        return self._facts
+
+    @property
+    def generation(self) -> int | None:
+        """The answer being written, if any."""
+        return self._generation
+
+    @property
+    def pid(self) -> int:
+        """The engine's process; 0 when there is none."""
+        return self._child.pid if self._child else 0
+
+    def start(self) -> None:
+        """Start the process before it is needed, to save the time later."""
+        if self._child is None:
+            self._spawn()
+
+    def load(self, options: LoadOptions) -> None:
+        """Load a model in a process that has had no other; what was loaded before is freed with its process."""
+        self._leave_model()
+        self._budget.reset()
+        self._options = options
+        self.loading.emit(self.tr("Starting the engine"))
+        if self._child is None:
+            self._spawn()
+        elif self._up and not self._used:
+            self._greet()
+        elif self._used:
+            self._retire()
+
+    def unload(self) -> None:
+        """Free the model by ending its process."""
+        self._leave_model()
+        if self._child and self._used:
+            self._retire()
+        self.unloaded.emit()
+
+    def generate(self, request: Request) -> int:
+        """Ask for an answer, if need be after the model is there; ends in `finished`, `failed` or `crashed`."""
+        assert self._generation is None, "one answer at a time"
+        self._generation = next(self._numbers)
+        self._send(Generate(self._generation, request))
+        return self._generation
+
+    def cancel(self) -> None:
+        """End the answer; `finished` follows, at once where nothing has been asked of the model yet."""
+        if self._generation is None:
+            return
+        if self._facts is None:
+            self._withdraw()
+        elif not self._grace.isActive():
+            self._send(Cancel(self._generation))
+            self._grace.start()
+
+    def count_tokens(self, text: str = "", messages: tuple[Message, ...] = ()) -> int:
+        """Count a text and a conversation: the ticket that `counted` will bear. Overtaken questions get no answer."""
+        question = CountTokens(next(self._numbers), messages, text)
+        if self._facts and self._counting is None:
+            self._counting = question.ticket
+            self._send(question)
+        elif self._facts:
+            self._next_count = question
+        return question.ticket
+
+    def describe(self) -> None:
+        """Ask for devices, memory and versions; `described` follows."""
+        self._send(Describe(next(self._numbers)))
+
+    def set_hidden(self, hidden: bool) -> None:
+        """Told when the window is hidden or minimised: `steps` then come less often."""
+        self._tick.setInterval(_HIDDEN if hidden else _SHOWN)
+
+    def close(self) -> None:
+        """End the process; waits for it, under a second. Nothing is emitted afterwards."""
+        self._tick.stop()
+        self._grace.stop()
+        child, self._child = self._child, None
+        if child:
+            if self._generation is not None:
+                child.send(Cancel(self._generation))
+            child.close()
+            child.deleteLater()
+
+    def _spawn(self) -> None:
+        self._up = self._used = self._retiring = False
+        self._child = EngineChild(self._command, self.journal, self)
+        self._child.reported.connect(self._take)
+        self._child.ended.connect(self._note_end)
+        self._child.start()
+
+    def _send(self, order: Order) -> None:
+        if self._child and self._up:
+            self._child.send(order)
+            return
+        self._outbox.append(order)
+        self.start()
+
+    def _greet(self) -> None:
+        """First words to a new process: the model, then what has waited."""
+        assert self._child
+        orders = [*([Load(self._options)] if self._options else []), *self._outbox]
+        self._outbox.clear()
+        self._used = self._options is not None
+        for order in orders:
+            self._child.send(order)
+
+    def _retire(self) -> None:
+        assert self._child
+        if not self._retiring:
+            self._retiring, self._up = True, False
+            self._child.retire()
+
+    def _leave_model(self) -> None:
+        """Forget the model; an answer still being written ends here."""
+        if self._generation is not None:
+            self._withdraw()
+        self._grace.stop()
+        self._options = self._facts = self._counting = self._next_count = None
+        self._restarting = False
+        self._outbox = [order for order in self._outbox if isinstance(order, Describe)]
+
+    def _withdraw(self) -> None:
+        """End the answer without its engine: take the order back, or tell it to stop and drop what still comes."""
+        assert self._generation is not None
+        generation = self._generation
+        waiting = [order for order in self._outbox if isinstance(order, Generate)]
+        self._outbox = [order for order in self._outbox if order not in waiting]
+        if not waiting and self._child:
+            self._child.send(Cancel(generation))
+        self._end_answer()
+        self.finished.emit(generation, Finish(FinishReason.CANCELLED, _NO_STATS, ()))
+
+    def _end_answer(self) -> None:
+        self._flush()
+        self._grace.stop()
+        self._generation = None
+
+    @Slot()
+    def _flush(self) -> None:
+        self._tick.stop()
+        steps, self._steps = tuple(self._steps), []
+        if steps:
+            self.steps.emit(self._generation, steps)
+
+    @Slot(object)
+    def _take(self, report: Report) -> None:
+        if self._retiring or self._is_late(report):
+            return
+        match report:
+            case Ready():
+                self._up = True
+                self._greet()
+            case Loading(phase):
+                self.loading.emit(self._words(phase))
+            case Loaded(facts):
+                self._note_loaded(facts)
+            case Counted(ticket, tokens, context):
+                self._count_next()
+                self.counted.emit(ticket, tokens, context)
+            case Described(_, description):
+                self.described.emit(description)
+            case Failed():
+                self._note_failure(report)
+            case _:
+                self._note_progress(report)
+
+    def _is_late(self, report: Report) -> bool:
+        generation = getattr(report, "generation", None)
+        return generation is not None and generation != self._generation
+
+    def _note_progress(self, report: Report) -> None:
+        match report:
+            case Prefilled(generation, progress):
+                self.prefill.emit(generation, progress.done, progress.total)
+            case Stepped(_, step):
+                self._steps.append(step)
+                if not self._tick.isActive():
+                    self._tick.start()
+            case Finished(generation, finish):
+                self._end_answer()
+                self.finished.emit(generation, finish)
+
+    def _note_loaded(self, facts: Facts) -> None:
+        self._facts = facts
+        again, self._restarting = self._restarting, False
+        self.loaded.emit(facts)
+        if again:
+            self.restarted.emit()
+
+    def _note_failure(self, report: Failed) -> None:
+        if report.order == CountTokens.__name__:  # a number less on the screen; the answer will say what is wrong
+            self._count_next()
+            return
+        if report.order == Load.__name__:
+            self._options = None
+            self._restarting = False
+        if report.generation is not None or not report.order:  # an unreadable order may have been that for the answer
+            self._end_answer()
+        self.failed.emit(report.text, report)
+
+    def _count_next(self) -> None:
+        question, self._next_count = self._next_count, None
+        self._counting = question.ticket if question else None
+        if question:
+            self._send(question)
+
+    @Slot()
+    def _kill_deaf(self) -> None:
+        if self._child:
+            self._child.kill(self.tr("The engine did not stop in time and was ended."))
+
+    @Slot(str, bool)
+    def _note_end(self, sentence: str, hopeful: bool) -> None:
+        expected = self._retiring
+        if self._child:
+            self._child.deleteLater()
+        self._child, self._up, self._retiring = None, False, False
+        if not expected:
+            self._note_crash(sentence, hopeful)
+        elif self._options or self._outbox:
+            self._spawn()
+
+    def _note_crash(self, sentence: str, hopeful: bool) -> None:
+        generation, options, was_loading = self._generation, self._options, self._options and not self._facts
+        self._end_answer()
+        self._facts = self._counting = self._next_count = None
+        self._outbox.clear()
+        if was_loading and hopeful:
+            sentence += " " + self.tr("It was loading a model, which may need more memory than there is.")
+        again = bool(options) and hopeful and not was_loading and self._budget.take()
+        if not again:
+            self._options = None
+            sentence += " " + self.tr("Load a model to go on; details are in the log: {}").format(self.journal.path)
+        self._restarting = again
+        self.crashed.emit(sentence, generation)
+        if again:
+            self.start()
+
+    def _words(self, phase: Phase) -> str:
+        match phase:
+            case Phase.RUNTIME:
+                return self.tr("Starting OpenVINO")
+            case Phase.MODEL:
+                name = self._options.target.name if self._options else ""
+                return self.tr("Loading {}").format(name)
+
+
+_NO_STATS = Stats(
+    prompt_tokens=0,
+    reused_tokens=0,
+    output_tokens=0,
+    rounds=0,
+    drafted=0,
+    accepted=0,
+    ttft_ms=0.0,
+    decode_ms=0.0,
+    by_origin={},
+    by_part={},
+    ledger_ms=0.0,
+    plain_ms=None,
+    context_used=0,
+    context_length=0,
+)

@@ -1,0 +1,341 @@
+"""The window's end of the engine against a toy engine in a real process."""
+
+import os
+import signal
+import sys
+import time
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from pytestqt.qtbot import QtBot
+
+from headstart.engine.engine import FinishReason, LoadOptions, Message, Request, Step
+from headstart.engine.protocol import Facts, Failed
+from headstart.engine.supervision import program
+from headstart.ui.engine_link import EngineLink
+
+TOY = LoadOptions(Path("toy"))
+WAIT = 20_000  # ms, for a loaded machine
+
+
+class Heard:
+    """What an engine link said, in order."""
+
+    def __init__(self, link: EngineLink) -> None:
+        self.said: list[tuple[Any, ...]] = []
+        for name in ("loading", "loaded", "unloaded", "steps", "finished", "failed", "crashed", "restarted"):
+            getattr(link, name).connect(lambda *values, name=name: self.said.append((name, *values)))
+
+    def names(self) -> list[str]:
+        """The signals' names."""
+        return [each[0] for each in self.said]
+
+    def text(self, generation: int) -> str:
+        """What was shown of an answer."""
+        steps = [each[2] for each in self.said if each[0] == "steps" and each[1] == generation]
+        return "".join(step.text for batch in steps for step in batch)
+
+
+@pytest.fixture
+def heard(link: EngineLink) -> Heard:
+    return Heard(link)
+
+
+def ask(text: str, tokens: int = 4096) -> Request:
+    return Request((Message("user", text),), tokens)
+
+
+def answer(qtbot: QtBot, link: EngineLink, text: str) -> None:
+    with qtbot.waitSignal(link.finished, timeout=WAIT):
+        link.generate(ask(text))
+
+
+def shown(heard: Heard) -> bool:
+    return "steps" in heard.names()
+
+
+def test_a_model_is_loaded_and_answers(qtbot: QtBot, link: EngineLink, heard: Heard) -> None:
+    with qtbot.waitSignal(link.loaded, timeout=WAIT) as loaded:
+        link.load(LoadOptions(Path("models/big"), Path("models/small")))
+    assert loaded.args == [Facts("big", "small", "CPU", "fast", 2048)]
+    assert link.facts is not None
+    assert link.facts.has_draft
+    with qtbot.waitSignal(link.prefill, timeout=WAIT) as prefill:
+        generation = link.generate(ask("one two three"))
+    assert prefill.args == [generation, 0, 4]
+    qtbot.waitUntil(lambda: link.generation is None, timeout=WAIT)
+    assert heard.text(generation) == "You wrote: one two three "
+    assert heard.names()[:3] == ["loading", "loading", "loaded"]
+    assert heard.said[1][1] == "Loading big"
+    name, finished, finish = heard.said[-1]
+    assert (name, finished, finish.reason) == ("finished", generation, FinishReason.STOP)
+
+
+def test_a_question_may_be_asked_before_the_model_is_there(qtbot: QtBot, link: EngineLink, heard: Heard) -> None:
+    link.load(TOY)
+    answer(qtbot, link, "early")
+    assert heard.text(1) == "You wrote: early "
+
+
+def test_without_a_model_the_question_fails_in_words(qtbot: QtBot, link: EngineLink) -> None:
+    with qtbot.waitSignal(link.failed, timeout=WAIT) as blocker:
+        generation = link.generate(ask("hello"))
+    sentence, failure = blocker.args or []
+    assert sentence == "No model is loaded; choose one first."
+    assert isinstance(failure, Failed)
+    assert (failure.order, failure.generation) == ("Generate", generation)
+    assert link.generation is None
+
+
+def test_steps_come_together_at_the_pace_of_the_eye(qtbot: QtBot, link: EngineLink) -> None:
+    batches: list[tuple[float, tuple[Step, ...]]] = []
+    link.steps.connect(lambda _, steps: batches.append((time.monotonic(), steps)))
+    with qtbot.waitSignal(link.loaded, timeout=WAIT):
+        link.load(TOY)
+    answer(qtbot, link, "toy: words 90")
+    gaps = [later[0] - earlier[0] for earlier, later in pairwise(batches[:-1])]
+    assert min(gaps) > 0.030
+    shown_batches = len(batches)
+    batches.clear()
+    link.set_hidden(True)
+    answer(qtbot, link, "toy: words 90")
+    assert len(batches) < shown_batches
+    assert sum(len(step.round.tokens) for _, batch in batches for step in batch) == 90
+
+
+def test_a_refusal_is_a_sentence_and_the_engine_lives(qtbot: QtBot, loaded_link: EngineLink) -> None:
+    pid = loaded_link.pid
+    with qtbot.waitSignal(loaded_link.failed, timeout=WAIT) as blocker:
+        loaded_link.generate(ask("toy: refuse"))
+    assert (blocker.args or [])[0] == "The toy refuses; ask for something else."
+    answer(qtbot, loaded_link, "again")
+    assert loaded_link.pid == pid
+
+
+def test_a_broken_model_is_refused_and_another_one_loads(qtbot: QtBot, link: EngineLink) -> None:
+    with qtbot.waitSignal(link.failed, timeout=WAIT) as blocker:
+        link.load(LoadOptions(Path("broken")))
+    assert (blocker.args or [])[1].kind == "BrokenModelError"
+    assert link.facts is None
+    with qtbot.waitSignal(link.loaded, timeout=WAIT):
+        link.load(TOY)
+
+
+def test_cancel_ends_an_answer_and_keeps_what_was_said(qtbot: QtBot, loaded_link: EngineLink, heard: Heard) -> None:
+    generation = loaded_link.generate(ask("toy: words 2000"))
+    qtbot.waitUntil(lambda: shown(heard), timeout=WAIT)
+    with qtbot.waitSignal(loaded_link.finished, timeout=1000) as blocker:
+        loaded_link.cancel()
+    finish = (blocker.args or [])[1]
+    assert finish.reason is FinishReason.CANCELLED
+    assert 0 < len(heard.text(generation).split()) == finish.stats.output_tokens < 2000
+
+
+def test_cancel_while_loading_does_not_wait_for_the_model(qtbot: QtBot, link: EngineLink, heard: Heard) -> None:
+    link.load(TOY)
+    link.generate(ask("toy: words 2000"))
+    link.cancel()
+    assert heard.names() == ["loading", "finished"]
+    answer(qtbot, link, "next")
+    assert heard.text(1) == ""
+    assert heard.text(2) == "You wrote: next "
+
+
+def test_an_engine_deaf_to_cancel_is_killed_and_replaced(qtbot: QtBot, loaded_link: EngineLink) -> None:
+    with qtbot.waitSignal(loaded_link.prefill, timeout=WAIT):
+        generation = loaded_link.generate(ask("toy: hang"))
+    started = time.monotonic()
+    with qtbot.waitSignal(loaded_link.crashed, timeout=WAIT) as blocker:
+        loaded_link.cancel()
+    assert 1.9 < time.monotonic() - started < 4.0
+    assert blocker.args == ["The engine did not stop in time and was ended.", generation]
+    with qtbot.waitSignal(loaded_link.restarted, timeout=WAIT):
+        pass
+    answer(qtbot, loaded_link, "next")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals have no names there")
+def test_a_crash_is_noticed_and_the_chat_goes_on(qtbot: QtBot, loaded_link: EngineLink, heard: Heard) -> None:
+    with qtbot.waitSignals([loaded_link.crashed, loaded_link.restarted], timeout=WAIT, order="strict"):
+        generation = loaded_link.generate(ask("toy: segfault"))
+    crash = next(each for each in heard.said if each[0] == "crashed")
+    assert crash[1:] == ("The engine stopped unexpectedly (SIGSEGV).", generation)
+    assert any("Segmentation fault" in line for line in loaded_link.journal.tail)
+    assert "Segmentation fault" in loaded_link.journal.path.read_text(encoding="utf-8")
+    answer(qtbot, loaded_link, "next")
+    assert heard.text(2) == "You wrote: next "
+
+
+def test_a_kill_in_the_middle_keeps_the_part(qtbot: QtBot, loaded_link: EngineLink, heard: Heard) -> None:
+    generation = loaded_link.generate(ask("toy: words 2000"))
+    qtbot.waitUntil(lambda: shown(heard), timeout=WAIT)
+    with qtbot.waitSignal(loaded_link.crashed, timeout=WAIT) as blocker:
+        psutil.Process(loaded_link.pid).kill()
+    assert (blocker.args or [])[1] == generation
+    part = heard.text(generation)
+    assert part.startswith("The toy engine")
+    answer(qtbot, loaded_link, "next")
+    assert heard.text(generation) == part
+    assert heard.text(2) == "You wrote: next "
+
+
+def test_restarts_are_bounded_and_a_load_begins_anew(qtbot: QtBot, loaded_link: EngineLink) -> None:
+    for _ in range(3):
+        with qtbot.waitSignal(loaded_link.restarted, timeout=WAIT):
+            psutil.Process(loaded_link.pid).kill()
+    with qtbot.waitSignal(loaded_link.crashed, timeout=WAIT) as blocker:
+        psutil.Process(loaded_link.pid).kill()
+    assert "Load a model to go on" in (blocker.args or [])[0]
+    assert loaded_link.pid == 0
+    with qtbot.assertNotEmitted(loaded_link.restarted, wait=500):
+        pass
+    with qtbot.waitSignal(loaded_link.loaded, timeout=WAIT):
+        loaded_link.load(TOY)
+
+
+def test_a_model_that_kills_the_engine_is_not_loaded_again(qtbot: QtBot, link: EngineLink) -> None:
+    with qtbot.waitSignal(link.crashed, timeout=WAIT) as blocker:
+        link.load(LoadOptions(Path("heavy")))
+    assert "more memory than there is" in (blocker.args or [])[0]
+    assert link.pid == 0
+
+
+def test_another_model_gets_a_process_of_its_own(qtbot: QtBot, loaded_link: EngineLink, heard: Heard) -> None:
+    first = psutil.Process(loaded_link.pid)
+    with qtbot.waitSignal(loaded_link.loaded, timeout=WAIT) as blocker:
+        loaded_link.load(LoadOptions(Path("second")))
+    assert (blocker.args or [])[0].model == "second"
+    assert loaded_link.pid != first.pid
+    assert not first.is_running()
+    assert "crashed" not in heard.names()
+
+
+def test_unload_ends_the_process(qtbot: QtBot, loaded_link: EngineLink, heard: Heard) -> None:
+    loaded_link.unload()
+    assert loaded_link.facts is None
+    qtbot.waitUntil(lambda: loaded_link.pid == 0, timeout=WAIT)
+    assert heard.names()[-1] == "unloaded"
+
+
+def test_the_newest_count_wins(qtbot: QtBot, loaded_link: EngineLink) -> None:
+    counts: list[tuple[int, int, int]] = []
+    loaded_link.counted.connect(lambda *values: counts.append(values))
+    tickets = [loaded_link.count_tokens("word " * words) for words in range(5)]
+    qtbot.waitUntil(lambda: len(counts) == 2, timeout=WAIT)
+    assert counts == [(tickets[0], 0, 2048), (tickets[4], 4, 2048)]
+
+
+def test_tokens_are_counted_while_an_answer_is_written(qtbot: QtBot, loaded_link: EngineLink) -> None:
+    loaded_link.generate(ask("toy: words 2000"))
+    with qtbot.waitSignal(loaded_link.counted, timeout=WAIT):
+        loaded_link.count_tokens("one", (Message("user", "two three"),))
+    assert loaded_link.generation is not None
+
+
+def test_the_machine_is_described_without_a_model(qtbot: QtBot, link: EngineLink) -> None:
+    with qtbot.waitSignal(link.described, timeout=WAIT) as blocker:
+        link.describe()
+    description = (blocker.args or [])[0]
+    assert 0 < description.memory_free <= description.memory_total
+    assert "headstart" in description.versions
+
+
+def test_closing_in_the_middle_is_quick_and_leaves_no_process(qtbot: QtBot, loaded_link: EngineLink) -> None:
+    child = psutil.Process(loaded_link.pid)
+    with qtbot.waitSignal(loaded_link.steps, timeout=WAIT):
+        loaded_link.generate(ask("toy: words 2000"))
+    started = time.monotonic()
+    loaded_link.close()
+    assert time.monotonic() - started < 1.5
+    assert not child.is_running()
+
+
+def test_a_hanging_engine_does_not_hold_up_closing(qtbot: QtBot, loaded_link: EngineLink) -> None:
+    child = psutil.Process(loaded_link.pid)
+    with qtbot.waitSignal(loaded_link.prefill, timeout=WAIT):
+        loaded_link.generate(ask("toy: hang"))
+    started = time.monotonic()
+    loaded_link.close()
+    assert time.monotonic() - started < 1.5
+    assert not child.is_running()
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="no way to freeze a process")
+def test_a_frozen_engine_is_killed_on_closing(qtbot: QtBot, loaded_link: EngineLink) -> None:
+    child = psutil.Process(loaded_link.pid)
+    os.kill(child.pid, signal.SIGSTOP)
+    started = time.monotonic()
+    loaded_link.close()
+    assert 0.7 < time.monotonic() - started < 2.0
+    assert not child.is_running()
+
+
+def impostor(qtbot: QtBot, script: str) -> str:
+    """What the link says of a program that is no engine."""
+    link = EngineLink((sys.executable, "-c", script))
+    with qtbot.waitSignal(link.crashed, timeout=WAIT) as blocker:
+        link.start()
+    link.close()
+    return str((blocker.args or [])[0])
+
+
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        ("print('Hello'); input()", "no message of Headstart: 'Hello'"),
+        ('print(\'{"v": 2, "is": "Ready"}\'); input()', "another version of Headstart"),
+        ('print(\'{"v": 1, "is": "Ready"}\'); input()', "message Ready is damaged"),
+        ('print(\'{"v": 1, "is": "Load"}\'); input()', "unknown kind"),
+        ("print('x' * (2**24 + 1)); input()", "longer than 16 MiB"),
+        ("raise SystemExit(3)", "stopped unexpectedly (exit code 3)"),
+    ],
+)
+def test_garbage_on_the_wire_is_a_sentence(qtbot: QtBot, script: str, words: str) -> None:
+    sentence = impostor(qtbot, script)
+    assert words in sentence
+    assert "Traceback" not in sentence
+
+
+def test_a_missing_program_is_a_sentence(qtbot: QtBot, tmp_path: Path) -> None:
+    link = EngineLink((str(tmp_path / "missing"),))
+    with qtbot.waitSignal(link.crashed, timeout=WAIT) as blocker:
+        link.load(TOY)
+    assert "install Headstart again" in (blocker.args or [])[0]
+    assert link.pid == 0
+
+
+def test_a_library_that_prints_does_not_disturb(qtbot: QtBot, loaded_link: EngineLink, heard: Heard) -> None:
+    answer(qtbot, loaded_link, "toy: print")
+    assert heard.text(1) == "Done. "
+    qtbot.waitUntil(lambda: any("native code prints" in line for line in loaded_link.journal.tail), timeout=WAIT)
+    lines = "\n".join(loaded_link.journal.tail)
+    assert "a careless library prints" in lines
+    assert "WARNING headstart.engine.toy: a library logs" in lines
+
+
+def test_no_order_blocks_the_window(qtbot: QtBot, link: EngineLink) -> None:
+    """Each call returns in a frame's time, whatever the engine is doing."""
+    slowest = 0.0
+    for call in (
+        lambda: link.load(TOY),
+        lambda: link.generate(ask("toy: hang")),
+        link.describe,
+        lambda: link.load(LoadOptions(Path("second"))),
+        link.unload,
+        lambda: link.load(TOY),
+    ):
+        started = time.perf_counter()
+        call()
+        slowest = max(slowest, time.perf_counter() - started)
+        qtbot.wait(30)
+    assert slowest < 0.05
+    qtbot.waitUntil(lambda: link.facts is not None, timeout=WAIT)
+
+
+def test_the_toy_needs_no_openvino(qtbot: QtBot, loaded_link: EngineLink) -> None:
+    libraries = {Path(mapped.path).name for mapped in psutil.Process(loaded_link.pid).memory_maps()}
+    assert not any("openvino" in name for name in libraries)
+    assert program("--toy")[-1] == "--toy"
