@@ -267,6 +267,7 @@ def test_a_hanging_engine_does_not_hold_up_closing(qtbot: QtBot, loaded_link: En
 def test_a_frozen_engine_is_killed_on_closing(qtbot: QtBot, loaded_link: EngineLink) -> None:
     child = psutil.Process(loaded_link.pid)
     os.kill(child.pid, signal.SIGSTOP)
+    qtbot.waitUntil(lambda: child.status() == psutil.STATUS_STOPPED, timeout=WAIT)
     started = time.monotonic()
     loaded_link.close()
     assert 0.7 < time.monotonic() - started < 2.0

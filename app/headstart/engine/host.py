@@ -201,7 +201,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     faulthandler.enable()  # where it was when native code crashed; goes to standard error
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is meant for the other side, which then cancels
     send = Sender(os.fdopen(reports, "wb"))
-    logging.basicConfig(level=logging.INFO, handlers=[_SendingLog(send)])
+    logging.basicConfig(level=logging.INFO, format="%(message)s", handlers=[_SendingLog(send)])
     models = ToyModels(arguments.pace) if arguments.toy else LocalModels()
     host = Host(models, send, arguments.log)
     threading.Thread(target=_read, args=(orders, host), daemon=True, name="reader").start()

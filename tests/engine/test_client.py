@@ -1,0 +1,253 @@
+"""The engine in a process of its own, used like any other engine. The toy engine stands in for a model."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from headstart.engine import supervision
+from headstart.engine.client import EngineClient
+from headstart.engine.engine import Engine, Event, Finish, FinishReason, LoadOptions, Message, Prefill, Request, Step
+from headstart.engine.protocol import Phase
+from headstart.engine.supervision import Journal, RestartBudget, frozen_program, program
+from headstart.errors import BrokenModelError, EngineLostError, HeadstartError, ProtocolError
+
+TOY = LoadOptions(Path("toy"))
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> Iterator[EngineClient]:
+    client = EngineClient(program("--toy", "--pace", "0.005"), Journal(tmp_path / "logs" / "engine.log"))
+    client.load(TOY)
+    yield client
+    client.close()
+
+
+def ask(text: str) -> Request:
+    return Request((Message("user", text),), 4096)
+
+
+def text_of(events: list[Event]) -> str:
+    return "".join(event.text for event in events if isinstance(event, Step))
+
+
+def pid_of(client: EngineClient) -> int:
+    assert client.pid
+    return client.pid
+
+
+def kill_unnoticed(client: EngineClient) -> None:
+    """Kill the process; the client learns of it when it asks the next time."""
+    psutil.Process(pid_of(client)).kill()
+    with pytest.raises(EngineLostError, match="unexpectedly"):
+        client.count_tokens(text="a")
+
+
+def test_it_answers_like_any_engine(client: EngineClient) -> None:
+    engine: Engine = client
+    events = list(engine.generate(ask("one two")))
+    assert events[:2] == [Prefill(0, 3), Prefill(3, 3)]
+    assert text_of(events) == "You wrote: one two "
+    finish = events[-1]
+    assert isinstance(finish, Finish)
+    assert (finish.reason, finish.stats.output_tokens) == (FinishReason.STOP, 4)
+
+
+def test_loading_says_what_it_does_and_what_came_of_it(client: EngineClient) -> None:
+    phases: list[Phase] = []
+    before = pid_of(client)
+    facts = client.load(LoadOptions(Path("big"), Path("small"), context=500), phases.append)
+    assert (facts.model, facts.draft, facts.context, phases) == ("big", "small", 500, [Phase.MODEL])
+    assert client.pid != before
+    assert not psutil.pid_exists(before)
+
+
+def test_errors_arrive_as_what_they_were(client: EngineClient) -> None:
+    with pytest.raises(BrokenModelError, match="The toy refuses"):
+        list(client.generate(ask("toy: refuse")))
+    with pytest.raises(EngineLostError, match="The engine failed"):
+        list(client.generate(ask("toy: bug")))
+    with pytest.raises(BrokenModelError, match="is no model"):
+        client.load(LoadOptions(Path("broken")))
+
+
+def test_it_counts_and_describes(client: EngineClient) -> None:
+    counted = client.count_tokens((Message("user", "a b"),), "c")
+    assert (counted.tokens, counted.context) == (4, 2048)
+    assert client.describe().memory_free > 0
+    client.unload()
+    with pytest.raises(HeadstartError, match="No model is loaded"):
+        client.count_tokens(text="c")
+
+
+def test_cancel_ends_the_answer(client: EngineClient) -> None:
+    cancel = threading.Event()
+    events = []
+    for event in client.generate(ask("toy: words 2000"), cancel):
+        events.append(event)
+        if isinstance(event, Step):
+            cancel.set()
+    assert isinstance(events[-1], Finish)
+    assert events[-1].reason is FinishReason.CANCELLED
+    assert len(text_of(events).split()) < 200
+
+
+def test_a_caller_who_leaves_early_stops_the_answer(client: EngineClient) -> None:
+    before = client.pid
+    for event in client.generate(ask("toy: words 4000")):
+        if isinstance(event, Step):
+            break
+    assert text_of(list(client.generate(ask("next")))) == "You wrote: next "
+    assert client.pid == before
+
+
+def test_an_engine_deaf_to_cancel_is_ended(client: EngineClient) -> None:
+    cancel = threading.Event()
+    before, started = pid_of(client), time.monotonic()
+    answer = client.generate(ask("toy: hang"), cancel)
+    next(answer)
+    cancel.set()
+    with pytest.raises(EngineLostError, match="did not stop in time"):
+        list(answer)
+    assert 1.9 < time.monotonic() - started < 4.0
+    assert not psutil.pid_exists(before)
+    assert text_of(list(client.generate(ask("next")))) == "You wrote: next "
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals have no names there")
+def test_a_crash_is_an_error_and_the_next_question_is_answered(client: EngineClient, tmp_path: Path) -> None:
+    with pytest.raises(EngineLostError, match=r"stopped unexpectedly \(SIGSEGV\); see .*engine.log"):
+        list(client.generate(ask("toy: segfault")))
+    assert text_of(list(client.generate(ask("next")))) == "You wrote: next "
+    assert "Segmentation fault" in (tmp_path / "logs" / "engine.log").read_text(encoding="utf-8")
+
+
+def test_a_kill_in_the_middle_leaves_the_part_with_the_caller(client: EngineClient) -> None:
+    answer = client.generate(ask("toy: words 2000"))
+    events = [next(answer) for _ in range(5)]
+    psutil.Process(pid_of(client)).kill()
+    with pytest.raises(EngineLostError, match="stopped unexpectedly"):
+        events.extend(answer)
+    assert text_of(events).startswith("The toy engine")
+    assert text_of(list(client.generate(ask("next")))) == "You wrote: next "
+
+
+def test_restarts_are_bounded_until_the_model_is_loaded_again(client: EngineClient) -> None:
+    for _ in range(3):
+        kill_unnoticed(client)
+        assert client.count_tokens(text="a").tokens == 1
+    kill_unnoticed(client)
+    with pytest.raises(EngineLostError, match="too often"):
+        client.count_tokens(text="a")
+    client.load(TOY)
+    assert client.count_tokens(text="a").tokens == 1
+
+
+def test_budget_frees_itself_with_time() -> None:
+    now = 0.0
+    budget = RestartBudget(lambda: now)
+    assert [budget.take() for _ in range(4)] == [True, True, True, False]
+    now = 299.0
+    assert not budget.take()
+    now = 300.0
+    assert [budget.take() for _ in range(3)] == [True, True, True]
+    assert not budget.take()
+    budget.reset()
+    assert budget.take()
+
+
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        ("print('Hello'); input()", "no message of Headstart"),
+        ('print(\'{"v": 2, "is": "Ready"}\'); input()', "another version of Headstart"),
+        ("print('x' * (2**24 + 1)); input()", "longer than 16 MiB"),
+    ],
+)
+def test_a_program_that_is_no_engine_is_ended(tmp_path: Path, script: str, words: str) -> None:
+    client = EngineClient((sys.executable, "-c", script), Journal(tmp_path / "log"))
+    with pytest.raises(ProtocolError, match=words):
+        client.load(TOY)
+    assert client.pid is None
+
+
+def test_a_program_that_ends_at_once_or_is_missing_is_a_sentence(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "log")
+    with pytest.raises(EngineLostError, match="exit code 3"):
+        EngineClient((sys.executable, "-c", "raise SystemExit(3)"), journal).load(TOY)
+    with pytest.raises(EngineLostError, match="install Headstart again"):
+        EngineClient((str(tmp_path / "missing"),), journal).load(TOY)
+
+
+def test_a_library_that_prints_does_not_disturb(client: EngineClient, tmp_path: Path) -> None:
+    assert text_of(list(client.generate(ask("toy: print")))) == "Done. "
+    client.close()
+    log = (tmp_path / "logs" / "engine.log").read_text(encoding="utf-8")
+    assert "a careless library prints" in log
+    assert "native code prints" in log
+
+
+def test_the_log_rotates_and_keeps_the_last_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(supervision, "_LOG_BYTES", 2000)
+    journal = Journal(tmp_path / "logs" / "engine.log")
+    for number in range(1000):
+        journal.write(f"line {number}")
+    files = sorted((tmp_path / "logs").iterdir())
+    assert [path.name for path in files] == ["engine.log", "engine.log.1", "engine.log.2", "engine.log.3"]
+    assert sum(path.stat().st_size for path in files) < 9000
+    assert journal.tail[-1].endswith("line 999")
+    assert "line 999" in files[0].read_text(encoding="utf-8")
+
+
+def test_a_log_that_cannot_be_written_stops_nobody(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way", encoding="utf-8")
+    journal = Journal(tmp_path / "file" / "engine.log")
+    journal.write("kept at hand")
+    assert journal.tail[-1].endswith("kept at hand")
+
+
+def test_the_program_is_found_frozen_and_unfrozen(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert program("--toy") == (sys.executable, "-P", "-m", "headstart.engine.host", "--toy")
+    assert frozen_program(Path("/opt/headstart/headstart")) == Path("/opt/headstart/headstart-engine")
+    assert frozen_program(Path("C:/Headstart/Headstart.exe")) == Path("C:/Headstart/headstart-engine.exe")
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
+    monkeypatch.setattr(sys, "executable", "/opt/headstart/headstart")
+    assert program("--toy") == (str(Path("/opt/headstart/headstart-engine")), "--toy")
+
+
+INTERRUPTED = """
+import sys
+from pathlib import Path
+from headstart.engine.client import EngineClient
+from headstart.engine.engine import LoadOptions, Message, Request, Step
+from headstart.engine.supervision import program
+client = EngineClient(program("--toy", "--pace", "0.01"))
+client.load(LoadOptions(Path("toy")))
+ask = lambda text: client.generate(Request((Message("user", text),), 4096))
+try:
+    for event in ask("toy: words 3000"):
+        if isinstance(event, Step):
+            print("writing", flush=True)
+except KeyboardInterrupt:
+    before = client.pid
+    print("".join(event.text for event in ask("next") if isinstance(event, Step)), client.pid == before)
+client.close()
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a group of processes cannot be interrupted alone there")
+def test_ctrl_c_in_a_terminal_leaves_the_engine_usable() -> None:
+    command = [sys.executable, "-c", INTERRUPTED]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as parent:
+        assert parent.stdout
+        assert parent.stdout.readline() == "writing\n"
+        os.killpg(parent.pid, signal.SIGINT)  # as a terminal does: to parent and child
+        rest = parent.stdout.read()
+    assert rest.splitlines()[-1] == "You wrote: next  True"

@@ -1,0 +1,204 @@
+"""Messages survive the wire; what is no message is refused in words. No process is started."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headstart.engine import protocol
+from headstart.engine.engine import (
+    Finish,
+    FinishReason,
+    LoadOptions,
+    Message,
+    Mode,
+    Numerics,
+    Origin,
+    Piece,
+    Prefill,
+    Request,
+    Round,
+    Sampling,
+    Speculation,
+    Stats,
+    Step,
+    Timing,
+    Token,
+)
+from headstart.engine.protocol import (
+    Cancel,
+    Counted,
+    CountTokens,
+    Describe,
+    Described,
+    Description,
+    Device,
+    Facts,
+    Failed,
+    Finished,
+    Generate,
+    LineSplitter,
+    Load,
+    Loaded,
+    Loading,
+    Logged,
+    Phase,
+    Prefilled,
+    Ready,
+    Stepped,
+    Unload,
+    Unloaded,
+    decode_order,
+    decode_report,
+    encode,
+)
+from headstart.errors import ProtocolError, ProtocolVersionError, SettingsError
+
+REQUEST = Request(
+    (Message("system", "Sé breve."), Message("user", "什么是\n\u2028快速排序？ \U0001f40d \ud800")),
+    max_new_tokens=7,
+    sampling=Sampling(temperature=0.7, top_p=0.9, seed=2**63 - 1),
+    speculation=Speculation(Mode.FIXED, 4, 0.25),
+    stop=("\n\n", "</s>"),
+)
+ROUND = Round((Token(7, Origin.DRAFT), Token(8, Origin.TARGET)), 3, 1, Origin.NGRAM, Timing(1.5, 2.0, 0.1))
+STATS = Stats(9, 4, 2, 1, 3, 1, 12.5, 30.0, {"draft": 1}, {"verify": 2.0}, -1.5, None, 11, 4096)
+ORDERS: tuple[protocol.Order, ...] = (
+    Load(LoadOptions(Path("models/a b"), Path("models/c"), "GPU.1", Numerics.EXACT, 2048)),
+    Load(LoadOptions(Path("models/a"))),
+    Unload(),
+    Generate(3, REQUEST),
+    Cancel(3),
+    CountTokens(5, REQUEST.messages, "text"),
+    Describe(6),
+)
+REPORTS: tuple[protocol.Report, ...] = (
+    Ready(1234, "1.0"),
+    Loading(Phase.RUNTIME),
+    Loaded(Facts("target", None, "CPU", "fast", 8192)),
+    Unloaded(),
+    Prefilled(3, Prefill(0, 17)),
+    Stepped(3, Step("ab", ROUND, (Piece("a", Origin.DRAFT), Piece("b", Origin.TARGET)))),
+    Finished(3, Finish(FinishReason.CONTEXT, STATS, (7, 8))),
+    Counted(5, 17, 8192),
+    Described(6, Description((Device("CPU", "A processor"),), 2**34, 2**33, {"openvino": "2026"})),
+    Failed("BrokenModelError", "A sentence.", "A remedy.", "Generate", 3, None),
+    Logged("WARNING", "openvino", "a line\nand another"),
+)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_orders_survive(order: protocol.Order) -> None:
+    line = encode(order)
+    assert line.endswith(b"\n")
+    assert line.count(b"\n") == 1
+    assert decode_order(line) == order
+
+
+@pytest.mark.parametrize("report", REPORTS)
+def test_reports_survive(report: protocol.Report) -> None:
+    line = encode(report)
+    assert line.count(b"\n") == 1
+    assert decode_report(line) == report
+
+
+def test_every_message_was_tried() -> None:
+    assert {type(order) for order in ORDERS} == set(protocol._ORDERS.values())
+    assert {type(report) for report in REPORTS} == set(protocol._REPORTS.values())
+
+
+@given(st.text(alphabet=st.characters(exclude_categories=())))
+def test_any_text_survives(text: str) -> None:
+    order = CountTokens(1, text=text)
+    assert decode_order(encode(order)) == order
+
+
+def test_a_newer_field_is_ignored() -> None:
+    line = json.dumps({"v": 1, "is": "Cancel", "generation": 4, "softly": True}).encode()
+    assert decode_order(line) == Cancel(4)
+
+
+@pytest.mark.parametrize("decode", [decode_order, decode_report])
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        (b"", "no message of Headstart"),
+        (b"Compiling kernels...", "no message of Headstart: 'Compiling"),
+        (b"\xff\xfe\x00{", "no message"),
+        (b"[" * 100_000, "no message"),
+        (b"1" * 5000, "no message"),
+        (b'{"v": 1}', "unknown kind"),
+        (b'{"v": 1, "is": "Explode"}', "unknown kind"),
+        (b'{"v": 1, "is": ["Load"]}', "unknown kind"),
+        (b" " * (2**24 + 1), "longer than 16 MiB"),
+    ],
+)
+def test_what_is_no_message_is_refused(decode: Callable[[bytes], Any], line: bytes, words: str) -> None:
+    with pytest.raises(ProtocolError, match=words) as caught:
+        decode(line)
+    assert len(str(caught.value)) < 200
+
+
+@pytest.mark.parametrize("line", [b'{"is": "Cancel", "generation": 1}', b'{"v": 2, "is": "Ready"}', b"7", b"null"])
+def test_another_version_is_refused(line: bytes) -> None:
+    with pytest.raises(ProtocolVersionError, match="install Headstart again"):
+        decode_report(line)
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"is": "Cancel"}, "Cancel is damaged .*generation"),
+        ({"is": "Cancel", "generation": "3"}, "Cancel is damaged .*'3' where int belongs"),
+        ({"is": "Cancel", "generation": True}, "where int belongs"),
+        ({"is": "Generate", "generation": 3, "request": []}, "where Request belongs"),
+        ({"is": "Load", "options": {"target": "a", "numerics": "sloppy"}}, "sloppy"),
+        ({"is": "CountTokens", "ticket": 1, "messages": [{"role": 1, "content": ""}]}, "'1' where str belongs"),
+    ],
+)
+def test_a_damaged_message_is_refused(fields: dict[str, Any], words: str) -> None:
+    with pytest.raises(ProtocolError, match=words):
+        decode_order(json.dumps({"v": 1, **fields}).encode())
+
+
+def test_a_value_out_of_range_is_refused_as_everywhere() -> None:
+    line = encode(Generate(1, REQUEST)).replace(b'"top_p": 0.9', b'"top_p": 1.9')
+    with pytest.raises(SettingsError, match="top-p must be above 0"):
+        decode_order(line)
+
+
+def test_an_order_is_no_report() -> None:
+    with pytest.raises(ProtocolError, match="unknown kind"):
+        decode_report(encode(Cancel(1)))
+
+
+@given(st.lists(st.binary(max_size=20).filter(lambda line: b"\n" not in line)), st.integers(1, 9))
+def test_lines_are_found_however_the_stream_is_cut(lines: list[bytes], size: int) -> None:
+    stream = b"".join(line + b"\n" for line in lines) + b"unfinished"
+    splitter = LineSplitter()
+    chunks = [stream[start : start + size] for start in range(0, len(stream), size)]
+    assert [line for chunk in chunks for line in splitter.push(chunk)] == lines
+
+
+def test_an_endless_line_takes_no_memory_and_the_next_one_is_read() -> None:
+    splitter = LineSplitter()
+    chunk = b"x" * 2**20
+    for _ in range(40):
+        assert not list(splitter.push(chunk))
+        assert len(splitter._rest) <= protocol.LONGEST_LINE + 1
+    long, good = splitter.push(b"\n" + encode(Cancel(2)))
+    with pytest.raises(ProtocolError, match="16 MiB"):
+        decode_order(long)
+    assert decode_order(good) == Cancel(2)
+
+
+def test_a_failure_names_its_order() -> None:
+    error = SettingsError("No.")
+    assert protocol.failure(error, Generate(3, REQUEST)) == Failed("SettingsError", "No.", "", "Generate", 3, None)
+    assert protocol.failure(error, Describe(4)) == Failed("SettingsError", "No.", "", "Describe", None, 4)
+    assert protocol.failure(error) == Failed("SettingsError", "No.")
+    assert Failed("X", "It failed.", "See the log.").text == "It failed. See the log."
