@@ -1,5 +1,6 @@
 """One SQLite connection to the history: how it is opened, and what its faults mean to a person. Knows no chat."""
 
+import json
 import logging
 import os
 import sqlite3
@@ -55,6 +56,8 @@ def explained(path: Path) -> Iterator[None]:
     except sqlite3.Error as error:
         _log.warning("%s: %s (%s)", path, error, getattr(error, "sqlite_errorname", "no code"))
         raise _explanation(path, error) from error
+    except json.JSONDecodeError as error:  # in a row: damage that the check of the file's structure cannot see
+        raise DamagedHistoryError(damaged(path, str(error))) from error
     except OSError as error:
         _log.warning("%s: %s", path, error)
         reason = error.strerror or str(error)

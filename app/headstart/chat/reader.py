@@ -9,7 +9,8 @@ from pathlib import Path
 from headstart.chat import database, search
 from headstart.chat.conversation import Conversation
 from headstart.chat.record import Chat
-from headstart.chat.rows import read_chat, read_conversation, storable
+from headstart.chat.rows import read_chat, read_conversation
+from headstart.chat.unicode import storable
 
 _HITS = """
 SELECT message.id AS message, message.text AS text, message.created AS time, chat.*

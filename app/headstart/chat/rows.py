@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from headstart.chat.conversation import Attachment, Conversation, Message, Role, Run, State
 from headstart.chat.record import Chat
+from headstart.chat.unicode import storable
 
 Value = str | float | int | None
 
@@ -94,12 +95,3 @@ def runs_to_json(runs: Iterable[Run]) -> str:
 def to_json(value: object) -> str:
     """Compact JSON; every character beyond ASCII is kept readable."""
     return storable(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
-
-
-def storable(text: str) -> str:
-    """`text` with what no file can hold, halves of a UTF-16 pair, replaced."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
-    return text

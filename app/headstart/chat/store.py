@@ -11,7 +11,7 @@ from headstart.chat import backups, database, migrations, rows
 from headstart.chat.conversation import Conversation, Json, Message, Run
 from headstart.chat.reader import Reader
 from headstart.chat.record import Chat
-from headstart.chat.rows import storable
+from headstart.chat.unicode import storable
 from headstart.errors import HistoryError
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from headstart.chat.conversation import Conversation
 from headstart.chat.record import Chat
+from headstart.chat.unicode import storable
 
 Bundle = tuple[Chat, Conversation]
 
@@ -32,7 +33,7 @@ def long_text(value: object) -> str:
         raise Malformed(f"{str(value)[:40]!r} stands where a text should")
     if len(value) > MOST_CHARACTERS:
         raise Malformed(f"a text in it has more than {MOST_CHARACTERS:,} characters")
-    return value if value.isascii() else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return storable(value)
 
 
 def text_at(entry: Mapping[str, Any], name: str, default: str | None = None) -> str:

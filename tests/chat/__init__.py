@@ -1,0 +1,1 @@
+"""Tests of conversations, their history and their exchange; no window, no engine."""

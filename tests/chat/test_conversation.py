@@ -1,0 +1,162 @@
+"""The tree of versions: what each operation shows, and what no operation may break."""
+
+import itertools
+
+import pytest
+from hypothesis import given
+
+from headstart.chat.conversation import Attachment, Conversation, Message, Outcome, Role, Run, State, extended
+from tests.chat.trees import histories
+
+
+def _answered(conversation: Conversation, text: str) -> Conversation:
+    begun = conversation.begin_answer("pair")
+    assert begun.last is not None
+    return begun.finish(begun.last.id, Outcome(text))
+
+
+def _talk(*texts: str) -> Conversation:
+    """Question, answer, question, ..."""
+    conversation = Conversation()
+    for number, text in enumerate(texts):
+        conversation = _answered(conversation, text) if number % 2 else conversation.ask(text)
+    return conversation
+
+
+def _texts(conversation: Conversation) -> list[str]:
+    return [message.text for message in conversation.path]
+
+
+def _last(conversation: Conversation) -> Message:
+    assert conversation.last is not None
+    return conversation.last
+
+
+def test_an_answer_grows_and_ends() -> None:
+    begun = _talk("why").begin_answer("pair", {"temperature": 0.5})
+    id_ = _last(begun).id
+    part = begun.write(id_, "be", [Run(2, "draft")])
+    done = part.finish(id_, Outcome("because", State.STOPPED, (Run(7, "draft"),), {"rounds": 3}))
+    assert [_last(step).state for step in (begun, part, done)] == [State.STREAMING, State.STREAMING, State.STOPPED]
+    assert (_last(part).text, _last(done).text) == ("be", "because")
+    assert _last(done).settings == {"temperature": 0.5}
+    assert _last(done).stats == {"rounds": 3}
+
+
+def test_a_finished_answer_takes_no_more_text() -> None:
+    done = _talk("why", "because")
+    with pytest.raises(AssertionError):
+        done.write(_last(done).id, "late")
+
+
+def test_regenerating_adds_a_version_and_keeps_the_old_one() -> None:
+    first = _talk("why", "because")
+    again = first.regenerate(_last(first).id, "other")
+    again = again.finish(_last(again).id, Outcome("so"))
+    assert _texts(again) == ["why", "so"]
+    assert again.version(_last(again).id) == (2, 2)
+    assert _texts(again.walk(_last(again).id, -1)) == ["why", "because"]
+
+
+def test_walking_ends_at_the_ends_and_remembers_what_was_below() -> None:
+    first = _talk("a", "b", "c", "d")
+    edited = first.edit(1, "A")
+    assert _texts(edited) == ["A"]
+    back = edited.walk(_last(edited).id, -1)
+    assert _texts(back) == ["a", "b", "c", "d"]
+    assert _texts(back.walk(1, -1)) == ["a", "b", "c", "d"]
+
+
+def test_an_edited_answer_is_marked_and_keeps_its_model() -> None:
+    edited = _talk("why", "because").edit(2, "no")
+    assert (_last(edited).edited, _last(edited).model, _last(edited).origins) == (True, "pair", ())
+    assert not _last(_talk("why").edit(1, "how")).edited
+
+
+def test_editing_a_question_keeps_its_attachments_unless_told() -> None:
+    files = (Attachment("a.txt", "A"),)
+    asked = Conversation().ask("read", files)
+    assert _last(asked.edit(1, "read again")).attachments == files
+    assert _last(asked.edit(1, "read nothing", ())).attachments == ()
+
+
+def test_continuing_goes_on_in_the_same_version() -> None:
+    stopped = _talk("why", "be")
+    resumed = stopped.resume(2)
+    assert (_last(resumed).text, _last(resumed).state) == ("be", State.STREAMING)
+    done = resumed.finish(2, Outcome("because"))
+    assert _texts(done) == ["why", "because"]
+    assert done.version(2) == (1, 1)
+
+
+def test_showing_a_hit_in_another_branch_shows_what_leads_there() -> None:
+    tree = _talk("a", "b", "c", "d").edit(1, "A")
+    assert _texts(tree.show(3)) == ["a", "b", "c", "d"]
+
+
+def test_a_fork_holds_the_way_to_the_message_and_nothing_else() -> None:
+    tree = _talk("a", "b", "c", "d").edit(1, "A")
+    fork = tree.fork(3)
+    assert _texts(fork) == ["a", "b", "c"]
+    assert len(fork.messages) == 3
+    assert list(fork.messages) == [1, 2, 3]
+
+
+def test_removing_the_only_version_moves_up_what_follows() -> None:
+    assert _texts(_talk("a", "b", "c", "d").remove(2)) == ["a", "c", "d"]
+    assert _texts(_talk("a", "b", "c", "d").remove(1)) == ["b", "c", "d"]
+    assert _texts(_talk("a", "b", "c", "d").remove(4)) == ["a", "b", "c"]
+
+
+def test_removing_one_of_several_versions_takes_its_branch_along() -> None:
+    tree = _talk("a", "b", "c").edit(1, "A")
+    assert _texts(tree.remove(1)) == ["A"]
+    assert _texts(tree.remove(_last(tree).id)) == ["a", "b", "c"]
+    assert tree.branch(1) == {1, 2, 3}
+
+
+def test_a_branch_goes_whole() -> None:
+    assert _texts(_talk("a", "b", "c", "d").remove_branch(2)) == ["a"]
+    assert _talk("a", "b").remove_branch(1) == Conversation()
+
+
+def test_operations_leave_the_old_value_as_it_was() -> None:
+    tree = _talk("a", "b", "c", "d")
+    before = dict(tree.messages), dict(tree.chosen), tree.path
+    tree.edit(1, "x"), tree.remove(2), tree.regenerate(2), tree.fork(3)
+    assert (dict(tree.messages), dict(tree.chosen), tree.path) == before
+
+
+def test_runs_of_one_origin_join() -> None:
+    runs = extended(extended(extended((), 2, "draft"), 3, "draft"), 1, "target")
+    assert extended(runs, 0, "n-gram") == runs == (Run(5, "draft"), Run(1, "target"))
+
+
+@given(histories())
+def test_no_operation_breaks_the_tree(history: list[Conversation]) -> None:
+    for conversation in history:
+        messages, chosen = conversation.messages, conversation.chosen
+        assert list(messages) == sorted(messages)
+        assert all(key == message.id for key, message in messages.items())
+        assert all(message.parent is None or message.parent in messages for message in messages.values())
+        assert all(message.parent is None or message.parent < message.id for message in messages.values())
+        assert set(chosen) == {message.parent for message in messages.values()}
+        assert all(messages[below].parent == above for above, below in chosen.items())
+        _every_message_can_be_shown(conversation)
+
+
+def _every_message_can_be_shown(conversation: Conversation) -> None:
+    for id_ in conversation.messages:
+        shown = conversation.show(id_)
+        assert conversation.messages[id_] in shown.path
+        place, count = shown.version(id_)
+        assert 1 <= place <= count == len(shown.versions(id_))
+
+
+@given(histories())
+def test_what_is_added_is_shown_last(history: list[Conversation]) -> None:
+    for before, after in itertools.pairwise(history):
+        added = after.messages.keys() - before.messages.keys()
+        if len(after.messages) > len(before.messages):
+            assert added == {_last(after).id}
+        assert _last(after.ask("next")).role is Role.USER

@@ -1,0 +1,265 @@
+"""Exports and imports: a round trip changes nothing, pages run nothing, and bad files are refused in one sentence."""
+
+import dataclasses
+import json
+import re
+import stat
+from datetime import UTC
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headstart.chat.conversation import Attachment, Conversation, Outcome, Role, Run, State
+from headstart.chat.exchange import limits
+from headstart.chat.exchange.html import to_html
+from headstart.chat.exchange.limits import Malformed
+from headstart.chat.exchange.markdown import to_markdown
+from headstart.chat.exchange.own import to_json
+from headstart.chat.exchange.reading import parse_chats, read_chats
+from headstart.chat.exchange.wording import Wording
+from headstart.chat.exchange.writing import write_export
+from headstart.chat.record import Chat
+from headstart.errors import ExchangeError
+from tests.chat.trees import CONVERSATIONS
+
+CHAT = Chat(
+    "id", "On <tigers>", 1.5, 2.25, pinned=True, folder="zoo", settings={"system_prompt": "Be kind.", "seed": 3}
+)
+WORDS = Wording(user="Ich", zone=UTC)
+
+
+def _talk(question: str, answer: str) -> Conversation:
+    begun = Conversation().ask(question, [Attachment("a <b>.py", "x = '<script>'\n")]).begin_answer("pair", {"seed": 3})
+    return begun.finish(2, Outcome(answer, State.STOPPED, (Run(3, "draft"),), {"speedup": 1.23456, "parts": {"a": 1}}))
+
+
+@given(CONVERSATIONS)
+def test_what_is_exported_as_json_is_imported_as_it_was(conversation: Conversation) -> None:
+    text = to_json([(CHAT, conversation)])
+    ((chat, read),) = parse_chats(text.encode())
+    assert read == conversation
+    assert dataclasses.replace(chat, id=CHAT.id) == CHAT
+    assert to_json([(chat, read)]) == text
+    assert chat.id != CHAT.id
+
+
+def test_an_answer_being_written_is_imported_as_cut_short() -> None:
+    begun = Conversation().ask("why").begin_answer().write(2, "be")
+    ((_, read),) = parse_chats(to_json([(CHAT, begun)]).encode())
+    assert (read.messages[2].text, read.messages[2].state) == ("be", State.INTERRUPTED)
+
+
+def test_numbers_that_json_lacks_become_null() -> None:
+    tree = Conversation().ask("why").begin_answer().finish(2, Outcome("x", stats={"rate": [float("nan"), 1.5]}))
+    ((_, read),) = parse_chats(to_json([(CHAT, tree)]).encode())
+    assert read.messages[2].stats == {"rate": [None, 1.5]}
+
+
+def test_markdown_reads_like_the_chat() -> None:
+    text = to_markdown(CHAT, _talk("Do they *sleep*?", "Yes."), WORDS)
+    assert text == (
+        "# On <tigers>\n\n1970-01-01 00:00 +0000\n\n"
+        "## Ich\n\nAttachment: a <b>.py\n\n```\nx = '<script>'\n```\n\nDo they *sleep*?\n\n"
+        "## pair (stopped)\n\nYes.\n\n> Settings: seed 3\n\n> Statistics: speedup 1.235\n"
+    )
+
+
+class _Tags(HTMLParser):
+    """Elements and attributes of a page."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.attributes: list[tuple[str, str]] = []
+        self.feed(page)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Collects."""
+        self.tags.add(tag)
+        self.attributes += [(name, value or "") for name, value in attrs]
+
+
+HARMLESS = {"html", "head", "meta", "title", "style", "body", "section", "h1", "h2", "h3", "hr", "br", "p", "a"}
+HARMLESS |= {"pre", "code", "em", "strong", "s", "ul", "ol", "li", "blockquote", "details", "summary"}
+HARMLESS |= {"table", "thead", "tbody", "tr", "th", "td"}
+ATTACKS = [
+    "<script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    "![x](http://tracker/x.png)",
+    "[x](javascript:alert(1))",
+    "[x](data:text/html,<script>1</script>)",
+    "</section></body><iframe src=//x>",
+    "<think><script>1</script></think>ok",
+    "```html\n</code></pre><script>\n```",
+    "| a |\n| - |\n| <b onclick=x> |",
+    "<style>*{background:url(//x)}</style>",
+]
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_a_page_runs_and_fetches_nothing(attack: str) -> None:
+    chat = dataclasses.replace(CHAT, title=attack, settings={})
+    page = _Tags(to_html(chat, _talk(attack, attack), dataclasses.replace(WORDS, user=attack)))
+    assert page.tags <= HARMLESS
+    names = {name for name, _ in page.attributes}
+    assert names <= {"charset", "http-equiv", "content", "name", "class", "href", "start", "title"}
+    addresses = [value for name, value in page.attributes if name == "href"]
+    assert all(re.match(r"https?://", address) for address in addresses)
+
+
+@given(st.text("<>&\"'`*[]()!:/\n javscript", max_size=40))
+def test_no_text_makes_a_page_run_anything(text: str) -> None:
+    page = _Tags(to_html(CHAT, _talk(text, text), WORDS))
+    assert page.tags <= HARMLESS
+    assert "src" not in {name for name, _ in page.attributes}
+
+
+def test_a_page_shows_markdown_and_folds_thinking() -> None:
+    page = to_html(CHAT, _talk("q", "<think>hm *so*</think>\n\n**Yes** <b>"), WORDS)
+    assert "<details><summary>Thinking</summary><p>hm <em>so</em></p>" in page
+    assert "<strong>Yes</strong> &lt;b&gt;" in page
+    assert "<h1>On &lt;tigers&gt;</h1>" in page
+
+
+def test_another_renderer_can_be_used() -> None:
+    assert "<i>Q</i>" in to_html(CHAT, Conversation().ask("q"), render=lambda text: f"<i>{text.upper()}</i>")
+
+
+def test_an_export_is_private_and_whole_or_not_there(tmp_path: Path) -> None:
+    path = tmp_path / "chat.md"
+    write_export(path, "tiger 虎\n")
+    assert path.read_bytes() == "tiger 虎\n".encode()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    with pytest.raises(ExchangeError, match="cannot be written"):
+        write_export(tmp_path / "missing" / "chat.md", "x")
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def _node(key: str, parent: str | None, children: list[str], message: object) -> dict[str, object]:
+    return {"id": key, "parent": parent, "children": children, "message": message}
+
+
+def _said(role: str, *parts: object, **others: object) -> dict[str, object]:
+    content = {"content_type": "text", "parts": list(parts)}
+    return {"author": {"role": role}, "content": content, "create_time": 5.5, "metadata": {}, **others}
+
+
+PICTURE = {"content_type": "image_asset_pointer", "asset_pointer": "file-service://x"}
+CHATGPT = {
+    "title": "About tigers",
+    "create_time": 1700000000.123456,
+    "update_time": None,
+    "current_node": "again",
+    "mapping": {
+        "root": _node("root", None, ["system"], None),
+        "system": _node("system", "root", ["ask"], _said("system", "")),
+        "ask": _node("ask", "system", ["answer", "tool", "nowhere"], _said("user", "Do they sleep?", PICTURE)),
+        "answer": _node("answer", "ask", [], _said("assistant", "Yes.", metadata={"model_slug": "gpt-4o"})),
+        "tool": _node("tool", "ask", ["result"], _said("assistant", "search()", recipient="browser")),
+        "result": _node("result", "tool", ["again"], _said("tool", "pages")),
+        "again": _node("again", "result", [], _said("assistant", "They do.", recipient="all")),
+        "hidden": _node("hidden", "gone", [], _said("user", "x", metadata={"is_visually_hidden_from_user": True})),
+        "odd": "not a node",
+    },
+}
+
+
+def _imported(content: object) -> list[tuple[Chat, Conversation]]:
+    return list(parse_chats(json.dumps(content).encode()))
+
+
+def test_a_chatgpt_export_keeps_its_versions() -> None:
+    ((chat, tree),) = _imported([CHATGPT, {"mapping": {}}, "odd"])
+    assert (chat.title, chat.created, chat.updated) == ("About tigers", 1700000000.123, 1700000000.123)
+    assert [message.text for message in tree.path] == ["Do they sleep?\n\n[image]", "They do."]
+    assert [message.text for message in tree.versions(2)] == ["Yes.", "They do."]
+    assert tree.messages[2].model == "gpt-4o"
+    assert [message.role for message in tree.path] == [Role.USER, Role.ASSISTANT]
+
+
+def test_an_export_in_circles_comes_to_an_end() -> None:
+    first, second = _said("user", "a"), _said("assistant", "b")
+    mapping = {"r": _node("r", None, ["x", "x", "r"], first), "x": _node("x", "r", ["r", "x"], second)}
+    ((_, tree),) = _imported([{"mapping": mapping}])
+    assert [message.text for message in tree.messages.values()] == ["a", "b"]
+
+
+JUNK = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text("ab\ud800", max_size=3) | st.floats(allow_nan=False),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("ab", max_size=2), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def _places(value: object) -> list[tuple[Any, Any]]:
+    """Every place in JSON data that could hold something else."""
+    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [place for key, item in inside for place in [(value, key), *_places(item)]]
+
+
+@given(st.data())
+def test_an_export_with_strange_parts_is_read_or_refused(data: st.DataObject) -> None:
+    source = [CHATGPT] if data.draw(st.booleans()) else json.loads(to_json([(CHAT, _talk("q", "a"))]))
+    content = json.loads(json.dumps(source))
+    holder, key = data.draw(st.sampled_from(_places(content)))
+    holder[key] = data.draw(JUNK)
+    try:
+        found = _imported(content)
+    except Malformed:
+        return
+    for chat, tree in found:
+        (*chat.title.encode(), *to_json([(chat, tree)]).encode())
+        assert all(tree.messages[id_] in tree.show(id_).path for id_ in tree.messages)
+
+
+REFUSED = [
+    (b"", "is not JSON"),
+    (b"\xff\xfe", "is not UTF-8"),
+    (b"[]", "no export of chats"),
+    (b'{"format": "other"}', "no export of chats"),
+    (b'[{"mapping": {}}]', "no chat in it"),
+    (b"[" * 100_000, "nested too deeply"),
+    (b'{"format": "headstart-chats", "version": 99}', "version 99"),
+    (b'{"format": "headstart-chats", "version": 1}', "no list of chats"),
+    (b'{"format": "headstart-chats", "version": 1, "chats": [NaN]}', "NaN"),
+    (b'{"format": "headstart-chats", "version": 1, "chats": [{"messages": []}]}', "title is missing"),
+]
+
+
+@pytest.mark.parametrize(("content", "reason"), REFUSED)
+def test_what_is_no_export_is_refused_in_one_sentence(tmp_path: Path, content: bytes, reason: str) -> None:
+    path = tmp_path / "import.json"
+    path.write_bytes(content)
+    with pytest.raises(ExchangeError, match=reason) as refusal:
+        read_chats(path)
+    assert "choose a JSON file exported by Headstart" in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+def test_a_missing_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ExchangeError, match="cannot be read"):
+        read_chats(tmp_path / "missing.json")
+
+
+def test_a_message_that_does_not_follow_its_parent_is_refused() -> None:
+    content = json.loads(to_json([(CHAT, _talk("q", "a"))]))
+    content["chats"][0]["messages"].reverse()
+    with pytest.raises(Malformed, match="does not follow its parent"):
+        _imported(content)
+
+
+def test_what_is_too_large_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "large.json"
+    path.write_text(to_json([(CHAT, _talk("q" * 100, "a"))]), encoding="utf-8")
+    assert len(read_chats(path)) == 1
+    for module, name in (("reading", "MOST_BYTES"), ("reading", "MOST_MESSAGES"), ("limits", "MOST_CHARACTERS")):
+        with monkeypatch.context() as patch:
+            patch.setattr(f"headstart.chat.exchange.{module}.{name}", 1)
+            with pytest.raises(ExchangeError, match=r"at most|more than"):
+                read_chats(path)
+    assert limits.MOST_BYTES > 2**20

@@ -1,0 +1,183 @@
+"""Old, newer, broken and missing histories: each is opened, or refused with a sentence and a way out."""
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from headstart.chat import backups, migrations, search
+from headstart.chat.conversation import Attachment, Conversation, Run, State
+from headstart.chat.database import FILE_NAME
+from headstart.chat.store import Store, open_store
+from headstart.errors import DamagedHistoryError, HistoryError
+
+VERSION_1 = Path(__file__).with_name("version_1.sql").read_text(encoding="utf-8")
+
+
+def _write(folder: Path, script: str) -> Path:
+    folder.mkdir(exist_ok=True)
+    connection = sqlite3.connect(folder / FILE_NAME)
+    connection.executescript(script)
+    connection.close()
+    return folder
+
+
+def _filled(folder: Path, chats: int = 40) -> Store:
+    store = open_store(folder)
+    for number in range(chats):
+        chat = store.create_chat(f"chat {number}")
+        store.save(chat.id, Conversation(), Conversation().ask(f"question {number} " * 50))
+    return store
+
+
+def test_a_history_of_version_1_is_brought_up_to_date(tmp_path: Path) -> None:
+    store = open_store(_write(tmp_path, VERSION_1))
+    (chat,) = store.chats()
+    assert (chat.id, chat.title, chat.pinned, chat.folder) == ("old", "老虎 and others", True, "zoo")
+    tree = store.conversation("old")
+    assert [message.state for message in tree.messages.values()] == [State.COMPLETE, State.COMPLETE, State.INTERRUPTED]
+    assert tree.messages[1].attachments == (Attachment("a.txt", "A"),)
+    assert tree.messages[2].origins == (Run(10, "draft"),)
+    assert tree.path[-1].id == 3
+    assert [hit.message for hit in store.search("老虎")] == [None, 1]
+    assert [hit.message for hit in store.search("sle")] == [3, 2]
+    store.close()
+
+
+def test_the_old_file_is_kept_as_it_was(tmp_path: Path) -> None:
+    open_store(_write(tmp_path, VERSION_1)).close()
+    (backup,) = backups.list_backups(tmp_path)
+    connection = sqlite3.connect(backup.path)
+    assert connection.execute("PRAGMA user_version").fetchone() == (1,)
+    assert connection.execute("SELECT state FROM message WHERE id = 3").fetchone() == ("streaming",)
+    connection.close()
+
+
+def test_nothing_is_backed_up_where_nothing_is(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    assert store.back_up_if_due() is None
+    store.close()
+    assert backups.list_backups(tmp_path) == ()
+
+
+def test_a_migration_that_fails_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _write(tmp_path, VERSION_1)
+    broken = (*migrations.STEPS[:1], (*migrations.STEPS[1], "CREATE NONSENSE"))
+    with monkeypatch.context() as patch:
+        patch.setattr(migrations, "STEPS", broken)
+        with pytest.raises(HistoryError, match="could not be used"):
+            open_store(tmp_path)
+    connection = sqlite3.connect(tmp_path / FILE_NAME)
+    assert connection.execute("PRAGMA user_version").fetchone() == (1,)
+    assert connection.execute("SELECT name FROM sqlite_master WHERE name LIKE '%words%'").fetchall() == []
+    connection.close()
+    store = open_store(tmp_path)
+    assert len(store.search("老虎")) == 2
+    store.close()
+
+
+def test_a_history_of_a_newer_program_is_refused_and_left_alone(tmp_path: Path) -> None:
+    open_store(tmp_path).close()
+    _write(tmp_path, f"PRAGMA user_version = {migrations.NEWEST + 1}")
+    before = (tmp_path / FILE_NAME).read_bytes()
+    with pytest.raises(HistoryError, match="newer version of Headstart"):
+        open_store(tmp_path)
+    assert (tmp_path / FILE_NAME).read_bytes() == before
+
+
+def test_every_version_leads_to_the_same_schema(tmp_path: Path) -> None:
+    def schema(folder: Path) -> list[tuple[str, str]]:
+        store = open_store(folder)
+        query = "SELECT name, sql FROM sqlite_master WHERE name NOT LIKE '%words\\_%' ESCAPE '\\' ORDER BY name"
+        found = [(name, " ".join(str(sql).split())) for name, sql in store._connection.execute(query)]
+        store.close()
+        return found
+
+    assert schema(_write(tmp_path / "old", VERSION_1)) == schema(tmp_path / "new")
+
+
+def test_an_index_of_other_words_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = open_store(tmp_path)
+    store.create_chat("tiger")
+    store.close()
+    monkeypatch.setattr(search, "VERSION", search.VERSION + 1)
+    monkeypatch.setattr(search, "words", lambda text: text.replace("tiger", "lion"))
+    store = open_store(tmp_path)
+    query = "SELECT count(*) FROM title_words WHERE title_words MATCH 'lion'"
+    assert store._connection.execute(query).fetchone()[0] == 1
+    assert store.recall("words") == str(search.VERSION)
+    store.close()
+
+
+def test_a_broken_file_is_refused_and_a_backup_takes_its_place(tmp_path: Path) -> None:
+    store = _filled(tmp_path)
+    backup = store.back_up_if_due()
+    store.create_chat("later")
+    store.close()
+    history = tmp_path / FILE_NAME
+    content = bytearray(history.read_bytes())
+    content[4096 : len(content) // 2] = b"\xa5" * (len(content) // 2 - 4096)
+    history.write_bytes(content)
+    with pytest.raises(DamagedHistoryError, match=r"is damaged .* restore a backup"):
+        open_store(tmp_path)
+    assert backups.list_backups(tmp_path) == (backup,)
+    aside = backups.restore(tmp_path, backup)
+    assert aside.read_bytes() == bytes(content)
+    store = open_store(tmp_path)
+    assert len(store.chats()) == 40
+    assert len(store.search('"question 7"')) == 1
+    store.close()
+
+
+@pytest.mark.parametrize("content", [b"not a database at all" * 100, b"SQLite format 3\x00" + b"\xff" * 5000])
+def test_a_file_that_is_no_database_is_refused(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / FILE_NAME).write_bytes(content)
+    with pytest.raises(DamagedHistoryError, match="is damaged"):
+        open_store(tmp_path)
+    aside = backups.restore(tmp_path, None)
+    assert aside.read_bytes() == content
+    store = open_store(tmp_path)
+    assert store.chats() == ()
+    store.close()
+
+
+def test_a_file_cut_short_is_refused(tmp_path: Path) -> None:
+    _filled(tmp_path).close()
+    history = tmp_path / FILE_NAME
+    history.write_bytes(history.read_bytes()[:20_000])
+    with pytest.raises(DamagedHistoryError):
+        open_store(tmp_path)
+
+
+def test_damage_met_later_is_told_in_the_same_words(tmp_path: Path) -> None:
+    store = _filled(tmp_path)
+    (chat, *_) = store.chats()
+    page = store._connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'message'").fetchone()[0]
+    store.close()
+    store = open_store(tmp_path)
+    with (tmp_path / FILE_NAME).open("r+b") as file:
+        file.seek((page - 1) * 4096)
+        file.write(b"\xa5" * 4096)
+    store._connection.execute("PRAGMA shrink_memory")
+    with pytest.raises(DamagedHistoryError, match="restore a backup"):
+        store.conversation(chat.id)
+    store.close()
+
+
+def test_a_row_that_makes_no_sense_is_damage(tmp_path: Path) -> None:
+    store = _filled(tmp_path, 1)
+    (chat,) = store.chats()
+    store._connection.execute("UPDATE message SET settings = '{half'")
+    with pytest.raises(DamagedHistoryError, match="is damaged"):
+        store.conversation(chat.id)
+    store.close()
+
+
+def test_only_the_newest_backups_are_kept(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    store.create_chat("a")
+    made = [backups.back_up(store._connection, tmp_path, str(number)) for number in range(backups.KEPT + 2)]
+    kept = {backup.path for backup in backups.list_backups(tmp_path)}
+    assert kept == {backup.path for backup in made[2:]}
+    assert store.back_up_if_due() is None
+    store.close()

@@ -1,0 +1,191 @@
+"""Search: what is found, what is marked, and that nothing typed is an operator."""
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headstart.chat import search
+from headstart.chat.conversation import Conversation, Message, Outcome, Role
+from headstart.chat.store import Store, open_store
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    """An empty history."""
+    opened = open_store(tmp_path / "history")
+    yield opened
+    opened.close()
+
+
+def _tell(store: Store, *texts: str, title: str = "") -> str:
+    """A chat with these messages, one under the other."""
+    tree = Conversation()
+    for text in texts:
+        tree = tree.ask(text)
+    chat = store.create_chat(title)
+    store.save(chat.id, Conversation(), tree)
+    return chat.id
+
+
+def _marked(hit: search.Snippet) -> list[str]:
+    return [hit.text[start:end] for start, end in hit.ranges]
+
+
+FOUND = [
+    ("我昨天看见老虎了", "老虎", ["老虎"]),
+    ("東京タワーに行く", "タワー", ["タワー"]),
+    ("한국어 문장", "국어", ["국어"]),
+    ("你好world今天", "world", ["world"]),
+    ("你好world今天", "你好world", ["你好world"]),
+    ("𠮷野家", "𠮷", ["𠮷"]),
+    ("Nice Café", "cafe", ["Café"]),
+    ("plain cafe", "CAFÉ", ["cafe"]),
+    ("ＡＢＣ１２３", "abc123", ["ＡＢＣ１２３"]),
+    ("speculative decoding", "spec deco", ["spec", "deco"]),
+    ("good 👍🏽 work", "👍", ["👍"]),
+    ("I ❤️ you", "❤", ["❤"]),
+    ("use C++ here", "c++", ["C++"]),
+    ("call a.b(x) now", "a.b(", ["a.b("]),
+    ("what?! really", "?!", ["?!"]),
+    ("snake_case_name", "snake_case", ["snake_case"]),
+    ('she said "hi there" twice', '"hi there"', ["hi there"]),
+    ("don’t panic", "don't", ["don’t"]),
+    ("line one\nline two", '"one line"', ["one line"]),
+    ("a AND b NOT c OR NEAR", "NOT AND NEAR OR", ["AND", "NOT", "OR", "NEAR"]),
+    ("100% sure", "100%", ["100%"]),
+    ("x\x00y marks", "marks", ["marks"]),
+]
+NOT_FOUND = [
+    ("我昨天看见老虎了", "老鼠"),
+    ("老 虎", "老鼠虎"),
+    ("use C here", "c++"),
+    ("catalog", '"cat"'),
+    ("concatenate", "cat"),
+    ("alpha", "alpha beta"),
+    ("anything", '"'),
+    ("anything", '""'),
+    ("anything", "   "),
+    ("anything", "\x00"),
+    ("anything", ""),
+]
+
+
+@pytest.mark.parametrize(("text", "query", "marked"), FOUND)
+def test_a_text_is_found_and_the_words_marked(store: Store, text: str, query: str, marked: list[str]) -> None:
+    _tell(store, "other words entirely", text)
+    (hit,) = store.search(query)
+    assert hit.message == 2
+    assert _marked(hit.snippet) == marked
+
+
+@pytest.mark.parametrize(("text", "query"), NOT_FOUND)
+def test_what_is_not_there_is_not_found(store: Store, text: str, query: str) -> None:
+    _tell(store, text)
+    assert store.search(query) == ()
+
+
+ODD = st.text("\"*()^:-+{}[]~'\\;,.&|!?%_ \x00\n\ud800ab虎👍ANDORNTE", max_size=12)
+
+
+@given(query=ODD)
+def test_whatever_is_typed_is_no_fault(query: str) -> None:
+    assert _odd_store().search(query) is not None
+
+
+@given(text=ODD, query=ODD)
+def test_marks_lie_in_the_text_in_order(text: str, query: str) -> None:
+    found = search.ranges(text, query)
+    assert all(0 <= start < end <= len(text) for start, end in found)
+    assert all(first.end <= second.start for first, second in itertools.pairwise(found))
+
+
+_opened: list[Store] = []
+
+
+def _odd_store() -> Store:
+    return _opened[0]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _one_for_all(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    _opened.append(open_store(tmp_path_factory.mktemp("odd")))
+    _tell(_opened[0], "a b AND OR 虎 👍 N T E", title="a")
+    yield
+    _opened.pop().close()
+
+
+def test_titles_come_before_messages(store: Store) -> None:
+    chat = _tell(store, "a tiger sleeps", title="Tiger")
+    hits = store.search("tiger")
+    assert [(hit.chat.id, hit.message) for hit in hits] == [(chat, None), (chat, 1)]
+    assert _marked(hits[0].snippet) == ["Tiger"]
+
+
+def test_newest_messages_come_first_and_a_limit_holds(store: Store) -> None:
+    _tell(store, *(f"needle {number}" for number in range(5)))
+    assert [hit.snippet.text for hit in store.search("needle", limit=2)] == ["needle 4", "needle 3"]
+
+
+def test_search_follows_every_change(store: Store) -> None:
+    chat = _tell(store, "first words", title="old name")
+    tree = store.conversation(chat)
+    store.save(chat, tree, tree.edit(1, "second words").remove(1))
+    store.rename(chat, "new name")
+    assert [len(store.search(query)) for query in ("first", "second", "old", "new")] == [0, 1, 0, 1]
+    store.delete(chat)
+    assert not store.search("second")
+    assert not store.search("new")
+    store.restore(chat)
+    assert len(store.search("second")) == 1
+    store.delete(chat)
+    assert store.purge() == 1
+    assert not store.search("second")
+
+
+def test_an_answer_is_found_once_it_is_finished(store: Store) -> None:
+    chat = store.create_chat()
+    begun = Conversation().ask("why").begin_answer()
+    store.save(chat.id, Conversation(), begun)
+    store.save_partial(chat.id, 2, "because tigers")
+    assert not store.search("tigers")
+    done = begun.finish(2, Outcome("because tigers sleep"))
+    store.save(chat.id, begun, done)
+    assert len(store.search("tigers")) == 1
+    resumed = done.resume(2)
+    store.save(chat.id, done, resumed)
+    store.save_partial(chat.id, 2, "because tigers sleep well")
+    store.save(chat.id, resumed, resumed.finish(2, Outcome("because tigers sleep here")))
+    assert [len(store.search(query)) for query in ("tigers", "here", "well")] == [1, 1, 0]
+
+
+def test_a_long_text_is_shown_around_its_first_hit(store: Store) -> None:
+    _tell(store, f"{'before ' * 50}needle\n{'after ' * 50}")
+    (hit,) = store.search("needle")
+    assert hit.snippet.text.startswith("…")
+    assert hit.snippet.text.endswith("…")
+    assert len(hit.snippet.text) <= 2 * search.AROUND + 8
+    assert _marked(hit.snippet) == ["needle"]
+
+
+def test_an_index_can_be_made_again(store: Store) -> None:
+    _tell(store, "tigers", title="about tigers")
+    store.rebuild_index()
+    store.rebuild_index()
+    assert len(store.search("tigers")) == 2
+
+
+def test_ten_thousand_messages_are_searched(store: Store) -> None:
+    chat = store.create_chat()
+    texts = ("common words again", "一段关于森林的文字", "def f(x): return x + 1")
+    messages = {id_: Message(id_, id_ - 1 or None, Role.USER, texts[id_ % 3], 1.0) for id_ in range(1, 10_001)}
+    messages[777] = Message(777, 776, Role.USER, "这里有老虎", 1.0)
+    chosen = {message.parent: message.id for message in messages.values()}
+    store.save(chat.id, Conversation(), Conversation(messages, chosen))
+    assert [hit.message for hit in store.search("老虎")] == [777]
+    assert [hit.message for hit in store.search("common", limit=2)] == [9999, 9996]
+    assert len(store.search("x): return", limit=50)) == 50
+    assert not store.search("no:where")

@@ -1,0 +1,295 @@
+"""The history on disk: what is saved is read back, and nothing that was saved is lost."""
+
+import dataclasses
+import itertools
+import os
+import sqlite3
+import stat
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from headstart.chat.conversation import Conversation, Outcome, Run, State
+from headstart.chat.database import FILE_NAME
+from headstart.chat.reader import open_reader
+from headstart.chat.store import Store, new_id, open_store
+from headstart.errors import HistoryError
+from tests.chat.trees import histories
+from tests.source_tree import ROOT
+
+BEGUN = Conversation().ask("why").begin_answer("pair", {"temperature": 0.5})
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Where the history of a test is."""
+    return tmp_path / "history"
+
+
+@pytest.fixture
+def store(folder: Path) -> Iterator[Store]:
+    """An empty history."""
+    opened = open_store(folder)
+    yield opened
+    opened.close()
+
+
+@given(history=histories(8))
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+def test_any_change_is_read_back_as_it_was(store: Store, history: list[Conversation]) -> None:
+    chat = store.create_chat()
+    for before, after in itertools.pairwise(history):
+        store.save(chat.id, before, after)
+    assert store.conversation(chat.id) == history[-1]
+    store.save(chat.id, history[-1], history[len(history) // 2])
+    assert store.conversation(chat.id) == history[len(history) // 2]
+    assert store._connection.execute("PRAGMA foreign_key_check").fetchall() == []
+
+
+def test_what_a_file_cannot_hold_is_replaced(store: Store) -> None:
+    chat = store.create_chat("half \ud83d", settings={"a": "\ud83d"})
+    store.save(chat.id, Conversation(), Conversation().ask("pair \ud83d\ude00, half \ud83d"))
+    assert store.conversation(chat.id).messages[1].text == "pair 😀, half \ufffd"
+    assert store.chats()[0].title == "half \ufffd"
+
+
+def test_a_chat_keeps_what_is_known_of_it(store: Store) -> None:
+    chat = store.create_chat("first", settings={"temperature": 0.5}, folder="work")
+    store.rename(chat.id, "second")
+    store.pin(chat.id, pinned=True)
+    store.move(chat.id, "home")
+    store.archive(chat.id, archived=True)
+    store.save_draft(chat.id, "not yet")
+    store.save_settings(chat.id, {"seed": 3})
+    (read,) = store.chats(archived=True)
+    expected = dataclasses.replace(
+        chat, title="second", pinned=True, folder="home", archived=True, draft="not yet", settings={"seed": 3}
+    )
+    assert read == expected == store.chat(chat.id)
+    assert store.folders() == ("home",)
+    assert store.chats() == ()
+
+
+def test_chats_come_last_changed_first(store: Store) -> None:
+    chats = [store.create_chat(title) for title in ("a", "b", "c")]
+    time.sleep(0.002)
+    store.save(chats[0].id, Conversation(), Conversation().ask("hello"))
+    assert [chat.title for chat in store.chats()] == ["a", "c", "b"]
+    store.save_draft(chats[1].id, "a draft is no change")
+    assert [chat.title for chat in store.chats()] == ["a", "c", "b"]
+
+
+def test_a_deleted_chat_can_be_taken_back_until_it_is_purged(store: Store) -> None:
+    chat = store.create_chat("a")
+    store.save(chat.id, Conversation(), BEGUN)
+    store.delete(chat.id)
+    assert store.chats() == ()
+    assert [item.id for item in store.chats(deleted=True)] == [chat.id]
+    assert store.purge(older_than=3600) == 0
+    store.restore(chat.id)
+    assert store.conversation(chat.id) == BEGUN
+    store.delete(chat.id)
+    assert store.purge() == 1
+    assert store.chat(chat.id) is None
+    assert store.conversation(chat.id) == Conversation()
+    assert store._connection.execute("SELECT count(*) FROM message").fetchone()[0] == 0
+
+
+def test_a_chat_that_is_gone_is_said_to_be_gone(store: Store) -> None:
+    with pytest.raises(HistoryError, match="no longer exists"):
+        store.save("gone", Conversation(), BEGUN)
+    with pytest.raises(HistoryError, match="no longer exists"):
+        store.rename("gone", "x")
+
+
+def test_text_being_written_survives_and_is_marked(store: Store, folder: Path) -> None:
+    chat = store.create_chat()
+    store.save(chat.id, Conversation(), BEGUN)
+    store.save_partial(chat.id, 2, "beca", [Run(4, "draft")])
+    other = open_store(folder)
+    message = other.conversation(chat.id).messages[2]
+    other.close()
+    assert (message.text, message.origins, message.state) == ("beca", (Run(4, "draft"),), State.INTERRUPTED)
+
+
+def test_walking_while_an_answer_is_written_does_not_undo_its_text(store: Store) -> None:
+    chat = store.create_chat()
+    again = BEGUN.finish(2, Outcome("first")).regenerate(2)
+    store.save(chat.id, Conversation(), again)
+    store.save_partial(chat.id, 3, "second so far")
+    store.save(chat.id, again, again.walk(3, -1))
+    read = store.conversation(chat.id)
+    assert read.messages[3].text == "second so far"
+    assert read.path[-1].text == "first"
+
+
+def test_late_text_does_not_overwrite_a_finished_answer(store: Store) -> None:
+    chat = store.create_chat()
+    done = BEGUN.finish(2, Outcome("because"))
+    store.save(chat.id, Conversation(), done)
+    store.save_partial(chat.id, 2, "beca")
+    assert store.conversation(chat.id) == done
+
+
+def test_words_for_the_program_are_kept(store: Store) -> None:
+    store.remember("open", "x")
+    store.remember("open", "y")
+    assert store.recall("open") == "y"
+    store.remember("open", None)
+    assert store.recall("open") is None
+
+
+def test_a_fork_is_a_chat_of_its_own(store: Store) -> None:
+    chat = store.create_chat("a")
+    store.save(chat.id, Conversation(), BEGUN)
+    fork = store.add(dataclasses.replace(chat, id=new_id(), title="b"), BEGUN.fork(1))
+    assert store.conversation(fork.id).path[0].text == "why"
+    assert store.conversation(chat.id) == BEGUN
+
+
+def test_another_thread_reads_what_was_saved(store: Store, folder: Path) -> None:
+    chat = store.create_chat("tiger")
+    found: list[str] = []
+
+    def read() -> None:
+        reader = open_reader(folder)
+        found.extend(hit.chat.id for hit in reader.search("tiger"))
+        reader.close()
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    thread.join()
+    assert found == [chat.id]
+
+
+def test_a_reader_cannot_write(store: Store, folder: Path) -> None:
+    reader = open_reader(folder)
+    with pytest.raises(sqlite3.OperationalError, match="readonly"):
+        reader._connection.execute("DELETE FROM chat")
+    reader.close()
+    assert store.chats() == ()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes of files are of POSIX")
+def test_only_the_owner_can_read_the_history(tmp_path: Path) -> None:
+    folder = tmp_path / "open"
+    folder.mkdir(mode=0o755)
+    store = open_store(folder)
+    store.create_chat("secret")
+    store.back_up_if_due()
+    modes = {path: stat.S_IMODE(path.stat().st_mode) for path in [folder, *folder.rglob("*")]}
+    store.close()
+    assert len(modes) >= 5
+    assert set(modes.values()) == {0o600, 0o700}
+    assert not [path for path, mode in modes.items() if mode == 0o700 and not path.is_dir()]
+
+
+def test_a_full_disk_loses_only_the_last_change(store: Store, folder: Path) -> None:
+    chat = store.create_chat()
+    store.save(chat.id, Conversation(), BEGUN)
+    pages = store._connection.execute("PRAGMA page_count").fetchone()[0]
+    store._connection.execute(f"PRAGMA max_page_count = {pages}")
+    bigger = BEGUN.finish(2, Outcome("x" * 500_000))
+    with pytest.raises(HistoryError, match=r"disk is full.*free some space"):
+        store.save(chat.id, BEGUN, bigger)
+    assert store.conversation(chat.id) == BEGUN
+    store._connection.execute("PRAGMA max_page_count = 100000")
+    store.save(chat.id, BEGUN, bigger)
+    assert store.conversation(chat.id) == bigger
+
+
+def test_a_busy_history_is_said_to_be_busy(store: Store, folder: Path) -> None:
+    store._connection.execute("PRAGMA busy_timeout = 10")
+    other = sqlite3.connect(folder / FILE_NAME, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(HistoryError, match="Another program"):
+        store.create_chat()
+    other.close()
+    assert store.create_chat().title == ""
+
+
+def test_a_history_that_became_read_only_says_so(store: Store) -> None:
+    chat = store.create_chat("kept")
+    store._connection.execute("PRAGMA query_only = ON")
+    with pytest.raises(HistoryError, match="cannot be written; make the folder"):
+        store.rename(chat.id, "lost")
+    assert store.chats() == (chat,)
+
+
+def test_a_folder_that_is_a_file_is_refused_with_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x", encoding="utf-8")
+    with pytest.raises(HistoryError, match="cannot be used"):
+        open_store(tmp_path / "file" / "history")
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="the superuser may write everywhere")
+def test_a_folder_that_cannot_be_written_is_refused_with_a_sentence(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    with pytest.raises(HistoryError, match="make the folder"):
+        open_store(tmp_path / "history")
+    tmp_path.chmod(0o700)
+
+
+WRITE_FOREVER = """
+import sys
+from pathlib import Path
+from headstart.chat.conversation import Conversation, Outcome
+from headstart.chat.store import open_store
+store = open_store(Path(sys.argv[1]))
+(chat,) = store.chats()
+tree = store.conversation(chat.id)
+while True:
+    begun = tree.ask("question " + str(len(tree.messages))).begin_answer("pair")
+    store.save(chat.id, tree, begun)
+    for length in range(1, 4):
+        store.save_partial(chat.id, begun.last.id, "word " * length)
+        print("partial", begun.last.id, length, flush=True)
+    tree = begun.finish(begun.last.id, Outcome("answer " + str(begun.last.id)))
+    store.save(chat.id, begun, tree)
+    print("done", begun.last.id, flush=True)
+"""
+
+
+def test_a_kill_at_any_moment_loses_nothing_that_was_saved(folder: Path) -> None:
+    first = open_store(folder)
+    chat = first.create_chat("killed")
+    first.close()
+    for round_ in range(12):
+        lines = _killed_after(folder, 0.02 * round_)
+        store = open_store(folder)
+        tree = store.conversation(chat.id)
+        store.close()
+        _holds_what_was_reported(tree, lines)
+
+
+def _killed_after(folder: Path, seconds: float) -> list[list[str]]:
+    """Lines that the child printed after each save, until it was killed some time after the first."""
+    variables = os.environ | {"PYTHONPATH": str(ROOT / "app")}
+    command = [sys.executable, "-c", WRITE_FOREVER, str(folder)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=variables) as child:
+        assert child.stdout is not None
+        first = child.stdout.readline()
+        time.sleep(seconds)
+        child.kill()
+        rest = child.stdout.read()
+    return [line.split() for line in (first + rest).splitlines(keepends=True) if line.endswith("\n")]
+
+
+def _holds_what_was_reported(tree: Conversation, lines: list[list[str]]) -> None:
+    assert lines
+    for kind, id_, *length in lines:
+        message = tree.messages[int(id_)]
+        written = message.text.count("word ")
+        if kind == "done":
+            assert (message.text, message.state) == (f"answer {id_}", State.COMPLETE)
+        else:
+            assert message.state in (State.COMPLETE, State.INTERRUPTED)
+            assert message.state is State.COMPLETE or written >= int(length[0])
+    unfinished = [message for message in tree.messages.values() if message.state is State.STREAMING]
+    assert unfinished == []

@@ -1,0 +1,219 @@
+"""The settings: declared once, bounded, and kept as a file that people may edit and break."""
+
+import dataclasses
+import logging
+import stat
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import settings as examples
+from hypothesis import strategies as st
+
+from headstart import paths, settings_file
+from headstart.errors import SettingsError
+from headstart.settings import Settings, about, accepted, defaults, per_chat, plain
+
+NAMES = list(defaults())
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Where the settings of a test are; the folder does not exist yet."""
+    return tmp_path / "config" / "settings.toml"
+
+
+def _write(path: Path, text: str) -> Path:
+    path.parent.mkdir()
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_every_setting_says_what_it_means() -> None:
+    assert list(about()) == NAMES
+    assert all(known.meaning.endswith(".") and known.section for known in about().values())
+    for name, default in defaults().items():
+        assert accepted(name, plain(default)) == default
+
+
+OTHERS = Settings(
+    theme="dark",
+    font_size=14,
+    enter_sends=False,
+    num_assistant_tokens=3,
+    assistant_confidence_threshold=0.25,
+    temperature=0.7,
+    seed=2**63 - 1,
+    stop=("\n\n", "结束"),
+    system_prompt='Say "yes".\nOr \\ no.',
+    presets={"kind": "Be kind."},
+    prompts={"翻译": "Translate:\n"},
+)
+
+
+def test_what_is_saved_is_loaded(path: Path) -> None:
+    settings_file.save(OTHERS, path)
+    assert settings_file.load(path) == OTHERS
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert [item.name for item in path.parent.iterdir()] == ["settings.toml"]
+    settings_file.save(Settings(), path)
+    assert settings_file.load(path) == Settings()
+
+
+VALUES = {
+    "theme": st.sampled_from(["light", "dark", "system"]),
+    "num_assistant_tokens": st.none() | st.integers(1, 16),
+    "top_p": st.floats(0.01, 1.0),
+    "stop": st.lists(st.text("ab\n\"'\\虎#=[]", min_size=1, max_size=5), max_size=3).map(tuple),
+    "prompts": st.dictionaries(st.text("ab.虎\"'#", min_size=1, max_size=4), st.text("ab\n\t\"'\\虎#]", max_size=9)),
+    "system_prompt": st.text("ab\n\r\t\"'\\虎#=[]\x7f\x00\u2028", max_size=12),
+}
+
+
+@given(st.fixed_dictionaries({}, optional=VALUES), st.fixed_dictionaries({}, optional=VALUES))
+@examples(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=50)
+def test_any_settings_survive_the_file(tmp_path: Path, first: dict[str, Any], second: dict[str, Any]) -> None:
+    path = tmp_path / "settings.toml"
+    for values in (first, second):
+        made = dataclasses.replace(Settings(), **values)
+        settings_file.save(made, path)
+        assert settings_file.load(path) == made
+
+
+EDITED = """# mine
+future = 1
+
+[appearance]
+# why: my eyes
+theme = "light"  # for now
+sparkle = true
+
+[odd]
+a = 1
+"""
+
+
+def test_comments_and_strange_keys_stay(path: Path) -> None:
+    _write(path, EDITED)
+    settings_file.save(dataclasses.replace(settings_file.load(path), theme="dark"), path)
+    text = path.read_text(encoding="utf-8")
+    assert {"# mine", "# why: my eyes", 'theme = "dark"  # for now'} <= set(text.splitlines())
+    assert tomllib.loads(text) == {
+        "version": settings_file.VERSION,
+        "future": 1,
+        "appearance": {"theme": "dark", "sparkle": True},
+        "odd": {"a": 1},
+    }
+
+
+BAD = [
+    ("appearance", "font_size = 900", "font_size", "at least 7 and at most 32"),
+    ("appearance", "font_size = true", "font_size", "a whole number"),
+    ("appearance", 'theme = "pink"', "theme", "one of 'system'"),
+    ("chat", 'enter_sends = "yes"', "enter_sends", "true or false"),
+    ("sampling", "top_p = 0", "top_p", "above 0.0 and at most 1.0"),
+    ("sampling", "temperature = nan", "temperature", "at least 0.0"),
+    ("sampling", 'stop = ["a", 1]', "stop", "a list of texts"),
+    ("sampling", 'stop = [""]', "stop", "empty"),
+    ("sampling", "seed = -1", "seed", "at least 0"),
+    ("speculation", "num_assistant_tokens = 17", "num_assistant_tokens", "at most 16"),
+    ("speculation", 'speculation = "fixed"', "speculation", "1 to 16"),
+    ("prompts", '"a b" = "x"', "prompts", "without spaces"),
+    ("presets", "kind = 1", "presets", "a table of texts"),
+]
+
+
+@pytest.mark.parametrize(("section", "line", "name", "reason"), BAD)
+def test_a_bad_value_costs_only_itself(
+    path: Path, caplog: pytest.LogCaptureFixture, section: str, line: str, name: str, reason: str
+) -> None:
+    _write(path, f"[model]\ndraft = 'none'\n\n[{section}]\n{line}\n")
+    with caplog.at_level(logging.WARNING):
+        read = settings_file.load(path)
+    assert read == Settings(draft="none")
+    assert reason in caplog.text
+    assert getattr(read, name) == defaults()[name]
+
+
+def test_a_section_that_is_no_table_costs_only_itself(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    _write(path, "appearance = 3\nprompts = 4\n[model]\ndraft = 'none'\n")
+    with caplog.at_level(logging.WARNING):
+        read = settings_file.load(path)
+    assert read == Settings(draft="none")
+    assert "appearance must be a table" in caplog.text
+    settings_file.save(dataclasses.replace(read, theme="dark"), path)
+    assert settings_file.load(path).theme == "dark"
+
+
+@pytest.mark.parametrize("content", [b"theme = ", b"\xff\xfe", b"[a]\n[a]\n"])
+def test_a_file_that_is_no_toml_is_put_aside(path: Path, caplog: pytest.LogCaptureFixture, content: bytes) -> None:
+    path.parent.mkdir()
+    path.write_bytes(content)
+    with caplog.at_level(logging.WARNING):
+        assert settings_file.load(path) == Settings()
+        settings_file.save(OTHERS, path)
+    assert "cannot be read" in caplog.text
+    assert path.with_suffix(".damaged.toml").read_bytes() == content
+    assert settings_file.load(path) == OTHERS
+
+
+def test_a_file_of_another_version_is_used_and_keeps_its_number(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    _write(path, 'version = 99\n[appearance]\ntheme = "dark"\n')
+    with caplog.at_level(logging.WARNING):
+        read = settings_file.load(path)
+    assert read.theme == "dark"
+    assert "another version" in caplog.text
+    settings_file.save(read, path)
+    assert tomllib.loads(path.read_text(encoding="utf-8"))["version"] == 99
+
+
+def test_a_file_that_cannot_be_written_stays(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x", encoding="utf-8")
+    with pytest.raises(SettingsError, match="cannot be saved"):
+        settings_file.save(OTHERS, tmp_path / "file" / "settings.toml")
+
+
+def test_a_failed_write_leaves_the_old_file(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings_file.save(OTHERS, path)
+
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(SettingsError, match="No space left"):
+        settings_file.save(Settings(), path)
+    assert settings_file.load(path) == OTHERS
+    assert [item.name for item in path.parent.iterdir()] == ["settings.toml"]
+
+
+def test_values_out_of_bounds_are_refused_in_code_too() -> None:
+    with pytest.raises(SettingsError, match="font_size must be at least 7"):
+        Settings(font_size=1)
+    with pytest.raises(SettingsError, match="Fixed speculation needs"):
+        Settings(speculation="fixed")
+
+
+def test_a_chat_has_its_own_settings_over_these(caplog: pytest.LogCaptureFixture) -> None:
+    own = {"temperature": 1, "stop": ["x"], "theme": "dark", "seed": "bad", "unknown": 1, "num_assistant_tokens": None}
+    merged = dataclasses.replace(Settings(), num_assistant_tokens=3).for_chat(own)
+    assert merged == Settings(temperature=1.0, stop=("x",))
+    assert "seed must be" in caplog.text
+
+
+def test_a_chat_keeps_how_an_answer_was_made() -> None:
+    values = OTHERS.chat_values()
+    assert tuple(values) == per_chat()
+    assert "theme" not in values
+    assert Settings().for_chat(values).chat_values() == values
+
+
+def test_the_file_lies_in_the_chosen_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEADSTART_HOME", str(tmp_path))
+    assert settings_file.default_path() == tmp_path / "settings.toml"
+    assert paths.history_folder() == tmp_path / "history"
+    assert settings_file.load() == Settings()
+    assert not list(tmp_path.iterdir())
+    settings_file.save(OTHERS)
+    assert settings_file.load() == OTHERS
