@@ -49,6 +49,7 @@ class EngineChild(QObject):
 
     def retire(self) -> None:
         """Let it end by closing its input; it is killed after a grace."""
+        self._fault = self._fault or (self.tr("The engine was closed."), True)
         self._process.closeWriteChannel()
         self._deadline.start(int(CLOSE_GRACE * 1000))
 
@@ -60,10 +61,9 @@ class EngineChild(QObject):
     def close(self) -> None:
         """End it and wait until it has gone: only when the window closes. Emits nothing more."""
         self.blockSignals(True)  # noqa: FBT003 - Qt's own signature
-        self._deadline.stop()
         if self._process.state() == QProcess.ProcessState.NotRunning:
             return
-        self._process.closeWriteChannel()
+        self.retire()
         if not self._process.waitForFinished(int(CLOSE_GRACE * 1000)):
             self._process.kill()
             self._process.waitForFinished(_KILL_WAIT)

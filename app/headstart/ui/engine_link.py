@@ -30,6 +30,7 @@ from headstart.engine.protocol import (
     Stepped,
 )
 from headstart.engine.supervision import CANCEL_GRACE, Journal, RestartBudget, program
+from headstart.ui.counting import Counting
 from headstart.ui.engine_child import EngineChild
 
 _SHOWN, _HIDDEN = 33, 100  # ms between two `steps`
@@ -66,8 +67,8 @@ class EngineLink(QObject):
         self._generation: int | None = None
         self._outbox: list[Order] = []
         self._steps: list[Step] = []
-        self._counting: int | None = None
-        self._next_count: CountTokens | None = None
+        self._counting = Counting(self)
+        self._counting.due.connect(self._send)
         self._tick = QTimer(self, singleShot=True, interval=_SHOWN)
         self._tick.timeout.connect(self._flush)
         self._grace = QTimer(self, singleShot=True, interval=int(CANCEL_GRACE * 1000))
@@ -133,11 +134,8 @@ class EngineLink(QObject):
     def count_tokens(self, text: str = "", messages: tuple[Message, ...] = ()) -> int:
         """Count a text and a conversation: the ticket that `counted` will bear. Overtaken questions get no answer."""
         question = CountTokens(next(self._numbers), messages, text)
-        if self._facts and self._counting is None:
-            self._counting = question.ticket
-            self._send(question)
-        elif self._facts:
-            self._next_count = question
+        if self._facts:
+            self._counting.ask(question)
         return question.ticket
 
     def describe(self) -> None:
@@ -152,6 +150,7 @@ class EngineLink(QObject):
         """End the process; waits for it, under a second. Nothing is emitted afterwards."""
         self._tick.stop()
         self._grace.stop()
+        self._counting.clear()
         child, self._child = self._child, None
         if child:
             if self._generation is not None:
@@ -166,6 +165,7 @@ class EngineLink(QObject):
         self._child.ended.connect(self._note_end)
         self._child.start()
 
+    @Slot(object)
     def _send(self, order: Order) -> None:
         if self._child and self._up:
             self._child.send(order)
@@ -193,7 +193,8 @@ class EngineLink(QObject):
         if self._generation is not None:
             self._withdraw()
         self._grace.stop()
-        self._options = self._facts = self._counting = self._next_count = None
+        self._counting.clear()
+        self._options = self._facts = None
         self._restarting = False
         self._outbox = [order for order in self._outbox if isinstance(order, Describe)]
 
@@ -233,7 +234,7 @@ class EngineLink(QObject):
             case Loaded(facts):
                 self._note_loaded(facts)
             case Counted(ticket, tokens, context):
-                self._count_next()
+                self._counting.note_answer()
                 self.counted.emit(ticket, tokens, context)
             case Described(_, description):
                 self.described.emit(description)
@@ -267,7 +268,7 @@ class EngineLink(QObject):
 
     def _note_failure(self, report: Failed) -> None:
         if report.order == CountTokens.__name__:  # a number less on the screen; the answer will say what is wrong
-            self._count_next()
+            self._counting.note_answer()
             return
         if report.order == Load.__name__:
             self._options = None
@@ -275,12 +276,6 @@ class EngineLink(QObject):
         if report.generation is not None or not report.order:  # an unreadable order may have been that for the answer
             self._end_answer()
         self.failed.emit(report.text, report)
-
-    def _count_next(self) -> None:
-        question, self._next_count = self._next_count, None
-        self._counting = question.ticket if question else None
-        if question:
-            self._send(question)
 
     @Slot()
     def _kill_deaf(self) -> None:
@@ -301,7 +296,8 @@ class EngineLink(QObject):
     def _note_crash(self, sentence: str, hopeful: bool) -> None:
         generation, options, was_loading = self._generation, self._options, self._options and not self._facts
         self._end_answer()
-        self._facts = self._counting = self._next_count = None
+        self._facts = None
+        self._counting.clear()
         self._outbox.clear()
         if was_loading and hopeful:
             sentence += " " + self.tr("It was loading a model, which may need more memory than there is.")
