@@ -231,6 +231,8 @@ class _Walk:
         tokens: list[Token] = []
         _parser().inline.parse(content.text, _parser(), self._env, tokens)
         found = to_spans(tokens, content)
+        if not self.base:
+            return found
         return tuple(replace(span, start=span.start + self.base, end=span.end + self.base) for span in found)
 
     def _content(self, token: Token) -> Content:

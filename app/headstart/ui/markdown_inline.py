@@ -125,6 +125,8 @@ def to_spans(tokens: Sequence[Token], content: Content) -> tuple[Span, ...]:
 
 
 def _within(span: Span, style: Style, address: str, title: str) -> Span:
+    if not (style or address or title):
+        return span
     return replace(span, style=span.style | style, address=span.address or address, title=title)
 
 

@@ -1,0 +1,119 @@
+"""Pygments one line at a time: colours of code that is still being written. Pure."""
+
+import functools
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pygments.lexer import RegexLexer
+from pygments.lexers import get_lexer_by_name
+from pygments.util import ClassNotFound
+
+Stack = tuple[str, ...]
+START: Stack = ("root",)
+_COMMENT = "/* comment"  # our own state: these lexers match a whole comment at once, which one line cannot show them
+_UNFINISHED = ("Operator", "Punctuation", "Error")  # what such a lexer makes of "/*" without its end
+
+
+@dataclass(frozen=True, slots=True)
+class Coloured:
+    """`length` characters from `start` on are of this Pygments kind ("Literal.String")."""
+
+    start: int
+    length: int
+    kind: str
+
+
+@functools.lru_cache(maxsize=64)
+def lexer(language: str) -> RegexLexer | None:
+    """The lexer of a language by the name after a fence, if it works line by line."""
+    try:
+        found = get_lexer_by_name(language)
+    except ClassNotFound:
+        return None
+    # Lexers that keep more state than a stack are left out: their code stays plain.
+    if isinstance(found, RegexLexer) and type(found).get_tokens_unprocessed is RegexLexer.get_tokens_unprocessed:
+        return found
+    return None
+
+
+def lex_line(source: RegexLexer, line: str, stack: Stack) -> tuple[list[Coloured], Stack]:
+    """The coloured parts of a line that begins in the states `stack`, and the states behind it."""
+    if stack[-1] == _COMMENT:
+        return _inside_comment(source, line, stack)
+    run = _Run(source, line + "\n", list(stack))
+    parts = list(run.parts())
+    opened = _unfinished_comment(line, parts)
+    if opened is None:
+        return parts, tuple(run.stack)
+    kept = [part for part in parts if part.start < opened]
+    return [*kept, Coloured(opened, len(line) - opened, "Comment")], (*stack, _COMMENT)
+
+
+def _inside_comment(source: RegexLexer, line: str, stack: Stack) -> tuple[list[Coloured], Stack]:
+    end = line.find("*/") + 2
+    if end < 2:
+        return [Coloured(0, len(line), "Comment")], stack
+    rest, after = lex_line(source, line[end:], stack[:-1])
+    return [Coloured(0, end, "Comment"), *(replace(part, start=part.start + end) for part in rest)], after
+
+
+def _unfinished_comment(line: str, parts: list[Coloured]) -> int | None:
+    """Where a comment begins that does not end in this line."""
+    at = line.rfind("/*")
+    if at < 0 or "*/" in line[at + 2 :]:
+        return None
+    return at if any(part.start == at and part.kind.startswith(_UNFINISHED) for part in parts) else None
+
+
+@dataclass
+class _Run:
+    """RegexLexer.get_tokens_unprocessed with a state stack that is ours to keep (it discards its own)."""
+
+    source: RegexLexer
+    text: str
+    stack: list[str]
+    at: int = 0
+    rules: dict[str, Any] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.rules = vars(type(self.source))["_tokens"]
+
+    def parts(self) -> Iterator[Coloured]:
+        """Everything that has a kind."""
+        while self.at < len(self.text):
+            for match_at, action, new_state in self.rules[self.stack[-1]]:
+                match = match_at(self.text, self.at)
+                if match:
+                    yield from self._act(match, action)
+                    self.at = match.end()
+                    self._enter(new_state)
+                    break
+            else:
+                if self.text[self.at] == "\n":
+                    self.stack = list(START)
+                self.at += 1
+
+    def _act(self, match: Any, action: Any) -> Iterator[Coloured]:
+        if action is None:
+            return
+        if isinstance(action, tuple):  # a token type is a tuple of names
+            yield Coloured(self.at, len(match.group()), ".".join(action))
+            return
+        for start, kind, value in action(self.source, match):
+            yield Coloured(start, len(value), ".".join(kind))
+
+    def _enter(self, new_state: Any) -> None:
+        if isinstance(new_state, tuple):
+            for state in new_state:
+                self._enter_one(state)
+        elif isinstance(new_state, int):
+            del self.stack[max(1, len(self.stack) + new_state) :]
+        elif new_state is not None:
+            self._enter_one(new_state)
+
+    def _enter_one(self, state: str) -> None:
+        if state == "#pop":
+            del self.stack[max(1, len(self.stack) - 1) :]
+        else:
+            self.stack.append(self.stack[-1] if state == "#push" else state)

@@ -1,0 +1,154 @@
+"""The rows above and below a message: author, actions, version walker, statistics. Knows no text of messages."""
+
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtGui import QFont, QMouseEvent
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QToolButton, QWidget
+
+from headstart.ui.icons import icon
+from headstart.ui.message import MessageContent, MessageState
+from headstart.ui.theme import ICON, SMALL, TINY, Theme
+
+
+class Header(QWidget):
+    """Who speaks. A click selects the message, with Shift a range."""
+
+    clicked = Signal(bool)
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._author = QLabel(self)
+        self._state = QLabel(self)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(SMALL)
+        row.addWidget(self._author)
+        row.addWidget(self._state)
+        row.addStretch(1)
+
+    def show_content(self, content: MessageContent) -> None:
+        """Author and state."""
+        self._author.setText(self.author(content))
+        states = {MessageState.STREAMING: self.tr("writing…"), MessageState.STOPPED: self.tr("stopped")}
+        self._state.setText(states.get(content.state, ""))
+
+    def author(self, content: MessageContent) -> str:
+        """The name to show."""
+        roles = {"user": self.tr("You"), "assistant": self.tr("Assistant"), "system": self.tr("System prompt")}
+        return content.author or roles.get(content.role, content.role)
+
+    def set_looks(self, theme: Theme, font: QFont) -> None:
+        """Colours and font."""
+        bold = QFont(font)
+        bold.setWeight(QFont.Weight.DemiBold)
+        self._author.setFont(bold)
+        _wear(self._author, theme.text)
+        self._state.setFont(_small(font))
+        _wear(self._state, theme.muted)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:  # noqa: N802
+        if event.button() == Qt.MouseButton.LeftButton:
+            self.clicked.emit(bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier))
+
+
+class Footer(QWidget):
+    """What can be done with a message, which version it is and what it cost."""
+
+    copy_clicked = Signal()
+    edit_clicked = Signal()
+    regenerate_clicked = Signal()
+    more_clicked = Signal()
+    version_chosen = Signal(int)
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self._theme: Theme | None = None
+        self._version = 1
+        self._copy = self._button("copy", self.tr("Copy message"))
+        self._edit = self._button("edit", self.tr("Edit message"))
+        self._regenerate = self._button("regenerate", self.tr("Regenerate answer"))
+        self._more = self._button("more", self.tr("More actions"))
+        self._previous = self._button("previous", self.tr("Previous version"))
+        self._count = QLabel(self)
+        self._next = self._button("next", self.tr("Next version"))
+        self._stats = QLabel(self)
+        self._stats.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._stats.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self._stats.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        self._lay_out()
+        self._connect()
+
+    def more_button(self) -> QToolButton:
+        """Where a menu of further actions belongs."""
+        return self._more
+
+    def buttons(self) -> list[QToolButton]:
+        """All buttons from left to right."""
+        return [self._copy, self._edit, self._regenerate, self._more, self._previous, self._next]
+
+    def show_content(self, content: MessageContent) -> None:
+        """Fit buttons and texts to a message."""
+        busy = content.state is MessageState.STREAMING
+        self._version = content.version
+        for button in (self._edit, self._regenerate, self._more):
+            button.setEnabled(not busy)
+        self._regenerate.setVisible(content.role == "assistant")
+        for widget in (self._previous, self._count, self._next):
+            widget.setVisible(content.versions > 1)
+        self._count.setText(f"{content.version}/{content.versions}")
+        self._count.setAccessibleName(
+            self.tr("Version {number} of {count}").format(number=content.version, count=content.versions)
+        )
+        self._previous.setEnabled(not busy and content.version > 1)
+        self._next.setEnabled(not busy and content.version < content.versions)
+        self._stats.setText(content.stats_line)
+        self._stats.setToolTip(content.stats_line)
+
+    def set_looks(self, theme: Theme, font: QFont) -> None:
+        """Colours and font."""
+        self._theme = theme
+        for button in self.buttons():
+            button.setIcon(icon(button.objectName(), theme.muted))
+        for label in (self._count, self._stats):
+            label.setFont(_small(font))
+            _wear(label, theme.muted)
+
+    def _button(self, name: str, label: str) -> QToolButton:
+        button = QToolButton(self)
+        button.setObjectName(name)
+        button.setAutoRaise(True)
+        button.setIconSize(QSize(ICON, ICON))
+        button.setToolTip(label)
+        button.setAccessibleName(label)
+        return button
+
+    def _lay_out(self) -> None:
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(TINY)
+        for widget in (self._copy, self._edit, self._regenerate, self._more):
+            row.addWidget(widget)
+        row.addSpacing(SMALL)
+        row.addWidget(self._previous)
+        row.addWidget(self._count)
+        row.addWidget(self._next)
+        row.addWidget(self._stats, 1)
+
+    def _connect(self) -> None:
+        self._copy.clicked.connect(self.copy_clicked)
+        self._edit.clicked.connect(self.edit_clicked)
+        self._regenerate.clicked.connect(self.regenerate_clicked)
+        self._more.clicked.connect(self.more_clicked)
+        self._previous.clicked.connect(lambda: self.version_chosen.emit(self._version - 1))
+        self._next.clicked.connect(lambda: self.version_chosen.emit(self._version + 1))
+
+
+def _small(font: QFont) -> QFont:
+    made = QFont(font)
+    made.setPointSizeF(font.pointSizeF() * 0.88)
+    return made
+
+
+def _wear(label: QLabel, colour: str) -> None:
+    palette = label.palette()
+    palette.setColor(label.foregroundRole(), colour)
+    label.setPalette(palette)

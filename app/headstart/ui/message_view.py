@@ -1,0 +1,325 @@
+"""One message on screen: author, folded thinking, text, actions. Knows no other message and no engine."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from PySide6.QtCore import QRectF, QSize, Qt, QTimer, Signal
+from PySide6.QtGui import QColor, QFont, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QLabel, QMenu, QToolButton, QWidget
+
+from headstart.ui import markdown
+from headstart.ui.blocks import plain_text
+from headstart.ui.icons import icon
+from headstart.ui.message import MessageContent, MessageId, MessageState, OriginRun, RoundNote
+from headstart.ui.message_rows import Footer, Header
+from headstart.ui.message_text import MessageSource
+from headstart.ui.text_view import MessageText
+from headstart.ui.theme import ICON, LARGE, MEDIUM, RADIUS, SMALL, TINY, Theme
+
+FRAME_MS = 33  # between two renderings of a growing message
+HIDDEN_FRAME_MS = 100
+
+
+class MessageView(QWidget):
+    """Shows a MessageContent. Every signal names the message first, but those about text and addresses."""
+
+    copy_requested = Signal(str)  # what to put on the clipboard
+    edit_requested = Signal(object)
+    regenerate_requested = Signal(object)
+    continue_requested = Signal(object)
+    delete_requested = Signal(object)
+    fork_requested = Signal(object)
+    version_requested = Signal(object, int)  # versions count from 1
+    selection_requested = Signal(object, bool)  # True: up to here from the one selected before
+    link_activated = Signal(str)
+    height_changed = Signal(object)
+
+    def __init__(self, theme: Theme, font: QFont, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme, self._font = theme, font
+        self._source = MessageSource(MessageContent("", "assistant", ""))
+        self._content = self._source.content()
+        self._waiting: list[tuple[str, tuple[OriginRun, ...]]] = []
+        self._origins_visible = False
+        self._selected = False
+        self._header, self._footer = Header(self), Footer(self)
+        self._text = MessageText(theme, font, self)
+        self._thought: MessageText | None = None
+        self._fold = self._fold_button()
+        self._notice = QLabel(self)
+        self._notice.setWordWrap(True)
+        self._frame = QTimer(self)
+        self._frame.setSingleShot(True)
+        self._frame.timeout.connect(self.flush)
+        self._connect()
+        self._wear()
+
+    # Content
+
+    @property
+    def content(self) -> MessageContent:
+        """The message with everything that came since."""
+        waiting = "".join(text for text, _ in self._waiting)
+        runs = tuple(run for _, found in self._waiting for run in found)
+        shown = self._source.content()
+        return replace(shown, text=shown.text + waiting, origins=shown.origins + runs)
+
+    @property
+    def message_id(self) -> MessageId:
+        """Whose view this is."""
+        return self._content.id
+
+    def set_message(self, content: MessageContent) -> None:
+        """Show another message, or another state of it."""
+        self._waiting.clear()
+        self._frame.stop()
+        self._content = content
+        self._source = MessageSource(content)
+        self._forget_thought()
+        self._text.set_origins(None, visible=False)
+        self._text.show_blocks(content.text, self._source.blocks)
+        self._text.set_origins(self._source.origins, self._origins_visible)
+        self._describe()
+
+    def begin_stream(self) -> None:
+        """More text will come."""
+        self._set_state(replace(self._content, state=MessageState.STREAMING, notice="", stats_line=""))
+
+    def append(self, text: str, pieces: Sequence[tuple[str, str]], note: RoundNote | None = None) -> None:
+        """Add text; `pieces` are (text, origin) and joined they are `text`; `note` is the round they came from."""
+        assert "".join(piece for piece, _ in pieces) == text
+        self._waiting.append((text, tuple(OriginRun(len(piece), origin, note) for piece, origin in pieces)))
+        if not self._frame.isActive():
+            self._frame.start(FRAME_MS if self.isVisible() and not self.window().isMinimized() else HIDDEN_FRAME_MS)
+
+    def flush(self) -> None:
+        """Show what came since the last frame."""
+        if not self._waiting:
+            return
+        text = "".join(text for text, _ in self._waiting)
+        runs = [run for _, found in self._waiting for run in found]
+        self._waiting.clear()
+        self._frame.stop()
+        self._show_from(self._source.append(text, runs))
+
+    def end_stream(self, stats_line: str, state: MessageState = MessageState.DONE, notice: str = "") -> None:
+        """No more text will come."""
+        self.flush()
+        self._show_from(self._source.finish())
+        self._set_state(replace(self._content, state=state, stats_line=stats_line, notice=notice))
+
+    def set_notice(self, notice: str) -> None:
+        """A sentence below the text, such as the progress of reading the prompt."""
+        self._set_state(replace(self._content, notice=notice))
+
+    def plain_text(self) -> str:
+        """The answer without markup and without thinking."""
+        return plain_text(self._source.blocks)
+
+    # Looks
+
+    def set_looks(self, theme: Theme, font: QFont) -> None:
+        """Another theme or font."""
+        self._theme, self._font = theme, font
+        for text in self._texts():
+            text.set_looks(theme, font)
+        self._wear()
+        self.height_changed.emit(self.message_id)
+
+    def set_origins_visible(self, visible: bool) -> None:
+        """Colour the text by who proposed it, or not."""
+        self._origins_visible = visible
+        for text in self._texts():
+            text.set_origins(self._source.origins, visible)
+
+    def set_selected(self, selected: bool) -> None:
+        """Part of a range of messages to be copied."""
+        self._selected = selected
+        self.update()
+
+    def set_matches(self, matches: Sequence[tuple[int, int]], current: int | None) -> None:
+        """Mark found ranges of the message's text."""
+        inside = self._source.parts.thought
+        if current is not None and inside and matches[current][0] < inside[1] and self._thought is None:
+            self._fold.click()
+        for text in self._texts():
+            text.set_matches(matches, current)
+
+    def place_of(self, offset: int) -> QRectF:
+        """Where the character at an offset of the text stands in this view."""
+        inside = self._source.parts.thought
+        text = self._thought if self._thought and inside and offset < inside[1] else self._text
+        return text.place_of(offset).translated(text.pos().toPointF())
+
+    def is_engaged(self) -> bool:
+        """Whether taking this view away would lose something: text that comes, a selection, the focus."""
+        focused = self.focusWidget()
+        return (
+            self._content.state is MessageState.STREAMING
+            or any(text.textCursor().hasSelection() for text in self._texts())
+            or (focused is not None and focused.hasFocus())
+        )
+
+    def focus_widgets(self) -> list[QWidget]:
+        """What Tab visits, in the order one reads."""
+        return [self._fold, *reversed(self._texts()), *self._footer.buttons()]
+
+    # Geometry
+
+    def set_width(self, width: int) -> int:
+        """Lay everything out for this width; returns the height."""
+        left = MEDIUM
+        room = width - 2 * left
+        y = SMALL
+        for widget in self._rows():
+            indent = LARGE if widget is self._thought else 0
+            height = self._height_of(widget, room - indent)
+            widget.setGeometry(left + indent, y, room - indent, height)
+            y += height + TINY
+        height = y + SMALL - TINY
+        if self.size() != QSize(width, height):
+            self.resize(width, height)
+        return height
+
+    def _height_of(self, widget: QWidget, width: int) -> int:
+        if isinstance(widget, MessageText):
+            return widget.height_for(width)
+        return widget.heightForWidth(width) if widget.hasHeightForWidth() else widget.sizeHint().height()
+
+    def _rows(self) -> list[QWidget]:
+        """The parts that are shown, from top to bottom."""
+        parts: list[QWidget] = [self._header]
+        if not self._fold.isHidden():
+            parts.append(self._fold)
+            parts += [self._thought] if self._thought else []
+        parts += [self._text] if self._source.blocks else []
+        parts += [] if self._notice.isHidden() else [self._notice]
+        return [*parts, self._footer]
+
+    def paintEvent(self, _event: QPaintEvent) -> None:  # noqa: N802
+        ground = self._theme.bubble if self._content.role != "assistant" else ""
+        if not ground and not self._selected:
+            return
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QPen(QColor(self._theme.accent), 2) if self._selected else Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(ground) if ground else Qt.BrushStyle.NoBrush)
+        painter.drawRoundedRect(QRectF(self.rect()).adjusted(1, 1, -1, -1), RADIUS, RADIUS)
+        painter.end()
+
+    # Menu
+
+    def menu(self) -> QMenu:
+        """What the button with the dots offers."""
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.addAction(self.tr("Copy as Markdown"), lambda: self.copy_requested.emit(self._source.text))
+        if self._content.role == "assistant":
+            menu.addAction(self.tr("Continue this answer"), lambda: self.continue_requested.emit(self.message_id))
+        menu.addAction(self.tr("New chat from here"), lambda: self.fork_requested.emit(self.message_id))
+        menu.addSeparator()
+        menu.addAction(self.tr("Delete message"), lambda: self.delete_requested.emit(self.message_id))
+        return menu
+
+    # Parts
+
+    def _connect(self) -> None:
+        footer = self._footer
+        footer.copy_clicked.connect(lambda: self.copy_requested.emit(self.plain_text()))
+        footer.edit_clicked.connect(lambda: self.edit_requested.emit(self.message_id))
+        footer.regenerate_clicked.connect(lambda: self.regenerate_requested.emit(self.message_id))
+        footer.version_chosen.connect(lambda version: self.version_requested.emit(self.message_id, version))
+        footer.more_clicked.connect(self._open_menu)
+        self._header.clicked.connect(lambda extend: self.selection_requested.emit(self.message_id, extend))
+        self._connect_text(self._text)
+
+    def _connect_text(self, text: MessageText) -> None:
+        text.link_activated.connect(self.link_activated)
+        text.copy_requested.connect(self.copy_requested)
+
+    def _open_menu(self) -> None:
+        button = self._footer.more_button()
+        self.menu().popup(button.mapToGlobal(button.rect().bottomLeft()))
+
+    def _fold_button(self) -> QToolButton:
+        fold = QToolButton(self)
+        fold.setAutoRaise(True)
+        fold.setCheckable(True)
+        fold.setIconSize(QSize(ICON, ICON))
+        fold.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        fold.toggled.connect(self._toggle_thought)
+        return fold
+
+    def _toggle_thought(self, unfolded: bool) -> None:
+        if unfolded:
+            self._thought = MessageText(self._theme, self._font, self)
+            self._thought.setAccessibleName(self.tr("Thinking"))
+            self._connect_text(self._thought)
+            self._show_thought()
+            self._thought.set_origins(self._source.origins, self._origins_visible)
+            self._thought.show()
+        elif self._thought:
+            self._thought.hide()
+            self._thought.deleteLater()
+            self._thought = None
+        self._describe_thought()
+        self.height_changed.emit(self.message_id)
+
+    def _forget_thought(self) -> None:
+        self._fold.setChecked(False)
+
+    def _texts(self) -> list[MessageText]:
+        return [self._text, *([self._thought] if self._thought else [])]
+
+    # Showing
+
+    def _show_from(self, first: int) -> None:
+        self._text.show_blocks(self._source.text, self._source.blocks, first)
+        if self._thought:
+            self._show_thought()
+        self._describe_thought()
+        self.height_changed.emit(self.message_id)
+
+    def _show_thought(self) -> None:
+        assert self._thought
+        start = (self._source.parts.thought or (0, 0))[0]
+        self._thought.show_blocks(self._source.text, markdown.parse(self._source.thought(), start))
+
+    def _describe_thought(self) -> None:
+        parts = self._source.parts
+        self._fold.setVisible(parts.thought is not None)
+        self._fold.setIcon(icon("unfolded" if self._fold.isChecked() else "folded", self._theme.muted))
+        words = len(self._source.thought().split())
+        label = self.tr("Thought (%n word(s))", "", words) if parts.closed else self.tr("Thinking…")
+        self._fold.setText(label)
+        self._fold.setAccessibleName(label)
+
+    def _set_state(self, content: MessageContent) -> None:
+        self._content = content
+        self._source.describe(content)
+        self._describe()
+        self.height_changed.emit(self.message_id)
+
+    def _describe(self) -> None:
+        content = self._content
+        self._header.show_content(content)
+        self._footer.show_content(content)
+        self._notice.setText(content.notice)
+        self._notice.setVisible(bool(content.notice))
+        self._text.setVisible(bool(self._source.blocks))
+        self._describe_thought()
+        name = self.tr("Message from {author}").format(author=self._header.author(content))
+        self.setAccessibleName(name)
+        self._text.setAccessibleName(name)
+        self.update()
+
+    def _wear(self) -> None:
+        self._header.set_looks(self._theme, self._font)
+        self._footer.set_looks(self._theme, self._font)
+        self._notice.setFont(self._font)
+        self._fold.setFont(self._font)
+        palette = self._notice.palette()
+        failed = self._content.state is MessageState.FAILED
+        palette.setColor(self._notice.foregroundRole(), QColor(self._theme.danger if failed else self._theme.muted))
+        self._notice.setPalette(palette)
+        self._describe_thought()

@@ -1,0 +1,223 @@
+"""The messages of one chat: shown, streamed into, searched, selected, copied. Knows no store and no engine."""
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import Signal
+from PySide6.QtGui import QFont, QKeyEvent, QKeySequence
+from PySide6.QtWidgets import QWidget
+
+from headstart.ui.blocks import plain_text
+from headstart.ui.find import Match, matches
+from headstart.ui.markdown import parse
+from headstart.ui.message import MessageContent, MessageId, MessageState, RoundNote
+from headstart.ui.message_column import MessageColumn, ScrollPosition
+from headstart.ui.message_view import MessageView
+from headstart.ui.theme import Theme
+from headstart.ui.thinking import split
+
+
+class Transcript(MessageColumn):
+    """A MessageColumn that knows what its messages mean. Signals are those of MessageView."""
+
+    copy_requested = Signal(str)
+    edit_requested = Signal(object)
+    regenerate_requested = Signal(object)
+    continue_requested = Signal(object)
+    delete_requested = Signal(object)
+    fork_requested = Signal(object)
+    version_requested = Signal(object, int)
+    link_activated = Signal(str)
+    found_changed = Signal(int, int)  # number of the current match from 1 (0: none), matches in all
+    selection_changed = Signal(int)  # selected messages
+
+    def __init__(self, theme: Theme, font: QFont, parent: QWidget | None = None) -> None:
+        super().__init__(theme, font, parent)
+        self._origins_visible = False
+        self._wanted = ""
+        self._matches: list[Match] = []
+        self._current = -1
+        self._selection: tuple[int, int] | None = None
+        self.setAccessibleName(self.tr("Messages"))
+
+    # Messages
+
+    def show_chat(self, messages: Sequence[MessageContent], position: ScrollPosition | None = None) -> None:
+        """Show a chat at its end, or where the reader was (`scroll_position`)."""
+        self.clear_find()
+        self._selection = None
+        self.set_entries(messages, position or ScrollPosition())
+
+    def add(self, message: MessageContent) -> None:
+        """A message at the end. One's own message is always scrolled to."""
+        self.insert_entry(len(self.contents()), message)
+        if message.role == "user":
+            self.scroll_to_end()
+
+    def replace(self, message: MessageContent, instead_of: MessageId | None = None) -> None:
+        """Another state of a message, or another version `instead_of` it."""
+        self.replace_entry(self.index_of(message.id if instead_of is None else instead_of), message)
+
+    def remove(self, message: MessageId) -> None:
+        """Take a message out."""
+        self._select(None)
+        self.remove_entry(self.index_of(message))
+
+    def begin_stream(self, message: MessageId) -> None:
+        """Text for this message is about to come."""
+        self.view(self.index_of(message)).begin_stream()
+
+    def stream(
+        self, message: MessageId, text: str, pieces: Sequence[tuple[str, str]], note: RoundNote | None = None
+    ) -> None:
+        """Text of one round: see MessageView.append."""
+        self.view(self.index_of(message)).append(text, pieces, note)
+
+    def end_stream(
+        self, message: MessageId, stats_line: str, state: MessageState = MessageState.DONE, notice: str = ""
+    ) -> MessageContent:
+        """The message is complete; returns it."""
+        view = self.view(self.index_of(message))
+        view.end_stream(stats_line, state, notice)
+        self._search_again()
+        return view.content
+
+    def set_notice(self, message: MessageId, notice: str) -> None:
+        """A sentence below a message, such as the progress of reading the prompt."""
+        self.view(self.index_of(message)).set_notice(notice)
+
+    def set_origins_visible(self, visible: bool) -> None:
+        """Colour all text by who proposed it, or not."""
+        self._origins_visible = visible
+        for _, view in self.views():
+            view.set_origins_visible(visible)
+
+    # Finding
+
+    def find_text(self, text: str) -> int:
+        """Mark all places of `text`, go to the first one at or below what is seen; returns how many there are."""
+        self._wanted = text
+        self._matches = matches([content.text for content in self.contents()], text)
+        top = self.scroll_position().message
+        first = self.index_of(top) if top is not None else 0
+        self._go_to(next((i for i, match in enumerate(self._matches) if match.message >= first), 0))
+        return len(self._matches)
+
+    def find_next(self) -> None:
+        """Go to the next place, from the last to the first."""
+        self._go_to(self._current + 1)
+
+    def find_previous(self) -> None:
+        """Go to the place before, from the first to the last."""
+        self._go_to(self._current - 1)
+
+    def clear_find(self) -> None:
+        """Stop marking."""
+        self._wanted, self._matches = "", []
+        self._go_to(-1)
+
+    def _go_to(self, number: int) -> None:
+        self._current = number % len(self._matches) if self._matches else -1
+        for index, view in self.views():
+            self._mark(index, view)
+        if self._current >= 0:
+            match = self._matches[self._current]
+            place = self.view(match.message).place_of(match.start)
+            self.reveal(match.message, int(place.top()), int(place.bottom()))
+        self.found_changed.emit(self._current + 1, len(self._matches))
+
+    def _search_again(self) -> None:
+        if self._wanted:
+            self._matches = matches([content.text for content in self.contents()], self._wanted)
+            self._current = min(self._current, len(self._matches) - 1)
+            for index, view in self.views():
+                self._mark(index, view)
+            self.found_changed.emit(self._current + 1, len(self._matches))
+
+    def _mark(self, index: int, view: MessageView) -> None:
+        numbers = [number for number, match in enumerate(self._matches) if match.message == index]
+        current = numbers.index(self._current) if self._current in numbers else None
+        view.set_matches([(self._matches[n].start, self._matches[n].end) for n in numbers], current)
+
+    # Selecting and copying
+
+    def selected_messages(self) -> list[MessageContent]:
+        """The selected range, top to bottom."""
+        if self._selection is None:
+            return []
+        first, last = sorted(self._selection)
+        return self.contents()[first : last + 1]
+
+    def select_messages(self, first: MessageId, last: MessageId) -> None:
+        """Select a range of whole messages."""
+        self._select((self.index_of(first), self.index_of(last)))
+
+    def clear_selection(self) -> None:
+        """Select no message."""
+        self._select(None)
+
+    def as_text(self, messages: Sequence[MessageContent]) -> str:
+        """Messages as plain text, thinking left out."""
+        return "\n\n".join(f"{self._author(message)}:\n{_plain(message)}" for message in messages)
+
+    def as_markdown(self, messages: Sequence[MessageContent]) -> str:
+        """Messages as Markdown, just as they were written."""
+        return "\n\n".join(f"**{self._author(message)}:**\n\n{message.text}" for message in messages)
+
+    def _author(self, message: MessageContent) -> str:
+        roles = {"user": self.tr("You"), "assistant": self.tr("Assistant"), "system": self.tr("System prompt")}
+        return message.author or roles.get(message.role, message.role)
+
+    def _clicked(self, message: MessageId, extend: bool) -> None:
+        index = self.index_of(message)
+        if extend and self._selection:
+            self._select((self._selection[0], index))
+        else:
+            self._select(None if self._selection == (index, index) else (index, index))
+
+    def _select(self, selection: tuple[int, int] | None) -> None:
+        self._selection = selection
+        for index, view in self.views():
+            view.set_selected(self._is_selected(index))
+        self.selection_changed.emit(len(self.selected_messages()))
+
+    def _is_selected(self, index: int) -> bool:
+        return self._selection is not None and min(self._selection) <= index <= max(self._selection)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802
+        chosen = self.selected_messages()
+        if chosen and event.matches(QKeySequence.StandardKey.Copy):
+            self.copy_requested.emit(self.as_markdown(chosen))
+        elif chosen and event.matches(QKeySequence.StandardKey.Cancel):
+            self.clear_selection()
+        else:
+            super().keyPressEvent(event)
+
+    # Views
+
+    def new_view(self) -> MessageView:
+        """A connected widget."""
+        view = super().new_view()
+        for name in (
+            "copy_requested", "edit_requested", "regenerate_requested", "continue_requested", "delete_requested",
+            "fork_requested", "version_requested", "link_activated",
+        ):  # fmt: skip
+            getattr(view, name).connect(getattr(self, name))
+        view.selection_requested.connect(self._clicked)
+        view.height_changed.connect(self._height_changed)
+        return view
+
+    def dress_view(self, index: int, view: MessageView) -> None:
+        """Colours, marks and selection of a message that has just been built."""
+        view.set_origins_visible(self._origins_visible)
+        view.set_selected(self._is_selected(index))
+        self._mark(index, view)
+
+    def _height_changed(self, message: MessageId) -> None:
+        self.measure(self.index_of(message))
+
+
+def _plain(message: MessageContent) -> str:
+    if message.role != "assistant":
+        return message.text
+    start = split(message.text).body
+    return plain_text(parse(message.text[start:], start))
