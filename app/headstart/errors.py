@@ -58,8 +58,12 @@ class HistoryError(HeadstartError):
 
 
 class DamagedHistoryError(HistoryError):
-    """The file of the chat history is broken; the sentence names the backup to restore."""
+    """The file of the chat history is broken; a backup can take its place."""
 
 
 class ExchangeError(HeadstartError):
     """A file of chats cannot be written, or is none that can be read."""
+
+
+class AttachmentError(HeadstartError):
+    """A file cannot go with a message; the sentence says why."""

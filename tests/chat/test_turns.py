@@ -28,6 +28,10 @@ def test_attachments_come_before_the_text() -> None:
     assert turns(tree.path)[0].content == "a.py:\n```\nx = 1\n```\n\nb.md:\n````\n```\ny\n```\n````\n\nwhat is it?"
 
 
+def test_a_file_of_which_only_the_name_is_left_says_nothing() -> None:
+    assert turns(Conversation().ask("look", [Attachment("a.png", "")]).path) == (("user", "look"),)
+
+
 @given(st.text(alphabet="`~\na", max_size=20))
 def test_no_attachment_closes_its_own_fence(text: str) -> None:
     fence, *body, end = fenced(Attachment("n", text)).split("\n")

@@ -37,7 +37,7 @@ def words(text: str) -> str:
     """`text` as the index gets it: CJK characters apart, pictures by name, full-width letters as usual ones."""
     flat = _SELECTOR.sub("", unicodedata.normalize("NFKC", text))
     named = _PICTURE.sub(lambda match: f" picture{ord(match[0]):x} ", flat)
-    return _SINGLE.sub(r" \1 ", named)
+    return " ".join(_SINGLE.split(named))
 
 
 def full_text_query(query: str) -> str:
@@ -52,12 +52,12 @@ def full_text_query(query: str) -> str:
 def literals(query: str) -> tuple[str, ...]:
     """What of a query has signs that the index drops ("C++", "a.b()"): to be looked for as it stands, by `holds`."""
     chunks = (chunk for term in _terms(query) for chunk in term.text.split())
-    return tuple(_folded(chunk) for chunk in chunks if _SIGN.search(_PICTURE.sub("", chunk)))
+    return tuple(_flat(chunk) for chunk in chunks if _SIGN.search(_PICTURE.sub("", chunk)))
 
 
 def holds(text: str, literal: str) -> bool:
     """Whether one of `literals` stands in a text."""
-    return literal in _folded(text)
+    return literal in _flat(text)
 
 
 def ranges(text: str, query: str) -> tuple[Range, ...]:
@@ -113,17 +113,27 @@ def _is_letter(character: str) -> bool:
     return bool(_SEARCHABLE.match(character)) and not _SINGLE.match(character)
 
 
+def _flat(text: str) -> str:
+    """For comparing only: not of the same length."""
+    return unicodedata.normalize("NFKC", text).lower().replace("’", "'").replace("“", '"').replace("”", '"')
+
+
 class _Folding(dict[int, str]):
     """Each character to one small letter without accent, so that places stay what they are."""
 
     def __missing__(self, code: int) -> str:
-        base = unicodedata.normalize("NFKD", chr(code))[0].lower()[0]
-        self[code] = base
-        return base
+        self[code] = unicodedata.normalize("NFD", chr(code))[0].lower()[0]
+        return self[code]
 
 
-_FOLDING = _Folding({ord("’"): "'", ord("‘"): "'", ord("“"): '"', ord("”"): '"'})
+_QUOTES = {ord("’"): "'", ord("“"): '"', ord("”"): '"'}
+_WIDE = {code + 0xFEE0: chr(code).lower() for code in range(0x21, 0x7F) if chr(code).isalnum()}
+_FOLDING = _Folding(_QUOTES | _WIDE)
+_NEEDS_FOLDING = re.compile("[{}]".format("".join(map(chr, _QUOTES | _WIDE))))
 
 
 def _folded(text: str) -> str:
-    return text.translate(_FOLDING)
+    lower = text.lower()
+    # Most texts have nothing to fold, and then this is twenty times faster.
+    plain = len(lower) == len(text) and unicodedata.is_normalized("NFD", text) and not _NEEDS_FOLDING.search(text)
+    return lower if plain else text.translate(_FOLDING)

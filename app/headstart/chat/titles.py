@@ -16,8 +16,9 @@ def propose_title(text: str) -> str:
 
 
 def _plain(line: str) -> str:
-    words = _MARKS.sub("", _LINK.sub(r"\1", _LEAD.sub("", line))).split()
-    return "".join(character for character in " ".join(words) if character.isprintable())
+    words = _MARKS.sub("", _LINK.sub(r"\1", _LEAD.sub("", line)))
+    shown = "".join(character if character.isprintable() else " " for character in words)
+    return " ".join(shown.split())
 
 
 def _cut(line: str) -> str:

@@ -35,8 +35,9 @@ def turns(messages: Iterable[Message]) -> tuple[Turn, ...]:
 
 
 def prompt_text(message: Message) -> str:
-    """Attachments, each fenced under its name, and then the text."""
-    parts = [f"{attachment.name}:\n{fenced(attachment)}" for attachment in message.attachments]
+    """Attachments, each fenced under its name, and then the text. An imported file may have left only its name."""
+    given = (attachment for attachment in message.attachments if attachment.text)
+    parts = [f"{attachment.name}:\n{fenced(attachment)}" for attachment in given]
     return "\n\n".join([*parts, message.text] if message.text else parts)
 
 

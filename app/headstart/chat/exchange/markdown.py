@@ -21,7 +21,8 @@ def message_parts(message: Message, words: Wording) -> Iterator[str]:
     """Attachments, text and how it was made."""
     for attachment in message.attachments:
         yield f"{words.attachment}: {_one_line(attachment.name)}"
-        yield fenced(attachment)
+        if attachment.text:
+            yield fenced(attachment)
     if message.text.strip():
         yield message.text.strip("\n")
     for name, values in ((words.settings, message.settings), (words.statistics, message.stats)):

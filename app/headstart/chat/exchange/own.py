@@ -8,6 +8,7 @@ from typing import Any
 
 from headstart.chat.conversation import Attachment, Conversation, Message, Role, Run, State
 from headstart.chat.exchange.limits import Bundle, Malformed, long_text, new_chat, text_at
+from headstart.chat.unicode import storable
 
 FORMAT = "headstart-chats"
 VERSION = 1
@@ -16,7 +17,7 @@ VERSION = 1
 def to_json(chats: Iterable[Bundle]) -> str:
     """A document that `read_own` turns into equal chats, but for their ids."""
     content = {"format": FORMAT, "version": VERSION, "chats": [_chat(bundle) for bundle in chats]}
-    return json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+    return storable(json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False)) + "\n"
 
 
 def read_own(content: Mapping[str, Any]) -> tuple[Bundle, ...]:
