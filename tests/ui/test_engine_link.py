@@ -141,6 +141,7 @@ def test_cancel_while_loading_does_not_wait_for_the_model(qtbot: QtBot, link: En
     assert heard.names() == ["loading", "finished"]
     answer(qtbot, link, "next")
     assert heard.text(1) == ""
+    assert [each[1] for each in heard.said if each[0] == "finished"] == [1, 2]
     assert heard.text(2) == "You wrote: next "
 
 
