@@ -73,7 +73,9 @@ VALUES = {
 
 
 @given(st.fixed_dictionaries({}, optional=VALUES), st.fixed_dictionaries({}, optional=VALUES))
-@examples(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=50)
+@examples(
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None, max_examples=50
+)
 def test_any_settings_survive_the_file(tmp_path: Path, first: dict[str, Any], second: dict[str, Any]) -> None:
     path = tmp_path / "settings.toml"
     for values in (first, second):

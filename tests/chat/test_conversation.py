@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 
 from headstart.chat.conversation import Attachment, Conversation, Message, Outcome, Role, Run, State, extended
-from tests.chat.trees import histories
+from tests.chat.trees import PATIENT, histories
 
 
 def _answered(conversation: Conversation, text: str) -> Conversation:
@@ -132,6 +132,7 @@ def test_runs_of_one_origin_join() -> None:
     assert extended(runs, 0, "n-gram") == runs == (Run(5, "draft"), Run(1, "target"))
 
 
+@PATIENT
 @given(histories())
 def test_no_operation_breaks_the_tree(history: list[Conversation]) -> None:
     for conversation in history:
@@ -153,6 +154,7 @@ def _every_message_can_be_shown(conversation: Conversation) -> None:
         assert 1 <= place <= count == len(shown.versions(id_))
 
 
+@PATIENT
 @given(histories())
 def test_what_is_added_is_shown_last(history: list[Conversation]) -> None:
     for before, after in itertools.pairwise(history):

@@ -24,7 +24,7 @@ from headstart.chat.exchange.wording import Wording
 from headstart.chat.exchange.writing import write_export
 from headstart.chat.record import Chat
 from headstart.errors import ExchangeError
-from tests.chat.trees import CONVERSATIONS
+from tests.chat.trees import CONVERSATIONS, PATIENT
 
 CHAT = Chat(
     "id", "On <tigers>", 1.5, 2.25, pinned=True, folder="zoo", settings={"system_prompt": "Be kind.", "seed": 3}
@@ -37,6 +37,7 @@ def _talk(question: str, answer: str) -> Conversation:
     return begun.finish(2, Outcome(answer, State.STOPPED, (Run(3, "draft"),), {"speedup": 1.23456, "parts": {"a": 1}}))
 
 
+@PATIENT
 @given(CONVERSATIONS)
 def test_what_is_exported_as_json_is_imported_as_it_was(conversation: Conversation) -> None:
     text = to_json([(CHAT, conversation)])
@@ -112,6 +113,7 @@ def test_a_page_runs_and_fetches_nothing(attack: str) -> None:
     assert all(re.match(r"https?://", address) for address in addresses)
 
 
+@PATIENT
 @given(st.text("<>&\"'`*[]()!:/\n javscript", max_size=40))
 def test_no_text_makes_a_page_run_anything(text: str) -> None:
     page = _Tags(to_html(CHAT, _talk(text, text), WORDS))
@@ -202,6 +204,7 @@ def _places(value: object) -> list[tuple[Any, Any]]:
     return [place for key, item in inside for place in [(value, key), *_places(item)]]
 
 
+@PATIENT
 @given(st.data())
 def test_an_export_with_strange_parts_is_read_or_refused(data: st.DataObject) -> None:
     source = [CHATGPT] if data.draw(st.booleans()) else json.loads(to_json([(CHAT, _talk("q", "a"))]))

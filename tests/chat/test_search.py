@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from headstart.chat import search
 from headstart.chat.conversation import Conversation, Message, Outcome, Role
 from headstart.chat.store import Store, open_store
+from tests.chat.trees import PATIENT
 
 
 @pytest.fixture
@@ -91,11 +92,13 @@ def test_what_is_not_there_is_not_found(store: Store, text: str, query: str) -> 
 ODD = st.text("\"*()^:-+{}[]~'\\;,.&|!?%_ \x00\n\ud800ab虎👍ANDORNTE", max_size=12)
 
 
+@PATIENT
 @given(query=ODD)
 def test_whatever_is_typed_is_no_fault(query: str) -> None:
     assert _odd_store().search(query) is not None
 
 
+@PATIENT
 @given(text=ODD, query=ODD)
 def test_marks_lie_in_the_text_in_order(text: str, query: str) -> None:
     found = search.ranges(text, query)

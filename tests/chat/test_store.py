@@ -41,7 +41,9 @@ def store(folder: Path) -> Iterator[Store]:
 
 
 @given(history=histories(8))
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(
+    max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None
+)
 def test_any_change_is_read_back_as_it_was(store: Store, history: list[Conversation]) -> None:
     chat = store.create_chat()
     for before, after in itertools.pairwise(history):

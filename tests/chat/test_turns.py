@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from headstart.chat.conversation import Attachment, Conversation, Outcome
 from headstart.chat.titles import LONGEST, propose_title
 from headstart.chat.turns import fenced, turns
-from tests.chat.trees import CONVERSATIONS
+from tests.chat.trees import CONVERSATIONS, PATIENT
 
 
 def test_neighbours_of_one_role_become_one_turn() -> None:
@@ -32,6 +32,7 @@ def test_a_file_of_which_only_the_name_is_left_says_nothing() -> None:
     assert turns(Conversation().ask("look", [Attachment("a.png", "")]).path) == (("user", "look"),)
 
 
+@PATIENT
 @given(st.text(alphabet="`~\na", max_size=20))
 def test_no_attachment_closes_its_own_fence(text: str) -> None:
     fence, *body, end = fenced(Attachment("n", text)).split("\n")
@@ -39,6 +40,7 @@ def test_no_attachment_closes_its_own_fence(text: str) -> None:
     assert not any(line.strip().startswith(fence) for line in body)
 
 
+@PATIENT
 @given(CONVERSATIONS)
 def test_roles_alternate(conversation: Conversation) -> None:
     roles = [turn.role for turn in turns(conversation.path)]
@@ -64,6 +66,7 @@ def test_a_title_is_the_first_line_that_says_something(text: str, title: str) ->
     assert propose_title(text) == title
 
 
+@PATIENT
 @given(st.text())
 def test_a_title_is_one_short_line(text: str) -> None:
     title = propose_title(text)

@@ -2,9 +2,13 @@
 
 from collections.abc import Callable
 
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from headstart.chat.conversation import Attachment, Conversation, Outcome, Role, Run, State
+
+# A busy machine is no fault: neither a slow example nor slow drawing is.
+PATIENT = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 
 LETTERS = "aZé虎한ю👍 \n\t\"'*()-_\x00\u202e"
 TEXT = st.text(LETTERS, max_size=12) | st.sampled_from(["我看见老虎了", "naïve Café", 'say "hi"'])

@@ -4,7 +4,7 @@ import sqlite3
 import time
 import uuid
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 from headstart.chat import backups, database, migrations, rows
@@ -140,13 +140,10 @@ def open_store(folder: Path) -> Store:
     Raises HistoryError, and DamagedHistoryError where `headstart.chat.backups` helps.
     """
     path = folder / database.FILE_NAME
-    with database.explained(path):
-        connection = database.connect(path)
-        try:
-            _prepare(connection, path)
-        except BaseException:
-            connection.close()
-            raise
+    with database.explained(path), ExitStack() as stack:
+        connection = stack.enter_context(closing(database.connect(path)))
+        _prepare(connection, path)
+        stack.pop_all()
         return Store(path, connection)
 
 
