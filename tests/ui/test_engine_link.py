@@ -145,6 +145,16 @@ def test_cancel_while_loading_does_not_wait_for_the_model(qtbot: QtBot, link: En
     assert heard.text(2) == "You wrote: next "
 
 
+def test_late_reports_of_an_answer_are_dropped(qtbot: QtBot, link: EngineLink, heard: Heard) -> None:
+    with qtbot.waitSignal(link.described, timeout=WAIT):
+        link.describe()
+    link.load(TOY)
+    link.generate(ask("toy: words 2000"))  # goes out at once, to a process that is still loading
+    link.cancel()
+    answer(qtbot, link, "next")
+    assert [each[1] for each in heard.said if each[0] == "finished"] == [2, 3]
+
+
 def test_an_engine_deaf_to_cancel_is_killed_and_replaced(qtbot: QtBot, loaded_link: EngineLink) -> None:
     with qtbot.waitSignal(loaded_link.prefill, timeout=WAIT):
         generation = loaded_link.generate(ask("toy: hang"))
