@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from headstart.chat.database import FILE_NAME, explained
+from headstart.chat.database import FILE_NAME, SIDE_FILES, explained
 
 KEPT = 5
 DAY = 24 * 3600.0
-_SIDE_FILES = ("-wal", "-shm")
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,7 @@ def restore(folder: Path, backup: Backup | None) -> Path:
     history = folder / FILE_NAME
     aside = folder / f"damaged-{_stamp()}.db"
     with explained(history):
-        for suffix in ("", *_SIDE_FILES):
+        for suffix in ("", *SIDE_FILES):
             part = history.with_name(history.name + suffix)
             if part.exists():
                 part.replace(aside.with_name(aside.name + suffix))

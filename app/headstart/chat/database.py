@@ -12,6 +12,7 @@ from headstart.chat import search
 from headstart.errors import DamagedHistoryError, HistoryError
 
 FILE_NAME = "history.db"
+SIDE_FILES = ("-wal", "-shm")  # names that SQLite appends
 BUSY_SECONDS = 5.0
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _PRAGMAS = (
@@ -90,9 +91,14 @@ def _make_private(path: Path) -> None:
     if not path.exists():
         # SQLite gives its side files the mode of this one.
         os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-    for private, mode in ((path.parent, 0o700), (path, 0o600)):
-        if private.stat().st_mode & 0o077:
-            private.chmod(mode)
+    if path.parent.stat().st_mode & 0o077:
+        path.parent.chmod(0o700)
+    if path.stat().st_mode & 0o077:
+        path.chmod(0o600)
+    # Made while the file was read-only, they would stay so when it no longer is.
+    for side in (path.with_name(path.name + suffix) for suffix in SIDE_FILES):
+        if side.exists() and os.access(path, os.W_OK) and not os.access(side, os.W_OK):
+            side.chmod(0o600)
 
 
 def _explanation(path: Path, error: sqlite3.Error) -> HistoryError:
