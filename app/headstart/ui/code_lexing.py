@@ -5,14 +5,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from pygments.lexer import RegexLexer
+from pygments.lexer import ExtendedRegexLexer, Lexer, RegexLexer
 from pygments.lexers import get_lexer_by_name
 from pygments.util import ClassNotFound
 
 Stack = tuple[str, ...]
 START: Stack = ("root",)
 _COMMENT = "/* comment"  # our own state: these lexers match a whole comment at once, which one line cannot show them
-_UNFINISHED = ("Operator", "Punctuation", "Error")  # what such a lexer makes of "/*" without its end
+_UNFINISHED = (
+    "Operator",
+    "Punctuation",
+    "Error",
+    "Comment.Multiline",
+)  # what such a lexer makes of "/*" without its end
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,29 +30,33 @@ class Coloured:
 
 
 @functools.lru_cache(maxsize=64)
-def lexer(language: str) -> RegexLexer | None:
-    """The lexer of a language by the name after a fence, if it works line by line."""
+def lexer(language: str) -> Lexer | None:
+    """The lexer of a language by the name after a fence."""
     try:
-        found = get_lexer_by_name(language)
+        return get_lexer_by_name(language)
     except ClassNotFound:
         return None
-    # Lexers that keep more state than a stack are left out: their code stays plain.
-    if isinstance(found, RegexLexer) and type(found).get_tokens_unprocessed is RegexLexer.get_tokens_unprocessed:
-        return found
-    return None
 
 
-def lex_line(source: RegexLexer, line: str, stack: Stack) -> tuple[list[Coloured], Stack]:
+def lex_line(source: Lexer, line: str, stack: Stack) -> tuple[list[Coloured], Stack]:
     """The coloured parts of a line that begins in the states `stack`, and the states behind it."""
+    if not isinstance(source, RegexLexer) or isinstance(source, ExtendedRegexLexer):
+        return _line_alone(source, line), stack
     if stack[-1] == _COMMENT:
         return _inside_comment(source, line, stack)
     run = _Run(source, line + "\n", list(stack))
     parts = list(run.parts())
-    opened = _unfinished_comment(line, parts)
+    # A lexer that enters a state of its own for a comment needs no help.
+    opened = _unfinished_comment(line, parts) if tuple(run.stack) == stack else None
     if opened is None:
         return parts, tuple(run.stack)
     kept = [part for part in parts if part.start < opened]
     return [*kept, Coloured(opened, len(line) - opened, "Comment")], (*stack, _COMMENT)
+
+
+def _line_alone(source: Lexer, line: str) -> list[Coloured]:
+    """For lexers (JSON) that keep no stack of states: good for all that does not cross a line."""
+    return [Coloured(at, len(text), ".".join(kind)) for at, kind, text in source.get_tokens_unprocessed(line)]
 
 
 def _inside_comment(source: RegexLexer, line: str, stack: Stack) -> tuple[list[Coloured], Stack]:
@@ -63,7 +72,9 @@ def _unfinished_comment(line: str, parts: list[Coloured]) -> int | None:
     at = line.rfind("/*")
     if at < 0 or "*/" in line[at + 2 :]:
         return None
-    return at if any(part.start == at and part.kind.startswith(_UNFINISHED) for part in parts) else None
+    covering = [part for part in parts if part.start <= at < part.start + part.length]
+    unfinished = all(part.start == at and part.kind.startswith(_UNFINISHED) for part in covering)
+    return at if unfinished else None
 
 
 @dataclass
@@ -77,7 +88,7 @@ class _Run:
     rules: dict[str, Any] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.rules = vars(type(self.source))["_tokens"]
+        self.rules = self.source._tokens  # type: ignore[attr-defined] # noqa: SLF001
 
     def parts(self) -> Iterator[Coloured]:
         """Everything that has a kind."""

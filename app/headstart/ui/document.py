@@ -174,9 +174,9 @@ class DocumentWriter:
 
     def _paragraph(self, cursor: QTextCursor, block: Paragraph) -> None:
         formats, place = self._formats, block.place
-        text = formats.heading(block.heading, place) if block.heading else formats.body(place)
+        text = formats.display(place) if block.display else formats.body(place)
         if block.heading:
-            shape = formats.heading_block(block.heading, place)
+            shape, text = formats.heading_block(block.heading, place), formats.heading(block.heading, place)
         elif block.item:
             shape = formats.item_block(block.item, place)
         else:

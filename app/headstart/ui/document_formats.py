@@ -55,6 +55,12 @@ class Formats:
         made.setForeground(QColor(self.theme.muted if place.quotes else self.theme.text))
         return made
 
+    def display(self, place: Place) -> QTextCharFormat:
+        """A formula on lines of its own."""
+        made = self.body(place)
+        made.setFontPointSize(self.font.pointSizeF() * 1.15)
+        return made
+
     def heading(self, level: int, place: Place) -> QTextCharFormat:
         """The text of a heading of level 1 to 6."""
         made = self.body(place)
@@ -158,7 +164,8 @@ class Formats:
 
     def rule_block(self, place: Place) -> QTextBlockFormat:
         """A horizontal line."""
-        made = self.block(place, looks.SMALL, looks.MEDIUM)
+        made = self.block(place, looks.TINY, looks.TINY)
+        made.setLineHeight(looks.SMALL, QTextBlockFormat.LineHeightTypes.FixedHeight.value)
         width = QTextLength(QTextLength.Type.PercentageLength, 100)
         made.setProperty(QTextFormat.Property.BlockTrailingHorizontalRulerWidth.value, width)
         made.setBackground(QBrush(QColor(self.theme.border)))

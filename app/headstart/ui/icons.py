@@ -14,8 +14,6 @@ _PATHS = MappingProxyType(
     {
         "copy": "M9 9h10v11H9z M5 15V4h10",
         "edit": "M4 20l1-4L16 5l3 3L8 19z M14 7l3 3",
-        "send": "M4 12L20 4l-5 16-3-7z M12 13l8-9",
-        "stop": "M7 7h10v10H7z",
         "regenerate": "M19 8a8 8 0 1 0 1 6 M20 3v5h-5",
         "more": "M5 12h.01 M12 12h.01 M19 12h.01",
         "previous": "M15 5l-7 7 7 7",
@@ -23,6 +21,18 @@ _PATHS = MappingProxyType(
         "folded": "M9 6l6 6-6 6",
         "unfolded": "M6 9l6 6 6-6",
         "down": "M12 4v15 M6 13l6 6 6-6",
+        "new": "M12 5v14 M5 12h14",
+        "send": "M12 19V5 M6 11l6-6 6 6",
+        "stop": "M8 8h8v8H8z",
+        "attach": "M19.5 11.5l-7.8 7.8a4.6 4.6 0 0 1-6.5-6.5l8.2-8.2a3 3 0 0 1 4.3 4.3l-8 8a1.4 1.4 0 0 1-2-2l7-7",
+        "close": "M7 7l10 10 M17 7L7 17",
+        "models": "M12 3l8 4.5v9L12 21l-8-4.5v-9z M12 12l8-4.5 M12 12v9 M12 12L4 7.5",
+        "sidebar": "M4 5h16v14H4z M9.5 5v14",
+        "panel": "M4 7h9 M17 7h3 M13 4.5v5 M4 17h3 M11 17h9 M9 14.5v5",
+        "origins": "M4 7h7 M14 7h6 M4 12h12 M4 17h4 M11 17h9",
+        "chart": "M4 19V5 M4 19h16 M8 15l4-5 3 3 5-7",
+        "up": "M6 15l6-6 6 6",
+        "search": "M11 5a6 6 0 1 0 0 12a6 6 0 1 0 0-12z M20 20l-4.7-4.7",
     }
 )
 _SVG = (

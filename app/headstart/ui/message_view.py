@@ -290,7 +290,8 @@ class MessageView(QWidget):
         self._fold.setVisible(parts.thought is not None)
         self._fold.setIcon(icon("unfolded" if self._fold.isChecked() else "folded", self._theme.muted))
         words = len(self._source.thought().split())
-        label = self.tr("Thought (%n word(s))", "", words) if parts.closed else self.tr("Thinking…")
+        closed = self.tr("Thoughts ({count} words)").format(count=words)
+        label = closed if parts.closed else self.tr("Thinking…")
         self._fold.setText(label)
         self._fold.setAccessibleName(label)
 
@@ -304,8 +305,7 @@ class MessageView(QWidget):
         content = self._content
         self._header.show_content(content)
         self._footer.show_content(content)
-        self._notice.setText(content.notice)
-        self._notice.setVisible(bool(content.notice))
+        self._describe_notice()
         self._text.setVisible(bool(self._source.blocks))
         self._describe_thought()
         name = self.tr("Message from {author}").format(author=self._header.author(content))
@@ -313,13 +313,18 @@ class MessageView(QWidget):
         self._text.setAccessibleName(name)
         self.update()
 
+    def _describe_notice(self) -> None:
+        notice, failed = self._content.notice, self._content.state is MessageState.FAILED
+        self._notice.setText(notice)
+        self._notice.setVisible(bool(notice))
+        palette = self._notice.palette()
+        palette.setColor(self._notice.foregroundRole(), QColor(self._theme.danger if failed else self._theme.muted))
+        self._notice.setPalette(palette)
+
     def _wear(self) -> None:
         self._header.set_looks(self._theme, self._font)
         self._footer.set_looks(self._theme, self._font)
         self._notice.setFont(self._font)
         self._fold.setFont(self._font)
-        palette = self._notice.palette()
-        failed = self._content.state is MessageState.FAILED
-        palette.setColor(self._notice.foregroundRole(), QColor(self._theme.danger if failed else self._theme.muted))
-        self._notice.setPalette(palette)
+        self._describe_notice()
         self._describe_thought()

@@ -35,6 +35,8 @@ class MessageText(QTextBrowser):
         self._origins_visible = False
         self._quotes = False
         self.setFrameShape(QFrame.Shape.NoFrame)
+        # By its own width a hidden text would be laid out as narrow as widgets are before they are shown.
+        self.setLineWrapMode(QTextBrowser.LineWrapMode.FixedPixelWidth)
         self.setOpenLinks(False)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -90,7 +92,8 @@ class MessageText(QTextBrowser):
 
     def height_for(self, width: int) -> int:
         """Pixels the text needs at this width."""
-        self.document().setTextWidth(width)
+        if width != self.lineWrapColumnOrWidth():
+            self.setLineWrapColumnOrWidth(width)
         return ceil(self.document().size().height()) + 1
 
     # Selection
@@ -195,9 +198,10 @@ class MessageText(QTextBrowser):
             depth = block.blockFormat().property(QUOTES) or 0
             following = block.next().blockFormat().property(QUOTES) or 0
             place = layout.blockBoundingRect(block)
+            below = layout.blockBoundingRect(block.next()).top()
             for level in range(depth):
-                gap = block.blockFormat().bottomMargin() if level < following else 0
-                painter.fillRect(QRectF(level * QUOTE_INDENT, place.top(), 3, place.height() + gap), colour)
+                bottom = below if level < following else place.bottom()
+                painter.fillRect(QRectF(level * QUOTE_INDENT, place.top(), 3, bottom - place.top()), colour)
             block = block.next()
         painter.end()
 
