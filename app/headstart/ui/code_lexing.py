@@ -12,12 +12,7 @@ from pygments.util import ClassNotFound
 Stack = tuple[str, ...]
 START: Stack = ("root",)
 _COMMENT = "/* comment"  # our own state: these lexers match a whole comment at once, which one line cannot show them
-_UNFINISHED = (
-    "Operator",
-    "Punctuation",
-    "Error",
-    "Comment.Multiline",
-)  # what such a lexer makes of "/*" without its end
+_UNFINISHED = ("Operator", "Punctuation", "Error")  # what such a lexer makes of "/*" without its end
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +41,11 @@ def lex_line(source: Lexer, line: str, stack: Stack) -> tuple[list[Coloured], St
         return _inside_comment(source, line, stack)
     run = _Run(source, line + "\n", list(stack))
     parts = list(run.parts())
-    # A lexer that enters a state of its own for a comment needs no help.
-    opened = _unfinished_comment(line, parts) if tuple(run.stack) == stack else None
+    opened = _unfinished_comment(line, parts, has_own_state=tuple(run.stack) != stack)
     if opened is None:
         return parts, tuple(run.stack)
-    kept = [part for part in parts if part.start < opened]
-    return [*kept, Coloured(opened, len(line) - opened, "Comment")], (*stack, _COMMENT)
+    kept, before = lex_line(source, line[:opened], stack)
+    return [*kept, Coloured(opened, len(line) - opened, "Comment")], (*before, _COMMENT)
 
 
 def _line_alone(source: Lexer, line: str) -> list[Coloured]:
@@ -67,13 +61,14 @@ def _inside_comment(source: RegexLexer, line: str, stack: Stack) -> tuple[list[C
     return [Coloured(0, end, "Comment"), *(replace(part, start=part.start + end) for part in rest)], after
 
 
-def _unfinished_comment(line: str, parts: list[Coloured]) -> int | None:
-    """Where a comment begins that does not end in this line."""
+def _unfinished_comment(line: str, parts: list[Coloured], has_own_state: bool) -> int | None:
+    """Where a comment begins that does not end in this line, unless the lexer keeps a state for it."""
     at = line.rfind("/*")
     if at < 0 or "*/" in line[at + 2 :]:
         return None
     covering = [part for part in parts if part.start <= at < part.start + part.length]
-    unfinished = all(part.start == at and part.kind.startswith(_UNFINISHED) for part in covering)
+    kinds = _UNFINISHED if has_own_state else (*_UNFINISHED, "Comment.Multiline")
+    unfinished = all(part.start == at and part.kind.startswith(kinds) for part in covering)
     return at if unfinished else None
 
 

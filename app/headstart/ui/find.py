@@ -21,7 +21,7 @@ def matches(texts: Sequence[str], wanted: str) -> list[Match]:
     words = wanted.split()
     if not words:
         return []
-    pattern = re.compile(r"\s+".join(_pattern(word) for word in words), re.I)
+    pattern = re.compile(rf"{_MARKUP}\s+{_MARKUP}".join(_pattern(word) for word in words), re.I)
     return [match for index, text in enumerate(texts) for match in _in(pattern, index, text)]
 
 

@@ -1,6 +1,7 @@
 """LaTeX formulas as readable Unicode text. Pure: knows no Markdown and no Qt."""
 
 import re
+import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 
 from headstart.ui.math_symbols import ACCENTS, ALPHABETS, FUNCTIONS, SUBSCRIPTS, SUPERSCRIPTS, SYMBOLS
@@ -211,7 +212,8 @@ def _wrapped(text: str) -> str:
 
 
 def _accented(text: str, mark: str) -> str:
-    return text + mark if len(text) == 1 else f"{text[:1]}{mark}{text[1:]}" if text.isalpha() else text
+    marked = f"{text[:1]}{mark}{text[1:]}" if text.isalpha() else text
+    return unicodedata.normalize("NFC", marked)
 
 
 def _tidy(text: str) -> str:

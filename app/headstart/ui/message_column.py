@@ -81,17 +81,19 @@ class MessageColumn(QScrollArea):
 
     def insert_entry(self, index: int, content: MessageContent) -> None:
         """One more message."""
+        anchor = self._anchor()
         self._entries.insert(index, Entry(content))
         self._heights.insert(index, guess(content, self._text_width()))
         self._renumber()
-        self._refresh()
+        self._refresh(anchor.shifted(int(index <= anchor.index)))
 
     def remove_entry(self, index: int) -> None:
         """One message less."""
+        anchor = self._anchor()
         self._take_down(self._entries.pop(index))
         self._heights.remove(index)
         self._renumber()
-        self._refresh()
+        self._refresh(anchor.shifted(-int(index < anchor.index)))
 
     def replace_entry(self, index: int, content: MessageContent) -> None:
         """Another version or state of a message."""

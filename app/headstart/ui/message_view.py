@@ -275,6 +275,7 @@ class MessageView(QWidget):
 
     def _show_from(self, first: int) -> None:
         self._text.show_blocks(self._source.text, self._source.blocks, first)
+        self._text.setVisible(bool(self._source.blocks))
         if self._thought:
             self._show_thought()
         self._describe_thought()

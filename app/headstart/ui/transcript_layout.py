@@ -17,6 +17,10 @@ class Anchor:
     index: int
     offset: int
 
+    def shifted(self, count: int) -> "Anchor":
+        """The same place when so many messages came in above it."""
+        return Anchor(self.index + count, self.offset)
+
 
 class Heights:
     """Messages from top to bottom with a gap between them."""

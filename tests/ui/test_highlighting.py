@@ -1,0 +1,121 @@
+"""Colours of code, origins and found words: layout only, never part of the text."""
+
+import pytest
+from PySide6.QtGui import QFont, QTextDocument
+from PySide6.QtWidgets import QApplication
+
+from headstart.ui.code_lexing import START, lex_line, lexer
+from headstart.ui.document import DocumentWriter
+from headstart.ui.document_formats import Formats
+from headstart.ui.highlighting import Highlighter
+from headstart.ui.markdown import parse
+from headstart.ui.theme import DARK, LIGHT
+
+
+class _Coloured:
+    def __init__(self, source: str) -> None:
+        self.document = QTextDocument()
+        self.document.documentLayout()  # without one a document tells its highlighter nothing
+        self.highlighter = Highlighter(self.document, LIGHT)
+        self.writer = DocumentWriter(self.document, Formats(LIGHT, QFont("DejaVu Sans", 10)))
+        self.writer.show(parse(source), 0)
+
+    def foreground(self, text: str) -> str:
+        """The colour that overlays the first occurrence of a text."""
+        position = self.document.find(text).selectionStart()
+        return next((colour for start, end, colour, _ in self.layers() if start <= position < end), "")
+
+    def layers(self) -> list[tuple[int, int, str, str]]:
+        """(start, end, foreground, background) of everything laid over the text."""
+        found = []
+        block = self.document.begin()
+        while block.isValid():
+            for part in block.layout().formats():
+                look, start = part.format, block.position() + part.start
+                ink = look.foreground().color().name() if look.hasProperty(look.Property.ForegroundBrush) else ""
+                ground = look.background().color().name() if look.hasProperty(look.Property.BackgroundBrush) else ""
+                found.append((start, start + part.length, ink, ground))
+            block = block.next()
+        return found
+
+
+def _own_looks(document: QTextDocument) -> list[tuple[str, int, str]]:
+    """The text as it would be copied, with its own colours."""
+    found, block = [], document.begin()
+    while block.isValid():
+        found += [(block.text(), part.start, part.format.background().color().name()) for part in block.textFormats()]
+        block = block.next()
+    return found
+
+
+def _kinds(language: str, *lines: str) -> list[dict[str, str]]:
+    source, stack, found = lexer(language), START, []
+    assert source
+    for line in lines:
+        parts, stack = lex_line(source, line, stack)
+        found.append({line[part.start : part.start + part.length]: part.kind for part in parts})
+    return found
+
+
+@pytest.mark.parametrize("language", ["js", "c", "cpp", "java", "go", "rust", "css", "php", "sql", "kotlin", "csharp"])
+def test_comments_go_on_over_lines(language: str) -> None:
+    opening = "<?php /* one" if language == "php" else "/* one"
+    first, second, third = _kinds(language, opening, "two = 2", "end */")
+    assert any(kind.startswith("Comment") for text, kind in first.items() if "one" in text)
+    assert all(kind.startswith("Comment") for text, kind in second.items() if text.strip())
+    assert all(kind.startswith("Comment") for text, kind in third.items() if text.strip())
+
+
+def test_strings_go_on_over_lines() -> None:
+    _, second, third = _kinds("python", 'x = """one', "two", '""" + y')
+    assert second["two"].startswith("Literal.String")
+    assert third["y"] == "Name"
+
+
+def test_json_is_coloured_line_by_line() -> None:
+    assert _kinds("json", '  "a": [1, true]')[0]['"a"'] == "Name.Tag"
+
+
+def test_unknown_languages_stay_plain() -> None:
+    assert lexer("no-such-language") is None
+
+
+def test_code_wears_the_colours_of_the_theme(qapp: QApplication) -> None:
+    shown = _Coloured("```python\ndef f(x):\n    return 'a' # 🎉 note\n```")
+    assert shown.foreground("def") == LIGHT.code["Keyword"]
+    assert shown.foreground("'a'") == LIGHT.code["Literal.String"]
+    assert shown.foreground("note") == LIGHT.code["Comment"]
+    shown.highlighter.set_theme(DARK)
+    shown.writer.restyle(Formats(DARK, QFont("DejaVu Sans", 10)))
+    assert shown.foreground("def") == DARK.code["Keyword"]
+
+
+def test_colours_follow_code_as_it_grows(qapp: QApplication) -> None:
+    shown = _Coloured("```js\n/* a")
+    shown.writer.show(parse("```js\n/* a\nb */ const x"), 0)
+    assert shown.foreground("b") == LIGHT.code["Comment"]
+    assert shown.foreground("const") == LIGHT.code["Keyword"]
+
+
+def test_origins_lie_over_code_without_taking_its_colours(qapp: QApplication) -> None:
+    shown = _Coloured("```python\ndef f(x): pass\n```")
+    at = shown.document.find("def").selectionStart()
+    before = _own_looks(shown.document)
+    shown.highlighter.set_origins(lambda _start, _end: [(at + 1, at + 5, "draft")])
+    ground = LIGHT.origins["draft"].background
+    assert [(a - at, b - at, ink) for a, b, ink, paper in shown.layers() if paper == ground] == [
+        (1, 3, LIGHT.code["Keyword"]),
+        (3, 4, ""),
+        (4, 5, LIGHT.code["Name.Function"]),
+    ]
+    assert _own_looks(shown.document) == before
+    shown.highlighter.set_origins(None)
+    assert not any(paper for *_, paper in shown.layers())
+
+
+def test_found_words_are_marked_and_the_current_one_stands_out(qapp: QApplication) -> None:
+    shown = _Coloured("one two one")
+    shown.highlighter.set_matches([(0, 3), (8, 11)], 1)
+    assert [(a, b, paper) for a, b, _, paper in shown.layers()] == [(0, 3, LIGHT.match), (8, 11, LIGHT.match_current)]
+    shown.highlighter.set_matches([])
+    assert shown.layers() == []

@@ -1,0 +1,187 @@
+"""Markdown as blocks: structure, offsets, growth, and what must not get through."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headstart.ui.blocks import Block, Code, Item, Paragraph, Place, Span, Style, Table, plain_text, spans
+from headstart.ui.markdown import MarkdownStream, parse, parse_literal
+from tests.ui.corpus import EVERYTHING, PARTS
+
+SOURCES = st.lists(st.sampled_from(PARTS), min_size=1, max_size=6).map("\n\n".join)
+CUTS = st.lists(st.integers(1, 20), min_size=1, max_size=12)
+
+
+def _spans(source: str) -> list[Span]:
+    return [span for block in parse(source) for span in spans(block)]
+
+
+def _styled(source: str, style: Style) -> list[str]:
+    return [span.text for span in _spans(source) if span.style & style]
+
+
+def _grown(source: str, cuts: list[int]) -> MarkdownStream:
+    stream = MarkdownStream()
+    at = turn = 0
+    shown: list[Block] = []
+    while at < len(source):
+        size = cuts[turn % len(cuts)]
+        first = stream.append(source[at : at + size])
+        # The promise that rendering rests on: nothing before the reported index has changed.
+        assert stream.blocks[:first] == shown[:first]
+        shown = list(stream.blocks)
+        at, turn = at + size, turn + 1
+    return stream
+
+
+@settings(max_examples=120, deadline=None)
+@given(SOURCES, CUTS)
+def test_growing_text_ends_as_the_whole_text_would(source: str, cuts: list[int]) -> None:
+    stream = _grown(source, cuts)
+    stream.finish()
+    assert stream.blocks == parse(source)
+
+
+def test_most_text_needs_no_correction_at_its_end() -> None:
+    stream = _grown(EVERYTHING, [3])
+    assert stream.finish() == len(stream.blocks)
+
+
+@settings(max_examples=80, deadline=None)
+@given(SOURCES, st.integers(0, 50))
+def test_offsets_are_exact(source: str, base: int) -> None:
+    shifted = "x" * base + source
+    for block in parse(source, base):
+        for span in spans(block):
+            assert 0 <= span.start < span.end <= len(shifted)
+            assert not span.exact or shifted[span.start : span.end] == span.text
+
+
+def test_all_running_text_has_exact_offsets() -> None:
+    inexact = {span.text for span in _spans(EVERYTHING) if not span.exact}
+    assert inexact == {"E = mc²", "a² + b²", "&", "*", "a/b = ∑ᵢ₌₁ⁿ xᵢ", "A picture", "\n"}
+
+
+def test_offsets_run_forward() -> None:
+    starts = [span.start for span in _spans(EVERYTHING)]
+    assert starts == sorted(starts)
+
+
+def test_carriage_returns_keep_offsets() -> None:
+    source = "one\r\ntwo **three**\r\n\r\n- four"
+    assert [source[span.start : span.end] for span in _spans(source) if span.exact] == ["one", "two ", "three", "four"]
+
+
+@pytest.mark.parametrize(
+    ("source", "bold"),
+    [
+        ("这是**重点。**内容", ["重点。"]),
+        ("**“引用”**之后", ["“引用”"]),
+        ("한국어**강조.**입니다", ["강조."]),
+        ("中 * 文 * 字", []),
+        ("2 ** 3 ** 4", []),
+    ],
+)
+def test_cjk_emphasis(source: str, bold: list[str]) -> None:
+    assert _styled(source, Style.BOLD) == bold
+
+
+@pytest.mark.parametrize(
+    ("source", "formulas"),
+    [
+        ("$x^2$", ["x²"]),
+        ("It costs $5 and $10.", []),
+        ("US$5 or $6-$7", []),
+        ("`$x$` and $y$", ["y"]),
+        ("\\(a\\) and \\[b\\]", ["a", "b"]),
+        ("$$\nx\n\ny\n$$", []),
+        ("before\n$$\nx_1\n$$\nafter", ["x₁"]),
+        ("\\$x$", []),
+    ],
+)
+def test_formulas_and_money(source: str, formulas: list[str]) -> None:
+    assert _styled(source, Style.MATH) == formulas
+
+
+def test_lists_tasks_and_numbers() -> None:
+    blocks = parse(PARTS[4])
+    items = [(block.item, block.place.lists) for block in blocks if isinstance(block, Paragraph)]
+    assert items[:2] == [(Item(0), 1), (Item(0), 1)]
+    assert [depth for _, depth in items] == [1, 1, 2, 3, 1, 1]
+    assert [item.checked for item, _ in items if item] == [None, None, None, None, False, True]
+    numbers = [block.item.number for block in parse(PARTS[5]) if isinstance(block, Paragraph) and block.item]
+    assert numbers == [3, 4, 5]
+
+
+def test_a_list_goes_on_where_the_stream_cut_it() -> None:
+    stream = _grown("1. one\n2. two\n\n3. three", [1])
+    items = [block.item for block in stream.blocks if isinstance(block, Paragraph)]
+    assert items == [Item(0, 1), Item(0, 2), Item(0, 3)]
+
+
+def test_code_keeps_its_lines_and_language() -> None:
+    (code,) = parse("```Python title=x\na\n\n  b\n```\n")
+    assert code == Code("a\n\n  b", "python", ((0, 18),))
+    nested = next(block for block in parse(PARTS[5]) if isinstance(block, Code))
+    assert nested.text == "def f(x):\n    return x"
+    assert nested.place == Place(0, 1)
+
+
+@pytest.mark.parametrize(
+    "tail", ["\n```", "\n```\nafter", "\n````", "\n  ```\n", "\n``\nmore", "\n~~~\nstill", "\n    ```\nx"]
+)
+def test_an_open_fence_grows_and_closes_as_in_one_go(tail: str) -> None:
+    source = "text\n\n```python\nx = 1\n\ny = 2" + tail
+    for size in (1, 2, 5):
+        assert _grown(source, [size]).blocks == parse(source)
+
+
+def test_tables_know_columns_and_cells() -> None:
+    table = parse(PARTS[7])[0]
+    assert isinstance(table, Table)
+    assert table.aligns == ("left", "right", "center")
+    assert ["".join(span.text for span in cell) for cell in table.rows[1]] == ["a", "1", "x | y"]
+    assert [len(row) for row in table.rows] == [3, 3, 3]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "[x](javascript:alert(1))",
+        "[x](file:///etc/passwd)",
+        "[x](data:text/html,hi)",
+        "[x](//host/path)",
+        "<ftp://host>",
+        "![x](file:///etc/passwd)",
+        "<script>alert(1)</script>",
+    ],
+)
+def test_only_web_and_mail_addresses_become_links(source: str) -> None:
+    assert not any(span.address for span in _spans(source))
+
+
+def test_bare_addresses_end_where_the_sentence_does() -> None:
+    found = [
+        span.address for span in _spans("See https://a.example/x_y(z). Or (https://b.example)，https://c.example。")
+    ]
+    assert [address for address in found if address] == [
+        "https://a.example/x_y(z)",
+        "https://b.example",
+        "https://c.example",
+    ]
+
+
+def test_deep_nesting_and_long_lines_end() -> None:
+    for source in (">" * 500 + " x", "- " * 300 + "x", "*" * 3000, "[" * 3000, "$" * 3000, "`" * 3001, "\\(" * 2000):
+        parse(source)
+
+
+def test_what_a_person_typed_is_shown_as_typed() -> None:
+    blocks = parse_literal("# not **a** heading\n  indented\n\n\n```c\nint x;\n```\nhttps://example.org")
+    assert plain_text(blocks) == "# not **a** heading\n  indented\n\nint x;\n\nhttps://example.org"
+    assert isinstance(blocks[1], Code)
+    assert next(spans(blocks[2])).address == "https://example.org"
+
+
+def test_plain_text_reads_well() -> None:
+    assert plain_text(parse("## T\n\n1. *a*\n2. b\n\n| x | y |\n|--|--|\n| 1 | 2 |")) == "T\n\n1. a\n2. b\n\nx\ty\n1\t2"

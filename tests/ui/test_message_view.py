@@ -1,0 +1,298 @@
+"""One message on screen: what it shows, what it offers, how it grows, what it never does."""
+
+import random
+from collections.abc import Callable
+
+import pytest
+from PySide6.QtCore import QPointF, Qt, QUrl
+from PySide6.QtGui import QTextCursor, QTextDocument
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QLabel, QToolButton
+from pytestqt.qtbot import QtBot
+
+from headstart.ui import theme
+from headstart.ui.message import MessageContent, MessageState, OriginRun, RoundNote
+from headstart.ui.message_view import MessageView
+from headstart.ui.text_view import MessageText
+from headstart.ui.theme import DARK, LIGHT
+from tests.ui.corpus import EVERYTHING
+
+Show = Callable[[MessageContent], MessageView]
+
+
+@pytest.fixture
+def show(qtbot: QtBot) -> Show:
+    """A view of a message, 700 pixels wide."""
+
+    def made(content: MessageContent) -> MessageView:
+        view = MessageView(LIGHT, theme.text_font(10))
+        qtbot.addWidget(view)
+        view.set_message(content)
+        view.set_width(700)
+        view.show()
+        return view
+
+    return made
+
+
+def _answer(text: str, **more: object) -> MessageContent:
+    return MessageContent("a", "assistant", text, **more)  # type: ignore[arg-type]
+
+
+def _button(view: MessageView, name: str) -> QToolButton:
+    found = view.findChild(QToolButton, name)
+    assert found
+    return found
+
+
+def _text(view: MessageView) -> MessageText:
+    return view._text
+
+
+def _shown(view: MessageView) -> str:
+    return _text(view).toPlainText()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_streamed_message_equals_the_finished_one(show: Show, seed: int) -> None:
+    rng = random.Random(seed)
+    source = "<think>\nhm **x**\n</think>\n\n" + EVERYTHING
+    view = show(_answer(""))
+    view.begin_stream()
+    while len(view.content.text) < len(source):
+        at = len(view.content.text)
+        piece = source[at : at + rng.randint(1, 40)]
+        view.append(piece, [(piece, "draft")], RoundNote("draft", 4, 2))
+        if rng.random() < 0.7:
+            view.flush()
+    view.end_stream("18 tok/s")
+    view.set_width(700)
+    once = show(_answer(source))
+    assert _shown(view) == _shown(once)
+    assert _text(view).document().size() == _text(once).document().size()
+    assert view.content.text == source
+    assert sum(run.length for run in view.content.origins) == len(source)
+    assert view.content.state is MessageState.DONE
+
+
+def test_text_appears_at_the_pace_of_frames(show: Show, qtbot: QtBot) -> None:
+    view = show(_answer(""))
+    view.begin_stream()
+    for word in ("one ", "two ", "three"):
+        view.append(word, [(word, "target")])
+    assert _shown(view) == ""
+    assert view.content.text == "one two three"
+    qtbot.waitUntil(lambda: _shown(view) == "one two three", timeout=2000)
+
+
+def test_a_stopped_answer_keeps_its_text_and_says_so(show: Show) -> None:
+    view = show(_answer(""))
+    view.begin_stream()
+    view.append("half **a", [("half **a", "target")])
+    view.end_stream("", MessageState.STOPPED, "You stopped this answer.")
+    labels = [label.text() for label in view.findChildren(QLabel) if label.isVisible()]
+    assert {"stopped", "You stopped this answer."} <= set(labels)
+    assert view.content.text == "half **a"
+
+
+def test_buttons_ask_for_what_they_say(show: Show, qtbot: QtBot) -> None:
+    view = show(_answer("# Hi\n\n- *there*", version=2, versions=3))
+    asked: list[tuple[object, ...]] = []
+    view.edit_requested.connect(lambda message: asked.append(("edit", message)))
+    view.regenerate_requested.connect(lambda message: asked.append(("regenerate", message)))
+    view.copy_requested.connect(lambda text: asked.append(("copy", text)))
+    view.version_requested.connect(lambda message, version: asked.append((message, version)))
+    for name in ("edit", "regenerate", "copy", "previous", "next"):
+        _button(view, name).click()
+    assert asked == [("edit", "a"), ("regenerate", "a"), ("copy", "Hi\n\n- there"), ("a", 1), ("a", 3)]
+    assert view.findChildren(QLabel, "")  # the counter is one of them
+    assert "2/3" in [label.text() for label in view.findChildren(QLabel)]
+
+
+def test_the_menu_offers_the_rest(show: Show) -> None:
+    view = show(_answer("**x**"))
+    asked: list[object] = []
+    for signal in (view.continue_requested, view.fork_requested, view.delete_requested, view.copy_requested):
+        signal.connect(asked.append)
+    menu = view.menu()
+    for action in menu.actions():
+        action.trigger()
+    assert asked == ["**x**", "a", "a", "a"]
+    menu.deleteLater()
+
+
+def test_ones_own_message_is_not_regenerated_nor_rendered(show: Show) -> None:
+    view = show(MessageContent("u", "user", "# not a heading\n    **as typed**"))
+    assert not _button(view, "regenerate").isVisible()
+    assert _shown(view) == "# not a heading\n    **as typed**"
+
+
+def test_nothing_can_be_changed_while_text_comes(show: Show) -> None:
+    view = show(_answer("", versions=2, version=2))
+    view.begin_stream()
+    assert not any(_button(view, name).isEnabled() for name in ("edit", "regenerate", "more", "previous"))
+    assert _button(view, "copy").isEnabled()
+    view.end_stream("")
+    assert all(_button(view, name).isEnabled() for name in ("edit", "regenerate", "more", "previous"))
+
+
+def test_thinking_is_folded_until_asked_for(show: Show) -> None:
+    view = show(_answer("<think>\nfirst *this*\n</think>\n\nAnswer"))
+    closed = view.set_width(700)
+    assert _shown(view) == "Answer"
+    view._fold.click()
+    assert view._thought is not None
+    assert view._thought.toPlainText() == "first this"
+    assert view.set_width(700) > closed
+    view._fold.click()
+    assert view.set_width(700) == closed
+    assert view.plain_text() == "Answer"
+
+
+@pytest.mark.parametrize(
+    ("text", "thought", "answer"),
+    [
+        ("<think>a</think>b", "a", "b"),
+        ("a\nb\n</think>\n\nc", "a\nb", "c"),
+        ("<think>\n\n</think>\n\nx", "", "x"),
+        ("<think>still", "still", ""),
+        ("Say `</think>` or\n```\n</think>\n```", "", "Say </think> or"),
+        ("x <think>y</think>", "", "x <think>y</think>"),
+    ],
+)
+def test_what_counts_as_thinking(show: Show, text: str, thought: str, answer: str) -> None:
+    view = show(_answer(text))
+    assert view._source.thought() == thought
+    assert view.plain_text().startswith(answer)
+    assert view._fold.isVisible() == bool(thought)
+
+
+def test_half_a_tag_is_not_shown(show: Show) -> None:
+    view = show(_answer(""))
+    view.begin_stream()
+    for piece in ("<th", "ink>", "hm", "</thi", "nk>", "yes"):
+        view.append(piece, [(piece, "target")])
+        view.flush()
+        assert "<" not in _shown(view)
+    assert _shown(view) == "yes"
+
+
+def test_code_is_copied_as_it_was_written(show: Show) -> None:
+    view = show(_answer("```py\na = 1\n\nb = '🎉'\n```"))
+    copied: list[str] = []
+    view.copy_requested.connect(copied.append)
+    _text(view).anchorClicked.emit(QUrl("copy:0"))
+    assert copied == ["a = 1\n\nb = '🎉'"]
+
+
+def test_the_copy_button_of_code_is_reached_by_keyboard(show: Show, qtbot: QtBot) -> None:
+    view = show(_answer("```py\na = 1\n```"))
+    copied: list[str] = []
+    view.copy_requested.connect(copied.append)
+    _text(view).setFocus()
+    QTest.keyClick(_text(view), Qt.Key.Key_Tab)
+    QTest.keyClick(_text(view), Qt.Key.Key_Return)
+    assert copied == ["a = 1"]
+
+
+def test_links_only_ask(show: Show) -> None:
+    view = show(_answer("[text](https://example.org/a%20b?x=1&y=2) [bad](javascript:x)"))
+    asked: list[str] = []
+    view.link_activated.connect(asked.append)
+    _text(view).anchorClicked.emit(QUrl("https://example.org/a%20b?x=1&y=2"))
+    _text(view).anchorClicked.emit(QUrl("file:///etc/passwd"))
+    assert asked == ["https://example.org/a%20b?x=1&y=2"]
+    assert "[bad](javascript:x)" in _shown(view)
+
+
+@pytest.mark.parametrize(
+    "address", ["http://e.org/p.png", "https://e.org/p.png", "file:///etc/passwd", "data:text/plain,x", "/p"]
+)
+def test_nothing_is_fetched(show: Show, address: str) -> None:
+    text = _text(show(_answer(f"![p]({address})")))
+    assert text.loadResource(QTextDocument.ResourceType.ImageResource.value, QUrl(address)) is None
+    assert "<img" not in text.toHtml()
+
+
+def test_our_own_pictures_are_shown(show: Show) -> None:
+    text = _text(show(_answer("x")))
+    kind = QTextDocument.ResourceType.ImageResource.value
+    text.document().addResource(kind, QUrl("headstart:logo"), "picture")
+    assert text.loadResource(kind, QUrl("headstart:logo")) == "picture"
+
+
+def _point(text: MessageText, word: str) -> QPointF:
+    cursor = text.document().find(word)
+    cursor.setPosition(cursor.selectionStart() + 1)
+    return QPointF(text.cursorRect(cursor).center()) + QPointF(1, 0)
+
+
+def test_tooltips_show_addresses_and_rounds(show: Show) -> None:
+    runs = (OriginRun(5, "target"), OriginRun(6, "draft", RoundNote("draft", 4, 3)))
+    view = show(_answer("Hello world [link](https://example.org)", origins=runs))
+    text = _text(view)
+    assert text.tooltip_at(_point(text, "link")) == "https://example.org"
+    assert text.tooltip_at(_point(text, "world")) == ""
+    view.set_origins_visible(True)
+    assert text.tooltip_at(_point(text, "world")) == "Draft model. Round: Draft model guessed 4, 3 held."
+    assert text.tooltip_at(_point(text, "Hello")) == "Target"
+
+
+def _grounds(text: MessageText) -> dict[str, str]:
+    found, block = {}, text.document().begin()
+    while block.isValid():
+        for part in block.layout().formats():
+            found[block.text()[part.start : part.start + part.length]] = part.format.background().color().name()
+        block = block.next()
+    return found
+
+
+def test_origins_are_coloured_exactly_and_only_when_asked(show: Show) -> None:
+    source = "a **bold** c"
+    runs = tuple(OriginRun(n, origin) for n, origin in ((2, "target"), (4, "draft"), (6, "n-gram")))
+    view = show(_answer(source, origins=runs))
+    assert _grounds(_text(view)) == {}
+    view.set_origins_visible(True)
+    assert _grounds(_text(view)) == {
+        "bo": LIGHT.origins["draft"].background,
+        "ld c": LIGHT.origins["n-gram"].background,
+    }
+    view.set_looks(DARK, theme.text_font(10))
+    assert _grounds(_text(view))["bo"] == DARK.origins["draft"].background
+    view.set_origins_visible(False)
+    assert _grounds(_text(view)) == {}
+
+
+def test_selection_is_copied_as_text_or_markdown(show: Show) -> None:
+    view = show(_answer("# Title\n\nSome **bold** text\n\n- item\n\n```py\nx = 1\n```"))
+    text = _text(view)
+    text.selectAll()
+    assert text.selected_markdown() == "# Title\n\nSome **bold** text\n\n- item\n\n```py\nx = 1\n"[:-1]
+    assert text.createMimeDataFromSelection().text() == "Title\n\nSome bold text\n\n- item\n\nx = 1"
+    assert not text.createMimeDataFromSelection().hasHtml()
+    cursor = text.document().find("old")
+    text.setTextCursor(cursor)
+    assert (text.selected_text(), text.selected_markdown()) == ("old", "old")
+
+
+def test_the_wheel_scrolls_the_chat_not_the_message(show: Show) -> None:
+    view = show(_answer(EVERYTHING))
+    text = _text(view)
+    assert text.verticalScrollBar().maximum() == 0
+    assert view.set_width(400) > view.set_width(700)
+    assert text.verticalScrollBar().maximum() == 0
+
+
+def test_everything_has_a_name_for_screen_readers(show: Show) -> None:
+    view = show(_answer("<think>x</think>y", version=1, versions=2, author="Qwen"))
+    assert view.accessibleName() == _text(view).accessibleName() == "Message from Qwen"
+    assert all(button.accessibleName() for button in view.findChildren(QToolButton))
+
+
+def test_engagement_keeps_a_view_alive(show: Show) -> None:
+    view = show(_answer("text"))
+    assert not view.is_engaged()
+    cursor = _text(view).textCursor()
+    cursor.select(QTextCursor.SelectionType.Document)
+    _text(view).setTextCursor(cursor)
+    assert view.is_engaged()

@@ -1,0 +1,271 @@
+"""A chat on screen: where it scrolls, what exists, finding, selecting, staying quick."""
+
+import time
+from collections.abc import Callable
+from itertools import pairwise
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QWidget
+from pytestqt.qtbot import QtBot
+
+from headstart.ui import theme
+from headstart.ui.message import MessageContent, MessageState, RoundNote
+from headstart.ui.message_column import AT_END, ScrollPosition
+from headstart.ui.theme import DARK, LIGHT
+from headstart.ui.transcript import Transcript
+
+PARAGRAPH = "Some **text** that is long enough to fill a line or two of the window, with `code` and all.\n\n"
+Make = Callable[..., Transcript]
+
+
+@pytest.fixture
+def make(qtbot: QtBot) -> Make:
+    """A transcript of 700 x 500 that shows some messages, settled."""
+
+    def made(count: int = 30, position: ScrollPosition | None = None) -> Transcript:
+        transcript = Transcript(LIGHT, theme.text_font(10))
+        qtbot.addWidget(transcript)
+        transcript.resize(700, 500)
+        transcript.show()
+        transcript.show_chat(_chat(count), position)
+        _settle(qtbot, transcript)
+        return transcript
+
+    return made
+
+
+def _chat(count: int) -> list[MessageContent]:
+    return [
+        MessageContent(n, "assistant" if n % 2 else "user", f"Message {n}. " + PARAGRAPH * (1 + n % 4))
+        for n in range(count)
+    ]
+
+
+def _settle(qtbot: QtBot, transcript: Transcript) -> None:
+    qtbot.waitUntil(lambda: not transcript._ahead.isActive(), timeout=5000)
+
+
+def _seen(transcript: Transcript) -> list[int]:
+    """Messages that are on screen, each in its place and as high as its text needs."""
+    top, room = transcript.verticalScrollBar().value(), transcript.viewport().height()
+    views = [
+        (index, view) for index, view in transcript.views() if view.y() < top + room and view.y() + view.height() > top
+    ]
+    for (_, above), (_, below) in pairwise(views):
+        assert above.y() + above.height() <= below.y()
+    return [index for index, _ in views]
+
+
+def _stream(transcript: Transcript, message: object, text: str) -> None:
+    transcript.stream(message, text, [(text, "draft")], RoundNote("draft", 3, 2))
+    transcript.view(transcript.index_of(message)).flush()
+
+
+def test_a_chat_opens_at_its_end(make: Make) -> None:
+    transcript = make()
+    assert transcript.is_at_end()
+    assert transcript.verticalScrollBar().value() == transcript.verticalScrollBar().maximum() > 500
+    assert _seen(transcript)[-1] == 29
+
+
+def test_only_messages_near_the_eye_exist(make: Make, qtbot: QtBot) -> None:
+    transcript = make(400)
+    assert len(list(transcript.views())) < 25
+    bar = transcript.verticalScrollBar()
+    for part in range(10):
+        bar.setValue(bar.maximum() * part // 10)
+        seen = _seen(transcript)
+        assert seen == list(range(seen[0], seen[-1] + 1))
+        _settle(qtbot, transcript)
+    assert len(list(transcript.views())) < 60
+
+
+def test_a_thousand_messages_open_at_once(make: Make) -> None:
+    transcript, chat = make(0), _chat(1000)
+    started = time.perf_counter()
+    transcript.show_chat(chat)
+    transcript.grab()
+    assert time.perf_counter() - started < 1.0  # 0.04 s when nothing else runs; 0.3 s is the promise
+    assert _seen(transcript)[-1] == 999
+
+
+def test_new_text_stays_in_view_at_the_end(make: Make) -> None:
+    transcript = make(6)
+    transcript.add(MessageContent("live", "assistant", ""))
+    transcript.begin_stream("live")
+    bar = transcript.verticalScrollBar()
+    bar.setValue(bar.maximum() - AT_END)
+    for _ in range(10):
+        _stream(transcript, "live", PARAGRAPH)
+        assert bar.value() == bar.maximum()
+    transcript.end_stream("live", "done")
+    assert bar.value() == bar.maximum()
+
+
+def test_a_reader_who_scrolled_up_is_left_alone(make: Make) -> None:
+    transcript = make(6)
+    transcript.add(MessageContent("live", "assistant", ""))
+    transcript.begin_stream("live")
+    bar = transcript.verticalScrollBar()
+    bar.setValue(bar.maximum() - AT_END - 30)
+    before = bar.value()
+    for _ in range(5):
+        _stream(transcript, "live", PARAGRAPH)
+    transcript.end_stream("live", "done")
+    assert bar.value() == before
+    assert not transcript.is_at_end()
+    transcript.scroll_to_end()
+    assert bar.value() == bar.maximum()
+
+
+def test_what_one_reads_stays_where_it_is_when_heights_above_change(make: Make, qtbot: QtBot) -> None:
+    transcript = make(60)
+    bar = transcript.verticalScrollBar()
+    bar.setValue(bar.maximum() // 2)
+    _settle(qtbot, transcript)
+    index = _seen(transcript)[1]
+    place = transcript.view(index).y() - bar.value()
+    transcript.replace(MessageContent(index - 2, "assistant", PARAGRAPH * 30))
+    transcript.remove(0)
+    assert transcript.view(index - 1).y() - bar.value() == place
+
+
+def test_the_place_is_remembered(make: Make) -> None:
+    transcript = make(60)
+    bar = transcript.verticalScrollBar()
+    bar.setValue(bar.maximum() // 3)
+    position = transcript.scroll_position()
+    index = _seen(transcript)[0]
+    again = make(60, position)
+    assert _seen(again)[0] == index
+    assert again.scroll_position() == position
+    assert make(60, ScrollPosition("gone")).is_at_end()
+
+
+def test_narrower_windows_keep_the_place(make: Make, qtbot: QtBot) -> None:
+    transcript = make(60)
+    bar = transcript.verticalScrollBar()
+    bar.setValue(bar.maximum() // 2)
+    first = transcript.scroll_position().message
+    transcript.resize(420, 500)
+    assert transcript.scroll_position().message == first
+    assert all(view.width() <= 420 for index, view in transcript.views() if index in _seen(transcript))
+    transcript.scroll_to_end()
+    transcript.resize(700, 300)
+    assert bar.value() == bar.maximum()
+
+
+def test_finding_counts_marks_and_goes_round(make: Make, qtbot: QtBot) -> None:
+    transcript = make(40)
+    found: list[tuple[int, int]] = []
+    transcript.found_changed.connect(lambda number, count: found.append((number, count)))
+    assert transcript.find_text("MESSAGE 1") == 11
+    assert transcript.find_text("some text that") == sum(1 + n % 4 for n in range(40))
+    transcript.find_text("message 7.")
+    assert 7 in _seen(transcript)
+    transcript.find_text("message 1")
+    first = found[-1][0]
+    transcript.find_previous()
+    transcript.find_next()
+    transcript.find_next()
+    assert [number for number, _ in found[-3:]] == [(first - 2) % 11 + 1, first, first % 11 + 1]
+    assert transcript.find_text("no such words") == 0
+    assert found[-1] == (0, 0)
+    transcript.clear_find()
+
+
+def test_found_words_are_marked_where_they_stand(make: Make) -> None:
+    transcript = make(2)
+    transcript.find_text("text that")
+    block = transcript.view(1)._text.document().firstBlock()
+    found = [
+        (block.text()[part.start : part.start + part.length], part.format.background().color().name())
+        for part in block.layout().formats()
+    ]
+    assert found == [("text that", LIGHT.match)]
+    assert _grounds(transcript, 0) == {LIGHT.match_current}
+
+
+def _grounds(transcript: Transcript, index: int) -> set[str]:
+    """Marks in a message."""
+    found, block = set(), transcript.view(index)._text.document().begin()
+    while block.isValid():
+        found |= {part.format.background().color().name() for part in block.layout().formats()}
+        block = block.next()
+    return found
+
+
+def test_messages_are_selected_in_ranges_and_copied(make: Make, qtbot: QtBot) -> None:
+    transcript = make(6)
+    copied: list[str] = []
+    transcript.copy_requested.connect(copied.append)
+    transcript.view(2).selection_requested.emit(2, False)  # noqa: FBT003
+    transcript.view(4).selection_requested.emit(4, True)  # noqa: FBT003
+    assert [message.id for message in transcript.selected_messages()] == [2, 3, 4]
+    QTest.keyClick(transcript, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+    assert copied[0].startswith("**You:**\n\nMessage 2. Some **text**")
+    assert "**Assistant:**\n\nMessage 3." in copied[0]
+    assert "Some text that" in transcript.as_text(transcript.selected_messages())
+    QTest.keyClick(transcript, Qt.Key.Key_Escape)
+    assert transcript.selected_messages() == []
+
+
+def test_thinking_is_left_out_of_plain_text(make: Make) -> None:
+    message = MessageContent(1, "assistant", "<think>\nhm\n</think>\n\n**Yes**", author="Qwen")
+    assert make(0).as_text([message]) == "Qwen:\nYes"
+
+
+def test_signals_name_the_message(make: Make) -> None:
+    transcript = make(4)
+    asked: list[object] = []
+    transcript.regenerate_requested.connect(asked.append)
+    transcript.version_requested.connect(lambda message, version: asked.append((message, version)))
+    transcript.view(3).regenerate_requested.emit(3)
+    transcript.view(1).version_requested.emit(1, 2)
+    assert asked == [3, (1, 2)]
+
+
+def test_a_reused_view_shows_nothing_of_its_former_message(make: Make, qtbot: QtBot) -> None:
+    transcript = make(4)
+    transcript.set_origins_visible(True)
+    transcript.find_text("message")
+    transcript.select_messages(0, 3)
+    transcript.show_chat([MessageContent("x", "assistant", "message")])
+    _settle(qtbot, transcript)
+    assert transcript.selected_messages() == []
+    assert _grounds(transcript, 0) == set()
+
+
+def test_a_streaming_message_survives_scrolling_away(make: Make, qtbot: QtBot) -> None:
+    transcript = make(200)
+    transcript.add(MessageContent("live", "assistant", ""))
+    transcript.begin_stream("live")
+    _stream(transcript, "live", "one ")
+    transcript.verticalScrollBar().setValue(0)
+    _settle(qtbot, transcript)
+    _stream(transcript, "live", "two")
+    done = transcript.end_stream("live", "9 tok/s", MessageState.STOPPED)
+    assert (done.text, done.stats_line, done.state) == ("one two", "9 tok/s", MessageState.STOPPED)
+    assert transcript.contents()[-1] == done
+
+
+def test_another_theme_reaches_what_is_seen_and_what_is_not(make: Make, qtbot: QtBot) -> None:
+    transcript = make(60)
+    transcript.set_looks(DARK, theme.text_font(13))
+    for index in (59, 0):
+        block = transcript.view(index)._text.document().firstBlock()
+        assert block.textFormats()[0].format.foreground().color().name() == DARK.text
+    assert _seen(transcript)[-1] == 59
+
+
+def test_tab_goes_from_top_to_bottom(make: Make) -> None:
+    transcript = make(8)
+    expected = [widget for _, view in transcript.views() for widget in view.focus_widgets()]
+    found: list[QWidget] = []
+    widget: QWidget | None = expected[0]
+    while widget and widget not in found:
+        found += [widget] if widget in expected else []
+        widget = widget.nextInFocusChain()
+    assert found == expected
