@@ -145,7 +145,13 @@ def test_an_error_is_a_sentence(
     assert not load.options
 
 
-@pytest.mark.parametrize("arguments", [[], ["sing"], ["--sing"]])
+def test_without_a_command_the_window_opens() -> None:
+    asked = []
+    assert main(["--profile", "here"], window=lambda arguments: asked.append(arguments.profile) or 0) == 0
+    assert asked == [Path("here")]
+
+
+@pytest.mark.parametrize("arguments", [["sing"], ["--sing"]])
 def test_without_a_known_command_the_command_line_is_refused(arguments: list[str], capsys: Captured) -> None:
     assert main(arguments) == 2
     shown = capsys.readouterr().err

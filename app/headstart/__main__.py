@@ -1,4 +1,4 @@
-"""`python -m headstart` is the `headstart` command."""
+"""`python -m headstart` is the `headstart` command: without a sub-command, the window."""
 
 import sys
 

@@ -3,14 +3,15 @@
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from io import TextIOWrapper
+from pathlib import Path
 from typing import NoReturn
 
 from headstart import __doc__ as summary
 from headstart import __version__
 from headstart.engine.engine import Engine, LoadOptions
-from headstart.errors import HeadstartError, SettingsError
+from headstart.errors import HeadstartError, SettingsError, WindowError
 from headstart.terminal import chat, models
 from headstart.terminal.command import Command, Load
 from headstart.terminal.harmless import harmless
@@ -26,14 +27,34 @@ def load_local(options: LoadOptions) -> Engine:
     return load(options)
 
 
-def main(argv: Sequence[str] | None = None, load: Load = load_local) -> int:
-    """Run one command line. Returns the exit code: 0, 1 (failed), 2 (wrongly asked), 130 (Ctrl+C)."""
+def open_window(arguments: argparse.Namespace) -> int:
+    """The window. Imported here: the terminal needs no Qt."""
+    if arguments.profile:
+        os.environ["HEADSTART_HOME"] = str(arguments.profile.expanduser().absolute())
+    try:
+        from headstart.ui import application, self_check  # noqa: PLC0415
+    except ImportError as error:
+        raise WindowError(
+            f"The window cannot be opened ({error}); install what is missing, or use `headstart chat`."
+        ) from None
+    return self_check.run() if arguments.self_check else application.run()
+
+
+def main(
+    argv: Sequence[str] | None = None,
+    load: Load = load_local,
+    window: Callable[[argparse.Namespace], int] = open_window,
+) -> int:
+    """Run one command line; without a sub-command, open the window.
+
+    Returns the exit code: 0, 1 (failed), 2 (wrongly asked), 130 (Ctrl+C).
+    """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # a character that the terminal lacks must not end an answer
     try:
         arguments = _parser().parse_args(argv)
-        code: int = arguments.run(arguments, load)
+        code: int = arguments.run(arguments, load) if arguments.command else window(arguments)
         sys.stdout.flush()
     except HeadstartError as error:
         print(f"headstart: {harmless(str(error))}", file=sys.stderr)
@@ -57,7 +78,10 @@ class _Parser(argparse.ArgumentParser):
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="headstart", description=summary, allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"headstart {__version__}")
-    commands = parser.add_subparsers(metavar="COMMAND", required=True, title="commands")
+    window = parser.add_argument_group("the window, which opens without a command")
+    window.add_argument("--profile", metavar="DIR", type=Path, help="keep models, chats and settings in this folder")
+    window.add_argument("--self-check", action="store_true", help="open it unseen, have one answer written, and end")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
     for command in COMMANDS:
         sub = commands.add_parser(
             command.name, help=command.summary, description=f"{command.summary.capitalize()}.", allow_abbrev=False

@@ -67,3 +67,7 @@ class ExchangeError(HeadstartError):
 
 class AttachmentError(HeadstartError):
     """A file cannot go with a message; the sentence says why."""
+
+
+class WindowError(HeadstartError):
+    """No window can be shown here; the sentence names the way without one."""

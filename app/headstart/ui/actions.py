@@ -1,0 +1,123 @@
+"""Every command of the window: its words, its keys and its place in the menus. Knows not what the commands do."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from PySide6.QtCore import QT_TRANSLATE_NOOP, QCoreApplication, QObject
+from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtWidgets import QMenuBar
+
+_Key = QKeySequence.StandardKey
+_CONTEXT = "Actions"
+
+
+@dataclass(frozen=True)
+class Command:
+    """One command. `keys`: a standard key of the desktop or a portable text; "" for none."""
+
+    name: str
+    menu: str
+    text: str
+    keys: QKeySequence.StandardKey | str = ""
+    checkable: bool = False
+    separated: bool = False  # a line above it
+
+
+def _in(menu: Any, *commands: tuple[Any, ...]) -> tuple[Command, ...]:
+    return tuple(Command(name, menu, *rest) for name, *rest in commands)
+
+
+FILE = QT_TRANSLATE_NOOP("Actions", "&File")
+EDIT = QT_TRANSLATE_NOOP("Actions", "&Edit")
+VIEW = QT_TRANSLATE_NOOP("Actions", "&View")
+CHAT = QT_TRANSLATE_NOOP("Actions", "&Chat")
+MODEL = QT_TRANSLATE_NOOP("Actions", "&Model")
+HELP = QT_TRANSLATE_NOOP("Actions", "&Help")
+
+COMMANDS = (
+    *_in(
+        FILE,
+        ("new", QT_TRANSLATE_NOOP("Actions", "&New Chat"), _Key.New),
+        ("export", QT_TRANSLATE_NOOP("Actions", "&Export Chat…"), "Ctrl+Shift+E"),
+        ("import", QT_TRANSLATE_NOOP("Actions", "&Import Chats…")),
+        ("rename", QT_TRANSLATE_NOOP("Actions", "&Rename Chat"), "F2", False, True),
+        ("pin", QT_TRANSLATE_NOOP("Actions", "&Pin Chat"), "", True),
+        ("delete", QT_TRANSLATE_NOOP("Actions", "&Delete Chat"), "Ctrl+Shift+Backspace"),
+        ("quit", QT_TRANSLATE_NOOP("Actions", "&Quit"), "Ctrl+Q", False, True),
+    ),
+    *_in(
+        EDIT,
+        ("copy_last", QT_TRANSLATE_NOOP("Actions", "&Copy Last Answer"), "Ctrl+Shift+C"),
+        ("copy_chat", QT_TRANSLATE_NOOP("Actions", "Copy &Whole Chat")),
+        ("find", QT_TRANSLATE_NOOP("Actions", "&Find in Chat"), _Key.Find, False, True),
+        ("search", QT_TRANSLATE_NOOP("Actions", "&Search All Chats"), "Ctrl+Shift+F"),
+    ),
+    *_in(
+        VIEW,
+        ("sidebar", QT_TRANSLATE_NOOP("Actions", "&Sidebar"), "Ctrl+B", True),
+        ("panel", QT_TRANSLATE_NOOP("Actions", "Chat Se&ttings"), "Ctrl+,", True),
+        ("origins", QT_TRANSLATE_NOOP("Actions", "Token &Origins"), "Ctrl+Shift+T", True),
+        ("zoom_in", QT_TRANSLATE_NOOP("Actions", "Zoom &In"), "Ctrl++", False, True),
+        ("zoom_out", QT_TRANSLATE_NOOP("Actions", "Zoom O&ut"), "Ctrl+-"),
+        ("zoom_reset", QT_TRANSLATE_NOOP("Actions", "&Actual Size"), "Ctrl+0"),
+        ("theme_system", QT_TRANSLATE_NOOP("Actions", "Theme of the S&ystem"), "", True, True),
+        ("theme_light", QT_TRANSLATE_NOOP("Actions", "&Light Theme"), "", True),
+        ("theme_dark", QT_TRANSLATE_NOOP("Actions", "&Dark Theme"), "", True),
+    ),
+    *_in(
+        CHAT,
+        ("stop", QT_TRANSLATE_NOOP("Actions", "&Stop"), "Esc"),
+        ("regenerate", QT_TRANSLATE_NOOP("Actions", "&Regenerate Answer"), "Ctrl+R"),
+        ("edit_last", QT_TRANSLATE_NOOP("Actions", "&Edit Last Question"), "Ctrl+E"),
+        ("write", QT_TRANSLATE_NOOP("Actions", "&Go to Message Box"), "Ctrl+L"),
+        ("next_chat", QT_TRANSLATE_NOOP("Actions", "&Next Chat"), "Ctrl+Tab", False, True),
+        ("previous_chat", QT_TRANSLATE_NOOP("Actions", "&Previous Chat"), "Ctrl+Shift+Tab"),
+    ),
+    *_in(
+        MODEL,
+        ("models", QT_TRANSLATE_NOOP("Actions", "&Models…"), "Ctrl+M"),
+        ("load", QT_TRANSLATE_NOOP("Actions", "&Load Again")),
+        ("unload", QT_TRANSLATE_NOOP("Actions", "&Unload")),
+    ),
+    *_in(
+        HELP,
+        ("palette", QT_TRANSLATE_NOOP("Actions", "&Command Palette"), "Ctrl+K"),
+        ("shortcuts", QT_TRANSLATE_NOOP("Actions", "&Keyboard Shortcuts"), "F1"),
+        ("logs", QT_TRANSLATE_NOOP("Actions", "Show &Logs")),
+        ("about", QT_TRANSLATE_NOOP("Actions", "&About Headstart"), "", False, True),
+    ),
+)
+
+
+def make(parent: QObject) -> dict[str, QAction]:
+    """An action for each command."""
+    return {command.name: _action(command, parent) for command in COMMANDS}
+
+
+def fill(bar: QMenuBar, actions: dict[str, QAction]) -> None:
+    """The menus, with their actions in order."""
+    for title in dict.fromkeys(command.menu for command in COMMANDS):
+        menu = bar.addMenu(_tr(title))
+        for command in COMMANDS:
+            if command.menu == title and command.separated:
+                menu.addSeparator()
+            if command.menu == title:
+                menu.addAction(actions[command.name])
+
+
+def title(action: QAction) -> str:
+    """The words without the mark of the access key."""
+    return action.text().replace("&", "")
+
+
+def _action(command: Command, parent: QObject) -> QAction:
+    action = QAction(_tr(command.text), parent)
+    action.setObjectName(command.name)
+    action.setCheckable(command.checkable)
+    if command.keys:
+        action.setShortcut(QKeySequence(command.keys))
+    return action
+
+
+def _tr(text: str) -> str:
+    return QCoreApplication.translate(_CONTEXT, text)

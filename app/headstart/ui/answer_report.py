@@ -1,0 +1,129 @@
+"""What is kept of an answer's statistics, and the line that tells them. Knows no widget."""
+
+import dataclasses
+from collections.abc import Mapping
+
+from PySide6.QtCore import QCoreApplication
+
+from headstart.engine.engine import FinishReason, Stats
+
+Kept = Mapping[str, object]  # plain JSON data, as the history keeps it
+FINISH, NOTICE, ROUNDS = "finish_reason", "notice", "round_list"
+_DERIVED = ("tokens_per_second", "acceptance_rate", "mean_accepted_length", "speedup")
+
+
+def keep(stats: Stats, reason: FinishReason) -> dict[str, object]:
+    """The statistics as plain data, with what is derived from them."""
+    fields = {field.name: getattr(stats, field.name) for field in dataclasses.fields(stats)}
+    derived = {name: getattr(stats, name) for name in _DERIVED}
+    plain = {name: dict(value) if isinstance(value, Mapping) else value for name, value in fields.items()}
+    return {**plain, **derived, FINISH: reason.value}
+
+
+def line(kept: Kept) -> str:
+    """Speed, wait, acceptance and what speculation gave, in one line; empty where nothing was measured."""
+    if not _number(kept, "output_tokens"):
+        return ""
+    parts = (_speed(kept), _wait(kept), _acceptance(kept), _length(kept), gain(kept))
+    return " · ".join(part for part in parts if part)
+
+
+def gain(kept: Kept) -> str:
+    """What speculation gave for this answer, as measured on this machine."""
+    speedup = _number(kept, "speedup")
+    if not _number(kept, "drafted"):
+        return _tr("plain decoding: nothing was guessed ahead")
+    if speedup is None:
+        return _tr("not yet compared with plain decoding")
+    if round(speedup, 2) > 1.0:
+        return _tr("{}× plain decoding on this machine").format(_decimal(speedup, 2))
+    return _tr("speculation did not pay here: {}× plain decoding").format(_decimal(speedup, 2))
+
+
+def notice(kept: Kept) -> str:
+    """One sentence on how the answer ended, where the reader should know; else empty."""
+    if kept.get(NOTICE):
+        return str(kept[NOTICE])
+    match kept.get(FINISH):
+        case FinishReason.LENGTH.value:
+            return _tr("The answer reached its longest length; continue it, or allow longer answers.")
+        case FinishReason.CONTEXT.value:
+            return _tr("The context is full, so the answer ends here; start a new chat or fork this one earlier.")
+        case FinishReason.CANCELLED.value:
+            return _tr("Stopped.") if _number(kept, "output_tokens") else _tr("Stopped before the first word.")
+        case FinishReason.STOP.value if not _number(kept, "output_tokens"):
+            return _tr("The model ended its answer without a word.")
+    return ""
+
+
+def details(kept: Kept) -> str:
+    """Several lines for whoever wants to know more: tokens by origin, time by part, context."""
+    lines = [_origins(kept), _time(kept), _context(kept)]
+    return "\n".join(text for text in lines if text)
+
+
+def _speed(kept: Kept) -> str:
+    speed = _number(kept, "tokens_per_second")
+    return _tr("{} tokens/s").format(_decimal(speed, 1)) if speed else ""
+
+
+def _wait(kept: Kept) -> str:
+    wait = _number(kept, "ttft_ms")
+    if not wait:
+        return ""
+    if wait < 1000:
+        return _tr("first token after {} ms").format(round(wait))
+    return _tr("first token after {} s").format(_decimal(wait / 1000, 1))
+
+
+def _acceptance(kept: Kept) -> str:
+    rate = _number(kept, "acceptance_rate")
+    if rate is None:
+        return ""
+    accepted, drafted = kept.get("accepted"), kept.get("drafted")
+    return _tr("{rate} % accepted ({accepted} of {drafted})").format(
+        rate=round(rate * 100), accepted=accepted, drafted=drafted
+    )
+
+
+def _length(kept: Kept) -> str:
+    length = _number(kept, "mean_accepted_length")
+    return _tr("{} tokens per round").format(_decimal(length, 2)) if length and _number(kept, "drafted") else ""
+
+
+def _origins(kept: Kept) -> str:
+    counts = kept.get("by_origin")
+    if not isinstance(counts, Mapping) or not counts:
+        return ""
+    names = {"draft": _tr("draft"), "n-gram": _tr("n-gram"), "target": _tr("target")}
+    parts = [f"{names[name]} {counts[name]}" for name in names if name in counts]
+    return _tr("Tokens by origin: {}").format(", ".join(parts))
+
+
+def _time(kept: Kept) -> str:
+    spent = kept.get("by_part")
+    if not isinstance(spent, Mapping) or not spent:
+        return ""
+    names = {"draft": _tr("draft"), "verify": _tr("verify"), "other": _tr("other")}
+    parts = [f"{names.get(name, name)} {milliseconds:.0f} ms" for name, milliseconds in spent.items()]
+    return _tr("Time: {}").format(", ".join(parts))
+
+
+def _context(kept: Kept) -> str:
+    used, room = _number(kept, "context_used"), _number(kept, "context_length")
+    if used is None or room is None:
+        return ""
+    return _tr("Context: {used} of {room} tokens").format(used=int(used), room=int(room))
+
+
+def _number(kept: Kept, name: str) -> float | None:
+    value = kept.get(name)
+    return float(value) if isinstance(value, int | float) else None
+
+
+def _decimal(value: float, places: int) -> str:
+    return f"{value:.{places}f}"
+
+
+def _tr(text: str) -> str:
+    return QCoreApplication.translate("AnswerReport", text)

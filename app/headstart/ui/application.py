@@ -1,0 +1,55 @@
+"""`headstart` without a sub-command: one application, one window, its log and its lock. Knows no widget from inside."""
+
+import sys
+from typing import cast
+
+from PySide6.QtCore import QCoreApplication, QLibraryInfo, QLocale, QTranslator
+from PySide6.QtWidgets import QApplication
+
+from headstart import __version__, paths
+from headstart.chat.store import open_store
+from headstart.ui import diary, display
+from headstart.ui.program import Program
+from headstart.ui.single_instance import SingleInstance
+
+
+def run() -> int:
+    """Show the window until it is closed. Raises WindowError and HistoryError. Returns the exit code."""
+    application = make_application()
+    log = diary.keep()
+    diary.catch_errors(log)
+    instance = SingleInstance(paths.data_folder())
+    if not instance.claim():
+        return 0
+    store = open_store(paths.history_folder())
+    store.back_up_if_due()
+    program = Program(application, store)
+    instance.raise_requested.connect(program.come_forward)
+    program.start()
+    program.window.show()
+    try:
+        return application.exec()
+    finally:
+        program.close()
+        instance.release()
+
+
+def make_application() -> QApplication:
+    """The QApplication, or a WindowError in its place."""
+    display.require_display()
+    QCoreApplication.setApplicationName("headstart")
+    QCoreApplication.setApplicationVersion(__version__)
+    QApplication.setApplicationDisplayName("Headstart")
+    QApplication.setDesktopFileName("headstart")
+    with display.explained():
+        application = cast("QApplication | None", QApplication.instance()) or QApplication(sys.argv[:1])
+    _translate(application)
+    return application
+
+
+def _translate(application: QApplication) -> None:
+    """Qt's own words (Cancel, Open) in the language of the desktop."""
+    translator = QTranslator(application)
+    folder = QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath)
+    if translator.load(QLocale(), "qtbase", "_", folder):
+        application.installTranslator(translator)

@@ -1,0 +1,70 @@
+"""From a stored conversation and settings to a request of the engine. Knows no widget and no process."""
+
+import dataclasses
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from headstart.chat.conversation import Message as StoredMessage
+from headstart.chat.turns import turns
+from headstart.engine.engine import LoadOptions, Message, Mode, Numerics, Request, Sampling, Speculation
+from headstart.errors import BrokenModelError, ModelNotFoundError
+from headstart.library import Broken, Entry, Model, Pair, choose, installed
+from headstart.settings import Settings
+
+
+def engine_messages(messages: Iterable[StoredMessage], settings: Settings) -> tuple[Message, ...]:
+    """The conversation as the engine gets it, the system prompt first."""
+    system = (Message("system", settings.system_prompt),) if settings.system_prompt.strip() else ()
+    return system + tuple(Message(turn.role, turn.content) for turn in turns(messages))
+
+
+def request(messages: Iterable[StoredMessage], settings: Settings) -> Request:
+    """What to ask the engine. A conversation that ends with an answer asks for the rest of it."""
+    sampling = Sampling(**{field.name: getattr(settings, field.name) for field in dataclasses.fields(Sampling)})
+    speculation = Speculation(
+        Mode(settings.speculation),
+        settings.num_assistant_tokens,
+        settings.assistant_confidence_threshold,
+        settings.acceptance_threshold,
+    )
+    return Request(engine_messages(messages, settings), settings.max_new_tokens, sampling, speculation, settings.stop)
+
+
+@dataclass(frozen=True)
+class Loadable:
+    """What the settings of a chat ask for: the name that answers are signed with, and how to load it."""
+
+    name: str
+    options: LoadOptions
+
+
+Find = Callable[[Settings], Loadable]
+
+
+def installed_model(settings: Settings) -> Loadable:
+    """From the library; where no model is named, the first pair, or else the first model.
+
+    Raises ModelNotFoundError, BrokenModelError, MismatchedDraftError or SettingsError.
+    """
+    choice = choose(settings.model or _preferred(installed()), settings.draft or None)
+    draft = choice.draft.folder if choice.draft else None
+    numerics = Numerics(settings.numerics)
+    return Loadable(choice.name, LoadOptions(choice.target.folder, draft, settings.device, numerics, settings.context))
+
+
+def toy_model(_settings: Settings) -> Loadable:
+    """For an engine process that has a toy in place of models."""
+    return Loadable("toy", LoadOptions(Path("toy")))
+
+
+def _preferred(entries: Iterable[Entry]) -> str:
+    known = tuple(entries)
+    pairs = [entry.name for entry in known if isinstance(entry, Pair)]
+    models = [entry.name for entry in known if isinstance(entry, Model)]
+    if pairs or models:
+        return (pairs + models)[0]
+    faults = [entry.reason for entry in known if isinstance(entry, Broken)]
+    if faults:
+        raise BrokenModelError(faults[0])
+    raise ModelNotFoundError("No model is installed yet; add one on the page of models.")

@@ -1,0 +1,126 @@
+"""The page of a chat: title, transcript, find bar, notices and composer, laid out. Knows no chat."""
+
+from pathlib import Path
+
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent, QFont, QResizeEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QToolButton, QVBoxLayout, QWidget
+
+from headstart.ui.composer import Composer
+from headstart.ui.elided_label import ElidedLabel
+from headstart.ui.find_bar import FindBar
+from headstart.ui.icons import icon
+from headstart.ui.legend import Legend
+from headstart.ui.notice_bar import NoticeBar
+from headstart.ui.stylesheet import dress
+from headstart.ui.theme import ICON, LARGE, MEDIUM, SMALL, TEXT_WIDTH, Theme
+from headstart.ui.transcript import Transcript
+
+
+class ChatPage(QFrame):
+    """Its parts are public: `transcript`, `composer`, `find_bar`, `notice`, `greeting`."""
+
+    files_dropped = Signal(object)  # list[Path]
+
+    def __init__(self, theme: Theme, font: QFont, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("page")
+        self.setAcceptDrops(True)
+        self._title = ElidedLabel(self)
+        self.sidebar_button = self._button("sidebar", self.tr("Show or hide the sidebar"))
+        self.origins_button = self._button("origins", self.tr("Colour tokens by origin"))
+        self.panel_button = self._button("panel", self.tr("Settings of this chat"))
+        self.legend = Legend(theme, self)
+        self.find_bar = FindBar(theme, self)
+        self.transcript = Transcript(theme, font, self)
+        self.greeting = QLabel(self.tr("What would you like to know?"), self)
+        self.notice = NoticeBar(theme, self)
+        self.composer = Composer(theme, self)
+        self._lay_out()
+        self.set_looks(theme, font)
+
+    def show_title(self, title: str) -> None:
+        """The open chat's."""
+        self._title.show_text(title)
+
+    def show_empty(self, empty: bool) -> None:
+        """A chat without messages greets."""
+        self.greeting.setVisible(empty)
+        self.transcript.setVisible(not empty)
+
+    def show_origins(self, shown: bool) -> None:
+        """Token colours and their legend."""
+        self.legend.setVisible(shown)
+        self.origins_button.setChecked(shown)
+        self.transcript.set_origins_visible(shown)
+
+    def chrome(self) -> tuple[QWidget, ...]:
+        """What a style sheet is for: everything but the transcript."""
+        return (self._header, self.find_bar, self.legend, self.greeting, self._foot)
+
+    def set_looks(self, theme: Theme, font: QFont) -> None:
+        """Another theme or font."""
+        for button in (self.sidebar_button, self.origins_button, self.panel_button):
+            button.setIcon(icon(button.objectName(), theme.text))
+        big = QFont(font)
+        big.setPointSizeF(font.pointSizeF() * 1.5)
+        self.greeting.setFont(big)
+        bold = QFont(font)
+        bold.setWeight(QFont.Weight.DemiBold)
+        self._title.setFont(bold)
+        for part in (self.legend, self.find_bar, self.notice, self.composer):
+            part.set_theme(theme)
+        self.transcript.set_looks(theme, font)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
+        super().resizeEvent(event)
+        side = max((self.width() - TEXT_WIDTH) // 2, LARGE)
+        foot = self._foot.layout()
+        assert foot
+        foot.setContentsMargins(side, SMALL, side, MEDIUM)
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:  # noqa: N802
+        if any(url.isLocalFile() for url in event.mimeData().urls()):
+            self.composer.set_dropping(True)
+            event.acceptProposedAction()
+
+    def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:  # noqa: N802
+        self.composer.set_dropping(False)
+        super().dragLeaveEvent(event)
+
+    def dropEvent(self, event: QDropEvent) -> None:  # noqa: N802
+        self.composer.set_dropping(False)
+        self.files_dropped.emit([Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()])
+        event.acceptProposedAction()
+
+    def _lay_out(self) -> None:
+        self._header = QFrame(self)
+        row = QHBoxLayout(self._header)
+        row.setContentsMargins(SMALL, SMALL, SMALL, SMALL)
+        for widget in (self.sidebar_button, self._title, self.origins_button, self.panel_button):
+            row.addWidget(widget, 1 if widget is self._title else 0)
+        self.greeting.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._foot = QFrame(self)
+        foot = QVBoxLayout(self._foot)
+        foot.setSpacing(SMALL)
+        foot.addWidget(self.notice)
+        foot.addWidget(self.composer)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        for part in (self._header, self.legend, self.find_bar):
+            column.addWidget(part)
+        column.addWidget(self.transcript, 1)
+        column.addWidget(self.greeting, 1)
+        column.addWidget(self._foot)
+        self.origins_button.setCheckable(True)
+        self.panel_button.setCheckable(True)
+
+    def _button(self, name: str, label: str) -> QToolButton:
+        button = QToolButton(self)
+        button.setObjectName(name)
+        button.setToolTip(label)
+        button.setAccessibleName(label)
+        button.setIconSize(QSize(ICON + 2, ICON + 2))
+        dress(button, "flat")
+        return button

@@ -1,0 +1,326 @@
+"""Shows the open chat on its page and carries out what is asked for there. Knows page and session, nothing else."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from PySide6.QtCore import QObject, QTimer, QUrl, Signal, Slot
+from PySide6.QtGui import QDesktopServices, QGuiApplication
+from PySide6.QtWidgets import QMessageBox
+
+from headstart.chat.conversation import Attachment, Conversation, Role
+from headstart.chat.record import Chat
+from headstart.engine.engine import Step
+from headstart.ui import asking
+from headstart.ui.chat_page import ChatPage
+from headstart.ui.chat_session import ChatSession
+from headstart.ui.message import MessageContent, MessageState, RoundNote
+from headstart.ui.message_contents import content
+from headstart.ui.token_count import TokenCount
+
+_DRAFT_MS = 500
+_MANY = 12  # messages that differ: showing the chat anew is then quicker
+
+
+class ChatPresenter(QObject):
+    """One for the window; `open` gives it another chat."""
+
+    fork_requested = Signal(object)
+    answered = Signal(object)  # MessageContent that has come to its end
+
+    def __init__(self, page: ChatPage, count: TokenCount, parent: QObject | None = None) -> None:
+        """Nothing is open yet."""
+        super().__init__(parent)
+        self._page, self._count = page, count
+        self._session: ChatSession | None = None
+        self._editing: int | None = None
+        self._drafting = QTimer(self, singleShot=True, interval=_DRAFT_MS)
+        self._drafting.timeout.connect(self.save_draft)
+        self._connect_page()
+
+    @property
+    def session(self) -> ChatSession:
+        """The open chat."""
+        assert self._session, "a chat is opened at start"
+        return self._session
+
+    @Slot(object)
+    def open(self, session: ChatSession) -> None:
+        """Show another chat."""
+        if session is self._session:
+            self._page.composer.setFocus()
+            return
+        self._leave()
+        self._session = session
+        session.reset.connect(self._show)
+        session.ended.connect(self._end)
+        session.recorded.connect(self._show_record)
+        session.answering.grew.connect(self._grow)
+        session.answering.reading.connect(self._show_reading)
+        self._page.transcript.show_chat(self._contents())
+        self._show()
+        self._show_record(session.chat)
+        self._page.composer.clear()
+        self._page.composer.set_text(session.chat.draft)
+        self._page.notice.hide()
+        self._page.composer.setFocus()
+
+    @Slot()
+    def save_draft(self) -> None:
+        """Keep what stands in the composer."""
+        if self._session and self._editing is None:
+            self._session.save_draft(self._page.composer.text())
+
+    def close(self) -> None:
+        """The window closes: keep the draft, and listen to the chat no more."""
+        self._leave()
+        self._session = None
+
+    def say(self, sentence: str) -> None:
+        """Tell what went wrong."""
+        self._page.notice.say(sentence, bad=True)
+
+    def edit_last(self) -> None:
+        """Take up the last question again."""
+        asked = [message for message in self.session.path if message.role is Role.USER]
+        if asked:
+            self._begin_edit(asked[-1].id)
+
+    def regenerate_last(self) -> None:
+        """Another version of the last answer, or a first one."""
+        path = self.session.path
+        if path and path[-1].role is Role.ASSISTANT:
+            self.session.regenerate(path[-1].id)
+        elif path:
+            self.session.answer_last()
+
+    def copy_last(self) -> None:
+        """The last answer to the clipboard, as Markdown."""
+        answers = [message for message in self.session.path if message.role is Role.ASSISTANT]
+        if answers:
+            self._copy(answers[-1].text)
+
+    def reveal(self, message: int, query: str) -> None:
+        """Go to a message and mark the words that led there."""
+        self._page.find_bar.field.setText(query)
+        self._page.find_bar.show()
+        transcript = self._page.transcript
+        ids = [item.id for item in transcript.contents()]
+        if message in ids:
+            transcript.reveal(ids.index(message), 0, 0)
+        transcript.find_text(query)
+
+    def recount(self) -> None:
+        """Ask again how much of the context is used."""
+        if self._session is None:
+            return
+        composer = self._page.composer
+        conversation = self._session.conversation
+        if composer.text().strip() or composer.attached:
+            conversation = conversation.ask(composer.text().strip(), composer.attached)
+        if conversation.path:
+            self._count.count(asking.engine_messages(conversation.path, self._session.settings), composer.attached)
+        else:
+            composer.hide_count()
+
+    def _connect_page(self) -> None:
+        page, transcript, composer = self._page, self._page.transcript, self._page.composer
+        composer.submitted.connect(self._submit)
+        composer.stop_requested.connect(self.stop)
+        composer.changed.connect(self._note_change)
+        composer.recall_requested.connect(self.edit_last)
+        composer.troubled.connect(self.say)
+        page.files_dropped.connect(self._attach)
+        transcript.copy_requested.connect(self._copy)
+        transcript.edit_requested.connect(self._begin_edit)
+        transcript.regenerate_requested.connect(self._regenerate)
+        transcript.continue_requested.connect(self._resume)
+        transcript.delete_requested.connect(self._delete)
+        transcript.fork_requested.connect(self.fork_requested)
+        transcript.version_requested.connect(self._show_version)
+        transcript.link_activated.connect(self._open_link)
+        transcript.found_changed.connect(page.find_bar.show_found)
+        page.find_bar.wanted.connect(self._find)
+        page.find_bar.next_requested.connect(transcript.find_next)
+        page.find_bar.previous_requested.connect(transcript.find_previous)
+        page.find_bar.closed.connect(composer.setFocus)
+        self._count.counted.connect(composer.show_count)
+
+    def _leave(self) -> None:
+        if self._session is None:
+            return
+        self.cancel_edit()
+        self._drafting.stop()
+        self.save_draft()
+        for signal, slot in (
+            (self._session.reset, self._show),
+            (self._session.ended, self._end),
+            (self._session.recorded, self._show_record),
+            (self._session.answering.grew, self._grow),
+            (self._session.answering.reading, self._show_reading),
+        ):
+            signal.disconnect(slot)
+
+    def _contents(self) -> list[MessageContent]:
+        session = self.session
+        return [content(session.conversation, message) for message in session.path]
+
+    @Slot()
+    def _show(self) -> None:
+        """Bring the transcript up to date, touching only what differs."""
+        wanted = self._contents()
+        self._page.show_empty(not wanted)
+        self._page.composer.set_busy(self.session.is_answering)
+        _update(self._page, wanted)
+        self.recount()
+
+    @Slot(object)
+    def _show_record(self, chat: Chat) -> None:
+        self._page.show_title(chat.title or self.tr("New chat"))
+
+    @Slot(int, object)
+    def _grow(self, id_: int, steps: Sequence[Step]) -> None:
+        transcript = self._page.transcript
+        for step in steps:
+            if step.text:
+                made = step.round
+                note = RoundNote(made.drafter.value, made.drafted, made.accepted)
+                transcript.stream(id_, step.text, [(piece.text, piece.origin.value) for piece in step.pieces], note)
+
+    @Slot(int, int)
+    def _show_reading(self, done: int, total: int) -> None:
+        live = self.session.answering.live
+        if live:
+            reading = self.tr("Reading the conversation: {done} of {total} tokens").format(done=done, total=total)
+            self._page.transcript.set_notice(live.message, reading if done < total else "")
+
+    @Slot(int)
+    def _end(self, id_: int) -> None:
+        ended = content(self.session.conversation, self.session.message(id_))
+        self._page.transcript.end_stream(id_, ended.stats_line, ended.state, ended.notice)
+        self._show()
+        self.answered.emit(ended)
+
+    @Slot(str, object)
+    def _submit(self, text: str, attached: tuple[Attachment, ...]) -> None:
+        page = self._page
+        if self._editing is not None:
+            edited, self._editing = self._editing, None
+            page.notice.hide()
+            self._restore_draft()
+            self.session.edit(edited, text)
+            return
+        self._drafting.stop()
+        page.notice.hide()
+        if self.session.send(text, attached):
+            page.composer.clear()
+            self.save_draft()
+
+    @Slot()
+    def stop(self) -> None:
+        """End the answer being written."""
+        if self._session:
+            self._session.stop()
+
+    @Slot()
+    def _note_change(self) -> None:
+        self._drafting.start()
+        self.recount()
+
+    @Slot(object)
+    def _attach(self, files: list[Path]) -> None:
+        self._page.composer.attach(files)
+        self._page.composer.setFocus()
+
+    @Slot(object)
+    def _begin_edit(self, id_: int) -> None:
+        self.cancel_edit()
+        self.save_draft()
+        message = self.session.message(id_)
+        self._editing = id_
+        self._page.composer.set_text(message.text)
+        self._page.composer.setFocus()
+        asked = self.tr("Editing your message: sending makes a new version and asks again.")
+        answered = self.tr("Editing the answer: sending keeps your words as a new version.")
+        self._page.notice.say(asked if message.role is Role.USER else answered, self.tr("Cancel"), self.cancel_edit)
+
+    def cancel_edit(self) -> bool:
+        """Leave the message as it was; False if none is being edited."""
+        if self._editing is None:
+            return False
+        self._editing = None
+        self._page.notice.hide()
+        self._restore_draft()
+        return True
+
+    def _restore_draft(self) -> None:
+        self._page.composer.clear()
+        self._page.composer.set_text(self.session.chat.draft)
+
+    @Slot(object)
+    def _regenerate(self, id_: int) -> None:
+        self.session.regenerate(id_)
+
+    @Slot(object)
+    def _resume(self, id_: int) -> None:
+        self.session.resume(id_)
+
+    @Slot(object)
+    def _delete(self, id_: int) -> None:
+        before = self.session.remove(id_)
+        if before is not None:
+            self._page.notice.say(self.tr("Message deleted."), self.tr("Undo"), lambda: self._undo(before))
+
+    def _undo(self, before: Conversation) -> None:
+        self.session.undo(before)
+
+    @Slot(object, int)
+    def _show_version(self, id_: int, version: int) -> None:
+        shown, _ = self.session.conversation.version(id_)
+        self.session.walk(id_, version - shown)
+
+    @Slot(str)
+    def _copy(self, text: str) -> None:
+        QGuiApplication.clipboard().setText(text)
+
+    @Slot(str)
+    def _find(self, text: str) -> None:
+        if text:
+            self._page.transcript.find_text(text)
+        else:
+            self._page.transcript.clear_find()
+
+    @Slot(str)
+    def _open_link(self, address: str) -> None:
+        """A link from a model leaves this computer only when a person says so."""
+        question = self.tr("Open this address in the browser?\n\n{}").format(address)
+        box = QMessageBox(QMessageBox.Icon.Question, self.tr("Open link"), question, parent=self._page)
+        box.setStandardButtons(QMessageBox.StandardButton.Open | QMessageBox.StandardButton.Cancel)
+        box.setDefaultButton(QMessageBox.StandardButton.Cancel)
+        if box.exec() == QMessageBox.StandardButton.Open:
+            QDesktopServices.openUrl(QUrl(address))
+
+
+def _update(page: ChatPage, wanted: Sequence[MessageContent]) -> None:
+    transcript = page.transcript
+    shown = transcript.contents()
+    pairs = enumerate(zip(shown, wanted, strict=False))
+    same = next((at for at, (old, new) in pairs if _look(old) != _look(new)), None)
+    same = min(len(shown), len(wanted)) if same is None else same
+    if len(shown) + len(wanted) - 2 * same > 2 * _MANY:
+        transcript.show_chat(wanted)
+        return
+    for gone in reversed(shown[len(wanted) :]):
+        transcript.remove(gone.id)
+    for old, new in zip(shown[same:], wanted[same:], strict=False):
+        if _look(old) != _look(new):
+            transcript.replace(new, instead_of=old.id)
+    for new in wanted[len(shown) :]:
+        transcript.add(new)
+    if wanted and wanted[-1].state is MessageState.STREAMING:
+        transcript.begin_stream(wanted[-1].id)
+
+
+def _look(message: MessageContent) -> MessageContent:
+    """Without the origins, which come in shorter runs while they stream than when they are read again."""
+    return replace(message, origins=())

@@ -1,0 +1,247 @@
+"""One open chat: what it holds and what can be done to it. Knows the history and the engine, but no widget."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from PySide6.QtCore import QObject, Signal, Slot
+
+from headstart.chat.conversation import Attachment, Conversation, Message, Outcome, Role
+from headstart.chat.record import Chat
+from headstart.chat.store import Store, new_id
+from headstart.chat.titles import propose_title
+from headstart.errors import HeadstartError, HistoryError
+from headstart.settings import Settings
+from headstart.ui import asking
+from headstart.ui.answer_report import ROUNDS
+from headstart.ui.answering import Answering
+from headstart.ui.live_answer import LiveAnswer
+from headstart.ui.model_loader import ModelLoader
+
+UNSENT = "draft"  # the memo that keeps the draft of a chat not yet begun
+
+
+class ChatSession(QObject):
+    """The controller of one chat. Every change is on disk when its method returns; a streamed text within a second."""
+
+    reset = Signal()  # other messages are shown: ask `path`
+    began = Signal(int)  # the answer with this id is being written
+    ended = Signal(int)  # nothing more will come to it
+    recorded = Signal(object)  # Chat: title, settings or time changed
+    troubled = Signal(str)  # a sentence
+
+    def __init__(
+        self,
+        store: Store,
+        loader: ModelLoader,
+        chat: Chat | None = None,
+        settings: Settings | None = None,
+        parent: QObject | None = None,
+    ) -> None:
+        """Without a chat: a new one, which the history gets with its first message."""
+        super().__init__(parent)
+        self._store, self._loader = store, loader
+        self._is_stored = chat is not None
+        self.chat = chat or Chat(new_id(), "", 0.0, 0.0, draft=store.recall(UNSENT) or "")
+        self.conversation = store.conversation(self.chat.id) if chat else Conversation()
+        self.program_settings = settings or Settings()
+        self.answering = Answering(loader.link, self)
+        self.answering.due.connect(self._save_partial)
+        self.answering.ended.connect(self._finish)
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether the history has this chat."""
+        return self._is_stored
+
+    @property
+    def path(self) -> tuple[Message, ...]:
+        """The messages shown; that being written with what came so far."""
+        return tuple(self._as_it_is(message) for message in self.conversation.path)
+
+    @property
+    def is_answering(self) -> bool:
+        """Whether an answer is being written into this chat."""
+        return self.answering.live is not None
+
+    @property
+    def settings(self) -> Settings:
+        """The program's settings with this chat's own over them."""
+        return self.program_settings.for_chat(self.chat.settings)
+
+    def message(self, id_: int) -> Message:
+        """A message as it is now."""
+        return self._as_it_is(self.conversation.messages[id_])
+
+    def change_settings(self, own: dict[str, object]) -> None:
+        """Give the chat its own settings; they hold from the next message on."""
+        self.chat = replace(self.chat, settings=own)
+        if self._is_stored:
+            self._keep(lambda: self._store.save_settings(self.chat.id, own))
+        self.recorded.emit(self.chat)
+
+    def send(self, text: str, attachments: Iterable[Attachment] = ()) -> bool:
+        """Ask and have it answered. False where that cannot be now; `troubled` says why."""
+        if not self._is_free() or not self._commit(self.conversation.ask(text, attachments)):
+            return False
+        self._propose_title()
+        self.reset.emit()
+        self.answer_last()
+        return True
+
+    def answer_last(self) -> None:
+        """Have the last question answered, which has no answer yet."""
+        settings = self.settings
+        self._answer(self.conversation.begin_answer(self._loader.name(settings), settings.chat_values()), settings)
+
+    def stop(self) -> None:
+        """End the answer being written; what came stays."""
+        self.answering.stop()
+
+    def regenerate(self, id_: int) -> None:
+        """Another version of this answer, with the next seed."""
+        if not self._is_free():
+            return
+        tries = len(self.conversation.versions(id_))
+        settings = replace(self.settings, seed=self.settings.seed + tries)
+        if not settings.temperature:
+            self.troubled.emit(
+                self.tr("At temperature 0 the same question gets the same answer; raise it to see others.")
+            )
+        values = settings.chat_values()
+        self._answer(self.conversation.regenerate(id_, self._loader.name(settings), values), settings)
+
+    def resume(self, id_: int) -> None:
+        """Have this answer written on from where it ended."""
+        if self._is_free():
+            self._answer(self.conversation.resume(id_), self.settings)
+
+    def edit(self, id_: int, text: str) -> None:
+        """A version of this message in other words; a question is answered again."""
+        if not self._is_free() or not self._commit(self.conversation.edit(id_, text)):
+            return
+        self.reset.emit()
+        if self.conversation.messages[id_].role is Role.USER:
+            self.answer_last()
+
+    def walk(self, id_: int, by: int) -> None:
+        """Show a neighbouring version."""
+        if self._is_at_rest() and self._commit(self.conversation.walk(id_, by)):
+            self.reset.emit()
+
+    def show_message(self, id_: int) -> None:
+        """Choose the versions in which this message is shown."""
+        known = self.conversation.messages
+        shown = {message.id for message in self.conversation.path}
+        if id_ in known and id_ not in shown and self._is_at_rest() and self._commit(self.conversation.show(id_)):
+            self.reset.emit()
+
+    def remove(self, id_: int) -> Conversation | None:
+        """Delete one message; the conversation before, for `undo`."""
+        before = self.conversation
+        if not self._is_at_rest() or not self._commit(self.conversation.remove(id_)):
+            return None
+        self.reset.emit()
+        return before
+
+    def undo(self, before: Conversation) -> None:
+        """Go back to an earlier conversation."""
+        if self._is_at_rest() and self._commit(before):
+            self.reset.emit()
+
+    def fork(self, id_: int) -> Chat | None:
+        """A new chat that begins like this one up to a message."""
+        title = self.tr("{} (fork)").format(self.chat.title)
+        chat = replace(self.chat, id=new_id(), title=title, pinned=False, draft="")
+        made = self._keep(lambda: self._store.add(chat, self.conversation.fork(id_)))
+        return self._store.chat(chat.id) if made else None
+
+    def save_draft(self, draft: str) -> None:
+        """Keep what stands unsent in the composer."""
+        if draft == self.chat.draft:
+            return
+        self.chat = replace(self.chat, draft=draft)
+        if self._is_stored:
+            self._keep(lambda: self._store.save_draft(self.chat.id, draft))
+        else:
+            self._keep(lambda: self._store.remember(UNSENT, draft or None))
+
+    def refresh(self, chat: Chat) -> None:
+        """Told that title or pin were changed elsewhere."""
+        self.chat = replace(chat, draft=self.chat.draft)
+
+    def close(self) -> None:
+        """Keep what came of an answer being written; the next start marks it as interrupted."""
+        self.answering.abandon()
+
+    def _answer(self, conversation: Conversation, settings: Settings) -> None:
+        """`conversation` has the answer to be written as its last message, empty or with a beginning."""
+        message = conversation.last
+        assert message
+        try:
+            request = asking.request(conversation.upto(message.id), settings)
+            self._loader.require(settings)
+        except HeadstartError as error:
+            self.troubled.emit(str(error))
+            return
+        if self._commit(conversation):
+            self.answering.begin(message, request)
+            self.reset.emit()
+            self.began.emit(message.id)
+
+    def _is_free(self) -> bool:
+        if self._loader.link.generation is None:
+            return True
+        self.troubled.emit(self.tr("An answer is still being written; stop it or wait for its end."))
+        return False
+
+    def _is_at_rest(self) -> bool:
+        return not self.is_answering or self._is_free()
+
+    def _as_it_is(self, message: Message) -> Message:
+        live = self.answering.live
+        if live is None or live.message != message.id:
+            return message
+        return replace(message, text=live.text, origins=live.runs, stats={ROUNDS: live.rounds})
+
+    @Slot(object)
+    def _save_partial(self, live: LiveAnswer) -> None:
+        self._keep(lambda: self._store.save_partial(self.chat.id, live.message, live.text, live.runs))
+
+    @Slot(int, object)
+    def _finish(self, id_: int, outcome: Outcome) -> None:
+        self._commit(self.conversation.finish(id_, outcome))
+        self.ended.emit(id_)
+
+    def _commit(self, after: Conversation) -> bool:
+        """Save, then show: what is on screen is on disk."""
+        if not self._keep(lambda: self._write(after)):
+            return False
+        self.conversation = after
+        self.recorded.emit(self.chat)
+        return True
+
+    def _write(self, after: Conversation) -> None:
+        if not self._is_stored:
+            created = self._store.create_chat(settings=self.chat.settings)
+            self.chat = replace(created, draft=self.chat.draft)
+            self._is_stored = True
+            self._store.remember(UNSENT, None)
+        self._store.save(self.chat.id, self.conversation, after)
+        self.refresh(self._store.chat(self.chat.id) or self.chat)
+
+    def _keep(self, write: Callable[[], object]) -> bool:
+        try:
+            write()
+        except HistoryError as error:
+            self.troubled.emit(str(error))
+            return False
+        return True
+
+    def _propose_title(self) -> None:
+        first = self.conversation.path[0]
+        if self.chat.title or not first.text:
+            return
+        title = propose_title(first.text)
+        if self._keep(lambda: self._store.rename(self.chat.id, title)):
+            self.chat = replace(self.chat, title=title)
+            self.recorded.emit(self.chat)

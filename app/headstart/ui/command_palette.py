@@ -1,0 +1,79 @@
+"""Ctrl+K: type a few letters of a command or of a chat's title, press Enter. Knows no command from inside."""
+
+from collections.abc import Iterable
+
+from PySide6.QtCore import QEvent, QObject, QSize, Qt, Signal, Slot
+from PySide6.QtGui import QAction, QKeyEvent, QKeySequence
+from PySide6.QtWidgets import QDialog, QLineEdit, QListWidget, QListWidgetItem, QVBoxLayout, QWidget
+
+from headstart.ui import actions, stylesheet
+from headstart.ui.theme import SMALL, Theme
+
+_WHAT = Qt.ItemDataRole.UserRole
+_MOVES = (Qt.Key.Key_Down, Qt.Key.Key_Up, Qt.Key.Key_PageDown, Qt.Key.Key_PageUp)
+
+
+class CommandPalette(QDialog):
+    """Lists what can be done now; the choice is triggered after it has closed."""
+
+    chat_chosen = Signal(str)
+
+    def __init__(
+        self, commands: Iterable[QAction], chats: Iterable[tuple[str, str]], theme: Theme, parent: QWidget
+    ) -> None:
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setWindowTitle(self.tr("Command palette"))
+        self.setStyleSheet(stylesheet.sheet(theme))
+        self._commands = [action for action in commands if action.isEnabled() and action.objectName() != "palette"]
+        self._chats = list(chats)
+        self.field = QLineEdit(self)
+        self.field.setPlaceholderText(self.tr("Type a command or the title of a chat"))
+        self.field.setAccessibleName(self.windowTitle())
+        self.list = QListWidget(self)
+        self.list.setAccessibleName(self.tr("Commands and chats"))
+        self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(SMALL, SMALL, SMALL, SMALL)
+        column.addWidget(self.field)
+        column.addWidget(self.list)
+        self.resize(QSize(min(560, parent.width() - 80), 380))
+        self.field.installEventFilter(self)
+        self.field.textChanged.connect(self._fill)
+        self.field.returnPressed.connect(self._choose)
+        self.list.itemClicked.connect(self._choose)
+        self._fill("")
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802
+        if watched is self.field and isinstance(event, QKeyEvent) and event.key() in _MOVES:
+            self.list.event(event)
+            return True
+        return super().eventFilter(watched, event)
+
+    @Slot(str)
+    def _fill(self, typed: str) -> None:
+        self.list.clear()
+        words = typed.lower().split()
+        for action in self._commands:
+            keys = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
+            self._offer(actions.title(action), keys, action, words)
+        for chat, title in self._chats:
+            self._offer(title or self.tr("New chat"), self.tr("chat"), chat, words)
+        self.list.setCurrentRow(0)
+
+    def _offer(self, text: str, remark: str, what: object, words: list[str]) -> None:
+        if not all(word in text.lower() for word in words):
+            return
+        item = QListWidgetItem(f"{text}    {remark}" if remark else text)
+        item.setData(_WHAT, what)
+        self.list.addItem(item)
+
+    @Slot()
+    def _choose(self) -> None:
+        item = self.list.currentItem()
+        what = item.data(_WHAT) if item else None
+        self.close()
+        if isinstance(what, QAction):
+            what.trigger()
+        elif isinstance(what, str):
+            self.chat_chosen.emit(what)

@@ -1,0 +1,108 @@
+"""Runs `headstart-export` as a child process, line by line, and ends it on demand. Knows no widget."""
+
+import shutil
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+from PySide6.QtCore import QObject, QProcess, QTimer, Signal, Slot
+
+_GRACE_MS = 3000
+PROGRAM = "headstart-export"
+FIRST = "smollm2-135m-instruct"
+# The same lines whoever starts it, and no bar drawn over itself: output goes to a pipe.
+_MODULE_CALL = "import sys; from headstart_export.cli import main; sys.exit(main())"
+
+
+def command() -> tuple[str, ...] | None:
+    """How to start the exporter; None where it is not installed with all that it needs."""
+    if find_spec("torch") is None or find_spec("nncf") is None:
+        return None
+    beside = Path(sys.executable).with_name(PROGRAM)
+    if found := (str(beside) if beside.is_file() else shutil.which(PROGRAM)):
+        return (found,)
+    return (sys.executable, "-c", _MODULE_CALL) if find_spec("headstart_export") else None
+
+
+class ExportRun(QObject):
+    """At most one export at a time."""
+
+    said = Signal(str)  # a line
+    ended = Signal(bool, str)  # whether a model was made, and the last sentence
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        """Runs nothing yet."""
+        super().__init__(parent)
+        self._process: QProcess | None = None
+        self._rest = ""
+        self._last = ""
+        self._cancelled = False
+        self._grace = QTimer(self, singleShot=True, interval=_GRACE_MS)
+        self._grace.timeout.connect(self._kill)
+
+    @property
+    def is_running(self) -> bool:
+        """Whether an export goes on."""
+        return self._process is not None
+
+    def start(self, program: tuple[str, ...], source: str) -> None:
+        """Export a recipe, hub id, folder or .gguf file into the library."""
+        assert self._process is None, "one export at a time"
+        self._rest = self._last = ""
+        self._cancelled = False
+        self._process = process = QProcess(self)
+        process.setProcessChannelMode(QProcess.ProcessChannelMode.MergedChannels)
+        process.readyReadStandardOutput.connect(self._read)
+        process.finished.connect(self._finish)
+        process.errorOccurred.connect(self._note_error)
+        process.start(program[0], [*program[1:], *source.split()])
+
+    def cancel(self) -> None:
+        """End it; nothing half done is left in the library, and what was fetched is used the next time."""
+        if self._process:
+            self._cancelled = True
+            self._process.terminate()
+            self._grace.start()
+
+    def close(self) -> None:
+        """The window closes."""
+        if self._process:
+            self._process.blockSignals(True)  # noqa: FBT003 - Qt's own signature
+            self._process.kill()
+            self._process.waitForFinished(_GRACE_MS)
+            self._process = None
+
+    @Slot()
+    def _kill(self) -> None:
+        if self._process:
+            self._process.kill()
+
+    @Slot()
+    def _read(self) -> None:
+        assert self._process
+        self._rest += bytes(self._process.readAllStandardOutput().data()).decode("utf-8", "replace")
+        *lines, self._rest = self._rest.replace("\r", "\n").split("\n")
+        for line in filter(str.strip, lines):
+            self._last = line.strip()
+            self.said.emit(line.rstrip())
+
+    @Slot(QProcess.ProcessError)
+    def _note_error(self, error: QProcess.ProcessError) -> None:
+        if error == QProcess.ProcessError.FailedToStart and self._process:
+            self._end(
+                made=False, sentence=self.tr("The export cannot be started: {}").format(self._process.errorString())
+            )
+
+    @Slot(int, QProcess.ExitStatus)
+    def _finish(self, code: int, status: QProcess.ExitStatus) -> None:
+        self._read()
+        made = code == 0 and status == QProcess.ExitStatus.NormalExit
+        sentence = self.tr("Cancelled.") if self._cancelled and not made else self._last
+        self._end(made=made, sentence=sentence)
+
+    def _end(self, *, made: bool, sentence: str) -> None:
+        self._grace.stop()
+        process, self._process = self._process, None
+        if process:
+            process.deleteLater()
+        self.ended.emit(made, sentence)

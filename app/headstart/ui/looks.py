@@ -1,0 +1,49 @@
+"""Theme, fonts and zoom of the running application, changed live. Knows no page."""
+
+from PySide6.QtCore import QObject, Qt, Signal, Slot
+from PySide6.QtGui import QFont
+from PySide6.QtWidgets import QApplication
+
+from headstart.settings import Settings
+from headstart.ui import theme
+from headstart.ui.theme import Theme, ThemeChoice
+
+
+class Looks(QObject):
+    """What everything is drawn with."""
+
+    changed = Signal(object, object)  # Theme, QFont
+
+    def __init__(self, application: QApplication, settings: Settings, parent: QObject | None = None) -> None:
+        """Dresses the application at once."""
+        super().__init__(parent)
+        self._application = application
+        self._settings = settings
+        self.theme: Theme = theme.LIGHT
+        self.font = QFont()
+        self._dress()
+        application.styleHints().colorSchemeChanged.connect(self._follow)
+
+    def set_settings(self, settings: Settings) -> None:
+        """Theme, font size or zoom may have changed."""
+        before, self._settings = self._settings, settings
+        if _relevant(before) != _relevant(settings):
+            self._dress()
+            self.changed.emit(self.theme, self.font)
+
+    @Slot(Qt.ColorScheme)
+    def _follow(self, scheme: Qt.ColorScheme) -> None:
+        """The desktop went dark or light."""
+        choice = ThemeChoice(self._settings.theme)
+        if choice is ThemeChoice.SYSTEM and theme.chosen(choice, scheme) != self.theme:
+            self._dress()
+            self.changed.emit(self.theme, self.font)
+
+    def _dress(self) -> None:
+        self.theme = theme.apply(self._application, ThemeChoice(self._settings.theme))
+        self.font = theme.text_font(self._settings.font_size * self._settings.zoom / 100)
+        self._application.setFont(self.font)
+
+
+def _relevant(settings: Settings) -> tuple[object, ...]:
+    return (settings.theme, settings.font_size, settings.zoom)

@@ -1,0 +1,89 @@
+"""The window: sidebar, pages and side panel beside one another, menus above. Builds no chat and no engine."""
+
+from PySide6.QtCore import QByteArray, Qt, Signal
+from PySide6.QtGui import QCloseEvent, QFont, QHideEvent, QShowEvent
+from PySide6.QtWidgets import QMainWindow, QSplitter, QStackedWidget, QWidget
+
+from headstart.ui import actions, stylesheet
+from headstart.ui.chat_page import ChatPage
+from headstart.ui.models_page import ModelsPage
+from headstart.ui.side_panel import SidePanel
+from headstart.ui.sidebar import Sidebar
+from headstart.ui.theme import Theme
+
+_SIDES = (248, 720, 320)  # sidebar, pages, panel
+
+
+class MainWindow(QMainWindow):
+    """Its parts are public; who builds the window connects them."""
+
+    closing = Signal()
+    hidden_changed = Signal(bool)
+
+    def __init__(self, theme: Theme, font: QFont) -> None:
+        super().__init__()
+        self.setWindowTitle("Headstart")
+        self.resize(1180, 780)
+        self.setMinimumSize(480, 400)
+        self.actions_by_name = actions.make(self)
+        actions.fill(self.menuBar(), self.actions_by_name)
+        self.sidebar = Sidebar(theme, self)
+        self.chat = ChatPage(theme, font, self)
+        self.models = ModelsPage(theme, self)
+        self.panel = SidePanel(theme, self)
+        self.pages = QStackedWidget(self)
+        self._split = QSplitter(Qt.Orientation.Horizontal, self)
+        self._lay_out()
+        self.set_looks(theme, font)
+
+    def show_page(self, page: QWidget) -> None:
+        """Chat or models."""
+        self.pages.setCurrentWidget(page)
+
+    def set_looks(self, theme: Theme, font: QFont) -> None:
+        """Another theme or font."""
+        sheet = stylesheet.sheet(theme)
+        for part in (self.sidebar, self.models, self.panel, *self.chat.chrome()):
+            part.setStyleSheet(sheet)
+        self.sidebar.set_theme(theme)
+        self.models.set_theme(theme)
+        self.panel.set_theme(theme)
+        self.chat.set_looks(theme, font)
+
+    def state(self) -> str:
+        """Size, place and the widths of the sides, for the next start."""
+        parts = (self.saveGeometry(), self._split.saveState())
+        return "|".join(bytes(part.toBase64().data()).decode() for part in parts)
+
+    def restore(self, state: str) -> None:
+        """What `state` gave; anything else changes nothing."""
+        window, _, sides = state.partition("|")
+        self.restoreGeometry(QByteArray.fromBase64(window.encode()))
+        self._split.restoreState(QByteArray.fromBase64(sides.encode()))
+
+    def closeEvent(self, event: QCloseEvent) -> None:  # noqa: N802
+        self.closing.emit()
+        super().closeEvent(event)
+
+    def showEvent(self, event: QShowEvent) -> None:  # noqa: N802
+        super().showEvent(event)
+        self.hidden_changed.emit(False)  # noqa: FBT003 - Qt's own signature
+
+    def hideEvent(self, event: QHideEvent) -> None:  # noqa: N802
+        super().hideEvent(event)
+        self.hidden_changed.emit(True)  # noqa: FBT003 - Qt's own signature
+
+    def _lay_out(self) -> None:
+        self.pages.addWidget(self.chat)
+        self.pages.addWidget(self.models)
+        for part in (self.sidebar, self.pages, self.panel):
+            self._split.addWidget(part)
+        self._split.setHandleWidth(1)
+        self._split.setChildrenCollapsible(False)
+        self._split.setStretchFactor(1, 1)
+        self._split.setSizes(list(_SIDES))
+        self.sidebar.setMinimumWidth(180)
+        self.panel.setMinimumWidth(260)
+        self.panel.setMaximumWidth(460)
+        self.setCentralWidget(self._split)
+        self.panel.hide()

@@ -1,0 +1,58 @@
+"""What is worth knowing of an installed model or pair, in words. Knows no widget."""
+
+from PySide6.QtCore import QCoreApplication
+
+from headstart.library import Model, Pair
+from headstart.manifest import Precision
+
+
+def models(entry: Model | Pair) -> tuple[Model, ...]:
+    """The model, or target and draft."""
+    return (entry.target, entry.draft) if isinstance(entry, Pair) else (entry,)
+
+
+def size(entry: Model | Pair) -> int:
+    """Bytes on disk."""
+    return sum(model.manifest.size_bytes for model in models(entry))
+
+
+def memory(entry: Model | Pair) -> int:
+    """Bytes of memory when loaded, without the context."""
+    return sum(model.manifest.ram_bytes for model in models(entry))
+
+
+def licences(entry: Model | Pair) -> str:
+    """Each licence once."""
+    return ", ".join(dict.fromkeys(model.manifest.licence for model in models(entry)))
+
+
+def precision(entry: Model | Pair) -> str:
+    """How the weights are stored."""
+    return " + ".join(_precision(model.manifest.precision) for model in models(entry))
+
+
+def quality(model: Model) -> str:
+    """How true the compressed model is to its source weights, as measured by the export."""
+    found = model.manifest.quality
+    if found is None:
+        return _tr("quality not measured")
+    return _tr("same first choice as the source weights on {} % of tokens").format(f"{found.top1_agreement * 100:.1f}")
+
+
+def amount(size_bytes: int) -> str:
+    """Such as "1.42 GB"."""
+    return f"{size_bytes / 1e9:.2f} GB" if size_bytes >= 1e9 else f"{size_bytes / 1e6:.0f} MB"
+
+
+def parameters(model: Model) -> str:
+    """Such as "135 M"."""
+    count = model.manifest.parameters
+    return f"{count / 1e9:.2f} B" if count >= 1e9 else f"{count / 1e6:.0f} M"
+
+
+def _precision(found: Precision) -> str:
+    return found.weights.upper() + (f" (g{found.group_size})" if found.group_size and found.group_size > 0 else "")
+
+
+def _tr(text: str) -> str:
+    return QCoreApplication.translate("ModelFacts", text)

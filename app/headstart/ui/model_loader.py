@@ -1,0 +1,89 @@
+"""Loads the models that a chat's settings ask for, and only when they differ from those loaded. Knows no widget."""
+
+from PySide6.QtCore import QObject, Signal, Slot
+
+from headstart.engine.engine import LoadOptions
+from headstart.engine.protocol import Facts, Failed, Load
+from headstart.errors import HeadstartError
+from headstart.settings import Settings
+from headstart.ui.asking import Find
+from headstart.ui.engine_link import EngineLink
+
+
+class ModelLoader(QObject):
+    """What is loaded, and how it goes with the loading."""
+
+    changed = Signal()  # `status`, `fault` or what is loaded differ
+
+    def __init__(self, link: EngineLink, find: Find, parent: QObject | None = None) -> None:
+        """Loads nothing yet. `find` knows the models."""
+        super().__init__(parent)
+        self.link = link
+        self._find = find
+        self.status = ""  # what is going on, in words
+        self.fault = ""  # why nothing is loaded
+        self._options: LoadOptions | None = None
+        self._lost: LoadOptions | None = None
+        link.loading.connect(self._note_loading)
+        link.loaded.connect(self._note_loaded)
+        link.unloaded.connect(self._note_unloaded)
+        link.failed.connect(self._note_failure)
+        link.crashed.connect(self._note_crash)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether a model is loaded."""
+        return self.link.facts is not None
+
+    def name(self, settings: Settings) -> str:
+        """What an answer made with these settings is signed with; empty where no model can be found."""
+        try:
+            return self._find(settings).name
+        except HeadstartError:
+            return ""
+
+    def require(self, settings: Settings) -> None:
+        """Load what these settings ask for, unless it is loaded or being loaded. Raises a HeadstartError."""
+        options = self._find(settings).options
+        if options != self._options:
+            self._options = options
+            self.link.load(options)
+
+    def reload(self, settings: Settings) -> None:
+        """Load again what may have failed before. Raises a HeadstartError."""
+        self._options = None
+        self.require(settings)
+
+    def unload(self) -> None:
+        """Free the memory; the next question loads again."""
+        self._options = None
+        self.link.unload()
+
+    @Slot(str)
+    def _note_loading(self, words: str) -> None:
+        self.status, self.fault = words, ""
+        self.changed.emit()
+
+    @Slot(object)
+    def _note_loaded(self, _facts: Facts) -> None:
+        self._options = self._options or self._lost
+        self.status = self.fault = ""
+        self.changed.emit()
+
+    @Slot()
+    def _note_unloaded(self) -> None:
+        self.status = ""
+        self.changed.emit()
+
+    @Slot(str, object)
+    def _note_failure(self, sentence: str, failed: Failed) -> None:
+        if failed.order == Load.__name__:
+            self._options = None
+            self.status, self.fault = "", sentence
+            self.changed.emit()
+
+    @Slot(str, object)
+    def _note_crash(self, sentence: str, _generation: int | None) -> None:
+        self.status, self.fault = "", sentence
+        self._lost, self._options = self._options, None  # asked for again unless the link restarts by itself
+        self.changed.emit()

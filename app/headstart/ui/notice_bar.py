@@ -1,0 +1,65 @@
+"""One sentence above the composer that can be put away, with an action where there is one. Knows no chat."""
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QSize, Qt, Slot
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QToolButton, QWidget
+
+from headstart.ui.icons import icon
+from headstart.ui.stylesheet import dress, mark
+from headstart.ui.theme import ICON, SMALL, TINY, Theme
+
+
+class NoticeBar(QFrame):
+    """Hidden until there is something to say."""
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        dress(self, "bar")
+        self._act: Callable[[], object] | None = None
+        self._label = QLabel(self)
+        self._label.setWordWrap(True)
+        self._label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._action = QPushButton(self)
+        dress(self._action, "flat")
+        self._close = QToolButton(self)
+        self._close.setAccessibleName(self.tr("Dismiss"))
+        self._close.setToolTip(self.tr("Dismiss"))
+        self._close.setIconSize(QSize(ICON, ICON))
+        dress(self._close, "flat")
+        row = QHBoxLayout(self)
+        row.setContentsMargins(SMALL, TINY, TINY, TINY)
+        row.addWidget(self._label, 1)
+        row.addWidget(self._action)
+        row.addWidget(self._close)
+        self._close.clicked.connect(self.hide)
+        self._action.clicked.connect(self._run)
+        self.set_theme(theme)
+        self.hide()
+
+    @property
+    def text(self) -> str:
+        """What is said; empty when nothing is."""
+        return "" if self.isHidden() else self._label.text()
+
+    def say(
+        self, sentence: str, action: str = "", act: Callable[[], object] | None = None, *, bad: bool = False
+    ) -> None:
+        """Show a sentence, and a button called `action` that does `act`."""
+        self._act = act
+        self._label.setText(sentence)
+        self._label.setAccessibleName(sentence)
+        self._action.setText(action)
+        self._action.setVisible(bool(action))
+        mark(self, "severity", "danger" if bad else "")
+        self.show()
+
+    def set_theme(self, theme: Theme) -> None:
+        """The icon in another colour."""
+        self._close.setIcon(icon("close", theme.muted))
+
+    @Slot()
+    def _run(self) -> None:
+        self.hide()
+        if self._act:
+            self._act()

@@ -1,0 +1,266 @@
+"""Builds the window and everything behind it, and connects them; nothing else constructs. Knows no command line."""
+
+import dataclasses
+from dataclasses import dataclass
+
+from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
+from PySide6.QtWidgets import QApplication
+
+from headstart import library
+from headstart.chat.store import Store
+from headstart.errors import HeadstartError, SettingsError
+from headstart.settings import Settings
+from headstart.settings_file import load, save
+from headstart.ui.asking import Find, installed_model
+from headstart.ui.chat_presenter import ChatPresenter
+from headstart.ui.chat_session import ChatSession
+from headstart.ui.chats import Chats, Listing
+from headstart.ui.engine_link import EngineLink
+from headstart.ui.looks import Looks
+from headstart.ui.main_window import MainWindow
+from headstart.ui.model_desk import ModelDesk
+from headstart.ui.model_loader import ModelLoader
+from headstart.ui.panel_desk import PanelDesk
+from headstart.ui.token_count import TokenCount
+from headstart.ui.window_commands import WindowCommands
+
+GEOMETRY = "window"  # the memo that keeps size and place
+
+
+@dataclass(frozen=True)
+class EngineChoice:
+    """Which program answers, and where its models come from; usually the engine with the installed models."""
+
+    command: tuple[str, ...] | None = None
+    find: Find = installed_model
+
+
+class Program(QObject):
+    """One world of chats with its window. `close` ends the engine and lets go of the history."""
+
+    settings_changed = Signal(object)  # Settings
+
+    def __init__(self, application: QApplication, store: Store, engine: EngineChoice | None = None) -> None:
+        """`engine` is another than the usual one, for tests and self-checks."""
+        super().__init__()
+        self._application = application
+        self.settings = load()
+        self.store = store
+        self.looks = Looks(application, self.settings, self)
+        self._engine = engine or EngineChoice()
+        self.link = EngineLink(self._engine.command, parent=self)
+        self.loader = ModelLoader(self.link, self._engine.find, self)
+        self.chats = Chats(store, self.loader, self.settings, self)
+        self.window = MainWindow(self.looks.theme, self.looks.font)
+        self._count = TokenCount(self.link, self)
+        self.presenter = ChatPresenter(self.window.chat, self._count, self)
+        self.models = ModelDesk(self.window.models, self)
+        self.panel = PanelDesk(self.window.panel, self)
+        self.commands = WindowCommands(self)
+        self._is_closed = False
+        self._connect_chats()
+        self._connect_engine()
+        self._connect_rest()
+
+    def start(self) -> None:
+        """Show what there is and load what will be needed."""
+        state = self.store.recall(GEOMETRY)
+        if state:
+            self.window.restore(state)
+        self.window.chat.show_origins(self.settings.show_origins)
+        self.window.chat.composer.edit.enter_sends = self.settings.enter_sends
+        self.chats.start()
+        self.show_models_installed()
+        QTimer.singleShot(0, self, self.load_model)
+
+    def change(self, **values: object) -> None:
+        """Change settings of the program, save them and let everything follow."""
+        try:
+            changed = dataclasses.replace(self.settings, **values)  # type: ignore[arg-type]
+            save(changed)
+        except SettingsError as error:
+            self.presenter.say(str(error))
+            return
+        self.settings = changed
+        self.chats.set_settings(changed)
+        self.looks.set_settings(changed)
+        self.window.chat.composer.edit.enter_sends = changed.enter_sends
+        self.settings_changed.emit(changed)
+
+    @Slot()
+    def load_model(self) -> None:
+        """Load what the open chat will need; without any model the page of models says what to do."""
+        session = self.chats.current
+        if not session or not self._has_model():
+            return
+        try:
+            self.loader.require(session.settings)
+        except HeadstartError as error:
+            self.presenter.say(str(error))
+
+    @Slot()
+    def show_models_installed(self) -> None:
+        """Everything that lists models."""
+        installed = library.installed()
+        self.models.show(self.loader.name(self.settings))
+        if not self._has_model():
+            self.window.show_page(self.window.models)
+        if self.chats.current:
+            self.panel.show(self.chats.current.settings, installed)
+
+    @Slot()
+    def come_forward(self) -> None:
+        """A second start wants the window that is there."""
+        self.window.setWindowState(self.window.windowState() & ~Qt.WindowState.WindowMinimized)
+        self.window.show()
+        self.window.raise_()
+        self.window.activateWindow()
+
+    def close(self) -> None:
+        """End everything; harmless twice."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        self.presenter.close()
+        self._count.close()
+        self.chats.close()
+        self.store.remember(GEOMETRY, self.window.state())
+        self.models.close()
+        self.link.close()
+        self.store.close()
+
+    def _connect_chats(self) -> None:
+        chats, sidebar = self.chats, self.window.sidebar
+        chats.opened.connect(self._open)
+        chats.listed.connect(self._list)
+        chats.removed.connect(sidebar.offer_undo)
+        chats.troubled.connect(self.presenter.say)
+        sidebar.new_requested.connect(self._new)
+        sidebar.search_changed.connect(chats.search)
+        sidebar.chosen.connect(self._choose)
+        sidebar.renamed.connect(chats.rename)
+        sidebar.pin_requested.connect(lambda chat, pinned: chats.pin(chat, pinned=pinned))
+        sidebar.delete_requested.connect(chats.delete)
+        sidebar.undo_requested.connect(chats.restore)
+        sidebar.models_requested.connect(lambda: self.window.show_page(self.window.models))
+        self.presenter.fork_requested.connect(chats.fork)
+        self.presenter.answered.connect(self._note_answer)
+
+    def _connect_engine(self) -> None:
+        self.loader.changed.connect(self._show_engine)
+        self.link.crashed.connect(lambda sentence, _: self.presenter.say(sentence))
+        self.models.chosen.connect(self._choose_model)
+        self.models.changed.connect(self._note_models)
+        self.models.removing.connect(self.loader.unload)
+        self.window.hidden_changed.connect(self.link.set_hidden)
+
+    def _connect_rest(self) -> None:
+        self.looks.changed.connect(self.window.set_looks)
+        self.window.closing.connect(self.close)
+        self.window.models.back_requested.connect(lambda: self.window.show_page(self.window.chat))
+        self.panel.changed.connect(self._change_chat)
+        self.panel.adopted.connect(self._adopt)
+
+    @Slot(object)
+    def _open(self, session: ChatSession) -> None:
+        self.window.show_page(self.window.chat)
+        self.presenter.open(session)
+        self.window.sidebar.list.mark(session.chat.id)
+        self.panel.show(session.settings, library.installed())
+        self._show_engine()
+        self.commands.update()
+
+    @Slot(object)
+    def _list(self, listing: Listing) -> None:
+        current = self.chats.current
+        self.window.sidebar.show_listing(listing, current.chat.id if current else None)
+        self.commands.update()
+
+    @Slot()
+    def _new(self) -> None:
+        self.chats.open_new()
+        self.window.show_page(self.window.chat)
+        self.window.chat.composer.setFocus()
+
+    @Slot(str, object)
+    def _choose(self, chat_id: str, message: int | None) -> None:
+        self.chats.open(chat_id, message)
+        self.window.show_page(self.window.chat)
+        query = self.window.sidebar.search.text().strip()
+        if message is not None and query:
+            self.presenter.reveal(message, query)
+
+    @Slot()
+    def _show_engine(self) -> None:
+        text, tip = self._model_words()
+        self.window.chat.composer.show_model(text, tip)
+        self.commands.update()
+
+    def _model_words(self) -> tuple[str, str]:
+        session = self.chats.current
+        if self.loader.status:
+            return self.loader.status + "…", self.loader.status
+        if self.loader.fault:
+            return self.tr("No model loaded"), self.loader.fault
+        name = self.loader.name(session.settings) if session else ""
+        facts = self.link.facts
+        if not facts:
+            return name or self.tr("No model"), self.tr("It is loaded with the next message.")
+        guessing = self.tr("draft model {}").format(facts.draft) if facts.draft else self.tr("n-grams of the text")
+        return name, self.tr("{model} on {device}, {numerics} numerics; guesses come from: {guessing}").format(
+            model=facts.model, device=facts.device, numerics=facts.numerics, guessing=guessing
+        )
+
+    @Slot(str)
+    def _choose_model(self, name: str) -> None:
+        self.change(model=name, draft="")
+        session = self.chats.current
+        if session and {"model", "draft"} & session.chat.settings.keys():
+            own = {key: value for key, value in session.chat.settings.items() if key not in {"model", "draft"}}
+            session.change_settings(own)
+        self.load_model()
+        self.show_models_installed()
+        self._show_engine()
+
+    @Slot()
+    def _note_models(self) -> None:
+        had_none = not self.loader.is_ready and not self.loader.status
+        self.show_models_installed()
+        self._show_engine()
+        if had_none and self._has_model():
+            self.window.show_page(self.window.chat)
+        self.load_model()
+
+    @Slot(object)
+    def _change_chat(self, own: dict[str, object]) -> None:
+        session = self.chats.current
+        if not session:
+            return
+        before = session.settings
+        session.change_settings({**session.chat.settings, **own} if own else {})
+        self.panel.show(session.settings, library.installed())
+        if _loading(before) != _loading(session.settings) and self.link.generation is None:
+            self.load_model()
+        self._show_engine()
+        self.presenter.recount()
+
+    @Slot()
+    def _adopt(self) -> None:
+        session = self.chats.current
+        if session:
+            own = session.settings.chat_values()
+            self.change(**{name: getattr(session.settings, name) for name in own})
+            session.change_settings({})
+
+    @Slot()
+    def _note_answer(self) -> None:
+        self.commands.update()
+        if self.settings.notifications and not self.window.isActiveWindow():
+            self._application.alert(self.window)
+
+    def _has_model(self) -> bool:
+        return bool(self.loader.name(self.settings))
+
+
+def _loading(settings: Settings) -> tuple[object, ...]:
+    return (settings.model, settings.draft, settings.device, settings.numerics, settings.context)

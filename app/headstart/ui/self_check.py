@@ -1,0 +1,53 @@
+"""`headstart --self-check`: the window unseen, one answer, and the verdict on standard output. Changes no history."""
+
+import os
+import tempfile
+from pathlib import Path
+
+from PySide6.QtCore import QTimer
+
+from headstart import library
+from headstart.chat.store import open_store
+from headstart.engine.supervision import program
+from headstart.library import Broken
+from headstart.ui.application import make_application
+from headstart.ui.asking import toy_model
+from headstart.ui.message import MessageContent, MessageState
+from headstart.ui.program import EngineChoice, Program
+
+_QUESTION = "Say hello in one short sentence."
+_LIMIT_MS = 180_000  # loading a model of some gigabytes from a slow disk takes a minute
+_FAILED = 1
+
+
+def run() -> int:
+    """0 when an answer came: of the installed model, or of the toy engine where there is none."""
+    os.environ["QT_QPA_PLATFORM"] = "offscreen"
+    application = make_application()
+    usable = any(not isinstance(entry, Broken) for entry in library.installed())
+    with tempfile.TemporaryDirectory(prefix="headstart-check-") as folder:
+        store = open_store(Path(folder))
+        checked = Program(application, store, None if usable else EngineChoice(program("--toy"), toy_model))
+        answers: list[MessageContent] = []
+        checked.presenter.answered.connect(answers.append)
+        checked.presenter.answered.connect(lambda _: application.exit())
+        checked.chats.troubled.connect(lambda sentence: print(f"headstart: {sentence}"))
+        checked.start()
+        checked.window.show()
+        QTimer.singleShot(0, checked, lambda: checked.presenter.session.send(_QUESTION))
+        QTimer.singleShot(_LIMIT_MS, application.quit)
+        application.exec()
+        checked.close()
+    return _verdict(answers, "the installed model" if usable else "the toy engine, as no model is installed")
+
+
+def _verdict(answers: list[MessageContent], who: str) -> int:
+    if not answers:
+        print(f"headstart: no answer came within {_LIMIT_MS // 1000} s.")
+        return _FAILED
+    answer = answers[0]
+    if answer.state is not MessageState.DONE or not answer.text.strip():
+        print(f"headstart: the answer failed: {answer.notice}")
+        return _FAILED
+    print(f"headstart: the window opened and {who} answered: {' '.join(answer.text.split())[:200]}")
+    return 0

@@ -1,0 +1,53 @@
+"""What the settings are called in the window, and what they do. Knows no widget."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from PySide6.QtCore import QT_TRANSLATE_NOOP, QCoreApplication
+
+from headstart.settings import about
+
+_TITLES: Mapping[str, Any] = {
+    "model": QT_TRANSLATE_NOOP("Settings", "Model"),
+    "draft": QT_TRANSLATE_NOOP("Settings", "Draft model"),
+    "device": QT_TRANSLATE_NOOP("Settings", "Device"),
+    "numerics": QT_TRANSLATE_NOOP("Settings", "Numerics"),
+    "context": QT_TRANSLATE_NOOP("Settings", "Context"),
+    "system_prompt": QT_TRANSLATE_NOOP("Settings", "System prompt"),
+    "speculation": QT_TRANSLATE_NOOP("Settings", "Speculation"),
+    "num_assistant_tokens": QT_TRANSLATE_NOOP("Settings", "Assistant tokens"),
+    "assistant_confidence_threshold": QT_TRANSLATE_NOOP("Settings", "Confidence threshold"),
+    "temperature": QT_TRANSLATE_NOOP("Settings", "Temperature"),
+    "top_p": QT_TRANSLATE_NOOP("Settings", "Top-p"),
+    "top_k": QT_TRANSLATE_NOOP("Settings", "Top-k"),
+    "min_p": QT_TRANSLATE_NOOP("Settings", "Min-p"),
+    "repetition_penalty": QT_TRANSLATE_NOOP("Settings", "Repetition penalty"),
+    "presence_penalty": QT_TRANSLATE_NOOP("Settings", "Presence penalty"),
+    "frequency_penalty": QT_TRANSLATE_NOOP("Settings", "Frequency penalty"),
+    "seed": QT_TRANSLATE_NOOP("Settings", "Seed"),
+    "max_new_tokens": QT_TRANSLATE_NOOP("Settings", "Longest answer"),
+    "stop": QT_TRANSLATE_NOOP("Settings", "Stop texts"),
+    "acceptance_threshold": QT_TRANSLATE_NOOP("Settings", "Acceptance threshold"),
+}
+_WORDS: Mapping[str, Any] = {
+    "auto": QT_TRANSLATE_NOOP("Settings", "Automatic"),
+    "fixed": QT_TRANSLATE_NOOP("Settings", "Fixed"),
+    "off": QT_TRANSLATE_NOOP("Settings", "Off"),
+    "fast": QT_TRANSLATE_NOOP("Settings", "Fast"),
+    "exact": QT_TRANSLATE_NOOP("Settings", "Exact"),
+}
+
+
+def title(name: str) -> str:
+    """The label of a setting."""
+    return QCoreApplication.translate("Settings", _TITLES[name])
+
+
+def meaning(name: str) -> str:
+    """One sentence on what it does."""
+    return QCoreApplication.translate("Settings", about()[name].meaning)
+
+
+def word(value: str) -> str:
+    """A value of a choice as a person reads it."""
+    return QCoreApplication.translate("Settings", _WORDS[value]) if value in _WORDS else value

@@ -1,0 +1,56 @@
+"""One window for each world of chats: a second start raises the first window and ends. Knows no window."""
+
+import hashlib
+from pathlib import Path
+
+from PySide6.QtCore import QLockFile, QObject, Signal, Slot
+from PySide6.QtNetwork import QLocalServer, QLocalSocket
+
+_CONNECT_MS = 800
+_RAISE = b"raise\n"
+
+
+class SingleInstance(QObject):
+    """Holds a lock file in `folder` while it lives."""
+
+    raise_requested = Signal()
+
+    def __init__(self, folder: Path, parent: QObject | None = None) -> None:
+        """Takes nothing yet."""
+        super().__init__(parent)
+        folder.mkdir(parents=True, exist_ok=True)
+        # Unix sockets allow about a hundred characters, and folders may have more.
+        self._name = f"headstart-{hashlib.sha256(str(folder).encode()).hexdigest()[:16]}"
+        self._lock = QLockFile(str(folder / "window.lock"))
+        self._lock.setStaleLockTime(0)  # a window may be open for weeks; one that died is noticed by its process id
+        self._server = QLocalServer(self)
+        self._server.newConnection.connect(self._take)
+
+    def claim(self) -> bool:
+        """Whether this is the only window; if not, the other one is asked to come to the front."""
+        if not self._lock.tryLock(0):
+            self._call()
+            return False
+        self._server.setSocketOptions(QLocalServer.SocketOption.UserAccessOption)
+        QLocalServer.removeServer(self._name)
+        self._server.listen(self._name)
+        return True
+
+    def release(self) -> None:
+        """The window closes."""
+        self._server.close()
+        self._lock.unlock()
+
+    def _call(self) -> None:
+        socket = QLocalSocket()
+        socket.connectToServer(self._name)
+        if socket.waitForConnected(_CONNECT_MS):
+            socket.write(_RAISE)
+            socket.waitForBytesWritten(_CONNECT_MS)
+            socket.disconnectFromServer()
+
+    @Slot()
+    def _take(self) -> None:
+        while socket := self._server.nextPendingConnection():
+            socket.disconnected.connect(socket.deleteLater)
+            self.raise_requested.emit()

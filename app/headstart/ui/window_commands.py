@@ -1,0 +1,206 @@
+"""What the commands of menus, keys and palette do. Knows the program's parts, builds none of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Qt, QUrl, Slot
+from PySide6.QtGui import QAction, QActionGroup, QDesktopServices, QGuiApplication, QKeySequence
+from PySide6.QtWidgets import QMessageBox
+
+from headstart import __version__, paths
+from headstart.errors import HeadstartError
+from headstart.ui import actions
+from headstart.ui.command_palette import CommandPalette
+from headstart.ui.exchange import Exchange
+
+if TYPE_CHECKING:
+    from headstart.ui.program import Program
+
+_ZOOMS = (50, 67, 80, 90, 100, 110, 125, 150, 175, 200, 250, 300)
+
+
+class WindowCommands(QObject):
+    """Connects every action once; `update` greys what cannot be done now."""
+
+    def __init__(self, program: Program) -> None:
+        """The window and everything behind it exist by now."""
+        super().__init__(program)
+        self._program = program
+        self._window = program.window
+        self._actions: dict[str, QAction] = self._window.actions_by_name
+        self._exchange = Exchange(self._window, program.store, program.presenter.say, self)
+        self._exchange.imported.connect(program.chats.refresh)
+        for name, act in {**self._file(), **self._edit(), **self._chat(), **self._rest()}.items():
+            self._actions[name].triggered.connect(act)
+        self._toggles()
+        self.update()
+
+    @Slot()
+    def update(self) -> None:
+        """Grey what cannot be done, tick what is on."""
+        program, session = self._program, self._program.chats.current
+        stored = bool(session and session.is_stored)
+        for name in ("rename", "pin", "delete", "export", "copy_chat", "find"):
+            self._actions[name].setEnabled(stored)
+        self._actions["pin"].setChecked(bool(session and session.chat.pinned))
+        path = session.path if session else ()
+        answering = bool(session and session.is_answering)
+        for name in ("regenerate", "edit_last", "copy_last"):
+            self._actions[name].setEnabled(bool(path) and not answering)
+        self._actions["unload"].setEnabled(program.loader.is_ready)
+        self._actions["origins"].setChecked(program.settings.show_origins)
+        self._actions[f"theme_{program.settings.theme}"].setChecked(True)
+
+    def _file(self) -> dict[str, Callable[[], object]]:
+        program, sidebar = self._program, self._window.sidebar
+        return {
+            "new": sidebar.new_requested.emit,
+            "rename": lambda: sidebar.list.begin_rename(self._chat_id()),
+            "pin": lambda: program.chats.pin(self._chat_id(), pinned=self._actions["pin"].isChecked()),
+            "delete": lambda: program.chats.delete(self._chat_id()),
+            "export": lambda: self._exchange.export(self._chat_id()),
+            "import": self._exchange.bring_in,
+            "quit": self._window.close,
+        }
+
+    def _edit(self) -> dict[str, Callable[[], object]]:
+        return {
+            "copy_last": self._program.presenter.copy_last,
+            "copy_chat": self._copy_chat,
+            "find": self._window.chat.find_bar.open_find,
+            "search": self._search,
+        }
+
+    def _chat(self) -> dict[str, Callable[[], object]]:
+        program = self._program
+        return {
+            "stop": self._escape,
+            "regenerate": program.presenter.regenerate_last,
+            "edit_last": program.presenter.edit_last,
+            "write": self._write,
+            "next_chat": lambda: self._step(1),
+            "previous_chat": lambda: self._step(-1),
+        }
+
+    def _rest(self) -> dict[str, Callable[[], object]]:
+        program = self._program
+        return {
+            "models": lambda: self._window.show_page(self._window.models),
+            "load": self._load_again,
+            "unload": program.loader.unload,
+            "zoom_in": lambda: self._zoom(1),
+            "zoom_out": lambda: self._zoom(-1),
+            "zoom_reset": lambda: program.change(zoom=100),
+            "logs": lambda: QDesktopServices.openUrl(QUrl.fromLocalFile(str(paths.logs_folder()))),
+            "about": self._about,
+            "shortcuts": self._shortcuts,
+            "palette": self._palette,
+        }
+
+    def _toggles(self) -> None:
+        window = self._window
+        window.chat.sidebar_button.clicked.connect(self._actions["sidebar"].trigger)
+        window.chat.panel_button.clicked.connect(self._actions["panel"].trigger)
+        window.chat.origins_button.clicked.connect(self._actions["origins"].trigger)
+        self._actions["sidebar"].setChecked(True)
+        self._actions["sidebar"].toggled.connect(window.sidebar.setVisible)
+        self._actions["panel"].toggled.connect(window.panel.setVisible)
+        self._actions["panel"].toggled.connect(window.chat.panel_button.setChecked)
+        self._actions["origins"].toggled.connect(self._show_origins)
+        themes = QActionGroup(self)
+        for name in ("system", "light", "dark"):
+            themes.addAction(self._actions[f"theme_{name}"])
+            self._actions[f"theme_{name}"].triggered.connect(partial(self._wear, name))
+
+    def _chat_id(self) -> str:
+        """The chat that the list's cursor is on while the list has the keyboard, else the open one."""
+        chosen = self._window.sidebar.list.chat_at_cursor() if self._window.sidebar.list.hasFocus() else None
+        return chosen.id if chosen else self._program.presenter.session.chat.id
+
+    @Slot(bool)
+    def _show_origins(self, shown: bool) -> None:
+        self._window.chat.show_origins(shown)
+        if shown != self._program.settings.show_origins:
+            self._program.change(show_origins=shown)
+
+    @Slot()
+    def _escape(self) -> None:
+        """The nearest thing first: find bar, edit, page, answer."""
+        window, presenter = self._window, self._program.presenter
+        if window.pages.currentWidget() is not window.chat:
+            window.show_page(window.chat)
+        elif not window.chat.find_bar.isHidden():
+            window.chat.find_bar.close_find()
+        elif not presenter.cancel_edit():
+            presenter.stop()
+
+    def _step(self, by: int) -> None:
+        chats = [chat.id for chat in self._program.store.chats()]
+        if chats:
+            here = self._program.presenter.session.chat.id
+            at = chats.index(here) + by if here in chats else 0
+            self._program.chats.open(chats[at % len(chats)])
+
+    def _wear(self, theme: str, _checked: bool = True) -> None:
+        self._program.change(theme=theme)
+
+    def _zoom(self, by: int) -> None:
+        zoom = self._program.settings.zoom
+        nearest = min(range(len(_ZOOMS)), key=lambda at: abs(_ZOOMS[at] - zoom))
+        self._program.change(zoom=_ZOOMS[min(max(nearest + by, 0), len(_ZOOMS) - 1)])
+
+    @Slot()
+    def _copy_chat(self) -> None:
+        transcript = self._window.chat.transcript
+        QGuiApplication.clipboard().setText(transcript.as_markdown(transcript.contents()))
+
+    @Slot()
+    def _search(self) -> None:
+        self._actions["sidebar"].setChecked(True)
+        self._window.sidebar.search.setFocus()
+        self._window.sidebar.search.selectAll()
+
+    @Slot()
+    def _write(self) -> None:
+        self._window.show_page(self._window.chat)
+        self._window.chat.composer.setFocus()
+
+    @Slot()
+    def _load_again(self) -> None:
+        try:
+            self._program.loader.reload(self._program.presenter.session.settings)
+        except HeadstartError as error:
+            self._program.presenter.say(str(error))
+
+    @Slot()
+    def _palette(self) -> None:
+        chats = [(chat.id, chat.title) for chat in self._program.store.chats()]
+        palette = CommandPalette(self._actions.values(), chats, self._program.looks.theme, self._window)
+        palette.chat_chosen.connect(self._program.chats.open)
+        palette.open()
+
+    @Slot()
+    def _shortcuts(self) -> None:
+        rows = [
+            f"<tr><td>{actions.title(action)}&nbsp;&nbsp;</td><td><b>{keys}</b></td></tr>"
+            for action in self._actions.values()
+            if (keys := action.shortcut().toString(QKeySequence.SequenceFormat.NativeText))
+        ]
+        self._show_text(self.tr("Keyboard shortcuts"), f"<table>{''.join(rows)}</table>")
+
+    @Slot()
+    def _about(self) -> None:
+        text = self.tr(
+            "<h3>Headstart {version}</h3><p>Chat offline with a language model that gets a head start from a small "
+            "one. Nothing you write leaves this computer.</p><p>Apache License 2.0. Made with OpenVINO (Apache 2.0), "
+            "Qt and PySide6 (LGPL 3), markdown-it-py (MIT), Pygments (BSD), NumPy (BSD).</p>"
+        ).format(version=__version__)
+        self._show_text(self.tr("About Headstart"), text)
+
+    def _show_text(self, title: str, text: str) -> None:
+        box = QMessageBox(QMessageBox.Icon.NoIcon, title, text, parent=self._window)
+        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        box.open()
