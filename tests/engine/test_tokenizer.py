@@ -165,6 +165,11 @@ def test_the_models_own_visible_markers_are_tokens_again(byte_level: Tokenizer, 
     assert thinking not in byte_level.prompt([Message("user", thought)])
 
 
+def test_an_answer_at_the_end_is_left_open_to_be_written_on(byte_level: Tokenizer) -> None:
+    ids = byte_level.prompt([Message("user", "hi"), Message("assistant", "ho")])
+    assert byte_level.decode(ids, keep_special=True) == "<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\nho"
+
+
 def test_the_beginning_of_text_comes_once(tokenizers: Mapping[str, Tokenizer]) -> None:
     assert tokenizers[METASPACE].prompt([Message("user", "hi")]).count(1) == 1
     assert 1 not in tokenizers[METASPACE].encode("hi")

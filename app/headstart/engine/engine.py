@@ -127,7 +127,8 @@ class Speculation:
 class Request:
     """One answer asked for.
 
-    `messages` go through the model's chat template; special tokens inside their contents are plain text.
+    `messages` go through the model's chat template; special tokens inside their contents are plain text. An answer as
+    the last message is written on from where it ends.
     `stop` are stop strings: the answer ends before the first one that appears.
     """
 

@@ -29,12 +29,15 @@ class ChatTemplate:
     def pieces(self, messages: Sequence[Message], *, add_generation_prompt: bool = True) -> list[str]:
         """The prompt, cut where a message contains the text of a control token: encode each piece by itself.
 
-        Raises ChatTemplateError when there is no template, or it has no place for one of the messages.
+        Where an answer is the last message, the prompt ends with it, left open to be written on. Raises ChatTemplateError when there is no template, or it has no place for one of the messages.
         """
         self._refuse_lost(messages)
         seam = unused_seam([message.content for message in messages])
         contents = [self._cut(message).mark(message.content, seam) for message in messages]
-        return self._render(messages, contents, add_generation_prompt=add_generation_prompt).split(seam)
+        begun = add_generation_prompt and len(messages) > 1 and messages[-1].role == "assistant"
+        closed = len(messages) - begun
+        prompt = self._render(messages[:closed], contents[:closed], add_generation_prompt=add_generation_prompt)
+        return (prompt + contents[-1] if begun else prompt).split(seam)
 
     def _cut(self, message: Message) -> Seams:
         return self._generated if message.role == "assistant" else self._typed
