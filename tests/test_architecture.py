@@ -26,7 +26,8 @@ JOINTS = ("headstart.cli", "headstart.terminal", "headstart.ui", "headstart.__ma
 PROTOCOL = "headstart.engine.engine"
 PURE = ("policy", "costs", "calibration", "ledger", "stopping", "estimate", "rounds", "sampling", "noise")
 PURE_ENGINE = {f"headstart.engine.{name}" for name in PURE}
-PURE_MODULES = PURE_ENGINE | {"headstart.ui.markdown", "headstart.chat.conversation"}
+PURE_TEXT = {f"headstart.ui.{name}" for name in ("markdown", "markdown_inline", "mathematics", "math_symbols", "blocks")}
+PURE_MODULES = PURE_ENGINE | PURE_TEXT | {"headstart.chat.conversation"}
 CATCH_ALL = {"headstart.engine.host": 1, "headstart.__main__": 1}  # the host's message loop, the top-level hook
 VAGUE_NAMES = {"utils", "util", "misc", "common", "core", "helpers", "helper"}
 VAGUE_SUFFIXES = ("Manager", "Handler", "Service")
@@ -78,7 +79,7 @@ def pure_modules_import_nothing_impure(module: Module) -> Iterable[str]:
     """Rule 5."""
     if module.name not in PURE_MODULES:
         return []
-    allowed = ("numpy", "headstart.errors", PROTOCOL, *PURE_MODULES)
+    allowed = ("numpy", "markdown_it", "headstart.errors", PROTOCOL, *PURE_MODULES)
     return [name for name in imports(module) if not (_is_standard(name) or any(inside(name, a) for a in allowed))]
 
 
