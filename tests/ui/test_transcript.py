@@ -162,7 +162,9 @@ def test_finding_counts_marks_and_goes_round(make: Make, qtbot: QtBot) -> None:
     found: list[tuple[int, int]] = []
     transcript.found_changed.connect(lambda number, count: found.append((number, count)))
     assert transcript.find_text("MESSAGE 1") == 11
+    transcript.scroll_to_end()
     assert transcript.find_text("some text that") == sum(1 + n % 4 for n in range(40))
+    assert _seen(transcript)[-1] >= 37  # the search began where the reader was
     transcript.find_text("message 7.")
     assert 7 in _seen(transcript)
     transcript.find_text("message 1")

@@ -36,10 +36,11 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """How many block quotes and lists a block stands in."""
+    """How many block quotes and lists a block stands in; `outer`: of the lists, those around the outermost quote."""
 
     quotes: int = 0
     lists: int = 0
+    outer: int = 0
 
 
 @dataclass(frozen=True, slots=True)

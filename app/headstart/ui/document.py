@@ -1,12 +1,14 @@
 """Blocks written into a QTextDocument, only from the first that changed on; knows no widget and no Markdown."""
 
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from PySide6.QtCore import QCoreApplication
 from PySide6.QtGui import QTextBlockFormat, QTextCharFormat, QTextCursor, QTextDocument, QTextTable
 
-from headstart.ui.blocks import Block, Code, Paragraph, Rule, Span, Style, Table, spans
+from headstart.ui.blocks import Block, Code, Paragraph, Place, Rule, Span, Style, Table, spans
 from headstart.ui.document_formats import INDENT, Formats
 from headstart.ui.position_map import PositionMap
 
@@ -20,6 +22,14 @@ class _Start:
 
     position: int
     free: bool
+
+
+class Quoted(NamedTuple):
+    """A block in a block quote: where it begins and ends in the document."""
+
+    start: int
+    end: int
+    place: Place
 
 
 class DocumentWriter:
@@ -63,9 +73,15 @@ class DocumentWriter:
         assert isinstance(block, Code)
         return block.text
 
-    def has_quotes(self) -> bool:
-        """Whether any block stands in a block quote."""
-        return any(block.place.quotes for block in self._blocks)
+    def quoted(self, first: int, last: int) -> Iterator[Quoted]:
+        """What is quoted between two positions."""
+        index = max(0, bisect_right(self._starts, first, key=lambda start: start.position) - 1)
+        while index < len(self._blocks) and self._starts[index].position <= last:
+            start, place = self._starts[index], self._blocks[index].place
+            index += 1
+            end = self._starts[index].position if index < len(self._starts) else self._document.characterCount() - 1
+            if place.quotes:
+                yield Quoted(start.position + (not start.free), end, place)
 
     # Taking back
 

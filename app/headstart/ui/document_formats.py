@@ -135,6 +135,7 @@ class Formats:
         made.setTopMargin(top)
         made.setBottomMargin(bottom)
         made.setLeftMargin(place.quotes * QUOTE_INDENT)
+        made.setRightMargin(place.quotes * QUOTE_INDENT)  # text that runs from right to left has its bar there
         made.setIndent(place.lists)
         made.setLineHeight(looks.LINE_HEIGHT, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
         if place.quotes:

@@ -137,7 +137,7 @@ class _Walk:
 
     def __post_init__(self) -> None:
         self._lines = [0, *(match.end() for match in _LINE_END.finditer(self.source)), len(self.source)]
-        self._quotes = 0
+        self._quotes = self._outer = 0
         self._lists: list[_List] = []
         self._heading = 0
         self._rows: list[list[tuple[Span, ...]]] | None = None
@@ -163,9 +163,11 @@ class _Walk:
 
     @property
     def _place(self) -> Place:
-        return Place(self._quotes, len(self._lists))
+        return Place(self._quotes, len(self._lists), self._outer if self._quotes else 0)
 
     def _open_quote(self, _token: Token) -> None:
+        if not self._quotes:
+            self._outer = len(self._lists)
         self._quotes += 1
 
     def _close_quote(self, _token: Token) -> None:

@@ -163,6 +163,7 @@ class MessageColumn(QScrollArea):
             return
         self._set_at_end(at_end=False)
         self._refresh(Anchor(index, max(-MEDIUM, (top + bottom - room) // 2)))
+        self._set_at_end(bar.maximum() - bar.value() <= AT_END)
 
     # Looks
 

@@ -1,12 +1,22 @@
 """The rows above and below a message: author, actions, version walker, statistics. Knows no text of messages."""
 
-from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtCore import QCoreApplication, QSize, Qt, Signal
 from PySide6.QtGui import QFont, QMouseEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QToolButton, QWidget
 
 from headstart.ui.icons import icon
 from headstart.ui.message import MessageContent, MessageState
 from headstart.ui.theme import ICON, SMALL, TINY, Theme
+
+
+def author(content: MessageContent) -> str:
+    """The name to show above a message."""
+    roles = {
+        "user": QCoreApplication.translate("Header", "You"),
+        "assistant": QCoreApplication.translate("Header", "Assistant"),
+        "system": QCoreApplication.translate("Header", "System prompt"),
+    }
+    return content.author or roles.get(content.role, content.role)
 
 
 class Header(QWidget):
@@ -27,14 +37,9 @@ class Header(QWidget):
 
     def show_content(self, content: MessageContent) -> None:
         """Author and state."""
-        self._author.setText(self.author(content))
+        self._author.setText(author(content))
         states = {MessageState.STREAMING: self.tr("writing…"), MessageState.STOPPED: self.tr("stopped")}
         self._state.setText(states.get(content.state, ""))
-
-    def author(self, content: MessageContent) -> str:
-        """The name to show."""
-        roles = {"user": self.tr("You"), "assistant": self.tr("Assistant"), "system": self.tr("System prompt")}
-        return content.author or roles.get(content.role, content.role)
 
     def set_looks(self, theme: Theme, font: QFont) -> None:
         """Colours and font."""

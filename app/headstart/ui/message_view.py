@@ -11,7 +11,7 @@ from headstart.ui import markdown
 from headstart.ui.blocks import plain_text
 from headstart.ui.icons import icon
 from headstart.ui.message import MessageContent, MessageId, MessageState, OriginRun, RoundNote
-from headstart.ui.message_rows import Footer, Header
+from headstart.ui.message_rows import Footer, Header, author
 from headstart.ui.message_text import MessageSource
 from headstart.ui.text_view import MessageText
 from headstart.ui.theme import ICON, LARGE, MEDIUM, RADIUS, SMALL, TINY, Theme
@@ -174,7 +174,8 @@ class MessageView(QWidget):
         for widget in self._rows():
             indent = LARGE if widget is self._thought else 0
             height = self._height_of(widget, room - indent)
-            widget.setGeometry(left + indent, y, room - indent, height)
+            breadth = widget.sizeHint().width() if widget is self._fold else room - indent
+            widget.setGeometry(left + indent, y, breadth, height)
             y += height + TINY
         height = y + SMALL - TINY
         if self.size() != QSize(width, height):
@@ -244,29 +245,29 @@ class MessageView(QWidget):
     def _fold_button(self) -> QToolButton:
         fold = QToolButton(self)
         fold.setAutoRaise(True)
-        fold.setCheckable(True)
         fold.setIconSize(QSize(ICON, ICON))
         fold.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
-        fold.toggled.connect(self._toggle_thought)
+        fold.clicked.connect(self._toggle_thought)
         return fold
 
-    def _toggle_thought(self, unfolded: bool) -> None:
-        if unfolded:
+    def _toggle_thought(self) -> None:
+        if self._thought is None:
             self._thought = MessageText(self._theme, self._font, self)
             self._thought.setAccessibleName(self.tr("Thinking"))
             self._connect_text(self._thought)
             self._show_thought()
             self._thought.set_origins(self._source.origins, self._origins_visible)
             self._thought.show()
-        elif self._thought:
-            self._thought.hide()
-            self._thought.deleteLater()
-            self._thought = None
+        else:
+            self._forget_thought()
         self._describe_thought()
         self.height_changed.emit(self.message_id)
 
     def _forget_thought(self) -> None:
-        self._fold.setChecked(False)
+        if self._thought:
+            self._thought.hide()
+            self._thought.deleteLater()
+            self._thought = None
 
     def _texts(self) -> list[MessageText]:
         return [self._text, *([self._thought] if self._thought else [])]
@@ -289,12 +290,13 @@ class MessageView(QWidget):
     def _describe_thought(self) -> None:
         parts = self._source.parts
         self._fold.setVisible(parts.thought is not None)
-        self._fold.setIcon(icon("unfolded" if self._fold.isChecked() else "folded", self._theme.muted))
+        self._fold.setIcon(icon("unfolded" if self._thought else "folded", self._theme.muted))
         words = len(self._source.thought().split())
         closed = self.tr("Thoughts ({count} words)").format(count=words)
         label = closed if parts.closed else self.tr("Thinking…")
         self._fold.setText(label)
         self._fold.setAccessibleName(label)
+        self._fold.setToolTip(self.tr("Hide the thinking") if self._thought else self.tr("Show the thinking"))
 
     def _set_state(self, content: MessageContent) -> None:
         self._content = content
@@ -309,7 +311,7 @@ class MessageView(QWidget):
         self._describe_notice()
         self._text.setVisible(bool(self._source.blocks))
         self._describe_thought()
-        name = self.tr("Message from {author}").format(author=self._header.author(content))
+        name = self.tr("Message from {author}").format(author=author(content))
         self.setAccessibleName(name)
         self._text.setAccessibleName(name)
         self.update()

@@ -1,6 +1,7 @@
 """The text of one message on screen: links, selection, tooltips, found words. Knows neither roles nor buttons."""
 
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from math import ceil
 
 from PySide6.QtCore import QEvent, QMimeData, QPointF, QRectF, Qt, QUrl, Signal
@@ -9,14 +10,15 @@ from PySide6.QtWidgets import QFrame, QMenu, QTextBrowser, QToolTip, QWidget
 
 from headstart.ui import markdown
 from headstart.ui.blocks import Block, plain_text
-from headstart.ui.document import COPY, DocumentWriter
-from headstart.ui.document_formats import QUOTE_INDENT, QUOTES, Formats
+from headstart.ui.document import COPY, DocumentWriter, Quoted
+from headstart.ui.document_formats import INDENT, QUOTE_INDENT, Formats
 from headstart.ui.highlighting import Highlighter
 from headstart.ui.markdown_inline import safe_address
 from headstart.ui.message import OriginRun
 from headstart.ui.origins import Origins
 from headstart.ui.theme import Theme
 
+_BAR = 3  # pixels
 RESOURCE_SCHEME = "headstart"  # the only scheme whose pictures may be shown
 
 
@@ -33,7 +35,6 @@ class MessageText(QTextBrowser):
         self._source = ""
         self._origins: Origins | None = None
         self._origins_visible = False
-        self._quotes = False
         self.setFrameShape(QFrame.Shape.NoFrame)
         # By its own width a hidden text would be laid out as narrow as widgets are before they are shown.
         self.setLineWrapMode(QTextBrowser.LineWrapMode.FixedPixelWidth)
@@ -56,7 +57,6 @@ class MessageText(QTextBrowser):
         """Show the blocks of `source`; those before `first` are shown already."""
         self._source = source
         self._writer.show(blocks, first)
-        self._quotes = self._writer.has_quotes()
 
     def set_looks(self, theme: Theme, font: QFont) -> None:
         """Another theme or font size."""
@@ -185,25 +185,36 @@ class MessageText(QTextBrowser):
         return menu
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802
-        if self._quotes:
-            self._paint_quote_bars()
+        self._paint_quote_bars(event.rect().toRectF())
         super().paintEvent(event)
 
-    def _paint_quote_bars(self) -> None:
+    def _paint_quote_bars(self, seen: QRectF) -> None:
+        layout, fuzzy = self.document().documentLayout(), Qt.HitTestAccuracy.FuzzyHit
+        first, last = layout.hitTest(seen.topLeft(), fuzzy), layout.hitTest(seen.bottomRight(), fuzzy)
+        quotes = list(self._writer.quoted(first, last))
+        if not quotes:
+            return
         painter = QPainter(self.viewport())
         colour = QColor(self._theme.quote_bar)
-        layout = self.document().documentLayout()
-        block = self.document().begin()
-        while block.isValid():
-            depth = block.blockFormat().property(QUOTES) or 0
-            following = block.next().blockFormat().property(QUOTES) or 0
-            place = layout.blockBoundingRect(block)
-            below = layout.blockBoundingRect(block.next()).top()
-            for level in range(depth):
-                bottom = below if level < following else place.bottom()
-                painter.fillRect(QRectF(level * QUOTE_INDENT, place.top(), 3, bottom - place.top()), colour)
-            block = block.next()
+        for quote, following in zip_longest(quotes, quotes[1:]):
+            joined = following.place.quotes if following and following.start - quote.end in {0, 1} else 0
+            top, bottom = self._top(quote.start), self._bottom(quote.end)
+            for level in range(quote.place.quotes):
+                reach = self._top(following.start) if level < joined else bottom
+                painter.fillRect(QRectF(self._bar(quote, level), top, _BAR, reach - top), colour)
         painter.end()
+
+    def _bar(self, quote: Quoted, level: int) -> float:
+        """Where the bar of a quote stands: on the side where its lines begin."""
+        x = quote.place.outer * INDENT + level * QUOTE_INDENT
+        leftward = self.document().findBlock(quote.start).textDirection() == Qt.LayoutDirection.RightToLeft
+        return self.viewport().width() - x - _BAR if leftward else x
+
+    def _top(self, position: int) -> float:
+        return self.document().documentLayout().blockBoundingRect(self.document().findBlock(position)).top()
+
+    def _bottom(self, position: int) -> float:
+        return self.document().documentLayout().blockBoundingRect(self.document().findBlock(position)).bottom()
 
     def _activate(self, url: QUrl) -> None:
         address = url.toString(QUrl.ComponentFormattingOption.FullyEncoded)

@@ -11,6 +11,7 @@ from headstart.ui.find import Match, matches
 from headstart.ui.markdown import parse
 from headstart.ui.message import MessageContent, MessageId, MessageState, RoundNote
 from headstart.ui.message_column import MessageColumn, ScrollPosition
+from headstart.ui.message_rows import author
 from headstart.ui.message_view import MessageView
 from headstart.ui.theme import Theme
 from headstart.ui.thinking import split
@@ -49,7 +50,7 @@ class Transcript(MessageColumn):
 
     def add(self, message: MessageContent) -> None:
         """A message at the end. One's own message is always scrolled to."""
-        self.insert_entry(len(self.contents()), message)
+        self.insert_entry(len(self._entries), message)
         if message.role == "user":
             self.scroll_to_end()
 
@@ -97,8 +98,7 @@ class Transcript(MessageColumn):
         """Mark all places of `text`, go to the first one at or below what is seen; returns how many there are."""
         self._wanted = text
         self._matches = matches([content.text for content in self.contents()], text)
-        top = self.scroll_position().message
-        first = self.index_of(top) if top is not None else 0
+        first = min(self._seen(), default=0)
         self._go_to(next((i for i, match in enumerate(self._matches) if match.message >= first), 0))
         return len(self._matches)
 
@@ -157,15 +157,11 @@ class Transcript(MessageColumn):
 
     def as_text(self, messages: Sequence[MessageContent]) -> str:
         """Messages as plain text, thinking left out."""
-        return "\n\n".join(f"{self._author(message)}:\n{_plain(message)}" for message in messages)
+        return "\n\n".join(f"{author(message)}:\n{_plain(message)}" for message in messages)
 
     def as_markdown(self, messages: Sequence[MessageContent]) -> str:
         """Messages as Markdown, just as they were written."""
-        return "\n\n".join(f"**{self._author(message)}:**\n\n{message.text}" for message in messages)
-
-    def _author(self, message: MessageContent) -> str:
-        roles = {"user": self.tr("You"), "assistant": self.tr("Assistant"), "system": self.tr("System prompt")}
-        return message.author or roles.get(message.role, message.role)
+        return "\n\n".join(f"**{author(message)}:**\n\n{message.text}" for message in messages)
 
     def _clicked(self, message: MessageId, extend: bool) -> None:
         index = self.index_of(message)
