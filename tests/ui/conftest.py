@@ -1,15 +1,22 @@
 """Fixtures of the window's tests: no screen is needed, and an engine that has no model."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from PySide6.QtCore import QEvent
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from headstart.chat.store import open_store
 from headstart.engine.engine import LoadOptions
 from headstart.engine.supervision import program
+from headstart.ui.asking import toy_model
 from headstart.ui.engine_link import EngineLink
+from headstart.ui.program import EngineChoice, Program
+
+WAIT = 20_000  # ms, for a loaded machine
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")  # before pytest-qt makes the application
 
@@ -28,3 +35,39 @@ def loaded_link(qtbot: QtBot, link: EngineLink) -> EngineLink:
     with qtbot.waitSignal(link.loaded, timeout=20_000):
         link.load(LoadOptions(Path("toy")))
     return link
+
+
+@pytest.fixture
+def history(headstart_home: Path) -> Path:
+    """Where the chats are."""
+    return headstart_home / "history"
+
+
+@pytest.fixture
+def open_program(qtbot: QtBot, history: Path) -> Iterator[Callable[..., Program]]:
+    """Opens the window on the history with a toy engine; called again it is a restart."""
+    opened: list[Program] = []
+
+    def start(pace: float = 0.0) -> Program:
+        for before in opened:
+            before.window.close()
+        application = QApplication.instance()
+        assert isinstance(application, QApplication)
+        engine = EngineChoice(program("--toy", "--pace", str(pace)), toy_model)
+        opened.append(Program(application, open_store(history), engine))
+        opened[-1].start()
+        opened[-1].window.show()
+        qtbot.waitUntil(lambda: opened[-1].loader.is_ready, timeout=WAIT)
+        return opened[-1]
+
+    yield start
+    for each in opened:
+        each.window.close()
+        each.window.deleteLater()
+    QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+
+
+@pytest.fixture
+def app(open_program: Callable[..., Program]) -> Program:
+    """The window with a toy engine that answers at once."""
+    return open_program()

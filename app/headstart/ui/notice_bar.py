@@ -20,7 +20,7 @@ class NoticeBar(QFrame):
         self._label = QLabel(self)
         self._label.setWordWrap(True)
         self._label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self._action = QPushButton(self)
+        self._action = QPushButton(self.tr("Undo"), self)
         dress(self._action, "flat")
         self._close = QToolButton(self)
         self._close.setAccessibleName(self.tr("Dismiss"))

@@ -209,7 +209,8 @@ class Transcript(MessageColumn):
         self._mark(index, view)
 
     def _height_changed(self, message: MessageId) -> None:
-        self.measure(self.index_of(message))
+        if message in self._index:  # a view put aside may still have had text to show
+            self.measure(self.index_of(message))
 
 
 def _plain(message: MessageContent) -> str:
