@@ -84,10 +84,10 @@ def test_only_messages_near_the_eye_exist(make: Make, qtbot: QtBot) -> None:
 
 def test_a_thousand_messages_open_at_once(make: Make) -> None:
     transcript, chat = make(0), _chat(1000)
-    started = time.perf_counter()
+    spent = time.process_time()
     transcript.show_chat(chat)
     transcript.grab()
-    assert time.perf_counter() - started < 1.0  # 0.04 s when nothing else runs; 0.3 s is the promise
+    assert time.process_time() - spent < 0.3  # processor time: others may use the machine
     assert _seen(transcript)[-1] == 999
 
 
