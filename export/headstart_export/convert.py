@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from headstart.errors import ExportError
-from headstart_export import gguf_tokenizer, quiet
+from headstart_export import gguf_tokenizer, gguf_weights, quiet
 
 MODEL_FILE = "openvino_model.xml"
 TASK = "text-generation-with-past"
@@ -41,14 +41,14 @@ def load_tokenizer(source: Path, *, code: bool) -> Any:
 def load_weights(source: Path, *, code: bool) -> Any:
     """The source as a PyTorch model in its stored precision; f16 where it comes from a GGUF file."""
     quiet.prepare()
-    import torch  # noqa: PLC0415
     from transformers import AutoModelForCausalLM  # noqa: PLC0415
 
-    place, options = (source, {"dtype": "auto", "use_safetensors": True})
-    if source.is_file():
-        place, options = (source.parent, {"dtype": torch.float16, "gguf_file": source.name})
+    options = {"local_files_only": True, "trust_remote_code": code}
     try:
-        model = AutoModelForCausalLM.from_pretrained(place, local_files_only=True, trust_remote_code=code, **options)
+        if source.is_file():
+            model = gguf_weights.load(source, **options)
+        else:
+            model = AutoModelForCausalLM.from_pretrained(source, dtype="auto", use_safetensors=True, **options)
     except (OSError, ValueError, KeyError, ImportError) as error:
         raise ExportError(f"The weights in {source.name} cannot be loaded ({first_line(error)}).") from None
     model.config.architectures = [type(model).__name__]  # missing where the configuration comes from a GGUF file

@@ -86,10 +86,14 @@ def _sentences(source: HubSource) -> Iterator[None]:
     try:
         yield
     except httpx.HTTPError as error:
-        raise HubUnreachableError(f"{source.id} cannot be had: the hub does not answer ({error})") from None
+        raise HubUnreachableError(f"{source.id} cannot be had from the hub ({_first_line(error)})") from None
     except FileNotFoundError as error:
         reason = "is not in the hub's cache and the network is switched off" if offline() else "is not on the hub"
         raise HubUnreachableError(f"{source.id} {reason} ({type(error).__name__})") from None
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0].rstrip(".") or type(error).__name__
 
 
 def _library() -> Any:

@@ -44,8 +44,7 @@ class Prepared:
 
 def export(order: Order, output: Path, cache: Path, progress: Progress, *, replace: bool) -> Path:
     """Build what is ordered into a folder. Raises HeadstartError; whatever happens, nothing half done stays."""
-    if not replace:
-        workspace.refuse_existing(output)
+    workspace.refuse_existing(output, replace=replace)
     workspace.clean_leftovers(output)
     room.require(order, output, cache)
     with workspace.opened(output, replace=replace) as space, _full_disk_as_sentence(output, cache):
@@ -70,7 +69,7 @@ def _export_pair(order: PairOrder, job: Job) -> None:
 def _prepare(order: ModelOrder, job: Job) -> Prepared:
     fetched = sources.fetch(order.recipe, job.cache, job.progress, code=order.code)
     with job.progress.step(f"Reading the tokenizer of {order.recipe.title}"):
-        facts = weights.inspect(fetched.path, code=order.code)
+        facts = weights.inspect(fetched.path, code=order.code or order.recipe.native)
         tokenizer = convert.load_tokenizer(fetched.path, code=order.code)
         if facts.is_gguf:
             check.require_round_trip(tokenizer, fetched.path.name)
