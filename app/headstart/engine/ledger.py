@@ -2,8 +2,8 @@
 
 Every round books `price * tokens - ms`: what plain decoding would have taken for these tokens, less what was taken.
 The drafter may work while its balance is above minus its allowance. Below that it pauses for 8, 16, .. 128 tokens;
-after each pause the allowance grows a little for another try. So every drafted round begins with a balance above minus the
-allowance, and as a plain step costs its price, for any text and any prices
+after each pause the allowance grows a little for another try. So every drafted round begins with a balance above minus
+the allowance, and as a plain step costs its price, for any text and any prices
 
     total ms  <  price * tokens + sum over drafters of (allowance + their last round),
     allowance = initial + 40 * pauses + invested.

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from headstart.engine.calibration import DraftCalibration, NgramCalibration
-from headstart.engine.costs import BULK, Costs, is_figure
+from headstart.engine.costs import BULK, Costs, Curve, is_figure
 from headstart.engine.engine import Mode, Origin, Speculation
 from headstart.engine.ledger import Ledger
 from headstart.engine.pace import Pace, Streak
@@ -34,7 +34,7 @@ _PROBE_ROUNDS = 128  # a plain step at least so often keeps the price of plain d
 _HORIZON = 4  # candidates looked ahead while drafting
 _RATE_LIMIT = 1.15  # of the rate that the model of the text says can be reached
 _MARGIN = 1.5  # what a long catch-up (reading the prompt) must be expected to earn, over what it costs
-_RETRY_MARGIN = 4.0  # the same once the draft was used and given up: it disappointed in this answer
+_RETRY_MARGIN = 6.0  # the same once the draft was used and given up: it disappointed in this answer
 _LONGEST_SHARED_MS = 100.0  # a longer catch-up must pass that test and does not discourage further
 _USUAL_TOKENS = 200.0  # length of an answer before any was seen
 _NEW_ANSWER = 0.2  # weight of the newest answer in the usual length
@@ -210,7 +210,8 @@ class Policy:
     def _learn_prices(self, outcome: Outcome) -> None:
         context = self._situation.context
         self.costs.observe(1 + outcome.verified, context, outcome.verify_ms, outcome.other_ms)
-        if outcome.confidences and self.costs.draft:
+        if outcome.confidences:
+            self.costs.draft = self.costs.draft or Curve()
             lag = max(self._situation.draft_lag or 1, 1)
             self.costs.draft.observe(lag, context, outcome.draft_ms, singles=len(outcome.confidences) - 1)
 
@@ -241,6 +242,8 @@ class Policy:
 
     def _account(self, outcome: Outcome) -> None:
         """Enter the round in paces and ledger; a plain step is its own price, a hiccup is nobody's fault."""
+        if not self.costs.target.known:
+            return
         verify = self.costs.verify(1 + outcome.verified, self._situation.context)
         usual_ms = verify[-1] + self._usual_drafting_ms(len(outcome.confidences))
         ms = min(outcome.draft_ms + outcome.verify_ms + outcome.other_ms, _HICCUP * usual_ms)
@@ -257,7 +260,7 @@ class Policy:
             self._streak.add(caught_up=(self._situation.draft_lag or 1) > _CAUGHT_UP)
 
     def _usual_drafting_ms(self, drafted: int) -> float:
-        if not drafted or not self.costs.draft:
+        if not drafted:
             return 0.0
         step_ms, catch_up_ms = self.costs.drafting(self._situation.draft_lag or 1, self._situation.context)
         return drafted * step_ms + catch_up_ms
