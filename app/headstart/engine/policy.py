@@ -24,8 +24,7 @@ from headstart.engine.calibration import DraftCalibration, NgramCalibration
 from headstart.engine.costs import BULK, Costs, Curve, is_figure
 from headstart.engine.engine import Mode, Origin, Speculation
 from headstart.engine.ledger import Ledger
-from headstart.engine.pace import Pace, Streak
-from headstart.engine.rounds import Outcome, Plan, Situation
+from headstart.engine.rounds import Outcome, Pace, Plan, Situation, Streak
 from headstart.engine.stopping import Prices, best_rate, extension_gain, kept_prefix, survivals
 
 LONGEST = 15  # candidates in one round; with the target's own token a pass over 16
