@@ -1,4 +1,4 @@
-"""Fixtures of the engine's tests: tiny tokenizers, built once per run in a process of their own."""
+"""Fixtures of the engine's tests: tiny tokenizers, and engines over tiny models, each made once per run."""
 
 import subprocess
 import sys
@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from headstart.engine.engine import LoadOptions, Numerics
+from headstart.engine.local import LocalEngine, load
 from headstart.engine.tokenizer import Tokenizer
 from tests.engine import tiny_tokenizers
 
@@ -39,3 +41,21 @@ def tokenizer(request: pytest.FixtureRequest, tokenizers: Mapping[str, Tokenizer
 def byte_level(tokenizers: Mapping[str, Tokenizer]) -> Tokenizer:
     """The kind that Qwen and Llama 3 use."""
     return tokenizers[tiny_tokenizers.BYTE_LEVEL]
+
+
+@pytest.fixture(scope="session")
+def pair_engine(tiny_target: Path, tiny_draft: Path, tmp_path_factory: pytest.TempPathFactory) -> LocalEngine:
+    """The tiny pair in exact numerics."""
+    return _loaded(LoadOptions(tiny_target, tiny_draft, numerics=Numerics.EXACT), tmp_path_factory.mktemp("home"))
+
+
+@pytest.fixture(scope="session")
+def lone_engine(tiny_target: Path, tmp_path_factory: pytest.TempPathFactory) -> LocalEngine:
+    """The tiny target in exact numerics, with n-grams only."""
+    return _loaded(LoadOptions(tiny_target, numerics=Numerics.EXACT), tmp_path_factory.mktemp("home"))
+
+
+def _loaded(options: LoadOptions, home: Path) -> LocalEngine:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HEADSTART_HOME", str(home))
+        return load(options)
