@@ -1,7 +1,6 @@
 """Fetches weights from the Hugging Face hub, at one revision. Knows nothing of conversion."""
 
 import contextlib
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -61,7 +60,7 @@ def _download(source: HubSource, *, code: bool) -> Path:
 
 def offline() -> bool:
     """Whether the user forbade the network to the hub's library."""
-    return os.environ.get("HF_HUB_OFFLINE", "").upper() in {"1", "ON", "YES", "TRUE"}
+    return bool(_library().is_offline_mode())
 
 
 def cache_folder() -> Path:
@@ -85,7 +84,7 @@ def _sentences(source: HubSource) -> Iterator[None]:
 
     try:
         yield
-    except httpx.HTTPError as error:
+    except (httpx.HTTPError, ConnectionError) as error:
         raise HubUnreachableError(f"{source.id} cannot be had from the hub ({_first_line(error)})") from None
     except FileNotFoundError as error:
         reason = "is not in the hub's cache and the network is switched off" if offline() else "is not on the hub"

@@ -121,7 +121,7 @@ def _full_disk_as_sentence(output: Path, cache: Path) -> Iterator[None]:
     """Libraries report a full disk in many words; the disk itself tells whether it was that."""
     try:
         yield
-    except (OSError, RuntimeError, ValueError) as error:
+    except (OSError, RuntimeError, ValueError, ExportError) as error:
         full = [place for place in (output.parent, cache) if place.exists() and shutil.disk_usage(place).free < FULL]
         out_of_space = isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EDQUOT}
         if full or out_of_space:

@@ -1,5 +1,6 @@
 """Fixtures of the export tests: small packages, small GGUF files, and the export tool run without a network."""
 
+import io
 import json
 import lzma
 import os
@@ -7,7 +8,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -45,49 +46,68 @@ class Outcome:
         return json.loads(self.out)
 
 
-Offline = Callable[..., "subprocess.Popen[str]"]
+@dataclass(frozen=True)
+class Offline:
+    """Starts Python programs that cannot reach a network, in a home of their own."""
 
+    environment: dict[str, str]
 
-@pytest.fixture(scope="session")
-def start_offline(tmp_path_factory: pytest.TempPathFactory) -> Offline:
-    """Start `python ARGUMENTS...` where any attempt to reach the network fails, in a home of its own."""
-    folder = tmp_path_factory.mktemp("offline")
-    (folder / "sitecustomize.py").write_text(NO_NETWORK, encoding="utf-8")
-    environment = {
-        **USER_ENVIRONMENT,
-        "HF_HUB_OFFLINE": "1",
-        "HEADSTART_HOME": str(folder / "home"),
-        "PYTHONPATH": os.pathsep.join([str(folder), str(ROOT)]),
-    }
-
-    def start(*arguments: str) -> "subprocess.Popen[str]":
+    def start(self, *arguments: str) -> "subprocess.Popen[str]":
+        """`python ARGUMENTS...` with pipes on all three streams."""
         return subprocess.Popen(
             [sys.executable, *arguments],
-            env=environment,
+            env=self.environment,
+            cwd=ROOT,
             text=True,
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         )
 
-    return start
+    def export(self, *runs: list[str], stage: str = "as it is") -> list[Outcome]:
+        """The export tool, once for each list of arguments, all in one process; `stage` as in `staged.py`."""
+        process = self.start("-m", "tests.export.staged", stage)
+        out, err = process.communicate(json.dumps(runs), timeout=600)
+        assert process.returncode == 0, err
+        return [Outcome(**line) for line in map(json.loads, out.splitlines())]
 
 
 @pytest.fixture(scope="session")
-def export_offline(start_offline: Offline) -> Callable[..., Outcome]:
-    """Run `headstart-export ARGUMENTS...` to its end, without a network."""
+def offline(tmp_path_factory: pytest.TempPathFactory) -> Offline:
+    """Where exports run: every attempt to reach the network fails, in child processes too."""
+    folder = tmp_path_factory.mktemp("offline")
+    (folder / "sitecustomize.py").write_text(NO_NETWORK, encoding="utf-8")
+    return Offline(
+        {
+            **USER_ENVIRONMENT,
+            "HF_HUB_OFFLINE": "1",
+            "HEADSTART_HOME": str(folder / "home"),
+            "PYTHONPATH": os.pathsep.join([str(folder), str(ROOT)]),
+        }
+    )
 
-    def run(*arguments: str) -> Outcome:
-        process = start_offline("-m", "headstart_export", *arguments)
-        out, err = process.communicate(timeout=600)
-        return Outcome(process.returncode, out, err)
 
-    return run
+@dataclass
+class Spoken:
+    """A progress reporter that keeps what it was told."""
+
+    text: io.StringIO = field(default_factory=io.StringIO)
+
+    @property
+    def progress(self) -> Plain:
+        """Give this to the code under test."""
+        return Plain(self.text)
+
+    @property
+    def lines(self) -> list[str]:
+        """What was said so far."""
+        return self.text.getvalue().splitlines()
 
 
 @pytest.fixture
-def spoken(capsys: pytest.CaptureFixture[str]) -> Plain:
-    """A reporter that says its lines to standard error, for `capsys` to read."""
-    return Plain(sys.stderr)
+def spoken() -> Spoken:
+    """Remembers what an export says about its progress."""
+    return Spoken()
 
 
 @pytest.fixture

