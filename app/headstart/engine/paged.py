@@ -12,7 +12,7 @@ import numpy as np
 
 from headstart.engine.graph import CHOSEN_ROWS, gather_rows
 from headstart.engine.runner import Interrupted, Logits, infer, raise_if_set, unlike
-from headstart.engine.runtime import openvino
+from headstart.engine.runtime import core, openvino
 
 _CACHE_INPUTS = ("key_cache.", "value_cache.")
 _SPARE = 2  # places beyond the context: a recovery takes up to three where a cancelled call found at least one
@@ -26,7 +26,7 @@ class PagedRunner:
 
         Raises RuntimeError when OpenVINO refuses the transformation or the device; the caller words it.
         """
-        compiled = openvino().Core().compile_model(_paged_model(folder), device, dict(properties))
+        compiled = core().compile_model(_paged_model(folder), device, dict(properties))
         self._request = compiled.create_infer_request()
         self._tokens: list[int] = []
         self._finished = 0  # tokens of the last pass that was not cancelled
@@ -98,7 +98,7 @@ class PagedRunner:
 def _paged_model(folder: Path) -> Any:
     from openvino._offline_transformations import paged_attention_transformation  # noqa: PLC0415
 
-    model = openvino().Core().read_model(folder / "openvino_model.xml")
+    model = core().read_model(folder / "openvino_model.xml")
     paged_attention_transformation(model)
     if not gather_rows(model, axis=0):
         raise RuntimeError("no output head was found")

@@ -11,7 +11,7 @@ import numpy as np
 
 from headstart.engine.graph import CHOSEN_ROWS, gather_rows
 from headstart.engine.runner import Interrupted, Logits, infer, raise_if_set, unlike
-from headstart.engine.runtime import openvino
+from headstart.engine.runtime import core, openvino
 
 _MOST_HOLES = 256  # compact the cache past this many masked slots,
 _HOLE_SHARE = 0.25  # or past this share of it,
@@ -23,10 +23,9 @@ class StatefulRunner:
 
     def __init__(self, folder: Path, device: str, properties: Mapping[str, str], context: int) -> None:
         """Compile `folder`'s model. Raises RuntimeError when the device refuses it; the caller words it."""
-        ov = openvino()
-        model = ov.Core().read_model(folder / "openvino_model.xml")
+        model = core().read_model(folder / "openvino_model.xml")
         gather_rows(model, axis=1)  # where no head is found, the last rows are cut from all
-        compiled = ov.Core().compile_model(model, device, dict(properties))
+        compiled = core().compile_model(model, device, dict(properties))
         self._request = compiled.create_infer_request()
         self._inputs = {port.any_name for port in compiled.inputs}
         self.vocabulary: int = compiled.output(0).get_partial_shape()[2].get_length()
