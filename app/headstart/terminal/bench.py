@@ -20,32 +20,25 @@ from headstart.terminal.screen import Screen
 NO_PEER, GENAI = "none", "openvino-genai"
 _FILE_WIDTH = 120  # characters, where the output is no terminal
 
+_NUMBERS = (  # name, least, default, help
+    ("tokens", 2, 160, "longest answer"),
+    ("prompts", 1, 3, "prompts of each class, 3 at most"),
+    ("repeats", 1, 2, "answers of each contestant to each prompt"),
+)
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The flags of `headstart bench`."""
     add_model_arguments(parser)
     race = parser.add_argument_group("race")
-    race.add_argument(
-        "--tokens",
-        type=whole_number("tokens", 2),
-        default=160,
-        metavar="N",
-        help="longest answer (default: 160)",
-    )
-    race.add_argument(
-        "--prompts",
-        type=whole_number("prompts", 1),
-        default=3,
-        metavar="N",
-        help="prompts of each class, 3 at most (default: 3)",
-    )
-    race.add_argument(
-        "--repeats",
-        type=whole_number("repeats", 1),
-        default=2,
-        metavar="N",
-        help="answers of each contestant to each prompt (default: 2)",
-    )
+    for name, least, default, words in _NUMBERS:
+        race.add_argument(
+            f"--{name}",
+            type=whole_number(name, least),
+            default=default,
+            metavar="N",
+            help=f"{words} (default: {default})",
+        )
     race.add_argument(
         "--peer",
         type=_peer,
