@@ -142,6 +142,13 @@ class TestStopping:
             policy.learn(outcome(1, 0, (0.6,)) if plans[-1] is Origin.DRAFT else outcome(0, 0))
         assert 1 <= plans.count(Origin.DRAFT) <= 15
 
+    def test_a_new_pair_risks_no_more_than_its_credit_in_one_round(self) -> None:
+        policy = a_policy()
+        first = draft(policy, BEGIN, [0.999] * 20)
+        policy.learn(outcome(first, 0, (0.999,) * first))
+        assert first <= 6
+        assert policy.ledger_ms > -180.0
+
     def test_a_plain_step_now_and_then_keeps_the_price_known(self) -> None:
         policy, plain = a_policy(), 0
         for _ in range(300):
@@ -235,7 +242,7 @@ def test_the_loss_is_bounded_whatever_is_accepted(fate: list[tuple[int, float]],
         longest[plan.drafter] = max(longest[plan.drafter], ms)
     accounts = policy._accounts.values()
     plain_ms = TARGET_MS[1] + 0.7
-    allowed = sum(account.allowance_ms for account in accounts) + longest[Origin.DRAFT] + longest[Origin.NGRAM]
+    allowed = plain_ms * sum(account.allowance for account in accounts) + longest[Origin.DRAFT] + longest[Origin.NGRAM]
     assert total <= 1.02 * plain_ms * tokens + allowed
 
 

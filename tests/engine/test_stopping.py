@@ -6,23 +6,32 @@ from dataclasses import dataclass
 import pytest
 
 from headstart.engine.costs import Curve
-from headstart.engine.stopping import Prices, best_rate, extension_gain, kept_prefix, survivals
+from headstart.engine.stopping import (
+    Prices,
+    Spread,
+    affordable,
+    best_rate,
+    drafting_gain,
+    extension_gain,
+    kept_prefix,
+    mean,
+    survivals,
+)
 
 MEASURED = {1: 71.0, 2: 72.0, 3: 73.0, 4: 75.0, 6: 82.0, 8: 92.0, 12: 110.0, 16: 140.0}
 STEEP = {1: 100.0, 2: 121.0, 3: 149.0, 4: 171.0, 5: 165.0, 6: 165.0, 8: 184.0, 12: 181.0, 16: 187.0}  # bf16 on AMX
 LONGEST = 6
 
-Levels = tuple[tuple[float, float], ...]  # (probability, chance of acceptance) of a candidate's confidence
-CODE: Levels = ((0.6, 0.97), (0.25, 0.8), (0.15, 0.35))
-PROSE: Levels = ((0.2, 0.92), (0.3, 0.5), (0.5, 0.2))
-CONSTANT: Levels = ((1.0, 0.7),)
+CODE: Spread = ((0.6, 0.97), (0.25, 0.8), (0.15, 0.35))
+PROSE: Spread = ((0.2, 0.92), (0.3, 0.5), (0.5, 0.2))
+CONSTANT: Spread = ((1.0, 0.7),)
 
 
 @dataclass(frozen=True)
 class Instance:
     """A decision process: what candidates look like and what passes cost. Every round starts afresh."""
 
-    levels: Levels
+    levels: Spread  # of the chance that a candidate's confidence gives it
     table: dict[int, float]
     step_ms: float
 
@@ -31,7 +40,7 @@ class Instance:
 
     @property
     def mean(self) -> float:
-        return sum(share * chance for share, chance in self.levels)
+        return mean(self.levels)
 
 
 Value = tuple[float, float]  # expected tokens, expected milliseconds, from here to the end of the round
@@ -71,12 +80,12 @@ def average_reward(instance: Instance, go_on: Rule | None = None) -> float:
 
 
 def priced_rule(instance: Instance) -> Rule:
-    """The rule as the policy applies it: of the candidates ahead it knows the mean chance only."""
-    ahead = [instance.mean] * 4
+    """The rule as the policy applies it: it foresees what the next candidate may be, of later ones the mean only."""
+    ahead = [instance.mean] * 3
 
     def go_on(prices: Prices, chances: Sequence[float]) -> bool:
         survival = survivals(chances)[-1] if chances else 1.0
-        return extension_gain(prices, len(chances), survival, ahead) > 0.0
+        return drafting_gain(prices, len(chances), survival, instance.levels, ahead) > 0.0
 
     return go_on
 
@@ -84,12 +93,13 @@ def priced_rule(instance: Instance) -> Rule:
 @pytest.mark.parametrize("step_ms", [10.0, 24.0, 40.0])
 @pytest.mark.parametrize("table", [MEASURED, STEEP], ids=["flat", "steep"])
 @pytest.mark.parametrize("levels", [CODE, PROSE, CONSTANT], ids=["code", "prose", "constant"])
-def test_the_rule_is_close_to_the_best_policy(levels: Levels, table: dict[int, float], step_ms: float) -> None:
-    """Equal in 17 of these 18 processes; 0.990 where only a lucky first candidate makes drafting pay."""
+def test_the_rule_is_within_one_per_cent_of_the_best_policy(
+    levels: Spread, table: dict[int, float], step_ms: float
+) -> None:
     instance = Instance(levels, table, step_ms)
     best = average_reward(instance)
     ruled = average_reward(instance, priced_rule(instance))
-    assert 0.985 * best <= ruled <= best * (1 + 1e-9)
+    assert 0.99 * best <= ruled <= best * (1 + 1e-9)
 
 
 def test_the_best_policy_beats_every_fixed_length() -> None:
@@ -129,6 +139,12 @@ class TestRules:
     def test_kept_prefix_looks_past_a_step_of_the_curve(self) -> None:
         steps = Prices(verify=(70.0, 100.0, 100.0, 100.0), step_ms=0.0, rate=0.04)
         assert kept_prefix(steps, survivals((0.9, 0.9, 0.9))) == 3
+
+    def test_affordable_is_what_may_fail_entirely(self) -> None:
+        assert affordable(self.prices, 3, 90.0) == 3
+        assert affordable(self.prices, 3, 89.0) == 2
+        assert affordable(self.prices, 2, 1000.0) == 2
+        assert affordable(self.prices, 3, 0.0) == 1
 
     def test_best_rate_is_at_least_plain(self) -> None:
         assert best_rate(self.prices, (0.01, 0.01)) == pytest.approx(1 / 70)

@@ -12,6 +12,7 @@ from typing import Any
 
 from headstart.engine.costs import is_figure
 from headstart.engine.estimate import Estimate, Features, diagonal
+from headstart.engine.stopping import Spread
 
 _POSITIONS = 8  # further ones count as the last
 _MEMORY = 0.995  # kept of what was known, per label
@@ -41,10 +42,10 @@ class DraftCalibration:
         self._seen = [[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]  # fading count, sum and squares of z: first candidates, others
 
     @property
-    def outlook(self) -> tuple[float, float]:
-        """The chances of a first and of a further candidate that are not drafted yet, from the recent confidences.
+    def outlook(self) -> tuple[Spread, Spread]:
+        """What the chances of a first and of a further candidate may be, not drafted yet, after recent confidences.
 
-        The mean over a normal z is approximated as in MacKay (1992): sigmoid(mean / sqrt(1 + pi / 8 * variance)).
+        z is taken as normal; the three points and weights are those of Gauss and Hermite.
         """
         return self._unseen(0), self._unseen(1)
 
@@ -105,7 +106,7 @@ class DraftCalibration:
     def _features(self, confidence: float) -> Features:
         return (0, _logit(confidence)), (1, self._recent - _CENTRE), (2, 1.0)
 
-    def _unseen(self, place: int) -> float:
+    def _unseen(self, place: int) -> Spread:
         count, total, squares = self._seen[place]
         usual, spread = _USUAL
         count += _USUAL_WORTH
@@ -113,7 +114,8 @@ class DraftCalibration:
         variance = (squares + _USUAL_WORTH * (spread + usual * usual)) / count - mean * mean
         w, v, shared = self._estimate.means
         expected = w * mean + v * (self._recent - _CENTRE) + shared + self._places[place]
-        return _sigmoid(expected / math.sqrt(1 + math.pi / 8 * w * w * variance))
+        reach = w * math.sqrt(3 * max(variance, 0.0))
+        return (1 / 6, _sigmoid(expected - reach)), (2 / 3, _sigmoid(expected)), (1 / 6, _sigmoid(expected + reach))
 
 
 _MATCHES = (3, 4, 6, 8)  # match lengths at which a next bucket begins

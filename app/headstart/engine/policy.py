@@ -7,13 +7,17 @@ prices of the passes at this context length. Actions: draft one more candidate; 
 drafted, which ends the round. Reward: the tokens a verification yields, 1 + accepted. Cost: milliseconds. Criterion:
 the long-run average reward E[tokens] / E[ms] per round, as every verification is a renewal. Dinkelbach: the policy
 with the best ratio lambda is the one that maximises E[tokens] - lambda * E[ms], which for a known lambda is an
-optimal-stopping problem, solved here by looking ahead up to four candidates (`stopping.extension_gain`), then keeping
+optimal-stopping problem, solved here by looking ahead up to four candidates (`stopping.drafting_gain`), then keeping
 the prefix that pays (`stopping.kept_prefix`). Not drafting at all is the same test with nothing drafted; an n-gram's
 candidates are free and only their verification is priced.
 
 Lambda is the rate of the last rounds (half-life 12), kept between that of plain decoding and 1.15 times what the
 model of the text says can be reached; rounds of n-grams have their own, since a copied passage says nothing about
 the text around it.
+
+Two things stand outside the process. Catching up (a draft model reading text that it did not write) is an investment,
+made when the rest of the answer is expected to earn it back. And each drafter has an account (`ledger`) that bounds what
+may be lost where chances or prices are wrong; it also bounds the length, so that no single round loses it all.
 """
 
 import math
@@ -25,16 +29,16 @@ from headstart.engine.costs import BULK, Costs, Curve, is_figure
 from headstart.engine.engine import Mode, Origin, Speculation
 from headstart.engine.ledger import Ledger
 from headstart.engine.rounds import Outcome, Pace, Plan, Situation, Streak
-from headstart.engine.stopping import Prices, best_rate, extension_gain, kept_prefix, survivals
+from headstart.engine.stopping import Prices, affordable, best_rate, drafting_gain, kept_prefix, mean, survivals
 
 LONGEST = 15  # candidates in one round; with the target's own token a pass over 16
-_DRAFT_ALLOWANCE_MS, _NGRAM_ALLOWANCE_MS = 170.0, 80.0  # what each may lose at first: 250 together
+_DRAFT_ALLOWANCE, _NGRAM_ALLOWANCE = 2.4, 1.1  # plain steps each may lose at first: 250 ms of 72 ms steps together
 _PROBE_ROUNDS = 128  # a plain step at least so often keeps the price of plain decoding known
 _HORIZON = 4  # candidates looked ahead while drafting
 _RATE_LIMIT = 1.15  # of the rate that the model of the text says can be reached
 _MARGIN = 1.5  # what a long catch-up (reading the prompt) must be expected to earn, over what it costs
 _RETRY_MARGIN = 6.0  # the same once the draft was used and given up: it disappointed in this answer
-_LONGEST_SHARED_MS = 100.0  # a longer catch-up must pass that test and does not discourage further
+_LONGEST_SHARED = 1.4  # plain steps; a longer catch-up must pass that test and does not discourage further
 _USUAL_TOKENS = 200.0  # length of an answer before any was seen
 _NEW_ANSWER = 0.2  # weight of the newest answer in the usual length
 _HICCUP = 3.0  # a round this much over its price was held up by something else
@@ -64,10 +68,11 @@ class Policy:
         self._speculation = speculation
         self._expected = expected_tokens or self._usual_tokens
         self._emitted = 0
-        self._accounts = {Origin.DRAFT: Ledger(_DRAFT_ALLOWANCE_MS), Origin.NGRAM: Ledger(_NGRAM_ALLOWANCE_MS)}
+        self._accounts = {Origin.DRAFT: Ledger(_DRAFT_ALLOWANCE), Origin.NGRAM: Ledger(_NGRAM_ALLOWANCE)}
         self._pace, self._ngram_pace, self._whole_pace = Pace(), Pace(), Pace()
         self._streak, self._draft_used = Streak(), False
         self._situation, self._plan, self._prices = Situation(0, 0), Plan(Origin.TARGET), _UNPRICED
+        self._outlook = self.draft.outlook  # as this round was planned
         self._chances: list[float] = []  # of the candidates drafted in this round
         self._reading_ms = 0.0  # the part of this round's drafting that reads the prompt
 
@@ -79,7 +84,7 @@ class Policy:
     @property
     def ledger_ms(self) -> float:
         """Earned in this answer against plain decoding; negative: lost."""
-        return sum(account.balance_ms for account in self._accounts.values())
+        return sum(account.earned_ms for account in self._accounts.values())
 
     @property
     def rate(self) -> float:
@@ -106,8 +111,9 @@ class Policy:
         if self._speculation.mode is Mode.FIXED or not confidences:
             return True
         survival = self._survival(confidences)
-        ahead = (self.draft.outlook[1],) * _HORIZON
-        return extension_gain(self._prices, len(confidences), survival, ahead) > 0.0
+        following = self._outlook[1]
+        ahead = (mean(following),) * (_HORIZON - 1)
+        return drafting_gain(self._prices, len(confidences), survival, following, ahead) > 0.0
 
     def kept(self, confidences: Sequence[float]) -> int:
         """How many of the drafted candidates to verify; 0 makes the round a plain step."""
@@ -156,9 +162,9 @@ class Policy:
             return Plan(Origin.TARGET)
         if (situation.draft_lag or 1) > BULK:
             self._reading_ms = self.costs.drafting(situation.draft_lag or 1, situation.context)[1]
-            self._accounts[Origin.DRAFT].invest(self._reading_ms)
+            self._accounts[Origin.DRAFT].invest(self._reading_ms / verify[0])
         self._draft_used = True
-        return Plan(Origin.DRAFT, limit)
+        return Plan(Origin.DRAFT, affordable(self._prices, limit, self._accounts[Origin.DRAFT].credit * verify[0]))
 
     def _price_draft(self, situation: Situation, verify: list[float]) -> float:
         """Set the prices of a drafted round; return the tokens it is expected to gain over a plain step."""
@@ -166,13 +172,13 @@ class Policy:
         if lag is None or not self._accounts[Origin.DRAFT].open:
             return 0.0
         step_ms, catch_up_ms = self.costs.drafting(lag, situation.context)
-        first, further = self.draft.outlook
-        outlook = [first] + [further] * (len(verify) - 2)
-        reachable = best_rate(Prices(verify, step_ms, plain_rate), outlook)
-        self._prices = Prices(verify, step_ms, self._pace.within(plain_rate, _RATE_LIMIT * reachable))
-        gain = extension_gain(self._prices, 0, 1.0, outlook)
+        first, further = self._outlook = self.draft.outlook
+        ahead = [mean(further)] * (len(verify) - 2)
+        reachable = best_rate(Prices(verify, step_ms, plain_rate), [mean(first), *ahead])
+        self._prices = Prices(verify, step_ms, self._pace.within(plain_rate, reachable, _RATE_LIMIT * reachable))
+        gain = drafting_gain(self._prices, 0, 1.0, first, ahead)
         if self._draft_used:
-            gain -= self._prices.rate * min(catch_up_ms, _LONGEST_SHARED_MS) / self._streak.usual
+            gain -= self._prices.rate * min(catch_up_ms, _LONGEST_SHARED * verify[0]) / self._streak.usual
         if lag > BULK and not self._pays(catch_up_ms, plain_rate, reachable):
             return 0.0
         return gain
@@ -180,7 +186,7 @@ class Policy:
     def _pays(self, catch_up_ms: float, plain_rate: float, reachable: float) -> bool:
         """Whether drafting at the reachable rate saves clearly more on the rest of the answer than a catch-up costs."""
         tokens = min(self._situation.remaining, max(self._expected, self._emitted))
-        saving_ms = tokens * (1 / self._whole_pace.within(plain_rate, reachable) - 1 / reachable)
+        saving_ms = tokens * (1 / self._whole_pace.within(plain_rate, plain_rate, reachable) - 1 / reachable)
         return saving_ms > (_RETRY_MARGIN if self._draft_used else _MARGIN) * catch_up_ms
 
     def _price_ngram(self, situation: Situation, verify: list[float]) -> tuple[int, float]:
@@ -188,10 +194,11 @@ class Policy:
         offer = situation.ngram
         if offer is None or not self._accounts[Origin.NGRAM].open:
             return 0, 0.0
-        length = min(offer.length, len(verify) - 1)
+        credit_ms = self._accounts[Origin.NGRAM].credit * verify[0]
+        length = affordable(Prices(verify, 0.0, 0.0), min(offer.length, len(verify) - 1), credit_ms)
         chances = [self.ngram.predict(offer.match_length, j) for j in range(1, length + 1)]
         reachable = best_rate(Prices(verify, 0.0, 0.0), chances)
-        rate = self._ngram_pace.within(1 / verify[0], _RATE_LIMIT * reachable)
+        rate = self._ngram_pace.within(1 / verify[0], reachable, _RATE_LIMIT * reachable)
         kept = kept_prefix(Prices(verify, 0.0, rate), survivals(chances))
         worth = self._prices.rate or 1 / verify[0]
         return kept, sum(survivals(chances[:kept])) - worth * (verify[kept] - verify[0])
@@ -246,7 +253,7 @@ class Policy:
         verify = self.costs.verify(1 + outcome.verified, self._situation.context)
         usual_ms = verify[-1] + self._usual_drafting_ms(len(outcome.confidences))
         ms = min(outcome.draft_ms + outcome.verify_ms + outcome.other_ms, _HICCUP * usual_ms)
-        plain_ms = verify[0] if outcome.verified else max(ms - outcome.draft_ms, 0.0)
+        plain_ms = verify[0] if outcome.verified else max(ms - outcome.draft_ms, 1e-6)
         for drafter, account in self._accounts.items():
             if drafter is self._plan.drafter:
                 account.book(outcome.tokens, ms, plain_ms)

@@ -72,9 +72,9 @@ class Pace:
         self._tokens = _KEPT * self._tokens + tokens
         self._ms = _KEPT * self._ms + ms
 
-    def within(self, least: float, most: float) -> float:
-        """The pace, kept between the two; a little of `least` is always mixed in, all of it at first."""
-        return min(most, max(least, (self._tokens + _ALWAYS) / (self._ms + _ALWAYS / least)))
+    def within(self, least: float, expected: float, most: float) -> float:
+        """The pace, kept between two bounds; a little of what is expected is always mixed in, all of it at first."""
+        return min(most, max(least, (self._tokens + _ALWAYS) / (self._ms + _ALWAYS / expected)))
 
 
 class Streak:
