@@ -4,6 +4,7 @@ import random
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from headstart.engine.costs import Costs
 from headstart.engine.engine import (
@@ -93,6 +94,13 @@ def forget(engine: LocalEngine) -> LocalEngine:
         if model is not None:
             model.runner.rollback(0)
     return engine
+
+
+def flip_a_bit(path: Path) -> None:
+    """One in the middle of the file."""
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 4
+    path.write_bytes(content)
 
 
 class Whimsical(Policy):
