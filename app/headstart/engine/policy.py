@@ -16,8 +16,8 @@ model of the text says can be reached; rounds of n-grams have their own, since a
 the text around it.
 
 Two things stand outside the process. Catching up (a draft model reading text that it did not write) is an investment,
-made when the rest of the answer is expected to earn it back. And each drafter has an account (`ledger`) that bounds what
-may be lost where chances or prices are wrong; it also bounds the length, so that no single round loses it all.
+made when the rest of the answer is expected to earn it back. And each drafter has an account (`ledger`) that bounds
+what may be lost where chances or prices are wrong; it bounds the length, too, so that no single round loses it all.
 """
 
 import math
