@@ -11,6 +11,7 @@ from headstart import manifest as manifests
 from headstart.engine import devices
 from headstart.engine.engine import Numerics
 from headstart.engine.measurements import Measurements
+from headstart.engine.memory import released
 from headstart.engine.paged import PagedRunner
 from headstart.engine.precision import Properties, fastest_hint, probe_ids, properties, warm_up
 from headstart.engine.runner import Runner
@@ -58,10 +59,16 @@ def load_model(folder: Path, place: Place, measured: Path) -> LoadedModel:
     device = devices.require(place.device)
     measurements = Measurements(measured, manifest.name, _subject(folder, manifest, device))
     verify(folder, manifest, measurements)
-    kind = _RUNNERS[_choose_runner(folder, device, measurements)]
+    with released(folder / _WEIGHTS):
+        runner, chosen = _compile(folder, replace(place, device=device), measurements)
+    return LoadedModel(runner, manifest, measurements, chosen)
+
+
+def _compile(folder: Path, place: Place, measurements: Measurements) -> tuple[Runner, Properties]:
+    kind = _RUNNERS[_choose_runner(folder, place.device, measurements)]
 
     def build(chosen: Properties, context: int = 128) -> Runner:
-        return kind(folder, device, chosen, context)
+        return kind(folder, place.device, chosen, context)
 
     try:
         hint = fastest_hint(build, measurements) if place.numerics is Numerics.FAST else "f32"
@@ -69,8 +76,8 @@ def load_model(folder: Path, place: Place, measured: Path) -> LoadedModel:
         runner = build(chosen, place.context)
         warm_up(runner)
     except RuntimeError as error:
-        raise _refusal(folder, device, _first_line(error)) from None
-    return LoadedModel(runner, manifest, measurements, chosen)
+        raise _refusal(folder, place.device, _first_line(error)) from None
+    return runner, chosen
 
 
 def verify(folder: Path, manifest: manifests.Manifest, measurements: Measurements) -> None:
