@@ -4,7 +4,7 @@ import threading
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headstart.engine.drafters import MOST_DRAFTED, NO_PROPOSAL, DraftModel, NgramDrafter, Proposal, WantsMore
@@ -20,6 +20,7 @@ GREEDY = Sampling()
 WARM = Sampling(temperature=0.9, top_k=8, seed=5)
 
 
+@settings(deadline=None)
 @given(TEXTS, st.integers(1, 11))
 def test_ngrams_propose_what_a_search_finds(text: list[int], length: int) -> None:
     drafter = NgramDrafter()
@@ -27,6 +28,7 @@ def test_ngrams_propose_what_a_search_finds(text: list[int], length: int) -> Non
     assert drafter.propose(length) == searched(text, length)
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 1), min_size=20, max_size=120), st.integers(1, 11))
 def test_long_matches_are_told_in_full(text: list[int], length: int) -> None:
     drafter = NgramDrafter()
@@ -34,6 +36,7 @@ def test_long_matches_are_told_in_full(text: list[int], length: int) -> None:
     assert drafter.propose(length) == searched(text, length)
 
 
+@settings(deadline=None)
 @given(TEXTS, st.lists(TEXTS, max_size=6), st.integers(1, 11))
 def test_text_may_come_in_parts(prompt: list[int], rounds: list[list[int]], length: int) -> None:
     drafter = NgramDrafter()
@@ -45,6 +48,7 @@ def test_text_may_come_in_parts(prompt: list[int], rounds: list[list[int]], leng
         assert drafter.propose(length) == searched(text, length)
 
 
+@settings(deadline=None)
 @given(TEXTS, TEXTS, st.integers(0, 60))
 def test_another_text_replaces_what_was_read(first: list[int], rest: list[int], kept: int) -> None:
     second = first[:kept] + rest

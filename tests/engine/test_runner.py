@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headstart.engine import runner as runners
@@ -102,6 +102,7 @@ OPERATIONS = st.one_of(
 )
 
 
+@settings(deadline=None, max_examples=60)
 @given(operations=st.lists(OPERATIONS, min_size=1, max_size=40), seed=st.integers(0, 2**32))
 def test_whatever_was_rejected_or_cancelled_leaves_no_trace(
     compiled: tuple[AnyRunner, AnyRunner], operations: Sequence[tuple[str, int, int]], seed: int
@@ -240,6 +241,7 @@ def test_waiting_for_a_request_looks_at_cancel() -> None:
 TOKENS = st.lists(st.integers(0, 2), max_size=20)
 
 
+@settings(deadline=None)
 @given(TOKENS, TOKENS)
 def test_common_prefix(first: list[int], second: list[int]) -> None:
     length = common_prefix(first, second)
