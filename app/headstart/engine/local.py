@@ -86,8 +86,9 @@ class LocalEngine:
         yield Finish(FinishReason.STOP if text.stopped else reason, stats, text.token_ids)
 
     def close(self) -> None:
-        """Free the models: the last reference to their memory is dropped here."""
-        del self._decoder, self.target, self.draft
+        """Free the models: the last reference to their memory is dropped here. Closing again does nothing."""
+        for name in ("_decoder", "target", "draft"):
+            vars(self).pop(name, None)
 
     def _job(self, request: Request) -> Job:
         prompt = self.tokenizer.prompt(request.messages)
