@@ -10,7 +10,7 @@ from headstart_export import gguf_file
 
 
 def load(path: Path, **options: Any) -> Any:
-    """The model with its weights in f16. Raises what transformers raises for a file it cannot convert."""
+    """What `from_pretrained` gives for these options, the weights in f16; raises what that raises."""
     import torch  # noqa: PLC0415
     from transformers import AutoModelForCausalLM  # noqa: PLC0415
 

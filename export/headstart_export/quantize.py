@@ -20,7 +20,7 @@ def compress(source: Path, weights: str, target: Path) -> None:
 
     model = openvino.Core().read_model(source)
     if weights != "fp16":
-        model = nncf.compress_weights(model, **_settings(nncf, weights))
+        model = _compressed(nncf, model, weights)
         # Left from the 16-bit export, it would make compressed models differ from those other exporters write.
         _forget_option(model, "KV_CACHE_PRECISION")
     openvino.save_model(model, target, compress_to_fp16=True)
@@ -51,6 +51,15 @@ def require(asked: str, found: Precision) -> None:
             f"The weights should have become {asked}, but the converted model says {found.weights}; "
             "nothing was kept. Please report this with the versions of nncf and openvino."
         )
+
+
+def _compressed(nncf: Any, model: Any, weights: str) -> Any:
+    try:
+        return nncf.compress_weights(model, **_settings(nncf, weights))
+    except (RuntimeError, nncf.InvalidGroupSizeError, nncf.UnsupportedModelError, nncf.ValidationError) as error:
+        raise ExportError(
+            f"These weights cannot be compressed to {weights} ({error}); try another --weights."
+        ) from None
 
 
 def _settings(nncf: Any, weights: str) -> dict[str, Any]:

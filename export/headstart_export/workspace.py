@@ -45,9 +45,12 @@ class Workspace:
     def move_into_place(self) -> None:
         """Make the result the output; an older output goes only now."""
         _sync(self.result)
-        if self.output.exists():
-            self.output.rename(self.replaced)
-        self.result.rename(self.output)
+        try:
+            if self.output.exists():
+                self.output.rename(self.replaced)
+            self.result.rename(self.output)
+        except PermissionError:  # Windows, while a program has a file of it open
+            raise ExportError(f"{self.output} is in use; close what uses it and run the command again.") from None
 
 
 @contextlib.contextmanager

@@ -2,10 +2,12 @@
 
 import dataclasses
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
+from safetensors.numpy import load_file, save_file
 
 from headstart import manifest, vocabulary
 from headstart.engine.runtime import openvino, openvino_genai
@@ -37,6 +39,22 @@ class Exports:
     outcomes: dict[str, Outcome]
 
 
+def without_a_weight(source: Path, folder: Path) -> Path:
+    """A copy whose last layer lacks a matrix."""
+    shutil.copytree(source, folder, dirs_exist_ok=True)
+    weights = load_file(folder / "model.safetensors")
+    del weights["model.layers.1.mlp.up_proj.weight"]
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    return folder
+
+
+def without_a_template(source: Path, folder: Path) -> Path:
+    """A copy that cannot chat."""
+    shutil.copytree(source, folder, dirs_exist_ok=True)
+    (folder / "chat_template.jinja").unlink()
+    return folder
+
+
 @pytest.fixture(scope="session")
 def exports(
     offline: Offline, tiny_models: Path, tiny_gguf_file: Path, tmp_path_factory: pytest.TempPathFactory
@@ -48,6 +66,8 @@ def exports(
     runs["gguf"] = [str(tiny_gguf_file)]
     runs["pair"] = [target, "--draft", draft, "--draft-weights", "int4"]
     runs["mismatch"] = [target, "--draft", other]
+    runs["incomplete"] = [str(without_a_weight(tiny_models / "target-hf", tmp_path_factory.mktemp("incomplete")))]
+    runs["silent"] = [str(without_a_template(tiny_models / "target-hf", tmp_path_factory.mktemp("silent")))]
     arguments = [[*run, "--json", "--output", str(folder / name)] for name, run in runs.items()]
     return Exports(folder, dict(zip(runs, offline.export(*arguments), strict=True)))
 
@@ -173,6 +193,18 @@ def test_models_that_disagree_make_no_pair(exports: Exports, tiny_models: Path) 
     assert said.startswith(f"headstart-export: other-hf cannot draft for target-hf: id {first.id} is {first.first!r}")
     assert "but nothing in other-hf" in said
     assert not (exports.folder / "mismatch").exists()
+
+
+def test_a_model_that_lacks_a_weight_is_refused(exports: Exports) -> None:
+    outcome = exports.outcomes["incomplete"]
+    assert outcome.code == 1
+    assert "does not hold all weights of its architecture: model.layers.1.mlp.up_proj.weight is missing" in outcome.err
+
+
+def test_a_model_that_cannot_chat_is_no_target(exports: Exports) -> None:
+    outcome = exports.outcomes["silent"]
+    assert outcome.code == 1
+    assert "has no chat template, so it can be a draft but not answer" in outcome.err
 
 
 def test_nothing_is_left_beside_the_results(exports: Exports) -> None:

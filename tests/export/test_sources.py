@@ -56,6 +56,20 @@ def test_the_hub_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert (fetched.source.kind, fetched.source.id, fetched.source.revision) == ("hub", "org/model", "c0ffee")
 
 
+def test_what_the_hubs_cache_holds_needs_no_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    commit, repository = "c0ffee" * 6 + "c0ff", tmp_path / "models--org--model"
+    for file in ("config.json", "weights/model.gguf"):
+        path = repository / "snapshots" / commit / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"GGUF")
+    (repository / "refs").mkdir()
+    (repository / "refs" / "main").write_text(commit, encoding="utf-8")
+    assert hub.fetch(HUB, code=False) == (repository / "snapshots" / commit, commit)
+    gguf = HubSource("org/model", commit, "weights/model.gguf", hashlib.sha256(b"GGUF").hexdigest())
+    assert hub.fetch(gguf, code=False)[1] == commit
+
+
 def test_the_last_failure_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def unreachable(_source: HubSource, *, code: bool) -> None:
         raise hub.HubUnreachableError(f"org/model cannot be had from the hub ({code})")
