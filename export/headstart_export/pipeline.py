@@ -107,8 +107,9 @@ def _convert(model: Prepared, ids: list[int], half: Path, reference: Path, job: 
 
 def _compress(order: ModelOrder, half: Path, folder: Path, job: Job) -> manifest.Precision:
     with job.progress.step(f"Compressing the weights to {order.weights}"):
-        quantize.compress(half / convert.MODEL_FILE, order.weights, folder / convert.MODEL_FILE)
-        precision = quantize.read_back(folder / convert.MODEL_FILE)
+        source, target = half / convert.MODEL_FILE, folder / convert.MODEL_FILE
+        quantize.compress(source, order.weights, target, all_layers=order.role == "draft")
+        precision = quantize.read_back(target)
         quantize.require(order.weights, precision)
     for name in ("config.json", "generation_config.json"):
         if (half / name).is_file():
