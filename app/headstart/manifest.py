@@ -38,6 +38,7 @@ class Precision:
     group_size: int | None = None
     ratio: float | None = None
     backup_mode: str | None = None
+    all_layers: bool = False  # INT4 embeddings and output head too
 
 
 @dataclass(frozen=True)
