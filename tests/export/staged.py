@@ -16,19 +16,19 @@ from typing import Any, NoReturn
 from headstart_export import cli, quantize, room
 
 
-def hang(*_arguments: Any) -> NoReturn:
+def hang(*_arguments: Any, **_options: Any) -> NoReturn:
     """Say so, and never come back."""
     print("HANGING", file=sys.__stderr__, flush=True)
     while True:
         time.sleep(60)
 
 
-def fail(*_arguments: Any) -> NoReturn:
+def fail(*_arguments: Any, **_options: Any) -> NoReturn:
     """An error that nobody foresaw."""
     raise RuntimeError("a test wants this step to fail")
 
 
-def compress_nothing(source: Path, _weights: str, target: Path) -> None:
+def compress_nothing(source: Path, _weights: str, target: Path, **_options: Any) -> None:
     """The 16-bit model as it is, whatever was asked for."""
     for suffix in (".xml", ".bin"):
         target.with_suffix(suffix).write_bytes(source.with_suffix(suffix).read_bytes())
