@@ -211,3 +211,14 @@ def written_alone(context: Sequence[int], count: int, sampling: Sampling) -> tup
         text.append(sampler.choose(toy.row(text), len(text)))
         sampler.commit(text[-1])
     return tuple(text[len(context) :])
+
+
+def test_probabilities_are_those_of_the_draft_without_noise() -> None:
+    context, sampling = [1, 2, 3], Sampling(temperature=0.8, top_k=6, seed=2)
+    toy = ToyRunner()
+    sampler = Sampler(sampling, context)
+    proposal = DraftModel(ToyRunner(), 24).propose(context, sampler, up_to(4), with_probabilities=True)
+    rows = [toy.row([*context, *proposal.tokens[:place]]) for place in range(4)]
+    expected = [sampler.probability(row, token) for row, token in zip(rows, proposal.tokens, strict=True)]
+    assert proposal.probabilities == pytest.approx(expected)
+    assert proposal.probabilities != pytest.approx(proposal.confidences)
