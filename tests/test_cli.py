@@ -258,7 +258,7 @@ def test_a_reader_that_leaves_is_no_error(flags: tuple[str, ...]) -> None:
         child.stdout.read(10)
         child.stdout.close()
         assert child.stderr.read() == b""
-    assert child.returncode == 1
+    assert child.returncode in {0, 1}  # 0 where all was written before the reader left
 
 
 @pytest.mark.usefixtures("root")

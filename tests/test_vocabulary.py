@@ -80,3 +80,16 @@ def _fingerprint(folder: Path, words: Mapping[str, int]) -> str:
 
 def _write(folder: Path, data: object) -> None:
     (folder / vocabulary.FILE_NAME).write_text(json.dumps(data), encoding="utf-8")
+
+
+@pytest.mark.parametrize("added", ['{"content": 1}', '[{"id": 3}]', "[7]"])
+def test_damaged_added_tokens_are_told_in_a_sentence(tmp_path: Path, added: str) -> None:
+    (tmp_path / "tokenizer.json").write_text(f'{{"model": {{"vocab": {{}}}}, "added_tokens": {added}}}')
+    with pytest.raises(BrokenModelError, match="export the model again"):
+        vocabulary.special_tokens(tmp_path)
+
+
+def test_absurdly_nested_json_is_told_in_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "tokenizer.json").write_text("[" * 100_000)
+    with pytest.raises(BrokenModelError, match="cannot be read"):
+        vocabulary.read(tmp_path)

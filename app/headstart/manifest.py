@@ -38,6 +38,7 @@ class Precision:
     group_size: int | None = None
     ratio: float | None = None
     backup_mode: str | None = None
+    all_layers: bool = False  # INT4 embeddings and output head too
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,7 @@ def read(folder: Path) -> Manifest | PairManifest:
         raise BrokenModelError(
             f"{folder} is not a Headstart model: {FILE_NAME} is missing; export it with headstart-export."
         ) from None
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:  # ValueError: no UTF-8, or no JSON
         raise BrokenModelError(f"{path} cannot be read ({error}); export the model again.") from None
     if not isinstance(data, dict) or data.get("schema") != SCHEMA:
         raise BrokenModelError(f"{path} was written for another version of Headstart; export the model again.")

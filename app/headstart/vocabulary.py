@@ -39,14 +39,12 @@ def read(folder: Path) -> dict[int, str]:
 
 def special_tokens(folder: Path) -> frozenset[str]:
     """Texts of the added tokens: what `encode` would turn into control ids if a user typed it."""
-    added = _load(folder / FILE_NAME).get("added_tokens", [])
-    return frozenset(str(token["content"]) for token in added)
+    return frozenset(str(token["content"]) for token in _added_tokens(folder))
 
 
 def control_tokens(folder: Path) -> frozenset[str]:
     """Those of the added tokens that are marked special: decoded text does not show them."""
-    added = _load(folder / FILE_NAME).get("added_tokens", [])
-    return frozenset(str(token["content"]) for token in added if token.get("special"))
+    return frozenset(str(token["content"]) for token in _added_tokens(folder) if token.get("special"))
 
 
 def fingerprint(folder: Path) -> str:
@@ -65,12 +63,19 @@ def first_difference(first: dict[int, str], second: dict[int, str]) -> Differenc
     return None
 
 
+def _added_tokens(folder: Path) -> list[dict[str, Any]]:
+    added = _load(folder / FILE_NAME).get("added_tokens", [])
+    if not isinstance(added, list) or not all(isinstance(token, dict) and "content" in token for token in added):
+        raise BrokenModelError(f"{folder / FILE_NAME} is damaged (its added tokens); export the model again.")
+    return added
+
+
 def _load(path: Path) -> dict[str, Any]:
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise BrokenModelError(f"{path} is missing; export the model again.") from None
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise BrokenModelError(f"{path} cannot be read ({error}); export the model again.") from None
     if not isinstance(data, dict):
         raise BrokenModelError(f"{path} is damaged; export the model again.")

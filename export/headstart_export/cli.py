@@ -75,10 +75,11 @@ def _export(options: argparse.Namespace) -> None:
     )
     order = orders.understand(words)
     output = options.output or paths.models_folder() / order.name
+    reporter = progress.reporter(sys.stderr)
     if options.if_missing and (output / manifest.FILE_NAME).is_file():
+        reporter.note(f"{order.name} is exported already.")
         _print_result(output, as_json=options.json)
         return
-    reporter = progress.reporter(sys.stderr)
     if options.trust_remote_code:
         reporter.note(TRUST_WARNING)
     from headstart_export import pipeline  # noqa: PLC0415

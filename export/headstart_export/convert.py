@@ -7,10 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from headstart.errors import ExportError
-from headstart_export import gguf_tokenizer, quiet
+from headstart_export import gguf_tokenizer, gguf_weights, quiet
 
 MODEL_FILE = "openvino_model.xml"
 TASK = "text-generation-with-past"
+
+# What the libraries raise for models and files that they cannot deal with.
+FAULTS = (OSError, RuntimeError, ValueError, KeyError, IndexError, TypeError, AttributeError, ImportError)
 
 # optimum-intel forbids these with our version of transformers, yet exports them right: tried on tiny models.
 LIFTED_LIMITS = {
@@ -29,7 +32,7 @@ def load_tokenizer(source: Path, *, code: bool) -> Any:
 
     try:
         tokenizer = AutoTokenizer.from_pretrained(source, local_files_only=True, trust_remote_code=code)
-    except (OSError, ValueError, KeyError, ImportError) as error:
+    except FAULTS as error:
         raise ExportError(f"The tokenizer in {source.name} cannot be loaded ({first_line(error)}).") from None
     if not isinstance(tokenizer, PreTrainedTokenizerFast):
         raise ExportError(
@@ -41,16 +44,17 @@ def load_tokenizer(source: Path, *, code: bool) -> Any:
 def load_weights(source: Path, *, code: bool) -> Any:
     """The source as a PyTorch model in its stored precision; f16 where it comes from a GGUF file."""
     quiet.prepare()
-    import torch  # noqa: PLC0415
     from transformers import AutoModelForCausalLM  # noqa: PLC0415
 
-    place, options = (source, {"dtype": "auto", "use_safetensors": True})
-    if source.is_file():
-        place, options = (source.parent, {"dtype": torch.float16, "gguf_file": source.name})
+    options = {"local_files_only": True, "trust_remote_code": code, "output_loading_info": True}
     try:
-        model = AutoModelForCausalLM.from_pretrained(place, local_files_only=True, trust_remote_code=code, **options)
-    except (OSError, ValueError, KeyError, ImportError) as error:
+        if source.is_file():
+            model, info = gguf_weights.load(source, **options)
+        else:
+            model, info = AutoModelForCausalLM.from_pretrained(source, dtype="auto", use_safetensors=True, **options)
+    except FAULTS as error:
         raise ExportError(f"The weights in {source.name} cannot be loaded ({first_line(error)}).") from None
+    _require_all(info, source)
     model.config.architectures = [type(model).__name__]  # missing where the configuration comes from a GGUF file
     return model.eval()
 
@@ -65,7 +69,7 @@ def to_openvino(model: Any, folder: Path) -> None:
     half = model.dtype in {torch.float16, torch.bfloat16}
     try:
         export_from_model(model, folder, task=TASK, ov_config=OVConfig(dtype="fp16"), patch_16bit_model=half)
-    except (ValueError, KeyError, NotImplementedError) as error:
+    except FAULTS as error:
         raise ExportError(
             f"Models of the kind {model.config.model_type!r} cannot be converted ({first_line(error)})."
         ) from None
@@ -79,7 +83,7 @@ def convert_tokenizer(tokenizer: Any, folder: Path) -> None:
     tokenizer.save_pretrained(folder)
     try:
         encoder, decoder = convert(tokenizer, with_detokenizer=True)
-    except (RuntimeError, ValueError, KeyError, NotImplementedError) as error:
+    except FAULTS as error:
         raise ExportError(f"This tokenizer cannot be converted to OpenVINO ({first_line(error)}).") from None
     openvino.save_model(encoder, folder / "openvino_tokenizer.xml")
     openvino.save_model(decoder, folder / "openvino_detokenizer.xml")
@@ -89,6 +93,16 @@ def first_line(error: BaseException) -> str:
     """An error of a library, short enough for a sentence."""
     lines = str(error).strip().splitlines()
     return lines[0].rstrip(".")[:300] if lines else type(error).__name__
+
+
+def _require_all(info: dict[str, Any], source: Path) -> None:
+    """Weights that a file lacks, or has in another shape, would silently become random numbers."""
+    lost = [str(name) for kind in ("missing_keys", "mismatched_keys") for name in info[kind]]
+    if lost:
+        raise ExportError(
+            f"{source.name} does not hold all weights of its architecture: {lost[0]} is missing or has another shape "
+            f"({len(lost)} in all). Choose another version of the model."
+        )
 
 
 def _lift_limit(model_type: str) -> None:

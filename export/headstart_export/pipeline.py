@@ -44,8 +44,7 @@ class Prepared:
 
 def export(order: Order, output: Path, cache: Path, progress: Progress, *, replace: bool) -> Path:
     """Build what is ordered into a folder. Raises HeadstartError; whatever happens, nothing half done stays."""
-    if not replace:
-        workspace.refuse_existing(output)
+    workspace.refuse_existing(output, replace=replace)
     workspace.clean_leftovers(output)
     room.require(order, output, cache)
     with workspace.opened(output, replace=replace) as space, _full_disk_as_sentence(output, cache):
@@ -70,7 +69,7 @@ def _export_pair(order: PairOrder, job: Job) -> None:
 def _prepare(order: ModelOrder, job: Job) -> Prepared:
     fetched = sources.fetch(order.recipe, job.cache, job.progress, code=order.code)
     with job.progress.step(f"Reading the tokenizer of {order.recipe.title}"):
-        facts = weights.inspect(fetched.path, code=order.code)
+        facts = weights.inspect(fetched.path, code=order.code or order.recipe.native)
         tokenizer = convert.load_tokenizer(fetched.path, code=order.code)
         if facts.is_gguf:
             check.require_round_trip(tokenizer, fetched.path.name)
@@ -108,8 +107,9 @@ def _convert(model: Prepared, ids: list[int], half: Path, reference: Path, job: 
 
 def _compress(order: ModelOrder, half: Path, folder: Path, job: Job) -> manifest.Precision:
     with job.progress.step(f"Compressing the weights to {order.weights}"):
-        quantize.compress(half / convert.MODEL_FILE, order.weights, folder / convert.MODEL_FILE)
-        precision = quantize.read_back(folder / convert.MODEL_FILE)
+        source, target = half / convert.MODEL_FILE, folder / convert.MODEL_FILE
+        quantize.compress(source, order.weights, target, all_layers=order.role == "draft")
+        precision = quantize.read_back(target)
         quantize.require(order.weights, precision)
     for name in ("config.json", "generation_config.json"):
         if (half / name).is_file():
@@ -122,7 +122,7 @@ def _full_disk_as_sentence(output: Path, cache: Path) -> Iterator[None]:
     """Libraries report a full disk in many words; the disk itself tells whether it was that."""
     try:
         yield
-    except (OSError, RuntimeError, ValueError) as error:
+    except (OSError, RuntimeError, ValueError, ExportError) as error:
         full = [place for place in (output.parent, cache) if place.exists() and shutil.disk_usage(place).free < FULL]
         out_of_space = isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EDQUOT}
         if full or out_of_space:

@@ -85,7 +85,7 @@ class Bars:
             TextColumn("{task.fields[bytes]}"),
             TimeElapsedColumn(),
         )
-        with Live(*columns, console=self._console) as live:
+        with Live(*columns, console=self._console, redirect_stdout=False, redirect_stderr=False) as live:
             task = live.add_task(title, total=None, bytes="")
 
             def advance(done: int, total: int) -> None:

@@ -12,15 +12,19 @@ _MODES = {"int8": "int8_asym", "int8-sym": "int8_sym", "int4": "int4_asym"}
 _NAMES = {mode: name for name, mode in _MODES.items()}
 
 
-def compress(source: Path, weights: str, target: Path) -> None:
-    """Read the 16-bit IR at `source` and write it to `target` with its weights as asked."""
+def compress(source: Path, weights: str, target: Path, *, all_layers: bool = False) -> None:
+    """Read the 16-bit IR at `source` and write it to `target` with its weights as asked.
+
+    INT4 leaves the embeddings and the output head at INT8, unless `all_layers`: for a draft, whose guesses are checked
+    anyway, the head is a third of what a step has to read.
+    """
     quiet.prepare()
     import nncf  # noqa: PLC0415
     import openvino  # noqa: PLC0415
 
     model = openvino.Core().read_model(source)
     if weights != "fp16":
-        model = nncf.compress_weights(model, **_settings(nncf, weights))
+        model = _compressed(nncf, model, weights, all_layers)
         # Left from the 16-bit export, it would make compressed models differ from those other exporters write.
         _forget_option(model, "KV_CACHE_PRECISION")
     openvino.save_model(model, target, compress_to_fp16=True)
@@ -41,6 +45,7 @@ def read_back(path: Path) -> Precision:
         group_size=_number(_field(model, "group_size"), int),
         ratio=_number(_field(model, "ratio"), float),
         backup_mode=_field(model, "backup_mode"),
+        all_layers=_field(model, "all_layers") == "True",
     )
 
 
@@ -53,14 +58,24 @@ def require(asked: str, found: Precision) -> None:
         )
 
 
-def _settings(nncf: Any, weights: str) -> dict[str, Any]:
+def _compressed(nncf: Any, model: Any, weights: str, all_layers: bool) -> Any:
+    try:
+        return nncf.compress_weights(model, **_settings(nncf, weights, all_layers))
+    except (RuntimeError, nncf.InvalidGroupSizeError, nncf.UnsupportedModelError, nncf.ValidationError) as error:
+        raise ExportError(
+            f"These weights cannot be compressed to {weights} ({error}); try another --weights."
+        ) from None
+
+
+def _settings(nncf: Any, weights: str, all_layers: bool) -> dict[str, Any]:
     mode = nncf.CompressWeightsMode(_MODES[weights])
     if weights != "int4":
         return {"mode": mode}
     from nncf.quantization.advanced_parameters import GroupSizeFallbackMode  # noqa: PLC0415
 
     adjust = nncf.AdvancedCompressionParameters(group_size_fallback_mode=GroupSizeFallbackMode.ADJUST)
-    return {"mode": mode, "group_size": GROUP_SIZE, "ratio": 1.0, "advanced_parameters": adjust}
+    chosen = {"mode": mode, "group_size": GROUP_SIZE, "ratio": 1.0, "advanced_parameters": adjust}
+    return chosen | {"all_layers": True} if all_layers else chosen
 
 
 def _forget_option(model: Any, name: str) -> None:

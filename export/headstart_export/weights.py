@@ -49,7 +49,7 @@ def _inspect_folder(folder: Path, *, code: bool) -> Facts:
             f"The weights in {folder.name} are compressed already; use the original model: "
             "it is then compressed once, and the loss is measured."
         )
-    files = sorted(folder.glob("*.safetensors"))
+    files = [file for file in sorted(folder.glob("*.safetensors")) if not file.name.startswith("consolidated")]
     if not files:
         raise _without_safetensors(folder)
     return Facts(sum(_parameters(file) for file in files), is_gguf=False, licence=_licence(folder))

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from headstart import manifest
 from headstart.errors import ExportError
 
 PREFIX = ".headstart-export-"
@@ -44,9 +45,12 @@ class Workspace:
     def move_into_place(self) -> None:
         """Make the result the output; an older output goes only now."""
         _sync(self.result)
-        if self.output.exists():
-            self.output.rename(self.replaced)
-        self.result.rename(self.output)
+        try:
+            if self.output.exists():
+                self.output.rename(self.replaced)
+            self.result.rename(self.output)
+        except PermissionError:  # Windows, while a program has a file of it open
+            raise ExportError(f"{self.output} is in use; close what uses it and run the command again.") from None
 
 
 @contextlib.contextmanager
@@ -54,8 +58,7 @@ def opened(output: Path, *, replace: bool) -> Iterator[Workspace]:
     """A fresh workspace for `output`, gone at the end whatever happens. Raises ExportError where it may not be."""
     output = output.absolute()
     clean_leftovers(output)
-    if not replace:
-        refuse_existing(output)
+    refuse_existing(output, replace=replace)
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
         root = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{output.name}-", dir=output.parent))
@@ -74,9 +77,15 @@ def opened(output: Path, *, replace: bool) -> Iterator[Workspace]:
         _remove(workspace)
 
 
-def refuse_existing(output: Path) -> None:
-    """Raise ExportError when something is already there."""
-    if output.exists() and not (output.is_dir() and not any(output.iterdir())):
+def refuse_existing(output: Path, *, replace: bool) -> None:
+    """Raise ExportError when something is there that may not be replaced: anything but an older export, if asked."""
+    if not output.exists() or (output.is_dir() and not any(output.iterdir())):
+        return
+    if not (output / manifest.FILE_NAME).is_file():
+        raise ExportError(
+            f"{output} exists and is not an exported model, so it is not replaced; choose another --output."
+        )
+    if not replace:
         raise ExportError(f"{output} exists already; add --force to replace it, or choose another --output.")
 
 

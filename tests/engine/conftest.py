@@ -1,12 +1,17 @@
-"""Fixtures of the engine's tests: tiny tokenizers, built once per run in a process of their own."""
+"""Fixtures of the engine's tests: tiny tokenizers, and engines over tiny models, each made once per run."""
 
+import dataclasses
+import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 
+from headstart import manifest
+from headstart.engine.engine import LoadOptions, Numerics
+from headstart.engine.local import LocalEngine, load
 from headstart.engine.tokenizer import Tokenizer
 from tests.engine import tiny_tokenizers
 
@@ -39,3 +44,39 @@ def tokenizer(request: pytest.FixtureRequest, tokenizers: Mapping[str, Tokenizer
 def byte_level(tokenizers: Mapping[str, Tokenizer]) -> Tokenizer:
     """The kind that Qwen and Llama 3 use."""
     return tokenizers[tiny_tokenizers.BYTE_LEVEL]
+
+
+@pytest.fixture(scope="session")
+def pair_engine(tiny_target: Path, tiny_draft: Path, tmp_path_factory: pytest.TempPathFactory) -> LocalEngine:
+    """The tiny pair in exact numerics."""
+    return _loaded(LoadOptions(tiny_target, tiny_draft, numerics=Numerics.EXACT), tmp_path_factory.mktemp("home"))
+
+
+@pytest.fixture(scope="session")
+def lone_engine(tiny_target: Path, tmp_path_factory: pytest.TempPathFactory) -> LocalEngine:
+    """The tiny target in exact numerics, with n-grams only."""
+    return _loaded(LoadOptions(tiny_target, numerics=Numerics.EXACT), tmp_path_factory.mktemp("home"))
+
+
+@pytest.fixture
+def altered(tmp_path: Path) -> Callable[..., Path]:
+    """Copies a model folder and changes fields of its manifest: `altered(folder, context_length=100)`."""
+
+    def alter(folder: Path, **fields: object) -> Path:
+        copy = Path(shutil.copytree(folder, tmp_path / "altered" / folder.name))
+        manifest.write(copy, dataclasses.replace(manifest.read_model(copy), **fields))  # type: ignore[arg-type]
+        return copy
+
+    return alter
+
+
+@pytest.fixture
+def measured(headstart_home: Path) -> Path:
+    """Where an engine keeps its measurements; not yet there."""
+    return headstart_home / "measured"
+
+
+def _loaded(options: LoadOptions, home: Path) -> LocalEngine:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HEADSTART_HOME", str(home))
+        return load(options)

@@ -12,6 +12,7 @@ from typing import Any
 
 from headstart.engine.costs import is_figure
 from headstart.engine.estimate import Estimate, Features, diagonal
+from headstart.engine.stopping import Spread
 
 _POSITIONS = 8  # further ones count as the last
 _MEMORY = 0.995  # kept of what was known, per label
@@ -19,10 +20,12 @@ _RELAX = 0.005  # of the way back to the prior, per token without news
 _CLIP = 5.0  # largest logit: confidences beyond 0.993 say no more
 _CENTRE = 0.65  # of the recent acceptance
 _RECENT = 0.1  # weight of the newest label in the recent acceptance
-_OUTLOOK = 0.7  # prior chance of a candidate not drafted yet
-_NEWS = 0.1  # weight of the newest candidate in the outlook
+_USUAL = (2.2, 3.0)  # prior mean and variance of z, for a candidate not drafted yet: optimistic
+_USUAL_WORTH = 1.0  # candidates that this prior is worth
+_SEEN_MEMORY = 0.95  # kept of the confidences seen, per candidate
+_SEEN_IDLE = 0.95  # the same per token without drafting: the text moves on
 _PRIOR = (0.9, 0.5, 0.3)  # w, v and what all b_j share
-_DEVIATIONS = (0.3, 0.4, 0.6)
+_DEVIATIONS = (0.3, 0.4, 1.0)
 _LARGEST = tuple(d * d for d in _DEVIATIONS)
 _PLACE_DEVIATION = 0.3  # of each b_j from what they share
 
@@ -36,18 +39,23 @@ class DraftCalibration:
         self._places = [0.0] * _POSITIONS  # b_j less the shared part
         self._doubts = [_PLACE_DEVIATION**2] * _POSITIONS  # their variances
         self._recent = _CENTRE
-        self._outlook = [_OUTLOOK, _OUTLOOK]  # chance of the first candidate, of a further one
+        self._seen = [[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]  # fading count, sum and squares of z: first candidates, others
 
     @property
-    def outlook(self) -> tuple[float, float]:
-        """The chances of a first and of a further candidate before they are drafted: what recent ones were given."""
-        return self._outlook[0], self._outlook[1]
+    def outlook(self) -> tuple[Spread, Spread]:
+        """What the chances of a first and of a further candidate may be, not drafted yet, after recent confidences.
 
-    def expect(self, chances: Sequence[float]) -> None:
-        """Let the chances given to the candidates of a round, from the first, shape the outlook."""
-        for place, chance in enumerate(chances):
-            further = min(place, 1)
-            self._outlook[further] += _NEWS * (chance - self._outlook[further])
+        z is taken as normal; the three points and weights are those of Gauss and Hermite.
+        """
+        return self._unseen(0), self._unseen(1)
+
+    def expect(self, confidences: Sequence[float]) -> None:
+        """Let the confidences of the candidates of a round, from the first, shape the outlook."""
+        for place, confidence in enumerate(confidences):
+            z = _logit(confidence)
+            news = (1.0, z, z * z)
+            which = min(place, 1)
+            self._seen[which] = [_SEEN_MEMORY * old + new for old, new in zip(self._seen[which], news, strict=True)]
 
     def predict(self, position: int, confidence: float) -> float:
         """The chance in (0, 1) that candidate `position` (from 1) is accepted if all before it are."""
@@ -73,39 +81,45 @@ class DraftCalibration:
         self._estimate.means = [m + part * (p - m) for m, p in zip(self._estimate.means, _PRIOR, strict=True)]
         self._places = [(1 - part) * place for place in self._places]
         self._recent += part * (_CENTRE - self._recent)
-        self._outlook = [chance + part * (_OUTLOOK - chance) for chance in self._outlook]
+        kept = _SEEN_IDLE**tokens
+        self._seen = [[kept * old for old in seen] for seen in self._seen]
 
     def to_json(self) -> dict[str, Any]:
         """What is worth keeping between runs."""
-        return {"means": self._estimate.means, "places": self._places, "recent": self._recent, "outlook": self._outlook}
+        return {"means": self._estimate.means, "places": self._places, "recent": self._recent}
 
     @classmethod
     def from_json(cls, data: object) -> "DraftCalibration":
         """The stored state, or the prior where `data` is not one. How sure it is starts half way."""
         calibration = cls()
         match data:
-            case {
-                "means": [_, _, _] as means,
-                "places": list() as places,
-                "recent": recent,
-                "outlook": [_, _] as outlook,
-            } if (
+            case {"means": [_, _, _] as means, "places": list() as places, "recent": recent} if (
                 len(places) == _POSITIONS
                 and all(is_figure(mean, least=-20.0, most=20.0) for mean in means + places)
-                and all(is_figure(chance, least=0.0, most=1.0) for chance in (recent, *outlook))
+                and is_figure(recent, least=0.0, most=1.0)
             ):
                 calibration._estimate = Estimate(means, diagonal(*(d / 2 for d in _DEVIATIONS)))
                 calibration._places = [float(place) for place in places]
-                calibration._recent, calibration._outlook = float(recent), [float(chance) for chance in outlook]
+                calibration._recent = float(recent)
         return calibration
 
     def _features(self, confidence: float) -> Features:
-        z = math.log(max(confidence, 1e-9) / max(1 - confidence, 1e-9))
-        return (0, max(-_CLIP, min(_CLIP, z))), (1, self._recent - _CENTRE), (2, 1.0)
+        return (0, _logit(confidence)), (1, self._recent - _CENTRE), (2, 1.0)
+
+    def _unseen(self, place: int) -> Spread:
+        count, total, squares = self._seen[place]
+        usual, spread = _USUAL
+        count += _USUAL_WORTH
+        mean = (total + _USUAL_WORTH * usual) / count
+        variance = (squares + _USUAL_WORTH * (spread + usual * usual)) / count - mean * mean
+        w, v, shared = self._estimate.means
+        expected = w * mean + v * (self._recent - _CENTRE) + shared + self._places[place]
+        reach = w * math.sqrt(3 * max(variance, 0.0))
+        return (1 / 6, _sigmoid(expected - reach)), (2 / 3, _sigmoid(expected)), (1 / 6, _sigmoid(expected + reach))
 
 
 _MATCHES = (3, 4, 6, 8)  # match lengths at which a next bucket begins
-_FIRST = (0.3, 0.45, 0.6, 0.75, 0.85)  # prior of the first position by bucket
+_FIRST = (0.2, 0.35, 0.5, 0.65, 0.8)  # prior of the first position by bucket
 _CARRIED = 0.92  # prior of a far position: a copy that held so far mostly goes on
 _APPROACH = 0.6  # per position, of the distance to it
 _STRENGTH = 4.0  # labels that the prior is worth
@@ -164,6 +178,10 @@ def _is_counts(rows: list[Any]) -> bool:
         isinstance(row, list) and len(row) == _POSITIONS and all(is_figure(count, least=0.0) for count in row)
         for row in rows
     )
+
+
+def _logit(confidence: float) -> float:
+    return max(-_CLIP, min(_CLIP, math.log(max(confidence, 1e-9) / max(1 - confidence, 1e-9))))
 
 
 def _sigmoid(x: float) -> float:

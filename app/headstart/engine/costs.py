@@ -124,7 +124,7 @@ class Costs:
     """The prices of a round: passes of the target, passes of the draft, and everything between them."""
 
     def __init__(self, target: Curve | None = None, draft: Curve | None = None) -> None:
-        """`draft`: None where no draft model is loaded."""
+        """`draft`: None where there is no draft model yet; should one draft after all, its price is guessed first."""
         self.target = target or Curve()
         self.draft = draft
         self._other = Tracked((0.5, 0.2), (5.0, 2.0), 0.02, (0.01, 0.01))  # ms per round, ms per verified token
@@ -136,7 +136,7 @@ class Costs:
 
     def drafting(self, lag: int, context: int) -> tuple[float, float]:
         """Milliseconds of one draft token, and what the first costs more because `lag` tokens are caught up with it."""
-        assert self.draft is not None, "the price of drafting was asked without a draft model"
+        self.draft = self.draft or Curve()
         if not self.draft.known:
             self.draft.assume(_DRAFT_STEP * self.target.ms(1))
         step = self.draft.ms(1, context)

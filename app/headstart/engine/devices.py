@@ -1,12 +1,12 @@
 """Which devices OpenVINO sees here and what they call themselves."""
 
-from headstart.engine.runtime import openvino
+from headstart.engine.runtime import core
 from headstart.errors import DeviceError
 
 
 def available() -> tuple[str, ...]:
     """Names such as "CPU", "GPU.0": those that have a driver on this machine."""
-    return tuple(openvino().Core().available_devices)
+    return tuple(core().available_devices)
 
 
 def require(device: str) -> str:
@@ -21,6 +21,6 @@ def require(device: str) -> str:
 def full_name(device: str) -> str:
     """The device's own name, e.g. of the processor; the short one where the plugin tells none."""
     try:
-        return str(openvino().Core().get_property(device, "FULL_DEVICE_NAME"))
+        return str(core().get_property(device, "FULL_DEVICE_NAME"))
     except RuntimeError:  # the NPU plugin without a driver does not know the property
         return device

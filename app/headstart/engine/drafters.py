@@ -18,12 +18,16 @@ MOST_DRAFTED = 16  # candidates a draft model makes in one round
 
 @dataclass(frozen=True)
 class Proposal:
-    """Candidates for the next tokens; `confidences` has one value in (0, 1] for each token of a draft model."""
+    """Candidates for the next tokens; `confidences` has one value in (0, 1] for each token of a draft model.
+
+    So has `probabilities`, where they were asked for: what the draft gave to each token, without noise.
+    """
 
     tokens: tuple[int, ...] = ()
     confidences: tuple[float, ...] = ()
     origin: Origin = Origin.TARGET
     match_length: int = 0  # of an n-gram: tokens before it that agree
+    probabilities: tuple[float, ...] = ()
 
 
 NO_PROPOSAL = Proposal()
@@ -99,19 +103,28 @@ class DraftModel:
         return context_length - len(self.runner.tokens) if fits else None
 
     def propose(
-        self, context: Sequence[int], sampler: Sampler, wants_more: WantsMore, cancel: threading.Event | None
+        self,
+        context: Sequence[int],
+        sampler: Sampler,
+        wants_more: WantsMore,
+        cancel: threading.Event | None = None,
+        *,
+        with_probabilities: bool = False,
     ) -> Proposal:
         """Draft until `wants_more` says no. Raises Interrupted when `cancel` is set while a long text is read."""
         tokens: list[int] = []
         confidences: list[float] = []
+        probabilities: list[float] = []
         pending = self._read(context, cancel)
         while wants_more(confidences):
             row = self.runner.forward(pending)[0][: self.vocabulary]
             guess = sampler.guess(row, len(context) + len(tokens), tokens)
+            if with_probabilities:
+                probabilities.append(sampler.probability(row, guess.token, tokens))
             tokens.append(guess.token)
             confidences.append(guess.confidence)
             pending = [guess.token]
-        return Proposal(tuple(tokens), tuple(confidences), Origin.DRAFT)
+        return Proposal(tuple(tokens), tuple(confidences), Origin.DRAFT, probabilities=tuple(probabilities))
 
     def settle(self, valid: int) -> None:
         """Forget guesses past the first `valid` tokens of the text."""

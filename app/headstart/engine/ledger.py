@@ -1,49 +1,62 @@
-"""What speculation earned or lost against plain decoding in one answer, and when it must pause. Knows only arithmetic.
+"""What a drafter earned or lost against plain decoding in one answer, and when it must pause. Knows only arithmetic.
 
-Every round books `price * tokens - ms`: what plain decoding would have taken for these tokens, less what was taken.
-Speculation is allowed while the balance is above minus the allowance. Below it the answer goes on plainly for 8, 16, ..
-128 tokens; after each pause the allowance grows a little for another try. Every speculative round begins with a balance
-above minus the allowance, and a plain step costs its price, so for any text and any prices
+The unit is the plain step: a round that gave n tokens in the time of t plain steps books n - t. The drafter may work
+while its balance is above minus its allowance. Below that it pauses for 8, 16, .. 128 tokens; after each pause the
+allowance grows a little for another try. So every drafted round begins with a balance above minus the allowance, and
+as a plain step costs one, for any text and any prices
 
-    total ms  <  price * tokens + allowance + one round,    allowance = 250 + 40 * pauses + invested.
+    total time  <  tokens + sum over drafters of (allowance + their last round),    in plain steps,
+    allowance = initial + retries + invested.
 
-Pauses double, so their number grows with the logarithm of the answer's length, then by one in 128 tokens.
+Pauses double, so their number grows with the logarithm of the answer's length, later by one in 128 tokens.
 """
 
-_ALLOWANCE_MS = 250.0
-_RETRY_MS = 40.0
+_RETRY = 0.55  # plain steps that may be lost in addition after each pause: 40 ms at 72 ms a step
 _FIRST_PAUSE = 8
 _LONGEST_PAUSE = 128
 
 
 class Ledger:
-    """The account of one answer."""
+    """The account of one drafter in one answer."""
 
-    def __init__(self) -> None:
-        """Open an empty account."""
-        self.balance_ms = 0.0  # earned against plain decoding; negative: lost
-        self.allowance_ms = _ALLOWANCE_MS  # most that may be lost
+    def __init__(self, allowance: float) -> None:
+        """Open an empty account that may go `allowance` plain steps below zero."""
+        self.balance = 0.0  # plain steps earned; negative: lost
+        self.earned_ms = 0.0  # the same in milliseconds
+        self.allowance = allowance
         self.pauses = 0
         self._pause = _FIRST_PAUSE
         self._left = 0  # tokens until the pause ends
 
     @property
     def open(self) -> bool:
-        """Whether the next round may speculate."""
+        """Whether the drafter may work in the next round."""
         return self._left == 0
 
-    def invest(self, ms: float) -> None:
-        """Allow a single expense (a draft model's first reading of a prompt) that later rounds are to earn back."""
-        self.allowance_ms += ms
+    @property
+    def credit(self) -> float:
+        """Plain steps that may still be lost before the next pause."""
+        return self.balance + self.allowance
 
-    def book(self, tokens: int, ms: float, price_ms: float) -> None:
-        """Enter a round that gave `tokens` in `ms`, where a plain step costs `price_ms`."""
-        self.balance_ms += price_ms * tokens - ms
+    def invest(self, steps: float) -> None:
+        """Allow one more expense (a draft model reading a long text) that later rounds are expected to earn back."""
+        self.allowance += steps
+
+    def book(self, tokens: int, ms: float, plain_ms: float) -> None:
+        """Enter a round of this drafter that gave `tokens` in `ms`, where a plain step costs `plain_ms`."""
+        self.balance += tokens - ms / plain_ms
+        self.earned_ms += plain_ms * tokens - ms
+        self._close_if_spent()
+
+    def wait(self, tokens: int) -> None:
+        """Let `tokens` pass that came without this drafter."""
         if self._left:
             self._left = max(self._left - tokens, 0)
-            if self._left:
-                return
-            self.allowance_ms += _RETRY_MS
-        if self.balance_ms <= -self.allowance_ms:
+            if not self._left:
+                self.allowance += _RETRY
+                self._close_if_spent()
+
+    def _close_if_spent(self) -> None:
+        if self.open and self.credit <= 0.0:
             self._left, self._pause = self._pause, min(2 * self._pause, _LONGEST_PAUSE)
             self.pauses += 1

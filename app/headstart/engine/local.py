@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import groupby
+from pathlib import Path
 
 from headstart import manifest as manifests
 from headstart import paths
@@ -85,8 +86,9 @@ class LocalEngine:
         yield Finish(FinishReason.STOP if text.stopped else reason, stats, text.token_ids)
 
     def close(self) -> None:
-        """Free the models: the last reference to their memory is dropped here."""
-        del self._decoder, self.target, self.draft
+        """Free the models: the last reference to their memory is dropped here. Closing again does nothing."""
+        for name in ("_decoder", "target", "draft"):
+            vars(self).pop(name, None)
 
     def _job(self, request: Request) -> Job:
         prompt = self.tokenizer.prompt(request.messages)
@@ -102,32 +104,40 @@ class LocalEngine:
 def load(options: LoadOptions) -> LocalEngine:
     """Load, check and measure what is not known yet. Raises BrokenModelError or DeviceError."""
     measured = paths.measurements_folder()
-    wanted = manifests.read_model(options.target).context_length
-    context = min(wanted, options.context or DEFAULT_CONTEXT)
-    place = Place(options.device, options.numerics, context)
-    tokenizer = Tokenizer(options.target)
-    target = load_model(options.target, place, measured)
+    place = _place(options.target, options)
     # A guess need not be exact, only fast.
-    draft = load_model(options.draft, replace(place, numerics=Numerics.FAST), measured) if options.draft else None
+    draft_place = replace(_place(options.draft, options), numerics=Numerics.FAST) if options.draft else None
+    target = load_model(options.target, place, measured)
+    tokenizer = Tokenizer(options.target)  # after the model, whose loading verifies all files
+    draft = load_model(options.draft, draft_place, measured) if options.draft and draft_place else None
     return LocalEngine(target, draft, tokenizer, _learned(target, draft))
+
+
+def _place(folder: Path, options: LoadOptions) -> Place:
+    """Each model within its own context: a draft may be made for less than the target is."""
+    context = min(manifests.read_model(folder).context_length, options.context or DEFAULT_CONTEXT)
+    return Place(options.device, options.numerics, context)
 
 
 def _learned(target: LoadedModel, draft: LoadedModel | None) -> Measurements:
     subject = {"target": target.measurements.subject, "properties": target.properties}
     if draft:
         subject |= {"draft": draft.measurements.subject, "draft properties": draft.properties}
-    return Measurements(paths.measurements_folder(), f"{target.manifest.name.replace('/', '-')}-policy", subject)
+    return Measurements(paths.measurements_folder(), f"{target.manifest.name}-policy", subject)
 
 
 def _restored_policy(target: LoadedModel, draft: LoadedModel | None, learned: Measurements) -> Policy:
     known = learned.get(_POLICY)
     if known is not None:
         return Policy.from_json(known)
-    return Policy(Costs(_measured_curve(target), _measured_curve(draft) if draft else None))
+    policy = Policy(Costs(_measured_curve(target), _measured_curve(draft) if draft else None))
+    learned.put(_POLICY, policy.to_json())
+    return policy
 
 
 def _measured_curve(model: LoadedModel) -> Curve:
-    return Curve({tokens: pass_ms(model.runner, tokens, repeats=3) for tokens in SIZES})
+    sizes = [tokens for tokens in SIZES if tokens <= model.runner.context]
+    return Curve({tokens: pass_ms(model.runner, tokens, repeats=3) for tokens in sizes})
 
 
 def _step(done: Round, text: AnswerText) -> Step:

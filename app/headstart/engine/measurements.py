@@ -3,21 +3,25 @@
 import hashlib
 import json
 import logging
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 _log = logging.getLogger(__name__)
 
+_UNSAFE = re.compile(r"[^\w.-]+")  # in a file name, on some system
+_LONGEST_NAME = 100
+
 
 class Measurements:
     """A dictionary on disk for one subject: (model, device, versions, ...). A damaged file counts as empty."""
 
     def __init__(self, folder: Path, name: str, subject: Mapping[str, object]) -> None:
-        """Read what is there; anything that changes `subject` starts a new file."""
+        """Read what is there; anything that changes `subject` starts a new file. `name` is for people to find it by."""
         text = json.dumps(subject, sort_keys=True)
         digest = hashlib.sha256(text.encode()).hexdigest()[:16]
-        self._path = folder / f"{name}-{digest}.json"
+        self._path = folder / f"{_UNSAFE.sub('-', name)[:_LONGEST_NAME]}-{digest}.json"
         self.subject = dict(subject)
         self._values = _read(self._path)
 

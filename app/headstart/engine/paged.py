@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from headstart.engine.graph import CHOSEN_ROWS, gather_rows
-from headstart.engine.runner import Logits, infer
-from headstart.engine.runtime import openvino
+from headstart.engine.runner import Interrupted, Logits, infer, raise_if_set, unlike
+from headstart.engine.runtime import core, openvino
 
 _CACHE_INPUTS = ("key_cache.", "value_cache.")
+_SPARE = 2  # places beyond the context: a recovery takes up to three where a cancelled call found at least one
 
 
 class PagedRunner:
@@ -25,9 +26,10 @@ class PagedRunner:
 
         Raises RuntimeError when OpenVINO refuses the transformation or the device; the caller words it.
         """
-        compiled = openvino().Core().compile_model(_paged_model(folder), device, dict(properties))
+        compiled = core().compile_model(_paged_model(folder), device, dict(properties))
         self._request = compiled.create_infer_request()
         self._tokens: list[int] = []
+        self._finished = 0  # tokens of the last pass that was not cancelled
         self._bind_cache(compiled, context)
         self.vocabulary: int = compiled.output(0).get_partial_shape()[2].get_length()
 
@@ -40,8 +42,14 @@ class PagedRunner:
         """See Runner.forward."""
         past, count = len(self._tokens), len(ids)
         assert 1 <= rows <= count <= self.context - past
+        raise_if_set(cancel)
         self._set_inputs(ids, past, rows)
-        infer(self._request, cancel)
+        try:
+            infer(self._request, cancel)
+        except Interrupted:
+            self._recover(count)
+            raise
+        self._finished = count
         self._tokens.extend(ids)
         logits: Logits = self._request.get_output_tensor(0).data[:, 0, :]
         return logits
@@ -50,13 +58,21 @@ class PagedRunner:
         """See Runner.rollback."""
         del self._tokens[length:]
 
+    def _recover(self, cancelled: int) -> None:
+        """Some tokens past the end, which the next call overwrites."""
+        self._finished = unlike(self._finished, cancelled)
+        self._set_inputs([0] * self._finished, len(self._tokens), rows=1)
+        self._request.infer()
+
     def _bind_cache(self, compiled: Any, context: int) -> None:
         ov = openvino()
         caches = [port for port in compiled.inputs if port.any_name.startswith(_CACHE_INPUTS)]
+        if not caches:
+            raise RuntimeError("no cache of keys and values was found")
         # Axis 2 of a cache block is its length in tokens; the compiled model decides it (32 on CPU, 16 on GPU).
         self._block = int(caches[0].partial_shape[2].get_length())
-        blocks = -(-context // self._block)
-        self.context = blocks * self._block
+        blocks = -(-(context + _SPARE) // self._block)
+        self.context = context
         for port in caches:
             shape = [blocks if size.is_dynamic else size.get_length() for size in port.partial_shape]
             self._request.set_tensor(port.any_name, ov.Tensor(port.element_type, ov.Shape(shape)))
@@ -82,7 +98,7 @@ class PagedRunner:
 def _paged_model(folder: Path) -> Any:
     from openvino._offline_transformations import paged_attention_transformation  # noqa: PLC0415
 
-    model = openvino().Core().read_model(folder / "openvino_model.xml")
+    model = core().read_model(folder / "openvino_model.xml")
     paged_attention_transformation(model)
     if not gather_rows(model, axis=0):
         raise RuntimeError("no output head was found")

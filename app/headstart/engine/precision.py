@@ -31,11 +31,16 @@ def properties(numerics: Numerics, hint: str = "f32") -> Properties:
 
 
 def fastest_hint(build: Build, measurements: Measurements) -> str:
-    """The precision hint with the least time for one token and for a verification, measured once for the subject."""
+    """The precision hint with the least time for one token and for a verification, measured once for the subject.
+
+    Raises RuntimeError where the device refuses all of them; the caller words it.
+    """
     known = measurements.get(_KEY)
     if isinstance(known, dict) and known.get("hint") in HINTS:
         return str(known["hint"])
     figures = {hint: figure for hint in HINTS if (figure := _figures(build, hint))}
+    if not figures:
+        raise RuntimeError("it runs in none of the precisions f32, bf16 and f16")
     winner = min(figures, key=lambda hint: sum(figures[hint].values()))
     measurements.put(_KEY, {"hint": winner, "ms": figures})
     return winner
@@ -68,8 +73,8 @@ def warm_up(runner: Runner) -> None:
 def _figures(build: Build, hint: str) -> dict[str, float] | None:
     try:
         runner = build(properties(Numerics.FAST, hint))
+        warm_up(runner)
     except RuntimeError as error:
         _log.info("precision %s is not to be had here: %s", hint, error)
         return None
-    warm_up(runner)
     return {f"{tokens} tokens": pass_ms(runner, tokens) for tokens in (1, _VERIFY)}

@@ -14,7 +14,7 @@ PREFILL_CHUNK = 256  # tokens a call: cancellable soon enough, and no slower tha
 
 
 class Interrupted(Exception):  # noqa: N818 - stopping is no error; this unwinds one call into the runner
-    """`cancel` was set while the model was running; the cache is as before the call."""
+    """`cancel` was set before or while the model ran; the cache is as before the call, or empty: `tokens` tells."""
 
 
 class Runner(Protocol):
@@ -32,7 +32,7 @@ class Runner(Protocol):
         """Append `ids` and return the logits after each of the last `rows` of them: [rows, vocabulary].
 
         The array is the model's own memory: valid until the next call. Raises Interrupted when `cancel` is set
-        meanwhile. `len(tokens) + len(ids)` must not pass `context`.
+        before the end. `len(tokens) + len(ids)` must not pass `context`.
         """
         ...
 
@@ -48,8 +48,17 @@ def common_prefix(first: Sequence[int], second: Sequence[int]) -> int:
     return int(differing[0]) if differing.size else limit
 
 
+def raise_if_set(cancel: threading.Event | None) -> None:
+    """Raise Interrupted when there is no need to begin."""
+    if cancel is not None and cancel.is_set():
+        raise Interrupted
+
+
 def infer(request: Any, cancel: threading.Event | None) -> None:
-    """Run an OpenVINO request to its end, or raise Interrupted soon after `cancel` is set."""
+    """Run an OpenVINO request to its end, or raise Interrupted soon after `cancel` is set.
+
+    After Interrupted the model must first run over `unlike(...)` tokens.
+    """
     if cancel is None:
         request.infer()
         return
@@ -59,6 +68,16 @@ def infer(request: Any, cancel: threading.Event | None) -> None:
             request.cancel()
             _await_cancelled(request)
             raise Interrupted
+
+
+def unlike(finished: int, cancelled: int) -> int:
+    """Tokens of a pass that makes a model whole again whose last pass was cancelled.
+
+    WORKAROUND OpenVINO 2026.4.1: nodes of the CPU plugin that a cancelled pass did not reach keep the sizes of the last
+    finished one. When that size comes again, they take themselves for up to date while others are not, and the pass
+    fails or, worse, gives other logits. A pass of a third size updates them all.
+    """
+    return next(size for size in (1, 2, 3) if size not in (finished, cancelled))
 
 
 def _await_cancelled(request: Any) -> None:

@@ -1,5 +1,6 @@
 """The one door to OpenVINO: imported on first use, with its telemetry shut out. Knows no model."""
 
+import functools
 import sys
 from typing import Any
 
@@ -10,6 +11,17 @@ def openvino() -> Any:
     import openvino as module  # noqa: PLC0415
 
     return module
+
+
+@functools.cache
+def core() -> Any:
+    """The one `openvino.Core` of this process; it lives to the end.
+
+    WORKAROUND https://github.com/openvinotoolkit/openvino/pull/11894: the CPU plugin of each Core gives the thread a
+    stack for signals and puts the former one back when it goes. With two plugins that overlap, that is freed memory,
+    and the next Ctrl+C ends the process.
+    """
+    return openvino().Core()
 
 
 def openvino_genai() -> Any:

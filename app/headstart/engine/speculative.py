@@ -147,7 +147,9 @@ class Decoder:
             return replace(offer, tokens=offer.tokens[: plan.length])
         if plan.drafter is Origin.DRAFT:
             assert self._draft is not None, "the policy chose a draft model that is not there"
-            return self._draft.propose(answer.context, answer.sampler, self._policy.wants_more, cancel)
+            tolerant = answer.job.speculation.acceptance_threshold < 1.0
+            wants_more = self._policy.wants_more
+            return self._draft.propose(answer.context, answer.sampler, wants_more, cancel, with_probabilities=tolerant)
         return NO_PROPOSAL
 
     def _worth_verifying(self, guesses: Proposal) -> int:
@@ -171,7 +173,7 @@ class Decoder:
         if threshold >= 1.0:
             return False
         place = len(chosen)
-        p_draft = proposal.confidences[place] if proposal.confidences else 1.0
+        p_draft = proposal.probabilities[place] if proposal.probabilities else 1.0  # an n-gram is sure of itself
         return answer.sampler.probability(row, proposal.tokens[place], chosen) >= threshold * p_draft
 
     def _forget_after(self, length: int) -> None:

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from headstart.engine.graph import CHOSEN_ROWS, gather_rows
-from headstart.engine.runner import Interrupted, Logits, infer
-from headstart.engine.runtime import openvino
+from headstart.engine.runner import Interrupted, Logits, infer, raise_if_set, unlike
+from headstart.engine.runtime import core, openvino
 
 _MOST_HOLES = 256  # compact the cache past this many masked slots,
 _HOLE_SHARE = 0.25  # or past this share of it,
@@ -23,15 +23,15 @@ class StatefulRunner:
 
     def __init__(self, folder: Path, device: str, properties: Mapping[str, str], context: int) -> None:
         """Compile `folder`'s model. Raises RuntimeError when the device refuses it; the caller words it."""
-        ov = openvino()
-        model = ov.Core().read_model(folder / "openvino_model.xml")
-        self._gathers = gather_rows(model, axis=1)
-        compiled = ov.Core().compile_model(model, device, dict(properties))
+        model = core().read_model(folder / "openvino_model.xml")
+        gather_rows(model, axis=1)  # where no head is found, the last rows are cut from all
+        compiled = core().compile_model(model, device, dict(properties))
         self._request = compiled.create_infer_request()
         self._inputs = {port.any_name for port in compiled.inputs}
         self.vocabulary: int = compiled.output(0).get_partial_shape()[2].get_length()
         self.context = context
         self._tokens: list[int] = []
+        self._finished = 0  # tokens of the last pass that was not cancelled
         self._mask: list[int] = []  # one entry a slot; as many ones as there are tokens
 
     @property
@@ -42,12 +42,17 @@ class StatefulRunner:
     def forward(self, ids: Sequence[int], rows: int = 1, cancel: threading.Event | None = None) -> Logits:
         """See Runner.forward."""
         assert 1 <= rows <= len(ids) <= self.context - len(self._tokens)
+        raise_if_set(cancel)
         self._set_inputs(ids, rows)
         try:
             infer(self._request, cancel)
         except Interrupted:
-            self._clear()  # how far the states got is unknown
+            self._recover(len(ids))
             raise
+        except RuntimeError:
+            self._clear()
+            raise
+        self._finished = len(ids)
         self._tokens.extend(ids)
         self._mask.extend([1] * len(ids))
         logits: Logits = self._request.get_output_tensor(0).data[0, -rows:, :]
@@ -80,6 +85,14 @@ class StatefulRunner:
         }
         for name in self._inputs & values.keys():
             self._request.set_tensor(name, tensor(values[name]))
+
+    def _recover(self, cancelled: int) -> None:
+        """How far the states of a cancelled call got is unknown: start from nothing."""
+        self._clear()
+        self._finished = unlike(self._finished, cancelled)
+        self._set_inputs([0] * self._finished, rows=1)
+        self._request.infer()
+        self._clear()
 
     def _clear(self) -> None:
         self._request.reset_state()

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+Spread = tuple[tuple[float, float], ...]  # (weight, chance) of what a chance may turn out to be; weights sum to 1
+
 
 @dataclass(frozen=True, slots=True)
 class Prices:
@@ -27,6 +29,24 @@ def extension_gain(prices: Prices, drafted: int, survival: float, ahead: Sequenc
     return best
 
 
+def drafting_gain(prices: Prices, drafted: int, survival: float, following: Spread, ahead: Sequence[float]) -> float:
+    """The tokens, net of the worth of time, that drafting on is expected to add; stop where it is not positive.
+
+    `following` is what the next candidate's chance may turn out to be, `ahead` are the mean chances of those after it.
+    Either the length is settled now (`extension_gain`), or the next confidence is seen first and then decided upon:
+    - rate * d + sum over its chances a of weight * max(0, S_k * a - rate * (T(2+k) - T(1+k)) + gain of going on).
+    """
+    if drafted + 1 >= len(prices.verify):
+        return -float("inf")
+    settled = extension_gain(prices, drafted, survival, (mean(following), *ahead))
+    check = prices.rate * (prices.verify[drafted + 1] - prices.verify[drafted])
+    seen = -prices.rate * prices.step_ms
+    for weight, chance in following:
+        reached = survival * chance
+        seen += weight * max(0.0, reached - check + max(0.0, extension_gain(prices, drafted + 1, reached, ahead)))
+    return max(settled, seen)
+
+
 def kept_prefix(prices: Prices, survivals: Sequence[float]) -> int:
     """How many candidates to verify of those already paid for: argmax over j of  sum_{i<=j} S_i - rate * T(1+j)."""
     best, best_value, gained = 0, -prices.rate * prices.verify[0], 0.0
@@ -46,6 +66,19 @@ def best_rate(prices: Prices, chances: Sequence[float]) -> float:
         tokens += survival
         best = max(best, tokens / (k * prices.step_ms + prices.verify[k]))
     return best
+
+
+def affordable(prices: Prices, limit: int, credit_ms: float) -> int:
+    """The most candidates up to `limit`, but at least one, that lose no more than `credit_ms` if all of them fail."""
+    for k in range(limit, 1, -1):
+        if k * prices.step_ms + prices.verify[k] - prices.verify[0] <= credit_ms:
+            return k
+    return 1
+
+
+def mean(spread: Spread) -> float:
+    """The expected chance."""
+    return sum([weight * chance for weight, chance in spread])
 
 
 def survivals(chances: Sequence[float]) -> list[float]:

@@ -53,6 +53,6 @@ class Tally:
             by_part=dict(self._parts),
             ledger_ms=ledger_ms,
             plain_ms=plain_ms,
-            context_used=prompt + written,
+            context_used=min(prompt + written, context_length),  # the last token need not be read
             context_length=context_length,
         )

@@ -1,0 +1,1 @@
+"""`headstart bench`: plain decoding, speculation and a peer raced on the same prompts in one run."""

@@ -1,0 +1,123 @@
+"""Races ways to decode against each other on the same prompts, in one process and run. Knows not what they are.
+
+Fairness: every contestant answers every prompt in every repeat, from a cold cache, greedily, with the same longest
+length and its natural end. From repeat to repeat and prompt to prompt the order is reversed (ABBA), so that a
+machine that warms up or gets busy favours none.
+"""
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from headstart.engine.bench.prompts import BenchPrompt
+from headstart.engine.engine import Engine, Finish, Mode, Request, Speculation, Stats
+
+PLAIN, AUTO = "plain", "auto"
+FIXED_LENGTHS = (3, 5)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One answer. `decode_ms` counts from the first token to the end; `parts` (draft, verify, other) sum to it."""
+
+    tokens: tuple[int, ...]  # without the stop id
+    ttft_ms: float
+    decode_ms: float
+    prompt_tokens: int
+    drafted: int = 0
+    accepted: int = 0
+    rounds: int | None = None  # None: not told
+    parts: Mapping[str, float] = field(default_factory=dict)  # milliseconds
+    origins: Mapping[str, int] = field(default_factory=dict)  # tokens
+
+    @property
+    def ms_per_token(self) -> float | None:
+        """Without the time to first token; None for an answer of fewer than two tokens."""
+        return self.decode_ms / (len(self.tokens) - 1) if len(self.tokens) > 1 else None
+
+    @property
+    def total_ms_per_token(self) -> float | None:
+        """With the time to first token; None for an empty answer."""
+        return (self.ttft_ms + self.decode_ms) / len(self.tokens) if self.tokens else None
+
+
+class Contestant(Protocol):
+    """One way to answer."""
+
+    @property
+    def name(self) -> str:
+        """What the tables call it."""
+        ...
+
+    def answer(self, prompt: BenchPrompt) -> Run:
+        """Answer from a cold cache."""
+        ...
+
+
+@dataclass(frozen=True)
+class OwnMode:
+    """Headstart itself in one mode. `forget` empties the engine's caches."""
+
+    name: str
+    engine: Engine
+    speculation: Speculation
+    tokens: int  # longest answer
+    forget: Callable[[], None]
+
+    def answer(self, prompt: BenchPrompt) -> Run:
+        """See Contestant.answer."""
+        self.forget()
+        request = Request(prompt.messages, self.tokens, speculation=self.speculation)
+        events = list(self.engine.generate(request, threading.Event()))
+        finish = events[-1]
+        assert isinstance(finish, Finish), "an engine ends every answer with Finish"
+        return _run(finish.token_ids, finish.stats)
+
+
+def own_modes(engine: Engine, tokens: int, forget: Callable[[], None]) -> tuple[OwnMode, ...]:
+    """Plain decoding, two fixed lengths and the automatic one."""
+    modes = {PLAIN: Speculation(Mode.OFF)}
+    modes |= {f"fixed {length}": Speculation(Mode.FIXED, length) for length in FIXED_LENGTHS}
+    modes[AUTO] = Speculation(Mode.AUTO)
+    return tuple(OwnMode(name, engine, speculation, tokens, forget) for name, speculation in modes.items())
+
+
+@dataclass(frozen=True)
+class Heat:
+    """One contestant's answer to one prompt in one repeat."""
+
+    prompt: BenchPrompt
+    contestant: str
+    repeat: int
+    run: Run
+
+
+def race(contestants: Sequence[Contestant], prompts: Sequence[BenchPrompt], repeats: int) -> Iterator[Heat]:
+    """Every contestant on every prompt, `repeats` times, in alternating order."""
+    for number, prompt in enumerate(prompts):
+        for repeat in range(repeats):
+            for contestant in turn_order(contestants, number + repeat):
+                yield Heat(prompt, contestant.name, repeat, contestant.answer(prompt))
+
+
+def turn_order(contestants: Sequence[Contestant], turn: int) -> Sequence[Contestant]:
+    """Forwards in even turns, backwards in odd ones."""
+    return contestants if turn % 2 == 0 else contestants[::-1]
+
+
+def _run(tokens: tuple[int, ...], stats: Stats) -> Run:
+    # What the clock shows beyond the models is ours, the work of the event loop around the rounds included.
+    draft, verify = stats.by_part["draft"], stats.by_part["verify"]
+    other = max(0.0, stats.decode_ms - draft - verify)
+    return Run(
+        tokens=tokens,
+        ttft_ms=stats.ttft_ms,
+        decode_ms=stats.decode_ms,
+        prompt_tokens=stats.prompt_tokens,
+        drafted=stats.drafted,
+        accepted=stats.accepted,
+        rounds=stats.rounds,
+        parts={"draft": draft, "verify": verify, "other": other},
+        origins=dict(stats.by_origin),
+    )

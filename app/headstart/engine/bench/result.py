@@ -1,0 +1,213 @@
+"""From the heats of a race to its figures: speedups with spread, per prompt, per class and overall. Pure arithmetic.
+
+The JSON of `headstart bench` is `as_json(BenchResult)`, whose fields are described at the dataclasses below; times are
+milliseconds, sizes bytes, and a speedup is the plain time per token over that of the contestant in the same repeat.
+"""
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import TypeVar
+
+from headstart.engine.bench.race import AUTO, PLAIN, Heat, Run
+from headstart.engine.bench.ratios import Spread, geometric_mean, paired, spread
+from headstart.engine.machine import Machine
+
+SCHEMA = 1
+Number = TypeVar("Number", int, float)
+Times = tuple[float | None, ...]  # a value for each repeat
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What was raced: names of the models, how they were compiled, and the lengths."""
+
+    target: str
+    draft: str | None
+    target_properties: Mapping[str, str]  # of OpenVINO; the precision hint is among them
+    draft_properties: Mapping[str, str] | None
+    tokens: int  # longest answer
+    repeats: int
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Memory of the process with Headstart's models loaded and warm, before a peer was."""
+
+    weights: int  # files of target and draft
+    kv: int  # keys and values of the longest answer, target and draft
+    peak_rss: int | None  # None where the system does not tell
+
+    @property
+    def beyond(self) -> int | None:
+        """Peak beyond weights, keys and values."""
+        return None if self.peak_rss is None else self.peak_rss - self.weights - self.kv
+
+
+@dataclass(frozen=True)
+class Score:
+    """One contestant on one prompt; lists have a value for each repeat, other figures are over all repeats."""
+
+    ms_per_token: Times  # after the first token
+    total_ms_per_token: Times  # with the time to first token
+    ttft_ms: tuple[float, ...]
+    output_tokens: tuple[int, ...]
+    speedup: Spread | None
+    total_speedup: Spread | None
+    acceptance_rate: float | None
+    mean_accepted_length: float | None
+    share: Mapping[str, float]  # of the decoding time: draft, verify, other; empty for a peer
+    origins: Mapping[str, int]  # tokens of all repeats by who proposed them; empty for a peer
+    equals_plain: bool  # the same tokens as plain decoding, in every repeat
+    first_difference: int | None  # from plain decoding's tokens: the smallest index
+
+
+@dataclass(frozen=True)
+class PromptResult:
+    """All contestants on one prompt."""
+
+    id: str
+    kind: str
+    prompt_tokens: int
+    scores: Mapping[str, Score]
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One contestant over all prompts: geometric means of the median speedups, and the worst and best prompt."""
+
+    overall: float | None
+    by_kind: Mapping[str, float | None]
+    across: Spread | None
+    total_overall: float | None  # time to first token included
+    overhead_share: float | None  # of the decoding time, outside the models; None for a peer
+
+
+@dataclass(frozen=True)
+class Versus:
+    """Auto against the best static setting of the peer: peer ms / auto ms, geometric mean over the prompts."""
+
+    peer: str
+    ratio: float
+    across: Spread
+
+
+@dataclass(frozen=True)
+class BenchResult:
+    """Everything that was measured."""
+
+    machine: Machine
+    setting: Setting
+    prompts: tuple[PromptResult, ...]
+    standings: Mapping[str, Standing]
+    auto_vs_best_static_peer: Versus | None
+    memory: Memory
+    schema: int = SCHEMA
+
+
+def as_json(result: BenchResult) -> dict[str, object]:
+    """Plain data, with the derived memory figure."""
+    data: dict[str, object] = dataclasses.asdict(result)
+    data["memory"] = dataclasses.asdict(result.memory) | {"beyond": result.memory.beyond}
+    return data
+
+
+def prompt_results(heats: Sequence[Heat]) -> tuple[PromptResult, ...]:
+    """The heats by prompt and contestant, in the order in which they first appear in the first repeat."""
+    prompts = {heat.prompt.id: heat.prompt for heat in heats}
+    results = []
+    for prompt in prompts.values():
+        runs: dict[str, list[Run]] = {}
+        for heat in heats:
+            if heat.prompt == prompt:
+                runs.setdefault(heat.contestant, []).append(heat.run)
+        scores = {name: _score(mine, runs[PLAIN]) for name, mine in runs.items()}
+        results.append(PromptResult(prompt.id, prompt.kind, runs[PLAIN][0].prompt_tokens, scores))
+    return tuple(results)
+
+
+def standings(results: Sequence[PromptResult], names: Sequence[str]) -> dict[str, Standing]:
+    """Each contestant over all prompts."""
+    return {name: _standing(results, name) for name in names}
+
+
+def versus_best_peer(results: Sequence[PromptResult], peers: Sequence[str]) -> Versus | None:
+    """Auto against the one setting of the peer that is fastest over all prompts; None without a peer."""
+    best = max(peers, key=lambda name: geometric_mean(_medians(results, name)) or 0.0, default=None)
+    if best is None:
+        return None
+    ratios = [
+        middle.median
+        for result in results
+        if (middle := spread(paired(result.scores[best].ms_per_token, result.scores[AUTO].ms_per_token)))
+    ]
+    mean, across = geometric_mean(ratios), spread(ratios)
+    return Versus(best, mean, across) if mean is not None and across is not None else None
+
+
+def _score(runs: Sequence[Run], plain: Sequence[Run]) -> Score:
+    times, totals = [_times(of, _decode) for of in (plain, runs)], [_times(of, _total) for of in (plain, runs)]
+    differing = [_first_difference(base.tokens, run.tokens) for base, run in zip(plain, runs, strict=True)]
+    drafted, rounds = sum(run.drafted for run in runs), sum(run.rounds or 0 for run in runs)
+    written = sum(len(run.tokens) for run in runs)
+    return Score(
+        ms_per_token=times[1],
+        total_ms_per_token=totals[1],
+        ttft_ms=tuple(run.ttft_ms for run in runs),
+        output_tokens=tuple(len(run.tokens) for run in runs),
+        speedup=spread(paired(*times)),
+        total_speedup=spread(paired(*totals)),
+        acceptance_rate=sum(run.accepted for run in runs) / drafted if drafted else None,
+        mean_accepted_length=written / rounds if rounds else None,
+        share=_shares(runs),
+        origins=_sums([run.origins for run in runs]),
+        equals_plain=all(index is None for index in differing),
+        first_difference=min((index for index in differing if index is not None), default=None),
+    )
+
+
+def _standing(results: Sequence[PromptResult], name: str) -> Standing:
+    kinds = dict.fromkeys(result.kind for result in results)
+    medians = _medians(results, name)
+    totals = [score.total_speedup.median for result in results if (score := result.scores[name]).total_speedup]
+    others = [share["other"] for result in results if (share := result.scores[name].share)]
+    return Standing(
+        overall=geometric_mean(medians),
+        by_kind={kind: geometric_mean(_medians([r for r in results if r.kind == kind], name)) for kind in kinds},
+        across=spread(medians),
+        total_overall=geometric_mean(totals),
+        overhead_share=sum(others) / len(others) if others else None,
+    )
+
+
+def _medians(results: Sequence[PromptResult], name: str) -> list[float]:
+    return [score.speedup.median for result in results if (score := result.scores[name]).speedup]
+
+
+def _times(runs: Sequence[Run], figure: Callable[[Run], float | None]) -> Times:
+    return tuple(figure(run) for run in runs)
+
+
+def _decode(run: Run) -> float | None:
+    return run.ms_per_token
+
+
+def _total(run: Run) -> float | None:
+    return run.total_ms_per_token
+
+
+def _shares(runs: Sequence[Run]) -> dict[str, float]:
+    parts = _sums([run.parts for run in runs])
+    total = sum(parts.values())
+    return {name: ms / total for name, ms in parts.items()} if total else {}
+
+
+def _sums(maps: Sequence[Mapping[str, Number]]) -> dict[str, Number]:
+    return {name: sum(each.get(name, 0) for each in maps) for each in maps for name in each}
+
+
+def _first_difference(plain: Sequence[int], other: Sequence[int]) -> int | None:
+    """Index of the first token that differs or that only one of the two has."""
+    pairs = enumerate(zip_longest(plain, other))
+    return next((index for index, (mine, theirs) in pairs if mine != theirs), None)

@@ -1,0 +1,114 @@
+"""The figures of a race as a table and a few sentences, for a terminal or as Markdown. Measures nothing."""
+
+from collections.abc import Sequence
+
+from rich.table import Table
+
+from headstart.engine.bench.race import AUTO, PLAIN
+from headstart.engine.bench.ratios import Spread
+from headstart.engine.bench.result import BenchResult, PromptResult
+from headstart.terminal.harmless import harmless
+
+MEAN = "mean"
+_NOTHING = "–"
+
+
+def header(result: BenchResult) -> list[str]:
+    """The columns: what is asked, plain decoding in milliseconds, everyone else as a speedup over it."""
+    return ["prompt", f"{PLAIN} ms/token", *_others(result)]
+
+
+def rows(result: BenchResult) -> list[list[str]]:
+    """A row for each prompt, for each class and for all."""
+    lines = [_prompt_row(prompt, _others(result)) for prompt in result.prompts]
+    for kind in dict.fromkeys(prompt.kind for prompt in result.prompts):
+        means = [result.standings[name].by_kind[kind] for name in _others(result)]
+        lines.append([f"{kind} {MEAN}", "", *map(_ratio, means)])
+    return [*lines, [f"all {MEAN}", "", *(_ratio(result.standings[name].overall) for name in _others(result))]]
+
+
+def remarks(result: BenchResult) -> list[str]:
+    """What the table does not show."""
+    return [_setting(result), *_versus(result), *_overhead(result), *_memory(result), _texts(result)]
+
+
+def markdown(result: BenchResult) -> str:
+    """Table and sentences, ready to be pasted."""
+    columns = header(result)
+    ruler = ["---", *["---:"] * (len(columns) - 1)]
+    lines = [f"| {' | '.join(harmless(cell) for cell in line)} |" for line in (columns, ruler, *rows(result))]
+    return "\n".join([*lines, "", *(f"- {harmless(remark)}" for remark in remarks(result))])
+
+
+def table(result: BenchResult) -> Table:
+    """The same for a terminal."""
+    name, *figures = header(result)
+    shown = Table(name, box=None, padding=(0, 1, 0, 0))
+    for column in figures:
+        shown.add_column(column, justify="right", overflow="fold")
+    for line in rows(result):
+        shown.add_row(*(cell.replace(" (", "\n(") for cell in line))
+    return shown
+
+
+def _others(result: BenchResult) -> Sequence[str]:
+    return [name for name in result.standings if name != PLAIN]
+
+
+def _prompt_row(prompt: PromptResult, names: Sequence[str]) -> list[str]:
+    plain = [ms for ms in prompt.scores[PLAIN].ms_per_token if ms is not None]
+    speed = f"{sum(plain) / len(plain):.1f}" if plain else _NOTHING
+    return [prompt.id, speed, *(_spread(prompt.scores[name].speedup) for name in names)]
+
+
+def _ratio(value: float | None) -> str:
+    return _NOTHING if value is None else f"{value:.2f}x"
+
+
+def _spread(value: Spread | None) -> str:
+    if value is None:
+        return _NOTHING
+    return f"{value.median:.2f}x ({value.low:.2f}–{value.high:.2f})"
+
+
+def _setting(result: BenchResult) -> str:
+    setting, machine = result.setting, result.machine
+    hint = setting.target_properties.get("INFERENCE_PRECISION_HINT", "default")
+    return (
+        f"{setting.target} with draft {setting.draft or 'none'}, {hint}, at most {setting.tokens} tokens, "
+        f"on {machine.device} with {machine.cores} cores, OpenVINO {machine.openvino.partition('-')[0]}. "
+        f"Median speedup over plain decoding in the same repeat, of {setting.repeats}, and their range; "
+        "means are geometric."
+    )
+
+
+def _versus(result: BenchResult) -> list[str]:
+    versus = result.auto_vs_best_static_peer
+    if versus is None:
+        return []
+    across = f"{versus.across.low:.2f} to {versus.across.high:.2f} over the prompts"
+    return [f"{AUTO} against {versus.peer}, the peer's best static setting: {versus.ratio:.2f}x ({across})."]
+
+
+def _overhead(result: BenchResult) -> list[str]:
+    share = result.standings[AUTO].overhead_share
+    return [] if share is None else [f"Time outside the models with {AUTO}: {share:.1%} of decoding."]
+
+
+def _memory(result: BenchResult) -> list[str]:
+    memory = result.memory
+    if memory.peak_rss is None or memory.beyond is None:
+        return []
+    return [
+        f"Peak memory of Headstart itself: {memory.peak_rss / 2**20:.0f} MiB; weights {memory.weights / 2**20:.0f}, "
+        f"keys and values {memory.kv / 2**20:.0f}, everything else {memory.beyond / 2**20:.0f}."
+    ]
+
+
+def _texts(result: BenchResult) -> str:
+    scores = [(name, score) for prompt in result.prompts for name, score in prompt.scores.items() if name != PLAIN]
+    differing = [name for name, score in scores if not score.equals_plain]
+    if not differing:
+        return "Everyone wrote the same texts as plain decoding."
+    counts = ", ".join(f"{name}: {differing.count(name)}" for name in dict.fromkeys(differing))
+    return f"Texts that differ from plain decoding's, of {len(result.prompts)} each ({counts})."

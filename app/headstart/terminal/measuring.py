@@ -1,0 +1,35 @@
+"""Flags and files that `headstart bench` and `headstart audit` share. Knows neither."""
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from headstart.errors import SettingsError
+
+
+def whole_number(name: str, least: int) -> Callable[[str], int]:
+    """Reads a number of at least `least`, or says what `name` must be."""
+
+    def read(text: str) -> int:
+        if not (text.isascii() and text.isdecimal()) or int(text) < least:
+            raise SettingsError(f"{name} must be a whole number, {least} or more, not {text!r}.")
+        return int(text)
+
+    return read
+
+
+def writable_file(text: str) -> Path:
+    """A path whose folder exists: refused now rather than after minutes of measuring."""
+    path = Path(text).expanduser()
+    if path.is_dir() or not path.absolute().parent.is_dir():
+        raise SettingsError(f"{text} cannot be written: name a file in a folder that exists.")
+    return path
+
+
+def write_json(path: Path, data: Mapping[str, Any]) -> None:
+    """Write one object. Raises SettingsError."""
+    try:
+        path.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise SettingsError(f"{path} cannot be written ({error.strerror}); choose another place.") from None

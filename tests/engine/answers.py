@@ -1,0 +1,132 @@
+"""Asks a loaded engine and checks what holds for every answer; policies that decide at random. Loads nothing."""
+
+import random
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from headstart.engine.costs import Costs
+from headstart.engine.engine import (
+    Event,
+    Finish,
+    FinishReason,
+    Message,
+    Mode,
+    Origin,
+    Prefill,
+    Request,
+    Sampling,
+    Speculation,
+    Stats,
+    Step,
+)
+from headstart.engine.local import LocalEngine
+from headstart.engine.policy import Policy
+from headstart.engine.rounds import Plan, Situation
+
+PLAIN = Speculation(mode=Mode.OFF)
+LIST = "Write a licence that lists the terms, the terms, the terms and the conditions of the work:"
+CODE = "def add(a: int, b: int) -> int:\n    return a + b\n\ndef add(a: int, b: int) -> int:\n    return"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """All that an engine said to one request."""
+
+    text: str
+    ids: tuple[int, ...]
+    reason: FinishReason
+    stats: Stats
+    steps: tuple[Step, ...]
+    prefills: tuple[Prefill, ...]
+
+    @property
+    def essence(self) -> tuple[str, tuple[int, ...], FinishReason]:
+        """What must not depend on speculation."""
+        return self.text, self.ids, self.reason
+
+
+def request(
+    asked: str | Sequence[Message],
+    *,
+    sampling: Sampling | None = None,
+    speculation: Speculation = PLAIN,
+    stop: tuple[str, ...] = (),
+    tokens: int = 64,
+) -> Request:
+    """One message of a user, or a conversation."""
+    messages = (Message("user", asked),) if isinstance(asked, str) else tuple(asked)
+    return Request(messages, tokens, sampling or Sampling(), speculation, stop)
+
+
+def ask(engine: LocalEngine, wanted: Request, cancel_at: Callable[[Event], bool] = lambda _: False) -> Answer:
+    """The whole answer; `cancel_at` is asked at each event whether to cancel."""
+    cancel = threading.Event()
+    events: list[Event] = []
+    for event in engine.generate(wanted, cancel):
+        events.append(event)
+        if cancel_at(event):
+            cancel.set()
+    return collected(events)
+
+
+def collected(events: Sequence[Event]) -> Answer:
+    """The events as one answer, once they are seen to fit together."""
+    *progress, finish = events
+    assert isinstance(finish, Finish)
+    steps = tuple(event for event in progress if isinstance(event, Step))
+    prefills = tuple(event for event in progress if isinstance(event, Prefill))
+    assert list(progress) == [*prefills, *steps]
+    for step in steps:
+        assert "".join(piece.text for piece in step.pieces) == step.text
+        assert 0 <= step.round.accepted <= step.round.drafted
+    emitted = tuple(token.id for step in steps for token in step.round.tokens)
+    assert emitted[: len(finish.token_ids)] == finish.token_ids
+    assert finish.stats.output_tokens == len(emitted)
+    text = "".join(step.text for step in steps)
+    return Answer(text, finish.token_ids, finish.reason, finish.stats, steps, prefills)
+
+
+def forget(engine: LocalEngine) -> LocalEngine:
+    """The engine with empty caches, as after loading."""
+    for model in (engine.target, engine.draft):
+        if model is not None:
+            model.runner.rollback(0)
+    return engine
+
+
+def flip_a_bit(path: Path) -> None:
+    """One in the middle of the file."""
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 4
+    path.write_bytes(content)
+
+
+class Whimsical(Policy):
+    """Drafts whatever comes to its mind; the answer must not care."""
+
+    def __init__(self, seed: int) -> None:
+        """Decisions follow from `seed`."""
+        super().__init__(Costs())
+        self._dice = random.Random(seed)
+
+    def plan(self, situation: Situation) -> Plan:
+        """Any drafter that has something to offer."""
+        super().plan(situation)
+        most = situation.remaining - 1
+        choices = [Plan(Origin.TARGET)]
+        if situation.ngram and most > 0:
+            choices.append(Plan(Origin.NGRAM, self._dice.randint(1, min(situation.ngram.length, most))))
+        if situation.draft_lag is not None and most > 0:
+            choices.append(Plan(Origin.DRAFT, min(15, most)))
+        self._plan = self._dice.choice(choices)
+        return self._plan
+
+    def wants_more(self, confidences: Sequence[float]) -> bool:
+        """Up to the plan's limit."""
+        return len(confidences) < self._plan.length and self._dice.random() < 0.8
+
+    def kept(self, confidences: Sequence[float]) -> int:
+        """Any beginning of what was drafted."""
+        return self._dice.randint(0, len(confidences))

@@ -1,0 +1,186 @@
+"""Prices of passes: the table, the filter that follows the machine, storage."""
+
+import json
+import random
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headstart.engine.costs import BULK, SIZES, Costs, Curve, monotone
+
+TABLE = {1: 71.0, 2: 72.0, 3: 73.0, 4: 75.0, 6: 82.0, 8: 92.0, 12: 110.0, 16: 140.0}
+
+
+@given(st.dictionaries(st.sampled_from(SIZES), st.floats(0.1, 1000.0), min_size=1))
+def test_a_table_is_made_monotone_without_changing_its_sum(table: dict[int, float]) -> None:
+    smooth = monotone(table)
+    values = [smooth[size] for size in sorted(smooth)]
+    assert values == sorted(values)
+    assert sum(values) == pytest.approx(sum(table.values()))
+
+
+def test_a_monotone_table_is_left_alone() -> None:
+    assert monotone(TABLE) == TABLE
+
+
+def test_neighbours_out_of_order_share_their_mean() -> None:
+    assert monotone({1: 100.0, 3: 171.0, 4: 165.0, 6: 165.0, 8: 184.0}) == {
+        1: 100.0,
+        3: 167.0,
+        4: 167.0,
+        6: 167.0,
+        8: 184.0,
+    }
+
+
+class TestCurve:
+    """Milliseconds of one pass."""
+
+    def test_gives_what_was_measured(self) -> None:
+        curve = Curve(TABLE)
+        assert [curve.ms(size) for size in TABLE] == pytest.approx(list(TABLE.values()))
+
+    def test_interpolates_between_and_goes_on_beyond(self) -> None:
+        curve = Curve(TABLE)
+        assert curve.ms(5) == pytest.approx(78.5)
+        assert curve.ms(14) == pytest.approx(125.0)
+        assert curve.ms(20) == pytest.approx(140.0 + 4 * 7.5)
+        assert curve.ms(1000) == pytest.approx(140.0 + 984 * 7.5)
+
+    def test_a_flat_end_of_the_table_does_not_make_long_passes_free(self) -> None:
+        assert Curve({1: 10.0, 16: 40.0, 32: 40.0}).ms(64) > 60.0
+
+    def test_a_row_agrees_with_single_questions(self) -> None:
+        curve = Curve(TABLE)
+        curve.observe(4, 900, 95.0)
+        assert curve.row(16, 900) == pytest.approx([curve.ms(m, 900) for m in range(1, 17)])
+
+    @given(st.lists(st.tuples(st.integers(1, 17), st.floats(1.0, 2000.0)), max_size=30))
+    def test_stays_monotone_whatever_is_observed(self, seen: list[tuple[int, float]]) -> None:
+        curve = Curve(TABLE)
+        for tokens, ms in seen:
+            curve.observe(tokens, 100, ms)
+        row = curve.row(17, 100)
+        assert all(a <= b + 1e-9 for a, b in pairwise(row))
+        assert row[0] >= 0.0
+
+    def test_follows_a_machine_that_slows_down(self) -> None:
+        curve, rng = Curve(TABLE), random.Random(1)
+        for _ in range(25):
+            tokens = rng.choice((1, 4, 6))
+            curve.observe(tokens, 100, 1.6 * TABLE[tokens] * rng.gauss(1, 0.03))
+        assert curve.ms(1, 100) == pytest.approx(1.6 * 71.0, rel=0.07)
+        assert curve.ms(6, 100) == pytest.approx(1.6 * 82.0, rel=0.07)
+
+    def test_a_single_hiccup_moves_little(self) -> None:
+        curve = Curve(TABLE)
+        for _ in range(20):
+            curve.observe(1, 0, 71.0)
+        curve.observe(1, 0, 2000.0)
+        assert curve.ms(1) == pytest.approx(71.0, rel=0.05)
+
+    def test_learns_what_a_longer_context_costs(self) -> None:
+        curve, rng = Curve(TABLE), random.Random(2)
+        for context in [start + step for start in (100, 3000, 200, 4000) * 2 for step in range(50)]:
+            curve.observe(1, context, 71.0 * (1 + 0.12 * context / 1000) * rng.gauss(1, 0.03))
+        assert curve.ms(1, 4000) == pytest.approx(71.0 * 1.48, rel=0.05)
+        assert curve.ms(1, 100) == pytest.approx(71.0 * 1.012, rel=0.05)
+
+    def test_a_table_too_steep_is_corrected_by_what_is_seen(self) -> None:
+        curve = Curve({1: 71.0, 2: 80.0, 4: 98.0, 8: 134.0})
+        for _ in range(30):
+            curve.observe(1, 0, 71.0)
+            curve.observe(4, 0, 84.5)
+        assert curve.ms(1) == pytest.approx(71.0, rel=0.03)
+        assert curve.ms(4) == pytest.approx(84.5, rel=0.03)
+        assert curve.ms(8) == pytest.approx(102.5, rel=0.05)
+
+    def test_without_a_table_the_first_pass_stands_in(self) -> None:
+        curve = Curve()
+        assert not curve.known
+        curve.observe(1, 0, 80.0)
+        assert curve.known
+        assert curve.ms(1) == pytest.approx(80.0, rel=0.01)
+        assert 80.0 < curve.ms(4) < 100.0
+
+    def test_a_run_of_passes_is_told_apart_from_one(self) -> None:
+        curve = Curve({1: 20.0, 8: 34.0})
+        for _ in range(30):
+            curve.observe(8, 0, 34.0 + 3 * 20.0, singles=3)
+        assert curve.ms(1) == pytest.approx(20.0, rel=0.02)
+        assert curve.ms(8) == pytest.approx(34.0, rel=0.02)
+
+    def test_bulk_work_is_priced_per_token_and_leaves_short_passes_alone(self) -> None:
+        curve = Curve({1: 20.0, 8: 34.0})
+        curve.observe(500, 0, 500 * 1.2 + 2 * 20.0, singles=2)
+        assert curve.ms(1000) == pytest.approx(1200.0)
+        assert curve.ms(1) == 20.0
+        assert curve.ms(BULK + 1) >= curve.ms(BULK)
+
+    @pytest.mark.parametrize("ms", [0.0, -3.0, float("inf"), float("nan")])
+    def test_ignores_what_no_clock_says(self, ms: float) -> None:
+        curve = Curve(TABLE)
+        curve.observe(1, 0, ms)
+        assert curve.ms(1) == 71.0
+
+    def test_comes_back_from_storage(self) -> None:
+        curve = Curve(TABLE)
+        for _ in range(10):
+            curve.observe(3, 500, 99.0)
+        curve.observe(700, 0, 900.0)
+        restored = Curve.from_json(json.loads(json.dumps(curve.to_json())))
+        assert restored.row(16, 700) == pytest.approx(curve.row(16, 700))
+        assert restored.ms(700) == curve.ms(700)
+
+    @pytest.mark.parametrize(
+        "data",
+        [
+            None,
+            [],
+            "x",
+            {},
+            {"table": {}, "factors": [1, 1, 0], "bulk_ms": None},
+            {"table": {"a": 1}, "factors": [1, 1, 0], "bulk_ms": None},
+            {"table": {"1": -1}, "factors": [1, 1, 0], "bulk_ms": None},
+            {"table": {"1": float("nan")}, "factors": [1, 1, 0], "bulk_ms": None},
+            {"table": {"0": 5.0}, "factors": [1, 1, 0], "bulk_ms": None},
+            {"table": {"1": 5.0}, "factors": [1, None, 0], "bulk_ms": None},
+            {"table": {"1": 5.0}, "factors": [1, 1], "bulk_ms": None},
+        ],
+    )
+    def test_garbage_in_storage_is_an_unknown_curve(self, data: object) -> None:
+        assert not Curve.from_json(data).known
+
+
+class TestCosts:
+    """Prices of a round."""
+
+    def test_a_round_costs_its_pass_and_the_work_around_it(self) -> None:
+        costs = Costs(Curve(TABLE))
+        for tokens in (1, 5) * 30:
+            costs.observe(tokens, 0, costs.target.ms(tokens), other_ms=2.0 + 1.0 * tokens)
+        assert costs.verify(6, 0)[0] == pytest.approx(71.0 + 3.0, abs=0.5)
+        assert costs.verify(6, 0)[5] == pytest.approx(82.0 + 8.0, abs=0.8)
+
+    def test_catching_up_is_what_a_longer_first_pass_costs_more(self) -> None:
+        costs = Costs(Curve(TABLE), Curve({1: 20.0, 5: 28.0, 16: 50.0}))
+        assert costs.drafting(1, 0) == pytest.approx((20.0, 0.0))
+        assert costs.drafting(5, 0) == pytest.approx((20.0, 8.0))
+
+    def test_an_unmeasured_draft_is_guessed_from_the_target(self) -> None:
+        costs = Costs(Curve(TABLE), Curve())
+        step_ms, _ = costs.drafting(1, 0)
+        assert 0.2 * 71.0 < step_ms < 0.4 * 71.0
+
+    def test_come_back_from_storage(self) -> None:
+        costs = Costs(Curve(TABLE), Curve({1: 20.0, 5: 28.0}))
+        costs.observe(4, 100, 80.0, other_ms=3.0)
+        restored = Costs.from_json(json.loads(json.dumps(costs.to_json())))
+        assert restored.verify(8, 50) == pytest.approx(costs.verify(8, 50))
+        assert restored.drafting(4, 50) == pytest.approx(costs.drafting(4, 50))
+
+    @pytest.mark.parametrize("data", [None, 3, {"target": 1}, {"target": {}, "draft": {}, "other": [1, "x"]}])
+    def test_garbage_in_storage_starts_afresh(self, data: object) -> None:
+        assert not Costs.from_json(data).target.known

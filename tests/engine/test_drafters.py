@@ -1,0 +1,224 @@
+"""N-grams propose what a naive search finds; a draft model writes ahead and forgets what did not hold."""
+
+import threading
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headstart.engine.drafters import MOST_DRAFTED, NO_PROPOSAL, DraftModel, NgramDrafter, Proposal, WantsMore
+from headstart.engine.engine import Origin, Sampling
+from headstart.engine.runner import PREFILL_CHUNK, Interrupted, Logits
+from headstart.engine.sampling import Sampler
+from tests.toy import ToyRunner
+
+SIZES = (8, 6, 4, 3, 2)
+LONGEST_TOLD = 32
+TEXTS = st.lists(st.integers(0, 3), max_size=60)  # few tokens, so that much repeats
+GREEDY = Sampling()
+WARM = Sampling(temperature=0.9, top_k=8, seed=5)
+
+
+@settings(deadline=None)
+@given(TEXTS, st.integers(1, 11))
+def test_ngrams_propose_what_a_search_finds(text: list[int], length: int) -> None:
+    drafter = NgramDrafter()
+    drafter.read(text)
+    assert drafter.propose(length) == searched(text, length)
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 1), min_size=20, max_size=120), st.integers(1, 11))
+def test_long_matches_are_told_in_full(text: list[int], length: int) -> None:
+    drafter = NgramDrafter()
+    drafter.read(text)
+    assert drafter.propose(length) == searched(text, length)
+
+
+@settings(deadline=None)
+@given(TEXTS, st.lists(TEXTS, max_size=6), st.integers(1, 11))
+def test_text_may_come_in_parts(prompt: list[int], rounds: list[list[int]], length: int) -> None:
+    drafter = NgramDrafter()
+    drafter.read(prompt)
+    text = list(prompt)
+    for tokens in rounds:
+        drafter.extend(tokens)
+        text += tokens
+        assert drafter.propose(length) == searched(text, length)
+
+
+@settings(deadline=None)
+@given(TEXTS, TEXTS, st.integers(0, 60))
+def test_another_text_replaces_what_was_read(first: list[int], rest: list[int], kept: int) -> None:
+    second = first[:kept] + rest
+    drafter = NgramDrafter()
+    drafter.read(first)
+    drafter.read(second)
+    assert drafter.propose(5) == searched(second, 5)
+
+
+def test_a_period_is_continued_past_the_end_of_the_text() -> None:
+    drafter = NgramDrafter()
+    drafter.read([1, 2, 3, 1, 2, 3, 1, 2])
+    assert drafter.propose(7).tokens == (3, 1, 2, 3, 1, 2, 3)
+
+
+@pytest.mark.parametrize("text", [[], [1], [1, 2], [1, 2, 3, 4, 5, 1]])
+def test_nothing_is_proposed_where_nothing_repeats(text: list[int]) -> None:
+    drafter = NgramDrafter()
+    drafter.read(text)
+    assert drafter.propose(5) == NO_PROPOSAL
+
+
+@pytest.fixture
+def draft() -> DraftModel:
+    """A draft over a toy of the target's vocabulary."""
+    return DraftModel(ToyRunner(), 24)
+
+
+@pytest.mark.parametrize("sampling", [GREEDY, WARM])
+def test_a_draft_writes_what_it_would_write_alone(draft: DraftModel, sampling: Sampling) -> None:
+    context = [3, 1, 4, 1, 5]
+    proposal = draft.propose(context, Sampler(sampling, context), up_to(6), None)
+    assert proposal.tokens == written_alone(context, 6, sampling)
+    assert len(proposal.confidences) == 6
+    assert all(0.0 < confidence <= 1.0 for confidence in proposal.confidences)
+    assert proposal.origin is Origin.DRAFT
+
+
+def test_a_draft_asks_before_each_token_and_may_be_told_to_stop_at_once(draft: DraftModel) -> None:
+    seen: list[int] = []
+
+    def wants_more(confidences: Sequence[float]) -> bool:
+        seen.append(len(confidences))
+        return len(confidences) < 3
+
+    context = [3, 1, 4]
+    assert len(draft.propose(context, Sampler(GREEDY, context), wants_more, None).tokens) == 3
+    assert seen == [0, 1, 2, 3]
+    draft.settle(0)
+    assert draft.propose(context, Sampler(GREEDY, context), up_to(0), None).tokens == ()
+
+
+@pytest.mark.parametrize("accepted", range(6))
+def test_a_draft_goes_on_after_any_number_of_accepted_tokens(draft: DraftModel, accepted: int) -> None:
+    context = [3, 1, 4, 1, 5]
+    guesses = draft.propose(context, Sampler(GREEDY, context), up_to(5), None).tokens
+    draft.settle(len(context) + accepted)
+    context = [*context, *guesses[:accepted], 7]
+    assert draft.lag(len(context)) == (2 if accepted == 5 else 1)
+    assert draft.propose(context, Sampler(GREEDY, context), up_to(4), None).tokens == written_alone(context, 4, GREEDY)
+
+
+def test_a_draft_keeps_what_a_new_prompt_shares(draft: DraftModel) -> None:
+    context = list(range(20))
+    draft.propose(context, Sampler(GREEDY, context), up_to(2), None)
+    edited = [*range(12), 5, 5, 5]
+    draft.begin(edited)
+    assert list(draft.runner.tokens) == list(range(12))
+    assert draft.lag(len(edited)) == 3
+    assert draft.propose(edited, Sampler(GREEDY, edited), up_to(3), None).tokens == written_alone(edited, 3, GREEDY)
+
+
+def test_a_draft_whose_context_would_overflow_says_so() -> None:
+    draft = DraftModel(ToyRunner(context=100), 24)
+    assert draft.lag(100 - MOST_DRAFTED) == 100 - MOST_DRAFTED
+    assert draft.lag(100 - MOST_DRAFTED + 1) is None
+
+
+def test_a_whole_round_fits_where_the_lag_says_that_it_does() -> None:
+    draft = DraftModel(ToyRunner(context=100), 24)
+    context = [1] * (100 - MOST_DRAFTED)
+    assert len(draft.propose(context, Sampler(GREEDY, context), up_to(MOST_DRAFTED), None).tokens) == MOST_DRAFTED
+
+
+def test_a_wider_head_proposes_no_token_that_the_target_lacks() -> None:
+    draft = DraftModel(ToyRunner(vocabulary=40), 10)
+    context = [1, 2, 3]
+    for seed in range(20):
+        sampler = Sampler(Sampling(temperature=2.0, seed=seed), context)
+        assert max(draft.propose(context, sampler, up_to(5), None).tokens) < 10
+        draft.settle(0)
+
+
+def test_a_narrower_head_reads_tokens_that_it_lacks_as_its_last() -> None:
+    draft = DraftModel(ToyRunner(vocabulary=10), 24)
+    context = [1, 23, 3]
+    assert len(draft.propose(context, Sampler(GREEDY, context), up_to(2), None).tokens) == 2
+    assert list(draft.runner.tokens[:3]) == [1, 9, 3]
+
+
+def test_a_long_text_is_read_in_parts_and_can_be_cancelled_between_them() -> None:
+    runner = CancellingRunner(context=4096)
+    draft = DraftModel(runner, 24)
+    context = [1, 2, 3, 4] * 200
+    with pytest.raises(Interrupted):
+        draft.propose(context, Sampler(GREEDY, context), up_to(3), runner.cancel)
+    assert runner.calls == [PREFILL_CHUNK, PREFILL_CHUNK]
+    runner.cancel.clear()
+    assert draft.lag(len(context)) == len(context) - 2 * PREFILL_CHUNK
+    proposal = draft.propose(context, Sampler(GREEDY, context), up_to(3), None)
+    assert proposal.tokens == written_alone(context, 3, GREEDY)
+
+
+class CancellingRunner(ToyRunner):
+    """Is cancelled while it reads the second part."""
+
+    cancel = threading.Event()
+
+    def forward(self, ids: Sequence[int], rows: int = 1, cancel: threading.Event | None = None) -> Logits:
+        result = super().forward(ids, rows, cancel)
+        if len(self.calls) == 2:
+            self.cancel.set()
+        return result
+
+
+def searched(text: Sequence[int], length: int) -> Proposal:
+    """The latest earlier place after the longest of the n-gram sizes that the text ends with."""
+    end = len(text)
+    for size in SIZES:
+        for place in range(end - 1, size - 1, -1):
+            if list(text[place - size : place]) == list(text[end - size :]):
+                return Proposal(continued(text, place, length), (), Origin.NGRAM, agreement(text, place))
+    return NO_PROPOSAL
+
+
+def continued(text: Sequence[int], place: int, length: int) -> tuple[int, ...]:
+    """What follows `place`, and what was copied once the text ends."""
+    extended = list(text)
+    for step in range(length):
+        extended.append(extended[place + step])
+    return tuple(extended[len(text) :])
+
+
+def agreement(text: Sequence[int], place: int) -> int:
+    """How many tokens before `place` are those before the end."""
+    sizes = range(1, min(place, LONGEST_TOLD) + 1)
+    return max(size for size in sizes if list(text[place - size : place]) == list(text[len(text) - size :]))
+
+
+def up_to(count: int) -> WantsMore:
+    """Draft this many."""
+    return lambda confidences: len(confidences) < count
+
+
+def written_alone(context: Sequence[int], count: int, sampling: Sampling) -> tuple[int, ...]:
+    """What the toy writes token by token."""
+    toy, sampler = ToyRunner(), Sampler(sampling, context)
+    text = list(context)
+    for _ in range(count):
+        text.append(sampler.choose(toy.row(text), len(text)))
+        sampler.commit(text[-1])
+    return tuple(text[len(context) :])
+
+
+def test_probabilities_are_those_of_the_draft_without_noise() -> None:
+    context, sampling = [1, 2, 3], Sampling(temperature=0.8, top_k=6, seed=2)
+    toy = ToyRunner()
+    sampler = Sampler(sampling, context)
+    proposal = DraftModel(ToyRunner(), 24).propose(context, sampler, up_to(4), with_probabilities=True)
+    rows = [toy.row([*context, *proposal.tokens[:place]]) for place in range(4)]
+    expected = [sampler.probability(row, token) for row, token in zip(rows, proposal.tokens, strict=True)]
+    assert proposal.probabilities == pytest.approx(expected)
+    assert proposal.probabilities != pytest.approx(proposal.confidences)

@@ -1,0 +1,98 @@
+"""The ledger's promise: whatever happens, little is lost against plain decoding."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headstart.engine.ledger import Ledger
+
+ALLOWANCE = 2.5  # plain steps
+PLAIN_MS = 70.0
+
+
+def lose(ledger: Ledger, steps: float) -> None:
+    """A round that costs so many plain steps more than it gives."""
+    ledger.book(tokens=1, ms=(1 + steps) * PLAIN_MS, plain_ms=PLAIN_MS)
+
+
+def test_a_pause_begins_where_the_allowance_is_spent() -> None:
+    ledger = Ledger(ALLOWANCE)
+    lose(ledger, 1.5)
+    assert (ledger.open, ledger.credit) == (True, 1.0)
+    lose(ledger, 1.0)
+    assert (ledger.open, ledger.balance, ledger.pauses) == (False, -2.5, 1)
+    assert ledger.earned_ms == -2.5 * PLAIN_MS
+
+
+def test_after_eight_tokens_it_tries_again_and_may_lose_a_little_more() -> None:
+    ledger = Ledger(ALLOWANCE)
+    lose(ledger, ALLOWANCE)
+    ledger.wait(7)
+    assert not ledger.open
+    ledger.wait(1)
+    assert ledger.open
+    assert 0.0 < ledger.credit < 1.0
+
+
+def test_a_debt_beyond_the_allowance_prolongs_the_pause() -> None:
+    ledger = Ledger(ALLOWANCE)
+    lose(ledger, ALLOWANCE + 1.0)
+    ledger.wait(8)
+    assert (ledger.open, ledger.pauses) == (False, 2)
+
+
+def test_pauses_double_up_to_128_tokens() -> None:
+    ledger = Ledger(ALLOWANCE)
+    lengths: list[int] = []
+    for _ in range(7):
+        lose(ledger, ledger.credit)
+        lengths.append(0)
+        while not ledger.open:
+            ledger.wait(1)
+            lengths[-1] += 1
+    assert lengths == [8, 16, 32, 64, 128, 128, 128]
+
+
+def test_gains_are_kept_for_later_tries() -> None:
+    ledger = Ledger(ALLOWANCE)
+    ledger.book(tokens=10, ms=4 * PLAIN_MS, plain_ms=PLAIN_MS)
+    lose(ledger, ALLOWANCE + 5.0)
+    assert ledger.open
+
+
+def test_an_investment_is_allowed_on_top() -> None:
+    ledger = Ledger(ALLOWANCE)
+    ledger.invest(7.0)
+    lose(ledger, ALLOWANCE + 6.0)
+    assert ledger.open
+
+
+@given(
+    rounds=st.lists(
+        st.tuples(st.integers(1, 17), st.floats(0.0, 5000.0), st.floats(1.0, 500.0), st.booleans()), max_size=300
+    )
+)
+def test_the_loss_is_bounded_for_any_rounds_and_prices(rounds: list[tuple[int, float, float, bool]]) -> None:
+    ledger, spent, tokens, longest = Ledger(ALLOWANCE), 0.0, 0, 0.0
+    for gained, ms, price, wanted in rounds:
+        if wanted and ledger.open:
+            ledger.book(gained, ms, price)
+            tokens, spent, longest = tokens + gained, spent + ms / price, max(longest, ms / price)
+        else:
+            ledger.wait(1)
+            tokens, spent = tokens + 1, spent + 1.0
+        assert spent <= tokens + ledger.allowance + longest + 1e-6
+    assert ledger.pauses <= 6 + tokens / 128
+
+
+@pytest.mark.parametrize("loss", [0.02, 0.4, 4.0])
+def test_a_drafter_that_always_loses_costs_less_and_less(loss: float) -> None:
+    ledger, lost = Ledger(ALLOWANCE), 0.0
+    for _ in range(3000):
+        if ledger.open:
+            lose(ledger, loss)
+            lost += loss
+        else:
+            ledger.wait(1)
+    assert lost <= ALLOWANCE + 0.6 * ledger.pauses + loss
+    assert lost <= 0.01 * 3000

@@ -1,0 +1,283 @@
+"""The decisions of a round: modes, bounds, arbitration, catch-up, labels, the promise never to lose much."""
+
+import json
+import time
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from headstart.engine.costs import Costs, Curve
+from headstart.engine.engine import Mode, Origin, Speculation
+from headstart.engine.policy import LONGEST, Policy
+from headstart.engine.rounds import NgramOffer, Outcome, Plan, Situation
+
+TARGET_MS = {1: 71.0, 2: 72.0, 3: 73.0, 4: 75.0, 6: 82.0, 8: 92.0, 12: 110.0, 16: 140.0}
+DRAFT_MS = {1: 24.0, 8: 33.0, 16: 54.0, 32: 95.0}
+BEGIN = Situation(context=100, remaining=200, draft_lag=1)
+
+
+def a_policy(speculation: Speculation | None = None, *, draft: bool = True) -> Policy:
+    policy = Policy(Costs(Curve(TARGET_MS), Curve(DRAFT_MS) if draft else None))
+    policy.begin_answer(speculation or Speculation())
+    return policy
+
+
+def draft(policy: Policy, situation: Situation, confidences: list[float]) -> int:
+    """Plan a round and draft candidates of these confidences as far as the policy wants; how many it drafted."""
+    assert policy.plan(situation).drafter is Origin.DRAFT
+    drafted = 0
+    while drafted < len(confidences) and policy.wants_more(confidences[:drafted]):
+        drafted += 1
+    return drafted
+
+
+def outcome(verified: int, accepted: int, confidences: tuple[float, ...] = ()) -> Outcome:
+    """A round at the table's prices."""
+    verify_ms = Curve(TARGET_MS).ms(1 + verified)
+    draft_ms = DRAFT_MS[1] * len(confidences)
+    matched = accepted if confidences else None
+    return Outcome(accepted + 1, verified, accepted, verify_ms, draft_ms, 0.7 + 0.2 * verified, confidences, matched)
+
+
+def fail(policy: Policy, rounds: int) -> None:
+    """Rounds whose candidates all fail, whoever is planned."""
+    for _ in range(rounds):
+        plan = policy.plan(BEGIN)
+        policy.learn(outcome(1, 0, (0.6,)) if plan.drafter is Origin.DRAFT else outcome(0, 0))
+
+
+class TestModes:
+    """Off, fixed, and the bounds that act together."""
+
+    def test_off_is_plain_decoding(self) -> None:
+        policy = a_policy(Speculation(Mode.OFF))
+        assert policy.plan(replace(BEGIN, ngram=NgramOffer(8, 8))) == Plan(Origin.TARGET)
+
+    def test_fixed_drafts_exactly_what_was_asked_and_verifies_all(self) -> None:
+        policy = a_policy(Speculation(Mode.FIXED, num_assistant_tokens=4))
+        doubtful = [0.05] * 9
+        assert draft(policy, BEGIN, doubtful) == 4
+        assert policy.kept(doubtful[:4]) == 4
+
+    def test_fixed_takes_ngrams_where_there_is_no_draft_model(self) -> None:
+        policy = a_policy(Speculation(Mode.FIXED, num_assistant_tokens=4), draft=False)
+        assert policy.plan(Situation(100, 200, NgramOffer(8, 2))) == Plan(Origin.NGRAM, 4)
+        assert policy.plan(Situation(100, 200, NgramOffer(3, 2))) == Plan(Origin.NGRAM, 3)
+        assert policy.plan(Situation(100, 200)) == Plan(Origin.TARGET)
+
+    def test_fixed_is_not_stopped_by_losses(self) -> None:
+        policy = a_policy(Speculation(Mode.FIXED, num_assistant_tokens=3))
+        for _ in range(30):
+            assert policy.plan(BEGIN) == Plan(Origin.DRAFT, 3)
+            policy.learn(outcome(3, 0, (0.5, 0.5, 0.5)))
+        assert policy.ledger_ms < -1000.0
+
+    @pytest.mark.parametrize("mode", [Mode.AUTO, Mode.FIXED])
+    def test_a_confidence_below_the_threshold_ends_the_draft_and_is_not_verified(self, mode: Mode) -> None:
+        policy = a_policy(Speculation(mode, num_assistant_tokens=6, assistant_confidence_threshold=0.4))
+        confidences = [0.99, 0.99, 0.39, 0.99]
+        assert draft(policy, BEGIN, confidences) == 3
+        assert policy.kept(confidences[:3]) == 2
+
+    def test_automatic_length_stays_below_the_cap(self) -> None:
+        policy = a_policy(Speculation(num_assistant_tokens=3))
+        assert draft(policy, BEGIN, [0.999] * 20) == 3
+        assert a_policy(Speculation(num_assistant_tokens=3)).plan(replace(BEGIN, ngram=NgramOffer(11, 8))).length <= 3
+
+    def test_a_threshold_alone_leaves_the_length_to_the_prices(self) -> None:
+        policy = a_policy(Speculation(assistant_confidence_threshold=0.1))
+        assert draft(policy, BEGIN, [0.999] * 3 + [0.11] * 9) < 12
+
+    @pytest.mark.parametrize("mode", [Mode.AUTO, Mode.FIXED])
+    @pytest.mark.parametrize("remaining", [1, 2, 4])
+    def test_never_drafts_past_the_end(self, mode: Mode, remaining: int) -> None:
+        policy = a_policy(Speculation(mode, num_assistant_tokens=9))
+        plan = policy.plan(replace(BEGIN, remaining=remaining, ngram=NgramOffer(11, 8)))
+        assert plan.length <= remaining - 1
+        assert (plan.drafter is Origin.TARGET) == (remaining == 1)
+
+
+class TestStopping:
+    """The automatic length."""
+
+    def test_an_unknown_pair_is_tried(self) -> None:
+        assert a_policy().plan(BEGIN).drafter is Origin.DRAFT
+
+    def test_goes_on_while_the_draft_is_sure_and_stops_where_it_doubts(self) -> None:
+        assert draft(a_policy(), BEGIN, [0.99] * 4 + [0.05] * 8) == 5
+
+    def test_length_ends_somewhere(self) -> None:
+        assert draft(a_policy(), BEGIN, [0.999] * 40) <= LONGEST
+
+    def test_candidates_not_worth_their_verification_are_dropped(self) -> None:
+        policy = Policy(Costs(Curve({1: 70.0, 2: 95.0, 3: 120.0, 4: 145.0}), Curve({1: 5.0})))
+        assert policy.plan(BEGIN).drafter is Origin.DRAFT
+        assert policy.kept([0.02]) == 0
+        assert policy.kept([]) == 0
+
+    def test_a_free_label_comes_from_a_candidate_that_was_not_verified(self) -> None:
+        policies = [a_policy(), a_policy()]
+        for policy, matched in zip(policies, (1, 0), strict=True):
+            policy.plan(BEGIN)
+            policy.learn(replace(outcome(0, 0, (0.5,)), matched=matched))
+        assert policies[0].draft.predict(1, 0.5) > policies[1].draft.predict(1, 0.5)
+
+    def test_only_positions_after_accepted_ones_are_labels(self) -> None:
+        policy = a_policy()
+        before = policy.draft.predict(3, 0.9) / policy.draft.predict(2, 0.9)
+        policy.plan(BEGIN)
+        policy.learn(outcome(4, 0, (0.9, 0.9, 0.9, 0.9)))
+        assert policy.draft.predict(3, 0.9) / policy.draft.predict(2, 0.9) == pytest.approx(before)
+        assert policy.draft.predict(1, 0.9) < policy.draft.predict(2, 0.9)
+
+    def test_a_failing_draft_is_given_up_and_tried_again_later(self) -> None:
+        policy = a_policy()
+        fail(policy, 12)
+        assert policy.plan(BEGIN).drafter is Origin.TARGET
+        plans = []
+        for _ in range(150):
+            plans.append(policy.plan(BEGIN).drafter)
+            policy.learn(outcome(1, 0, (0.6,)) if plans[-1] is Origin.DRAFT else outcome(0, 0))
+        assert 1 <= plans.count(Origin.DRAFT) <= 15
+
+    def test_a_new_pair_risks_no_more_than_its_credit_in_one_round(self) -> None:
+        policy = a_policy()
+        first = draft(policy, BEGIN, [0.999] * 20)
+        policy.learn(outcome(first, 0, (0.999,) * first))
+        assert first <= 6
+        assert policy.ledger_ms > -180.0
+
+    def test_a_plain_step_now_and_then_keeps_the_price_known(self) -> None:
+        policy, plain = a_policy(), 0
+        for _ in range(300):
+            plan = policy.plan(BEGIN)
+            plain += plan.drafter is Origin.TARGET
+            policy.learn(outcome(3, 3, (0.99,) * 3) if plan.drafter is Origin.DRAFT else outcome(0, 0))
+        assert plain == 2
+
+    def test_without_any_price_the_first_step_is_plain(self) -> None:
+        policy = Policy(Costs())
+        assert policy.plan(BEGIN) == Plan(Origin.TARGET)
+        assert policy.plain_ms is None
+        policy.learn(Outcome(1, 0, 0, verify_ms=50.0, other_ms=1.0))
+        assert policy.plan(BEGIN).drafter is Origin.DRAFT
+        assert policy.plain_ms == pytest.approx(51.0, rel=0.05)
+
+
+class TestDrafters:
+    """N-gram, draft model or neither."""
+
+    def test_a_long_match_is_copied_as_far_as_it_pays(self) -> None:
+        plan = a_policy().plan(replace(BEGIN, ngram=NgramOffer(11, 8)))
+        assert plan.drafter is Origin.NGRAM
+        assert plan.length >= 6
+
+    def test_a_chance_match_does_not_displace_a_good_draft(self) -> None:
+        policy = a_policy()
+        for _ in range(20):
+            policy.plan(BEGIN)
+            policy.learn(outcome(4, 4, (0.98,) * 4))
+        assert policy.plan(replace(BEGIN, ngram=NgramOffer(11, 2))).drafter is Origin.DRAFT
+
+    def test_ngrams_are_learned_from_offers_that_were_not_taken(self) -> None:
+        policy = a_policy()
+        before = policy.ngram.predict(2, 1)
+        for _ in range(10):
+            policy.plan(replace(BEGIN, ngram=NgramOffer(5, 2)))
+            policy.learn(replace(outcome(0, 0), offer_matched=0))
+        assert policy.ngram.predict(2, 1) < before / 2
+
+    def test_an_offer_known_only_in_part_teaches_only_that_part(self) -> None:
+        policy = a_policy()
+        policy.plan(replace(BEGIN, ngram=NgramOffer(5, 2)))
+        second = policy.ngram.predict(2, 2)
+        policy.learn(replace(outcome(0, 0), offer_matched=1))
+        assert policy.ngram.predict(2, 2) == second
+
+    def test_a_draft_that_must_read_a_long_prompt_waits_for_a_long_answer(self) -> None:
+        prompt = Situation(context=3000, remaining=60, draft_lag=3000)
+        assert a_policy().plan(prompt).drafter is Origin.TARGET
+        policy = a_policy()
+        policy.begin_answer(Speculation(), expected_tokens=1500)
+        assert policy.plan(replace(prompt, remaining=2000)).drafter is Origin.DRAFT
+
+    def test_reading_the_prompt_pays_from_about_a_tenth_of_it_in_output(self) -> None:
+        def reads(expected: int) -> bool:
+            policy = Policy(Costs(Curve(TARGET_MS), Curve({1: 18.5, 8: 33.0, 16: 54.0, 32: 95.0})))
+            policy.begin_answer(Speculation(), expected_tokens=expected)
+            return policy.plan(Situation(1000, 4000, draft_lag=1000)).drafter is Origin.DRAFT
+
+        assert [reads(expected) for expected in (30, 300)] == [False, True]
+
+    def test_the_usual_length_of_answers_is_learned(self) -> None:
+        policy, prompt = a_policy(), Situation(context=2500, remaining=4000, draft_lag=2500)
+        assert policy.plan(prompt).drafter is Origin.TARGET
+        for _ in range(12):
+            policy.begin_answer(Speculation(Mode.OFF))
+            for _ in range(20):
+                policy.plan(BEGIN)
+                policy.learn(Outcome(100, 0, 0, verify_ms=71.0, other_ms=1.0))
+        policy.begin_answer(Speculation())
+        assert policy.plan(prompt).drafter is Origin.DRAFT
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 15), st.floats(0.01, 0.99)), min_size=20, max_size=150), st.booleans())
+def test_the_loss_is_bounded_whatever_is_accepted(fate: list[tuple[int, float]], offered: bool) -> None:
+    policy, total, tokens, longest = a_policy(), 0.0, 0, {Origin.DRAFT: 0.0, Origin.NGRAM: 0.0, Origin.TARGET: 0.0}
+    for accepted, confidence in fate:
+        plan = policy.plan(replace(BEGIN, ngram=NgramOffer(9, 4) if offered else None))
+        drafted = plan.length
+        confidences: tuple[float, ...] = ()
+        if plan.drafter is Origin.DRAFT:
+            while policy.wants_more(confidences):
+                confidences += (confidence,)
+            drafted = policy.kept(confidences)
+        made = outcome(drafted, min(accepted, drafted), confidences)
+        policy.learn(made)
+        ms = made.verify_ms + made.draft_ms + made.other_ms
+        total, tokens = total + ms, tokens + made.tokens
+        longest[plan.drafter] = max(longest[plan.drafter], ms)
+    accounts = policy._accounts.values()
+    plain_ms = TARGET_MS[1] + 0.7
+    allowed = plain_ms * sum(account.allowance for account in accounts) + longest[Origin.DRAFT] + longest[Origin.NGRAM]
+    assert total <= 1.02 * plain_ms * tokens + allowed
+
+
+class TestStorage:
+    """What outlives the program."""
+
+    def test_comes_back_as_it_was(self) -> None:
+        policy = a_policy()
+        fail(policy, 40)
+        restored = Policy.from_json(json.loads(json.dumps(policy.to_json())))
+        assert restored.to_json() == policy.to_json()
+        assert restored.draft.predict(1, 0.6) < a_policy().draft.predict(1, 0.6)
+
+    @pytest.mark.parametrize(
+        "data", [None, [], {"costs": 1}, {"costs": {}, "draft": 1, "ngram": [], "usual_tokens": "x"}]
+    )
+    def test_garbage_is_a_fresh_policy(self, data: object) -> None:
+        assert Policy.from_json(data).plan(BEGIN) == Plan(Origin.TARGET)
+
+    def test_a_new_answer_starts_with_a_clean_account(self) -> None:
+        policy = a_policy()
+        fail(policy, 30)
+        assert policy.ledger_ms < 0.0
+        policy.begin_answer(Speculation())
+        assert policy.ledger_ms == 0.0
+
+
+def test_a_round_takes_well_under_a_millisecond() -> None:
+    policy, rounds = a_policy(), 200
+    started = time.process_time()
+    for _ in range(rounds):
+        plan = policy.plan(replace(BEGIN, ngram=NgramOffer(5, 2)))
+        confidences: list[float] = []
+        while plan.drafter is Origin.DRAFT and len(confidences) < 5 and policy.wants_more(confidences):
+            confidences.append(0.9)
+        kept = policy.kept(confidences)
+        policy.learn(outcome(kept, kept, tuple(confidences)))
+    assert (time.process_time() - started) / rounds < 0.001

@@ -1,0 +1,71 @@
+"""Proof 3 of exactness, and what only trained weights show: real texts, real acceptance, real refusals."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from headstart import library
+from headstart.engine.audit import AuditPlan, audit
+from headstart.engine.bench.prompts import read_prompts
+from headstart.engine.engine import LoadOptions, Mode, Numerics, Origin, Sampling, Speculation
+from headstart.engine.local import LocalEngine, load
+from headstart.errors import MismatchedDraftError
+from tests.engine.answers import PLAIN, ask, request
+
+AUTO = Speculation()
+FIXED = Speculation(Mode.FIXED, 5)
+EDIT = "Repeat this function exactly, then add a docstring:\n\ndef area(width, height):\n    return width * height\n"
+TRANSLATE = "Write the numbers from one to five in Chinese characters, each followed by a fitting emoji."
+
+
+@pytest.fixture(scope="module")
+def smollm2(real_smollm2: Path) -> Iterator[LocalEngine]:
+    """SmolLM2 without a draft model: n-grams guess."""
+    with closing(load(LoadOptions(real_smollm2))) as engine:
+        yield engine
+
+
+def test_every_token_of_smollm2_is_its_own_within_the_noise_floor(smollm2: LocalEngine) -> None:
+    result = audit(smollm2, AuditPlan(read_prompts(1)[:3], 64, 0.8, "CPU"), lambda _: None)
+    assert result.outside == 0
+    assert all(found.tokens > 100 for found in result.findings.values())
+
+
+def test_smollm2_copies_what_it_was_given(smollm2: LocalEngine) -> None:
+    answer = ask(smollm2, request(EDIT, speculation=AUTO, tokens=80))
+    assert "def area(width, height)" in answer.text
+    assert answer.stats.by_origin.get(Origin.NGRAM, 0) > 0
+    assert answer.stats.plain_ms
+    assert answer.stats.speedup
+
+
+@pytest.mark.parametrize(
+    "sampling", [Sampling(), Sampling(temperature=0.9, top_p=0.95, seed=4)], ids=["greedy", "sampled"]
+)
+def test_smollm2_in_exact_numerics_writes_the_plain_text(real_smollm2: Path, sampling: Sampling) -> None:
+    with closing(load(LoadOptions(real_smollm2, numerics=Numerics.EXACT))) as engine:
+        for prompt in (EDIT, TRANSLATE):
+            plain = ask(engine, request(prompt, sampling=sampling, speculation=PLAIN, tokens=60))
+            for speculation in (AUTO, FIXED):
+                guessed = ask(engine, request(prompt, sampling=sampling, speculation=speculation, tokens=60))
+                assert guessed.essence == plain.essence
+
+
+def test_the_pair_s_draft_guesses_code_well_and_alters_nothing(real_pair: Path) -> None:
+    parts = library.choose(str(real_pair), None)
+    assert parts.draft is not None
+    prompt = read_prompts(1)[0]
+    with closing(load(LoadOptions(parts.target.folder, parts.draft.folder, numerics=Numerics.EXACT))) as engine:
+        plain = ask(engine, request(prompt.text, speculation=PLAIN, tokens=64))
+        guessed = ask(engine, request(prompt.text, speculation=AUTO, tokens=64))
+    assert guessed.essence == plain.essence
+    assert guessed.stats.acceptance_rate
+    assert guessed.stats.acceptance_rate > 0.6
+    assert guessed.stats.rounds < plain.stats.rounds / 2
+
+
+def test_smollm2_is_no_draft_for_qwen(real_pair: Path, real_smollm2: Path) -> None:
+    with pytest.raises(MismatchedDraftError, match=r"id \d+ is .+ here and .+ there"):
+        library.choose(str(real_pair / "target"), str(real_smollm2))

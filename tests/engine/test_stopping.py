@@ -1,0 +1,151 @@
+"""The stopping rule against the exact solution of small decision processes."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import pytest
+
+from headstart.engine.costs import Curve
+from headstart.engine.stopping import (
+    Prices,
+    Spread,
+    affordable,
+    best_rate,
+    drafting_gain,
+    extension_gain,
+    kept_prefix,
+    mean,
+    survivals,
+)
+
+MEASURED = {1: 71.0, 2: 72.0, 3: 73.0, 4: 75.0, 6: 82.0, 8: 92.0, 12: 110.0, 16: 140.0}
+STEEP = {1: 100.0, 2: 121.0, 3: 149.0, 4: 171.0, 5: 165.0, 6: 165.0, 8: 184.0, 12: 181.0, 16: 187.0}  # bf16 on AMX
+LONGEST = 6
+
+CODE: Spread = ((0.6, 0.97), (0.25, 0.8), (0.15, 0.35))
+PROSE: Spread = ((0.2, 0.92), (0.3, 0.5), (0.5, 0.2))
+CONSTANT: Spread = ((1.0, 0.7),)
+
+
+@dataclass(frozen=True)
+class Instance:
+    """A decision process: what candidates look like and what passes cost. Every round starts afresh."""
+
+    levels: Spread  # of the chance that a candidate's confidence gives it
+    table: dict[int, float]
+    step_ms: float
+
+    def prices(self, rate: float) -> Prices:
+        return Prices(Curve(self.table).row(LONGEST + 1, 0), self.step_ms, rate)
+
+    @property
+    def mean(self) -> float:
+        return mean(self.levels)
+
+
+Value = tuple[float, float]  # expected tokens, expected milliseconds, from here to the end of the round
+Rule = Callable[[Prices, Sequence[float]], bool]
+
+
+def ended(prices: Prices, chances: Sequence[float]) -> Value:
+    held = survivals(chances)
+    kept = kept_prefix(prices, held)
+    return 1 + sum(held[:kept]), prices.verify[kept]
+
+
+def drafted(instance: Instance, prices: Prices, chances: tuple[float, ...], go_on: Rule | None) -> Value:
+    """Backward induction over all rounds that begin with these candidates; without a rule each choice is the best."""
+    stop = ended(prices, chances)
+    if len(chances) == LONGEST or (go_on and not go_on(prices, chances)):
+        return stop
+    parts = [(share, drafted(instance, prices, (*chances, chance), go_on)) for share, chance in instance.levels]
+    tokens = sum(share * part[0] for share, part in parts)
+    more = tokens, prices.step_ms + sum(share * part[1] for share, part in parts)
+    return more if go_on or net(prices, more) > net(prices, stop) else stop
+
+
+def net(prices: Prices, value: Value) -> float:
+    return value[0] - prices.rate * value[1]
+
+
+def average_reward(instance: Instance, go_on: Rule | None = None) -> float:
+    """Dinkelbach's iteration: the rate that equals what the best rounds (or the rule's) yield at that rate."""
+    rate = 0.0
+    for _ in range(50):
+        tokens, ms = drafted(instance, instance.prices(rate), (), go_on)
+        if abs(tokens / ms - rate) < 1e-12:
+            break
+        rate = tokens / ms
+    return rate
+
+
+def priced_rule(instance: Instance) -> Rule:
+    """The rule as the policy applies it: it foresees what the next candidate may be, of later ones the mean only."""
+    ahead = [instance.mean] * 3
+
+    def go_on(prices: Prices, chances: Sequence[float]) -> bool:
+        survival = survivals(chances)[-1] if chances else 1.0
+        return drafting_gain(prices, len(chances), survival, instance.levels, ahead) > 0.0
+
+    return go_on
+
+
+@pytest.mark.parametrize("step_ms", [10.0, 24.0, 40.0])
+@pytest.mark.parametrize("table", [MEASURED, STEEP], ids=["flat", "steep"])
+@pytest.mark.parametrize("levels", [CODE, PROSE, CONSTANT], ids=["code", "prose", "constant"])
+def test_the_rule_is_within_one_per_cent_of_the_best_policy(
+    levels: Spread, table: dict[int, float], step_ms: float
+) -> None:
+    instance = Instance(levels, table, step_ms)
+    best = average_reward(instance)
+    ruled = average_reward(instance, priced_rule(instance))
+    assert 0.99 * best <= ruled <= best * (1 + 1e-9)
+
+
+def test_the_best_policy_beats_every_fixed_length() -> None:
+    instance = Instance(CODE, MEASURED, 24.0)
+    fixed = best_rate(instance.prices(0.0), [instance.mean] * LONGEST)
+    assert average_reward(instance) > 1.05 * fixed
+
+
+def test_the_rate_is_a_fixed_point() -> None:
+    instance = Instance(PROSE, MEASURED, 10.0)
+    rate = average_reward(instance)
+    assert net(instance.prices(rate), drafted(instance, instance.prices(rate), (), None)) == pytest.approx(
+        0.0, abs=1e-9
+    )
+
+
+class TestRules:
+    """The formulas on figures that can be checked by hand."""
+
+    prices = Prices(verify=(70.0, 72.0, 80.0, 100.0), step_ms=20.0, rate=0.02)
+
+    def test_extension_takes_the_best_of_the_lengths_ahead(self) -> None:
+        one = 0.5 * 0.8 - 0.02 * (20 + 8)
+        two = 0.5 * (0.8 + 0.8 * 0.9) - 0.02 * (40 + 28)
+        assert extension_gain(self.prices, 1, 0.5, (0.8, 0.9)) == pytest.approx(max(one, two))
+
+    def test_extension_ends_with_the_longest_draft(self) -> None:
+        assert extension_gain(self.prices, 2, 1.0, (0.9, 0.9)) == pytest.approx(0.9 - 0.02 * 40)
+        assert extension_gain(self.prices, 3, 1.0, (0.9,)) == -float("inf")
+
+    @pytest.mark.parametrize(
+        ("chances", "kept"), [((), 0), ((0.9, 0.9, 0.9), 3), ((0.9, 0.9, 0.1), 2), ((0.01,), 0), ((0.05, 0.9), 1)]
+    )
+    def test_kept_prefix_is_where_the_next_candidate_stops_paying(self, chances: tuple[float, ...], kept: int) -> None:
+        assert kept_prefix(self.prices, survivals(chances)) == kept
+
+    def test_kept_prefix_looks_past_a_step_of_the_curve(self) -> None:
+        steps = Prices(verify=(70.0, 100.0, 100.0, 100.0), step_ms=0.0, rate=0.04)
+        assert kept_prefix(steps, survivals((0.9, 0.9, 0.9))) == 3
+
+    def test_affordable_is_what_may_fail_entirely(self) -> None:
+        assert affordable(self.prices, 3, 90.0) == 3
+        assert affordable(self.prices, 3, 89.0) == 2
+        assert affordable(self.prices, 2, 1000.0) == 2
+        assert affordable(self.prices, 3, 0.0) == 1
+
+    def test_best_rate_is_at_least_plain(self) -> None:
+        assert best_rate(self.prices, (0.01, 0.01)) == pytest.approx(1 / 70)
+        assert best_rate(self.prices, (0.9, 0.9)) == pytest.approx((1 + 0.9 + 0.81) / (40 + 80))

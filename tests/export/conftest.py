@@ -1,0 +1,148 @@
+"""Fixtures of the export tests: small packages, small GGUF files, and the export tool run without a network."""
+
+import io
+import json
+import lzma
+import os
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headstart_export.progress import Plain
+from tests.conftest import USER_ENVIRONMENT
+from tests.export import tiny_gguf
+
+DATA = Path(__file__).parent / "data"
+ROOT = Path(__file__).resolve().parents[2]
+
+# Python runs this at the start of every process of an offline export, those it starts included.
+NO_NETWORK = """
+import socket
+
+def refuse(*_arguments, **_options):
+    raise OSError("a test forbids the network")
+
+socket.socket.connect = socket.socket.connect_ex = socket.create_connection = socket.getaddrinfo = refuse
+"""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How one run of the export tool ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def result(self) -> Any:
+        """What `--json` printed."""
+        return json.loads(self.out)
+
+
+@dataclass(frozen=True)
+class Offline:
+    """Starts Python programs that cannot reach a network, in a home of their own."""
+
+    environment: dict[str, str]
+
+    def start(self, *arguments: str) -> "subprocess.Popen[str]":
+        """`python ARGUMENTS...` with pipes on all three streams."""
+        return subprocess.Popen(
+            [sys.executable, *arguments],
+            env=self.environment,
+            cwd=ROOT,
+            text=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+
+    def export(self, *runs: list[str], stage: str = "as it is") -> list[Outcome]:
+        """The export tool, once for each list of arguments, all in one process; `stage` as in `staged.py`."""
+        process = self.start("-m", "tests.export.staged", stage)
+        out, err = process.communicate(json.dumps(runs), timeout=600)
+        assert process.returncode == 0, err
+        return [Outcome(**line) for line in map(json.loads, out.splitlines())]
+
+
+@pytest.fixture(scope="session")
+def offline(tmp_path_factory: pytest.TempPathFactory) -> Offline:
+    """Where exports run: every attempt to reach the network fails, in child processes too."""
+    folder = tmp_path_factory.mktemp("offline")
+    (folder / "sitecustomize.py").write_text(NO_NETWORK, encoding="utf-8")
+    return Offline(
+        {
+            **USER_ENVIRONMENT,
+            "HF_HUB_OFFLINE": "1",
+            "HEADSTART_HOME": str(folder / "home"),
+            "PYTHONPATH": os.pathsep.join([str(folder), str(ROOT)]),
+        }
+    )
+
+
+@dataclass
+class Spoken:
+    """A progress reporter that keeps what it was told."""
+
+    text: io.StringIO = field(default_factory=io.StringIO)
+
+    @property
+    def progress(self) -> Plain:
+        """Give this to the code under test."""
+        return Plain(self.text)
+
+    @property
+    def lines(self) -> list[str]:
+        """What was said so far."""
+        return self.text.getvalue().splitlines()
+
+
+@pytest.fixture
+def spoken() -> Spoken:
+    """Remembers what an export says about its progress."""
+    return Spoken()
+
+
+@pytest.fixture
+def make_wheel() -> Callable[[Path, str, dict[str, bytes]], Path]:
+    """Write the wheel of "name==version" with these members into a folder."""
+
+    def make(folder: Path, package: str, members: dict[str, bytes]) -> Path:
+        name, version = package.replace("-", "_").split("==")
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"{name}-{version}-py3-none-any.whl"
+        info = f"{name}-{version}.dist-info"
+        described = {
+            f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n".encode(),
+            f"{info}/WHEEL": b"Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+            f"{info}/RECORD": b"",
+        }
+        with zipfile.ZipFile(path, "w") as archive:
+            for member, content in {**members, **described}.items():
+                archive.writestr(member, content)
+        return path
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def gpt2_vocabulary(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A GGUF file with GPT-2's vocabulary and no weights, written by llama.cpp's own tools."""
+    path = tmp_path_factory.mktemp("vocabulary") / "gpt-2.gguf"
+    path.write_bytes(lzma.decompress((DATA / "ggml-vocab-gpt-2.gguf.xz").read_bytes()))
+    return path
+
+
+@pytest.fixture(scope="session")
+def tiny_gguf_file(tiny_source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The tiny target's weights and tokenizer as a GGUF file."""
+    path = tmp_path_factory.mktemp("gguf") / "tiny-target.gguf"
+    tiny_gguf.write(tiny_source, path)
+    return path

@@ -1,0 +1,72 @@
+"""Runs the export tool with one of its steps replaced, for tests of what happens when that step goes wrong.
+
+`python -m tests.export.staged STAGE` reads a JSON list of argument lists on standard input and prints one line of JSON
+for each run: {"code": ..., "out": ..., "err": ...}.
+"""
+
+import contextlib
+import io
+import json
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn
+
+from headstart_export import cli, quantize, room
+
+
+def hang(*_arguments: Any, **_options: Any) -> NoReturn:
+    """Say so, and never come back."""
+    print("HANGING", file=sys.__stderr__, flush=True)
+    while True:
+        time.sleep(60)
+
+
+def fail(*_arguments: Any, **_options: Any) -> NoReturn:
+    """An error that nobody foresaw."""
+    raise RuntimeError("a test wants this step to fail")
+
+
+def compress_nothing(source: Path, _weights: str, target: Path, **_options: Any) -> None:
+    """The 16-bit model as it is, whatever was asked for."""
+    for suffix in (".xml", ".bin"):
+        target.with_suffix(suffix).write_bytes(source.with_suffix(suffix).read_bytes())
+
+
+def has_room(*_arguments: Any) -> None:
+    """There always is."""
+
+
+STAGES: dict[str, tuple[Any, str, Callable[..., Any]] | None] = {
+    "as it is": None,
+    "hangs while compressing": (quantize, "compress", hang),
+    "fails while compressing": (quantize, "compress", fail),
+    "compresses nothing": (quantize, "compress", compress_nothing),
+    "does not ask for room": (room, "require", has_room),
+}
+
+
+def run(arguments: list[str]) -> dict[str, Any]:
+    """One run with its streams caught."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            code = cli.main(arguments)
+        except RuntimeError as error:
+            code = 70
+            print(f"unforeseen: {error}")
+    return {"code": code, "out": out.getvalue(), "err": err.getvalue()}
+
+
+def main() -> None:
+    """Replace what the stage says, and run."""
+    replaced = STAGES[sys.argv[1]]
+    if replaced:
+        setattr(*replaced)
+    for arguments in json.load(sys.stdin):
+        print(json.dumps(run(arguments)), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,110 @@
+"""The command itself: quick where it can be, one sentence where it refuses, warnings where they are due."""
+
+import argparse
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from headstart import manifest
+from headstart_export import cli, pipeline, progress
+from tests.export.conftest import Spoken
+
+HEAVY = ("torch", "transformers", "optimum", "nncf", "openvino", "gguf", "huggingface_hub")
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--list"], ["--version"], ["no such thing"]])
+def test_what_needs_no_library_loads_none(arguments: list[str]) -> None:
+    program = (
+        "import sys, headstart_export.cli as cli\n"
+        "try: cli.main(sys.argv[1:])\n"
+        "except SystemExit: pass\n"
+        f"print(sorted(set(sys.modules) & set({HEAVY!r})))"
+    )
+    done = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_the_list_says_what_was_tried(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["--list"]) == 0
+    listed = capsys.readouterr().out
+    assert "qwen2.5-coder                    pair" in listed
+    assert "Qwen3 8B (not run in CI)" in listed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ([], "Name what to export: a recipe, a hub id, a folder or a .gguf file (--list shows recipes)."),
+        (["qwen2.5-coder", "--draft", "x"], "qwen2.5-coder is the recipe of a pair: it names both models"),
+    ],
+)
+def test_a_refusal_is_one_sentence(arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(arguments) == 1
+    caught = capsys.readouterr()
+    assert caught.out == ""
+    assert caught.err.startswith(f"headstart-export: {sentence}")
+    assert len(caught.err.splitlines()) == 1
+
+
+def test_an_unknown_precision_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        cli.main(["x", "--weights", "int3"])
+    assert caught.value.code == 2
+    assert "int8-sym" in capsys.readouterr().err
+
+
+@pytest.fixture
+def finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An export that takes no time and writes only a manifest."""
+    output = tmp_path / "model"
+
+    def export(_order: object, place: Path, *_rest: object, **_options: object) -> Path:
+        place.mkdir()
+        manifest.write(place, manifest.PairManifest("model", 7, "2026-01-01T00:00:00+00:00"))
+        return place
+
+    monkeypatch.setattr(pipeline, "export", export)
+    return output
+
+
+def test_json_is_one_object_on_standard_output(finished: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["qwen2.5-coder", "--output", str(finished), "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["output"] == str(finished)
+    assert result["manifest"]["shared_ids"] == 7
+
+
+def test_trusting_code_is_warned_about(finished: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["org/model", "--output", str(finished), "--trust-remote-code"]) == 0
+    assert "Warning: --trust-remote-code runs the Python code that comes with the model" in capsys.readouterr().err
+
+
+def test_if_missing_does_nothing_twice(finished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    arguments = ["qwen2.5-coder", "--output", str(finished), "--if-missing"]
+    assert cli.main(arguments) == 0
+
+    def again(*_arguments: object, **_options: object) -> None:
+        pytest.fail("exported again")
+
+    monkeypatch.setattr(pipeline, "export", again)
+    assert cli.main(arguments) == 0
+
+
+def test_an_interruption_is_a_sentence(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def interrupt(_options: argparse.Namespace) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "_export", interrupt)
+    assert cli.main(["x"]) == 130
+    assert "interrupted; run it again to go on with what was fetched" in capsys.readouterr().err
+
+
+def test_plain_progress_counts_bytes_now_and_then(spoken: Spoken, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "LINE_EVERY", 0.0)
+    with spoken.progress.step("Fetching") as advance:
+        advance(51_000_000, 1_200_000_000)
+    assert spoken.lines[:2] == ["Fetching ...", "  51 MB of 1.2 GB"]
+    assert spoken.lines[2].startswith("  done in ")

@@ -1,0 +1,212 @@
+"""Tiny models exported for real, without a network: every precision, from a folder and from a GGUF file, and a pair."""
+
+import dataclasses
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from safetensors.numpy import load_file, save_file
+
+from headstart import manifest, vocabulary
+from headstart.engine.runtime import openvino, openvino_genai
+from tests.export.conftest import Offline, Outcome
+
+LAYOUT = {
+    "chat_template.jinja",
+    "config.json",
+    "generation_config.json",
+    "openvino_detokenizer.bin",
+    "openvino_detokenizer.xml",
+    "openvino_model.bin",
+    "openvino_model.xml",
+    "openvino_tokenizer.bin",
+    "openvino_tokenizer.xml",
+    "tokenizer.json",
+    "tokenizer_config.json",
+}
+MODES = {"int8": "int8_asym", "int8-sym": "int8_sym", "int4": "int4_asym", "fp16": None}
+AGREEMENT = {"int8": 0.9, "int8-sym": 0.9, "int4": 0.5, "fp16": 0.98, "gguf": 0.9}  # random weights: close calls abound
+SINGLE = [*MODES, "gguf"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Exports:
+    """All outcomes by name, and the folder that holds the results under the same names."""
+
+    folder: Path
+    outcomes: dict[str, Outcome]
+
+
+def without_a_weight(source: Path, folder: Path) -> Path:
+    """A copy whose last layer lacks a matrix."""
+    shutil.copytree(source, folder, dirs_exist_ok=True)
+    weights = load_file(folder / "model.safetensors")
+    del weights["model.layers.1.mlp.up_proj.weight"]
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    return folder
+
+
+def without_a_template(source: Path, folder: Path) -> Path:
+    """A copy that cannot chat."""
+    shutil.copytree(source, folder, dirs_exist_ok=True)
+    (folder / "chat_template.jinja").unlink()
+    return folder
+
+
+@pytest.fixture(scope="session")
+def exports(
+    offline: Offline, tiny_models: Path, tiny_gguf_file: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Exports:
+    """Everything exported once, in one process."""
+    folder = tmp_path_factory.mktemp("exports")
+    target, draft, other = (str(tiny_models / f"{name}-hf") for name in ("target", "draft", "other"))
+    runs = {weights: [target, "--weights", weights] for weights in MODES}
+    runs["gguf"] = [str(tiny_gguf_file)]
+    runs["pair"] = [target, "--draft", draft, "--draft-weights", "int4"]
+    runs["mismatch"] = [target, "--draft", other]
+    runs["incomplete"] = [str(without_a_weight(tiny_models / "target-hf", tmp_path_factory.mktemp("incomplete")))]
+    runs["silent"] = [str(without_a_template(tiny_models / "target-hf", tmp_path_factory.mktemp("silent")))]
+    arguments = [[*run, "--json", "--output", str(folder / name)] for name, run in runs.items()]
+    return Exports(folder, dict(zip(runs, offline.export(*arguments), strict=True)))
+
+
+def read(exports: Exports, name: str) -> manifest.Manifest:
+    """The manifest of one result."""
+    return manifest.read_model(exports.folder / name)
+
+
+@pytest.mark.parametrize("name", SINGLE)
+def test_the_folder_is_complete_and_hashed(exports: Exports, name: str) -> None:
+    assert exports.outcomes[name].code == 0, exports.outcomes[name].err
+    found = read(exports, name)
+    assert set(found.files) == LAYOUT
+    assert {path.name for path in (exports.folder / name).iterdir()} == LAYOUT | {"manifest.json"}
+    assert manifest.damaged_files(exports.folder / name, found, hashes=True) == []
+    assert found.size_bytes == sum(file.size for file in found.files.values())
+
+
+@pytest.mark.parametrize("name", SINGLE)
+def test_the_json_on_standard_output_is_the_result_alone(exports: Exports, name: str) -> None:
+    result = exports.outcomes[name].result
+    assert result["output"] == str(exports.folder / name)
+    assert result["manifest"] == json.loads((exports.folder / name / "manifest.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("name", SINGLE)
+def test_progress_names_every_stage(exports: Exports, name: str) -> None:
+    said = exports.outcomes[name].err
+    for stage in ("Loading", "Converting to OpenVINO", "Compressing the weights", "Checking the result", "agrees with"):
+        assert stage in said
+
+
+@pytest.mark.parametrize("weights", sorted(MODES))
+def test_precision_is_what_was_asked_and_what_the_ir_says(exports: Exports, weights: str) -> None:
+    precision = read(exports, weights).precision
+    assert (precision.weights, precision.mode) == (weights, MODES[weights])
+    assert precision.group_size == (64 if weights == "int4" else None)
+    model = openvino().Core().read_model(exports.folder / weights / "openvino_model.xml")
+    assert model.has_rt_info(["nncf", "weight_compression"]) == (weights != "fp16")
+    assert model.has_rt_info(["runtime_options", "KV_CACHE_PRECISION"]) == (weights == "fp16")
+
+
+def test_fewer_bits_take_less_room(exports: Exports) -> None:
+    sizes = [(exports.folder / name / "openvino_model.bin").stat().st_size for name in ("int4", "int8", "fp16")]
+    assert sizes == sorted(sizes)
+    assert sizes[2] > 1.8 * sizes[1]
+
+
+@pytest.mark.parametrize("name", SINGLE)
+def test_quality_was_measured(exports: Exports, name: str) -> None:
+    quality = read(exports, name).quality
+    assert quality is not None
+    assert quality.tokens == 767
+    assert AGREEMENT[name] <= quality.top1_agreement <= 1.0
+    assert 0 <= quality.mean_kl < 0.5
+    assert quality.perplexity_ratio == pytest.approx(1.0, abs=0.15)
+
+
+def test_more_bits_are_closer_to_the_source(exports: Exports) -> None:
+    found = [read(exports, name).quality for name in ("fp16", "int8", "int4")]
+    losses = [quality.mean_kl for quality in found if quality is not None]
+    assert len(losses) == 3
+    assert losses[0] < losses[1] < losses[2]
+
+
+def test_the_manifest_states_the_facts(exports: Exports, tiny_source: Path) -> None:
+    found = read(exports, "int8")
+    assert found.name == tiny_source.name
+    assert found.source == manifest.Source("folder", tiny_source.name)
+    assert found.architecture == "Qwen2ForCausalLM"
+    assert found.tokenizer.vocabulary == 600
+    assert found.tokenizer.fingerprint == vocabulary.fingerprint(tiny_source)
+    assert found.logit_rows == 640
+    assert found.context_length == 1024
+    assert found.kv_bytes_per_token == 2 * 2 * 2 * 16 * 2  # keys and values, layers, kv heads, head size, bytes
+    assert found.parameters > 640 * 64 * 2
+    assert found.ram_bytes > 0
+    assert found.versions["openvino"]
+
+
+def test_all_stop_ids_are_known_to_peers_too(exports: Exports) -> None:
+    assert read(exports, "int8").tokenizer.stop_ids == (2, 0)  # the chat's marker first, then the end of the text
+    generation = json.loads((exports.folder / "int8" / "generation_config.json").read_text(encoding="utf-8"))
+    assert generation["eos_token_id"] == [2, 0]
+
+
+def test_a_gguf_file_gives_the_same_model(exports: Exports, tiny_gguf_file: Path) -> None:
+    folder, gguf = read(exports, "int8"), read(exports, "gguf")
+    assert gguf.source == manifest.Source("gguf", tiny_gguf_file.name, sha256=manifest.hash_file(tiny_gguf_file))
+    assert gguf.licence == "apache-2.0"
+    assert gguf.tokenizer == folder.tokenizer
+    same = ("architecture", "parameters", "logit_rows", "context_length", "kv_bytes_per_token", "precision")
+    assert [getattr(gguf, name) for name in same] == [getattr(folder, name) for name in same]
+
+
+@pytest.mark.parametrize("name", SINGLE)
+def test_a_peer_loads_and_continues(exports: Exports, name: str) -> None:
+    pipeline = openvino_genai().LLMPipeline(str(exports.folder / name), "CPU")
+    answer: Any = pipeline.generate("Hello", max_new_tokens=4)
+    assert isinstance(answer, str)
+
+
+def test_a_pair_holds_two_checked_models(exports: Exports) -> None:
+    assert exports.outcomes["pair"].code == 0, exports.outcomes["pair"].err
+    pair = manifest.read(exports.folder / "pair")
+    assert isinstance(pair, manifest.PairManifest)
+    assert (pair.name, pair.shared_ids) == ("target-hf+draft-hf", 600)
+    target, draft = read(exports, "pair/target"), read(exports, "pair/draft")
+    assert (target.role, target.precision.weights, target.logit_rows) == ("target", "int8", 640)
+    assert (draft.role, draft.precision.weights, draft.logit_rows) == ("draft", "int4", 624)
+    assert draft.precision.all_layers
+    assert target.tokenizer.fingerprint == draft.tokenizer.fingerprint
+    assert {path.name for path in (exports.folder / "pair").iterdir()} == {"target", "draft", "manifest.json"}
+
+
+def test_models_that_disagree_make_no_pair(exports: Exports, tiny_models: Path) -> None:
+    outcome = exports.outcomes["mismatch"]
+    first = vocabulary.first_difference(*(vocabulary.read(tiny_models / f"{name}-hf") for name in ("target", "other")))
+    assert first is not None
+    assert outcome.code == 1
+    assert outcome.out == ""
+    said = outcome.err.splitlines()[-1]
+    assert said.startswith(f"headstart-export: other-hf cannot draft for target-hf: id {first.id} is {first.first!r}")
+    assert "but nothing in other-hf" in said
+    assert not (exports.folder / "mismatch").exists()
+
+
+def test_a_model_that_lacks_a_weight_is_refused(exports: Exports) -> None:
+    outcome = exports.outcomes["incomplete"]
+    assert outcome.code == 1
+    assert "does not hold all weights of its architecture: model.layers.1.mlp.up_proj.weight is missing" in outcome.err
+
+
+def test_a_model_that_cannot_chat_is_no_target(exports: Exports) -> None:
+    outcome = exports.outcomes["silent"]
+    assert outcome.code == 1
+    assert "has no chat template, so it can be a draft but not answer" in outcome.err
+
+
+def test_nothing_is_left_beside_the_results(exports: Exports) -> None:
+    assert {path.name for path in exports.folder.iterdir()} == {*SINGLE, "pair"}

@@ -1,0 +1,79 @@
+"""Exports that go wrong half way: a sentence, nothing half done, and a next run that cleans up."""
+
+import ctypes
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from headstart_export import workspace
+from tests.export.conftest import Offline
+
+
+def leftovers(folder: Path) -> list[Path]:
+    """Workspaces of exports into this folder."""
+    return list(folder.glob(f"{workspace.PREFIX}*"))
+
+
+def test_an_unforeseen_error_leaves_nothing(offline: Offline, tiny_source: Path, tmp_path: Path) -> None:
+    arguments = [str(tiny_source), "--output", str(tmp_path / "model")]
+    (outcome,) = offline.export(arguments, stage="fails while compressing")
+    assert outcome.code == 70
+    assert "a test wants this step to fail" in outcome.out
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_weights_that_stayed_as_they_were_are_an_error(offline: Offline, tiny_source: Path, tmp_path: Path) -> None:
+    arguments = [str(tiny_source), "--output", str(tmp_path / "model")]
+    (outcome,) = offline.export(arguments, stage="compresses nothing")
+    assert outcome.code == 1
+    assert "should have become int8, but the converted model says fp16" in outcome.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_killed_export_is_cleaned_up_by_the_next(offline: Offline, tiny_source: Path, tmp_path: Path) -> None:
+    output = tmp_path / "model"
+    process = offline.start("-m", "tests.export.staged", "hangs while compressing")
+    assert process.stdin is not None
+    assert process.stderr is not None
+    process.stdin.write(f'[["{tiny_source}", "--output", "{output}"]]')
+    process.stdin.close()
+    assert any("HANGING" in line for line in process.stderr)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert not output.exists()
+    assert len(leftovers(tmp_path)) == 1
+    assert any(leftovers(tmp_path)[0].rglob("openvino_model.bin"))
+    process.stderr.close()
+    assert process.stdout is not None
+    process.stdout.close()
+    (outcome,) = offline.export([str(tiny_source), "--output", str(output)])
+    assert outcome.code == 0, outcome.err
+    assert list(tmp_path.iterdir()) == [output]
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Path]:
+    """A file system of so many kilobytes."""
+    if not hasattr(os, "geteuid") or os.geteuid() != 0:
+        pytest.skip("only root may mount a small file system")
+    place = tmp_path / "small"
+    place.mkdir()
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.mount(b"tmpfs", bytes(place), b"tmpfs", 0, f"size={request.param}k".encode()):
+        pytest.skip(f"no file system can be mounted here: {os.strerror(ctypes.get_errno())}")
+    yield place
+    subprocess.run(["umount", str(place)], check=True)
+
+
+@pytest.mark.parametrize("small_disk", [200, 1600, 2600], indirect=True)
+def test_a_disk_that_becomes_full_is_a_sentence(offline: Offline, tiny_source: Path, small_disk: Path) -> None:
+    arguments = [str(tiny_source), "--output", str(small_disk / "model")]
+    (outcome,) = offline.export(arguments, stage="does not ask for room")
+    assert outcome.code == 1, outcome.err
+    last = outcome.err.splitlines()[-1]
+    assert last.startswith(f"headstart-export: The disk at {small_disk} became full; nothing half done was left.")
+    assert list(small_disk.iterdir()) == []

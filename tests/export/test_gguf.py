@@ -1,0 +1,186 @@
+"""GGUF files: read quickly and right, their tokenizers rebuilt faithfully, damaged ones refused."""
+
+import dataclasses
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tokenizers import Tokenizer, pre_tokenizers
+
+from headstart.errors import ExportError
+from headstart_export import gguf_file, gguf_probe, gguf_tokenizer
+from headstart_export.gguf_tokenizer import SPLITTINGS
+from tests.export.conftest import DATA
+from tests.export.tiny_gguf import write_tokenizer
+
+SEPARATOR = "\n__ggml_vocab_test__\n"
+PROBES = (
+    "Hello  world,\n\n  it's 12345!\t",
+    "Größe, naïveté, Привет, 你好世界, こんにちは, 🙂🚀",
+    "'LL don't 'Ve\r\n x=1;;; \u00a0 end  ",
+)
+
+
+def vectors(name: str) -> list[tuple[str, list[int]]]:
+    """llama.cpp's texts with the ids that the model's own tokenizer gives."""
+    texts = (DATA / "ggml-vocab.inp").read_bytes().decode().split(SEPARATOR)
+    lines = (DATA / f"ggml-vocab-{name}.out").read_text(encoding="utf-8").splitlines()
+    return [(text, [int(index) for index in line.split()]) for text, line in zip(texts, lines, strict=False)]
+
+
+def rebuild(path: Path) -> Tokenizer:
+    """The tokenizer without the wrapper of transformers, whose import would take seconds."""
+    tokenizer = gguf_tokenizer._build(gguf_tokenizer._read(path))
+    assert isinstance(tokenizer, Tokenizer)
+    return tokenizer
+
+
+def refusal(path: Path) -> str | None:
+    """The sentence with which a file is refused, or None when it is taken."""
+    try:
+        gguf_probe.probe(path)
+    except ExportError as error:
+        return str(error)
+    return None
+
+
+@pytest.fixture(scope="session")
+def tiny_tokenizer(tiny_source: Path) -> dict[str, Any]:
+    """The content of the tiny models' `tokenizer.json`."""
+    data: dict[str, Any] = json.loads((tiny_source / "tokenizer.json").read_text(encoding="utf-8"))
+    return data
+
+
+@pytest.fixture
+def make_gguf(tmp_path: Path, tiny_tokenizer: dict[str, Any]) -> Callable[..., Path]:
+    """Write a GGUF file with the tiny tokenizer and no weights."""
+
+    def make(splitting: str = "gpt-2", rows: int = 1200, *, bos: bool = False) -> Path:
+        import gguf  # noqa: PLC0415
+
+        path = tmp_path / f"{splitting}.gguf"
+        writer = gguf.GGUFWriter(path, "llama")
+        write_tokenizer(writer, tiny_tokenizer, rows, splitting)
+        if bos:
+            writer.kv_data[0].pop("tokenizer.ggml.add_bos_token")
+            writer.add_bos_token_id(1)
+        writer.write_header_to_file()
+        writer.write_kv_data_to_file()
+        writer.close()
+        return path
+
+    return make
+
+
+def test_gpt2s_ids_are_those_of_its_own_tokenizer(gpt2_vocabulary: Path) -> None:
+    tokenizer = rebuild(gpt2_vocabulary)
+    cases = vectors("gpt-2")
+    assert len(cases) == 46
+    for text, expected in cases:
+        assert tokenizer.encode(text).ids == expected, text
+        assert tokenizer.decode(expected) == text
+
+
+def test_the_real_pairs_ids_are_those_of_qwens_own_tokenizer(real_pair: Path) -> None:
+    for role in ("target", "draft"):
+        tokenizer = Tokenizer.from_file(str(real_pair / role / "tokenizer.json"))
+        for text, expected in vectors("qwen2"):
+            assert tokenizer.encode(text).ids == expected, text
+            assert tokenizer.decode(expected) == text
+        for marker in ("<|fim_prefix|>", "<|fim_middle|>", "<tool_call>", "<|im_start|>", "<|repo_name|>"):
+            assert len(tokenizer.encode(marker).ids) == 1
+
+
+def test_smollm2_begins_with_nothing_and_splits_digits(real_smollm2: Path) -> None:
+    tokenizer = Tokenizer.from_file(str(real_smollm2 / "tokenizer.json"))
+    ids = tokenizer.encode("hello world, 2+2=4").ids
+    assert [tokenizer.id_to_token(index) for index in ids] == ["hello", "Ġworld", ",", "Ġ", "2", "+", "2", "=", "4"]
+    assert all(len(tokenizer.encode(str(number)).ids) == len(str(number)) for number in (7, 42, 1234, 1999))
+
+
+def test_the_tiny_tokenizer_comes_back_as_it_was(make_gguf: Callable[..., Path], tiny_source: Path) -> None:
+    original, rebuilt = Tokenizer.from_file(str(tiny_source / "tokenizer.json")), rebuild(make_gguf())
+    assert rebuilt.get_vocab() == original.get_vocab()
+    for text in (*PROBES, "<|im_start|>user\nhi<|im_end|>\n"):
+        assert rebuilt.encode(text).ids == original.encode(text).ids
+        assert rebuilt.decode(rebuilt.encode(text).ids, skip_special_tokens=False) == text
+
+
+@pytest.mark.parametrize("splitting", sorted(SPLITTINGS))
+def test_every_splitting_gives_back_what_it_was_given(make_gguf: Callable[..., Path], splitting: str) -> None:
+    tokenizer = rebuild(make_gguf(splitting))
+    for text in PROBES:
+        assert tokenizer.decode(tokenizer.encode(text).ids) == text
+
+
+def test_smollms_splitting_is_that_of_its_own_tokenizer_file() -> None:
+    ours = gguf_tokenizer._pre_tokenizer(SPLITTINGS["smollm"])
+    parts = [pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)]
+    theirs = pre_tokenizers.Sequence(parts)
+    for text in (*PROBES, "a1b22 333, 4.5e6 -7 ²½"):
+        assert [piece for piece, _ in ours.pre_tokenize_str(text)] == [
+            piece for piece, _ in theirs.pre_tokenize_str(text)
+        ]
+
+
+def test_padding_rows_are_no_tokens(make_gguf: Callable[..., Path]) -> None:
+    assert rebuild(make_gguf(rows=1200)).get_vocab_size() == 600
+
+
+def test_a_marker_in_front_comes_only_where_the_file_wants_it(make_gguf: Callable[..., Path]) -> None:
+    assert rebuild(make_gguf("llama-bpe")).encode("x").ids == rebuild(make_gguf("gpt-2")).encode("x").ids
+    assert rebuild(make_gguf("llama-bpe", bos=True)).encode("x").ids[0] == 1
+    assert rebuild(make_gguf("qwen2", bos=True)).encode("x").ids[0] != 1
+
+
+def test_an_unknown_splitting_or_kind_is_refused(make_gguf: Callable[..., Path]) -> None:
+    with pytest.raises(ExportError, match=r"splits its text by the rule 'martian', which is not known here; known are"):
+        gguf_tokenizer._read(make_gguf("martian"))
+    with pytest.raises(ExportError, match=r"x\.gguf has a tokenizer of the kind 'llama', which cannot be rebuilt"):
+        gguf_tokenizer.require_supported("llama", "default", "x.gguf")
+
+
+def test_quick_reading_finds_what_the_library_finds(make_gguf: Callable[..., Path]) -> None:
+    import gguf  # noqa: PLC0415
+
+    path = make_gguf()
+    quick, slow = gguf_file.read(path), gguf.GGUFReader(path)
+    assert set(quick.arrays) == {"tokenizer.ggml.tokens", "tokenizer.ggml.token_type"}
+    assert list(quick.fields) == list(slow.fields)
+    for name, field in slow.fields.items():
+        assert gguf_file.value(quick, name) == field.contents()
+    assert gguf_file.value(quick, "no.such", "default") == "default"
+
+
+def test_the_probe_reports_what_the_file_says(tiny_gguf_file: Path) -> None:
+    facts = gguf_probe.probe(tiny_gguf_file)
+    assert dataclasses.replace(facts, parameters=0) == gguf_probe.GgufFacts("qwen2", 0, "apache-2.0", "gpt2", "gpt-2")
+    assert facts.parameters > 640 * 64
+
+
+@pytest.mark.parametrize("share", [0.0, 0.0005, 0.01, 0.05, 0.3, 0.9, 0.9999])
+def test_a_truncated_file_is_refused_with_a_sentence(tiny_gguf_file: Path, tmp_path: Path, share: float) -> None:
+    content = tiny_gguf_file.read_bytes()
+    cut = tmp_path / "cut.gguf"
+    cut.write_bytes(content[: int(len(content) * share)])
+    with pytest.raises(ExportError, match=r"cut\.gguf is not a GGUF file that can be used: .+\. Fetch it again\."):
+        gguf_probe.probe(cut)
+
+
+@pytest.mark.parametrize("place", [4, 8, 16, 24, 33, 60, 90])
+def test_a_flipped_byte_in_the_head_never_ends_the_export(tiny_gguf_file: Path, tmp_path: Path, place: int) -> None:
+    content = bytearray(tiny_gguf_file.read_bytes())
+    content[place] ^= 0xFF
+    flipped = tmp_path / "flipped.gguf"
+    flipped.write_bytes(content)
+    found = refusal(flipped)
+    assert found is None or "is not a GGUF file that can be used" in found
+
+
+def test_another_file_is_refused(tmp_path: Path) -> None:
+    other = tmp_path / "other.gguf"
+    other.write_bytes(b"PK\x03\x04 no model")
+    with pytest.raises(ExportError, match="it does not begin with the letters GGUF"):
+        gguf_probe.probe(other)

