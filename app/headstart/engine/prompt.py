@@ -29,7 +29,8 @@ class ChatTemplate:
     def pieces(self, messages: Sequence[Message], *, add_generation_prompt: bool = True) -> list[str]:
         """The prompt, cut where a message contains the text of a control token: encode each piece by itself.
 
-        Where an answer is the last message, the prompt ends with it, left open to be written on. Raises ChatTemplateError when there is no template, or it has no place for one of the messages.
+        Where an answer is the last message, the prompt ends with it, left open to be written on.
+        Raises ChatTemplateError when there is no template, or it has no place for one of the messages.
         """
         self._refuse_lost(messages)
         seam = unused_seam([message.content for message in messages])
