@@ -1,5 +1,6 @@
 """The command line from outside: flags, output, exit codes and sentences; models are scripted."""
 
+import argparse
 import io
 import json
 import os
@@ -146,8 +147,13 @@ def test_an_error_is_a_sentence(
 
 
 def test_without_a_command_the_window_opens() -> None:
-    asked = []
-    assert main(["--profile", "here"], window=lambda arguments: asked.append(arguments.profile) or 0) == 0
+    asked: list[Path | None] = []
+
+    def window(arguments: argparse.Namespace) -> int:
+        asked.append(arguments.profile)
+        return 0
+
+    assert main(["--profile", "here"], window=window) == 0
     assert asked == [Path("here")]
 
 
