@@ -21,10 +21,10 @@ def keep(stats: Stats, reason: FinishReason) -> dict[str, object]:
 
 
 def line(kept: Kept) -> str:
-    """Speed, wait, acceptance and what speculation gave, in one line; empty where nothing was measured."""
+    """Speed, what speculation gave, acceptance and wait, in one line; empty where nothing was measured."""
     if not _number(kept, "output_tokens"):
         return ""
-    parts = (_speed(kept), _wait(kept), _acceptance(kept), _length(kept), gain(kept))
+    parts = (_speed(kept), gain(kept), _acceptance(kept), _length(kept), _wait(kept))
     return " · ".join(part for part in parts if part)
 
 
@@ -32,11 +32,11 @@ def gain(kept: Kept) -> str:
     """What speculation gave for this answer, as measured on this machine."""
     speedup = _number(kept, "speedup")
     if not _number(kept, "drafted"):
-        return _tr("plain decoding: nothing was guessed ahead")
+        return _tr("nothing guessed ahead")
     if speedup is None:
         return _tr("not yet compared with plain decoding")
     if round(speedup, 2) > 1.0:
-        return _tr("{}× plain decoding on this machine").format(_decimal(speedup, 2))
+        return _tr("{}× plain speed on this machine").format(_decimal(speedup, 2))
     return _tr("speculation did not pay here: {}× plain decoding").format(_decimal(speedup, 2))
 
 

@@ -89,7 +89,8 @@ class ChatList(QListView):
     def _fill(self, listing: Listing) -> None:
         self._items.clear()
         if listing.query:
-            self._add_heading(self.tr("%n result(s)", "", len(listing.hits)))
+            count = len(listing.hits)
+            self._add_heading(self.tr("1 result") if count == 1 else self.tr("{} results").format(count))
             for hit in listing.hits:
                 self._add(hit.chat, hit)
             return
@@ -144,7 +145,8 @@ class ChatRows(QStyledItemDelegate):
         line = QFontMetrics(option.font).height()
         if index.data(HEADING):
             return QSize(0, line + 2 * SMALL)
-        lines = 2 if isinstance(index.data(HIT), Hit) else 1
+        hit = index.data(HIT)
+        lines = 2 if isinstance(hit, Hit) and hit.message is not None else 1
         return QSize(0, line * lines + 2 * SMALL)
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent, QFont, QResizeEvent
+from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent, QFont, QPalette, QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QToolButton, QVBoxLayout, QWidget
 
 from headstart.ui.composer import Composer
@@ -12,8 +12,8 @@ from headstart.ui.find_bar import FindBar
 from headstart.ui.icons import icon
 from headstart.ui.legend import Legend
 from headstart.ui.notice_bar import NoticeBar
-from headstart.ui.stylesheet import dress
-from headstart.ui.theme import ICON, LARGE, MEDIUM, SMALL, TEXT_WIDTH, Theme
+from headstart.ui.stylesheet import dress, mark
+from headstart.ui.theme import ICON, MEDIUM, SMALL, TEXT_WIDTH, Theme
 from headstart.ui.transcript import Transcript
 
 
@@ -26,6 +26,8 @@ class ChatPage(QFrame):
         super().__init__(parent)
         self.setObjectName("page")
         self.setAcceptDrops(True)
+        self.setBackgroundRole(QPalette.ColorRole.Base)
+        self.setAutoFillBackground(True)
         self._title = ElidedLabel(self)
         self.sidebar_button = self._button("sidebar", self.tr("Show or hide the sidebar"))
         self.origins_button = self._button("origins", self.tr("Colour tokens by origin"))
@@ -56,7 +58,8 @@ class ChatPage(QFrame):
 
     def chrome(self) -> tuple[QWidget, ...]:
         """What a style sheet is for: everything but the transcript."""
-        return (self._header, self.find_bar, self.legend, self.greeting, self._foot)
+        bar = self.transcript.verticalScrollBar()
+        return (self._header, self.find_bar, self.legend, self.greeting, self._foot, bar)
 
     def set_looks(self, theme: Theme, font: QFont) -> None:
         """Another theme or font."""
@@ -74,10 +77,11 @@ class ChatPage(QFrame):
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
         super().resizeEvent(event)
-        side = max((self.width() - TEXT_WIDTH) // 2, LARGE)
+        bar = self.transcript.verticalScrollBar().sizeHint().width()
+        side = max((self.width() - bar - TEXT_WIDTH) // 2, SMALL)  # as wide as the messages above
         foot = self._foot.layout()
         assert foot
-        foot.setContentsMargins(side, SMALL, side, MEDIUM)
+        foot.setContentsMargins(side, SMALL, side + bar, MEDIUM)
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:  # noqa: N802
         if any(url.isLocalFile() for url in event.mimeData().urls()):
@@ -95,12 +99,14 @@ class ChatPage(QFrame):
 
     def _lay_out(self) -> None:
         self._header = QFrame(self)
+        self._header.setObjectName("header")
         row = QHBoxLayout(self._header)
         row.setContentsMargins(SMALL, SMALL, SMALL, SMALL)
         for widget in (self.sidebar_button, self._title, self.origins_button, self.panel_button):
             row.addWidget(widget, 1 if widget is self._title else 0)
         self.greeting.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._foot = QFrame(self)
+        self._foot.setObjectName("foot")
         foot = QVBoxLayout(self._foot)
         foot.setSpacing(SMALL)
         foot.addWidget(self.notice)
@@ -115,6 +121,8 @@ class ChatPage(QFrame):
         column.addWidget(self._foot)
         self.origins_button.setCheckable(True)
         self.panel_button.setCheckable(True)
+        bar = self.transcript.verticalScrollBar()
+        bar.rangeChanged.connect(lambda low, high: mark(bar, "idle", low == high))
 
     def _button(self, name: str, label: str) -> QToolButton:
         button = QToolButton(self)

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 
 from PySide6.QtCore import QEvent, QObject, QSize, Qt, Signal, Slot
-from PySide6.QtGui import QAction, QKeyEvent, QKeySequence
-from PySide6.QtWidgets import QDialog, QLineEdit, QListWidget, QListWidgetItem, QVBoxLayout, QWidget
+from PySide6.QtGui import QAction, QColor, QKeyEvent, QKeySequence
+from PySide6.QtWidgets import QDialog, QHeaderView, QLineEdit, QTreeWidget, QTreeWidgetItem, QVBoxLayout, QWidget
 
 from headstart.ui import actions, stylesheet
 from headstart.ui.theme import SMALL, Theme
@@ -27,12 +27,11 @@ class CommandPalette(QDialog):
         self.setStyleSheet(stylesheet.sheet(theme))
         self._commands = [action for action in commands if action.isEnabled() and action.objectName() != "palette"]
         self._chats = list(chats)
+        self._theme = theme
         self.field = QLineEdit(self)
         self.field.setPlaceholderText(self.tr("Type a command or the title of a chat"))
         self.field.setAccessibleName(self.windowTitle())
-        self.list = QListWidget(self)
-        self.list.setAccessibleName(self.tr("Commands and chats"))
-        self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.list = self._columns()
         column = QVBoxLayout(self)
         column.setContentsMargins(SMALL, SMALL, SMALL, SMALL)
         column.addWidget(self.field)
@@ -43,6 +42,22 @@ class CommandPalette(QDialog):
         self.field.returnPressed.connect(self._choose)
         self.list.itemClicked.connect(self._choose)
         self._fill("")
+
+    def _columns(self) -> QTreeWidget:
+        """Titles on the left, keys on the right."""
+        columns = QTreeWidget(self)
+        columns.setAccessibleName(self.tr("Commands and chats"))
+        columns.setColumnCount(2)
+        columns.setHeaderHidden(True)
+        columns.setRootIsDecorated(False)
+        columns.setUniformRowHeights(True)
+        columns.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        columns.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        header = columns.header()
+        header.setStretchLastSection(False)
+        header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
+        header.setSectionResizeMode(1, QHeaderView.ResizeMode.ResizeToContents)
+        return columns
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802
         if watched is self.field and isinstance(event, QKeyEvent) and event.key() in _MOVES:
@@ -59,19 +74,22 @@ class CommandPalette(QDialog):
             self._offer(actions.title(action), keys, action, words)
         for chat, title in self._chats:
             self._offer(title or self.tr("New chat"), self.tr("chat"), chat, words)
-        self.list.setCurrentRow(0)
+        if first := self.list.topLevelItem(0):
+            self.list.setCurrentItem(first)
 
     def _offer(self, text: str, remark: str, what: object, words: list[str]) -> None:
         if not all(word in text.lower() for word in words):
             return
-        item = QListWidgetItem(f"{text}    {remark}" if remark else text)
-        item.setData(_WHAT, what)
-        self.list.addItem(item)
+        item = QTreeWidgetItem([text, remark])
+        item.setData(0, _WHAT, what)
+        item.setTextAlignment(1, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        item.setForeground(1, QColor(self._theme.muted))
+        self.list.addTopLevelItem(item)
 
     @Slot()
     def _choose(self) -> None:
         item = self.list.currentItem()
-        what = item.data(_WHAT) if item else None
+        what = item.data(0, _WHAT) if item else None
         self.close()
         if isinstance(what, QAction):
             what.trigger()

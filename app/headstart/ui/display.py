@@ -1,12 +1,14 @@
 """Whether a window can be shown at all, told in a sentence instead of an abort. Knows no window."""
 
+import ctypes
 import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import NoReturn
 
-from PySide6.QtCore import QMessageLogContext, QtMsgType, qInstallMessageHandler
+from PySide6.QtCore import QLibraryInfo, QMessageLogContext, QtMsgType, qInstallMessageHandler
 
 from headstart.errors import WindowError
 
@@ -25,20 +27,34 @@ def require_display() -> None:
 @contextmanager
 def explained() -> Iterator[None]:
     """While inside, Qt's abort for want of a display or of a system library becomes a sentence and exit code 1."""
-    previous = qInstallMessageHandler(_take)
+    said: list[str] = []
+
+    def take(kind: QtMsgType, _context: QMessageLogContext, text: str) -> None:
+        said.append(text)
+        if kind == QtMsgType.QtFatalMsg:
+            _give_up(_missing_library() or said[0])  # what led to it says more than the abort itself
+
+    previous = qInstallMessageHandler(take)
     try:
         yield
     finally:
         qInstallMessageHandler(previous)
 
 
-def _take(kind: QtMsgType, _context: QMessageLogContext, text: str) -> None:
-    if kind == QtMsgType.QtFatalMsg:
-        _give_up(text)
+def _missing_library() -> str:
+    """What the plugin for X11 cannot load, by its true name: Qt itself guesses wrong."""
+    plugin = Path(QLibraryInfo.path(QLibraryInfo.LibraryPath.PluginsPath)) / "platforms" / "libqxcb.so"
+    if not plugin.is_file() or not os.environ.get("DISPLAY"):
+        return ""
+    try:
+        ctypes.CDLL(str(plugin))
+    except OSError as error:
+        return str(error)
+    return ""
 
 
 def _give_up(text: str) -> NoReturn:
-    reason = " ".join(text.split())[:200]
+    reason = " ".join(text.split()).rstrip(".")[:200]
     sys.stderr.write(f"headstart: The window cannot be opened ({reason}); {INSTEAD}\n")
     sys.stderr.flush()
     os._exit(_FAILED)  # Qt aborts as soon as this returns

@@ -52,13 +52,15 @@ class Legend(QWidget):
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self.setObjectName("legend")
+        self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         self.setAccessibleName(self.tr("Legend of token colours"))
         lead = QLabel(self.tr("Proposed by"), self)
         dress(lead, "muted")
         self._swatches = (
             Swatch(self.tr("draft model"), "draft", theme, self),
-            Swatch(self.tr("repeated text (n-gram)"), "n-gram", theme, self),
-            Swatch(self.tr("target itself"), "target", theme, self),
+            Swatch(self.tr("n-gram"), "n-gram", theme, self),
+            Swatch(self.tr("target"), "target", theme, self),
         )
         row = QHBoxLayout(self)
         row.setContentsMargins(LARGE, 0, LARGE, SMALL)
@@ -67,7 +69,12 @@ class Legend(QWidget):
         for swatch in self._swatches:
             row.addWidget(swatch)
         row.addStretch(1)
-        self.setToolTip(self.tr("The target confirmed every token; colours say who had guessed it before."))
+        self.setToolTip(
+            self.tr(
+                "The target confirmed every token; colours say who had guessed it: the draft model, "
+                "repeated text (n-grams), or nobody but the target itself."
+            )
+        )
         row.setAlignment(Qt.AlignmentFlag.AlignVCenter)
 
     def set_theme(self, theme: Theme) -> None:

@@ -74,6 +74,9 @@ class MessageEdit(QPlainTextEdit):
         line = self.fontMetrics().lineSpacing()
         lines = min(max(int(self.document().size().height()), 1), _MOST_LINES)
         margins = 2 * int(self.document().documentMargin()) + 2 * self.frameWidth()
+        policy = Qt.ScrollBarPolicy
+        fits = self.document().size().height() <= _MOST_LINES
+        self.setVerticalScrollBarPolicy(policy.ScrollBarAlwaysOff if fits else policy.ScrollBarAsNeeded)
         self.setFixedHeight(line * lines + margins)
 
     def sizeHint(self) -> QSize:  # noqa: N802

@@ -2,8 +2,9 @@
 
 from PySide6.QtCore import QCoreApplication, QSize, Qt, Signal
 from PySide6.QtGui import QFont, QMouseEvent
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QToolButton, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QToolButton, QWidget
 
+from headstart.ui.elided_label import ElidedLabel
 from headstart.ui.icons import icon
 from headstart.ui.message import MessageContent, MessageState
 from headstart.ui.theme import ICON, SMALL, TINY, Theme
@@ -75,9 +76,7 @@ class Footer(QWidget):
         self._previous = self._button("previous", self.tr("Previous version"))
         self._count = QLabel(self)
         self._next = self._button("next", self.tr("Next version"))
-        self._stats = QLabel(self)
-        self._stats.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self._stats.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self._stats = ElidedLabel(self)
         self._stats.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         self._lay_out()
         self._connect()
@@ -105,8 +104,7 @@ class Footer(QWidget):
         )
         self._previous.setEnabled(not busy and content.version > 1)
         self._next.setEnabled(not busy and content.version < content.versions)
-        self._stats.setText(content.stats_line)
-        self._stats.setToolTip(content.stats_line)
+        self._stats.show_text(content.stats_line)
 
     def set_looks(self, theme: Theme, font: QFont) -> None:
         """Colours and font."""

@@ -61,7 +61,9 @@ class PanelDesk(QObject):
         self.changed.emit({})
 
     def _models(self) -> Choices:
-        choices: Choices = [("", self.tr("Automatic"), "")]
+        automatic = next((name for name in self._preferred() if name), "")
+        named = self.tr("Automatic: {}").format(automatic) if automatic else self.tr("Automatic")
+        choices: Choices = [("", named, "")]
         for entry in self._entries:
             if isinstance(entry, Broken):
                 choices.append((entry.name, entry.name, entry.reason))
@@ -69,6 +71,10 @@ class PanelDesk(QObject):
             size = model_facts.amount(model_facts.size(entry))
             choices.append((entry.name, f"{entry.name} ({size})", ""))
         return choices
+
+    def _preferred(self) -> list[str]:
+        usable = [entry for entry in self._entries if not isinstance(entry, Broken)]
+        return [entry.name for entry in sorted(usable, key=lambda entry: not isinstance(entry, Pair))]
 
     def _drafts(self) -> Choices:
         """Every model; those that do not fit are there with the reason."""

@@ -22,6 +22,7 @@ from headstart.ui.stylesheet import dress
 from headstart.ui.theme import SMALL, TINY
 
 _TYPING_MS = 600
+_WIDTH = 88
 _LARGEST = 2**31 - 1  # of a spin box
 _STARTS = {"num_assistant_tokens": 4, "assistant_confidence_threshold": 0.4, "context": 8192}
 
@@ -52,6 +53,7 @@ class SettingEditor(QWidget):
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(SMALL)
+        self.label.setWordWrap(True)
         row.addWidget(self.label, 1)
         for field in fields:
             row.addWidget(field)
@@ -71,8 +73,10 @@ class ChoiceEditor(SettingEditor):
         super().__init__(name, parent)
         self._box = _ChoiceBox(self)
         self._box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-        self._box.setMinimumContentsLength(12)
+        self._box.setMinimumContentsLength(8)
+        self._box.setMinimumWidth(_WIDTH * 2)
         self._adopt(self._box)
+        self.label.setMinimumWidth(_WIDTH)
         self._row(self._box)
         for value in about()[name].choices:
             self._box.addItem(word(value), value)
@@ -106,7 +110,7 @@ class NumberEditor(SettingEditor):
         self._spin: QSpinBox | QDoubleSpinBox = _WholeSpin(self) if whole else _RealSpin(self)
         self._bound()
         self._spin.setKeyboardTracking(False)
-        self._spin.setMinimumWidth(96)
+        self._spin.setFixedWidth(_WIDTH)
         self._adopt(self._spin)
         self._automatic = QCheckBox(self.tr("Auto"), self)
         self._automatic.setAccessibleName(self.tr("{}: automatic").format(title(name)))

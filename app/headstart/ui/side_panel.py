@@ -74,8 +74,8 @@ class SidePanel(QFrame):
         column.setContentsMargins(MEDIUM, MEDIUM, MEDIUM, MEDIUM)
         column.setSpacing(SMALL)
         titles = {
-            "model": self.tr("Model"),
-            "speculation": self.tr("Speculation"),
+            "model": self.tr("Models"),
+            "speculation": self.tr("Guessing ahead"),
             "sampling": self.tr("Answers"),
             "loading": self.tr("Loading"),
         }
@@ -93,6 +93,7 @@ class SidePanel(QFrame):
 
     def _frame(self, inner: QWidget) -> None:
         inner.setAutoFillBackground(False)
+        inner.setMinimumWidth(1)
         scroll = QScrollArea(self)
         scroll.setWidgetResizable(True)
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -101,6 +102,7 @@ class SidePanel(QFrame):
         scroll.viewport().setAutoFillBackground(False)
         buttons = QHBoxLayout()
         buttons.setContentsMargins(MEDIUM, SMALL, MEDIUM, MEDIUM)
+        buttons.setSpacing(SMALL)
         for button in (self._reset, self._adopt):
             dress(button, "plain")
             buttons.addWidget(button)
@@ -124,4 +126,5 @@ class SidePanel(QFrame):
 def _heading(text: str, parent: QWidget) -> QLabel:
     label = QLabel(text, parent)
     dress(label, "section")
+    label.setContentsMargins(0, MEDIUM, 0, 0)
     return label

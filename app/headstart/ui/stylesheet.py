@@ -7,14 +7,13 @@ from PySide6.QtWidgets import QWidget
 from headstart.ui.theme import LARGE, MEDIUM, RADIUS, SMALL, TINY, Theme
 
 _SHEET = Template("""
-#sidebar, #panel, #header { background: $window; }
-#panel { border: none; border-left: 1px solid $border; }
-#sidebar { border: none; border-right: 1px solid $border; }
-#page, #content { background: $surface; }
+QFrame#sidebar { background: $window; border: none; }
+QFrame#panel { background: $window; border: none; }
+QFrame#page, QFrame#header, QFrame#foot, QWidget#legend { background: $surface; border: none; }
 QLabel { color: $text; background: transparent; }
 QLabel[kind="muted"] { color: $muted; }
 QLabel[kind="danger"] { color: $danger; }
-QLabel[kind="section"] { color: $muted; font-weight: 600; padding-top: ${small}px; }
+QLabel[kind="section"] { color: $text; font-weight: 600; }
 QLabel[kind="badge"] { color: $muted; background: $raised; border-radius: ${small}px; padding: 2px ${small}px; }
 QLabel[kind="badge-accent"] {
     color: $on_accent; background: $accent; border-radius: ${small}px; padding: 2px ${small}px; }
@@ -39,13 +38,12 @@ QPushButton[kind="primary"]:disabled { background: $raised; border-color: $borde
 QToolButton[kind="round"] { border: 2px solid transparent; border-radius: 17px; background: $accent; }
 QToolButton[kind="round"]:focus { border-color: $text; }
 QToolButton[kind="round"]:disabled { background: $raised; }
-QLineEdit, QPlainTextEdit[kind="field"], QComboBox, QSpinBox, QDoubleSpinBox {
+QLineEdit, QPlainTextEdit[kind="field"] {
     border: 1px solid $border; border-radius: ${small}px; padding: 4px ${small}px; background: $surface; color: $text;
     selection-background-color: $accent; selection-color: $on_accent; }
-QLineEdit:focus, QPlainTextEdit[kind="field"]:focus, QComboBox:focus, QSpinBox:focus, QDoubleSpinBox:focus {
-    border-color: $accent; }
-QLineEdit:disabled, QComboBox:disabled, QSpinBox:disabled, QDoubleSpinBox:disabled { color: $disabled; }
-QComboBox::drop-down { border: none; width: 20px; }
+QLineEdit:focus, QPlainTextEdit[kind="field"]:focus { border-color: $accent; }
+QLineEdit:disabled { color: $disabled; }
+QComboBox QLineEdit, QAbstractSpinBox QLineEdit { border: none; padding: 0; background: transparent; }
 #composer { background: $surface; border: 1px solid $border; border-radius: 14px; }
 #composer[focused="true"] { border-color: $accent; }
 #composer[dropping="true"] { border: 2px dashed $accent; }
@@ -60,6 +58,16 @@ QScrollArea { border: none; background: transparent; }
 QProgressBar { border: none; border-radius: 3px; background: $raised; max-height: 6px; }
 QProgressBar::chunk { border-radius: 3px; background: $accent; }
 QSplitter::handle { background: $border; }
+QTreeWidget { border: none; background: transparent; outline: none; }
+QTreeWidget::item { height: 30px; padding: 0 ${small}px; border: none; }
+QTreeWidget::item:selected { background: $raised; color: $text; }
+QDialog { background: $surface; }
+QScrollBar:vertical { background: transparent; width: 12px; margin: 0; border: none; }
+QScrollBar::handle:vertical { background: $border; border-radius: ${tiny}px; min-height: 28px; margin: 2px; }
+QScrollBar::handle:vertical:hover { background: $disabled; }
+QScrollBar[idle="true"]::handle:vertical { background: transparent; }
+QScrollBar::add-line, QScrollBar::sub-line { height: 0; width: 0; border: none; background: transparent; }
+QScrollBar::add-page, QScrollBar::sub-page { background: transparent; }
 """)
 
 

@@ -6,7 +6,7 @@ from enum import StrEnum
 from types import MappingProxyType
 
 from PySide6.QtCore import QLocale, Qt
-from PySide6.QtGui import QColor, QFont, QFontDatabase, QGuiApplication, QPalette, QTextCharFormat
+from PySide6.QtGui import QColor, QFont, QFontDatabase, QFontInfo, QGuiApplication, QPalette, QTextCharFormat
 from PySide6.QtWidgets import QApplication
 
 # Spacings in device-independent pixels.
@@ -267,7 +267,8 @@ def text_font(points: float | None = None, locale: QLocale | None = None) -> QFo
     font = QFont(QGuiApplication.font())
     if points is not None:
         font.setPointSizeF(points)
-    font.setFamilies([font.family(), *CJK[chinese(locale or QLocale())]])
+    # By its true name: a substitute such as "Sans Serif" loses to the first family that exists.
+    font.setFamilies([QFontInfo(font).family(), *CJK[chinese(locale or QLocale())]])
     return font
 
 
