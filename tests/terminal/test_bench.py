@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -61,6 +62,13 @@ def test_the_table_has_a_row_for_each_prompt_each_class_and_all() -> None:
         "| story mean |  | 1.00x | 0.80x |",
         "| all mean |  | 1.73x | 1.11x |",
     ]
+
+
+def test_one_repeat_shows_no_spread() -> None:
+    heats = [Heat(CODE, name, 0, Run((1, 2), 100.0, ms, 7)) for name, ms in (("plain", 80.0), ("auto", 40.0))]
+    prompts = prompt_results(heats)
+    alone = replace(result(), prompts=prompts, standings=standings(prompts, ["plain", "auto"]))
+    assert bench_table.rows(alone)[0] == ["code-1", "80.0", "2.00x"]
 
 
 def test_the_sentences_say_what_the_table_does_not() -> None:

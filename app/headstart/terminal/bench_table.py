@@ -58,7 +58,10 @@ def _others(result: BenchResult) -> Sequence[str]:
 def _prompt_row(prompt: PromptResult, names: Sequence[str]) -> list[str]:
     plain = [ms for ms in prompt.scores[PLAIN].ms_per_token if ms is not None]
     speed = f"{sum(plain) / len(plain):.1f}" if plain else _NOTHING
-    return [prompt.id, speed, *(_spread(prompt.scores[name].speedup) for name in names)]
+    speedups = [prompt.scores[name].speedup for name in names]
+    if len(prompt.scores[PLAIN].ms_per_token) == 1:  # one repeat has no spread
+        return [prompt.id, speed, *(_ratio(value.median if value else None) for value in speedups)]
+    return [prompt.id, speed, *map(_spread, speedups)]
 
 
 def _ratio(value: float | None) -> str:
@@ -77,9 +80,12 @@ def _setting(result: BenchResult) -> str:
     return (
         f"{setting.target} with draft {setting.draft or 'none'}, {hint}, at most {setting.tokens} tokens, "
         f"on {machine.device} with {machine.cores} cores, OpenVINO {machine.openvino.partition('-')[0]}. "
-        f"Median speedup over plain decoding in the same repeat, of {setting.repeats}, and their range; "
-        "means are geometric."
+        f"Speedup over plain decoding in the same repeat; {_repeats(setting.repeats)}means are geometric."
     )
+
+
+def _repeats(count: int) -> str:
+    return f"median of {count} and their range; " if count > 1 else ""
 
 
 def _versus(result: BenchResult) -> list[str]:
