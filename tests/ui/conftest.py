@@ -12,7 +12,7 @@ from pytestqt.qtbot import QtBot
 from headstart.chat.store import open_store
 from headstart.engine.engine import LoadOptions
 from headstart.engine.supervision import program
-from headstart.ui.asking import toy_model
+from headstart.ui.asking import Find, toy_model
 from headstart.ui.engine_link import EngineLink
 from headstart.ui.program import EngineChoice, Program
 
@@ -48,16 +48,16 @@ def open_program(qtbot: QtBot, history: Path) -> Iterator[Callable[..., Program]
     """Opens the window on the history with a toy engine; called again it is a restart."""
     opened: list[Program] = []
 
-    def start(pace: float = 0.0) -> Program:
+    def start(pace: float = 0.0, find: Find = toy_model, *, loaded: bool = True) -> Program:
         for before in opened:
             before.window.close()
         application = QApplication.instance()
         assert isinstance(application, QApplication)
-        engine = EngineChoice(program("--toy", "--pace", str(pace)), toy_model)
+        engine = EngineChoice(program("--toy", "--pace", str(pace)), find)
         opened.append(Program(application, open_store(history), engine))
         opened[-1].start()
         opened[-1].window.show()
-        qtbot.waitUntil(lambda: opened[-1].loader.is_ready, timeout=WAIT)
+        qtbot.waitUntil(lambda: opened[-1].loader.is_ready or not loaded, timeout=WAIT)
         return opened[-1]
 
     yield start

@@ -57,6 +57,7 @@ COMMANDS = (
         ("sidebar", QT_TRANSLATE_NOOP("Actions", "&Sidebar"), "Ctrl+B", True),
         ("panel", QT_TRANSLATE_NOOP("Actions", "Chat Se&ttings"), "Ctrl+,", True),
         ("origins", QT_TRANSLATE_NOOP("Actions", "Token &Origins"), "Ctrl+Shift+T", True),
+        ("live", QT_TRANSLATE_NOOP("Actions", "Li&ve Figures"), "Ctrl+Shift+L", True),
         ("zoom_in", QT_TRANSLATE_NOOP("Actions", "Zoom &In"), "Ctrl++", False, True),
         ("zoom_out", QT_TRANSLATE_NOOP("Actions", "Zoom O&ut"), "Ctrl+-"),
         ("zoom_reset", QT_TRANSLATE_NOOP("Actions", "&Actual Size"), "Ctrl+0"),

@@ -11,6 +11,7 @@ from headstart.ui.elided_label import ElidedLabel
 from headstart.ui.find_bar import FindBar
 from headstart.ui.icons import icon
 from headstart.ui.legend import Legend
+from headstart.ui.live_panel import LivePanel
 from headstart.ui.notice_bar import NoticeBar
 from headstart.ui.stylesheet import dress, mark
 from headstart.ui.theme import ICON, MEDIUM, SMALL, TEXT_WIDTH, Theme
@@ -31,8 +32,11 @@ class ChatPage(QFrame):
         self._title = ElidedLabel(self)
         self.sidebar_button = self._button("sidebar", self.tr("Show or hide the sidebar"))
         self.origins_button = self._button("origins", self.tr("Colour tokens by origin"))
+        self.live_button = self._button("chart", self.tr("Live figures"))
         self.panel_button = self._button("panel", self.tr("Settings of this chat"))
         self.legend = Legend(theme, self)
+        self.live = LivePanel(theme, self)
+        self.live.hide()
         self.find_bar = FindBar(theme, self)
         self.transcript = Transcript(theme, font, self)
         self.greeting = QLabel(self.tr("What would you like to know?"), self)
@@ -59,11 +63,11 @@ class ChatPage(QFrame):
     def chrome(self) -> tuple[QWidget, ...]:
         """What a style sheet is for: everything but the transcript."""
         bar = self.transcript.verticalScrollBar()
-        return (self._header, self.find_bar, self.legend, self.greeting, self._foot, bar)
+        return (self._header, self.live, self.find_bar, self.legend, self.greeting, self._foot, bar)
 
     def set_looks(self, theme: Theme, font: QFont) -> None:
         """Another theme or font."""
-        for button in (self.sidebar_button, self.origins_button, self.panel_button):
+        for button in (self.sidebar_button, self.origins_button, self.live_button, self.panel_button):
             button.setIcon(icon(button.objectName(), theme.text))
         big = QFont(font)
         big.setPointSizeF(font.pointSizeF() * 1.5)
@@ -71,7 +75,7 @@ class ChatPage(QFrame):
         bold = QFont(font)
         bold.setWeight(QFont.Weight.DemiBold)
         self._title.setFont(bold)
-        for part in (self.legend, self.find_bar, self.notice, self.composer):
+        for part in (self.legend, self.live, self.find_bar, self.notice, self.composer):
             part.set_theme(theme)
         self.transcript.set_looks(theme, font)
 
@@ -102,7 +106,7 @@ class ChatPage(QFrame):
         self._header.setObjectName("header")
         row = QHBoxLayout(self._header)
         row.setContentsMargins(SMALL, SMALL, SMALL, SMALL)
-        for widget in (self.sidebar_button, self._title, self.origins_button, self.panel_button):
+        for widget in (self.sidebar_button, self._title, self.origins_button, self.live_button, self.panel_button):
             row.addWidget(widget, 1 if widget is self._title else 0)
         self.greeting.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._foot = QFrame(self)
@@ -114,14 +118,15 @@ class ChatPage(QFrame):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
-        for part in (self._header, self.legend, self.find_bar):
+        for part in (self._header, self.legend, self.live, self.find_bar):
             column.addWidget(part)
         column.addWidget(self.transcript, 1)
         column.addWidget(self.greeting, 1)
         column.addWidget(self._foot)
-        self.origins_button.setCheckable(True)
-        self.panel_button.setCheckable(True)
+        for button in (self.origins_button, self.live_button, self.panel_button):
+            button.setCheckable(True)
         bar = self.transcript.verticalScrollBar()
+        mark(bar, "idle", value=True)
         bar.rangeChanged.connect(lambda low, high: mark(bar, "idle", low == high))
 
     def _button(self, name: str, label: str) -> QToolButton:

@@ -53,6 +53,7 @@ class ChatPresenter(QObject):
         self._leave()
         self._session = session
         session.reset.connect(self._show)
+        session.began.connect(self._begin)
         session.ended.connect(self._end)
         session.recorded.connect(self._show_record)
         session.answering.grew.connect(self._grow)
@@ -154,6 +155,7 @@ class ChatPresenter(QObject):
         self.save_draft()
         for signal, slot in (
             (self._session.reset, self._show),
+            (self._session.began, self._begin),
             (self._session.ended, self._end),
             (self._session.recorded, self._show_record),
             (self._session.answering.grew, self._grow),
@@ -178,9 +180,15 @@ class ChatPresenter(QObject):
     def _show_record(self, chat: Chat) -> None:
         self._page.show_title(chat.title or self.tr("New chat"))
 
+    @Slot(int)
+    def _begin(self, id_: int) -> None:
+        self._page.live.begin()
+        self._page.transcript.set_notice(id_, self.tr("Waiting for the model…"))
+
     @Slot(int, object)
     def _grow(self, id_: int, steps: Sequence[Step]) -> None:
         transcript = self._page.transcript
+        self._page.live.grow(steps)
         for step in steps:
             if step.text:
                 made = step.round

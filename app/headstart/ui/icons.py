@@ -23,7 +23,7 @@ _PATHS = MappingProxyType(
         "down": "M12 4v15 M6 13l6 6 6-6",
         "new": "M12 5v14 M5 12h14",
         "send": "M12 19V5 M6 11l6-6 6 6",
-        "stop": "M8 8h8v8H8z",
+        "stop": "M6.5 6.5h11v11h-11z M9 9h6v6H9z M11 11h2v2h-2z",
         "attach": "M19.5 11.5l-7.8 7.8a4.6 4.6 0 0 1-6.5-6.5l8.2-8.2a3 3 0 0 1 4.3 4.3l-8 8a1.4 1.4 0 0 1-2-2l7-7",
         "close": "M7 7l10 10 M17 7L7 17",
         "models": "M12 3l8 4.5v9L12 21l-8-4.5v-9z M12 12l8-4.5 M12 12v9 M12 12L4 7.5",

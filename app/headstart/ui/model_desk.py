@@ -47,6 +47,10 @@ class ModelDesk(QObject):
             part.set_exporter(installed=installed)
         self._page.show_entries(library.installed(), current, str(paths.models_folder()))
 
+    def note_memory(self, free: int) -> None:
+        """Bytes that a program could take now."""
+        self._page.show_memory(free)
+
     def close(self) -> None:
         """The window closes: an export ends, a verification is waited for."""
         self._run.close()

@@ -24,6 +24,7 @@ class ModelLoader(QObject):
         self.fault = ""  # why nothing is loaded
         self._options: LoadOptions | None = None
         self._lost: LoadOptions | None = None
+        self._name = ""
         link.loading.connect(self._note_loading)
         link.loaded.connect(self._note_loaded)
         link.unloaded.connect(self._note_unloaded)
@@ -44,10 +45,10 @@ class ModelLoader(QObject):
 
     def require(self, settings: Settings) -> None:
         """Load what these settings ask for, unless it is loaded or being loaded. Raises a HeadstartError."""
-        options = self._find(settings).options
-        if options != self._options:
-            self._options = options
-            self.link.load(options)
+        wanted = self._find(settings)
+        if wanted.options != self._options:
+            self._options, self._name = wanted.options, wanted.name
+            self.link.load(wanted.options)
 
     def reload(self, settings: Settings) -> None:
         """Load again what may have failed before. Raises a HeadstartError."""
@@ -59,9 +60,10 @@ class ModelLoader(QObject):
         self._options = None
         self.link.unload()
 
-    @Slot(str)
-    def _note_loading(self, words: str) -> None:
-        self.status, self.fault = words, ""
+    @Slot()
+    def _note_loading(self) -> None:
+        # By the name the user chose: the engine knows but the folder, which in a pair is called "target".
+        self.status, self.fault = self.tr("Loading {}").format(self._name), ""
         self.changed.emit()
 
     @Slot(object)

@@ -7,6 +7,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QToolButton, QVBoxLayout, QWidget
 
 from headstart.library import Entry
+from headstart.ui import model_facts
 from headstart.ui.add_model import AddModel
 from headstart.ui.icons import icon
 from headstart.ui.model_card import ModelCard
@@ -35,6 +36,7 @@ class ModelsPage(QFrame):
         self._back.setToolTip(self.tr("Back to the chat (Esc)"))
         dress(self._back, "flat")
         self._folder = QLabel(self)
+        self._memory = QLabel(self)
         self.welcome = Welcome(self)
         self.add = AddModel(self)
         self._lay_out()
@@ -54,6 +56,10 @@ class ModelsPage(QFrame):
         self._folder.setText(self.tr("Models are in {}").format(folder))
         self.welcome.setVisible(not found)
         self.add.setVisible(bool(found))
+
+    def show_memory(self, free: int) -> None:
+        """Bytes that a program could take now."""
+        self._memory.setText(self.tr("{} of memory are free now").format(model_facts.amount(free)))
 
     def card(self, name: str) -> ModelCard | None:
         """The card of an entry, if it is still there."""
@@ -93,9 +99,11 @@ class ModelsPage(QFrame):
         self._column.addWidget(self.welcome)
         self._column.addLayout(self._list)
         self._column.addWidget(self.add)
+        self._column.addWidget(self._memory)
         self._column.addWidget(self._folder)
         self._column.addStretch(1)
         dress(self._folder, "muted")
+        dress(self._memory, "muted")
         self._folder.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         scroll = QScrollArea(self)
         scroll.setWidgetResizable(True)

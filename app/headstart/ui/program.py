@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QApplication
 
 from headstart import library
 from headstart.chat.store import Store
+from headstart.engine.protocol import Description
 from headstart.errors import HeadstartError, SettingsError
 from headstart.settings import Settings
 from headstart.settings_file import load, save
@@ -149,6 +150,8 @@ class Program(QObject):
     def _connect_engine(self) -> None:
         self.loader.changed.connect(self._show_engine)
         self.link.crashed.connect(lambda sentence, _: self.presenter.say(sentence))
+        self.link.described.connect(self._note_machine)
+        self.link.loaded.connect(self.link.describe)
         self.models.chosen.connect(self._choose_model)
         self.models.changed.connect(self._note_models)
         self.models.removing.connect(self.loader.unload)
@@ -210,6 +213,11 @@ class Program(QObject):
         return name, self.tr("{model} on {device}, {numerics} numerics; guesses come from: {guessing}").format(
             model=facts.model, device=facts.device, numerics=facts.numerics, guessing=guessing
         )
+
+    @Slot(object)
+    def _note_machine(self, machine: Description) -> None:
+        self.panel.set_devices(device.name for device in machine.devices)
+        self.models.note_memory(machine.memory_free)
 
     @Slot(str)
     def _choose_model(self, name: str) -> None:

@@ -38,7 +38,7 @@ def run() -> int:
         QTimer.singleShot(_LIMIT_MS, application.quit)
         application.exec()
         checked.close()
-    return _verdict(answers, "the installed model" if usable else "the toy engine, as no model is installed")
+    return _verdict(answers, "the installed model" if usable else "the toy engine (no model is installed)")
 
 
 def _verdict(answers: list[MessageContent], who: str) -> int:

@@ -1,0 +1,73 @@
+"""A strip that shows how speculation does while an answer is written: four figures, each with a small drawing."""
+
+from collections.abc import Iterable
+
+from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QWidget
+
+from headstart.engine.engine import Step
+from headstart.ui.live_figures import LiveFigures
+from headstart.ui.sparkline import ShareBar, Sparkline
+from headstart.ui.stylesheet import dress
+from headstart.ui.theme import LARGE, SMALL, Theme
+
+
+class LivePanel(QFrame):
+    """Knows no chat: it is given the steps of one answer."""
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("header")
+        self.setAccessibleName(self.tr("Live figures"))
+        self._theme = theme
+        self._figures = LiveFigures()
+        self._titles = (self.tr("Speed"), self.tr("Accepted"), self.tr("Guessed ahead"), self.tr("Time"))
+        self._labels = [QLabel(self) for _ in self._titles]
+        self._lines = [Sparkline(theme.accent, top, self) for top in (0.0, 1.0, 16.0)]
+        self._bar = ShareBar(self)
+        grid = QGridLayout(self)
+        grid.setContentsMargins(LARGE, 0, LARGE, SMALL)
+        grid.setHorizontalSpacing(LARGE)
+        grid.setVerticalSpacing(0)
+        for column, drawing in enumerate((*self._lines, self._bar)):
+            dress(self._labels[column], "muted")
+            grid.addWidget(self._labels[column], 0, column)
+            grid.addWidget(drawing, 1, column)
+            grid.setColumnStretch(column, 1)
+        self._show()
+
+    def begin(self) -> None:
+        """Another answer."""
+        self._figures = LiveFigures()
+        self._show()
+
+    def grow(self, steps: Iterable[Step]) -> None:
+        """Further rounds of it."""
+        self._figures.grow(steps)
+        self._show()
+
+    def set_theme(self, theme: Theme) -> None:
+        """Other colours."""
+        self._theme = theme
+        self._show()
+
+    def _show(self) -> None:
+        figures, series = self._figures, self._theme.series
+        texts = (
+            self.tr("{} tokens/s").format(f"{figures.speed[-1]:.1f}") if figures.speed else "–",
+            f"{figures.acceptance[-1] * 100:.0f} %" if figures.acceptance else "–",
+            self.tr("{} tokens").format(f"{figures.length[-1]:.0f}") if figures.length else "–",
+            self._time_text(),
+        )
+        for label, title, text in zip(self._labels, self._titles, texts, strict=True):
+            label.setText(f"{title}: {text}")
+        lines = (figures.speed, figures.acceptance, figures.length)
+        for line, values, origin in zip(self._lines, lines, ("target", "draft", "n-gram"), strict=True):
+            line.show_figures(values, series[origin])
+        self._bar.show_shares(figures.shares(), {part: series[part] for part in ("draft", "verify", "other")})
+
+    def _time_text(self) -> str:
+        shares = self._figures.shares()
+        if not shares:
+            return "–"
+        names = {"draft": self.tr("draft"), "verify": self.tr("verify"), "other": self.tr("other")}
+        return ", ".join(f"{names[part]} {share * 100:.0f} %" for part, share in shares.items())

@@ -1,0 +1,73 @@
+"""A small line of figures, and a bar cut into shares. Know nothing of what they show."""
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+_HEIGHT = 26
+
+
+class Sparkline(QWidget):
+    """Figures from 0 to `top`, or to the largest of them."""
+
+    def __init__(self, colour: str, top: float = 0.0, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._colour, self._top = colour, top
+        self._figures: tuple[float, ...] = ()
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+
+    def show_figures(self, figures: Sequence[float], colour: str) -> None:
+        """Another line."""
+        self._figures, self._colour = tuple(figures), colour
+        self.update()
+
+    def sizeHint(self) -> QSize:  # noqa: N802
+        return QSize(120, _HEIGHT)
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802, ARG002
+        if len(self._figures) < 2:
+            return
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QPen(QColor(self._colour), 1))  # wider antialiased lines cost fifty times as much
+        for first, second in pairwise(self._points()):
+            painter.drawLine(first, second)
+        painter.end()
+
+    def _points(self) -> list[QPointF]:
+        top = self._top or max(self._figures) or 1.0
+        step = (self.width() - 4) / (len(self._figures) - 1)
+        room = self.height() - 4
+        return [QPointF(2 + at * step, 2 + room * (1 - value / top)) for at, value in enumerate(self._figures)]
+
+
+class ShareBar(QWidget):
+    """One bar cut into parts, each in its colour."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._shares: Mapping[str, float] = {}
+        self._colours: Mapping[str, str] = {}
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+
+    def show_shares(self, shares: Mapping[str, float], colours: Mapping[str, str]) -> None:
+        """Parts that together are 1."""
+        self._shares, self._colours = shares, colours
+        self.update()
+
+    def sizeHint(self) -> QSize:  # noqa: N802
+        return QSize(120, _HEIGHT)
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802, ARG002
+        painter = QPainter(self)
+        painter.setPen(Qt.PenStyle.NoPen)
+        left, height = 0.0, 8.0
+        for name, share in self._shares.items():
+            width = share * self.width()
+            painter.setBrush(QColor(self._colours[name]))
+            painter.drawRect(QRectF(left, (self.height() - height) / 2, width, height))
+            left += width
+        painter.end()

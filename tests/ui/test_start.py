@@ -1,0 +1,113 @@
+"""Starting and ending: one window, no display, the self-check, and nothing left behind."""
+
+import gc
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+from PySide6.QtCore import QObject, QTimer
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from headstart.ui.program import Program
+from headstart.ui.single_instance import SingleInstance
+
+ROOT = Path(__file__).resolve().parents[2]
+Open = Callable[..., Program]
+
+
+def headstart(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    environment = {name: value for name, value in os.environ.items() if name not in {"DISPLAY", "WAYLAND_DISPLAY"}}
+    environment.pop("QT_QPA_PLATFORM", None)
+    command = [sys.executable, "-m", "headstart", *arguments]
+    return subprocess.run(
+        command, env=environment | variables, capture_output=True, text=True, check=False, timeout=120
+    )
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="other systems always have a display")
+def test_without_a_display_one_sentence_names_the_way_without() -> None:
+    done = headstart()
+    assert done.returncode == 1
+    assert done.stderr == (
+        "headstart: There is no display to open a window on; `headstart chat` works without a window.\n"
+    )
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="other systems always have a display")
+def test_a_display_that_is_not_there_is_no_abort() -> None:
+    done = headstart(DISPLAY=":4711")
+    assert done.returncode == 1
+    assert done.stderr.startswith("headstart: The window cannot be opened (")
+    assert done.stderr.endswith("); `headstart chat` works without a window.\n")
+    assert done.stderr.count("\n") == 1
+
+
+def test_the_self_check_answers_without_a_model(tmp_path: Path) -> None:
+    done = headstart("--profile", str(tmp_path / "world"), "--self-check")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "the toy engine (no model is installed) answered: You wrote: Say hello" in done.stdout
+    assert not (tmp_path / "world" / "history").exists()
+
+
+def test_a_second_window_raises_the_first(qtbot: QtBot, tmp_path: Path) -> None:
+    first, second = SingleInstance(tmp_path), SingleInstance(tmp_path)
+    assert first.claim()
+    with qtbot.waitSignal(first.raise_requested, timeout=5000):
+        assert not second.claim()
+    first.release()
+    assert second.claim()
+    second.release()
+
+
+def test_a_window_that_died_is_no_hindrance(tmp_path: Path) -> None:
+    code = (
+        "import os, sys; from pathlib import Path; from PySide6.QtCore import QCoreApplication\n"
+        "from headstart.ui.single_instance import SingleInstance\n"
+        "app = QCoreApplication([]); one = SingleInstance(Path(sys.argv[1]))\n"
+        "assert one.claim(); os.kill(os.getpid(), 9)"
+    )
+    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=False)
+    after = SingleInstance(tmp_path)
+    assert after.claim()
+    after.release()
+
+
+def test_a_closed_window_leaves_no_thread_timer_or_process(qtbot: QtBot, open_program: Open) -> None:
+    threads = threading.active_count()
+    app = open_program(pace=0.01)
+    pid = app.link.pid
+    for _ in range(3):
+        app.window.sidebar.new_requested.emit()
+        with qtbot.waitSignal(app.presenter.answered, timeout=20_000):
+            app.presenter.session.send("hello")
+    app.window.close()
+    assert not psutil.pid_exists(pid)
+    assert threading.active_count() == threads
+    assert not [timer for timer in app.findChildren(QTimer) if timer.isActive()]
+    assert not [timer for timer in app.chats.findChildren(QTimer) if timer.isActive()]
+
+
+def test_chats_that_were_left_are_let_go(qtbot: QtBot, open_program: Open) -> None:
+    app = open_program()
+    for number in range(5):
+        app.window.sidebar.new_requested.emit()
+        with qtbot.waitSignal(app.presenter.answered, timeout=20_000):
+            app.presenter.session.send(f"hello {number}")
+    QApplication.processEvents()
+    gc.collect()
+    sessions = [child for child in app.chats.findChildren(QObject) if type(child).__name__ == "ChatSession"]
+    assert len(sessions) == 1
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="None is immortal there")
+def test_the_event_loop_drops_no_reference_to_none(qtbot: QtBot) -> None:
+    before = sys.getrefcount(None)
+    for _ in range(1000):
+        QApplication.processEvents()
+    assert sys.getrefcount(None) > before - 100
