@@ -225,7 +225,7 @@ class ImpatientEngine(ScriptedEngine):
         for event in super().generate(request, cancel):
             yield event
             if isinstance(event, Step):
-                # Not a real signal: engines loaded and freed by other tests may have spoiled this thread's signal stack.
+                # Not a real signal: engines that other tests freed may have spoiled the stack for signals.
                 pressed = signal.getsignal(signal.SIGINT)
                 assert callable(pressed)
                 pressed(signal.SIGINT, None)
