@@ -223,7 +223,8 @@ def test_the_program_is_found_frozen_and_unfrozen(monkeypatch: pytest.MonkeyPatc
 
 
 INTERRUPTED = """
-import sys
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # what started the tests may have it ignored
 from pathlib import Path
 from headstart.engine.client import EngineClient
 from headstart.engine.engine import LoadOptions, Message, Request, Step
