@@ -6,11 +6,17 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+QT = ["-c", "import PySide6.QtWidgets"]
+NO_QT = "The tests of the window need Qt's system libraries; on Debian: {install}"
+INSTALL = "apt-get install libegl1 libgl1 libxkbcommon0 libdbus-1-3 libfontconfig1"
 CHECKS = (["ruff", "format", "--check"], ["ruff", "check"], ["mypy", "--strict"], ["pytest"])
 
 
 def main(arguments: list[str]) -> int:
     """The exit code of the first check that fails, or 0; `arguments` go to pytest."""
+    if subprocess.run([sys.executable, *QT], check=False).returncode:
+        print(NO_QT.format(install=INSTALL), file=sys.stderr)
+        return 1
     for check in CHECKS:
         command = [*check, *(arguments if check == CHECKS[-1] else [])]
         print("$", shlex.join(command), flush=True)
