@@ -8,7 +8,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 QT = ["-c", "import PySide6.QtWidgets"]
 NO_QT = "The tests of the window need Qt's system libraries; on Debian: {install}"
-INSTALL = "apt-get install libegl1 libgl1 libxkbcommon0 libdbus-1-3 libfontconfig1"
+INSTALL = "apt-get install libegl1 libgl1 libxkbcommon0 libdbus-1-3 libfontconfig1 libglib2.0-0"
 CHECKS = (["ruff", "format", "--check"], ["ruff", "check"], ["mypy", "--strict"], ["pytest"])
 
 
