@@ -18,6 +18,7 @@ class LiveFigures:
     acceptance: deque[float] = field(default_factory=lambda: deque(maxlen=KEPT))  # share of the guesses
     length: deque[float] = field(default_factory=lambda: deque(maxlen=KEPT))  # guesses in the round
     by_part: dict[str, float] = field(default_factory=lambda: {"draft": 0.0, "verify": 0.0, "other": 0.0})  # ms
+    _rounds: int = 0
     _recent: deque[Round] = field(default_factory=lambda: deque(maxlen=_WINDOW))
 
     def grow(self, steps: Iterable[Step]) -> None:
@@ -32,6 +33,9 @@ class LiveFigures:
         return {part: spent / total for part, spent in self.by_part.items()} if total else {}
 
     def _add(self, made: Round) -> None:
+        self._rounds += 1
+        if self._rounds == 1:  # the first token comes with the prompt's own pass: its time says nothing of the speed
+            return
         self._recent.append(made)
         self.by_part["draft"] += made.timing.draft_ms
         self.by_part["verify"] += made.timing.verify_ms

@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Iterable
+from pathlib import Path
 
 from PySide6.QtCore import QObject, QRunnable, QThreadPool, QUrl, Signal, Slot
 from PySide6.QtGui import QDesktopServices
@@ -45,7 +46,7 @@ class ModelDesk(QObject):
         installed = export_run.command() is not None
         for part in (self._page.add, self._page.welcome):
             part.set_exporter(installed=installed)
-        self._page.show_entries(library.installed(), current, str(paths.models_folder()))
+        self._page.show_entries(library.installed(), current, _short(paths.models_folder()))
 
     def note_memory(self, free: int) -> None:
         """Bytes that a program could take now."""
@@ -167,3 +168,9 @@ class _Verification(QRunnable):
 
 def _entry(name: str) -> Entry | None:
     return next((entry for entry in library.installed() if entry.name == name), None)
+
+
+def _short(folder: Path) -> str:
+    """The folder as people write it, their home as "~"."""
+    home = Path.home()
+    return f"~/{folder.relative_to(home).as_posix()}" if folder.is_relative_to(home) else str(folder)

@@ -5,7 +5,17 @@ from itertools import zip_longest
 from math import ceil
 
 from PySide6.QtCore import QEvent, QMimeData, QPointF, QRectF, Qt, QUrl, Signal
-from PySide6.QtGui import QColor, QContextMenuEvent, QFont, QHelpEvent, QPainter, QPaintEvent, QTextCursor, QWheelEvent
+from PySide6.QtGui import (
+    QColor,
+    QContextMenuEvent,
+    QFont,
+    QHelpEvent,
+    QPainter,
+    QPaintEvent,
+    QTextCursor,
+    QTextDocument,
+    QWheelEvent,
+)
 from PySide6.QtWidgets import QFrame, QMenu, QTextBrowser, QToolTip, QWidget
 
 from headstart.ui import markdown
@@ -44,12 +54,15 @@ class MessageText(QTextBrowser):
         flags = Qt.TextInteractionFlag
         self.setTextInteractionFlags(flags.TextBrowserInteraction | flags.TextSelectableByKeyboard)
         self.viewport().setAutoFillBackground(False)
-        self.document().setDocumentMargin(0)
-        self.document().setDefaultFont(font)
-        self._writer = DocumentWriter(self.document(), Formats(theme, font))
-        self._highlighter = Highlighter(self.document(), theme)
+        # WORKAROUND PySide6 6.11: the wrapper of a document made by Qt may be taken for dead when another widget goes.
+        self._document = QTextDocument(self)
+        self.setDocument(self._document)
+        self._document.setDocumentMargin(0)
+        self._document.setDefaultFont(font)
+        self._writer = DocumentWriter(self._document, Formats(theme, font))
+        self._highlighter = Highlighter(self._document, theme)
         self.anchorClicked.connect(self._activate)
-        self.document().documentLayout().documentSizeChanged.connect(self.text_resized)
+        self._document.documentLayout().documentSizeChanged.connect(self.text_resized)
 
     # Content
 
@@ -62,7 +75,7 @@ class MessageText(QTextBrowser):
         """Another theme or font size."""
         self._theme = theme
         self._highlighter.set_theme(theme)
-        self.document().setDefaultFont(font)
+        self._document.setDefaultFont(font)
         self._writer.restyle(Formats(theme, font))
 
     def set_origins(self, origins: Origins | None, visible: bool) -> None:
@@ -86,7 +99,7 @@ class MessageText(QTextBrowser):
     def place_of(self, offset: int) -> QRectF:
         """Where the character at a source offset stands in this widget."""
         found = next(self._writer.map.positions(offset, offset + 1), (0, 0))
-        cursor = QTextCursor(self.document())
+        cursor = QTextCursor(self._document)
         cursor.setPosition(found[0])
         return QRectF(self.cursorRect(cursor))
 
@@ -94,7 +107,7 @@ class MessageText(QTextBrowser):
         """Pixels the text needs at this width."""
         if width != self.lineWrapColumnOrWidth():
             self.setLineWrapColumnOrWidth(width)
-        return ceil(self.document().size().height()) + 1
+        return ceil(self._document.size().height()) + 1
 
     # Selection
 
@@ -125,7 +138,7 @@ class MessageText(QTextBrowser):
         return data
 
     def _code_buttons(self, cursor: QTextCursor) -> Iterator[bool]:
-        block = self.document().findBlock(cursor.selectionStart())
+        block = self._document.findBlock(cursor.selectionStart())
         while block.isValid() and block.position() < cursor.selectionEnd():
             for formats in block.textFormats():
                 if formats.format.anchorHref().startswith(COPY):
@@ -133,7 +146,7 @@ class MessageText(QTextBrowser):
             block = block.next()
 
     def _at_edge(self, position: int, edge: QTextCursor.MoveOperation) -> bool:
-        cursor = QTextCursor(self.document())
+        cursor = QTextCursor(self._document)
         cursor.setPosition(position)
         cursor.movePosition(edge)
         return cursor.position() == position
@@ -143,7 +156,7 @@ class MessageText(QTextBrowser):
     def loadResource(self, kind: int, name: QUrl | str) -> object:  # noqa: N802
         """Nothing but our own pictures: text from a model must not reach the network or the disk."""
         own = QUrl(name).scheme() == RESOURCE_SCHEME
-        return self.document().resource(kind, QUrl(name)) if own else None
+        return self._document.resource(kind, QUrl(name)) if own else None
 
     def wheelEvent(self, event: QWheelEvent) -> None:  # noqa: N802
         event.ignore()
@@ -160,7 +173,7 @@ class MessageText(QTextBrowser):
         address = self.anchorAt(point.toPoint())
         if address:
             return "" if address.startswith(COPY) else address
-        position = self.document().documentLayout().hitTest(point, Qt.HitTestAccuracy.ExactHit)
+        position = self._document.documentLayout().hitTest(point, Qt.HitTestAccuracy.ExactHit)
         offset = self._writer.map.source_at(position) if position >= 0 else None
         run = self._origins.at(offset) if self._origins and self._origins_visible and offset is not None else None
         return self._describe(run) if run else ""
@@ -189,7 +202,7 @@ class MessageText(QTextBrowser):
         super().paintEvent(event)
 
     def _paint_quote_bars(self, seen: QRectF) -> None:
-        layout, fuzzy = self.document().documentLayout(), Qt.HitTestAccuracy.FuzzyHit
+        layout, fuzzy = self._document.documentLayout(), Qt.HitTestAccuracy.FuzzyHit
         first, last = layout.hitTest(seen.topLeft(), fuzzy), layout.hitTest(seen.bottomRight(), fuzzy)
         quotes = list(self._writer.quoted(first, last))
         if not quotes:
@@ -207,14 +220,14 @@ class MessageText(QTextBrowser):
     def _bar(self, quote: Quoted, level: int) -> float:
         """Where the bar of a quote stands: on the side where its lines begin."""
         x = quote.place.outer * INDENT + level * QUOTE_INDENT
-        leftward = self.document().findBlock(quote.start).textDirection() == Qt.LayoutDirection.RightToLeft
+        leftward = self._document.findBlock(quote.start).textDirection() == Qt.LayoutDirection.RightToLeft
         return self.viewport().width() - x - _BAR if leftward else x
 
     def _top(self, position: int) -> float:
-        return self.document().documentLayout().blockBoundingRect(self.document().findBlock(position)).top()
+        return self._document.documentLayout().blockBoundingRect(self._document.findBlock(position)).top()
 
     def _bottom(self, position: int) -> float:
-        return self.document().documentLayout().blockBoundingRect(self.document().findBlock(position)).bottom()
+        return self._document.documentLayout().blockBoundingRect(self._document.findBlock(position)).bottom()
 
     def _activate(self, url: QUrl) -> None:
         address = url.toString(QUrl.ComponentFormattingOption.FullyEncoded)

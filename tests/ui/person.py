@@ -1,0 +1,45 @@
+"""What a person does at the window and sees there, for its tests."""
+
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from pytestqt.qtbot import QtBot
+
+from headstart.chat.conversation import State
+from headstart.ui.message import MessageContent
+from headstart.ui.program import Program
+
+WAIT = 20_000  # ms, for a loaded machine
+
+
+def shown(app: Program) -> list[MessageContent]:
+    """The messages on screen."""
+    return app.window.chat.transcript.contents()
+
+
+def texts(app: Program) -> list[str]:
+    """Their texts."""
+    return [content.text.strip() for content in shown(app)]
+
+
+def write(app: Program, text: str) -> None:
+    """Type and press Enter."""
+    QTest.keyClicks(app.window.chat.composer.edit, text)
+    QTest.keyClick(app.window.chat.composer.edit, Qt.Key.Key_Return)
+
+
+def ask(qtbot: QtBot, app: Program, text: str) -> None:
+    """Type, send, and wait for the end of the answer."""
+    with qtbot.waitSignal(app.presenter.answered, timeout=WAIT):
+        write(app, text)
+
+
+def begin(qtbot: QtBot, app: Program, text: str) -> None:
+    """Ask, and go on when the answer has begun to show."""
+    write(app, text)
+    qtbot.waitUntil(lambda: len(shown(app)) >= 2 and len(shown(app)[-1].text) > 20, timeout=WAIT)
+
+
+def stored(app: Program) -> list[tuple[str, State]]:
+    """What the history has of the open chat."""
+    chat = app.presenter.session.chat.id
+    return [(message.text.strip(), message.state) for message in app.store.conversation(chat).path]

@@ -1,0 +1,119 @@
+"""Stories of an answer: asked, streamed, stopped, cut short by a dead engine or a closed window."""
+
+import os
+import signal
+from collections.abc import Callable
+
+from PySide6.QtTest import QTest
+from pytestqt.qtbot import QtBot
+
+from headstart.chat.conversation import State
+from headstart.ui.message import MessageState
+from headstart.ui.program import Program
+from tests.ui.person import WAIT, ask, begin, shown, stored, texts
+
+Open = Callable[..., Program]
+
+
+def test_enter_sends_and_the_answer_is_shown_and_kept(qtbot: QtBot, app: Program) -> None:
+    ask(qtbot, app, "hello there")
+    assert texts(app) == ["hello there", "You wrote: hello there"]
+    assert stored(app) == [("hello there", State.COMPLETE), ("You wrote: hello there", State.COMPLETE)]
+    assert app.window.chat.composer.text() == ""
+    assert shown(app)[1].author == "toy"
+    assert "accepted" in shown(app)[1].stats_line
+    assert {run.origin for run in shown(app)[1].origins} == {"target", "draft"}
+    assert app.chats.current
+    assert app.chats.current.chat.title == "hello there"
+
+
+def test_escape_stops_and_keeps_what_came(qtbot: QtBot, open_program: Open) -> None:
+    app = open_program(pace=0.02)
+    begin(qtbot, app, "toy: words 400")
+    with qtbot.waitSignal(app.presenter.answered, timeout=WAIT):
+        app.window.actions_by_name["stop"].trigger()
+    text, state = stored(app)[-1]
+    assert state is State.STOPPED
+    assert text.startswith("The toy engine")
+    assert len(text.split()) < 400
+    assert shown(app)[-1].state is MessageState.STOPPED
+    ask(qtbot, app, "go on")
+    assert texts(app)[-1] == "You wrote: go on"
+
+
+def test_the_button_sends_and_stops(qtbot: QtBot, open_program: Open) -> None:
+    app = open_program(pace=0.02)
+    button = app.window.chat.composer._send
+    assert not button.isEnabled()
+    QTest.keyClicks(app.window.chat.composer.edit, "toy: words 400")
+    assert button.isEnabled()
+    button.click()
+    qtbot.waitUntil(lambda: button.accessibleName() == "Stop", timeout=WAIT)
+    with qtbot.waitSignal(app.presenter.answered, timeout=WAIT):
+        button.click()
+    assert button.accessibleName() == "Send"
+
+
+def test_streamed_text_is_on_disk_within_a_second(qtbot: QtBot, open_program: Open) -> None:
+    app = open_program(pace=0.05)
+    begin(qtbot, app, "toy: words 400")
+    qtbot.wait(1000)
+    seen = app.presenter.session.path[-1].text
+    text, state = stored(app)[-1]
+    assert state is State.STREAMING
+    assert len(seen.split()) - len(text.split()) < 60  # a second of this toy
+
+
+def test_a_dead_engine_leaves_the_partial_answer_and_the_chat_goes_on(qtbot: QtBot, open_program: Open) -> None:
+    app = open_program(pace=0.02)
+    begin(qtbot, app, "toy: words 400")
+    with qtbot.waitSignal(app.link.restarted, timeout=WAIT):
+        os.kill(app.link.pid, signal.SIGKILL)
+    text, state = stored(app)[-1]
+    assert state is State.INTERRUPTED
+    assert text.startswith("The toy engine")
+    assert shown(app)[-1].state is MessageState.FAILED
+    assert "unexpectedly" in app.window.chat.notice.text
+    ask(qtbot, app, "still there?")
+    assert texts(app)[-1] == "You wrote: still there?"
+
+
+def test_a_refusal_is_told_below_the_answer(qtbot: QtBot, app: Program) -> None:
+    ask(qtbot, app, "toy: refuse")
+    assert shown(app)[-1].notice == "The toy refuses; ask for something else."
+
+
+def test_closing_in_the_middle_of_an_answer_keeps_it(qtbot: QtBot, open_program: Open) -> None:
+    app = open_program(pace=0.02)
+    begin(qtbot, app, "toy: words 400")
+    again = open_program()
+    text, state = stored(again)[-1]
+    assert state is State.INTERRUPTED
+    assert text.startswith("The toy engine")
+    assert "interrupted" in shown(again)[-1].notice
+
+
+def test_an_answer_goes_on_while_another_chat_is_open(qtbot: QtBot, open_program: Open) -> None:
+    app = open_program(pace=0.01)
+    begin(qtbot, app, "toy: words 90")
+    chat = app.presenter.session.chat.id
+    app.window.sidebar.new_requested.emit()
+    assert not shown(app)
+    assert not app.presenter.session.send("not now")
+    assert "still being written" in app.window.chat.notice.text
+    qtbot.waitUntil(lambda: app.link.generation is None, timeout=WAIT)
+    app.window.sidebar.chosen.emit(chat, None)
+    assert len(texts(app)[-1].split()) == 90
+    assert shown(app)[-1].state is MessageState.DONE
+
+
+def test_a_restart_brings_back_chat_draft_and_window(qtbot: QtBot, open_program: Open) -> None:
+    app = open_program()
+    ask(qtbot, app, "remember this")
+    app.window.chat.composer.set_text("a draft")
+    app.window.resize(760, 620)
+    again = open_program()
+    assert texts(again) == ["remember this", "You wrote: remember this"]
+    assert again.window.chat.composer.text() == "a draft"
+    assert again.window.size().toTuple() == (760, 620)
+    assert [chat.title for chat in again.store.chats()] == ["remember this"]

@@ -1,0 +1,86 @@
+"""Figures of an answer while it grows, and the line that sums it up afterwards."""
+
+from dataclasses import replace
+
+import pytest
+
+from headstart.engine.engine import FinishReason, Origin, Round, Stats, Step, Timing, Token
+from headstart.ui import answer_report
+from headstart.ui.live_figures import LiveFigures
+
+
+def step(tokens: int, drafted: int, accepted: int, timing: Timing) -> Step:
+    made = Round(tuple(Token(n, Origin.DRAFT) for n in range(tokens)), drafted, accepted, Origin.DRAFT, timing)
+    return Step("x" * tokens, made)
+
+
+def test_figures_are_means_of_the_last_rounds() -> None:
+    figures = LiveFigures()
+    figures.grow(
+        [step(1, 0, 0, Timing(0, 0, 0.1)), step(3, 4, 2, Timing(40, 50, 10)), step(5, 4, 4, Timing(40, 50, 10))]
+    )
+    assert list(figures.speed) == [pytest.approx(30.0), pytest.approx(40.0)]
+    assert list(figures.acceptance) == [0.5, 0.75]
+    assert list(figures.length) == [4.0, 4.0]
+    assert figures.shares() == {"draft": 0.4, "verify": 0.5, "other": 0.1}
+
+
+def test_text_left_over_at_the_end_is_no_round() -> None:
+    figures = LiveFigures()
+    figures.grow([step(0, 0, 0, Timing()), step(0, 0, 0, Timing())])
+    assert not figures.length
+    assert not figures.shares()
+
+
+STATS = Stats(
+    prompt_tokens=10,
+    reused_tokens=0,
+    output_tokens=101,
+    rounds=40,
+    drafted=80,
+    accepted=60,
+    ttft_ms=1500.0,
+    decode_ms=5000.0,
+    by_origin={"draft": 60, "target": 41},
+    by_part={"draft": 10.0},
+    ledger_ms=1.0,
+    plain_ms=100.0,
+    context_used=111,
+    context_length=2048,
+)
+
+
+@pytest.mark.parametrize(
+    ("found", "line"),
+    [
+        (
+            STATS,
+            "20.0 tokens/s · 2.00× plain speed on this machine · 75 % accepted (60 of 80) · 2.50 tokens per round · "
+            "first token after 1.5 s",
+        ),
+        (
+            replace(STATS, plain_ms=40.0, ttft_ms=300.0),
+            "20.0 tokens/s · speculation did not pay here: 0.80× plain decoding · 75 % accepted (60 of 80) · "
+            "2.50 tokens per round · first token after 300 ms",
+        ),
+        (replace(STATS, drafted=0, accepted=0), "20.0 tokens/s · nothing guessed ahead · first token after 1.5 s"),
+        (replace(STATS, output_tokens=0), ""),
+    ],
+)
+def test_the_line_says_what_speculation_gave(found: Stats, line: str) -> None:
+    assert answer_report.line(answer_report.keep(found, FinishReason.STOP)) == line
+
+
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [
+        (FinishReason.STOP, ""),
+        (FinishReason.LENGTH, "longest length"),
+        (FinishReason.CONTEXT, "context is full"),
+        (FinishReason.CANCELLED, "Stopped."),
+    ],
+)
+def test_an_end_that_one_should_know_of_is_told(reason: FinishReason, words: str) -> None:
+    notice = answer_report.notice(answer_report.keep(STATS, reason))
+    assert words in notice
+    assert bool(words) == bool(notice)

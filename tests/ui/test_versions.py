@@ -1,0 +1,80 @@
+"""Stories of second thoughts: editing, regenerating, continuing, deleting, forking, walking through versions."""
+
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from pytestqt.qtbot import QtBot
+
+from headstart.ui.program import Program
+from tests.ui.person import WAIT, ask, shown, texts, write
+
+
+def test_editing_a_question_makes_a_branch_and_versions_are_walked(qtbot: QtBot, app: Program) -> None:
+    ask(qtbot, app, "first")
+    app.window.chat.transcript.edit_requested.emit(shown(app)[0].id)
+    assert app.window.chat.composer.text() == "first"
+    app.window.chat.composer.set_text("")
+    ask(qtbot, app, "second")
+    assert texts(app) == ["second", "You wrote: second"]
+    assert (shown(app)[0].version, shown(app)[0].versions) == (2, 2)
+    app.window.chat.transcript.version_requested.emit(shown(app)[0].id, 1)
+    assert texts(app) == ["first", "You wrote: first"]
+
+
+def test_editing_an_answer_keeps_the_persons_words(qtbot: QtBot, app: Program) -> None:
+    ask(qtbot, app, "first")
+    app.window.chat.transcript.edit_requested.emit(shown(app)[1].id)
+    app.window.chat.composer.set_text("")
+    write(app, "better words")
+    assert texts(app) == ["first", "better words"]
+    assert shown(app)[1].notice == "Edited by you."
+    assert (shown(app)[1].version, shown(app)[1].versions) == (2, 2)
+
+
+def test_an_edit_can_be_left_and_the_draft_is_there_again(qtbot: QtBot, app: Program) -> None:
+    ask(qtbot, app, "first")
+    app.window.chat.composer.set_text("half a thought")
+    app.presenter.edit_last()
+    assert app.window.chat.composer.text() == "first"
+    app.window.actions_by_name["stop"].trigger()
+    assert app.window.chat.composer.text() == "half a thought"
+    assert texts(app)[0] == "first"
+
+
+def test_regenerating_adds_a_version(qtbot: QtBot, app: Program) -> None:
+    ask(qtbot, app, "again")
+    with qtbot.waitSignal(app.presenter.answered, timeout=WAIT):
+        app.window.actions_by_name["regenerate"].trigger()
+    assert (shown(app)[1].version, shown(app)[1].versions) == (2, 2)
+    assert "temperature 0" in app.window.chat.notice.text
+
+
+def test_an_answer_is_continued_where_it_ended(qtbot: QtBot, app: Program) -> None:
+    ask(qtbot, app, "first")
+    before = shown(app)[1]
+    with qtbot.waitSignal(app.presenter.answered, timeout=WAIT):
+        app.window.chat.transcript.continue_requested.emit(before.id)
+    assert shown(app)[1].text.startswith(before.text)
+    assert len(shown(app)[1].text) > len(before.text)
+    assert shown(app)[1].versions == 1
+
+
+def test_a_message_is_deleted_and_comes_back(qtbot: QtBot, app: Program) -> None:
+    ask(qtbot, app, "first")
+    app.window.chat.transcript.delete_requested.emit(shown(app)[1].id)
+    assert texts(app) == ["first"]
+    app.window.chat.notice._action.click()
+    assert texts(app) == ["first", "You wrote: first"]
+
+
+def test_a_fork_is_a_chat_of_its_own(qtbot: QtBot, app: Program) -> None:
+    ask(qtbot, app, "first")
+    ask(qtbot, app, "second")
+    app.window.chat.transcript.fork_requested.emit(shown(app)[1].id)
+    assert texts(app) == ["first", "You wrote: first"]
+    assert len(app.store.chats()) == 2
+
+
+def test_up_in_an_empty_box_edits_the_last_question(qtbot: QtBot, app: Program) -> None:
+    ask(qtbot, app, "first")
+    QTest.keyClick(app.window.chat.composer.edit, Qt.Key.Key_Up)
+    assert app.window.chat.composer.text() == "first"
