@@ -35,7 +35,7 @@ def test_shift_enter_breaks_the_line(qtbot: QtBot, app: Program) -> None:
 
 
 def test_where_enter_breaks_control_enter_sends(qtbot: QtBot, app: Program) -> None:
-    app.change(enter_sends=False)
+    app.window.actions_by_name["enter_sends"].trigger()
     edit = app.window.chat.composer.edit
     write(app, "one")
     assert edit.text() == "one\n"

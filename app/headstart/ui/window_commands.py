@@ -52,6 +52,7 @@ class WindowCommands(QObject):
             self._actions[name].setEnabled(bool(path) and not answering)
         self._actions["unload"].setEnabled(program.loader.is_ready)
         self._actions["origins"].setChecked(program.settings.show_origins)
+        self._actions["enter_sends"].setChecked(program.settings.enter_sends)
         self._actions[f"theme_{program.settings.theme}"].setChecked(True)
 
     def _file(self) -> dict[str, Callable[[], object]]:
@@ -81,6 +82,7 @@ class WindowCommands(QObject):
             "regenerate": program.presenter.regenerate_last,
             "edit_last": program.presenter.edit_last,
             "write": self._write,
+            "enter_sends": lambda: program.change(enter_sends=self._actions["enter_sends"].isChecked()),
             "next_chat": lambda: self._step(1),
             "previous_chat": lambda: self._step(-1),
         }
