@@ -4,6 +4,7 @@ import argparse
 import dataclasses
 import json
 import sys
+import time
 from contextlib import closing
 from dataclasses import dataclass
 
@@ -98,7 +99,10 @@ def run(arguments: argparse.Namespace, load: Load) -> int:
     screen = Screen(colour=not arguments.no_color, origins=arguments.show_origin, text=not plan.json)
     if sys.stderr.isatty():
         screen.remark(f"Loading {_title(plan)} ...")
+    started = time.perf_counter()
     with closing(load(plan.load)) as engine:
+        if plan.stats:
+            screen.remark(f"loaded in {time.perf_counter() - started:.1f} s")
         screen.legend()
         return _talk(plan, engine, screen) if plan.prompt is None else _answer_once(plan, engine, screen)
 
