@@ -103,6 +103,7 @@ def test_a_prompt_of_a_hyphen_is_standard_input(
     shown = capsys.readouterr()
     assert shown.out == "The quick brown fox jumps over the lazy dog.\n"
     assert "plain decoding on this machine" in shown.err
+    assert "loaded in " in shown.err
 
 
 @pytest.mark.usefixtures("root")

@@ -16,7 +16,7 @@ def compress(source: Path, weights: str, target: Path, *, all_layers: bool = Fal
     """Read the 16-bit IR at `source` and write it to `target` with its weights as asked.
 
     INT4 leaves the embeddings and the output head at INT8, unless `all_layers`: for a draft, whose guesses are checked
-    anyway, the head is a third of what a step has to read.
+    anyway, the head is much of what a step has to read.
     """
     quiet.prepare()
     import nncf  # noqa: PLC0415

@@ -30,19 +30,19 @@ def test_rounds_are_added_up() -> None:
     counted.add(round_of(TARGET, timing=Timing(other_ms=1.0)))
     counted.add(round_of(DRAFT, DRAFT, TARGET, drafted=4, accepted=2, timing=Timing(10.0, 20.0, 3.0)))
     counted.add(round_of(NGRAM, TARGET, drafted=3, accepted=1, timing=Timing(0.0, 22.0, 1.0)))
-    stats = counted.stats(plain_ms=187.5, ledger_ms=-4.0, context_length=100)
+    stats = counted.stats(plain_ms=18.75, ledger_ms=-4.0, context_length=100)
     assert (stats.prompt_tokens, stats.reused_tokens, stats.output_tokens) == (30, 7, 6)
     assert (stats.rounds, stats.drafted, stats.accepted) == (2, 7, 3)  # the prompt's own pass is no round
     assert stats.by_origin == {"target": 3, "draft": 2, "n-gram": 1}
     assert stats.by_part == {"draft": 10.0, "verify": 42.0, "other": 5.0}
     assert (stats.ttft_ms, stats.decode_ms) == (250.0, 500.0)
-    assert (stats.plain_ms, stats.ledger_ms) == (187.5, -4.0)
+    assert (stats.plain_ms, stats.ledger_ms) == (18.75, -4.0)
     assert (stats.context_used, stats.context_length) == (36, 100)
     assert stats.tpot_ms == 100.0
     assert stats.tokens_per_second == 10.0
     assert stats.acceptance_rate == pytest.approx(3 / 7)
     assert stats.mean_accepted_length == 2.5
-    assert stats.speedup == 1.875
+    assert stats.speedup == 0.1875
 
 
 def test_an_answer_cancelled_before_its_first_token_has_no_rates() -> None:
@@ -67,3 +67,13 @@ def test_no_more_of_a_context_is_used_than_there_is() -> None:
     counted.add(round_of(TARGET))
     counted.add(round_of(TARGET))  # the last token of a full context is written, but never read
     assert counted.stats(plain_ms=None, ledger_ms=0.0, context_length=100).context_used == 100
+
+
+def test_a_plain_step_is_never_dearer_than_a_round_s_own_check() -> None:
+    tally = Tally()
+    for _ in range(3):  # the first is the prompt's own pass
+        tally.add(Round((Token(1, Origin.NGRAM), Token(2, Origin.TARGET)), 1, 1, Origin.NGRAM, Timing(0.0, 10.0, 0.0)))
+    bound = tally.stats(plain_ms=40.0, ledger_ms=0.0, context_length=64).plain_ms
+    assert bound is not None
+    assert bound <= 15.0
+    assert tally.stats(plain_ms=4.0, ledger_ms=0.0, context_length=64).plain_ms == 4.0

@@ -157,7 +157,7 @@ def test_without_the_exporter_the_command_is_named(
 ) -> None:
     monkeypatch.setattr(export_run, "command", lambda: None)
     app = open_program(find=installed_model, loaded=False)
-    assert 'pip install "headstart[export]"' in words(app.window.models.welcome)
+    assert 'pip install ".[export]"' in words(app.window.models.welcome)
     press(app.window.models.welcome, "Copy command")
     assert QGuiApplication.clipboard().text().endswith("headstart-export smollm2-135m-instruct")
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 _MAPS = Path("/proc/self/maps")
 _DONTNEED = 4  # MADV_DONTNEED
-_PERIOD = 0.1  # seconds between two releases; repacking reads some 50 MB meanwhile
+_PERIOD = 0.1  # seconds between two releases
 
 
 @contextmanager

@@ -52,7 +52,13 @@ class Tally:
             by_origin=dict(self._origins),
             by_part=dict(self._parts),
             ledger_ms=ledger_ms,
-            plain_ms=plain_ms,
+            plain_ms=self._plausible(plain_ms),
             context_used=min(prompt + written, context_length),  # the last token need not be read
             context_length=context_length,
         )
+
+    def _plausible(self, plain_ms: float | None) -> float | None:
+        """A plain step costs no more than the check of a round of this answer did: an estimate above that is off."""
+        if plain_ms is None or not self._rounds:
+            return plain_ms
+        return min(plain_ms, (self._parts["verify"] + self._parts["other"]) / self._rounds)

@@ -20,7 +20,7 @@ from headstart.ui.theme import LARGE, MEDIUM, SMALL
 
 RECIPES = (FIRST, "qwen2.5-coder", "qwen2.5-coder-0.5b-instruct", "qwen2.5-coder-1.5b-instruct")
 _LOG_LINES = 2000
-INSTALL = 'pip install "headstart[export]" && headstart-export {}'
+INSTALL = 'pip install ".[export]" && headstart-export {}'  # Headstart is on no package index
 
 
 class AddModel(QFrame):
@@ -121,5 +121,6 @@ class AddModel(QFrame):
 def missing_exporter(source: str) -> str:
     """What to do where no model can be made."""
     return QCoreApplication.translate(
-        "AddModel", "The exporter is not installed here. This command installs it and exports the model:\n{}"
+        "AddModel",
+        "The exporter is not installed here. In Headstart's source folder, this installs it and exports the model:\n{}",
     ).format(INSTALL.format(source or FIRST))
