@@ -2,6 +2,8 @@
 
 import dataclasses
 import json
+import threading
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -9,7 +11,7 @@ import pytest
 
 from headstart.engine.bench.measure import BenchPlan, Progress, measure
 from headstart.engine.bench.prompts import BenchPrompt, read_prompts
-from headstart.engine.bench.race import Heat, Run, own_modes, race, turn_order
+from headstart.engine.bench.race import Heat, RaceCancelled, Run, own_modes, race, turn_order
 from headstart.engine.bench.ratios import Spread, geometric_mean, paired, spread
 from headstart.engine.bench.result import (
     Memory,
@@ -194,3 +196,35 @@ def test_each_side_reads_the_same_prompt_and_writes_the_same_text_in_exact_numer
     engine.close()
     assert all(score.equals_plain for score in prompt.scores.values())
     assert prompt.scores["genai 3"].acceptance_rate is not None
+
+
+@pytest.mark.parametrize("at", [0, 5])
+def test_a_cancelled_race_ends_between_its_heats(tiny_target: Path, at: int) -> None:
+    options = LoadOptions(tiny_target, context=256)
+    engine = load(options)
+    cancel, seen, planned = threading.Event(), list[Heat](), list[int]()
+
+    def note(heat: Heat) -> None:
+        seen.append(heat)
+        if len(seen) == at:
+            cancel.set()
+
+    if not at:
+        cancel.set()
+    plan = BenchPlan(options, (CODE, STORY), tokens=8, repeats=2, with_peer=False)
+    with pytest.raises(RaceCancelled):
+        measure(engine, plan, Progress(lambda _: None, note, planned.append, cancel))
+    engine.close()
+    assert len(seen) == at
+    assert planned == ([16] if at else [])
+
+
+def test_a_cancel_ends_an_answer_of_a_race_before_its_end() -> None:
+    cancel = threading.Event()
+    engine = ScriptedEngine(("word " * 200,), pause=0.01)
+    (plain, *_) = own_modes(engine, 400, lambda: None, cancel)
+    threading.Timer(0.05, cancel.set).start()
+    started = time.monotonic()
+    with pytest.raises(RaceCancelled):
+        plain.answer(CODE)
+    assert time.monotonic() - started < 1.0

@@ -1,11 +1,12 @@
 """One benchmark of a loaded engine: its own modes and, if wanted, the peer; from the models to the result."""
 
+import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from headstart.engine.bench.peer import PeerModel, PeerOptions, peer_modes
 from headstart.engine.bench.prompts import BenchPrompt
-from headstart.engine.bench.race import Contestant, Heat, own_modes, race
+from headstart.engine.bench.race import Contestant, Heat, own_modes, race, raise_if_set
 from headstart.engine.bench.result import (
     BenchResult,
     Memory,
@@ -33,27 +34,34 @@ class BenchPlan:
 
 @dataclass(frozen=True)
 class Progress:
-    """Who is told while it runs: a sentence for each stage, and each heat."""
+    """Who is told while it runs: a sentence for each stage, how many heats there will be, and each heat.
+
+    Setting `cancel` ends it within one round of an own answer, and after the answer of a peer.
+    """
 
     stage: Callable[[str], None]
     heat: Callable[[Heat], None]
+    planned: Callable[[int], None] = lambda _count: None
+    cancel: threading.Event = field(default_factory=threading.Event)
 
 
 def measure(engine: LocalEngine, plan: BenchPlan, progress: Progress) -> BenchResult:
-    """Warm up, note the memory, load the peer, race, sum up."""
-    own = own_modes(engine, plan.tokens, lambda: _forget(engine))
+    """Warm up, note the memory, load the peer, race, sum up. Raises RaceCancelled when it was."""
+    own = own_modes(engine, plan.tokens, lambda: _forget(engine), progress.cancel)
     progress.stage("warming up")
-    longest = _warm_up(own, plan.prompts)
+    longest = _warm_up(own, plan.prompts, progress.cancel)
     memory = _memory(engine, longest)
     peers: tuple[Contestant, ...] = ()
     if plan.with_peer:
         progress.stage("loading OpenVINO GenAI with the same models")
         peers = _peers(engine, plan)
-        _warm_up(peers, plan.prompts)
+        _warm_up(peers, plan.prompts, progress.cancel)
     heats = []
+    progress.planned((len(own) + len(peers)) * len(plan.prompts) * plan.repeats)
     for heat in race([*own, *peers], plan.prompts, plan.repeats):
         progress.heat(heat)
         heats.append(heat)
+        raise_if_set(progress.cancel)
     results, peer_names = prompt_results(heats), [peer.name for peer in peers]
     return BenchResult(
         machine=describe(plan.load.device),
@@ -65,11 +73,14 @@ def measure(engine: LocalEngine, plan: BenchPlan, progress: Progress) -> BenchRe
     )
 
 
-def _warm_up(contestants: Sequence[Contestant], prompts: Sequence[BenchPrompt]) -> int:
+def _warm_up(contestants: Sequence[Contestant], prompts: Sequence[BenchPrompt], cancel: threading.Event) -> int:
     """Everyone answers the longest prompt, unmeasured; the most tokens that a cache held."""
-    prompt = max(prompts, key=lambda each: len(each.text))
-    runs = [contestant.answer(prompt) for contestant in contestants]
-    return max(run.prompt_tokens + len(run.tokens) for run in runs)
+    prompt, longest = max(prompts, key=lambda each: len(each.text)), 0
+    for contestant in contestants:
+        raise_if_set(cancel)
+        run = contestant.answer(prompt)
+        longest = max(longest, run.prompt_tokens + len(run.tokens))
+    return longest
 
 
 def _forget(engine: LocalEngine) -> None:

@@ -11,10 +11,20 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from headstart.engine.bench.prompts import BenchPrompt
-from headstart.engine.engine import Engine, Finish, Mode, Request, Speculation, Stats
+from headstart.engine.engine import Engine, Finish, FinishReason, Mode, Request, Speculation, Stats
 
 PLAIN, AUTO = "plain", "auto"
 FIXED_LENGTHS = (3, 5)
+
+
+class RaceCancelled(Exception):  # noqa: N818 - stopping is no error; this unwinds the race
+    """Somebody ended it: there will be no result."""
+
+
+def raise_if_set(cancel: threading.Event) -> None:
+    """End the race that was cancelled."""
+    if cancel.is_set():
+        raise RaceCancelled
 
 
 @dataclass(frozen=True)
@@ -64,23 +74,29 @@ class OwnMode:
     speculation: Speculation
     tokens: int  # longest answer
     forget: Callable[[], None]
+    cancel: threading.Event = field(default_factory=threading.Event)
 
     def answer(self, prompt: BenchPrompt) -> Run:
-        """See Contestant.answer."""
+        """See Contestant.answer. Raises RaceCancelled soon after `cancel` is set."""
         self.forget()
         request = Request(prompt.messages, self.tokens, speculation=self.speculation)
-        events = list(self.engine.generate(request, threading.Event()))
+        events = list(self.engine.generate(request, self.cancel))
         finish = events[-1]
         assert isinstance(finish, Finish), "an engine ends every answer with Finish"
+        if finish.reason is FinishReason.CANCELLED:
+            raise RaceCancelled
         return _run(finish.token_ids, finish.stats)
 
 
-def own_modes(engine: Engine, tokens: int, forget: Callable[[], None]) -> tuple[OwnMode, ...]:
+def own_modes(
+    engine: Engine, tokens: int, forget: Callable[[], None], cancel: threading.Event | None = None
+) -> tuple[OwnMode, ...]:
     """Plain decoding, two fixed lengths and the automatic one."""
+    end = cancel or threading.Event()
     modes = {PLAIN: Speculation(Mode.OFF)}
     modes |= {f"fixed {length}": Speculation(Mode.FIXED, length) for length in FIXED_LENGTHS}
     modes[AUTO] = Speculation(Mode.AUTO)
-    return tuple(OwnMode(name, engine, speculation, tokens, forget) for name, speculation in modes.items())
+    return tuple(OwnMode(name, engine, speculation, tokens, forget, end) for name, speculation in modes.items())
 
 
 @dataclass(frozen=True)
