@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headstart.engine.costs import Costs, Curve
-from headstart.engine.engine import Mode, Origin, Speculation
+from headstart.engine.engine import Drafter, Mode, Origin, Speculation
 from headstart.engine.policy import LONGEST, Policy
 from headstart.engine.rounds import NgramOffer, Outcome, Plan, Situation
 
@@ -66,6 +66,22 @@ class TestModes:
         assert policy.plan(Situation(100, 200, NgramOffer(8, 2))) == Plan(Origin.NGRAM, 4)
         assert policy.plan(Situation(100, 200, NgramOffer(3, 2))) == Plan(Origin.NGRAM, 3)
         assert policy.plan(Situation(100, 200)) == Plan(Origin.TARGET)
+
+    @pytest.mark.parametrize("mode", [Mode.AUTO, Mode.FIXED])
+    def test_only_the_drafter_that_was_asked_for_guesses(self, mode: Mode) -> None:
+        both = replace(BEGIN, ngram=NgramOffer(8, 32))
+        for drafter, origin in ((Drafter.DRAFT, Origin.DRAFT), (Drafter.NGRAM, Origin.NGRAM)):
+            policy = a_policy(Speculation(mode, num_assistant_tokens=4, drafter=drafter))
+            assert policy.plan(both).drafter is origin
+        without = a_policy(Speculation(mode, num_assistant_tokens=4, drafter=Drafter.NGRAM))
+        assert without.plan(BEGIN) == Plan(Origin.TARGET)
+
+    def test_an_offer_that_may_not_be_used_teaches_nothing(self) -> None:
+        policy = a_policy(Speculation(drafter=Drafter.DRAFT))
+        before = policy.ngram.predict(32, 1)
+        policy.plan(replace(BEGIN, ngram=NgramOffer(8, 32)))
+        policy.learn(replace(outcome(3, 3, (0.9, 0.9, 0.9)), offer_matched=4))
+        assert policy.ngram.predict(32, 1) == before
 
     def test_fixed_is_not_stopped_by_losses(self) -> None:
         policy = a_policy(Speculation(Mode.FIXED, num_assistant_tokens=3))

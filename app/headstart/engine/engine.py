@@ -35,6 +35,14 @@ class Mode(StrEnum):
     OFF = "off"  # plain decoding
 
 
+class Drafter(StrEnum):
+    """Who may guess ahead."""
+
+    ANY = "any"  # whoever promises most
+    DRAFT = "draft"  # the draft model alone
+    NGRAM = "ngram"  # the text itself alone
+
+
 class Numerics(StrEnum):
     """Chosen when a model is loaded: the fastest arithmetic, or one whose results do not depend on batching."""
 
@@ -102,6 +110,7 @@ class Speculation:
     num_assistant_tokens: int | None = None  # most draft tokens in one round; the length itself when FIXED
     assistant_confidence_threshold: float | None = None  # stop drafting below this confidence of the draft
     acceptance_threshold: float = 1.0  # below 1: accept when p_target / p_draft reaches it; may change the answer
+    drafter: Drafter = Drafter.ANY
 
     def __post_init__(self) -> None:
         """Refuse values outside their range with a sentence that names the option."""

@@ -22,11 +22,12 @@ what may be lost where chances or prices are wrong; it bounds the length, too, s
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from headstart.engine.calibration import DraftCalibration, NgramCalibration
 from headstart.engine.costs import BULK, Costs, Curve, is_figure
-from headstart.engine.engine import Mode, Origin, Speculation
+from headstart.engine.engine import Drafter, Mode, Origin, Speculation
 from headstart.engine.ledger import Ledger
 from headstart.engine.rounds import Outcome, Pace, Plan, Situation, Streak
 from headstart.engine.stopping import Prices, affordable, best_rate, drafting_gain, kept_prefix, mean, survivals
@@ -93,6 +94,7 @@ class Policy:
 
     def plan(self, situation: Situation) -> Plan:
         """Choose who drafts in this round, and the limit."""
+        situation = _permitted(situation, self._speculation.drafter)
         mode, cap = self._speculation.mode, self._speculation.num_assistant_tokens or LONGEST
         limit = min(cap, LONGEST if mode is Mode.AUTO else cap, situation.remaining - 1)
         self._situation, self._chances, self._prices, self._reading_ms = situation, [], _UNPRICED, 0.0
@@ -270,6 +272,13 @@ class Policy:
             return 0.0
         step_ms, catch_up_ms = self.costs.drafting(self._situation.draft_lag or 1, self._situation.context)
         return drafted * step_ms + catch_up_ms
+
+
+def _permitted(situation: Situation, drafter: Drafter) -> Situation:
+    """As if the drafters that the user shut out were not there."""
+    if drafter is Drafter.DRAFT:
+        return replace(situation, ngram=None)
+    return replace(situation, draft_lag=None) if drafter is Drafter.NGRAM else situation
 
 
 def _fixed(situation: Situation, limit: int) -> Plan:
