@@ -3,9 +3,8 @@
 import dataclasses
 from collections.abc import Mapping
 
-from PySide6.QtCore import QCoreApplication
-
 from headstart.engine.engine import FinishReason, Stats
+from headstart.ui.translation import translate
 
 Kept = Mapping[str, object]  # plain JSON data, as the history keeps it
 FINISH, NOTICE, ROUNDS = "finish_reason", "notice", "round_list"
@@ -32,12 +31,12 @@ def gain(kept: Kept) -> str:
     """What speculation gave for this answer, as measured on this machine."""
     speedup = _number(kept, "speedup")
     if not _number(kept, "drafted"):
-        return _tr("nothing guessed ahead")
+        return translate("AnswerReport", "nothing guessed ahead")
     if speedup is None:
-        return _tr("not yet compared with plain decoding")
+        return translate("AnswerReport", "not yet compared with plain decoding")
     if round(speedup, 2) > 1.0:
-        return _tr("{}× plain speed on this machine").format(_decimal(speedup, 2))
-    return _tr("speculation did not pay here: {}× plain decoding").format(_decimal(speedup, 2))
+        return translate("AnswerReport", "{}× plain speed on this machine").format(_decimal(speedup, 2))
+    return translate("AnswerReport", "speculation did not pay here: {}× plain decoding").format(_decimal(speedup, 2))
 
 
 def notice(kept: Kept) -> str:
@@ -46,13 +45,22 @@ def notice(kept: Kept) -> str:
         return str(kept[NOTICE])
     match kept.get(FINISH):
         case FinishReason.LENGTH.value:
-            return _tr("The answer reached its longest length; continue it, or allow longer answers.")
+            return translate(
+                "AnswerReport", "The answer reached its longest length; continue it, or allow longer answers."
+            )
         case FinishReason.CONTEXT.value:
-            return _tr("The context is full, so the answer ends here; start a new chat or fork this one earlier.")
+            return translate(
+                "AnswerReport",
+                "The context is full, so the answer ends here; start a new chat or fork this one earlier.",
+            )
         case FinishReason.CANCELLED.value:
-            return _tr("Stopped.") if _number(kept, "output_tokens") else _tr("Stopped before the first word.")
+            return (
+                translate("AnswerReport", "Stopped.")
+                if _number(kept, "output_tokens")
+                else translate("AnswerReport", "Stopped before the first word.")
+            )
         case FinishReason.STOP.value if not _number(kept, "output_tokens"):
-            return _tr("The model ended its answer without a word.")
+            return translate("AnswerReport", "The model ended its answer without a word.")
     return ""
 
 
@@ -64,7 +72,7 @@ def details(kept: Kept) -> str:
 
 def _speed(kept: Kept) -> str:
     speed = _number(kept, "tokens_per_second")
-    return _tr("{} tokens/s").format(_decimal(speed, 1)) if speed else ""
+    return translate("AnswerReport", "{} tokens/s").format(_decimal(speed, 1)) if speed else ""
 
 
 def _wait(kept: Kept) -> str:
@@ -72,8 +80,8 @@ def _wait(kept: Kept) -> str:
     if not wait:
         return ""
     if wait < 1000:
-        return _tr("first token after {} ms").format(round(wait))
-    return _tr("first token after {} s").format(_decimal(wait / 1000, 1))
+        return translate("AnswerReport", "first token after {} ms").format(round(wait))
+    return translate("AnswerReport", "first token after {} s").format(_decimal(wait / 1000, 1))
 
 
 def _acceptance(kept: Kept) -> str:
@@ -81,39 +89,51 @@ def _acceptance(kept: Kept) -> str:
     if rate is None:
         return ""
     accepted, drafted = kept.get("accepted"), kept.get("drafted")
-    return _tr("{rate} % accepted ({accepted} of {drafted})").format(
+    return translate("AnswerReport", "{rate} % accepted ({accepted} of {drafted})").format(
         rate=round(rate * 100), accepted=accepted, drafted=drafted
     )
 
 
 def _length(kept: Kept) -> str:
     length = _number(kept, "mean_accepted_length")
-    return _tr("{} tokens per round").format(_decimal(length, 2)) if length and _number(kept, "drafted") else ""
+    return (
+        translate("AnswerReport", "{} tokens per round").format(_decimal(length, 2))
+        if length and _number(kept, "drafted")
+        else ""
+    )
 
 
 def _origins(kept: Kept) -> str:
     counts = kept.get("by_origin")
     if not isinstance(counts, Mapping) or not counts:
         return ""
-    names = {"draft": _tr("draft"), "n-gram": _tr("n-gram"), "target": _tr("target")}
+    names = {
+        "draft": translate("AnswerReport", "draft"),
+        "n-gram": translate("AnswerReport", "n-gram"),
+        "target": translate("AnswerReport", "target"),
+    }
     parts = [f"{names[name]} {counts[name]}" for name in names if name in counts]
-    return _tr("Tokens by origin: {}").format(", ".join(parts))
+    return translate("AnswerReport", "Tokens by origin: {}").format(", ".join(parts))
 
 
 def _time(kept: Kept) -> str:
     spent = kept.get("by_part")
     if not isinstance(spent, Mapping) or not spent:
         return ""
-    names = {"draft": _tr("draft"), "verify": _tr("verify"), "other": _tr("other")}
+    names = {
+        "draft": translate("AnswerReport", "draft"),
+        "verify": translate("AnswerReport", "verify"),
+        "other": translate("AnswerReport", "other"),
+    }
     parts = [f"{names.get(name, name)} {milliseconds:.0f} ms" for name, milliseconds in spent.items()]
-    return _tr("Time: {}").format(", ".join(parts))
+    return translate("AnswerReport", "Time: {}").format(", ".join(parts))
 
 
 def _context(kept: Kept) -> str:
     used, room = _number(kept, "context_used"), _number(kept, "context_length")
     if used is None or room is None:
         return ""
-    return _tr("Context: {used} of {room} tokens").format(used=int(used), room=int(room))
+    return translate("AnswerReport", "Context: {used} of {room} tokens").format(used=int(used), room=int(room))
 
 
 def _number(kept: Kept, name: str) -> float | None:
@@ -123,7 +143,3 @@ def _number(kept: Kept, name: str) -> float | None:
 
 def _decimal(value: float, places: int) -> str:
     return f"{value:.{places}f}"
-
-
-def _tr(text: str) -> str:
-    return QCoreApplication.translate("AnswerReport", text)

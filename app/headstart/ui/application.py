@@ -3,14 +3,15 @@
 import sys
 from typing import cast
 
-from PySide6.QtCore import QCoreApplication, QLibraryInfo, QLocale, QTranslator
+from PySide6.QtCore import QCoreApplication
 from PySide6.QtWidgets import QApplication
 
-from headstart import __version__, paths
+from headstart import __version__, paths, settings_file
 from headstart.chat.store import open_store
 from headstart.ui import diary, display
 from headstart.ui.program import Program
 from headstart.ui.single_instance import SingleInstance
+from headstart.ui.translation import Translation
 
 
 def run() -> int:
@@ -23,6 +24,7 @@ def run() -> int:
         return 0
     store = open_store(paths.history_folder())
     store.back_up_if_due()
+    Translation(application).speak(settings_file.load().language)
     program = Program(application, store)
     instance.raise_requested.connect(program.come_forward)
     program.start()
@@ -42,14 +44,4 @@ def make_application() -> QApplication:
     QApplication.setApplicationDisplayName("Headstart")
     QApplication.setDesktopFileName("headstart")
     with display.explained():
-        application = cast("QApplication | None", QApplication.instance()) or QApplication(sys.argv[:1])
-    _translate(application)
-    return application
-
-
-def _translate(application: QApplication) -> None:
-    """Qt's own words (Cancel, Open) in the language of the desktop."""
-    translator = QTranslator(application)
-    folder = QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath)
-    if translator.load(QLocale(), "qtbase", "_", folder):
-        application.installTranslator(translator)
+        return cast("QApplication | None", QApplication.instance()) or QApplication(sys.argv[:1])

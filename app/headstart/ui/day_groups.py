@@ -4,9 +4,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, datetime
 
-from PySide6.QtCore import QCoreApplication, QDate, QLocale
+from PySide6.QtCore import QDate, QLocale
 
 from headstart.chat.record import Chat
+from headstart.ui.translation import translate
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ def groups(chats: Iterable[Chat], today: date | None = None) -> tuple[Group, ...
     found: dict[str, list[Chat]] = {}
     ordered = sorted(chats, key=lambda chat: (chat.pinned, chat.updated), reverse=True)
     for chat in ordered:
-        title = _tr("Pinned") if chat.pinned else _title(_day(chat.updated), today)
+        title = translate("DayGroups", "Pinned") if chat.pinned else _title(_day(chat.updated), today)
         found.setdefault(title, []).append(chat)
     return tuple(Group(title, tuple(members)) for title, members in found.items())
 
@@ -31,19 +32,15 @@ def groups(chats: Iterable[Chat], today: date | None = None) -> tuple[Group, ...
 def _title(day: date, today: date) -> str:
     age = (today - day).days
     if age <= 0:
-        return _tr("Today")
+        return translate("DayGroups", "Today")
     if age == 1:
-        return _tr("Yesterday")
+        return translate("DayGroups", "Yesterday")
     if age <= 7:
-        return _tr("Last 7 days")
+        return translate("DayGroups", "Last 7 days")
     if age <= 30:
-        return _tr("Last 30 days")
+        return translate("DayGroups", "Last 30 days")
     return QLocale().toString(QDate(day.year, day.month, 1), "MMMM yyyy")
 
 
 def _day(seconds: float) -> date:
     return datetime.fromtimestamp(seconds).astimezone().date()
-
-
-def _tr(text: str) -> str:
-    return QCoreApplication.translate("DayGroups", text)

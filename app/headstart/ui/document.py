@@ -226,8 +226,8 @@ class DocumentWriter:
         self._make_way_for_frame(cursor)
         cursor.insertFrame(formats.code_frame(block.place))
         cursor.setBlockFormat(formats.code_head_block())
-        cursor.insertText(f"{block.language or QCoreApplication.translate('DocumentWriter', 'text')}   ",
-                          formats.code_label())  # fmt: skip
+        language = block.language or QCoreApplication.translate("DocumentWriter", "text")
+        cursor.insertText(f"{language}   ", formats.code_label())
         cursor.insertText(QCoreApplication.translate("DocumentWriter", "Copy"), formats.code_button(f"{COPY}{number}"))
         cursor.insertBlock(formats.code_block(number, block.language), formats.code())
         self._codes[number] = cursor.position()

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QCoreApplication, Signal
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from headstart.library import Broken, Entry, Model, Pair
 from headstart.ui import model_facts
 from headstart.ui.stylesheet import dress
 from headstart.ui.theme import LARGE, MEDIUM, SMALL, TINY
+from headstart.ui.translation import translate
 
 
 class ModelCard(QFrame):
@@ -102,30 +103,30 @@ class ModelCard(QFrame):
 def _badges(entry: Entry) -> list[str]:
     match entry:
         case Pair():
-            return [_tr("pair"), model_facts.precision(entry), model_facts.amount(model_facts.size(entry))]
+            return [
+                translate("ModelCard", "pair"),
+                model_facts.precision(entry),
+                model_facts.amount(model_facts.size(entry)),
+            ]
         case Model():
             return [model_facts.precision(entry), model_facts.amount(model_facts.size(entry))]
-    return [_tr("cannot be used")]
+    return [translate("ModelCard", "cannot be used")]
 
 
 def _lines(entry: Entry) -> list[tuple[str, str]]:
     if isinstance(entry, Broken):
         return [(entry.reason, "danger")]
     lines = [_part(model, entry) for model in model_facts.models(entry)]
-    needs = _tr("Needs about {memory} of memory, and more for long chats · licence: {licence}").format(
-        memory=model_facts.amount(model_facts.memory(entry)), licence=model_facts.licences(entry)
-    )
+    needs = translate(
+        "ModelCard", "Needs about {memory} of memory, and more for long chats · licence: {licence}"
+    ).format(memory=model_facts.amount(model_facts.memory(entry)), licence=model_facts.licences(entry))
     return [*((line, "muted") for line in lines), (needs, "muted")]
 
 
 def _part(model: Model, entry: Model | Pair) -> str:
     role = ""
     if isinstance(entry, Pair):
-        role = _tr("Target: ") if model is entry.target else _tr("Draft: ")
-    return _tr("{role}{parameters} parameters, {quality}").format(
+        role = translate("ModelCard", "Target: ") if model is entry.target else translate("ModelCard", "Draft: ")
+    return translate("ModelCard", "{role}{parameters} parameters, {quality}").format(
         role=role, parameters=model_facts.parameters(model), quality=model_facts.quality(model)
     )
-
-
-def _tr(text: str) -> str:
-    return QCoreApplication.translate("ModelCard", text)

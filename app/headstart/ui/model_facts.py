@@ -1,9 +1,8 @@
 """What is worth knowing of an installed model or pair, in words. Knows no widget."""
 
-from PySide6.QtCore import QCoreApplication
-
 from headstart.library import Model, Pair
 from headstart.manifest import Precision
+from headstart.ui.translation import translate
 
 
 def models(entry: Model | Pair) -> tuple[Model, ...]:
@@ -35,8 +34,10 @@ def quality(model: Model) -> str:
     """How true the compressed model is to its source weights, as measured by the export."""
     found = model.manifest.quality
     if found is None:
-        return _tr("quality not measured")
-    return _tr("same first choice as the source weights on {} % of tokens").format(f"{found.top1_agreement * 100:.1f}")
+        return translate("ModelFacts", "quality not measured")
+    return translate("ModelFacts", "same first choice as the source weights on {} % of tokens").format(
+        f"{found.top1_agreement * 100:.1f}"
+    )
 
 
 def amount(size_bytes: int) -> str:
@@ -52,7 +53,3 @@ def parameters(model: Model) -> str:
 
 def _precision(found: Precision) -> str:
     return found.weights.upper() + (f" (g{found.group_size})" if found.group_size and found.group_size > 0 else "")
-
-
-def _tr(text: str) -> str:
-    return QCoreApplication.translate("ModelFacts", text)

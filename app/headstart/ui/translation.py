@@ -1,0 +1,57 @@
+"""Which language the window speaks, and the translators that make it so. Knows no widget and no file of settings."""
+
+from pathlib import Path
+
+from PySide6.QtCore import QCoreApplication, QLibraryInfo, QLocale, QObject, QTranslator
+
+LANGUAGES = ("en", "zh_CN", "zh_TW")
+FOLDER = Path(__file__).parent / "i18n"
+
+translate = QCoreApplication.translate  # of modules without a QObject: `translate("Context", "text")`, both literal
+
+
+class Translation(QObject):
+    """The translators of an application; what is built after `speak` has its words."""
+
+    def __init__(self, application: QCoreApplication, folder: Path = FOLDER) -> None:
+        """Installs nothing yet. `folder` has `headstart_zh_CN.qm` and the like."""
+        super().__init__(application)
+        self._application = application
+        self._folder = folder
+        self._installed: list[QTranslator] = []
+
+    def speak(self, language: str) -> QLocale:
+        """Use a language, "" for the system's; dates, numbers and Chinese glyphs follow. Without its file: English."""
+        while self._installed:
+            self._application.removeTranslator(self._installed.pop())
+        locale = chosen(language)
+        QLocale.setDefault(locale)
+        qt = Path(QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath))
+        name = spoken(locale)
+        for folder, catalogue in ((qt, "qtbase"), (self._folder, "headstart")):
+            translator = QTranslator(self)
+            if name != "en" and translator.load(str(folder / f"{catalogue}_{name}.qm")):
+                self._application.installTranslator(translator)
+                self._installed.append(translator)
+        return locale
+
+
+def chosen(language: str, system: QLocale | None = None) -> QLocale:
+    """The locale for a setting; where the window does not speak the system's languages: English as used there."""
+    if language:
+        return QLocale(language)
+    system = system or QLocale.system()
+    for wanted in (QLocale(name) for name in system.uiLanguages()):
+        if spoken(wanted):
+            return system if spoken(wanted) == spoken(system) else wanted
+    return QLocale(QLocale.Language.English, system.territory())
+
+
+def spoken(locale: QLocale) -> str:
+    """Which of LANGUAGES this is, or empty. Chinese goes by its script: that of Hong Kong is Traditional."""
+    match locale.language():
+        case QLocale.Language.Chinese:
+            return "zh_TW" if locale.script() == QLocale.Script.TraditionalHanScript else "zh_CN"
+        case QLocale.Language.English:
+            return "en"
+    return ""
