@@ -27,7 +27,13 @@ from headstart.errors import ExchangeError
 from tests.chat.trees import CONVERSATIONS, PATIENT
 
 CHAT = Chat(
-    "id", "On <tigers>", 1.5, 2.25, pinned=True, folder="zoo", settings={"system_prompt": "Be kind.", "seed": 3}
+    "id",
+    "On <tigers>",
+    1.5,
+    2.25,
+    pinned=True,
+    tags=("At home", "zoo"),
+    settings={"system_prompt": "Be kind.", "seed": 3},
 )
 WORDS = Wording(user="Ich", zone=UTC)
 

@@ -9,6 +9,7 @@ from headstart.chat import backups, migrations, search
 from headstart.chat.conversation import Attachment, Conversation, Run, State
 from headstart.chat.database import FILE_NAME
 from headstart.chat.store import Store, open_store
+from headstart.chat.tags import Tag
 from headstart.errors import DamagedHistoryError, HistoryError
 
 VERSION_1 = Path(__file__).with_name("version_1.sql").read_text(encoding="utf-8")
@@ -33,7 +34,7 @@ def _filled(folder: Path, chats: int = 40) -> Store:
 def test_a_history_of_version_1_is_brought_up_to_date(tmp_path: Path) -> None:
     store = open_store(_write(tmp_path, VERSION_1))
     (chat,) = store.chats()
-    assert (chat.id, chat.title, chat.pinned, chat.folder) == ("old", "老虎 and others", True, "zoo")
+    assert (chat.id, chat.title, chat.pinned, chat.tags) == ("old", "老虎 and others", True, ("zoo",))
     tree = store.conversation("old")
     assert [message.state for message in tree.messages.values()] == [State.COMPLETE, State.COMPLETE, State.INTERRUPTED]
     assert tree.messages[1].attachments == (Attachment("a.txt", "A"),)
@@ -41,6 +42,8 @@ def test_a_history_of_version_1_is_brought_up_to_date(tmp_path: Path) -> None:
     assert tree.path[-1].id == 3
     assert [hit.message for hit in store.search("老虎")] == [None, 1]
     assert [hit.message for hit in store.search("sle")] == [3, 2]
+    assert [hit.message for hit in store.search("s")] == [3, 2]
+    assert store.tags() == (Tag("zoo", 1),)
     store.close()
 
 

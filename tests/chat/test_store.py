@@ -62,19 +62,19 @@ def test_what_a_file_cannot_hold_is_replaced(store: Store) -> None:
 
 
 def test_a_chat_keeps_what_is_known_of_it(store: Store) -> None:
-    chat = store.create_chat("first", settings={"temperature": 0.5}, folder="work")
+    chat = store.create_chat("first", settings={"temperature": 0.5})
     store.rename(chat.id, "second")
     store.pin(chat.id, pinned=True)
-    store.move(chat.id, "home")
+    store.create_tag("home", [chat.id])
+    store.create_tag("Anton", [chat.id])
     store.archive(chat.id, archived=True)
     store.save_draft(chat.id, "not yet")
     store.save_settings(chat.id, {"seed": 3})
     (read,) = store.chats(archived=True)
     expected = dataclasses.replace(
-        chat, title="second", pinned=True, folder="home", archived=True, draft="not yet", settings={"seed": 3}
+        chat, title="second", pinned=True, tags=("Anton", "home"), archived=True, draft="not yet", settings={"seed": 3}
     )
     assert read == expected == store.chat(chat.id)
-    assert store.folders() == ("home",)
     assert store.chats() == ()
 
 

@@ -79,7 +79,29 @@ _FULL_TEXT = (
     f"INSERT INTO memo (name, value) VALUES ('words', {search.VERSION})",  # noqa: S608
 )
 
-STEPS = (_CHATS_AND_MESSAGES, _FULL_TEXT)  # step n leads from version n to n + 1
+# Folders hide chats from the days they belong to, and a chat is in one only: tags do neither.
+_TAGS = (
+    "CREATE TABLE tag (rank INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE COLLATE NOCASE)",
+    """CREATE TABLE chat_tag (
+        chat INTEGER NOT NULL REFERENCES chat ON DELETE CASCADE,
+        tag INTEGER NOT NULL REFERENCES tag ON DELETE CASCADE,
+        PRIMARY KEY (chat, tag)
+    ) WITHOUT ROWID""",
+    "CREATE INDEX chat_by_tag ON chat_tag (tag)",
+    "INSERT OR IGNORE INTO tag (name) SELECT folder FROM chat WHERE folder <> ''",
+    "INSERT INTO chat_tag SELECT chat.rank, tag.rank FROM chat JOIN tag ON tag.name = chat.folder",
+    "ALTER TABLE chat DROP COLUMN folder",
+)
+
+# While a word is typed its first letters stand for thousands of words, each with a list of its own to be merged.
+_PREFIXES = (
+    "DROP TABLE message_words",
+    """CREATE VIRTUAL TABLE message_words
+        USING fts5 (words, content = '', prefix = '1 2', tokenize = 'unicode61 remove_diacritics 2')""",
+    "INSERT INTO message_words (rowid, words) SELECT rank, words(text) FROM message WHERE state <> 'streaming'",
+)
+
+STEPS = (_CHATS_AND_MESSAGES, _FULL_TEXT, _TAGS, _PREFIXES)  # step n leads from version n to n + 1
 NEWEST = len(STEPS)
 
 

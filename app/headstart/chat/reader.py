@@ -5,17 +5,35 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
-from headstart.chat import database, search
+from headstart.chat import database, search, tags
 from headstart.chat.conversation import Conversation
 from headstart.chat.record import Chat
 from headstart.chat.rows import read_chat, read_conversation
 from headstart.chat.unicode import storable
 
-_HITS = """
-SELECT message.id AS message, message.text AS text, message.created AS time, chat.*
-FROM message JOIN chat ON chat.rank = message.chat
-"""
+_CHATS = f"SELECT chat.*, {tags.NAMES} FROM chat"  # noqa: S608
+
+
+class _Place(NamedTuple):
+    """Where to search: the table with the texts, the index that holds its ranks, what to join and what to select."""
+
+    table: str
+    text: str
+    words: str
+    joined: str
+    columns: str
+
+
+_TITLES = _Place("chat", "chat.title", "title_words", "", f"chat.*, {tags.NAMES}")
+_MESSAGES = _Place(
+    "message",
+    "message.text",
+    "message_words",
+    "JOIN chat ON chat.rank = message.chat",
+    f"message.id AS message, message.text AS text, message.created AS time, chat.*, {tags.NAMES}",
+)
 
 
 @dataclass(frozen=True)
@@ -44,18 +62,18 @@ class Reader:
     def chats(self, *, archived: bool = False, deleted: bool = False) -> tuple[Chat, ...]:
         """Chats of one kind, last changed first."""
         where = f"archived = ? AND deleted IS {'NOT ' if deleted else ''}NULL"
-        rows = self._rows(f"SELECT * FROM chat WHERE {where} ORDER BY updated DESC, rank DESC", (archived,))  # noqa: S608
+        rows = self._rows(f"{_CHATS} WHERE {where} ORDER BY updated DESC, rank DESC", (archived,))
         return tuple(read_chat(row) for row in rows)
 
     def chat(self, chat_id: str) -> Chat | None:
         """The chat with this id, also one in the bin; None if it is gone."""
-        rows = self._rows("SELECT * FROM chat WHERE id = ?", (chat_id,))
+        rows = self._rows(f"{_CHATS} WHERE id = ?", (chat_id,))
         return read_chat(rows[0]) if rows else None
 
-    def folders(self) -> tuple[str, ...]:
-        """Names of the folders that hold a chat."""
-        rows = self._rows("SELECT DISTINCT folder FROM chat WHERE folder <> '' AND deleted IS NULL ORDER BY folder", ())
-        return tuple(row[0] for row in rows)
+    def tags(self) -> tuple[tags.Tag, ...]:
+        """All tags by name, and how many chats have each."""
+        with self._explained():
+            return tags.listed(self._connection)
 
     def conversation(self, chat_id: str) -> Conversation:
         """All messages of a chat; empty if it is gone."""
@@ -63,40 +81,58 @@ class Reader:
         with self._explained():
             return read_conversation(self._connection.execute(query, (chat_id,)))
 
-    def search(self, query: str, limit: int = 100) -> tuple[Hit, ...]:
-        """Titles and then messages that hold every word of the query, newest first; nothing from the bin."""
+    def search(self, query: str, limit: int = 100, tag: str = "") -> tuple[Hit, ...]:
+        """Titles and then messages that hold every word of the query, newest first; nothing from the bin.
+
+        With a tag: only in chats that have it.
+        """
+        return tuple(self.hits(query, limit, tag))
+
+    def hits(self, query: str, limit: int = 100, tag: str = "") -> Iterator[Hit]:
+        """What `search` gives, each as soon as it is found; ends early where `interrupt` is called meanwhile."""
         query = storable(query)
         if not (search.full_text_query(query) or search.literals(query)):
-            return ()
-        titles = [
-            Hit(read_chat(row), None, search.Snippet(row["title"], search.ranges(row["title"], query)), row["updated"])
-            for row in self._found("title_words", "SELECT chat.* FROM chat", ("chat", "title"), query, limit)
-        ]
-        messages = [
-            Hit(read_chat(row), row["message"], search.snippet(row["text"], query), row["time"])
-            for row in self._found("message_words", _HITS, ("message", "text"), query, limit)
-        ]
-        return tuple(titles + messages)
+            return
+        for row in self._found(_TITLES, query, limit, tag):
+            snippet = search.Snippet(row["title"], search.ranges(row["title"], query))
+            yield Hit(read_chat(row), None, snippet, row["updated"])
+        for row in self._found(_MESSAGES, query, limit, tag):
+            yield Hit(read_chat(row), row["message"], search.snippet(row["text"], query), row["time"])
+
+    def interrupt(self) -> None:
+        """End the search that runs now, if one does; may be called from another thread."""
+        self._connection.interrupt()
 
     def recall(self, name: str) -> str | None:
         """What `Store.remember` put under this name."""
         rows = self._rows("SELECT value FROM memo WHERE name = ?", (name,))
         return str(rows[0][0]) if rows else None
 
-    def _found(self, index: str, select: str, column: tuple[str, str], query: str, limit: int) -> list[sqlite3.Row]:
+    def _found(self, place: _Place, query: str, limit: int, tag: str) -> Iterator[sqlite3.Row]:
         """Rows whose text holds the query. Ordered by rank, which the index gives in order: it need not find all."""
-        table, text = column
+        source, order = place.table, f"{place.table}.rank"
         words, literals = search.full_text_query(query), search.literals(query)
-        tests = ["chat.deleted IS NULL", *(f"holds({table}.{text}, ?)" for _ in literals)]
+        tests = ["chat.deleted IS NULL", *(f"holds({place.text}, ?)" for _ in literals)]
         values: list[str | int] = [*literals]
-        order = f"{table}.rank"
+        if tag:
+            tests.append(tags.HAS_TAG)
+            values.append(tag)
         if words:
-            select = select.replace(f"FROM {table}", f"FROM {index} CROSS JOIN {table} ON {table}.rank = {index}.rowid")
-            tests.insert(0, f"{index} MATCH ?")
+            order = f"{place.words}.rowid"
+            source = f"{place.words} CROSS JOIN {place.table} ON {place.table}.rank = {order}"
+            tests.insert(0, f"{place.words} MATCH ?")
             values.insert(0, words)
-            order = f"{index}.rowid"
-        where = f"WHERE {' AND '.join(tests)} ORDER BY {order} DESC LIMIT ?"
-        return self._rows(f"{select} {where}", (*values, limit))
+        rows = f"SELECT {place.columns} FROM {source} {place.joined} WHERE {' AND '.join(tests)}"  # noqa: S608
+        query = f"{rows} ORDER BY {order} DESC LIMIT ?"
+        with self._explained():
+            yield from self._until_interrupted(query, (*values, limit))
+
+    def _until_interrupted(self, query: str, values: Sequence[str | int]) -> Iterator[sqlite3.Row]:
+        try:
+            yield from self._connection.execute(query, values)
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_INTERRUPT:
+                raise
 
     def _rows(self, query: str, values: Sequence[str | int]) -> list[sqlite3.Row]:
         with self._explained():

@@ -14,7 +14,7 @@ class Chat:
     created: float
     updated: float  # when a message was last written, edited or removed
     pinned: bool = False
-    folder: str = ""  # name of the group it was put in
+    tags: tuple[str, ...] = ()  # by name
     archived: bool = False
     deleted: float | None = None  # when it was put in the bin
     draft: str = ""  # what stands unsent in the composer

@@ -12,14 +12,13 @@ Value = str | float | int | None
 
 
 def chat_row(chat: Chat) -> dict[str, Value]:
-    """Columns of table chat."""
+    """Columns of table chat; tags have a table of their own."""
     return {
         "id": chat.id,
         "title": storable(chat.title),
         "created": chat.created,
         "updated": chat.updated,
         "pinned": chat.pinned,
-        "folder": storable(chat.folder),
         "archived": chat.archived,
         "deleted": chat.deleted,
         "draft": storable(chat.draft),
@@ -35,7 +34,7 @@ def read_chat(row: sqlite3.Row) -> Chat:
         created=row["created"],
         updated=row["updated"],
         pinned=bool(row["pinned"]),
-        folder=row["folder"],
+        tags=tuple(json.loads(row["tags"])),
         archived=bool(row["archived"]),
         deleted=row["deleted"],
         draft=row["draft"],

@@ -115,7 +115,11 @@ def _is_letter(character: str) -> bool:
 
 def _flat(text: str) -> str:
     """For comparing only: not of the same length."""
-    return unicodedata.normalize("NFKC", text).lower().replace("’", "'").replace("“", '"').replace("”", '"')
+    if text.isascii():
+        return text.lower()
+    # Every message may have to be looked at for one query, and asking is quicker than doing.
+    known = text if unicodedata.is_normalized("NFKC", text) else unicodedata.normalize("NFKC", text)
+    return known.lower().replace("’", "'").replace("“", '"').replace("”", '"')
 
 
 class _Folding(dict[int, str]):

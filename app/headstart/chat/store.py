@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
-from headstart.chat import backups, database, migrations, rows
+from headstart.chat import backups, database, migrations, rows, tags
 from headstart.chat.conversation import Conversation, Json, Message, Run
 from headstart.chat.reader import Reader
 from headstart.chat.record import Chat
@@ -18,10 +18,10 @@ from headstart.errors import HistoryError
 class Store(Reader):
     """The one writer of a history. Use it in the thread that opened it; every method raises HistoryError."""
 
-    def create_chat(self, title: str = "", *, settings: Json | None = None, folder: str = "") -> Chat:
+    def create_chat(self, title: str = "", *, settings: Json | None = None) -> Chat:
         """A new chat without messages."""
         now = _now()
-        return self.add(Chat(new_id(), title, now, now, folder=folder, settings=settings or {}), Conversation())
+        return self.add(Chat(new_id(), title, now, now, settings=settings or {}), Conversation())
 
     def add(self, chat: Chat, conversation: Conversation) -> Chat:
         """Save a chat with all its messages at once: imported, or forked with a `new_id`."""
@@ -29,6 +29,8 @@ class Store(Reader):
             row = rows.chat_row(chat)
             self._connection.execute(_insert_chat(row), row)
             self._write(chat.id, Conversation(), conversation)
+            for name in chat.tags:
+                tags.give(self._connection, tags.named(name), (chat.id,))
         return chat
 
     def save(self, chat_id: str, before: Conversation, after: Conversation) -> None:
@@ -48,25 +50,45 @@ class Store(Reader):
         """Give a chat another title."""
         self._change(chat_id, title=storable(title))
 
-    def pin(self, chat_id: str, *, pinned: bool) -> None:
-        """Keep a chat on top, or not."""
-        self._change(chat_id, pinned=pinned)
+    def pin(self, *chat_ids: str, pinned: bool) -> None:
+        """Keep chats on top, or not."""
+        self._change(*chat_ids, pinned=pinned)
 
-    def move(self, chat_id: str, folder: str) -> None:
-        """Put a chat into a folder; "" takes it out."""
-        self._change(chat_id, folder=storable(folder))
+    def create_tag(self, name: str, chat_ids: Iterable[str] = ()) -> str:
+        """A tag, unless there is one of this name, and give it to chats; the name as it is kept."""
+        kept = tags.named(name)
+        with self._saving():
+            tags.give(self._connection, kept, chat_ids)
+        return kept
+
+    def rename_tag(self, name: str, new: str) -> str:
+        """Give a tag another name; the name as it is kept. HistoryError where another tag has it."""
+        kept = tags.named(new)
+        with self._saving():
+            tags.rename(self._connection, name, kept)
+        return kept
+
+    def delete_tag(self, name: str) -> tuple[str, ...]:
+        """Remove a tag from everywhere; ids of the chats that had it, for `create_tag` to undo this."""
+        with self._saving():
+            return tags.remove(self._connection, name)
+
+    def untag(self, name: str, chat_ids: Iterable[str]) -> None:
+        """Take a tag from chats."""
+        with self._saving():
+            tags.take(self._connection, name, chat_ids)
 
     def archive(self, chat_id: str, *, archived: bool) -> None:
         """Put a chat out of sight but not out of search, or back."""
         self._change(chat_id, archived=archived)
 
-    def delete(self, chat_id: str) -> None:
-        """Put a chat in the bin: out of lists and search, until `restore` or `purge`."""
-        self._change(chat_id, deleted=_now())
+    def delete(self, *chat_ids: str) -> None:
+        """Put chats in the bin: out of lists and search, until `restore` or `purge`."""
+        self._change(*chat_ids, deleted=_now())
 
-    def restore(self, chat_id: str) -> None:
-        """Take a chat out of the bin."""
-        self._change(chat_id, deleted=None)
+    def restore(self, *chat_ids: str) -> None:
+        """Take chats out of the bin."""
+        self._change(*chat_ids, deleted=None)
 
     def purge(self, older_than: float = 0.0) -> int:
         """Destroy the chats that have been in the bin for so many seconds; their number."""
@@ -117,9 +139,10 @@ class Store(Reader):
                 self._connection.execute(update, (shown, chat_id, message.id))
         self._connection.executemany(f"DELETE FROM message WHERE {_THIS_MESSAGE}", gone)  # noqa: S608
 
-    def _change(self, chat_id: str, **columns: rows.Value) -> None:
+    def _change(self, *chat_ids: str, **columns: rows.Value) -> None:
         with self._saving():
-            self._set(chat_id, **columns)
+            for chat_id in chat_ids:
+                self._set(chat_id, **columns)
 
     def _set(self, chat_id: str, **columns: rows.Value) -> None:
         """Names of columns come from this file alone."""

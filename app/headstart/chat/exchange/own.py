@@ -8,6 +8,7 @@ from typing import Any
 
 from headstart.chat.conversation import Attachment, Conversation, Message, Role, Run, State
 from headstart.chat.exchange.limits import Bundle, Malformed, long_text, new_chat, text_at
+from headstart.chat.tags import LONGEST
 from headstart.chat.unicode import storable
 
 FORMAT = "headstart-chats"
@@ -37,7 +38,7 @@ def _chat(bundle: Bundle) -> dict[str, object]:
         "title": chat.title,
         "created": _time(chat.created),
         "updated": _time(chat.updated),
-        "folder": chat.folder,
+        "tags": list(chat.tags),
         "pinned": chat.pinned,
         "archived": chat.archived,
         "settings": _finite(chat.settings),
@@ -87,12 +88,21 @@ def _read_chat(value: object) -> Bundle:
         text_at(entry, "title"),
         created=_read_time(entry, "created"),
         updated=_read_time(entry, "updated"),
-        folder=text_at(entry, "folder", ""),
+        tags=_read_tags(entry),
         pinned=entry.get("pinned") is True,
         archived=entry.get("archived") is True,
         settings=_table(entry.get("settings", {}), "settings"),
     )
     return chat, _read_conversation([_table(message, "a message") for message in messages])
+
+
+def _read_tags(entry: Mapping[str, Any]) -> tuple[str, ...]:
+    """Files from before there were tags name one folder."""
+    names = entry.get("tags", [text_at(entry, "folder", "")])
+    if not isinstance(names, list):
+        raise Malformed("tags in it are no list")
+    cut = (" ".join(long_text(name).split())[:LONGEST].rstrip() for name in names)
+    return tuple(sorted({name for name in cut if name}))
 
 
 def _read_conversation(entries: list[Mapping[str, Any]]) -> Conversation:
