@@ -11,7 +11,7 @@ from typing import NoReturn
 from headstart import __doc__ as summary
 from headstart import __version__
 from headstart.engine.engine import Engine, LoadOptions
-from headstart.errors import HeadstartError, SettingsError, WindowError
+from headstart.errors import HeadstartError, MemoryBudgetError, SettingsError, WindowError
 from headstart.terminal import audit, bench, chat, models
 from headstart.terminal.command import Command, Load
 from headstart.terminal.harmless import harmless
@@ -24,7 +24,10 @@ def load_local(options: LoadOptions) -> Engine:
     """The engine of this computer. Imported here: `headstart --help` need not wait for it."""
     from headstart.engine.local import load  # noqa: PLC0415
 
-    return load(options)
+    try:
+        return load(options)
+    except MemoryBudgetError as error:
+        raise MemoryBudgetError(f"{error} Add --ignore-memory to try anyway.") from None
 
 
 def open_window(arguments: argparse.Namespace) -> int:

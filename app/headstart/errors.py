@@ -25,6 +25,10 @@ class DeviceError(HeadstartError):
     """The asked device does not exist or refused the model; the sentence lists the devices present."""
 
 
+class MemoryBudgetError(HeadstartError):
+    """A model needs more memory than is free; the sentence gives both numbers and the ways out."""
+
+
 class ContextOverflowError(HeadstartError):
     """The prompt does not fit the context; the sentence gives both numbers."""
 

@@ -18,6 +18,16 @@ def require(device: str) -> str:
     return wanted
 
 
+def memory(device: str) -> int | None:
+    """Bytes of memory that a device has of its own; None where it shares that of the computer, or does not tell."""
+    try:
+        if str(core().get_property(device, "DEVICE_TYPE")).rpartition(".")[2].upper() != "DISCRETE":
+            return None
+        return int(core().get_property(device, "GPU_DEVICE_TOTAL_MEM_SIZE"))
+    except RuntimeError:  # the plugin does not know the property
+        return None
+
+
 def full_name(device: str) -> str:
     """The device's own name, e.g. of the processor; the short one where the plugin tells none."""
     try:

@@ -280,13 +280,18 @@ Event = Prefill | Step | Finish
 
 @dataclass(frozen=True)
 class LoadOptions:
-    """What is decided when a model is loaded. `context` is in tokens; None: what the model allows, at most 8192."""
+    """What is decided when a model is loaded. `context` is in tokens; None: what the model allows, at most 8192.
+
+    `draft_device`: where the draft runs, if not beside the target. `ignore_memory`: try although it seems too big.
+    """
 
     target: Path  # model folder
     draft: Path | None = None  # model folder with the same vocabulary
     device: str = "CPU"
     numerics: Numerics = Numerics.FAST
     context: int | None = None
+    draft_device: str | None = None
+    ignore_memory: bool = False
 
 
 class Engine(Protocol):

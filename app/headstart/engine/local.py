@@ -9,6 +9,7 @@ from pathlib import Path
 
 from headstart import manifest as manifests
 from headstart import paths
+from headstart.engine import budget, room
 from headstart.engine.costs import SIZES, Costs, Curve
 from headstart.engine.drafters import DraftModel
 from headstart.engine.engine import (
@@ -35,7 +36,6 @@ from headstart.engine.text import AnswerText
 from headstart.engine.tokenizer import Tokenizer
 from headstart.errors import ContextOverflowError
 
-DEFAULT_CONTEXT = 8192  # tokens; more only when asked for, as the cache takes memory when it fills
 _POLICY = "policy"
 _NOTHING_RUN = Round((), 0, 0, Origin.TARGET, Timing())
 
@@ -102,21 +102,31 @@ class LocalEngine:
 
 
 def load(options: LoadOptions) -> LocalEngine:
-    """Load, check and measure what is not known yet. Raises BrokenModelError or DeviceError."""
+    """Load, check and measure what is not known yet. Raises BrokenModelError, DeviceError or MemoryBudgetError."""
     measured = paths.measurements_folder()
+    _require_room(options)
     place = _place(options.target, options)
-    # A guess need not be exact, only fast.
-    draft_place = replace(_place(options.draft, options), numerics=Numerics.FAST) if options.draft else None
+    draft_place = _draft_place(options.draft, options) if options.draft else None
     target = load_model(options.target, place, measured)
     tokenizer = Tokenizer(options.target)  # after the model, whose loading verifies all files
     draft = load_model(options.draft, draft_place, measured) if options.draft and draft_place else None
     return LocalEngine(target, draft, tokenizer, _learned(target, draft))
 
 
+def _require_room(options: LoadOptions) -> None:
+    draft = manifests.read_model(options.draft) if options.draft else None
+    room.require(manifests.read_model(options.target), draft, options)
+
+
 def _place(folder: Path, options: LoadOptions) -> Place:
-    """Each model within its own context: a draft may be made for less than the target is."""
-    context = min(manifests.read_model(folder).context_length, options.context or DEFAULT_CONTEXT)
+    context = budget.context_of(manifests.read_model(folder), options.context)
     return Place(options.device, options.numerics, context)
+
+
+def _draft_place(folder: Path, options: LoadOptions) -> Place:
+    """A guess need not be exact, only fast."""
+    device = options.draft_device or options.device
+    return replace(_place(folder, options), device=device, numerics=Numerics.FAST)
 
 
 def _learned(target: LoadedModel, draft: LoadedModel | None) -> Measurements:

@@ -73,6 +73,7 @@ class LocalModels:
 
 
 def machine_memory() -> tuple[int, int]:
-    """Bytes of memory in all, and those that a program could take without swapping."""
+    """Bytes of memory in all, and those that a program could take in this one's place without swapping."""
     memory = psutil.virtual_memory()
-    return int(memory.total), int(memory.available)
+    held = int(psutil.Process().memory_info().rss)
+    return int(memory.total), min(int(memory.total), int(memory.available) + held)

@@ -32,7 +32,7 @@ from headstart.engine.engine import (
 from headstart.engine.opening import Opened, Tell, machine_memory
 from headstart.engine.protocol import Description, Device, Facts, Phase
 from headstart.engine.tally import Tally
-from headstart.errors import BrokenModelError, ContextOverflowError
+from headstart.errors import BrokenModelError, ContextOverflowError, MemoryBudgetError
 
 CONTEXT = 2048  # words
 _TALE = ("The", "toy", "engine", "guesses", "a", "few", "words", "ahead", "and", "keeps", "those", "that", "hold.")
@@ -93,7 +93,7 @@ class ToyEngine:
 
 
 class ToyModels:
-    """Opens a ToyEngine whatever the folder; a folder named `broken` is refused, `heavy` ends the process."""
+    """Opens a ToyEngine whatever the folder; `broken` and `large` are refused, `heavy` ends the process."""
 
     def __init__(self, pace: float = 0.0) -> None:
         """`pace` is the toy's, in seconds."""
@@ -105,6 +105,8 @@ class ToyModels:
         name = options.target.name
         if name == "broken":
             raise BrokenModelError(f"{options.target} is no model; export it with headstart-export.")
+        if name == "large" and not options.ignore_memory:
+            raise MemoryBudgetError(f"{name} needs about 90.0 GB of memory, but 8.0 GB is free: choose a smaller one.")
         if name == "heavy":
             os.kill(os.getpid(), signal.SIGTERM)
         context = min(CONTEXT, options.context or CONTEXT)

@@ -85,12 +85,24 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="tokens of room for prompt and answer (default: what the model allows, at most 8192)",
     )
+    model.add_argument(
+        "--draft-device", metavar="NAME", help="where the draft model runs (default: where the target does)"
+    )
+    model.add_argument("--ignore-memory", action="store_true", help="load although the memory seems too small")
 
 
 def load_options(arguments: argparse.Namespace, choice: Choice) -> LoadOptions:
     """What `add_model_arguments` read, for the models that were chosen."""
     draft = choice.draft.folder if choice.draft else None
-    return LoadOptions(choice.target.folder, draft, arguments.device, arguments.numerics, arguments.context)
+    return LoadOptions(
+        choice.target.folder,
+        draft,
+        arguments.device,
+        arguments.numerics,
+        arguments.context,
+        arguments.draft_device,
+        arguments.ignore_memory,
+    )
 
 
 def run(arguments: argparse.Namespace, load: Load) -> int:

@@ -6,6 +6,7 @@ import json
 from contextlib import closing
 
 from headstart import library, manifest, paths
+from headstart.engine import budget
 from headstart.engine.engine import LoadOptions, Message, Request
 from headstart.library import Broken, Entry, Model, Pair
 from headstart.terminal.answer import answer
@@ -14,6 +15,7 @@ from headstart.terminal.harmless import harmless
 from headstart.terminal.screen import Screen
 
 _COLUMNS = ("name", "kind", "precision", "size", "RAM", "quality", "licence")
+_MEMORY_NOTE = f"RAM: when loaded and {budget.DEFAULT_CONTEXT} tokens of context (or all that it has) are full"
 _QUALITY_NOTE = "quality: share of tokens on which the compressed model agrees with its source weights"
 
 
@@ -86,6 +88,7 @@ def _print_table(entries: tuple[Entry, ...]) -> None:
     if usable:
         for row in rows:
             print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+        print(_MEMORY_NOTE)
         print(_QUALITY_NOTE)
     for entry in entries:
         if isinstance(entry, Broken):
@@ -99,7 +102,7 @@ def _row(entry: Model | Pair) -> tuple[str, ...]:
         entry.manifest.kind,
         " + ".join(model.manifest.precision.weights for model in models),
         _bytes(sum(model.manifest.size_bytes for model in models)),
-        _bytes(sum(model.manifest.ram_bytes for model in models)),
+        _bytes(budget.need(model.manifest for model in models).total),
         " + ".join(_quality(model) for model in models),
         ", ".join(dict.fromkeys(model.manifest.licence for model in models)),
     )
