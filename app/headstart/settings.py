@@ -45,9 +45,9 @@ class Settings:
     font_size: int = _option(11, "appearance", "Size of the text in points.", low=7, high=32)
     zoom: int = _option(100, "appearance", "Scale of the window in percent.", low=50, high=300)
     language: str = _option(
-        "", "appearance", "Language of the window; empty follows the system.", choices=("", "en", "zh_CN", "zh_TW")
+        "", "appearance", "Language of the window from its next start on.", choices=("", "en", "zh_CN", "zh_TW")
     )
-    reduced_motion: bool = _option(default=False, section="appearance", meaning="Nothing moves by itself.")
+    reduced_motion: bool = _option(default=False, section="appearance", meaning="Nothing moves or blinks by itself.")
     show_origins: bool = _option(default=False, section="appearance", meaning="Colour tokens by who proposed them.")
 
     enter_sends: bool = _option(default=True, section="chat", meaning="Enter sends; otherwise Ctrl+Enter does.")
@@ -55,10 +55,14 @@ class Settings:
     notifications: bool = _option(
         default=True, section="chat", meaning="Say when a long answer ends while another window has the keyboard."
     )
+    notification_text: bool = _option(
+        default=False, section="chat", meaning="Such a message shows how the answer begins, not only the chat's title."
+    )
     system_prompt: str = _own("", "chat", "What the model is told before every chat.")
 
-    model: str = _own("", "model", "Name of the model or pair to load; empty takes the only one.")
-    draft: str = _own("", "model", 'Name of the draft; empty takes the one of the pair, "none" goes without.')
+    model: str = _own("", "model", "The model or pair that answers; automatic prefers a pair.")
+    # "" is automatic, "none" goes without.
+    draft: str = _own("", "model", "The model that guesses ahead; automatic takes the one of the pair.")
     device: str = _own("CPU", "model", "Device that runs the model.")
     numerics: str = _own("fast", "model", "Fast arithmetic, or exact: the same results.", choices=("fast", "exact"))
     context: int | None = _own(AUTOMATIC, "model", "Tokens of context to make room for.", low=256)

@@ -61,7 +61,7 @@ def press(widget: QWidget, name: str) -> None:
 
 def choices(app: Program, name: str) -> dict[str, str]:
     """Value: reason why it cannot be chosen."""
-    field = app.window.panel._editors[name]
+    field = app.window.panel._form._editors[name]
     assert isinstance(field, ChoiceEditor)
     box = field._box
     flags = [box.model().flags(box.model().index(row, 0)) for row in range(box.count())]

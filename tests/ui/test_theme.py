@@ -1,11 +1,14 @@
 """Both themes are readable, and one of them is always worn."""
 
+import re
+
 import pytest
 from PySide6.QtCore import QLocale, Qt
 from PySide6.QtGui import QPalette
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QCheckBox, QWidget
 
-from headstart.ui import theme
+from headstart.ui import stylesheet, theme
+from headstart.ui.stylesheet import RESOURCES
 from headstart.ui.theme import DARK, LIGHT, Theme, ThemeChoice, contrast
 
 THEMES = pytest.mark.parametrize("wanted", [LIGHT, DARK], ids=["light", "dark"])
@@ -37,6 +40,39 @@ def test_code_is_readable_with_and_without_origins(wanted: Theme) -> None:
 def test_marks_and_buttons_are_readable(wanted: Theme) -> None:
     assert min(contrast(wanted.text, ground) for ground in (wanted.match, wanted.match_current)) >= 4.5
     assert contrast(wanted.on_accent, wanted.accent) >= 4.5
+
+
+@THEMES
+def test_controls_stand_out_from_what_they_lie_on(wanted: Theme) -> None:
+    grounds = (wanted.window, wanted.surface, wanted.raised)
+    for colour in (wanted.outline, wanted.link, wanted.text):  # at rest, with the keyboard, under the pointer
+        assert min(contrast(colour, ground) for ground in grounds) >= 3
+    assert min(contrast(wanted.accent, ground) for ground in (wanted.window, wanted.surface)) >= 3
+
+
+@THEMES
+def test_marks_inside_controls_are_visible(wanted: Theme) -> None:
+    drawn = {path.stem: set(re.findall("#[0-9a-f]{6}", path.read_text())) for path in RESOURCES.glob("*.svg")}
+    assert drawn.keys() == {"check", "down", "up"}
+    for name, colours in drawn.items():
+        ground = wanted.accent if name == "check" else wanted.surface
+        assert min(contrast(colour, ground) for colour in colours) >= 3
+
+
+@THEMES
+def test_a_check_box_is_drawn_with_its_outline(qapp: QApplication, wanted: Theme) -> None:
+    box = QCheckBox()
+    box.setStyleSheet(stylesheet.sheet(wanted))
+    box.resize(40, 40)
+    unticked = _colours(box)
+    assert wanted.outline in unticked
+    box.setChecked(True)
+    assert {wanted.accent, "#ffffff"} <= _colours(box)
+
+
+def _colours(widget: QWidget) -> set[str]:
+    image = widget.grab().toImage()
+    return {image.pixelColor(x, y).name() for x in range(image.width()) for y in range(image.height())}
 
 
 @THEMES

@@ -43,6 +43,7 @@ COMMANDS = (
         ("rename", QT_TRANSLATE_NOOP("Actions", "&Rename Chat"), "F2", False, True),
         ("pin", QT_TRANSLATE_NOOP("Actions", "&Pin Chat"), "", True),
         ("delete", QT_TRANSLATE_NOOP("Actions", "&Delete Chat"), "Ctrl+Shift+Backspace"),
+        ("preferences", QT_TRANSLATE_NOOP("Actions", "Pre&ferences…"), "Ctrl+,", False, True),
         ("quit", QT_TRANSLATE_NOOP("Actions", "&Quit"), "Ctrl+Q", False, True),
     ),
     *_in(
@@ -55,7 +56,7 @@ COMMANDS = (
     *_in(
         VIEW,
         ("sidebar", QT_TRANSLATE_NOOP("Actions", "&Sidebar"), "Ctrl+B", True),
-        ("panel", QT_TRANSLATE_NOOP("Actions", "Chat Se&ttings"), "Ctrl+,", True),
+        ("panel", QT_TRANSLATE_NOOP("Actions", "Chat Se&ttings"), "Ctrl+J", True),
         ("origins", QT_TRANSLATE_NOOP("Actions", "Token &Origins"), "Ctrl+Shift+T", True),
         ("live", QT_TRANSLATE_NOOP("Actions", "Li&ve Figures"), "Ctrl+Shift+L", True),
         ("zoom_in", QT_TRANSLATE_NOOP("Actions", "Zoom &In"), "Ctrl++", False, True),

@@ -1,4 +1,4 @@
-"""Fills the side panel with settings and what can be chosen, and turns edits into a chat's own settings."""
+"""Fills side panel or preferences with settings and what can be chosen, and turns an edit into what it entails."""
 
 from collections.abc import Iterable
 
@@ -9,19 +9,19 @@ from headstart.errors import MismatchedDraftError
 from headstart.library import NO_DRAFT, Broken, Entry, Model, Pair
 from headstart.settings import Settings
 from headstart.ui import model_facts
+from headstart.ui.preferences import Preferences
+from headstart.ui.setting_form import Choices
 from headstart.ui.side_panel import SidePanel
 
 _FIRST_FIXED = 4  # assistant tokens when a person turns to fixed speculation
-Choices = list[tuple[str, str, str]]
 
 
 class PanelDesk(QObject):
-    """One for the window."""
+    """One for each panel."""
 
-    changed = Signal(object)  # what to put over the chat's own settings; {} forgets them all
-    adopted = Signal()
+    changed = Signal(object)  # dict of settings that go with one another
 
-    def __init__(self, panel: SidePanel, parent: QObject | None = None) -> None:
+    def __init__(self, panel: SidePanel | Preferences, parent: QObject | None = None) -> None:
         """Shows nothing yet."""
         super().__init__(parent)
         self._panel = panel
@@ -30,15 +30,23 @@ class PanelDesk(QObject):
         self._devices = ["CPU"]
         self._fits: dict[tuple[str, str], str] = {}
         panel.edited.connect(self._edit)
-        panel.reset_requested.connect(self._reset)
-        panel.adopt_requested.connect(self.adopted)
+
+    @property
+    def devices(self) -> tuple[str, ...]:
+        """The devices of this machine, as far as they are known."""
+        return tuple(self._devices)
 
     def show(self, settings: Settings, entries: Iterable[Entry]) -> None:
-        """The settings that hold for the open chat, and the models installed."""
+        """The settings that hold, and the models installed."""
         self._settings, self._entries = settings, tuple(entries)
         devices = list(dict.fromkeys([*self._devices, settings.device]))
         self._panel.show_models(self._models(), self._drafts(), [(name, name, "") for name in devices])
         self._panel.show_settings(settings)
+
+    @Slot(object)
+    def show_settings(self, settings: Settings) -> None:
+        """Other settings; the models are the same."""
+        self.show(settings, self._entries)
 
     def set_devices(self, names: Iterable[str]) -> None:
         """The devices of this machine."""
@@ -55,10 +63,6 @@ class PanelDesk(QObject):
         if name == "model":
             own["draft"] = ""
         self.changed.emit(own)
-
-    @Slot()
-    def _reset(self) -> None:
-        self.changed.emit({})
 
     def _models(self) -> Choices:
         automatic = next((name for name in self._preferred() if name), "")

@@ -82,10 +82,13 @@ class Program(QObject):
         except SettingsError as error:
             self.presenter.say(str(error))
             return
+        session = self.chats.current
+        before = session.settings if session else changed
         self.settings = changed
         self.chats.set_settings(changed)
         self.looks.set_settings(changed)
         self.window.chat.composer.edit.enter_sends = changed.enter_sends
+        self._follow(before)
         self.settings_changed.emit(changed)
 
     @Slot()
@@ -162,7 +165,8 @@ class Program(QObject):
         self.window.closing.connect(self.close)
         self.window.models.back_requested.connect(lambda: self.window.show_page(self.window.chat))
         self.panel.changed.connect(self._change_chat)
-        self.panel.adopted.connect(self._adopt)
+        self.window.panel.reset_requested.connect(lambda: self._change_chat({}))
+        self.window.panel.adopt_requested.connect(self._adopt)
 
     @Slot(object)
     def _open(self, session: ChatSession) -> None:
@@ -242,11 +246,17 @@ class Program(QObject):
     @Slot(object)
     def _change_chat(self, own: dict[str, object]) -> None:
         session = self.chats.current
-        if not session:
+        if session:
+            before = session.settings
+            session.change_settings({**session.chat.settings, **own} if own else {})
+            self._follow(before)
+
+    def _follow(self, before: Settings) -> None:
+        """The open chat has other settings, if they are other ones."""
+        session = self.chats.current
+        if not session or session.settings.chat_values() == before.chat_values():
             return
-        before = session.settings
-        session.change_settings({**session.chat.settings, **own} if own else {})
-        self.panel.show(session.settings, library.installed())
+        self.panel.show_settings(session.settings)
         if _loading(before) != _loading(session.settings) and self.link.generation is None:
             self.load_model()
         self._show_engine()

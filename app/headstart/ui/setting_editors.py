@@ -1,4 +1,4 @@
-"""Editors for single settings: number, number or automatic, choice, text, list. Know no chat."""
+"""Editors for single settings: yes or no, number, number or automatic, choice, text, list. Know no chat."""
 
 from typing import Any
 
@@ -101,6 +101,26 @@ class ChoiceEditor(SettingEditor):
         self.edited.emit(self.name, self._box.currentData())
 
 
+class CheckEditor(SettingEditor):
+    """Yes or no."""
+
+    def __init__(self, name: str, parent: QWidget | None = None) -> None:
+        super().__init__(name, parent)
+        self._box = QCheckBox(title(name), self)
+        self._adopt(self._box)
+        self.label.hide()  # the box has the words
+        self._row(self._box)
+        self._box.clicked.connect(self._emit)
+
+    def show_value(self, value: Any) -> None:
+        """Tick it, or not."""
+        self._box.setChecked(value)
+
+    @Slot()
+    def _emit(self) -> None:
+        self.edited.emit(self.name, self._box.isChecked())
+
+
 class NumberEditor(SettingEditor):
     """A number within its bounds; where it may be left to the program, a box says so."""
 
@@ -185,6 +205,8 @@ def editor(name: str, parent: QWidget) -> SettingEditor:
     value = _sample(name)
     if about()[name].choices or name in {"model", "draft", "device"}:
         return ChoiceEditor(name, parent)
+    if isinstance(value, bool):
+        return CheckEditor(name, parent)
     return NumberEditor(name, parent) if isinstance(value, int | float) else TextEditor(name, parent)
 
 

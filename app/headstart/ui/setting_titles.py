@@ -8,6 +8,16 @@ from PySide6.QtCore import QT_TRANSLATE_NOOP, QCoreApplication
 from headstart.settings import about
 
 _TITLES: Mapping[str, Any] = {
+    "theme": QT_TRANSLATE_NOOP("Settings", "Theme"),
+    "font_size": QT_TRANSLATE_NOOP("Settings", "Text size"),
+    "zoom": QT_TRANSLATE_NOOP("Settings", "Zoom"),
+    "language": QT_TRANSLATE_NOOP("Settings", "Language"),
+    "reduced_motion": QT_TRANSLATE_NOOP("Settings", "Reduced motion"),
+    "show_origins": QT_TRANSLATE_NOOP("Settings", "Token origins"),
+    "enter_sends": QT_TRANSLATE_NOOP("Settings", "Enter sends"),
+    "restore_chat": QT_TRANSLATE_NOOP("Settings", "Last chat"),
+    "notifications": QT_TRANSLATE_NOOP("Settings", "Notifications"),
+    "notification_text": QT_TRANSLATE_NOOP("Settings", "Text in notifications"),
     "model": QT_TRANSLATE_NOOP("Settings", "Model"),
     "draft": QT_TRANSLATE_NOOP("Settings", "Draft model"),
     "device": QT_TRANSLATE_NOOP("Settings", "Device"),
@@ -30,12 +40,17 @@ _TITLES: Mapping[str, Any] = {
     "acceptance_threshold": QT_TRANSLATE_NOOP("Settings", "Acceptance threshold"),
 }
 _WORDS: Mapping[str, Any] = {
+    "": QT_TRANSLATE_NOOP("Settings", "System"),
+    "system": QT_TRANSLATE_NOOP("Settings", "System"),
+    "light": QT_TRANSLATE_NOOP("Settings", "Light"),
+    "dark": QT_TRANSLATE_NOOP("Settings", "Dark"),
     "auto": QT_TRANSLATE_NOOP("Settings", "Automatic"),
     "fixed": QT_TRANSLATE_NOOP("Settings", "Fixed"),
     "off": QT_TRANSLATE_NOOP("Settings", "Off"),
     "fast": QT_TRANSLATE_NOOP("Settings", "Fast"),
     "exact": QT_TRANSLATE_NOOP("Settings", "Exact"),
 }
+_NATIVE = {"en": "English", "zh_CN": "简体中文", "zh_TW": "繁體中文"}  # whoever needs one reads no other
 
 
 def title(name: str) -> str:
@@ -50,4 +65,4 @@ def meaning(name: str) -> str:
 
 def word(value: str) -> str:
     """A value of a choice as a person reads it."""
-    return QCoreApplication.translate("Settings", _WORDS[value]) if value in _WORDS else value
+    return QCoreApplication.translate("Settings", _WORDS[value]) if value in _WORDS else _NATIVE.get(value, value)

@@ -1,11 +1,13 @@
 """The style sheet of everything around the transcript, made from a theme; knows no widget but by `kind`."""
 
+from pathlib import Path
 from string import Template
 
 from PySide6.QtWidgets import QWidget
 
 from headstart.ui.theme import LARGE, MEDIUM, RADIUS, SMALL, TINY, Theme
 
+RESOURCES = Path(__file__).parent / "resources"
 _SHEET = Template("""
 QFrame#sidebar { background: $window; border: none; }
 QFrame#panel { background: $window; border: none; }
@@ -21,14 +23,14 @@ QToolButton[kind="flat"], QPushButton[kind="flat"] {
     border: 1px solid transparent; border-radius: ${small}px; padding: 5px; background: transparent; color: $text; }
 QToolButton[kind="flat"]:hover, QPushButton[kind="flat"]:hover { background: $raised; }
 QToolButton[kind="flat"]:checked { background: $raised; border-color: $border; }
-QToolButton[kind="flat"]:focus, QPushButton[kind="flat"]:focus { border-color: $accent; }
+QToolButton[kind="flat"]:focus, QPushButton[kind="flat"]:focus { border-color: $link; }
 QToolButton[kind="flat"]:disabled, QPushButton[kind="flat"]:disabled { color: $disabled; }
 QToolButton[kind="flat"]::menu-indicator { image: none; width: 0; }
 QPushButton[kind="plain"] {
-    border: 1px solid $border; border-radius: ${small}px; padding: 6px ${medium}px;
+    border: 1px solid $outline; border-radius: ${small}px; padding: 6px ${medium}px;
     background: $surface; color: $text; }
 QPushButton[kind="plain"]:hover { background: $raised; }
-QPushButton[kind="plain"]:focus { border-color: $accent; }
+QPushButton[kind="plain"]:focus { border-color: $link; }
 QPushButton[kind="plain"]:disabled { color: $disabled; }
 QPushButton[kind="primary"] {
     border: 1px solid $accent; border-radius: ${small}px; padding: 6px ${large}px;
@@ -38,12 +40,30 @@ QPushButton[kind="primary"]:disabled { background: $raised; border-color: $borde
 QToolButton[kind="round"] { border: 2px solid transparent; border-radius: 17px; background: $accent; }
 QToolButton[kind="round"]:focus { border-color: $text; }
 QToolButton[kind="round"]:disabled { background: $raised; }
-QLineEdit, QPlainTextEdit[kind="field"] {
-    border: 1px solid $border; border-radius: ${small}px; padding: 4px ${small}px; background: $surface; color: $text;
+QLineEdit, QPlainTextEdit[kind="field"], QComboBox, QAbstractSpinBox {
+    border: 1px solid $outline; border-radius: ${small}px; padding: 4px ${small}px; background: $surface; color: $text;
     selection-background-color: $accent; selection-color: $on_accent; }
-QLineEdit:focus, QPlainTextEdit[kind="field"]:focus { border-color: $accent; }
-QLineEdit:disabled { color: $disabled; }
-QComboBox QLineEdit, QAbstractSpinBox QLineEdit { border: none; padding: 0; background: transparent; }
+QLineEdit:focus, QPlainTextEdit[kind="field"]:focus, QComboBox:focus, QAbstractSpinBox:focus { border-color: $link; }
+QLineEdit:disabled, QComboBox:disabled, QAbstractSpinBox:disabled { color: $disabled; border-color: $border; }
+QComboBox QLineEdit, QAbstractSpinBox QLineEdit { border: none; padding: 0 ${tiny}px; background: transparent; }
+QComboBox::drop-down { border: none; width: 22px; }
+QComboBox::down-arrow { image: url("$resources/down.svg"); width: 14px; height: 14px; }
+QComboBox QAbstractItemView {
+    border: 1px solid $outline; background: $surface; color: $text;
+    selection-background-color: $accent; selection-color: $on_accent; }
+QAbstractSpinBox::up-button, QAbstractSpinBox::down-button { border: none; width: 20px; background: transparent; }
+QAbstractSpinBox::up-arrow { image: url("$resources/up.svg"); width: 11px; height: 11px; }
+QAbstractSpinBox::down-arrow { image: url("$resources/down.svg"); width: 11px; height: 11px; }
+QAbstractSpinBox::up-arrow:off, QAbstractSpinBox::down-arrow:off { image: none; }
+QCheckBox { color: $text; spacing: ${small}px; }
+QCheckBox:disabled { color: $disabled; }
+QCheckBox::indicator {
+    width: 14px; height: 14px; border: 1px solid $outline; border-radius: ${tiny}px; background: $surface; }
+QCheckBox::indicator:hover { border-color: $text; }
+QCheckBox::indicator:focus { border: 2px solid $link; width: 12px; height: 12px; }
+QCheckBox::indicator:checked { background: $accent; border-color: $accent; image: url("$resources/check.svg"); }
+QCheckBox::indicator:checked:focus { border-color: $link; }
+QCheckBox::indicator:disabled { background: $raised; border-color: $border; }
 #composer { background: $surface; border: 1px solid $border; border-radius: 14px; }
 #composer[focused="true"] { border-color: $accent; }
 #composer[dropping="true"] { border: 2px dashed $accent; }
@@ -54,6 +74,10 @@ QFrame[kind="chip"] { background: $raised; border: 1px solid $border; border-rad
 QFrame[kind="bar"] { background: $raised; border: 1px solid $border; border-radius: ${small}px; }
 QFrame[kind="bar"][severity="danger"] { border-color: $danger; }
 QListView { border: none; background: transparent; outline: none; }
+QDialog QListWidget::item {
+    padding: ${small}px; border-radius: ${small}px; color: $text; border: 1px solid transparent; }
+QDialog QListWidget::item:selected { background: $raised; color: $text; }
+QDialog QListWidget::item:selected:focus { border-color: $link; }
 QScrollArea { border: none; background: transparent; }
 QProgressBar { border: none; border-radius: 3px; background: $raised; max-height: 6px; }
 QProgressBar::chunk { border-radius: 3px; background: $accent; }
@@ -74,7 +98,9 @@ QScrollBar::add-page, QScrollBar::sub-page { background: transparent; }
 def sheet(theme: Theme) -> str:
     """The rules in the colours of a theme."""
     colours = {name: value for name, value in vars(theme).items() if isinstance(value, str)}
-    return _SHEET.substitute(colours, tiny=TINY, small=SMALL, medium=MEDIUM, large=LARGE, radius=RADIUS)
+    return _SHEET.substitute(
+        colours, resources=RESOURCES.as_posix(), tiny=TINY, small=SMALL, medium=MEDIUM, large=LARGE, radius=RADIUS
+    )
 
 
 def dress(widget: QWidget, kind: str) -> None:

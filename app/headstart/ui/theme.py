@@ -58,7 +58,8 @@ class Theme:
     text: str
     muted: str  # labels, statistics
     disabled: str
-    border: str
+    border: str  # around what is no control
+    outline: str  # of what takes input: 3 to 1 on its ground
     link: str
     accent: str  # default buttons, selection
     on_accent: str
@@ -90,6 +91,7 @@ LIGHT = Theme(
     muted="#59616b",
     disabled="#8a929c",
     border="#d3d8df",
+    outline="#7b838e",
     link="#0b57c4",
     accent="#1d62d6",
     on_accent="#ffffff",
@@ -150,6 +152,7 @@ DARK = Theme(
     muted="#a2abb7",
     disabled="#767f8b",
     border="#3a414b",
+    outline="#757e8a",
     link="#7db3ff",
     accent="#2f6fde",
     on_accent="#ffffff",

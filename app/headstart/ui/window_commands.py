@@ -6,14 +6,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Qt, QUrl, Slot
-from PySide6.QtGui import QAction, QActionGroup, QDesktopServices, QGuiApplication, QKeySequence
-from PySide6.QtWidgets import QMessageBox
+from PySide6.QtCore import QObject, QUrl, Slot
+from PySide6.QtGui import QAction, QActionGroup, QDesktopServices, QGuiApplication
 
-from headstart import __version__, paths
+from headstart import paths
 from headstart.errors import HeadstartError
-from headstart.ui import actions
 from headstart.ui.command_palette import CommandPalette
+from headstart.ui.dialogs import Dialogs
 from headstart.ui.exchange import Exchange
 
 if TYPE_CHECKING:
@@ -31,11 +30,13 @@ class WindowCommands(QObject):
         self._program = program
         self._window = program.window
         self._actions: dict[str, QAction] = self._window.actions_by_name
+        self._dialogs = Dialogs(program)
         self._exchange = Exchange(self._window, program.store, program.presenter.say, self)
         self._exchange.imported.connect(program.chats.refresh)
         for name, act in {**self._file(), **self._edit(), **self._chat(), **self._rest()}.items():
             self._actions[name].triggered.connect(act)
         self._toggles()
+        program.settings_changed.connect(self.update)
         self.update()
 
     @Slot()
@@ -97,9 +98,10 @@ class WindowCommands(QObject):
             "zoom_out": lambda: self._zoom(-1),
             "zoom_reset": lambda: program.change(zoom=100),
             "logs": lambda: QDesktopServices.openUrl(QUrl.fromLocalFile(str(paths.logs_folder()))),
-            "about": self._about,
-            "shortcuts": self._shortcuts,
+            "about": self._dialogs.show_about,
+            "shortcuts": self._dialogs.show_shortcuts,
             "palette": self._palette,
+            "preferences": self._dialogs.show_preferences,
         }
 
     def _toggles(self) -> None:
@@ -186,26 +188,3 @@ class WindowCommands(QObject):
         palette = CommandPalette(self._actions.values(), chats, self._program.looks.theme, self._window)
         palette.chat_chosen.connect(self._program.chats.open)
         palette.open()
-
-    @Slot()
-    def _shortcuts(self) -> None:
-        rows = [
-            f"<tr><td>{actions.title(action)}&nbsp;&nbsp;</td><td><b>{keys}</b></td></tr>"
-            for action in self._actions.values()
-            if (keys := action.shortcut().toString(QKeySequence.SequenceFormat.NativeText))
-        ]
-        self._show_text(self.tr("Keyboard shortcuts"), f"<table>{''.join(rows)}</table>")
-
-    @Slot()
-    def _about(self) -> None:
-        text = self.tr(
-            "<h3>Headstart {version}</h3><p>Chat offline with a language model that gets a head start from a small "
-            "one. Nothing you write leaves this computer.</p><p>Apache License 2.0. Made with OpenVINO (Apache 2.0), "
-            "Qt and PySide6 (LGPL 3), markdown-it-py (MIT), Pygments (BSD), NumPy (BSD).</p>"
-        ).format(version=__version__)
-        self._show_text(self.tr("About Headstart"), text)
-
-    def _show_text(self, title: str, text: str) -> None:
-        box = QMessageBox(QMessageBox.Icon.NoIcon, title, text, parent=self._window)
-        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        box.open()

@@ -1,0 +1,142 @@
+"""The dialog of all settings that hold everywhere, and of the folders. Knows no file of settings and no chat."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from PySide6.QtCore import QSize, Qt, QUrl, Signal, Slot
+from PySide6.QtGui import QDesktopServices
+from PySide6.QtWidgets import (
+    QDialog,
+    QFrame,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QListWidget,
+    QPushButton,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from headstart.settings import Settings
+from headstart.ui import stylesheet
+from headstart.ui.setting_form import Choices, SettingForm, muted, scrolled
+from headstart.ui.side_panel import GUESSING, LOADED, LOADING, PROMPT, SAMPLING
+from headstart.ui.stylesheet import dress
+from headstart.ui.theme import LARGE, MEDIUM, SMALL, Theme
+
+_APPEARANCE = ("language", "theme", "font_size", "zoom", "show_origins", "reduced_motion")
+_HABITS = ("enter_sends", "restore_chat", "notifications", "notification_text")
+_SIZE = QSize(720, 600)
+
+
+class Preferences(QDialog):
+    """Emits each change at once; whoever applies it calls `show_settings`."""
+
+    edited = Signal(str, object)  # name, plain value
+    restore_requested = Signal(object)  # names of the settings that shall have their defaults
+
+    def __init__(self, theme: Theme, folders: Mapping[str, Path], parent: QWidget | None = None) -> None:
+        """`folders` by their titles."""
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setWindowTitle(self.tr("Preferences"))
+        self.list = QListWidget(self)
+        self.list.setAccessibleName(self.tr("Pages of the preferences"))
+        self.pages = QStackedWidget(self)
+        self._forms = [self._page(title, *names) for title, names in self._sections()]
+        self._restore = QPushButton(self.tr("Restore defaults of this page"), self)
+        self._close = QPushButton(self.tr("Close"), self)
+        self._add(self.tr("Folders"), _folders(folders, self))
+        self._lay_out()
+        self.set_theme(theme)
+        self.list.currentRowChanged.connect(self._turn)
+        self._restore.clicked.connect(self._ask_restore)
+        self._close.clicked.connect(self.close)
+        self.list.setCurrentRow(0)
+
+    def show_settings(self, settings: Settings) -> None:
+        """The values that hold."""
+        for form in self._forms:
+            form.show_settings(settings)
+
+    def show_models(self, models: Choices, drafts: Choices, devices: Choices) -> None:
+        """What can be chosen: (value, text, reason why not, or empty)."""
+        for name, choices in (("model", models), ("draft", drafts), ("device", devices)):
+            for form in self._forms:
+                form.set_choices(name, choices)
+
+    def set_theme(self, theme: Theme) -> None:
+        """Other colours."""
+        self.setStyleSheet(stylesheet.sheet(theme))
+
+    def _sections(self) -> list[tuple[str, tuple[tuple[str, ...], ...]]]:
+        return [
+            (self.tr("Appearance"), (_APPEARANCE,)),
+            (self.tr("Chat"), (_HABITS, PROMPT)),
+            (self.tr("Model"), (LOADED, LOADING)),
+            (self.tr("Guessing ahead"), (GUESSING, ("acceptance_threshold",))),
+            (self.tr("Answers"), (SAMPLING,)),
+        ]
+
+    def _page(self, title: str, *groups: tuple[str, ...]) -> SettingForm:
+        form = SettingForm([("", names) for names in groups], self, explained=True)
+        form.edited.connect(self.edited)
+        self._add(title, form)
+        return form
+
+    def _add(self, title: str, inner: QWidget) -> None:
+        self.list.addItem(title)
+        self.pages.addWidget(scrolled(inner, self))
+
+    def _lay_out(self) -> None:
+        self.list.setFixedWidth(self.list.sizeHintForColumn(0) + 4 * LARGE)
+        self.list.setFrameShape(QFrame.Shape.NoFrame)
+        for button in (self._restore, self._close):
+            dress(button, "plain")
+            button.setAutoDefault(False)
+        foot = QHBoxLayout()
+        foot.setContentsMargins(MEDIUM, SMALL, MEDIUM, MEDIUM)
+        foot.addWidget(muted(self.tr("Changes hold at once. A chat's own settings win over these."), self), 1)
+        foot.addWidget(self._restore)
+        foot.addWidget(self._close)
+        middle = QHBoxLayout()
+        middle.setSpacing(0)
+        middle.addWidget(self.list)
+        middle.addWidget(self.pages, 1)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(SMALL, SMALL, SMALL, 0)
+        column.addLayout(middle, 1)
+        column.addLayout(foot)
+        self.resize(_SIZE)
+
+    @Slot(int)
+    def _turn(self, page: int) -> None:
+        self.pages.setCurrentIndex(page)
+        self._restore.setEnabled(page < len(self._forms))
+
+    @Slot()
+    def _ask_restore(self) -> None:
+        self.restore_requested.emit(self._forms[self.list.currentRow()].names)
+
+
+def _folders(folders: Mapping[str, Path], parent: Preferences) -> QWidget:
+    page = QWidget(parent)
+    grid = QGridLayout(page)
+    grid.setContentsMargins(MEDIUM, MEDIUM, MEDIUM, MEDIUM)
+    grid.setVerticalSpacing(MEDIUM)
+    grid.setHorizontalSpacing(LARGE)
+    for row, (title, folder) in enumerate(folders.items()):
+        path = muted(str(folder), page)
+        path.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        button = QPushButton(parent.tr("Show"), page)
+        button.setAccessibleName(parent.tr("Show the folder: {}").format(title))
+        button.setEnabled(folder.is_dir())
+        dress(button, "plain")
+        button.clicked.connect(lambda _=False, folder=folder: QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder))))
+        grid.addWidget(QLabel(title, page), row, 0)
+        grid.addWidget(path, row, 1)
+        grid.addWidget(button, row, 2)
+    grid.setColumnStretch(1, 1)
+    grid.setRowStretch(len(folders), 1)
+    return page

@@ -1,0 +1,106 @@
+"""Editors of several settings under headings, filled from the settings. Knows neither chat nor file."""
+
+from collections.abc import Iterable
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QLabel, QScrollArea, QVBoxLayout, QWidget
+
+from headstart.settings import Settings
+from headstart.ui.setting_editors import ChoiceEditor, SettingEditor, editor
+from headstart.ui.setting_titles import meaning
+from headstart.ui.stylesheet import dress
+from headstart.ui.theme import MEDIUM, SMALL
+from headstart.ui.translation import translate
+
+Section = tuple[str, tuple[str, ...]]  # heading, or empty; names of settings
+Choices = list[tuple[str, str, str]]  # value, text, reason why not or empty
+_GUESSING = ("num_assistant_tokens", "assistant_confidence_threshold", "acceptance_threshold")
+
+
+class SettingForm(QWidget):
+    """Emits what was changed; shows the settings it is given. `explained` puts each meaning below its editor."""
+
+    edited = Signal(str, object)  # name, plain value
+
+    def __init__(self, sections: Iterable[Section], parent: QWidget | None = None, *, explained: bool = False) -> None:
+        super().__init__(parent)
+        self._editors: dict[str, SettingEditor] = {}
+        self._hint = muted("", self)
+        self._column = QVBoxLayout(self)
+        self._column.setContentsMargins(MEDIUM, MEDIUM, MEDIUM, MEDIUM)
+        self._column.setSpacing(SMALL)
+        for heading, names in sections:
+            if heading:
+                self._column.addWidget(_heading(heading, self))
+            for name in names:
+                self._add(name, explained=explained)
+        self._hint.setVisible("speculation" in self._editors)
+        self._column.addStretch(1)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The settings that can be changed here."""
+        return tuple(self._editors)
+
+    def show_settings(self, settings: Settings) -> None:
+        """The values that hold."""
+        for name, field in self._editors.items():
+            field.show_value(getattr(settings, name))
+        for name in self._editors.keys() & set(_GUESSING):
+            self._editors[name].setEnabled(settings.speculation != "off")
+        self._hint.setText(_hint(settings.speculation))
+
+    def set_choices(self, name: str, choices: Choices) -> None:
+        """What can be chosen for a setting, where it is shown at all."""
+        field = self._editors.get(name)
+        if isinstance(field, ChoiceEditor):
+            field.set_choices(choices)
+
+    def _add(self, name: str, *, explained: bool) -> None:
+        field = self._editors[name] = editor(name, self)
+        field.edited.connect(self.edited)
+        self._column.addWidget(field)
+        if explained:
+            self._column.addWidget(muted(meaning(name), self))
+            self._column.addSpacing(SMALL)
+        if name == "assistant_confidence_threshold":
+            self._column.addWidget(self._hint)
+
+
+def scrolled(inner: QWidget, parent: QWidget) -> QScrollArea:
+    """A page that scrolls upwards and downwards only, on the ground of its parent."""
+    inner.setAutoFillBackground(False)
+    inner.setMinimumWidth(1)
+    scroll = QScrollArea(parent)
+    scroll.setWidgetResizable(True)
+    scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+    scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+    scroll.setWidget(inner)
+    scroll.viewport().setAutoFillBackground(False)
+    return scroll
+
+
+def muted(text: str, parent: QWidget) -> QLabel:
+    """A remark below something."""
+    label = QLabel(text, parent)
+    label.setWordWrap(True)
+    dress(label, "muted")
+    return label
+
+
+def _heading(text: str, parent: QWidget) -> QLabel:
+    label = QLabel(text, parent)
+    dress(label, "section")
+    label.setContentsMargins(0, MEDIUM, 0, 0)
+    return label
+
+
+def _hint(speculation: str) -> str:
+    hints = {
+        "auto": translate(
+            "SettingForm", "Headstart guesses as far ahead as pays on this machine, within the bounds set here."
+        ),
+        "fixed": translate("SettingForm", "Always this many tokens are guessed ahead, whether it pays or not."),
+        "off": translate("SettingForm", "Plain decoding: the model writes one token at a time."),
+    }
+    return hints[speculation]

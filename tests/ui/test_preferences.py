@@ -1,0 +1,96 @@
+"""The preferences: every setting has its place and its words, and each change holds at once."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QCheckBox, QComboBox, QSpinBox, QWidget
+from pytestqt.qtbot import QtBot
+
+from headstart import settings_file
+from headstart.settings import about
+from headstart.ui.preferences import Preferences
+from headstart.ui.program import Program
+from headstart.ui.setting_titles import meaning, title, word
+
+WHOLE_TABLES = {"presets", "prompts"}  # edited where they are used
+Field = TypeVar("Field", bound=QWidget)
+
+
+@pytest.fixture
+def dialog(app: Program) -> Preferences:
+    """The preferences, open over the window."""
+    app.window.actions_by_name["preferences"].trigger()
+    found = app.window.findChild(Preferences)
+    assert isinstance(found, Preferences)
+    return found
+
+
+def _field(dialog: Preferences, kind: type[Field], name: str) -> Field:
+    fields = [field for field in dialog.findChildren(kind) if field.accessibleName() == title(name)]
+    assert len(fields) == 1
+    return fields[0]
+
+
+def _choose(box: QComboBox, value: str) -> None:
+    box.setCurrentIndex(box.findData(value))
+    box.activated.emit(box.currentIndex())
+
+
+def test_every_setting_is_there_once_with_its_words(dialog: Preferences) -> None:
+    names = [name for form in dialog._forms for name in form.names]
+    assert sorted(names) == sorted(about().keys() - WHOLE_TABLES)
+    assert all(title(name) and meaning(name) for name in names)
+    assert [word(value) for value in about()["language"].choices] == ["System", "English", "简体中文", "繁體中文"]
+
+
+def test_what_is_changed_holds_at_once_and_is_saved(app: Program, dialog: Preferences) -> None:
+    _choose(_field(dialog, QComboBox, "theme"), "dark")
+    assert app.looks.theme.dark
+    _field(dialog, QSpinBox, "zoom").setValue(150)
+    assert app.looks.font.pointSizeF() == pytest.approx(11 * 1.5)
+    _field(dialog, QCheckBox, "show_origins").click()
+    assert not app.window.chat.legend.isHidden()
+    assert app.window.actions_by_name["origins"].isChecked()
+    _field(dialog, QCheckBox, "enter_sends").click()
+    assert not app.window.chat.composer.edit.enter_sends
+    saved = settings_file.load()
+    assert (saved.theme, saved.zoom, saved.show_origins, saved.enter_sends) == ("dark", 150, True, False)
+
+
+def test_what_is_changed_elsewhere_is_shown(app: Program, dialog: Preferences) -> None:
+    app.window.actions_by_name["zoom_in"].trigger()
+    assert _field(dialog, QSpinBox, "zoom").value() == 110
+
+
+def test_defaults_of_chats_reach_the_open_chat_and_its_panel(app: Program, dialog: Preferences) -> None:
+    _choose(_field(dialog, QComboBox, "speculation"), "fixed")
+    assert (app.settings.speculation, app.settings.num_assistant_tokens) == ("fixed", 4)
+    assert app.presenter.session.settings.num_assistant_tokens == 4
+    shown = _field(dialog, QSpinBox, "num_assistant_tokens")
+    beside = app.window.panel.findChildren(QSpinBox)
+    assert shown.value() in [spin.value() for spin in beside if spin.accessibleName() == title("num_assistant_tokens")]
+    app.window.panel.edited.emit("num_assistant_tokens", 7)
+    assert (app.presenter.session.settings.num_assistant_tokens, app.settings.num_assistant_tokens) == (7, 4)
+
+
+def test_a_page_goes_back_to_its_defaults_and_leaves_the_others(app: Program, dialog: Preferences) -> None:
+    app.change(zoom=200, temperature=0.5)
+    dialog._restore.click()
+    assert (app.settings.zoom, app.settings.temperature) == (100, 0.5)
+
+
+def test_the_keyboard_alone_turns_pages_and_closes(qtbot: QtBot, app: Program, dialog: Preferences) -> None:
+    QTest.keyClick(dialog.list, Qt.Key.Key_End)
+    assert dialog.pages.currentIndex() == dialog.list.count() - 1
+    assert not dialog._restore.isEnabled()
+    QTest.keyClick(dialog, Qt.Key.Key_Escape)
+    qtbot.waitUntil(lambda: app.window.findChild(Preferences) is None)
+
+
+def test_settings_survive_a_restart(qtbot: QtBot, open_program: Callable[..., Program]) -> None:
+    open_program().change(language="zh_TW", notification_text=True)
+    again = open_program()
+    assert (again.settings.language, again.settings.notification_text) == ("zh_TW", True)
