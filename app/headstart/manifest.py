@@ -67,6 +67,17 @@ class Tokenizer:
 
 
 @dataclass(frozen=True)
+class Shortlist:
+    """The tokens that a draft guesses among: a .npy file of the folder with their ids, the most frequent first.
+
+    The IR has all rows of the output head; whoever loads it may cut it down to the first `rows` of the list.
+    """
+
+    file: str
+    rows: int
+
+
+@dataclass(frozen=True)
 class File:
     """One file of the folder."""
 
@@ -98,6 +109,7 @@ class Manifest:
     kind: str = "model"
     schema: int = SCHEMA
     notes: tuple[str, ...] = ()
+    shortlist: Shortlist | None = None
 
 
 @dataclass(frozen=True)

@@ -34,9 +34,9 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     def noting(kind: Any) -> Any:
         class Noting(kind):  # type: ignore[misc]
-            def __init__(self, folder: Path, device: str, properties: Mapping[str, str], context: int) -> None:
+            def __init__(self, folder: Path, device: str, properties: Mapping[str, str], *rest: Any) -> None:
                 notes.append(f"{kind.__name__} {properties['INFERENCE_PRECISION_HINT']}")
-                super().__init__(folder, device, properties, context)
+                super().__init__(folder, device, properties, *rest)
 
         return Noting
 
@@ -77,7 +77,7 @@ def test_other_weights_are_measured_anew(
     assert len(compiled) == 2
 
 
-def refusing(folder: Path, device: str, properties: Mapping[str, str], context: int) -> Any:
+def refusing(folder: Path, device: str, properties: Mapping[str, str], *rest: Any) -> Any:
     """A runner that the model is not made for."""
     raise RuntimeError("Exception from somewhere:\nCheck 'x' failed\nthe transformation knows no such layer")
 

@@ -2,11 +2,12 @@
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from headstart.engine.engine import Origin
 from headstart.engine.runner import PREFILL_CHUNK, Runner, common_prefix
-from headstart.engine.sampling import Sampler
+from headstart.engine.sampling import Ids, Row, Sampler
+from headstart.engine.shortlist import Shortlist
 
 WantsMore = Callable[[Sequence[float]], bool]  # confidences so far -> draft one more?
 
@@ -92,10 +93,13 @@ class DraftModel:
 
     runner: Runner
     vocabulary: int  # ids the target knows; a wider draft head is cut
+    shortlist: Shortlist | None = None  # what the logits stand for where the runner's head is trimmed
+    _followed: int = field(default=0, init=False)  # tokens of the context that the shortlist has seen
 
     def begin(self, context: Sequence[int]) -> None:
         """Keep what the cache shares with a new prompt."""
         self.runner.rollback(common_prefix(self.runner.tokens, context))
+        self._followed = len(context)
 
     def lag(self, context_length: int) -> int | None:
         """Tokens to read before the first guess; None when a round of guesses would not fit the draft's context."""
@@ -115,12 +119,13 @@ class DraftModel:
         tokens: list[int] = []
         confidences: list[float] = []
         probabilities: list[float] = []
+        self._follow(context)
         pending = self._read(context, cancel)
         while wants_more(confidences):
-            row = self.runner.forward(pending)[0][: self.vocabulary]
-            guess = sampler.guess(row, len(context) + len(tokens), tokens)
+            row, ids = self._scored(self.runner.forward(pending)[0])
+            guess = sampler.guess(row, len(context) + len(tokens), tokens, ids)
             if with_probabilities:
-                probabilities.append(sampler.probability(row, guess.token, tokens))
+                probabilities.append(sampler.probability(row, guess.token, tokens, ids))
             tokens.append(guess.token)
             confidences.append(guess.confidence)
             pending = [guess.token]
@@ -129,6 +134,17 @@ class DraftModel:
     def settle(self, valid: int) -> None:
         """Forget guesses past the first `valid` tokens of the text."""
         self.runner.rollback(valid)
+
+    def _follow(self, context: Sequence[int]) -> None:
+        """Show the shortlist what was written since the last guess."""
+        if self.shortlist is not None:
+            self.shortlist.follow(context[self._followed :])
+            self._followed = len(context)
+
+    def _scored(self, row: Row) -> tuple[Row, Ids | None]:
+        if self.shortlist is None:
+            return row[: self.vocabulary], None
+        return self.shortlist.scored(row)
 
     def _read(self, context: Sequence[int], cancel: threading.Event | None) -> list[int]:
         """Read all but the last few tokens of what the cache lacks; return those."""

@@ -283,6 +283,7 @@ class LoadOptions:
     """What is decided when a model is loaded. `context` is in tokens; None: what the model allows, at most 8192.
 
     `draft_device`: where the draft runs, if not beside the target. `ignore_memory`: try although it seems too big.
+    `draft_vocab`: how many tokens of its list a draft guesses among; None: as it was exported, 0: all there are.
     """
 
     target: Path  # model folder
@@ -292,6 +293,7 @@ class LoadOptions:
     context: int | None = None
     draft_device: str | None = None
     ignore_memory: bool = False
+    draft_vocab: int | None = None
 
 
 class Engine(Protocol):

@@ -15,7 +15,7 @@ def gather_rows(model: Any, axis: int) -> bool:
 
     Returns False, leaving the model as it was, when no output head is found (the logits then come for every position).
     """
-    head = _output_head(model)
+    head = output_head(model)
     if head is None:
         return False
     ov = openvino()
@@ -29,7 +29,7 @@ def gather_rows(model: Any, axis: int) -> bool:
     return True
 
 
-def _output_head(model: Any) -> Any | None:
+def output_head(model: Any) -> Any | None:
     """The MatMul that makes the logits, found from the result back through softcaps and scales."""
     node = model.get_results()[0].input_value(0).get_node()
     while node.get_type_name() in _ELEMENTWISE:

@@ -8,23 +8,25 @@ from pathlib import Path
 import numpy as np
 
 from headstart import manifest as manifests
-from headstart.engine import devices
+from headstart.engine import devices, shortlist
 from headstart.engine.engine import Numerics
+from headstart.engine.head import Ids, compile_alone
 from headstart.engine.measurements import Measurements
 from headstart.engine.memory import released
 from headstart.engine.paged import PagedRunner
 from headstart.engine.precision import Properties, fastest_hint, probe_ids, properties, warm_up
 from headstart.engine.runner import Runner
-from headstart.engine.runtime import openvino
+from headstart.engine.runtime import core, openvino
+from headstart.engine.shortlist import Head, RestHead
 from headstart.engine.stateful import StatefulRunner
 from headstart.errors import BrokenModelError, DeviceError
 
 _log = logging.getLogger(__name__)
 
+AnyRunner = PagedRunner | StatefulRunner
 RunnerClass = type[PagedRunner] | type[StatefulRunner]
 _RUNNERS: Mapping[str, RunnerClass] = {"paged": PagedRunner, "stateful": StatefulRunner}
-_WEIGHTS = "openvino_model.bin"
-_MODEL_FILES = ("openvino_model.xml", _WEIGHTS)
+_MODEL, _WEIGHTS = _MODEL_FILES = ("openvino_model.xml", "openvino_model.bin")
 _SMALL_FILE = 64 * 2**20  # bytes; smaller files are hashed at each load, larger ones when they changed
 _CHECK_PROMPT, _CHECK_REJECTED, _CHECK_ROWS = 40, 5, 4
 # In standard deviations of the logits: pages gave 0, a mask 0.0009, a rollback that does not forget 0.7 and 2.3.
@@ -38,6 +40,7 @@ class Place:
     device: str
     numerics: Numerics
     context: int
+    rows: int | None = 0  # of the output head, by the model's own list; 0: all, None: as many as it was exported for
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,8 @@ class LoadedModel:
     manifest: manifests.Manifest
     measurements: Measurements
     properties: Properties  # that it was compiled with
+    kept: Ids | None = None  # tokens that a trimmed output head scores
+    rest: RestHead | None = None  # scores the others
 
 
 def load_model(folder: Path, place: Place, measured: Path) -> LoadedModel:
@@ -59,16 +64,18 @@ def load_model(folder: Path, place: Place, measured: Path) -> LoadedModel:
     device = devices.require(place.device)
     measurements = Measurements(measured, manifest.name, _subject(folder, manifest, device))
     verify(folder, manifest, measurements)
+    kept = shortlist.read(folder, manifest, place.rows)
     with released(folder / _WEIGHTS):
-        runner, chosen = _compile(folder, replace(place, device=device), measurements)
-    return LoadedModel(runner, manifest, measurements, chosen)
+        runner, chosen = _compile(folder, replace(place, device=device), measurements, kept)
+    rest = None if runner.kept is None else _rest(folder, runner, device, chosen)
+    return LoadedModel(runner, manifest, measurements, chosen, runner.kept, rest)
 
 
-def _compile(folder: Path, place: Place, measurements: Measurements) -> tuple[Runner, Properties]:
+def _compile(folder: Path, place: Place, measurements: Measurements, kept: Ids | None) -> tuple[AnyRunner, Properties]:
     kind = _RUNNERS[_choose_runner(folder, place.device, measurements)]
 
-    def build(chosen: Properties, context: int = 128) -> Runner:
-        return kind(folder, place.device, chosen, context)
+    def build(chosen: Properties, context: int = 128) -> AnyRunner:
+        return kind(folder, place.device, chosen, context, kept)
 
     try:
         hint = fastest_hint(build, measurements) if place.numerics is Numerics.FAST else "f32"
@@ -78,6 +85,16 @@ def _compile(folder: Path, place: Place, measurements: Measurements) -> tuple[Ru
     except RuntimeError as error:
         raise _refusal(folder, place.device, _first_line(error)) from None
     return runner, chosen
+
+
+def _rest(folder: Path, runner: AnyRunner, device: str, chosen: Properties) -> RestHead:
+    def build() -> Head:
+        assert runner.kept is not None, "only a trimmed head lacks rows"
+        others = np.setdiff1d(np.arange(runner.vocabulary), runner.kept, assume_unique=True)
+        logits = compile_alone(core().read_model(folder / _MODEL), others, device, chosen)
+        return lambda: logits(runner.hidden[-1:])[0]
+
+    return RestHead(build)
 
 
 def verify(folder: Path, manifest: manifests.Manifest, measurements: Measurements) -> None:

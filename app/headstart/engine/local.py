@@ -30,6 +30,7 @@ from headstart.engine.loading import LoadedModel, Place, load_model
 from headstart.engine.measurements import Measurements
 from headstart.engine.policy import Policy
 from headstart.engine.precision import pass_ms
+from headstart.engine.shortlist import Shortlist
 from headstart.engine.speculative import Decoder, Job
 from headstart.engine.tally import Tally
 from headstart.engine.text import AnswerText
@@ -52,7 +53,7 @@ class LocalEngine:
         self.tokenizer = tokenizer
         self._learned = learned
         self._policy = _restored_policy(target, draft, learned)
-        drafter = DraftModel(draft.runner, target.runner.vocabulary) if draft else None
+        drafter = _draft_model(draft, target.runner.vocabulary) if draft else None
         self._decoder = Decoder(target.runner, drafter, self._policy)
         self._stop_ids = frozenset(target.manifest.tokenizer.stop_ids)
 
@@ -124,15 +125,24 @@ def _place(folder: Path, options: LoadOptions) -> Place:
 
 
 def _draft_place(folder: Path, options: LoadOptions) -> Place:
-    """A guess need not be exact, only fast."""
+    """A guess need not be exact, only fast; nor must every token be guessed."""
     device = options.draft_device or options.device
-    return replace(_place(folder, options), device=device, numerics=Numerics.FAST)
+    return replace(_place(folder, options), device=device, numerics=Numerics.FAST, rows=options.draft_vocab)
+
+
+def _draft_model(draft: LoadedModel, vocabulary: int) -> DraftModel:
+    if draft.kept is None or draft.rest is None:
+        return DraftModel(draft.runner, vocabulary)
+    width = min(vocabulary, draft.runner.vocabulary)
+    return DraftModel(draft.runner, vocabulary, Shortlist(draft.kept, width, draft.rest))
 
 
 def _learned(target: LoadedModel, draft: LoadedModel | None) -> Measurements:
-    subject = {"target": target.measurements.subject, "properties": target.properties}
+    subject: dict[str, object] = {"target": target.measurements.subject, "properties": target.properties}
     if draft:
         subject |= {"draft": draft.measurements.subject, "draft properties": draft.properties}
+        if draft.kept is not None:
+            subject |= {"draft rows": draft.kept.size}
     return Measurements(paths.measurements_folder(), f"{target.manifest.name}-policy", subject)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from headstart.engine.graph import CHOSEN_ROWS, gather_rows
+from headstart.engine.head import HIDDEN, Ids, keep_rows
 from headstart.engine.runner import Interrupted, Logits, infer, raise_if_set, unlike
 from headstart.engine.runtime import core, openvino
 
@@ -21,22 +22,33 @@ _SPARE = 2  # places beyond the context: a recovery takes up to three where a ca
 class PagedRunner:
     """One sequence over one block table that is contiguous from the start."""
 
-    def __init__(self, folder: Path, device: str, properties: Mapping[str, str], context: int) -> None:
+    def __init__(
+        self, folder: Path, device: str, properties: Mapping[str, str], context: int, kept: Ids | None = None
+    ) -> None:
         """Compile `folder`'s model with room for `context` tokens; memory is used as it fills.
 
+        `kept`: the rows that its output head is cut down to, where it can be: `self.kept` tells.
         Raises RuntimeError when OpenVINO refuses the transformation or the device; the caller words it.
         """
-        compiled = core().compile_model(_paged_model(folder), device, dict(properties))
+        model = _paged_model(folder)
+        self.vocabulary: int = model.output(0).get_partial_shape()[2].get_length()
+        self.kept = kept if kept is not None and keep_rows(model, kept) else None
+        compiled = core().compile_model(model, device, dict(properties))
         self._request = compiled.create_infer_request()
         self._tokens: list[int] = []
         self._finished = 0  # tokens of the last pass that was not cancelled
         self._bind_cache(compiled, context)
-        self.vocabulary: int = compiled.output(0).get_partial_shape()[2].get_length()
 
     @property
     def tokens(self) -> Sequence[int]:
         """The tokens in the cache."""
         return self._tokens
+
+    @property
+    def hidden(self) -> Logits:
+        """What a trimmed head read in the last pass: [rows, width]. Valid until the next call."""
+        hidden: Logits = self._request.get_tensor(HIDDEN).data[:, 0, :]
+        return hidden
 
     def forward(self, ids: Sequence[int], rows: int = 1, cancel: threading.Event | None = None) -> Logits:
         """See Runner.forward."""

@@ -21,7 +21,7 @@ class Runner(Protocol):
     """One model, one sequence. Every token in the cache is known, so that a later prompt can reuse its beginning."""
 
     context: int  # most tokens the cache holds
-    vocabulary: int  # width of the logits
+    vocabulary: int  # tokens that can be read, and the width of the logits unless the output head was trimmed
 
     @property
     def tokens(self) -> Sequence[int]:

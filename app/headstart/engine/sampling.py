@@ -75,35 +75,39 @@ class Sampler:
         rivals, perturbed = self._rivals(survivors, position)
         return survivors.id_at(int(rivals[perturbed.argmax()]))
 
-    def guess(self, row: Row, position: int, run: Sequence[int] = ()) -> Guess:
-        """The same choice, with the confidence that a drafter reports."""
-        row = self._penalised(row, run)
+    def guess(self, row: Row, position: int, run: Sequence[int] = (), ids: Ids | None = None) -> Guess:
+        """The same choice, with the confidence that a drafter reports.
+
+        `ids`: the tokens that `row` scores, rising; None: all, by index. Noise belongs to the token, not to its place.
+        """
+        row = self._penalised(row, run, ids)
         if self.is_greedy:
-            token = int(row.argmax())
-            return Guess(token, 1.0 / float(np.exp(row - row[token]).sum()))
-        survivors = self._survivors(row)
+            best = int(row.argmax())
+            return Guess(best if ids is None else int(ids[best]), 1.0 / float(np.exp(row - row[best]).sum()))
+        survivors = self._survivors(row, ids)
         rivals, perturbed = self._rivals(survivors, position)
         best = int(perturbed.argmax())
         return Guess(survivors.id_at(int(rivals[best])), 1.0 / float(np.exp(perturbed - perturbed[best]).sum()))
 
-    def probability(self, row: Row, token: int, run: Sequence[int] = ()) -> float:
-        """Processed probability of `token`; with greedy choice, its probability at temperature 1."""
-        row = self._penalised(row, run)
-        survivors = Survivors(row.astype(np.float64), None) if self.is_greedy else self._survivors(row)
+    def probability(self, row: Row, token: int, run: Sequence[int] = (), ids: Ids | None = None) -> float:
+        """Processed probability of `token`; with greedy choice, its probability at temperature 1. `ids` as in guess."""
+        row = self._penalised(row, run, ids)
+        survivors = Survivors(row.astype(np.float64), ids) if self.is_greedy else self._survivors(row, ids)
         weights = np.exp(survivors.scores - survivors.scores.max())
         place = token if survivors.ids is None else np.flatnonzero(survivors.ids == token)
         return float(np.sum(weights[place]) / weights.sum())
 
-    def _penalised(self, row: Row, run: Sequence[int]) -> Row:
-        return row if self._penalties is None else self._penalties.apply(row, run)
+    def _penalised(self, row: Row, run: Sequence[int], ids: Ids | None = None) -> Row:
+        return row if self._penalties is None else self._penalties.apply(row, run, ids)
 
-    def _survivors(self, row: Row) -> Survivors:
+    def _survivors(self, row: Row, ids: Ids | None = None) -> Survivors:
         """Temperature, then top-k, top-p and min-p."""
         sampling = self._sampling
         if sampling.top_k or sampling.top_p < 1.0 or sampling.min_p > 0.0:
-            ids = _largest(row, sampling)
-            return Survivors(row[ids].astype(np.float64) / sampling.temperature, ids)
-        return Survivors(row.astype(np.float64) / sampling.temperature, None)
+            places = _largest(row, sampling)
+            scores = row[places].astype(np.float64) / sampling.temperature
+            return Survivors(scores, places if ids is None else ids[places])
+        return Survivors(row.astype(np.float64) / sampling.temperature, ids)
 
     def _rivals(self, survivors: Survivors, position: int) -> tuple[Ids, Scores]:
         """Indices of all survivors that can have the largest perturbed score, and those scores.
@@ -145,19 +149,28 @@ class Penalties:
         self._seen.add(token)
         self._counts[token] += 1
 
-    def apply(self, row: Row, run: Sequence[int]) -> Row:
-        """A penalised copy of `row`, with `run` counted as if it were committed."""
+    def apply(self, row: Row, run: Sequence[int], ids: Ids | None = None) -> Row:
+        """A penalised copy of `row`, with `run` counted as if it were committed; `ids` as in Sampler.guess."""
         row = row.copy()
         factor = self._sampling.repetition_penalty
         if factor != 1.0:
-            seen = np.fromiter(self._seen.union(run), np.int64)
+            seen, _ = _places(np.fromiter(self._seen.union(run), np.int64), ids)
             row[seen] = np.where(row[seen] > 0, row[seen] / factor, row[seen] * factor)
         counts = self._counts + Counter(run)
         if counts:
-            ids = np.fromiter(counts.keys(), np.int64)
             amounts = np.fromiter(counts.values(), np.float32)
-            row[ids] -= self._sampling.presence_penalty + self._sampling.frequency_penalty * amounts
+            places, present = _places(np.fromiter(counts.keys(), np.int64), ids)
+            row[places] -= self._sampling.presence_penalty + self._sampling.frequency_penalty * amounts[present]
         return row
+
+
+def _places(tokens: Ids, ids: Ids | None) -> tuple[Ids, NDArray[np.bool_] | slice]:
+    """Where `tokens` stand in a row that scores `ids`, and which of them do."""
+    if ids is None:
+        return tokens, slice(None)
+    places = np.minimum(np.searchsorted(ids, tokens), ids.size - 1)
+    present = ids[places] == tokens
+    return places[present], present
 
 
 def _has_penalties(sampling: Sampling) -> bool:

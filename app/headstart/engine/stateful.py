@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from headstart.engine.graph import CHOSEN_ROWS, gather_rows
+from headstart.engine.head import HIDDEN, Ids, keep_rows
 from headstart.engine.runner import Interrupted, Logits, infer, raise_if_set, unlike
 from headstart.engine.runtime import core, openvino
 
@@ -21,14 +22,20 @@ _FEWEST_HOLES = 32  # but never for fewer: a copy costs half a step
 class StatefulRunner:
     """One sequence; slot i of the cache holds a token that counts (mask 1) or one that was forgotten (mask 0)."""
 
-    def __init__(self, folder: Path, device: str, properties: Mapping[str, str], context: int) -> None:
-        """Compile `folder`'s model. Raises RuntimeError when the device refuses it; the caller words it."""
+    def __init__(
+        self, folder: Path, device: str, properties: Mapping[str, str], context: int, kept: Ids | None = None
+    ) -> None:
+        """Compile `folder`'s model, its output head cut down to the rows `kept` where it can be: `self.kept` tells.
+
+        Raises RuntimeError when the device refuses it; the caller words it.
+        """
         model = core().read_model(folder / "openvino_model.xml")
+        self.vocabulary: int = model.output(0).get_partial_shape()[2].get_length()
         gather_rows(model, axis=1)  # where no head is found, the last rows are cut from all
+        self.kept = kept if kept is not None and keep_rows(model, kept) else None
         compiled = core().compile_model(model, device, dict(properties))
         self._request = compiled.create_infer_request()
         self._inputs = {port.any_name for port in compiled.inputs}
-        self.vocabulary: int = compiled.output(0).get_partial_shape()[2].get_length()
         self.context = context
         self._tokens: list[int] = []
         self._finished = 0  # tokens of the last pass that was not cancelled
@@ -38,6 +45,12 @@ class StatefulRunner:
     def tokens(self) -> Sequence[int]:
         """The tokens that count."""
         return self._tokens
+
+    @property
+    def hidden(self) -> Logits:
+        """What a trimmed head read in the last pass: [rows, width]. Valid until the next call."""
+        hidden: Logits = self._request.get_tensor(HIDDEN).data[0]
+        return hidden
 
     def forward(self, ids: Sequence[int], rows: int = 1, cancel: threading.Event | None = None) -> Logits:
         """See Runner.forward."""
