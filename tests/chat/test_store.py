@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from headstart.chat.conversation import Conversation, Outcome, Run, State
+from headstart.chat.conversation import Attachment, Conversation, Outcome, Run, State
 from headstart.chat.database import FILE_NAME
 from headstart.chat.reader import open_reader
 from headstart.chat.store import Store, new_id, open_store
@@ -76,6 +76,21 @@ def test_a_chat_keeps_what_is_known_of_it(store: Store) -> None:
     )
     assert read == expected == store.chat(chat.id)
     assert store.chats() == ()
+
+
+def test_files_stay_with_the_draft_and_go_with_the_chat(store: Store) -> None:
+    chat, files = store.create_chat(), [Attachment("b.md", "B"), Attachment("a.md", "A \ud83d")]
+    store.save_draft_files(chat.id, files)
+    store.save_draft_files(None, [Attachment("new.md", "N")])
+    assert store.draft_files(chat.id) == (Attachment("b.md", "B"), Attachment("a.md", "A \ufffd"))
+    assert store.draft_files(None) == (Attachment("new.md", "N"),)
+    store.save_draft_files(None, [])
+    assert store.draft_files(None) == ()
+    store.delete(chat.id)
+    store.purge()
+    assert store._connection.execute("SELECT count(*) FROM draft_file").fetchone()[0] == 0
+    with pytest.raises(HistoryError, match="no longer exists"):
+        store.save_draft_files(chat.id, files)
 
 
 def test_chats_come_last_changed_first(store: Store) -> None:

@@ -1,7 +1,6 @@
 """Stories of the window around the chat: keys, files, settings, themes, palette, access."""
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
@@ -85,26 +84,6 @@ def test_settings_can_become_those_of_all_chats(qtbot: QtBot, app: Program) -> N
     app.window.panel.adopt_requested.emit()
     assert app.settings.temperature == 0.7
     assert not app.presenter.session.chat.settings
-
-
-def test_a_file_goes_with_the_message(qtbot: QtBot, app: Program, tmp_path: Path) -> None:
-    (tmp_path / "notes.md").write_text("# Notes\n\nalpha beta", encoding="utf-8")
-    (tmp_path / "picture.png").write_bytes(b"\x89PNG\0\0")
-    app.window.chat.files_dropped.emit([tmp_path / "notes.md", tmp_path / "picture.png"])
-    assert "picture.png is not a text" in app.window.chat.notice.text
-    ask(qtbot, app, "what is this?")
-    assert "notes.md" in texts(app)[0]
-    assert "alpha" in texts(app)[1]
-    assert app.presenter.session.path[0].attachments[0].text.startswith("# Notes")
-
-
-def test_the_count_shows_context_and_attachments(qtbot: QtBot, app: Program, tmp_path: Path) -> None:
-    (tmp_path / "notes.md").write_text("alpha beta gamma", encoding="utf-8")
-    app.window.chat.files_dropped.emit([tmp_path / "notes.md"])
-    app.window.chat.composer.set_text("one two")
-    count = app.window.chat.composer._count
-    qtbot.waitUntil(lambda: count.text() == "9 / 2,048 tokens", timeout=WAIT)  # role, name, fences, words
-    assert "notes.md: 3 tokens" in count.toolTip()
 
 
 def test_origins_are_coloured_on_demand_and_stay_so(qtbot: QtBot, open_program: Open) -> None:

@@ -101,7 +101,18 @@ _PREFIXES = (
     "INSERT INTO message_words (rowid, words) SELECT rank, words(text) FROM message WHERE state <> 'streaming'",
 )
 
-STEPS = (_CHATS_AND_MESSAGES, _FULL_TEXT, _TAGS, _PREFIXES)  # step n leads from version n to n + 1
+# Beside the chats, because lists of chats are read whole and a file may be large. No chat: of the one not yet begun.
+_DRAFT_FILES = (
+    """CREATE TABLE draft_file (
+        rank INTEGER PRIMARY KEY,
+        chat INTEGER REFERENCES chat ON DELETE CASCADE,
+        name TEXT NOT NULL,
+        text TEXT NOT NULL
+    )""",
+    "CREATE INDEX draft_file_by_chat ON draft_file (chat)",
+)
+
+STEPS = (_CHATS_AND_MESSAGES, _FULL_TEXT, _TAGS, _PREFIXES, _DRAFT_FILES)  # step n leads from version n to n + 1
 NEWEST = len(STEPS)
 
 

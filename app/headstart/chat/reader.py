@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from headstart.chat import database, search, tags
-from headstart.chat.conversation import Conversation
+from headstart.chat.conversation import Attachment, Conversation
 from headstart.chat.record import Chat
 from headstart.chat.rows import read_chat, read_conversation
 from headstart.chat.unicode import storable
@@ -81,6 +81,11 @@ class Reader:
         with self._explained():
             return read_conversation(self._connection.execute(query, (chat_id,)))
 
+    def draft_files(self, chat_id: str | None) -> tuple[Attachment, ...]:
+        """What `Store.save_draft_files` kept."""
+        query = "SELECT name, text FROM draft_file WHERE chat IS (SELECT rank FROM chat WHERE id = ?) ORDER BY rank"
+        return tuple(Attachment(row["name"], row["text"]) for row in self._rows(query, (chat_id,)))
+
     def search(self, query: str, limit: int = 100, tag: str = "") -> tuple[Hit, ...]:
         """Titles and then messages that hold every word of the query, newest first; nothing from the bin.
 
@@ -134,7 +139,7 @@ class Reader:
             if error.sqlite_errorcode != sqlite3.SQLITE_INTERRUPT:
                 raise
 
-    def _rows(self, query: str, values: Sequence[str | int]) -> list[sqlite3.Row]:
+    def _rows(self, query: str, values: Sequence[str | int | None]) -> list[sqlite3.Row]:
         with self._explained():
             return self._connection.execute(query, values).fetchall()
 

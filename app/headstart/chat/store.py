@@ -8,7 +8,7 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 from headstart.chat import backups, database, migrations, rows, tags
-from headstart.chat.conversation import Conversation, Json, Message, Run
+from headstart.chat.conversation import Attachment, Conversation, Json, Message, Run
 from headstart.chat.reader import Reader
 from headstart.chat.record import Chat
 from headstart.chat.unicode import storable
@@ -100,6 +100,14 @@ class Store(Reader):
         """Keep what stands unsent in the composer."""
         self._change(chat_id, draft=storable(draft))
 
+    def save_draft_files(self, chat_id: str | None, files: Iterable[Attachment]) -> None:
+        """Keep the files that would go with the draft; None is the chat not yet begun."""
+        with self._saving():
+            rank = None if chat_id is None else self._rank(chat_id)
+            self._connection.execute("DELETE FROM draft_file WHERE chat IS ?", (rank,))
+            values = [(rank, storable(file.name), storable(file.text)) for file in files]
+            self._connection.executemany("INSERT INTO draft_file (chat, name, text) VALUES (?, ?, ?)", values)
+
     def save_settings(self, chat_id: str, settings: Json) -> None:
         """Keep this chat's own settings."""
         self._change(chat_id, settings=rows.to_json(settings))
@@ -149,7 +157,13 @@ class Store(Reader):
         assignments = ", ".join(f"{name} = :{name}" for name in columns)
         query = f"UPDATE chat SET {assignments} WHERE id = :chat_id"  # noqa: S608
         if not self._connection.execute(query, {**columns, "chat_id": chat_id}).rowcount:
-            raise HistoryError("This chat no longer exists in the history; start a new one.")
+            raise HistoryError(_GONE)
+
+    def _rank(self, chat_id: str) -> int:
+        row = self._connection.execute("SELECT rank FROM chat WHERE id = ?", (chat_id,)).fetchone()
+        if row is None:
+            raise HistoryError(_GONE)
+        return int(row[0])
 
     @contextmanager
     def _saving(self) -> Iterator[None]:
@@ -182,6 +196,7 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     connection.execute("UPDATE message SET state = 'interrupted' WHERE state = 'streaming'")
 
 
+_GONE = "This chat no longer exists in the history; start a new one."
 _THIS_MESSAGE = "chat = (SELECT rank FROM chat WHERE id = ?) AND id = ?"
 
 

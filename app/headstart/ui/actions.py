@@ -72,6 +72,7 @@ COMMANDS = (
         ("regenerate", QT_TRANSLATE_NOOP("Actions", "&Regenerate Answer"), "Ctrl+R"),
         ("edit_last", QT_TRANSLATE_NOOP("Actions", "&Edit Last Question"), "Ctrl+E"),
         ("write", QT_TRANSLATE_NOOP("Actions", "&Go to Message Box"), "Ctrl+L"),
+        ("attach", QT_TRANSLATE_NOOP("Actions", "&Attach Files…"), _Key.Open),
         ("enter_sends", QT_TRANSLATE_NOOP("Actions", "Enter Sends &Message"), "", True),
         ("next_chat", QT_TRANSLATE_NOOP("Actions", "&Next Chat"), "Ctrl+Tab", False, True),
         ("previous_chat", QT_TRANSLATE_NOOP("Actions", "&Previous Chat"), "Ctrl+Shift+Tab"),

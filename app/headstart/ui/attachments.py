@@ -6,6 +6,8 @@ from headstart.chat.conversation import Attachment
 from headstart.errors import AttachmentError
 
 LARGEST = 2_000_000  # bytes; about half a million tokens, more than any context here
+MOST = 20  # files with one message
+_PDF = b"%PDF-"
 _MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
 
 
@@ -25,6 +27,33 @@ def read(path: Path) -> Attachment:
     return Attachment(path.name, _text(path.name, content))
 
 
+def is_pdf(path: Path) -> bool:
+    """By its name or its first bytes; what is no file is none."""
+    if not path.is_file():
+        return False
+    try:
+        with path.open("rb") as file:
+            return path.suffix.lower() == ".pdf" or file.read(len(_PDF)) == _PDF
+    except OSError:
+        return False
+
+
+def require_short(attachment: Attachment) -> None:
+    """Raises AttachmentError for a text that is longer than a text file may be."""
+    length = len(attachment.text.encode(errors="replace"))
+    if length > LARGEST:
+        raise AttachmentError(
+            f"{attachment.name} has {length / 1e6:.1f} MB of text, and {LARGEST / 1e6:.0f} MB is the most; attach a "
+            "part of it."
+        )
+
+
+def size(attachment: Attachment) -> str:
+    """For people."""
+    length = len(attachment.text.encode(errors="replace"))
+    return f"{length / 1000:.1f} kB" if length >= 1000 else f"{length} B"
+
+
 def _text(name: str, content: bytes) -> str:
     encoding = next((found for mark, found in _MARKS.items() if content.startswith(mark)), "utf-8")
     try:
@@ -39,4 +68,4 @@ def _text(name: str, content: bytes) -> str:
 
 
 def _not_text(name: str) -> str:
-    return f"{name} is not a text in UTF-8; attach text, Markdown or code, or save it as text first."
+    return f"{name} is no PDF and no text in UTF-8; attach text, Markdown, code or PDF, or save it as text first."

@@ -4,21 +4,20 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from PySide6.QtCore import QObject, QTimer, QUrl, Signal, Slot
+from PySide6.QtCore import QObject, QUrl, Signal, Slot
 from PySide6.QtGui import QDesktopServices, QGuiApplication
 from PySide6.QtWidgets import QMessageBox
 
-from headstart.chat.conversation import Attachment, Conversation, Role
+from headstart.chat.conversation import Conversation, Role
 from headstart.chat.record import Chat
 from headstart.engine.engine import Step
-from headstart.ui import asking
 from headstart.ui.chat_page import ChatPage
 from headstart.ui.chat_session import ChatSession
 from headstart.ui.message import MessageContent, MessageState, RoundNote
 from headstart.ui.message_contents import content
+from headstart.ui.message_desk import MessageDesk
 from headstart.ui.token_count import TokenCount
 
-_DRAFT_MS = 500
 _MANY = 12  # messages that differ: showing the chat anew is then quicker
 
 
@@ -31,11 +30,9 @@ class ChatPresenter(QObject):
     def __init__(self, page: ChatPage, count: TokenCount, parent: QObject | None = None) -> None:
         """Nothing is open yet."""
         super().__init__(parent)
-        self._page, self._count = page, count
+        self._page = page
         self._session: ChatSession | None = None
-        self._editing: int | None = None
-        self._drafting = QTimer(self, singleShot=True, interval=_DRAFT_MS)
-        self._drafting.timeout.connect(self.save_draft)
+        self._desk = MessageDesk(page.composer, page.notice, count, self)
         self._connect_page()
 
     @property
@@ -50,6 +47,7 @@ class ChatPresenter(QObject):
         if session is self._session:
             self._page.composer.setFocus()
             return
+        self._page.notice.hide()
         self._leave()
         self._session = session
         session.reset.connect(self._show)
@@ -61,16 +59,8 @@ class ChatPresenter(QObject):
         self._page.transcript.show_chat(self._contents())
         self._show()
         self._show_record(session.chat)
-        self._page.composer.clear()
-        self._page.composer.set_text(session.chat.draft)
-        self._page.notice.hide()
+        self._desk.open(session)
         self._page.composer.setFocus()
-
-    @Slot()
-    def save_draft(self) -> None:
-        """Keep what stands in the composer."""
-        if self._session and self._editing is None:
-            self._session.save_draft(self._page.composer.text())
 
     def close(self) -> None:
         """The window closes: keep the draft, and listen to the chat no more."""
@@ -113,24 +103,16 @@ class ChatPresenter(QObject):
 
     def recount(self) -> None:
         """Ask again how much of the context is used."""
-        if self._session is None:
-            return
-        composer = self._page.composer
-        conversation = self._session.conversation
-        if composer.text().strip() or composer.attached:
-            conversation = conversation.ask(composer.text().strip(), composer.attached)
-        if conversation.path:
-            self._count.count(asking.engine_messages(conversation.path, self._session.settings), composer.attached)
-        else:
-            composer.hide_count()
+        self._desk.recount()
+
+    def cancel_edit(self) -> bool:
+        """Leave the message as it was; False if none is being edited."""
+        return self._desk.cancel_edit()
 
     def _connect_page(self) -> None:
         page, transcript, composer = self._page, self._page.transcript, self._page.composer
-        composer.submitted.connect(self._submit)
         composer.stop_requested.connect(self.stop)
-        composer.changed.connect(self._note_change)
         composer.recall_requested.connect(self.edit_last)
-        composer.troubled.connect(self.say)
         page.files_dropped.connect(self._attach)
         transcript.copy_requested.connect(self._copy)
         transcript.edit_requested.connect(self._begin_edit)
@@ -145,14 +127,11 @@ class ChatPresenter(QObject):
         page.find_bar.next_requested.connect(transcript.find_next)
         page.find_bar.previous_requested.connect(transcript.find_previous)
         page.find_bar.closed.connect(composer.setFocus)
-        self._count.counted.connect(composer.show_count)
 
     def _leave(self) -> None:
         if self._session is None:
             return
-        self.cancel_edit()
-        self._drafting.stop()
-        self.save_draft()
+        self._desk.leave()
         for signal, slot in (
             (self._session.reset, self._show),
             (self._session.began, self._begin),
@@ -209,31 +188,11 @@ class ChatPresenter(QObject):
         self._show()
         self.answered.emit(ended)
 
-    @Slot(str, object)
-    def _submit(self, text: str, attached: tuple[Attachment, ...]) -> None:
-        page = self._page
-        if self._editing is not None:
-            edited, self._editing = self._editing, None
-            page.notice.hide()
-            self._restore_draft()
-            self.session.edit(edited, text)
-            return
-        self._drafting.stop()
-        page.notice.hide()
-        if self.session.send(text, attached):
-            page.composer.clear()
-            self.save_draft()
-
     @Slot()
     def stop(self) -> None:
         """End the answer being written."""
         if self._session:
             self._session.stop()
-
-    @Slot()
-    def _note_change(self) -> None:
-        self._drafting.start()
-        self.recount()
 
     @Slot(object)
     def _attach(self, files: list[Path]) -> None:
@@ -242,28 +201,7 @@ class ChatPresenter(QObject):
 
     @Slot(object)
     def _begin_edit(self, id_: int) -> None:
-        self.cancel_edit()
-        self.save_draft()
-        message = self.session.message(id_)
-        self._editing = id_
-        self._page.composer.set_text(message.text)
-        self._page.composer.setFocus()
-        asked = self.tr("Editing your message: sending makes a new version and asks again.")
-        answered = self.tr("Editing the answer: sending keeps your words as a new version.")
-        self._page.notice.say(asked if message.role is Role.USER else answered, self.tr("Cancel"), self.cancel_edit)
-
-    def cancel_edit(self) -> bool:
-        """Leave the message as it was; False if none is being edited."""
-        if self._editing is None:
-            return False
-        self._editing = None
-        self._page.notice.hide()
-        self._restore_draft()
-        return True
-
-    def _restore_draft(self) -> None:
-        self._page.composer.clear()
-        self._page.composer.set_text(self.session.chat.draft)
+        self._desk.begin_edit(id_)
 
     @Slot(object)
     def _regenerate(self, id_: int) -> None:

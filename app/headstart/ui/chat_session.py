@@ -43,6 +43,7 @@ class ChatSession(QObject):
         self._is_stored = chat is not None
         self.chat = chat or Chat(new_id(), "", 0.0, 0.0, draft=store.recall(UNSENT) or "")
         self.conversation = store.conversation(self.chat.id) if chat else Conversation()
+        self.draft_files = store.draft_files(self.chat.id if chat else None)
         self.program_settings = settings or Settings()
         self.answering = Answering(loader.link, self)
         self.answering.due.connect(self._save_partial)
@@ -115,13 +116,14 @@ class ChatSession(QObject):
         if self._is_free():
             self._answer(self.conversation.resume(id_), self.settings)
 
-    def edit(self, id_: int, text: str) -> None:
-        """A version of this message in other words; a question is answered again."""
-        if not self._is_free() or not self._commit(self.conversation.edit(id_, text)):
-            return
+    def edit(self, id_: int, text: str, attachments: Iterable[Attachment] = ()) -> bool:
+        """A version of this message in other words; a question is answered again. False where that cannot be now."""
+        if not self._is_free() or not self._commit(self.conversation.edit(id_, text, attachments)):
+            return False
         self.reset.emit()
         if self.conversation.messages[id_].role is Role.USER:
             self.answer_last()
+        return True
 
     def walk(self, id_: int, by: int) -> None:
         """Show a neighbouring version."""
@@ -155,8 +157,11 @@ class ChatSession(QObject):
         made = self._keep(lambda: self._store.add(chat, self.conversation.fork(id_)))
         return self._store.chat(chat.id) if made else None
 
-    def save_draft(self, draft: str) -> None:
-        """Keep what stands unsent in the composer."""
+    def save_draft(self, draft: str, files: tuple[Attachment, ...] = ()) -> None:
+        """Keep what stands unsent in the composer, with its files."""
+        chat_id = self.chat.id if self._is_stored else None
+        if files != self.draft_files and self._keep(lambda: self._store.save_draft_files(chat_id, files)):
+            self.draft_files = files
         if draft == self.chat.draft:
             return
         self.chat = replace(self.chat, draft=draft)
@@ -226,6 +231,7 @@ class ChatSession(QObject):
             self.chat = replace(created, draft=self.chat.draft)
             self._is_stored = True
             self._store.remember(UNSENT, None)
+            self._store.save_draft_files(None, ())
         self._store.save(self.chat.id, self.conversation, after)
         self.refresh(self._store.chat(self.chat.id) or self.chat)
 
@@ -239,9 +245,9 @@ class ChatSession(QObject):
 
     def _propose_title(self) -> None:
         first = self.conversation.path[0]
-        if self.chat.title or not first.text:
+        title = propose_title(first.text or ", ".join(file.name for file in first.attachments))
+        if self.chat.title or not title:
             return
-        title = propose_title(first.text)
         if self._keep(lambda: self._store.rename(self.chat.id, title)):
             self.chat = replace(self.chat, title=title)
             self.recorded.emit(self.chat)

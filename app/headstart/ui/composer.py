@@ -1,19 +1,18 @@
 """Where a message is written: text, attached files, the count against the context, Send and Stop. Knows no chat."""
 
 from collections.abc import Iterable
-from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QSize, Qt, Signal, Slot
+from PySide6.QtCore import QSize, Signal, Slot
 from PySide6.QtWidgets import QFileDialog, QFrame, QHBoxLayout, QLabel, QToolButton, QVBoxLayout, QWidget
 
 from headstart.chat.conversation import Attachment
-from headstart.errors import AttachmentError
-from headstart.ui import attachments
+from headstart.ui.attachment_tray import AttachmentTray
 from headstart.ui.icons import icon
 from headstart.ui.message_edit import MessageEdit
 from headstart.ui.stylesheet import dress, mark
 from headstart.ui.theme import ICON, MEDIUM, SMALL, TINY, Theme
+from headstart.ui.token_count import Count
 
 
 class Composer(QFrame):
@@ -29,24 +28,28 @@ class Composer(QFrame):
         super().__init__(parent)
         self.setObjectName("composer")
         self._theme = theme
-        self._attached: list[Attachment] = []
         self._busy = False
+        self._takes_files = True
         self.edit = MessageEdit(self)
         self.edit.setPlaceholderText(self.tr("Ask anything"))
-        self._chips = QWidget(self)
-        self._attach = self._button(self.tr("Attach files"), "flat")
+        self._tray = AttachmentTray(theme, self)
+        self._attach = self._button(self.tr("Attach files (text, Markdown, code, PDF)"), "flat")
         self._model = QLabel(self)
         self._count = QLabel(self)
         self._send = self._button(self.tr("Send"), "round")
         self._lay_out()
         self._connect()
         self.set_theme(theme)
-        self._show_chips()
 
     @property
     def attached(self) -> tuple[Attachment, ...]:
         """The files that go with the message."""
-        return tuple(self._attached)
+        return self._tray.attached
+
+    @property
+    def is_reading(self) -> bool:
+        """Whether a file is still being read."""
+        return self._tray.is_reading
 
     def text(self) -> str:
         """What is typed."""
@@ -57,21 +60,24 @@ class Composer(QFrame):
         self.edit.setPlainText(text)
         self.edit.moveCursor(self.edit.textCursor().MoveOperation.End)
 
+    def set_attached(self, files: Iterable[Attachment], *, takes_more: bool = True) -> None:
+        """The files of a draft or of a message being edited; what was being read is let go."""
+        self._takes_files = takes_more
+        self._attach.setEnabled(takes_more)
+        self._tray.set_attached(files)
+        self._show_button()
+
     def clear(self) -> None:
         """The message was sent."""
-        self._attached.clear()
         self.edit.clear()
-        self._show_chips()
+        self.set_attached(())
 
     def attach(self, files: Iterable[Path]) -> None:
         """Read files and show them; what cannot be attached is told."""
-        for file in files:
-            try:
-                self._attached.append(attachments.read(file))
-            except AttachmentError as error:
-                self.troubled.emit(str(error))
-        self._show_chips()
-        self.changed.emit()
+        if self._takes_files:
+            self._tray.attach(files)
+        else:
+            self.troubled.emit(self.tr("Files go with questions; an answer has none."))
 
     def set_busy(self, busy: bool) -> None:
         """While an answer is written the button stops it."""
@@ -83,13 +89,16 @@ class Composer(QFrame):
         self._model.setText(text)
         self._model.setToolTip(tip)
 
-    def show_count(self, tokens: int, context: int, parts: dict[str, int]) -> None:
-        """How much of the context the conversation with this message takes; `parts` by attachment."""
-        self._count.setText(self.tr("{tokens} / {context} tokens").format(tokens=f"{tokens:,}", context=f"{context:,}"))
-        dress(self._count, "danger" if tokens >= context else "muted")
-        mark(self._count, "over", tokens >= context)
-        names = [self.tr("{name}: {count} tokens").format(name=name, count=count) for name, count in parts.items()]
-        self._count.setToolTip("\n".join([self.tr("This conversation with the message, of the context"), *names]))
+    def show_count(self, count: Count) -> None:
+        """How much of the context the conversation with this message takes, and each file of it."""
+        words = (
+            self.tr("{tokens} / {context} tokens") if count.fits else self.tr("Too long: {tokens} / {context} tokens")
+        )
+        self._count.setText(words.format(tokens=f"{count.tokens:,}", context=f"{count.context:,}"))
+        dress(self._count, "muted" if count.fits else "danger")
+        mark(self._count, "over", not count.fits)
+        self._count.setToolTip(self.tr("This conversation with the message, of the context"))
+        self._tray.show_tokens(count.parts)
 
     def hide_count(self) -> None:
         """Nobody can count now."""
@@ -103,7 +112,7 @@ class Composer(QFrame):
         """Icons in other colours."""
         self._theme = theme
         self._attach.setIcon(icon("attach", theme.muted))
-        self._show_chips()
+        self._tray.set_theme(theme)
         self._show_button()
 
     @Slot()
@@ -112,7 +121,9 @@ class Composer(QFrame):
         if self._busy:
             return
         text = self.text().strip()
-        if text or self._attached:
+        if self._tray.is_reading:
+            self.troubled.emit(self.tr("A file is still being read; send the message when it is there."))
+        elif text or self.attached:
             self.submitted.emit(text, self.attached)
 
     def _lay_out(self) -> None:
@@ -126,11 +137,9 @@ class Composer(QFrame):
         column = QVBoxLayout(self)
         column.setContentsMargins(MEDIUM, SMALL, SMALL, SMALL)
         column.setSpacing(TINY)
-        column.addWidget(self._chips)
+        column.addWidget(self._tray)
         column.addWidget(self.edit)
         column.addLayout(row)
-        chips = QHBoxLayout(self._chips)
-        chips.setContentsMargins(0, 0, 0, 0)
         dress(self._model, "muted")
         dress(self._count, "muted")
         self.setFocusProxy(self.edit)
@@ -142,7 +151,10 @@ class Composer(QFrame):
         self.edit.files_given.connect(self.attach)
         self.edit.recall_requested.connect(self.recall_requested)
         self.edit.focused.connect(lambda focused: mark(self, "focused", focused))
-        self._attach.clicked.connect(self._ask_for_files)
+        self._tray.changed.connect(self.changed)
+        self._tray.changed.connect(self._show_button)
+        self._tray.troubled.connect(self.troubled)
+        self._attach.clicked.connect(self.ask_for_files)
         self._send.clicked.connect(self._act)
 
     def _button(self, label: str, kind: str) -> QToolButton:
@@ -164,7 +176,7 @@ class Composer(QFrame):
     @Slot()
     def _show_button(self) -> None:
         label = self.tr("Stop") if self._busy else self.tr("Send")
-        can = self._busy or bool(self.text().strip() or self._attached)
+        can = self._busy or (bool(self.text().strip() or self.attached) and not self._tray.is_reading)
         self._send.setEnabled(can)
         self._send.setIcon(
             icon("stop" if self._busy else "send", self._theme.on_accent if can else self._theme.disabled)
@@ -173,41 +185,9 @@ class Composer(QFrame):
         self._send.setAccessibleName(label)
 
     @Slot()
-    def _ask_for_files(self) -> None:
-        names, _ = QFileDialog.getOpenFileNames(self, self.tr("Attach files"))
-        self.attach(Path(name) for name in names)
-
-    def _show_chips(self) -> None:
-        row = self._chips.layout()
-        assert row
-        while item := row.takeAt(0):
-            if widget := item.widget():
-                widget.deleteLater()
-        for index, attachment in enumerate(self._attached):
-            row.addWidget(self._chip(index, attachment))
-        row.setAlignment(Qt.AlignmentFlag.AlignLeft)
-        self._chips.setVisible(bool(self._attached))
-
-    def _chip(self, index: int, attachment: Attachment) -> QWidget:
-        chip = QFrame(self._chips)
-        dress(chip, "chip")
-        row = QHBoxLayout(chip)
-        row.setContentsMargins(SMALL, 0, 0, 0)
-        row.setSpacing(0)
-        row.addWidget(QLabel(f"{attachment.name}  {_size(attachment)}", chip))
-        remove = self._button(self.tr("Remove {}").format(attachment.name), "flat")
-        remove.setIcon(icon("close", self._theme.muted))
-        remove.clicked.connect(partial(self._detach, index))
-        row.addWidget(remove)
-        return chip
-
-    def _detach(self, index: int) -> None:
-        del self._attached[index]
-        self._show_chips()
-        self._show_button()
-        self.changed.emit()
-
-
-def _size(attachment: Attachment) -> str:
-    size = len(attachment.text.encode(errors="replace"))
-    return f"{size / 1000:.1f} kB" if size >= 1000 else f"{size} B"
+    def ask_for_files(self) -> None:
+        """Have files chosen."""
+        kinds = self.tr("Text, code and PDF (*)")
+        names, _ = QFileDialog.getOpenFileNames(self, self.tr("Attach files"), "", kinds)
+        if names:
+            self.attach(Path(name) for name in names)

@@ -1,5 +1,8 @@
 """Asks the engine how many tokens the conversation with the message being written has. Knows no widget."""
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from headstart.chat.conversation import Attachment
@@ -7,12 +10,31 @@ from headstart.engine.engine import Message
 from headstart.ui.engine_link import EngineLink
 
 _PAUSE = 250  # ms after the last key
+_PATIENCE = 3000  # ms that a message may wait for its count; the engine counts again anyway
+
+
+@dataclass(frozen=True)
+class Count:
+    """What was counted. The context must hold the tokens and at least one more, for the answer."""
+
+    messages: tuple[Message, ...]
+    tokens: int
+    context: int
+    parts: Mapping[Attachment, int] = field(default_factory=dict)
+
+    @property
+    def fits(self) -> bool:
+        """Whether there is room for an answer."""
+        return self.tokens < self.context
+
+
+Then = Callable[[Count | None], None]
 
 
 class TokenCount(QObject):
-    """Counts one thing after the other: attachments that are new, then the whole."""
+    """Counts one thing after the other: the whole, then attachments that are new."""
 
-    counted = Signal(int, int, object)  # tokens of all, context, {attachment name: tokens}
+    counted = Signal(object)  # Count
 
     def __init__(self, link: EngineLink, parent: QObject | None = None) -> None:
         """Asks nothing yet."""
@@ -21,9 +43,13 @@ class TokenCount(QObject):
         self._messages: tuple[Message, ...] = ()
         self._attached: tuple[Attachment, ...] = ()
         self._known: dict[Attachment, int] = {}
-        self._asked: tuple[int, Attachment | None] | None = None
+        self._last: Count | None = None
+        self._asked: tuple[int, Attachment | tuple[Message, ...]] | None = None
+        self._then: Then | None = None
         self._pause = QTimer(self, singleShot=True, interval=_PAUSE)
         self._pause.timeout.connect(self._ask)
+        self._patience = QTimer(self, singleShot=True, interval=_PATIENCE)
+        self._patience.timeout.connect(self._give_up)
         link.counted.connect(self._take)
         link.loaded.connect(self._count_anew)
 
@@ -32,32 +58,72 @@ class TokenCount(QObject):
         self._messages, self._attached = messages, attached
         self._pause.start()
 
+    def settle(self, messages: tuple[Message, ...], attached: tuple[Attachment, ...], then: Then) -> None:
+        """Call `then` with the count of exactly these messages, or with None where nobody counts them in time."""
+        if not self._link.facts:
+            then(None)
+        elif self._last and self._last.messages == messages:
+            then(self._last)
+        else:
+            self.count(messages, attached)
+            self._pause.stop()
+            self._then = then
+            self._patience.start()
+            self._ask()
+
+    def forget(self) -> None:
+        """Nobody waits any more for what `settle` was asked."""
+        self._then = None
+        self._patience.stop()
+
     def close(self) -> None:
         """Ask nothing more."""
+        self.forget()
         self._pause.stop()
         self._link.disconnect(self)
 
     @Slot()
     def _count_anew(self) -> None:
         self._known.clear()
+        self._last = None
         self._pause.start()
 
     @Slot()
     def _ask(self) -> None:
+        if self._messages and (self._last is None or self._last.messages != self._messages):
+            self._asked = (self._link.count_tokens(messages=self._messages), self._messages)
+            return
         unknown = next((attachment for attachment in self._attached if attachment not in self._known), None)
         if unknown:
             self._asked = (self._link.count_tokens(unknown.text), unknown)
-        elif self._messages:
-            self._asked = (self._link.count_tokens(messages=self._messages), None)
+        elif self._last:
+            self._tell(self._last)
 
     @Slot(int, int, int)
     def _take(self, ticket: int, tokens: int, context: int) -> None:
         if self._asked is None or self._asked[0] != ticket:
             return
-        attachment = self._asked[1]
-        if attachment is None:
-            parts = {item.name: self._known[item] for item in self._attached if item in self._known}
-            self.counted.emit(tokens, context, parts)
-        else:
-            self._known[attachment] = tokens
+        asked = self._asked[1]
+        if isinstance(asked, Attachment):
+            self._known[asked] = tokens
             self._ask()
+            return
+        self._tell(Count(asked, tokens, context))
+        if any(attachment not in self._known for attachment in self._attached):
+            self._ask()
+
+    def _tell(self, count: Count) -> None:
+        parts = {item: self._known[item] for item in self._attached if item in self._known}
+        self._last = replace(count, parts=parts)
+        self.counted.emit(self._last)
+        then = self._then
+        if then and count.messages == self._messages:
+            self.forget()
+            then(self._last)
+
+    @Slot()
+    def _give_up(self) -> None:
+        then = self._then
+        self.forget()
+        if then:
+            then(None)

@@ -83,6 +83,7 @@ class WindowCommands(QObject):
             "regenerate": program.presenter.regenerate_last,
             "edit_last": program.presenter.edit_last,
             "write": self._write,
+            "attach": self._attach,
             "enter_sends": lambda: program.change(enter_sends=self._actions["enter_sends"].isChecked()),
             "next_chat": lambda: self._step(1),
             "previous_chat": lambda: self._step(-1),
@@ -174,6 +175,11 @@ class WindowCommands(QObject):
     def _write(self) -> None:
         self._window.show_page(self._window.chat)
         self._window.chat.composer.setFocus()
+
+    @Slot()
+    def _attach(self) -> None:
+        self._write()
+        self._window.chat.composer.ask_for_files()
 
     @Slot()
     def _load_again(self) -> None:

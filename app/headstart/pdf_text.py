@@ -1,0 +1,87 @@
+"""The text of a PDF file, page by page, or one sentence on why there is none. Knows no chat and no window."""
+
+import logging
+import struct
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headstart.errors import AttachmentError
+
+if TYPE_CHECKING:
+    from pypdf import PdfReader
+
+LARGEST = 50_000_000  # bytes
+MOST_PAGES = 500  # about a quarter of a million tokens, more than any context here
+# What pypdf lets through of files that are not what they claim to be.
+_DAMAGE = (
+    ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, NotImplementedError, OSError,
+    RecursionError, TypeError, ValueError, struct.error, zlib.error,
+)  # fmt: skip
+
+
+def open_pdf(path: Path) -> "PdfReader":
+    """A document whose pages can be read. Raises AttachmentError."""
+    from pypdf import PdfReader  # noqa: PLC0415  who attaches no PDF need not wait for it
+    from pypdf.errors import DependencyError, PyPdfError  # noqa: PLC0415
+
+    logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # it warns of every oddity, also of those that do no harm
+    _require_small(path)
+    try:
+        reader = PdfReader(path)
+        if reader.is_encrypted and not reader.decrypt(""):  # many are encrypted without a password to open them
+            raise AttachmentError(_locked(path))
+        count = len(reader.pages)
+    except DependencyError:
+        raise AttachmentError(_locked(path)) from None
+    except (PyPdfError, *_DAMAGE):
+        raise AttachmentError(_damaged(path)) from None
+    if count > MOST_PAGES:
+        raise AttachmentError(
+            f"{path.name} has {count:,} pages, and {MOST_PAGES} is the most; attach those that matter as a file of "
+            "their own."
+        )
+    return reader
+
+
+def pages(path: Path, reader: "PdfReader") -> Iterator[str]:
+    """The text of each page. Raises AttachmentError where a page is damaged, and at the end if all were without text.
+
+    A person must not take half a document for the whole, so one bad page refuses the file.
+    """
+    from pypdf.errors import PyPdfError  # noqa: PLC0415
+
+    found = False
+    for number in range(len(reader.pages)):
+        try:
+            text = reader.pages[number].extract_text()
+        except (PyPdfError, *_DAMAGE):
+            raise AttachmentError(_damaged(path, f" on page {number + 1}")) from None
+        found = found or bool(text.strip())
+        yield text.replace("\t", " ").strip()  # where one glyph serves for both, a space is read as a tab
+    if not found:
+        raise AttachmentError(
+            f"{path.name} holds pictures of pages but no text, as scans do; have its text recognised (OCR) first, "
+            "then attach that."
+        )
+
+
+def _require_small(path: Path) -> None:
+    try:
+        size = path.stat().st_size
+    except OSError as error:
+        raise AttachmentError(f"{path.name} cannot be read ({error.strerror}); check that it is there.") from None
+    if size > LARGEST:
+        raise AttachmentError(
+            f"{path.name} has {size / 1e6:.1f} MB, and {LARGEST / 1e6:.0f} MB is the most for a PDF; attach a part "
+            "of it."
+        )
+
+
+def _locked(path: Path) -> str:
+    return f"{path.name} is encrypted; open it with its password, save a copy without one, and attach that."
+
+
+def _damaged(path: Path, where: str = "") -> str:
+    return f"{path.name} is damaged{where} or no PDF; open it in a PDF viewer, save it again, and attach that."

@@ -1,0 +1,101 @@
+"""PDF files that are read, and those that are refused with a sentence."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pypdf import PdfWriter
+
+from headstart import cli, pdf_text
+from headstart.errors import AttachmentError
+from headstart.pdf_text import MOST_PAGES, open_pdf, pages
+
+# A page that shows "Hello" in a font that every reader has, with wrong offsets that a reader must find again.
+_HELLO = b"""%PDF-1.4
+1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj
+2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj
+3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 300 300]/Contents 4 0 R/Resources<</Font<</F 5 0 R>>>>>>endobj
+4 0 obj<</Length 40>>stream
+BT /F 24 Tf 20 200 Td (Hello tiger) Tj ET
+endstream endobj
+5 0 obj<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>endobj
+trailer<</Root 1 0 R>>
+startxref
+0
+%%EOF
+"""
+
+
+@pytest.fixture
+def hello(tmp_path: Path) -> Path:
+    """A PDF file that says hello."""
+    path = tmp_path / "hello.pdf"
+    path.write_bytes(_HELLO)
+    return path
+
+
+def _blank(path: Path, count: int = 1, locked_with: str = "") -> Path:
+    writer = PdfWriter()
+    for _ in range(count):
+        writer.add_blank_page(300, 300)
+    if locked_with:
+        writer.encrypt(locked_with, algorithm="RC4-128")
+    writer.write(path)
+    return path
+
+
+def test_the_text_is_printed(hello: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["text", str(hello)]) == 0
+    assert capsys.readouterr().out == "Hello tiger\n"
+
+
+def test_programs_get_lines(hello: Path) -> None:
+    run = subprocess.run(
+        [sys.executable, "-m", "headstart", "text", "--lines", hello], capture_output=True, check=True, timeout=60
+    )
+    assert [json.loads(line) for line in run.stdout.splitlines()] == [{"page": 1, "pages": 1}, {"text": "Hello tiger"}]
+
+
+def test_programs_get_the_reason_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["text", "--lines", str(tmp_path / "gone.pdf")]) == 1
+    assert "cannot be read" in json.loads(capsys.readouterr().out)["error"]
+
+
+def test_a_file_with_a_password_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(AttachmentError, match=r"^a\.pdf is encrypted; .* save a copy without one"):
+        open_pdf(_blank(tmp_path / "a.pdf", locked_with="tiger"))
+
+
+def test_pictures_of_pages_are_refused(tmp_path: Path) -> None:
+    path = _blank(tmp_path / "a.pdf")
+    with pytest.raises(AttachmentError, match=r"^a\.pdf holds pictures of pages but no text"):
+        list(pages(path, open_pdf(path)))
+
+
+def test_too_many_pages_are_refused_with_numbers(tmp_path: Path) -> None:
+    with pytest.raises(AttachmentError, match=r"^a\.pdf has 501 pages, and 500 is the most"):
+        open_pdf(_blank(tmp_path / "a.pdf", MOST_PAGES + 1))
+
+
+def test_too_large_a_file_is_refused_with_numbers(hello: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with hello.open("r+b") as file:
+        file.truncate(pdf_text.LARGEST + 10_000_000)
+    with pytest.raises(AttachmentError, match=r"has 60\.0 MB, and 50 MB is the most for a PDF"):
+        open_pdf(hello)
+
+
+@pytest.mark.parametrize("content", [b"", b"hello", b"%PDF-1.4\n", _HELLO[:150], _HELLO.replace(b"Pages", b"Dress")])
+def test_damage_is_refused(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "a.pdf"
+    path.write_bytes(content)
+    with pytest.raises(AttachmentError, match=r"^a\.pdf is damaged"):
+        list(pages(path, open_pdf(path)))
+
+
+def test_a_damaged_page_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "a.pdf"
+    path.write_bytes(_HELLO.replace(b"/Length 40", b"/Length 40/Filter/None"))
+    with pytest.raises(AttachmentError, match="is damaged on page 1"):
+        list(pages(path, open_pdf(path)))

@@ -1,0 +1,250 @@
+"""Stories of files that go with a message: texts and PDFs, what is refused, drafts, edits, and the context."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pypdf import PdfReader, PdfWriter
+from PySide6.QtCore import QMimeData, QSizeF, QUrl
+from PySide6.QtGui import QPdfWriter, QTextDocument
+from PySide6.QtWidgets import QFileDialog
+from pytestqt.qtbot import QtBot
+
+from headstart.chat.conversation import Attachment
+from headstart.ui import attachments, pdf_reading
+from headstart.ui.attachment_tray import Chip
+from headstart.ui.pdf_reading import PdfReading
+from headstart.ui.program import Program
+from tests.ui.person import WAIT, ask, shown, texts, write
+
+Open = Callable[..., Program]
+Pdf = Callable[[str], Path]
+
+
+@pytest.fixture
+def pdf(qtbot: QtBot, tmp_path: Path) -> Pdf:
+    """Makes a PDF file with a text."""
+
+    def make(text: str, name: str = "report.pdf") -> Path:
+        document, path = QTextDocument(), tmp_path / name
+        document.setPlainText(text)
+        document.setPageSize(QSizeF(400, 600))  # else the page gets a number
+        document.print_(QPdfWriter(str(path)))
+        return path
+
+    return make
+
+
+def chips(app: Program) -> list[str]:
+    """What is said of the chips on screen."""
+    found = app.window.chat.composer.findChildren(Chip)
+    return [chip.accessibleName() for chip in found if not chip.isHidden()]
+
+
+def notice(app: Program) -> str:
+    """The sentence above the composer."""
+    return app.window.chat.notice.text
+
+
+def test_a_file_goes_with_the_message(qtbot: QtBot, app: Program, tmp_path: Path) -> None:
+    (tmp_path / "notes.md").write_text("# Notes\n\nalpha beta", encoding="utf-8")
+    (tmp_path / "picture.png").write_bytes(b"\x89PNG\0\0")
+    app.window.chat.files_dropped.emit([tmp_path / "notes.md", tmp_path / "picture.png"])
+    assert "picture.png is no PDF and no text" in app.window.chat.notice.text
+    ask(qtbot, app, "what is this?")
+    assert "notes.md" in texts(app)[0]
+    assert "alpha" in texts(app)[1]
+    assert app.presenter.session.path[0].attachments[0].text.startswith("# Notes")
+
+
+def test_the_count_shows_context_and_attachments(qtbot: QtBot, app: Program, tmp_path: Path) -> None:
+    (tmp_path / "notes.md").write_text("alpha beta gamma", encoding="utf-8")
+    app.window.chat.files_dropped.emit([tmp_path / "notes.md"])
+    app.window.chat.composer.set_text("one two")
+    count = app.window.chat.composer._count
+    qtbot.waitUntil(lambda: count.text() == "9 / 2,048 tokens", timeout=WAIT)  # role, name, fences, words
+    qtbot.waitUntil(lambda: "notes.md, 3 tokens" in chips(app), timeout=WAIT)
+
+
+def test_a_pdf_goes_with_the_message(qtbot: QtBot, app: Program, pdf: Pdf) -> None:
+    composer = app.window.chat.composer
+    composer.attach([pdf("Tigers sleep by day.\n老虎")])
+    assert composer.is_reading
+    assert chips(app) == ["report.pdf, reading…"]
+    composer.set_text("what do they do?")
+    composer.submit()
+    assert "still being read" in notice(app)
+    qtbot.waitUntil(lambda: not composer.is_reading, timeout=WAIT)
+    assert composer.attached[0].text.split() == ["Tigers", "sleep", "by", "day.", "老虎"]
+    composer.set_text("")
+    ask(qtbot, app, "what do they do?")
+    assert "Tigers sleep" in texts(app)[1]
+    assert not chips(app)
+
+
+def test_a_pdf_without_a_password_but_with_restrictions_is_read(
+    qtbot: QtBot, app: Program, pdf: Pdf, tmp_path: Path
+) -> None:
+    _encrypt(pdf("Tigers"), tmp_path / "open.pdf", password="")
+    app.window.chat.composer.attach([tmp_path / "open.pdf"])
+    qtbot.waitUntil(lambda: not app.window.chat.composer.is_reading, timeout=WAIT)
+    assert app.window.chat.composer.attached[0].text == "Tigers"
+
+
+def test_the_reading_of_a_pdf_can_be_stopped(qtbot: QtBot, app: Program, pdf: Pdf) -> None:
+    composer = app.window.chat.composer
+    composer.attach([pdf("Tigers")])
+    (chip,) = composer.findChildren(Chip)
+    assert chip.remove.accessibleName() == "Stop reading report.pdf"
+    chip.remove.click()
+    assert not composer.is_reading
+    assert not notice(app)
+
+
+def test_a_pdf_being_read_is_not_carried_into_another_chat(qtbot: QtBot, app: Program, pdf: Pdf) -> None:
+    ask(qtbot, app, "first")
+    app.window.chat.composer.attach([pdf("Tigers")])
+    app.window.sidebar.new_requested.emit()
+    assert "was not attached" in notice(app)
+    assert not chips(app)
+
+
+@pytest.mark.parametrize(
+    ("program", "sentence"),
+    [
+        ((sys.executable, "-c", 'print(\'{"error": "It is locked."}\')'), "It is locked."),
+        ((sys.executable, "-c", "import os; os._exit(9)"), "x.pdf could not be read to its end"),
+        (("/no/such/program",), "x.pdf could not be read to its end"),
+    ],
+)
+def test_whatever_becomes_of_the_reader_a_sentence_comes(
+    qtbot: QtBot, tmp_path: Path, program: tuple[str, ...], sentence: str
+) -> None:
+    reading = PdfReading(tmp_path / "x.pdf")
+    with qtbot.waitSignal(reading.failed, timeout=WAIT) as failed:
+        reading.start(program)
+    assert failed.args
+    assert sentence in failed.args[0]
+
+
+def test_the_reader_starts_in_a_frozen_program_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
+    assert pdf_reading.command() == (sys.executable, "text", "--lines")
+
+
+def test_only_so_many_files_go_with_one_message(qtbot: QtBot, app: Program, tmp_path: Path) -> None:
+    files = [tmp_path / f"{number}.txt" for number in range(attachments.MOST + 1)]
+    for file in files:
+        file.write_text(file.name)
+    app.window.chat.composer.attach([*files[:1], *files])
+    assert len(app.window.chat.composer.attached) == attachments.MOST  # the same file again is the same file
+    assert notice(app) == "20.txt was not attached: 20 files is the most for one message."
+
+
+def test_too_much_text_is_refused_with_numbers() -> None:
+    with pytest.raises(attachments.AttachmentError, match=r"has 2\.1 MB of text, and 2 MB is the most"):
+        attachments.require_short(Attachment("a.pdf", "x" * 2_100_000))
+
+
+def test_files_are_picked_and_pasted(
+    qtbot: QtBot, app: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.py").write_text("x = 1")
+    (tmp_path / "b.md").write_text("# B")
+    monkeypatch.setattr(QFileDialog, "getOpenFileNames", lambda *_: ([str(tmp_path / "a.py")], ""))
+    app.window.actions_by_name["attach"].trigger()
+    data = QMimeData()
+    data.setUrls([QUrl.fromLocalFile(str(tmp_path / "b.md"))])
+    app.window.chat.composer.edit.insertFromMimeData(data)
+    assert chips(app) == ["a.py, 5 B", "b.md, 3 B"]
+
+
+def test_files_are_kept_with_the_draft(qtbot: QtBot, open_program: Open, tmp_path: Path) -> None:
+    app = open_program()
+    (tmp_path / "a.py").write_text("x = 1")
+    app.window.chat.composer.attach([tmp_path / "a.py"])
+    again = open_program()
+    assert again.window.chat.composer.attached == (Attachment("a.py", "x = 1"),)
+    ask(qtbot, again, "what is it?")
+    (tmp_path / "b.py").write_text("y = 2")
+    again.window.chat.composer.attach([tmp_path / "b.py"])
+    again.window.sidebar.new_requested.emit()
+    assert again.window.chat.composer.attached == ()
+    third = open_program()
+    third.chats.open(third.store.chats()[0].id)
+    assert [file.name for file in third.window.chat.composer.attached] == ["b.py"]
+
+
+def test_editing_a_question_takes_up_its_files(qtbot: QtBot, app: Program, tmp_path: Path) -> None:
+    for name in ("a.py", "b.py"):
+        (tmp_path / name).write_text(f"in {name}")
+    app.window.chat.composer.attach([tmp_path / "a.py"])
+    ask(qtbot, app, "what is it?")
+    app.window.chat.composer.attach([tmp_path / "b.py"])
+    app.presenter.edit_last()
+    assert [file.name for file in app.window.chat.composer.attached] == ["a.py"]
+    app.window.chat.composer.findChildren(Chip)[-1].remove.click()
+    app.window.chat.composer.set_text("")
+    ask(qtbot, app, "and now?")
+    assert app.presenter.session.path[0].attachments == ()
+    assert [file.name for file in app.window.chat.composer.attached] == ["b.py"]  # the draft is there again
+
+
+def test_an_answer_being_edited_takes_no_files(qtbot: QtBot, app: Program, tmp_path: Path) -> None:
+    ask(qtbot, app, "first")
+    app.window.chat.transcript.edit_requested.emit(shown(app)[1].id)
+    app.window.chat.composer.attach([tmp_path])
+    assert notice(app) == "Files go with questions; an answer has none."
+    app.presenter.cancel_edit()
+    app.window.chat.composer.attach([tmp_path])
+    assert "is a folder" in notice(app)
+
+
+def test_what_does_not_fit_is_not_sent_and_says_so_with_numbers(qtbot: QtBot, app: Program, tmp_path: Path) -> None:
+    ask(qtbot, app, "first")
+    (tmp_path / "long.txt").write_text("word " * 2100)
+    app.window.chat.composer.attach([tmp_path / "long.txt"])
+    write(app, "what is this?")
+    qtbot.waitUntil(lambda: bool(notice(app)), timeout=WAIT)
+    assert notice(app) == (
+        "This needs 2,113 tokens with the chat so far; the context holds 2,048. "
+        "Remove an attachment, shorten the message or start a new chat."
+    )
+    assert texts(app) == ["first", "You wrote: first"]
+    assert app.window.chat.composer.text() == "what is this?"
+    assert app.window.chat.composer._count.text() == "Too long: 2,113 / 2,048 tokens"
+    app.window.chat.composer.set_attached(())
+    with qtbot.waitSignal(app.presenter.answered, timeout=WAIT):
+        app.window.chat.composer.submit()
+    assert texts(app)[2] == "what is this?"
+
+
+def test_what_is_typed_while_the_message_is_counted_stays(qtbot: QtBot, app: Program) -> None:
+    ask(qtbot, app, "first")
+    app.presenter.recount()
+    composer = app.window.chat.composer
+    composer.set_text("second")
+    composer.submit()
+    composer.set_text("second and")
+    with qtbot.waitSignal(app.presenter.answered, timeout=WAIT):
+        pass
+    assert texts(app)[2] == "second"
+    assert composer.text() == "and"
+
+
+def test_where_nobody_counts_the_message_is_sent(qtbot: QtBot, app: Program) -> None:
+    counts: list[object] = []
+    app.presenter._desk._count._patience.setInterval(1)
+    app.link.counted.disconnect(app.presenter._desk._count._take)
+    app.presenter._desk._count.counted.connect(counts.append)
+    ask(qtbot, app, "first")
+    assert texts(app)[0] == "first"
+    assert not counts
+
+
+def _encrypt(path: Path, into: Path, password: str) -> None:
+    writer = PdfWriter()
+    writer.append(PdfReader(path))
+    writer.encrypt(password, "owner", algorithm="RC4-128")
+    writer.write(into)
