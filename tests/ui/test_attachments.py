@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 from pypdf import PdfReader, PdfWriter
 from PySide6.QtCore import QMimeData, QSizeF, QUrl
-from PySide6.QtGui import QPdfWriter, QTextDocument
+from PySide6.QtGui import QGuiApplication, QPdfWriter, QTextDocument
 from PySide6.QtWidgets import QFileDialog
 from pytestqt.qtbot import QtBot
 
 from headstart.chat.conversation import Attachment
+from headstart.errors import AttachmentError
 from headstart.ui import attachments, pdf_reading
 from headstart.ui.attachment_tray import Chip
 from headstart.ui.pdf_reading import PdfReading
@@ -53,8 +54,15 @@ def test_a_file_goes_with_the_message(qtbot: QtBot, app: Program, tmp_path: Path
     app.window.chat.files_dropped.emit([tmp_path / "notes.md", tmp_path / "picture.png"])
     assert "picture.png is no PDF and no text" in app.window.chat.notice.text
     ask(qtbot, app, "what is this?")
-    assert "notes.md" in texts(app)[0]
+    assert [file.name for file in shown(app)[0].attached] == ["notes.md"]
     assert "alpha" in texts(app)[1]
+    view = app.window.chat.transcript.view(0)
+    assert view._fold.text() == "notes.md"
+    view._fold.click()
+    assert view._unfolded is not None
+    assert "alpha beta" in view._unfolded.toPlainText()
+    app.window.actions_by_name["copy_chat"].trigger()
+    assert "notes.md:\n```\n# Notes\n\nalpha beta\n```\n\nwhat is this?" in QGuiApplication.clipboard().text()
     assert app.presenter.session.path[0].attachments[0].text.startswith("# Notes")
 
 
@@ -143,7 +151,7 @@ def test_only_so_many_files_go_with_one_message(qtbot: QtBot, app: Program, tmp_
 
 
 def test_too_much_text_is_refused_with_numbers() -> None:
-    with pytest.raises(attachments.AttachmentError, match=r"has 2\.1 MB of text, and 2 MB is the most"):
+    with pytest.raises(AttachmentError, match=r"has 2\.1 MB of text, and 2 MB is the most"):
         attachments.require_short(Attachment("a.pdf", "x" * 2_100_000))
 
 
@@ -170,7 +178,7 @@ def test_files_are_kept_with_the_draft(qtbot: QtBot, open_program: Open, tmp_pat
     (tmp_path / "b.py").write_text("y = 2")
     again.window.chat.composer.attach([tmp_path / "b.py"])
     again.window.sidebar.new_requested.emit()
-    assert again.window.chat.composer.attached == ()
+    assert not chips(again)
     third = open_program()
     third.chats.open(third.store.chats()[0].id)
     assert [file.name for file in third.window.chat.composer.attached] == ["b.py"]

@@ -141,8 +141,8 @@ def test_thinking_is_folded_until_asked_for(show: Show) -> None:
     closed = view.set_width(700)
     assert _shown(view) == "Answer"
     view._fold.click()
-    assert view._thought is not None
-    assert view._thought.toPlainText() == "first this"
+    assert view._unfolded is not None
+    assert view._unfolded.toPlainText() == "first this"
     assert view.set_width(700) > closed
     view._fold.click()
     assert view.set_width(700) == closed

@@ -36,9 +36,13 @@ def turns(messages: Iterable[Message]) -> tuple[Turn, ...]:
 
 def prompt_text(message: Message) -> str:
     """Attachments, each fenced under its name, and then the text. An imported file may have left only its name."""
-    given = (attachment for attachment in message.attachments if attachment.text)
-    parts = [f"{attachment.name}:\n{fenced(attachment)}" for attachment in given]
+    parts = [titled(attachment) for attachment in message.attachments if attachment.text]
     return "\n\n".join([*parts, message.text] if message.text else parts)
+
+
+def titled(attachment: Attachment) -> str:
+    """The text, fenced under its name."""
+    return f"{attachment.name}:\n{fenced(attachment)}"
 
 
 def fenced(attachment: Attachment) -> str:

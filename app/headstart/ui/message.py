@@ -4,6 +4,8 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from headstart.chat.conversation import Attachment
+
 MessageId = Hashable
 
 
@@ -48,3 +50,4 @@ class MessageContent:
     stats_line: str = ""
     state: MessageState = MessageState.DONE
     notice: str = ""  # one sentence below the text: why it ended
+    attached: tuple[Attachment, ...] = ()

@@ -25,7 +25,7 @@ def content(conversation: Conversation, message: Message) -> MessageContent:
     return MessageContent(
         id=message.id,
         role=message.role.value,
-        text=_text(message),
+        text=message.text,
         origins=origin_runs(message),
         author=message.model,
         version=version,
@@ -33,15 +33,8 @@ def content(conversation: Conversation, message: Message) -> MessageContent:
         stats_line=answer_report.line(message.stats),
         state=_STATES[message.state],
         notice=_notice(message),
+        attached=message.attachments,
     )
-
-
-def _text(message: Message) -> str:
-    if not message.attachments:
-        return message.text
-    names = ", ".join(f"`{attachment.name}`" for attachment in message.attachments)
-    attached = QCoreApplication.translate("MessageContents", "Attached: {}").format(names)
-    return f"{message.text}\n\n{attached}".strip()
 
 
 def _notice(message: Message) -> str:

@@ -4,11 +4,14 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from headstart.ui import markdown, thinking
+from headstart.ui.attached_blocks import attached_blocks
 from headstart.ui.blocks import Block
 from headstart.ui.markdown import MarkdownStream
 from headstart.ui.message import MessageContent, OriginRun
 from headstart.ui.origins import Origins
 from headstart.ui.thinking import Parts
+
+_MOST_SHOWN = 20_000  # characters of a file; nobody reads further here, and a whole book would take seconds to show
 
 
 class MessageSource:
@@ -44,6 +47,12 @@ class MessageSource:
         """The thinking section."""
         start, end = self.parts.thought or (0, 0)
         return self._text[start:end]
+
+    def folded(self) -> tuple[str, list[Block]]:
+        """What a person may unfold, and its blocks: the thinking section, or the files that go with a question."""
+        if self.parts.thought:
+            return self._text, markdown.parse(self.thought(), self.parts.thought[0])
+        return attached_blocks(self._content.attached, _MOST_SHOWN)
 
     def append(self, text: str, runs: Iterable[OriginRun]) -> int:
         """Add text; returns the index of the first block that changed."""

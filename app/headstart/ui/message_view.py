@@ -7,7 +7,6 @@ from PySide6.QtCore import QRectF, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QColor, QFont, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QLabel, QMenu, QToolButton, QWidget
 
-from headstart.ui import markdown
 from headstart.ui.blocks import plain_text
 from headstart.ui.icons import icon
 from headstart.ui.message import MessageContent, MessageId, MessageState, OriginRun, RoundNote
@@ -18,6 +17,7 @@ from headstart.ui.theme import ICON, LARGE, MEDIUM, RADIUS, SMALL, TINY, Theme
 
 FRAME_MS = 33  # between two renderings of a growing message
 HIDDEN_FRAME_MS = 100
+_NAMES_SHOWN = 3  # of attached files, while they are folded
 
 
 class MessageView(QWidget):
@@ -44,7 +44,7 @@ class MessageView(QWidget):
         self._selected = False
         self._header, self._footer = Header(self), Footer(self)
         self._text = MessageText(theme, font, self)
-        self._thought: MessageText | None = None
+        self._unfolded: MessageText | None = None
         self._fold = self._fold_button()
         self._notice = QLabel(self)
         self._notice.setWordWrap(True)
@@ -75,7 +75,7 @@ class MessageView(QWidget):
         self._frame.stop()
         self._content = content
         self._source = MessageSource(content)
-        self._forget_thought()
+        self._close_fold()
         self._text.set_origins(None, visible=False)
         self._text.show_blocks(content.text, self._source.blocks)
         self._text.set_origins(self._source.origins, self._origins_visible)
@@ -140,15 +140,16 @@ class MessageView(QWidget):
     def set_matches(self, matches: Sequence[tuple[int, int]], current: int | None) -> None:
         """Mark found ranges of the message's text."""
         inside = self._source.parts.thought
-        if current is not None and inside and matches[current][0] < inside[1] and self._thought is None:
+        if current is not None and inside and matches[current][0] < inside[1] and self._unfolded is None:
             self._fold.click()
-        for text in self._texts():
-            text.set_matches(matches, current)
+        self._text.set_matches(matches, current)
+        if self._unfolded and inside:  # files that a question came with are not searched
+            self._unfolded.set_matches(matches, current)
 
     def place_of(self, offset: int) -> QRectF:
         """Where the character at an offset of the text stands in this view."""
         inside = self._source.parts.thought
-        text = self._thought if self._thought and inside and offset < inside[1] else self._text
+        text = self._unfolded if self._unfolded and inside and offset < inside[1] else self._text
         return text.place_of(offset).translated(text.pos().toPointF())
 
     def is_engaged(self) -> bool:
@@ -172,7 +173,7 @@ class MessageView(QWidget):
         room = width - 2 * left
         y = SMALL
         for widget in self._rows():
-            indent = LARGE if widget is self._thought else 0
+            indent = LARGE if widget is self._unfolded else 0
             height = self._height_of(widget, room - indent)
             breadth = widget.sizeHint().width() if widget is self._fold else room - indent
             widget.setGeometry(left + indent, y, breadth, height)
@@ -192,7 +193,7 @@ class MessageView(QWidget):
         parts: list[QWidget] = [self._header]
         if not self._fold.isHidden():
             parts.append(self._fold)
-            parts += [self._thought] if self._thought else []
+            parts += [self._unfolded] if self._unfolded else []
         parts += [self._text] if self._source.blocks else []
         parts += [] if self._notice.isHidden() else [self._notice]
         return [*parts, self._footer]
@@ -247,56 +248,68 @@ class MessageView(QWidget):
         fold.setAutoRaise(True)
         fold.setIconSize(QSize(ICON, ICON))
         fold.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
-        fold.clicked.connect(self._toggle_thought)
+        fold.clicked.connect(self._toggle_fold)
         return fold
 
-    def _toggle_thought(self) -> None:
-        if self._thought is None:
-            self._thought = MessageText(self._theme, self._font, self)
-            self._thought.setAccessibleName(self.tr("Thinking"))
-            self._connect_text(self._thought)
-            self._show_thought()
-            self._thought.set_origins(self._source.origins, self._origins_visible)
-            self._thought.show()
+    def _toggle_fold(self) -> None:
+        if self._unfolded is None:
+            self._unfolded = MessageText(self._theme, self._font, self)
+            self._unfolded.setAccessibleName(self._fold.accessibleName())
+            self._connect_text(self._unfolded)
+            self._show_unfolded()
+            self._unfolded.set_origins(self._source.origins, self._origins_visible)
+            self._unfolded.show()
         else:
-            self._forget_thought()
-        self._describe_thought()
+            self._close_fold()
+        self._describe_fold()
         self.height_changed.emit(self.message_id)
 
-    def _forget_thought(self) -> None:
-        if self._thought:
-            self._thought.hide()
-            self._thought.deleteLater()
-            self._thought = None
+    def _close_fold(self) -> None:
+        if self._unfolded:
+            self._unfolded.hide()
+            self._unfolded.deleteLater()
+            self._unfolded = None
 
     def _texts(self) -> list[MessageText]:
-        return [self._text, *([self._thought] if self._thought else [])]
+        return [self._text, *([self._unfolded] if self._unfolded else [])]
 
     # Showing
 
     def _show_from(self, first: int) -> None:
         self._text.show_blocks(self._source.text, self._source.blocks, first)
         self._text.setVisible(bool(self._source.blocks))
-        if self._thought:
-            self._show_thought()
-        self._describe_thought()
+        if self._unfolded:
+            self._show_unfolded()
+        self._describe_fold()
         self.height_changed.emit(self.message_id)
 
-    def _show_thought(self) -> None:
-        assert self._thought
-        start = (self._source.parts.thought or (0, 0))[0]
-        self._thought.show_blocks(self._source.text, markdown.parse(self._source.thought(), start))
+    def _show_unfolded(self) -> None:
+        assert self._unfolded
+        self._unfolded.show_blocks(*self._source.folded())
 
-    def _describe_thought(self) -> None:
-        parts = self._source.parts
-        self._fold.setVisible(parts.thought is not None)
-        self._fold.setIcon(icon("unfolded" if self._thought else "folded", self._theme.muted))
-        words = len(self._source.thought().split())
-        closed = self.tr("Thoughts ({count} words)").format(count=words)
-        label = closed if parts.closed else self.tr("Thinking…")
+    def _describe_fold(self) -> None:
+        thinks = self._source.parts.thought is not None
+        self._fold.setVisible(thinks or bool(self._content.attached))
+        self._fold.setIcon(icon("unfolded" if self._unfolded else "folded", self._theme.muted))
+        label = self._thinking_label() if thinks or not self._content.attached else self._files_label()
         self._fold.setText(label)
         self._fold.setAccessibleName(label)
-        self._fold.setToolTip(self.tr("Hide the thinking") if self._thought else self.tr("Show the thinking"))
+        tips = (self.tr("Hide the thinking"), self.tr("Show the thinking")) if thinks else self._file_tips()
+        self._fold.setToolTip(tips[0] if self._unfolded else tips[1])
+
+    def _thinking_label(self) -> str:
+        words = len(self._source.thought().split())
+        closed = self.tr("Thoughts ({count} words)").format(count=words)
+        return closed if self._source.parts.closed else self.tr("Thinking…")
+
+    def _files_label(self) -> str:
+        names = [file.name for file in self._content.attached]
+        shown = ", ".join(names[:_NAMES_SHOWN])
+        more = len(names) - _NAMES_SHOWN
+        return self.tr("{names} and {count} more").format(names=shown, count=more) if more > 0 else shown
+
+    def _file_tips(self) -> tuple[str, str]:
+        return self.tr("Hide the attached files"), self.tr("Show the attached files")
 
     def _set_state(self, content: MessageContent) -> None:
         self._content = content
@@ -310,7 +323,7 @@ class MessageView(QWidget):
         self._footer.show_content(content)
         self._describe_notice()
         self._text.setVisible(bool(self._source.blocks))
-        self._describe_thought()
+        self._describe_fold()
         name = self.tr("Message from {author}").format(author=author(content))
         self.setAccessibleName(name)
         self._text.setAccessibleName(name)
@@ -330,4 +343,4 @@ class MessageView(QWidget):
         self._notice.setFont(self._font)
         self._fold.setFont(self._font)
         self._describe_notice()
-        self._describe_thought()
+        self._describe_fold()

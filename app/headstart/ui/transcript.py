@@ -6,6 +6,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtGui import QFont, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QWidget
 
+from headstart.chat.turns import titled
 from headstart.ui.blocks import plain_text
 from headstart.ui.find import Match, matches
 from headstart.ui.markdown import parse
@@ -160,8 +161,8 @@ class Transcript(MessageColumn):
         return "\n\n".join(f"{author(message)}:\n{_plain(message)}" for message in messages)
 
     def as_markdown(self, messages: Sequence[MessageContent]) -> str:
-        """Messages as Markdown, just as they were written."""
-        return "\n\n".join(f"**{author(message)}:**\n\n{message.text}" for message in messages)
+        """Messages as Markdown, just as they were written, attached files before the text."""
+        return "\n\n".join(f"**{author(message)}:**\n\n{_written(message)}" for message in messages)
 
     def _clicked(self, message: MessageId, extend: bool) -> None:
         index = self.index_of(message)
@@ -211,6 +212,10 @@ class Transcript(MessageColumn):
     def _height_changed(self, message: MessageId) -> None:
         if message in self._index:  # a view put aside may still have had text to show
             self.measure(self.index_of(message))
+
+
+def _written(message: MessageContent) -> str:
+    return "\n\n".join([*map(titled, message.attached), message.text]).rstrip("\n")
 
 
 def _plain(message: MessageContent) -> str:
