@@ -24,6 +24,7 @@ from headstart.ui.setting_form import Choices, SettingForm, muted, scrolled
 from headstart.ui.side_panel import GUESSING, LOADED, LOADING, PROMPT, SAMPLING
 from headstart.ui.stylesheet import dress
 from headstart.ui.theme import LARGE, MEDIUM, SMALL, Theme
+from headstart.ui.translation import translate
 
 _APPEARANCE = ("language", "theme", "font_size", "zoom", "show_origins", "reduced_motion")
 _HABITS = ("enter_sends", "restore_chat", "notifications", "notification_text")
@@ -129,8 +130,8 @@ def _folders(folders: Mapping[str, Path], parent: Preferences) -> QWidget:
     for row, (title, folder) in enumerate(folders.items()):
         path = muted(str(folder), page)
         path.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        button = QPushButton(parent.tr("Show"), page)
-        button.setAccessibleName(parent.tr("Show the folder: {}").format(title))
+        button = QPushButton(translate("Preferences", "Show"), page)
+        button.setAccessibleName(translate("Preferences", "Show the folder: {}").format(title))
         button.setEnabled(folder.is_dir())
         dress(button, "plain")
         button.clicked.connect(lambda _=False, folder=folder: QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder))))
