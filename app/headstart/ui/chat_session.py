@@ -1,5 +1,6 @@
 """One open chat: what it holds and what can be done to it. Knows the history and the engine, but no widget."""
 
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
@@ -26,6 +27,7 @@ class ChatSession(QObject):
     reset = Signal()  # other messages are shown: ask `path`
     began = Signal(int)  # the answer with this id is being written
     ended = Signal(int)  # nothing more will come to it
+    answered = Signal(str, str, float)  # the chat's title, the text, seconds it took
     recorded = Signal(object)  # Chat: title, settings or time changed
     troubled = Signal(str)  # a sentence
 
@@ -42,6 +44,7 @@ class ChatSession(QObject):
         self._store, self._loader = store, loader
         self._is_stored = chat is not None
         self.chat = chat or Chat(new_id(), "", 0.0, 0.0, draft=store.recall(UNSENT) or "")
+        self._asked = 0.0
         self.conversation = store.conversation(self.chat.id) if chat else Conversation()
         self.draft_files = store.draft_files(self.chat.id if chat else None)
         self.program_settings = settings or Settings()
@@ -189,6 +192,7 @@ class ChatSession(QObject):
             self.troubled.emit(str(error))
             return
         if self._commit(conversation):
+            self._asked = time.monotonic()
             self.answering.begin(message, request)
             self.reset.emit()
             self.began.emit(message.id)
@@ -216,6 +220,7 @@ class ChatSession(QObject):
     def _finish(self, id_: int, outcome: Outcome) -> None:
         self._commit(self.conversation.finish(id_, outcome))
         self.ended.emit(id_)
+        self.answered.emit(self.chat.title, outcome.text, time.monotonic() - self._asked)
 
     def _commit(self, after: Conversation) -> bool:
         """Save, then show: what is on screen is on disk."""

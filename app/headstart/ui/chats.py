@@ -31,6 +31,7 @@ class Chats(QObject):
 
     opened = Signal(object)  # ChatSession
     listed = Signal(object)  # Listing
+    answered = Signal(str, str, float)  # in whichever chat: its title, the text, seconds it took
     removed = Signal(object)  # Chat that is in the bin now
     troubled = Signal(str)
 
@@ -156,6 +157,7 @@ class Chats(QObject):
         session.recorded.connect(self._note_record)
         session.troubled.connect(self.troubled)
         session.ended.connect(self._forget_idle)
+        session.answered.connect(self.answered)
         return session
 
     @Slot(object)

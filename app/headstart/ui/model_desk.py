@@ -19,6 +19,7 @@ class ModelDesk(QObject):
     """One for the window."""
 
     chosen = Signal(str)  # the model of new chats
+    exported = Signal(bool, str)  # whether a model was made, and the last sentence
     changed = Signal()  # other models are installed
     removing = Signal(str)  # before its folder goes
 
@@ -36,6 +37,7 @@ class ModelDesk(QObject):
         self._run.said.connect(page.add.append)
         self._run.said.connect(page.welcome.append)
         self._run.ended.connect(self._note_end)
+        self._run.ended.connect(self.exported)
         for part in (page.add, page.welcome):
             part.start_requested.connect(self._export)
             part.cancel_requested.connect(self._run.cancel)

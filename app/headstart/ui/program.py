@@ -13,6 +13,7 @@ from headstart.errors import HeadstartError, SettingsError
 from headstart.settings import Settings
 from headstart.settings_file import load, save
 from headstart.ui.asking import Find, installed_model
+from headstart.ui.attention import Attention
 from headstart.ui.chat_presenter import ChatPresenter
 from headstart.ui.chat_session import ChatSession
 from headstart.ui.chats import Chats, Listing
@@ -44,7 +45,6 @@ class Program(QObject):
     def __init__(self, application: QApplication, store: Store, engine: EngineChoice | None = None) -> None:
         """`engine` is another than the usual one, for tests and self-checks."""
         super().__init__()
-        self._application = application
         self.settings = load()
         self.store = store
         self.looks = Looks(application, self.settings, self)
@@ -55,6 +55,7 @@ class Program(QObject):
         self.window = MainWindow(self.looks.theme, self.looks.font)
         self._count = TokenCount(self.link, self)
         self.presenter = ChatPresenter(self.window.chat, self._count, self)
+        self.attention = Attention(application, self.window, self.settings, self)
         self.models = ModelDesk(self.window.models, self)
         self.panel = PanelDesk(self.window.panel, self)
         self.commands = WindowCommands(self)
@@ -148,7 +149,8 @@ class Program(QObject):
         sidebar.undo_requested.connect(chats.restore)
         sidebar.models_requested.connect(lambda: self.window.show_page(self.window.models))
         self.presenter.fork_requested.connect(chats.fork)
-        self.presenter.answered.connect(self._note_answer)
+        self.presenter.answered.connect(self.commands.update)
+        self.chats.answered.connect(self.attention.note_answer)
 
     def _connect_engine(self) -> None:
         self.loader.changed.connect(self._show_engine)
@@ -162,6 +164,9 @@ class Program(QObject):
 
     def _connect_rest(self) -> None:
         self.looks.changed.connect(self.window.set_looks)
+        self.settings_changed.connect(self.attention.set_settings)
+        self.attention.wanted.connect(self.come_forward)
+        self.models.exported.connect(lambda _, sentence: self.attention.call(self.tr("The export has ended"), sentence))
         self.window.closing.connect(self.close)
         self.window.models.back_requested.connect(lambda: self.window.show_page(self.window.chat))
         self.panel.changed.connect(self._change_chat)
@@ -269,12 +274,6 @@ class Program(QObject):
             own = session.settings.chat_values()
             self.change(**{name: getattr(session.settings, name) for name in own})
             session.change_settings({})
-
-    @Slot()
-    def _note_answer(self) -> None:
-        self.commands.update()
-        if self.settings.notifications and not self.window.isActiveWindow():
-            self._application.alert(self.window)
 
     def _has_model(self) -> bool:
         return bool(self.loader.name(self.settings))

@@ -1,0 +1,120 @@
+"""Who looks elsewhere is told that a long answer has ended, and nothing of what it says unless that is wanted."""
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from headstart.ui import desktop_message
+from headstart.ui.attention import LONG, Attention
+from headstart.ui.desktop_message import DesktopMessage, TrayMessage
+from headstart.ui.program import Program
+from tests.ui.person import ask
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class Noted(DesktopMessage):
+    """A desktop that notes what it is given."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.shown: list[tuple[str, str]] = []
+
+    def show(self, title: str, text: str) -> None:
+        self.shown.append((title, text))
+
+
+@pytest.fixture
+def desktop(monkeypatch: pytest.MonkeyPatch) -> Noted:
+    """What is shown of the window's messages."""
+    noted = Noted()
+    monkeypatch.setattr("headstart.ui.attention.desktop_message", lambda *_: noted)
+    return noted
+
+
+@pytest.fixture
+def away(app: Program, monkeypatch: pytest.MonkeyPatch) -> Program:
+    """The window, while another has the keyboard."""
+    monkeypatch.setattr(app.window, "isActiveWindow", lambda: False)
+    return app
+
+
+def test_a_long_answer_tells_its_chat_and_not_its_text(away: Program, desktop: Noted) -> None:
+    away.attention.note_answer("a chat", "secret", LONG - 1)
+    assert not desktop.shown
+    away.attention.note_answer("a chat", "secret", LONG)
+    assert desktop.shown == [("The answer is complete", "a chat")]
+    away.change(notification_text=True)
+    away.attention.note_answer("a chat", "no\nsecret" + "!" * 500, LONG)
+    assert desktop.shown[-1][1].startswith("no secret!")
+    assert len(desktop.shown[-1][1]) == 160
+
+
+def test_whoever_looks_or_wants_silence_is_not_called(
+    app: Program, desktop: Noted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(app.window, "isActiveWindow", lambda: True)
+    app.attention.call("done")
+    monkeypatch.setattr(app.window, "isActiveWindow", lambda: False)
+    app.change(notifications=False)
+    app.attention.call("done")
+    assert not desktop.shown
+    app.change(notifications=True)
+    app.attention.call("done")
+    assert desktop.shown == [("done", "")]
+
+
+def test_the_end_of_every_answer_and_export_is_noted(
+    qtbot: QtBot, away: Program, desktop: Noted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("headstart.ui.attention.LONG", 0.0)
+    ask(qtbot, away, "hello")
+    assert desktop.shown == [("The answer is complete", "hello")]
+    away.models.exported.emit(True, "It is in the library.")  # noqa: FBT003 - Qt's own signature
+    assert desktop.shown[-1] == ("The export has ended", "It is in the library.")
+
+
+def test_a_click_brings_the_window_back(qtbot: QtBot, away: Program, desktop: Noted) -> None:
+    away.attention.call("done")
+    away.window.showMinimized()
+    desktop.clicked.emit()
+    assert not away.window.isMinimized()
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="other desktops have no bus")
+def test_without_a_session_bus_nothing_happens(
+    qapp: QApplication, app: Program, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("DBUS_SESSION_BUS_ADDRESS", raising=False)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    assert desktop_message.desktop_message(qapp, app) is None
+    alone = Attention(qapp, app.window, app.settings, app)
+    alone.call("done")
+
+
+def test_the_tray_shows_its_icon_with_the_first_message(qtbot: QtBot, qapp: QApplication) -> None:
+    message = TrayMessage(qapp.windowIcon())
+    assert not message._icon.isVisible()
+    message.show("title", "text")
+    assert message._icon.isVisible()
+    clicked: Callable[[], None] = message._icon.messageClicked.emit
+    with qtbot.waitSignal(message.clicked):
+        clicked()
+    message._icon.hide()
+
+
+@pytest.mark.skipif(not shutil.which("dbus-run-session"), reason="no bus can be started")
+def test_the_notification_service_is_asked_and_its_click_comes_back() -> None:
+    command = ["dbus-run-session", "--", sys.executable, "-m", "tests.ui.desktop_bus"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
+    clicks, told = (json.loads(line) for line in done.stdout.splitlines())
+    assert clicks == [1]
+    assert told[:2] == ["Headstart", 0]
+    assert told[3:] == ["Title <1>", "a &lt; b &amp; c", ["default", ""], {"desktop-entry": "headstart"}, 10_000]
