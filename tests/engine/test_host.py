@@ -16,6 +16,12 @@ import pytest
 from headstart import __version__
 from headstart.engine.engine import FinishReason, LoadOptions, Message, Request
 from headstart.engine.protocol import (
+    Bench,
+    Benched,
+    BenchHeat,
+    BenchPlanned,
+    BenchSize,
+    BenchStage,
     Cancel,
     Counted,
     CountTokens,
@@ -33,6 +39,7 @@ from headstart.engine.protocol import (
     Ready,
     Report,
     Stepped,
+    StopBench,
     Unload,
     Unloaded,
     decode_report,
@@ -163,6 +170,38 @@ def test_it_counts_and_describes_while_it_answers(loaded: Wire) -> None:
     heard = loaded.hear_until(Described)
     assert Counted(3, 4, 100) in heard
     assert not any(isinstance(report, Finished) for report in heard)
+
+
+def test_a_benchmark_tells_its_heats_and_ends_with_the_result(loaded: Wire) -> None:
+    loaded.say(Load(LoadOptions(Path("toy"))), Bench(5, BenchSize(prompts=1, tokens=6, repeats=2, with_peer=False)))
+    loaded.hear_until(Loaded)
+    stage, planned, *heats, benched = loaded.hear_until(Benched)
+    assert stage == BenchStage(5, "warming up")
+    assert planned == BenchPlanned(5, len(heats))
+    assert all(isinstance(heat, BenchHeat) and heat.tokens == 6 for heat in heats)
+    assert isinstance(benched, Benched)
+    assert benched.result
+    assert list(benched.result["standings"]) == ["plain", "fixed 3", "fixed 5", "auto"]
+    assert benched.result["standings"]["auto"]["overall"] > 1.0  # a round of the toy takes its pace, however long it is
+    assert all(score["equals_plain"] for prompt in benched.result["prompts"] for score in prompt["scores"].values())
+
+
+@pytest.mark.parametrize("heard", [BenchHeat, BenchPlanned])
+def test_a_benchmark_can_be_stopped_and_work_goes_on(loaded: Wire, heard: type[Report]) -> None:
+    loaded.say(Load(LoadOptions(Path("toy"))), Bench(5, BenchSize(prompts=3, tokens=80, repeats=9, with_peer=False)))
+    loaded.hear_until(heard)
+    started = time.monotonic()
+    loaded.say(StopBench(4), StopBench(5))
+    assert loaded.hear_until(Benched)[-1] == Benched(5, None)
+    assert time.monotonic() - started < 0.5
+    loaded.say(ask("still here"))
+    loaded.hear_until(Finished)
+
+
+def test_a_benchmark_without_a_model_fails(wire: Wire) -> None:
+    wire.hear()
+    wire.say(Bench(5, BenchSize(1, 6, 1, with_peer=False)))
+    assert wire.hear() == Failed("ModelNotFoundError", "No model is loaded; choose one first.", "", "Bench", None, 5)
 
 
 @pytest.mark.parametrize(

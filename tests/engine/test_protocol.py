@@ -30,6 +30,12 @@ from headstart.engine.engine import (
     Token,
 )
 from headstart.engine.protocol import (
+    Bench,
+    Benched,
+    BenchHeat,
+    BenchPlanned,
+    BenchSize,
+    BenchStage,
     Cancel,
     Counted,
     CountTokens,
@@ -50,6 +56,7 @@ from headstart.engine.protocol import (
     Prefilled,
     Ready,
     Stepped,
+    StopBench,
     Unload,
     Unloaded,
     decode_order,
@@ -75,6 +82,8 @@ ORDERS: tuple[protocol.Order, ...] = (
     Cancel(3),
     CountTokens(5, REQUEST.messages, "text"),
     Describe(6),
+    Bench(7, BenchSize(prompts=3, tokens=160, repeats=2, with_peer=True)),
+    StopBench(7),
 )
 REPORTS: tuple[protocol.Report, ...] = (
     Ready(1234, "1.0"),
@@ -86,6 +95,12 @@ REPORTS: tuple[protocol.Report, ...] = (
     Finished(3, Finish(FinishReason.CONTEXT, STATS, (7, 8))),
     Counted(5, 17, 8192),
     Described(6, Description((Device("CPU", "A processor"),), 2**34, 2**33, {"openvino": "2026"})),
+    BenchStage(7, "warming up"),
+    BenchPlanned(7, 42),
+    BenchHeat(7, "code-1", "code", "auto", 1, 31.25, 160),
+    BenchHeat(7, "code-1", "code", "auto", 1, None, 1),
+    Benched(7, {"schema": 1, "prompts": [{"id": "code-1", "speedup": None, "equal": True, "ms": [1.5, 2]}]}),
+    Benched(7, None),
     Failed("BrokenModelError", "A sentence.", "A remedy.", "Generate", 3, None),
     Logged("WARNING", "openvino", "a line\nand another"),
 )
@@ -169,6 +184,18 @@ def test_a_value_out_of_range_is_refused_as_everywhere() -> None:
     line = encode(Generate(1, REQUEST)).replace(b'"top_p": 0.9', b'"top_p": 1.9')
     with pytest.raises(SettingsError, match="top-p must be above 0"):
         decode_order(line)
+
+
+def test_a_benchmark_of_nothing_is_refused() -> None:
+    line = encode(ORDERS[-2]).replace(b'"repeats": 2', b'"repeats": 0')
+    with pytest.raises(SettingsError, match="at least one prompt"):
+        decode_order(line)
+
+
+def test_tuples_of_a_result_arrive_as_lists() -> None:
+    assert decode_report(encode(Benched(7, {"ms": (1.0, ({"low": 2.0},))}))) == Benched(
+        7, {"ms": [1.0, [{"low": 2.0}]]}
+    )
 
 
 def test_an_order_is_no_report() -> None:

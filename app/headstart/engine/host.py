@@ -15,9 +15,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from headstart import __version__
+from headstart.engine.bench.race import RaceCancelled
 from headstart.engine.engine import Finish, Prefill, Step
 from headstart.engine.opening import LocalModels, Models, Opened
 from headstart.engine.protocol import (
+    Bench,
+    Benched,
     Cancel,
     Counted,
     CountTokens,
@@ -36,6 +39,7 @@ from headstart.engine.protocol import (
     Ready,
     Report,
     Stepped,
+    StopBench,
     Unload,
     Unloaded,
     decode_order,
@@ -61,6 +65,7 @@ class Host:
         self._log = log
         self._opened: Opened | None = None
         self._cancels: dict[int, threading.Event] = {}  # made by the reader: a cancel may come before the answer begins
+        self._bench_stops: dict[int, threading.Event] = {}  # by ticket, likewise
         self._work: queue.SimpleQueue[Order] = queue.SimpleQueue()
         self._asides: queue.SimpleQueue[Order] = queue.SimpleQueue()
         self._verbs: Verbs = {
@@ -69,6 +74,7 @@ class Host:
             Generate: self._generate,
             CountTokens: self._count,
             Describe: self._describe,
+            Bench: self._bench,
         }
 
     def receive(self, line: bytes) -> None:
@@ -81,10 +87,15 @@ class Host:
         match order:
             case Cancel(generation):
                 self._cancels.get(generation, threading.Event()).set()
+            case StopBench(ticket):
+                self._bench_stops.get(ticket, threading.Event()).set()
             case CountTokens() | Describe():
                 self._asides.put(order)
             case Generate(generation):
                 self._cancels[generation] = threading.Event()
+                self._work.put(order)
+            case Bench(ticket):
+                self._bench_stops[ticket] = threading.Event()
                 self._work.put(order)
             case _:
                 self._work.put(order)
@@ -128,6 +139,15 @@ class Host:
 
     def _describe(self, order: Describe) -> None:
         self._send(Described(order.ticket, self._models.describe()))
+
+    def _bench(self, order: Bench) -> None:
+        try:
+            result = self._model().bench(order, self._send, self._bench_stops[order.ticket])
+        except RaceCancelled:
+            result = None
+        finally:
+            del self._bench_stops[order.ticket]
+        self._send(Benched(order.ticket, result))
 
     def _free(self) -> None:
         opened, self._opened = self._opened, None

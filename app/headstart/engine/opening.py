@@ -1,4 +1,4 @@
-"""What the engine's process asks of models: open one, count for it, describe the machine. Knows nothing of messages."""
+"""What the engine's process asks of models: open one, count for it, race it, describe the machine. Sends nothing."""
 
 import platform
 from collections.abc import Callable
@@ -9,6 +9,7 @@ import psutil
 
 from headstart import __version__
 from headstart.engine import devices
+from headstart.engine.bench.ordered import RunBench, bench_of
 from headstart.engine.engine import Engine, LoadOptions, Message
 from headstart.engine.protocol import Description, Device, Facts, Phase
 from headstart.engine.runtime import openvino, openvino_genai
@@ -19,11 +20,15 @@ CountTokens = Callable[[tuple[Message, ...], str], int]
 
 @dataclass(frozen=True)
 class Opened:
-    """A loaded engine. `count`: tokens of a conversation in its chat format and of a plain text, from any thread."""
+    """A loaded engine. `count`: tokens of a conversation in its chat format and of a plain text, from any thread.
+
+    `bench` carries out a Bench order: tells its progress and gives the result, or raises RaceCancelled when stopped.
+    """
 
     engine: Engine
     facts: Facts
     count: CountTokens
+    bench: RunBench
 
 
 class Models(Protocol):
@@ -58,7 +63,7 @@ class LocalModels:
             conversation = len(tokenizer.prompt(messages)) if messages else 0
             return conversation + (len(tokenizer.encode(text)) if text else 0)
 
-        return Opened(engine, facts, count)
+        return Opened(engine, facts, count, bench_of(engine, options))
 
     def describe(self) -> Description:
         """See Models.describe."""

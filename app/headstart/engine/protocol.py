@@ -12,7 +12,7 @@ from typing import Any
 
 from headstart.engine.engine import Finish, LoadOptions, Message, Prefill, Request, Step
 from headstart.engine.wire import from_data, to_data
-from headstart.errors import HeadstartError, ProtocolError, ProtocolVersionError
+from headstart.errors import HeadstartError, ProtocolError, ProtocolVersionError, SettingsError
 
 VERSION = 1
 LONGEST_LINE = 16 * 2**20  # bytes; the longest chats are far below, so more means that something else writes here
@@ -57,6 +57,36 @@ class CountTokens:
 @dataclass(frozen=True)
 class Describe:
     """What is this machine?"""
+
+    ticket: int
+
+
+@dataclass(frozen=True)
+class BenchSize:
+    """How much to race: prompts of each class, the longest answer, repeats, and whether OpenVINO GenAI takes part."""
+
+    prompts: int
+    tokens: int
+    repeats: int
+    with_peer: bool
+
+    def __post_init__(self) -> None:
+        """Refuse what has no speed."""
+        if self.prompts < 1 or self.repeats < 1 or self.tokens < 2:
+            raise SettingsError("A benchmark needs at least one prompt, one repeat and answers of two tokens.")
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Race the ways to decode of the loaded model; told by the Bench reports below, ends in Benched or Failed."""
+
+    ticket: int
+    size: BenchSize
+
+
+@dataclass(frozen=True)
+class StopBench:
+    """End a benchmark within one round of an answer, or after an answer of a peer; an unknown one is left alone."""
 
     ticket: int
 
@@ -171,6 +201,43 @@ class Described:
 
 
 @dataclass(frozen=True)
+class BenchStage:
+    """What a benchmark does that is no heat, in words."""
+
+    ticket: int
+    sentence: str
+
+
+@dataclass(frozen=True)
+class BenchPlanned:
+    """How many heats there will be."""
+
+    ticket: int
+    heats: int
+
+
+@dataclass(frozen=True)
+class BenchHeat:
+    """One contestant's answer to one prompt; `ms_per_token` is None where it was too short for a speed."""
+
+    ticket: int
+    prompt: str  # id
+    kind: str  # its class
+    contestant: str
+    repeat: int
+    ms_per_token: float | None
+    tokens: int
+
+
+@dataclass(frozen=True)
+class Benched:
+    """The end of a benchmark: what `headstart bench --json` writes, or None when it was stopped."""
+
+    ticket: int
+    result: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True)
 class Failed:
     """An order could not be carried out; the process goes on. `order` is its class name, "" when it was unreadable.
 
@@ -199,15 +266,20 @@ class Logged:
     text: str
 
 
-Order = Load | Unload | Generate | Cancel | CountTokens | Describe
-Report = Ready | Loading | Loaded | Unloaded | Prefilled | Stepped | Finished | Counted | Described | Failed | Logged
+BenchReport = BenchStage | BenchPlanned | BenchHeat | Benched
+Order = Load | Unload | Generate | Cancel | CountTokens | Describe | Bench | StopBench
+Report = (
+    Ready | Loading | Loaded | Unloaded | Prefilled | Stepped | Finished | Counted | Described
+    | BenchReport | Failed | Logged
+)  # fmt: skip
 _ORDERS: dict[str, type[Order]] = {
-    kind.__name__: kind for kind in (Load, Unload, Generate, Cancel, CountTokens, Describe)
+    kind.__name__: kind for kind in (Load, Unload, Generate, Cancel, CountTokens, Describe, Bench, StopBench)
 }
 _REPORTS: dict[str, type[Report]] = {
     kind.__name__: kind
     for kind in (
-        Ready, Loading, Loaded, Unloaded, Prefilled, Stepped, Finished, Counted, Described, Failed, Logged,
+        Ready, Loading, Loaded, Unloaded, Prefilled, Stepped, Finished, Counted, Described,
+        BenchStage, BenchPlanned, BenchHeat, Benched, Failed, Logged,
     )
 }  # fmt: skip
 

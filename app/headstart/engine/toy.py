@@ -20,6 +20,7 @@ from headstart.engine.engine import (
     FinishReason,
     LoadOptions,
     Message,
+    Mode,
     Origin,
     Piece,
     Prefill,
@@ -32,16 +33,19 @@ from headstart.engine.engine import (
 from headstart.engine.opening import Opened, Tell, machine_memory
 from headstart.engine.protocol import Description, Device, Facts, Phase
 from headstart.engine.tally import Tally
+from headstart.engine.toy_bench import bench_of
 from headstart.errors import BrokenModelError, ContextOverflowError, MemoryBudgetError
 
 CONTEXT = 2048  # words
 _TALE = ("The", "toy", "engine", "guesses", "a", "few", "words", "ahead", "and", "keeps", "those", "that", "hold.")
+_Rounds = tuple[tuple[Origin, ...], ...]
 # Rounds: the target alone; two draft tokens and a bonus; two n-gram tokens of three and the target's own.
 _ROUNDS = (
     (Origin.TARGET,),
     (Origin.DRAFT, Origin.DRAFT, Origin.TARGET),
     (Origin.NGRAM, Origin.NGRAM, Origin.TARGET),
 )
+_PLAIN = ((Origin.TARGET,),)
 _DRAFTED = {Origin.TARGET: 0, Origin.DRAFT: 2, Origin.NGRAM: 3}
 _log = logging.getLogger(__name__)
 
@@ -71,7 +75,8 @@ class ToyEngine:
         words = _answer(request.messages[-1].content)
         stopped = cancel or threading.Event()
         ids: list[int] = []
-        for step in self._steps(words[: request.max_new_tokens], stopped):
+        plans = _PLAIN if request.speculation.mode is Mode.OFF else _ROUNDS
+        for step in self._steps(words[: request.max_new_tokens], plans, stopped):
             tally.add(step.round)
             ids += [token.id for token in step.round.tokens]
             yield step
@@ -82,8 +87,8 @@ class ToyEngine:
     def close(self) -> None:
         """See Engine.close."""
 
-    def _steps(self, words: list[str], cancel: threading.Event) -> Iterator[Step]:
-        plans = cycle(_ROUNDS)
+    def _steps(self, words: list[str], rounds: _Rounds, cancel: threading.Event) -> Iterator[Step]:
+        plans = cycle(rounds)
         while words and not cancel.wait(self._pace):
             started = time.perf_counter()
             origins = next(plans)[: len(words)]
@@ -112,7 +117,8 @@ class ToyModels:
         context = min(CONTEXT, options.context or CONTEXT)
         draft = options.draft.name if options.draft else None
         facts = Facts(name, draft, options.device, options.numerics.value, context)
-        return Opened(ToyEngine(self._pace, context), facts, _count)
+        engine = ToyEngine(self._pace, context)
+        return Opened(engine, facts, _count, bench_of(engine, facts))
 
     def describe(self) -> Description:
         """See Models.describe."""

@@ -14,7 +14,7 @@ def to_data(value: Any) -> Any:
     """`value` as what `json.dumps` takes: dataclasses become objects, tuples arrays, paths and enums strings."""
     if dataclasses.is_dataclass(value):
         return {field.name: to_data(getattr(value, field.name)) for field in dataclasses.fields(value)}
-    if isinstance(value, tuple):
+    if isinstance(value, tuple | list):
         return [to_data(item) for item in value]
     if isinstance(value, Mapping):
         return {str(key): to_data(item) for key, item in value.items()}
@@ -24,8 +24,11 @@ def to_data(value: Any) -> Any:
 def from_data(wanted: Any, data: Any) -> Any:
     """`data` from JSON as the declared type. TypeError or ValueError names what does not fit; unknown keys are ignored.
 
-    Understood: dataclasses, str, int, float, bool, StrEnum, Path, `X | None`, `tuple[X, ...]`, `Mapping[str, X]`.
+    Understood: dataclasses, str, int, float, bool, StrEnum, Path, `X | None`, `tuple[X, ...]`, `Mapping[str, X]`,
+    and Any, which is left as JSON has it.
     """
+    if wanted is Any:
+        return data
     if dataclasses.is_dataclass(wanted):
         return _dataclass_from(wanted, data)
     origin, arguments = typing.get_origin(wanted), typing.get_args(wanted)
