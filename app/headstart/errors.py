@@ -49,6 +49,10 @@ class EngineLostError(HeadstartError):
     """The engine's process ended, did not answer or cannot be started; the sentence says what happens now."""
 
 
+class EngineBusyError(HeadstartError):
+    """The engine does what must not be disturbed; the sentence says what, and how to end it."""
+
+
 class ProtocolError(HeadstartError):
     """What came over the wire is no message; the sentence shows its beginning."""
 

@@ -80,6 +80,7 @@ COMMANDS = (
     *_in(
         MODEL,
         ("models", QT_TRANSLATE_NOOP("Actions", "&Models…"), "Ctrl+M"),
+        ("race", QT_TRANSLATE_NOOP("Actions", "&Race…"), "Ctrl+Shift+R"),
         ("load", QT_TRANSLATE_NOOP("Actions", "&Load Again")),
         ("unload", QT_TRANSLATE_NOOP("Actions", "&Unload")),
     ),

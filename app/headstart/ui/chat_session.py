@@ -198,9 +198,10 @@ class ChatSession(QObject):
             self.began.emit(message.id)
 
     def _is_free(self) -> bool:
-        if self._loader.link.generation is None:
+        if self._loader.link.generation is None and not self._loader.occupation:
             return True
-        self.troubled.emit(self.tr("An answer is still being written; stop it or wait for its end."))
+        writing = self.tr("An answer is still being written; stop it or wait for its end.")
+        self.troubled.emit(self._loader.occupation or writing)
         return False
 
     def _is_at_rest(self) -> bool:

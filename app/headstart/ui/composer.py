@@ -30,6 +30,7 @@ class Composer(QFrame):
         self._theme = theme
         self._busy = False
         self._takes_files = True
+        self._reason = ""
         self.edit = MessageEdit(self)
         self.edit.setPlaceholderText(self.tr("Ask anything"))
         self._tray = AttachmentTray(theme, self)
@@ -82,6 +83,11 @@ class Composer(QFrame):
     def set_busy(self, busy: bool) -> None:
         """While an answer is written the button stops it."""
         self._busy = busy
+        self._show_button()
+
+    def set_blocked(self, reason: str) -> None:
+        """While something else has the engine nothing can be sent; empty: it can."""
+        self._reason = reason
         self._show_button()
 
     def show_model(self, text: str, tip: str) -> None:
@@ -176,12 +182,13 @@ class Composer(QFrame):
     @Slot()
     def _show_button(self) -> None:
         label = self.tr("Stop") if self._busy else self.tr("Send")
-        can = self._busy or (bool(self.text().strip() or self.attached) and not self._tray.is_reading)
+        is_idle = not self._tray.is_reading and not self._reason
+        can = self._busy or (bool(self.text().strip() or self.attached) and is_idle)
         self._send.setEnabled(can)
         self._send.setIcon(
             icon("stop" if self._busy else "send", self._theme.on_accent if can else self._theme.disabled)
         )
-        self._send.setToolTip(self.tr("Stop (Esc)") if self._busy else label)
+        self._send.setToolTip(self.tr("Stop (Esc)") if self._busy else self._reason or label)
         self._send.setAccessibleName(label)
 
     @Slot()

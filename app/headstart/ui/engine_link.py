@@ -10,6 +10,13 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from headstart.engine.engine import Finish, FinishReason, LoadOptions, Message, Request, Stats, Step
 from headstart.engine.protocol import (
+    Bench,
+    Benched,
+    BenchHeat,
+    BenchPlanned,
+    BenchReport,
+    BenchSize,
+    BenchStage,
     Cancel,
     Counted,
     CountTokens,
@@ -28,6 +35,7 @@ from headstart.engine.protocol import (
     Ready,
     Report,
     Stepped,
+    StopBench,
 )
 from headstart.engine.supervision import CANCEL_GRACE, Journal, RestartBudget, program
 from headstart.ui.counting import Counting
@@ -50,6 +58,7 @@ class EngineLink(QObject):
     restarted = Signal()  # after `crashed`: the model is loaded again
     counted = Signal(int, int, int)  # ticket, tokens, context
     described = Signal(object)  # Description
+    benched = Signal(object)  # BenchReport; Benched is the last unless it ends in `failed` or `crashed`
 
     def __init__(
         self, command: Sequence[str] | None = None, journal: Journal | None = None, parent: QObject | None = None
@@ -65,6 +74,7 @@ class EngineLink(QObject):
         self._options: LoadOptions | None = None
         self._facts: Facts | None = None
         self._generation: int | None = None
+        self._bench: int | None = None
         self._outbox: list[Order] = []
         self._steps: list[Step] = []
         self._counting = Counting(self)
@@ -142,6 +152,18 @@ class EngineLink(QObject):
         """Ask for devices, memory and versions; `described` follows."""
         self._send(Describe(next(self._numbers)))
 
+    def bench(self, size: BenchSize) -> int:
+        """Race the ways to decode; the ticket that every `benched` bears."""
+        assert self._bench is None, "one benchmark at a time"
+        self._bench = next(self._numbers)
+        self._send(Bench(self._bench, size))
+        return self._bench
+
+    def stop_bench(self) -> None:
+        """End it; Benched without a result follows, with a peer only after its answer."""
+        if self._bench is not None:
+            self._send(StopBench(self._bench))
+
     def set_hidden(self, hidden: bool) -> None:
         """Told when the window is hidden or minimised: `steps` then come less often."""
         self._tick.setInterval(_HIDDEN if hidden else _SHOWN)
@@ -192,6 +214,8 @@ class EngineLink(QObject):
         """Forget the model; an answer still being written ends here."""
         if self._generation is not None:
             self._withdraw()
+        if self._bench is not None:
+            self._end_bench(Benched(self._bench, None))
         self._grace.stop()
         self._counting.clear()
         self._options = self._facts = None
@@ -213,6 +237,10 @@ class EngineLink(QObject):
         self._flush()
         self._grace.stop()
         self._generation = None
+
+    def _end_bench(self, report: Benched) -> None:
+        self._bench = None
+        self.benched.emit(report)
 
     @Slot()
     def _flush(self) -> None:
@@ -245,7 +273,8 @@ class EngineLink(QObject):
 
     def _is_late(self, report: Report) -> bool:
         generation = getattr(report, "generation", None)
-        return generation is not None and generation != self._generation
+        stray = isinstance(report, BenchReport) and report.ticket != self._bench
+        return stray or (generation is not None and generation != self._generation)
 
     def _note_progress(self, report: Report) -> None:
         match report:
@@ -258,6 +287,10 @@ class EngineLink(QObject):
             case Finished(generation, finish):
                 self._end_answer()
                 self.finished.emit(generation, finish)
+            case BenchStage() | BenchPlanned() | BenchHeat():
+                self.benched.emit(report)
+            case Benched():
+                self._end_bench(report)
 
     def _note_loaded(self, facts: Facts) -> None:
         self._facts = facts
@@ -273,6 +306,8 @@ class EngineLink(QObject):
         if report.order == Load.__name__:
             self._options = None
             self._restarting = False
+        if report.order == Bench.__name__:
+            self._bench = None
         if report.generation is not None or not report.order:  # an unreadable order may have been that for the answer
             self._end_answer()
         self.failed.emit(report.text, report)
@@ -296,7 +331,7 @@ class EngineLink(QObject):
     def _note_crash(self, sentence: str, hopeful: bool) -> None:
         generation, options, was_loading = self._generation, self._options, self._options and not self._facts
         self._end_answer()
-        self._facts = None
+        self._facts = self._bench = None
         self._counting.clear()
         self._outbox.clear()
         if was_loading and hopeful:

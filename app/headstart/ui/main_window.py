@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QMainWindow, QSplitter, QStackedWidget, QWidget
 from headstart.ui import actions, stylesheet
 from headstart.ui.chat_page import ChatPage
 from headstart.ui.models_page import ModelsPage
+from headstart.ui.race_page import RacePage
 from headstart.ui.side_panel import SidePanel
 from headstart.ui.sidebar import Sidebar
 from headstart.ui.theme import Theme
@@ -30,6 +31,7 @@ class MainWindow(QMainWindow):
         self.sidebar = Sidebar(theme, self)
         self.chat = ChatPage(theme, font, self)
         self.models = ModelsPage(theme, self)
+        self.race = RacePage(theme, self)
         self.panel = SidePanel(theme, self)
         self.pages = QStackedWidget(self)
         self._split = QSplitter(Qt.Orientation.Horizontal, self)
@@ -43,10 +45,11 @@ class MainWindow(QMainWindow):
     def set_looks(self, theme: Theme, font: QFont) -> None:
         """Another theme or font."""
         sheet = stylesheet.sheet(theme)
-        for part in (self.sidebar, self.models, self.panel, *self.chat.chrome()):
+        for part in (self.sidebar, self.models, self.race, self.panel, *self.chat.chrome()):
             part.setStyleSheet(sheet)
         self.sidebar.set_theme(theme)
         self.models.set_theme(theme)
+        self.race.set_theme(theme)
         self.panel.set_theme(theme)
         self.chat.set_looks(theme, font)
 
@@ -76,6 +79,7 @@ class MainWindow(QMainWindow):
     def _lay_out(self) -> None:
         self.pages.addWidget(self.chat)
         self.pages.addWidget(self.models)
+        self.pages.addWidget(self.race)
         for part in (self.sidebar, self.pages, self.panel):
             self._split.addWidget(part)
         self._split.setHandleWidth(1)

@@ -4,7 +4,7 @@ from PySide6.QtCore import QObject, Signal, Slot
 
 from headstart.engine.engine import LoadOptions
 from headstart.engine.protocol import Facts, Failed, Load
-from headstart.errors import HeadstartError
+from headstart.errors import EngineBusyError, HeadstartError
 from headstart.settings import Settings
 from headstart.ui.asking import Find
 from headstart.ui.engine_link import EngineLink
@@ -13,7 +13,7 @@ from headstart.ui.engine_link import EngineLink
 class ModelLoader(QObject):
     """What is loaded, and how it goes with the loading."""
 
-    changed = Signal()  # `status`, `fault` or what is loaded differ
+    changed = Signal()  # `status`, `fault`, `occupation` or what is loaded differ
 
     def __init__(self, link: EngineLink, find: Find, parent: QObject | None = None) -> None:
         """Loads nothing yet. `find` knows the models."""
@@ -22,6 +22,7 @@ class ModelLoader(QObject):
         self._find = find
         self.status = ""  # what is going on, in words
         self.fault = ""  # why nothing is loaded
+        self.occupation = ""  # the sentence for whoever wants the engine while a benchmark or a race has it
         self._options: LoadOptions | None = None
         self._lost: LoadOptions | None = None
         self._name = ""
@@ -43,8 +44,24 @@ class ModelLoader(QObject):
         except HeadstartError:
             return ""
 
+    def occupy(self, sentence: str) -> None:
+        """Keep chats from the engine until `release`; `sentence` is what they are told."""
+        self.occupation = sentence
+        self.changed.emit()
+
+    def release(self) -> None:
+        """Chats may use the engine again."""
+        self.occupation = ""
+        self.changed.emit()
+
     def require(self, settings: Settings) -> None:
         """Load what these settings ask for, unless it is loaded or being loaded. Raises a HeadstartError."""
+        if self.occupation:
+            raise EngineBusyError(self.occupation)
+        self.load(settings)
+
+    def load(self, settings: Settings) -> None:
+        """The same for whoever occupies the engine."""
         wanted = self._find(settings)
         if wanted.options != self._options:
             self._options, self._name = wanted.options, wanted.name
@@ -52,7 +69,7 @@ class ModelLoader(QObject):
 
     def reload(self, settings: Settings) -> None:
         """Load again what may have failed before. Raises a HeadstartError."""
-        self._options = None
+        self._options = self._options if self.occupation else None
         self.require(settings)
 
     def unload(self) -> None:

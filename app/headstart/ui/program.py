@@ -23,6 +23,7 @@ from headstart.ui.main_window import MainWindow
 from headstart.ui.model_desk import ModelDesk
 from headstart.ui.model_loader import ModelLoader
 from headstart.ui.panel_desk import PanelDesk
+from headstart.ui.race_desk import RaceDesk
 from headstart.ui.token_count import TokenCount
 from headstart.ui.window_commands import WindowCommands
 
@@ -58,6 +59,7 @@ class Program(QObject):
         self.attention = Attention(application, self.window, self.settings, self)
         self.models = ModelDesk(self.window.models, self)
         self.panel = PanelDesk(self.window.panel, self)
+        self.race = RaceDesk(self.window.race, self.loader, self._chat_settings, self)
         self.commands = WindowCommands(self)
         self._is_closed = False
         self._connect_chats()
@@ -131,6 +133,7 @@ class Program(QObject):
         self.chats.close()
         self.store.remember(GEOMETRY, self.window.state())
         self.models.close()
+        self.race.close()
         self.link.close()
         self.store.close()
 
@@ -168,7 +171,8 @@ class Program(QObject):
         self.attention.wanted.connect(self.come_forward)
         self.models.exported.connect(lambda _, sentence: self.attention.call(self.tr("The export has ended"), sentence))
         self.window.closing.connect(self.close)
-        self.window.models.back_requested.connect(lambda: self.window.show_page(self.window.chat))
+        for page in (self.window.models, self.window.race):
+            page.back_requested.connect(self._show_chat)
         self.panel.changed.connect(self._change_chat)
         self.window.panel.reset_requested.connect(lambda: self._change_chat({}))
         self.window.panel.adopt_requested.connect(self._adopt)
@@ -206,6 +210,7 @@ class Program(QObject):
     def _show_engine(self) -> None:
         text, tip = self._model_words()
         self.window.chat.composer.show_model(text, tip)
+        self.window.chat.composer.set_blocked(self.loader.occupation)
         self.commands.update()
 
     def _model_words(self) -> tuple[str, str]:
@@ -274,6 +279,14 @@ class Program(QObject):
             own = session.settings.chat_values()
             self.change(**{name: getattr(session.settings, name) for name in own})
             session.change_settings({})
+
+    @Slot()
+    def _show_chat(self) -> None:
+        self.window.show_page(self.window.chat)
+
+    def _chat_settings(self) -> Settings:
+        """Those of the open chat."""
+        return self.chats.current.settings if self.chats.current else self.settings
 
     def _has_model(self) -> bool:
         return bool(self.loader.name(self.settings))

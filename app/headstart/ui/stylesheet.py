@@ -15,6 +15,7 @@ QFrame#page, QFrame#header, QFrame#foot, QWidget#legend { background: $surface; 
 QLabel { color: $text; background: transparent; }
 QLabel[kind="muted"] { color: $muted; }
 QLabel[kind="danger"] { color: $danger; }
+QLabel[kind="success"] { color: $success; }
 QLabel[kind="section"] { color: $text; font-weight: 600; }
 QLabel[kind="badge"] { color: $muted; background: $raised; border-radius: ${small}px; padding: 2px ${small}px; }
 QLabel[kind="badge-accent"] {

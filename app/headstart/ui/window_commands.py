@@ -93,6 +93,7 @@ class WindowCommands(QObject):
         program = self._program
         return {
             "models": lambda: self._window.show_page(self._window.models),
+            "race": lambda: self._window.show_page(self._window.race),
             "load": self._load_again,
             "unload": program.loader.unload,
             "zoom_in": lambda: self._zoom(1),
