@@ -98,15 +98,23 @@ def require_same_vocabulary(target: Model, draft: Model) -> None:
     last named id and within the rows of its output head (Qwen3 names ids that Qwen2.5 pads): it can be fed and
     scored there, and a guess need not be good. Beyond those rows there is nothing to feed: a difference.
     """
+    difference = vocabulary_difference(target, draft)
+    if difference is not None:
+        raise MismatchedDraftError(
+            f"draft {draft.name} does not fit {target.name}: {difference}; choose a draft with the same tokenizer."
+        )
+
+
+def vocabulary_difference(target: Model, draft: Model) -> str | None:
+    """Where the vocabulary of a draft ("here") leaves that of its target ("there"); None where it fits."""
     if target.manifest.tokenizer.fingerprint == draft.manifest.tokenizer.fingerprint:
-        return
+        return None
     mine, theirs = vocabulary.read(draft.folder), vocabulary.read(target.folder)
-    difference = vocabulary.first_difference(
+    found = vocabulary.first_difference(
         _without_padding(mine, theirs, rows=target.manifest.logit_rows),
         _without_padding(theirs, mine, rows=draft.manifest.logit_rows),
     )
-    if difference is not None:
-        raise MismatchedDraftError(_mismatch(target, draft, difference))
+    return f"id {found.id} is {_quoted(found.first)} here and {_quoted(found.second)} there" if found else None
 
 
 def _entry(folder: Path) -> Entry:
@@ -178,14 +186,8 @@ def _without_padding(tokens: dict[int, str], other: dict[int, str], *, rows: int
     return {index: token for index, token in tokens.items() if not last < index < rows}
 
 
-def _mismatch(target: Model, draft: Model, difference: vocabulary.Difference) -> str:
-    def describe(token: str | None) -> str:
-        return "nothing" if token is None else repr(token)
-
-    return (
-        f"draft {draft.name} does not fit {target.name}: id {difference.id} is {describe(difference.first)} here "
-        f"and {describe(difference.second)} there; choose a draft with the same tokenizer."
-    )
+def _quoted(token: str | None) -> str:
+    return "nothing" if token is None else repr(token)
 
 
 def _not_found(name: str, entries: tuple[Entry, ...]) -> str:

@@ -1,5 +1,6 @@
 """What the engine's process asks of models: open one, count for it, race it, describe the machine. Sends nothing."""
 
+import os
 import platform
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from headstart.engine import devices
 from headstart.engine.bench.ordered import RunBench, bench_of
 from headstart.engine.engine import Engine, LoadOptions, Message
 from headstart.engine.protocol import Description, Device, Facts, Phase
+from headstart.engine.room import free_memory
 from headstart.engine.runtime import openvino, openvino_genai
 
 Tell = Callable[[Phase], None]
@@ -79,6 +81,5 @@ class LocalModels:
 
 def machine_memory() -> tuple[int, int]:
     """Bytes of memory in all, and those that a program could take in this one's place without swapping."""
-    memory = psutil.virtual_memory()
-    held = int(psutil.Process().memory_info().rss)
-    return int(memory.total), min(int(memory.total), int(memory.available) + held)
+    total = int(psutil.virtual_memory().total)
+    return total, min(total, free_memory(os.getpid()))

@@ -1,5 +1,6 @@
 """Refuses what the memory of this computer or of a device cannot hold. Loads nothing; `budget` does the arithmetic."""
 
+import contextlib
 from collections import Counter
 
 import psutil
@@ -26,9 +27,13 @@ def require(target: Manifest, draft: Manifest | None, options: LoadOptions) -> N
         raise MemoryBudgetError(_sentence(models, options, wanted, f"{amount(free)} is free", fitting))
 
 
-def free_memory() -> int:
-    """Bytes that a program could take without swapping."""
-    return int(psutil.virtual_memory().available)
+def free_memory(ending: int = 0) -> int:
+    """Bytes that a program could take without swapping once the process `ending` (0: none) has ended."""
+    held = 0
+    if ending:
+        with contextlib.suppress(psutil.Error):  # it has ended by itself
+            held = int(psutil.Process(ending).memory_info().rss)
+    return int(psutil.virtual_memory().available) + held
 
 
 def amount(size: int) -> str:

@@ -50,7 +50,10 @@ def installed_model(settings: Settings) -> Loadable:
     choice = choose(settings.model or _preferred(installed()), settings.draft or None)
     draft = choice.draft.folder if choice.draft else None
     numerics = Numerics(settings.numerics)
-    return Loadable(choice.name, LoadOptions(choice.target.folder, draft, settings.device, numerics, settings.context))
+    options = LoadOptions(
+        choice.target.folder, draft, settings.device, numerics, settings.context, settings.draft_device or None
+    )
+    return Loadable(choice.name, options)
 
 
 def toy_model(_settings: Settings) -> Loadable:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from PySide6.QtCore import QSize, Signal, Slot
+from PySide6.QtCore import QSize, Qt, Signal, Slot
 from PySide6.QtWidgets import QFileDialog, QFrame, QHBoxLayout, QLabel, QToolButton, QVBoxLayout, QWidget
 
 from headstart.chat.conversation import Attachment
@@ -13,6 +13,8 @@ from headstart.ui.message_edit import MessageEdit
 from headstart.ui.stylesheet import dress, mark
 from headstart.ui.theme import ICON, MEDIUM, SMALL, TINY, Theme
 from headstart.ui.token_count import Count
+
+_MODEL_WIDTH = 260  # most of a model's name that is shown
 
 
 class Composer(QFrame):
@@ -35,7 +37,7 @@ class Composer(QFrame):
         self.edit.setPlaceholderText(self.tr("Ask anything"))
         self._tray = AttachmentTray(theme, self)
         self._attach = self._button(self.tr("Attach files (text, Markdown, code, PDF)"), "flat")
-        self._model = QLabel(self)
+        self.model_button = QToolButton(self)
         self._count = QLabel(self)
         self._send = self._button(self.tr("Send"), "round")
         self._lay_out()
@@ -92,8 +94,11 @@ class Composer(QFrame):
 
     def show_model(self, text: str, tip: str) -> None:
         """Which model will answer, or what is going on with it."""
-        self._model.setText(text)
-        self._model.setToolTip(tip)
+        button = self.model_button
+        button.setText(button.fontMetrics().elidedText(text, Qt.TextElideMode.ElideMiddle, _MODEL_WIDTH))
+        button.setToolTip(tip if text in tip else f"{text}\n{tip}")
+        button.setAccessibleName(self.tr("Model: {}").format(text))
+        button.setAccessibleDescription(tip)
 
     def show_count(self, count: Count) -> None:
         """How much of the context the conversation with this message takes, and each file of it."""
@@ -136,7 +141,7 @@ class Composer(QFrame):
         row = QHBoxLayout()
         row.setSpacing(SMALL)
         row.addWidget(self._attach)
-        row.addWidget(self._model)
+        row.addWidget(self.model_button)
         row.addStretch(1)
         row.addWidget(self._count)
         row.addWidget(self._send)
@@ -146,7 +151,8 @@ class Composer(QFrame):
         column.addWidget(self._tray)
         column.addWidget(self.edit)
         column.addLayout(row)
-        dress(self._model, "muted")
+        dress(self.model_button, "flat")
+        self.model_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         dress(self._count, "muted")
         self.setFocusProxy(self.edit)
 

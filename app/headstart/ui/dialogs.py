@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject, Qt, Slot
 from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import QMessageBox
 
-from headstart import __version__, library, paths
+from headstart import __version__, paths
 from headstart.settings import defaults
 from headstart.ui import actions
 from headstart.ui.panel_desk import PanelDesk
@@ -33,13 +33,12 @@ class Dialogs(QObject):
         """The settings that hold everywhere; each change is saved and followed at once."""
         program = self._program
         dialog = Preferences(program.looks.theme, self._folders(), self._window)
-        desk = PanelDesk(dialog, dialog)
-        desk.set_devices(program.panel.devices)
+        desk = PanelDesk(dialog, program.choices, dialog)
         desk.changed.connect(lambda values: program.change(**values))
         dialog.restore_requested.connect(lambda names: program.change(**{name: defaults()[name] for name in names}))
         program.settings_changed.connect(desk.show_settings)
         program.looks.changed.connect(dialog.set_theme)
-        desk.show(program.settings, library.installed())
+        desk.show_settings(program.settings)
         dialog.open()
 
     @Slot()

@@ -117,9 +117,9 @@ def _lines(entry: Entry) -> list[tuple[str, str]]:
     if isinstance(entry, Broken):
         return [(entry.reason, "danger")]
     lines = [_part(model, entry) for model in model_facts.models(entry)]
-    needs = translate(
-        "ModelCard", "Needs about {memory} of memory, and more for long chats · licence: {licence}"
-    ).format(memory=model_facts.amount(model_facts.memory(entry)), licence=model_facts.licences(entry))
+    needs = translate("ModelCard", "Takes about {memory} of memory when loaded · licence: {licence}").format(
+        memory=model_facts.amount(model_facts.memory(entry, None)), licence=model_facts.licences(entry)
+    )
     return [*((line, "muted") for line in lines), (needs, "muted")]
 
 

@@ -1,5 +1,6 @@
 """What is worth knowing of an installed model or pair, in words. Knows no widget."""
 
+from headstart.engine import budget
 from headstart.library import Model, Pair
 from headstart.manifest import Precision
 from headstart.ui.translation import translate
@@ -15,9 +16,9 @@ def size(entry: Model | Pair) -> int:
     return sum(model.manifest.size_bytes for model in models(entry))
 
 
-def memory(entry: Model | Pair) -> int:
-    """Bytes of memory when loaded, without the context."""
-    return sum(model.manifest.ram_bytes for model in models(entry))
+def memory(entry: Model | Pair, context: int | None) -> int:
+    """Bytes of memory that it takes with this context (None: the usual one)."""
+    return budget.need((model.manifest for model in models(entry)), context).total
 
 
 def licences(entry: Model | Pair) -> str:

@@ -1,10 +1,12 @@
 """Loads the models that a chat's settings ask for, and only when they differ from those loaded. Knows no widget."""
 
+from dataclasses import replace
+
 from PySide6.QtCore import QObject, Signal, Slot
 
 from headstart.engine.engine import LoadOptions
 from headstart.engine.protocol import Facts, Failed, Load
-from headstart.errors import EngineBusyError, HeadstartError
+from headstart.errors import EngineBusyError, HeadstartError, MemoryBudgetError
 from headstart.settings import Settings
 from headstart.ui.asking import Find
 from headstart.ui.engine_link import EngineLink
@@ -14,6 +16,7 @@ class ModelLoader(QObject):
     """What is loaded, and how it goes with the loading."""
 
     changed = Signal()  # `status`, `fault`, `occupation` or what is loaded differ
+    refused = Signal(str, bool)  # why a model is not loaded, and whether `load_anyway` may do it
 
     def __init__(self, link: EngineLink, find: Find, parent: QObject | None = None) -> None:
         """Loads nothing yet. `find` knows the models."""
@@ -25,6 +28,7 @@ class ModelLoader(QObject):
         self.occupation = ""  # the sentence for whoever wants the engine while a benchmark or a race has it
         self._options: LoadOptions | None = None
         self._lost: LoadOptions | None = None
+        self._insisted: LoadOptions | None = None  # what a person wants loaded whatever it needs
         self._name = ""
         link.loading.connect(self._note_loading)
         link.loaded.connect(self._note_loaded)
@@ -63,14 +67,20 @@ class ModelLoader(QObject):
     def load(self, settings: Settings) -> None:
         """The same for whoever occupies the engine."""
         wanted = self._find(settings)
-        if wanted.options != self._options:
-            self._options, self._name = wanted.options, wanted.name
-            self.link.load(wanted.options)
+        options = replace(wanted.options, ignore_memory=wanted.options == self._insisted)
+        if options != self._options:
+            self._options, self._name = options, wanted.name
+            self.link.load(options)
 
     def reload(self, settings: Settings) -> None:
         """Load again what may have failed before. Raises a HeadstartError."""
         self._options = self._options if self.occupation else None
         self.require(settings)
+
+    def load_anyway(self, settings: Settings) -> None:
+        """Load what these settings ask for although the memory seems too small. Raises a HeadstartError."""
+        self._insisted = self._find(settings).options
+        self.reload(settings)
 
     def unload(self) -> None:
         """Free the memory; the next question loads again."""
@@ -100,6 +110,7 @@ class ModelLoader(QObject):
             self._options = None
             self.status, self.fault = "", sentence
             self.changed.emit()
+            self.refused.emit(sentence, failed.kind == MemoryBudgetError.__name__)
 
     @Slot(str, object)
     def _note_crash(self, sentence: str, _generation: int | None) -> None:

@@ -61,11 +61,11 @@ class Preferences(QDialog):
         for form in self._forms:
             form.show_settings(settings)
 
-    def show_models(self, models: Choices, drafts: Choices, devices: Choices) -> None:
-        """What can be chosen: (value, text, reason why not, or empty)."""
-        for name, choices in (("model", models), ("draft", drafts), ("device", devices)):
-            for form in self._forms:
-                form.set_choices(name, choices)
+    def show_choices(self, choices: Mapping[str, Choices]) -> None:
+        """What can be chosen, by setting."""
+        for form in self._forms:
+            for name, offered in choices.items():
+                form.set_choices(name, offered)
 
     def set_theme(self, theme: Theme) -> None:
         """Other colours."""

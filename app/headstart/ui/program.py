@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QApplication
 from headstart import library
 from headstart.chat.store import Store
 from headstart.engine.protocol import Description
+from headstart.engine.room import free_memory
 from headstart.errors import HeadstartError, SettingsError
 from headstart.settings import Settings
 from headstart.settings_file import load, save
@@ -20,8 +21,10 @@ from headstart.ui.chats import Chats, Listing
 from headstart.ui.engine_link import EngineLink
 from headstart.ui.looks import Looks
 from headstart.ui.main_window import MainWindow
+from headstart.ui.model_choices import ModelChoices
 from headstart.ui.model_desk import ModelDesk
 from headstart.ui.model_loader import ModelLoader
+from headstart.ui.model_switch import ModelSwitch
 from headstart.ui.panel_desk import PanelDesk
 from headstart.ui.race_desk import RaceDesk
 from headstart.ui.token_count import TokenCount
@@ -57,9 +60,11 @@ class Program(QObject):
         self._count = TokenCount(self.link, self)
         self.presenter = ChatPresenter(self.window.chat, self._count, self)
         self.attention = Attention(application, self.window, self.settings, self)
+        self.choices = ModelChoices(lambda: free_memory(self.link.pid), self)
         self.models = ModelDesk(self.window.models, self)
-        self.panel = PanelDesk(self.window.panel, self)
         self.race = RaceDesk(self.window.race, self.loader, self._chat_settings, self)
+        self.panel = PanelDesk(self.window.panel, self.choices, self)
+        self.switch = ModelSwitch(self.window.chat.composer.model_button, self.choices, self)
         self.commands = WindowCommands(self)
         self._is_closed = False
         self._connect_chats()
@@ -108,12 +113,12 @@ class Program(QObject):
     @Slot()
     def show_models_installed(self) -> None:
         """Everything that lists models."""
-        installed = library.installed()
+        self.choices.entries = library.installed()
         self.models.show(self.loader.name(self.settings))
         if not self._has_model():
             self.window.show_page(self.window.models)
         if self.chats.current:
-            self.panel.show(self.chats.current.settings, installed)
+            self.panel.show_settings(self.chats.current.settings)
 
     @Slot()
     def come_forward(self) -> None:
@@ -132,6 +137,7 @@ class Program(QObject):
         self._count.close()
         self.chats.close()
         self.store.remember(GEOMETRY, self.window.state())
+        self.choices.close()
         self.models.close()
         self.race.close()
         self.link.close()
@@ -157,6 +163,7 @@ class Program(QObject):
 
     def _connect_engine(self) -> None:
         self.loader.changed.connect(self._show_engine)
+        self.loader.refused.connect(self._note_refusal)
         self.link.crashed.connect(lambda sentence, _: self.presenter.say(sentence))
         self.link.described.connect(self._note_machine)
         self.link.loaded.connect(self.link.describe)
@@ -174,6 +181,8 @@ class Program(QObject):
         for page in (self.window.models, self.window.race):
             page.back_requested.connect(self._show_chat)
         self.panel.changed.connect(self._change_chat)
+        self.switch.chosen.connect(lambda name: self._change_chat({"model": name, "draft": ""}))
+        self.switch.page_requested.connect(lambda: self.window.show_page(self.window.models))
         self.window.panel.reset_requested.connect(lambda: self._change_chat({}))
         self.window.panel.adopt_requested.connect(self._adopt)
 
@@ -182,7 +191,8 @@ class Program(QObject):
         self.window.show_page(self.window.chat)
         self.presenter.open(session)
         self.window.sidebar.list.mark(session.chat.id)
-        self.panel.show(session.settings, library.installed())
+        self.panel.show_settings(session.settings)
+        self.switch.settings = session.settings
         self._show_engine()
         self.commands.update()
 
@@ -228,9 +238,22 @@ class Program(QObject):
             model=facts.model, device=facts.device, numerics=facts.numerics, guessing=guessing
         )
 
+    @Slot(str, bool)
+    def _note_refusal(self, sentence: str, may_insist: bool) -> None:
+        if may_insist:
+            self.window.chat.notice.say(sentence, self.tr("Load anyway"), self._load_anyway, bad=True)
+        else:
+            self.presenter.say(sentence)
+
+    def _load_anyway(self) -> None:
+        try:
+            self.loader.load_anyway(self.presenter.session.settings)
+        except HeadstartError as error:
+            self.presenter.say(str(error))
+
     @Slot(object)
     def _note_machine(self, machine: Description) -> None:
-        self.panel.set_devices(device.name for device in machine.devices)
+        self.choices.set_devices(device.name for device in machine.devices)
         self.models.note_memory(machine.memory_free)
 
     @Slot(str)
@@ -270,6 +293,7 @@ class Program(QObject):
         if _loading(before) != _loading(session.settings) and self.link.generation is None:
             self.load_model()
         self._show_engine()
+        self.switch.settings = session.settings
         self.presenter.recount()
 
     @Slot()
@@ -293,4 +317,5 @@ class Program(QObject):
 
 
 def _loading(settings: Settings) -> tuple[object, ...]:
-    return (settings.model, settings.draft, settings.device, settings.numerics, settings.context)
+    names = ("model", "draft", "device", "draft_device", "numerics", "context")
+    return tuple(getattr(settings, name) for name in names)

@@ -23,6 +23,7 @@ from headstart.ui.theme import SMALL, TINY
 
 _TYPING_MS = 600
 _WIDTH = 88
+_POPUP = 520  # widest list of choices
 _LARGEST = 2**31 - 1  # of a spin box
 _STARTS = {"num_assistant_tokens": 4, "assistant_confidence_threshold": 0.4, "context": 8192}
 
@@ -87,10 +88,13 @@ class ChoiceEditor(SettingEditor):
         with QSignalBlocker(self._box):
             self._box.clear()
             for value, text, reason in choices:
-                self._box.addItem(text, value)
+                self._box.addItem(f"{text} · {reason}" if reason else text, value)
                 item = self._box.model().item(self._box.count() - 1)  # type: ignore[attr-defined]
                 item.setToolTip(reason or text)
                 item.setEnabled(not reason)
+        view = self._box.view()
+        view.setTextElideMode(Qt.TextElideMode.ElideRight)
+        view.setMinimumWidth(min(view.sizeHintForColumn(0) + 2 * SMALL, _POPUP))
 
     def show_value(self, value: Any) -> None:
         """Choose the entry with this value."""
@@ -203,7 +207,7 @@ class TextEditor(SettingEditor):
 def editor(name: str, parent: QWidget) -> SettingEditor:
     """The right editor for a setting."""
     value = _sample(name)
-    if about()[name].choices or name in {"model", "draft", "device"}:
+    if about()[name].choices or name in {"model", "draft", "device", "draft_device"}:
         return ChoiceEditor(name, parent)
     if isinstance(value, bool):
         return CheckEditor(name, parent)

@@ -21,6 +21,7 @@ _TITLES: Mapping[str, Any] = {
     "model": QT_TRANSLATE_NOOP("Settings", "Model"),
     "draft": QT_TRANSLATE_NOOP("Settings", "Draft model"),
     "device": QT_TRANSLATE_NOOP("Settings", "Device"),
+    "draft_device": QT_TRANSLATE_NOOP("Settings", "Device of the draft"),
     "numerics": QT_TRANSLATE_NOOP("Settings", "Numerics"),
     "context": QT_TRANSLATE_NOOP("Settings", "Context"),
     "system_prompt": QT_TRANSLATE_NOOP("Settings", "System prompt"),

@@ -1,5 +1,7 @@
 """The settings of the open chat: model pair, system prompt, speculation, sampling. Knows no chat and no file."""
 
+from collections.abc import Mapping
+
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
@@ -15,7 +17,7 @@ SAMPLING = (
     "temperature", "top_p", "top_k", "min_p", "repetition_penalty", "presence_penalty", "frequency_penalty",
     "seed", "max_new_tokens", "stop",
 )  # fmt: skip
-LOADING = ("device", "numerics", "context")
+LOADING = ("device", "draft_device", "numerics", "context")
 
 
 class SidePanel(QFrame):
@@ -45,10 +47,10 @@ class SidePanel(QFrame):
         """The values that hold for the open chat."""
         self._form.show_settings(settings)
 
-    def show_models(self, models: Choices, drafts: Choices, devices: Choices) -> None:
-        """What can be chosen: (value, text, reason why not, or empty)."""
-        for name, choices in (("model", models), ("draft", drafts), ("device", devices)):
-            self._form.set_choices(name, choices)
+    def show_choices(self, choices: Mapping[str, Choices]) -> None:
+        """What can be chosen, by setting."""
+        for name, offered in choices.items():
+            self._form.set_choices(name, offered)
 
     def set_theme(self, theme: Theme) -> None:
         """The style sheet brings all colours."""

@@ -1,0 +1,45 @@
+"""Work on a thread of the pool, with progress, cancel, and an end that arrives in the thread of the window."""
+
+from collections.abc import Callable
+from typing import Any
+
+from PySide6.QtCore import QObject, QThreadPool, Signal
+
+from headstart.errors import HeadstartError
+
+
+class BackgroundTask(QObject):
+    """Runs once. Connect the signals to methods: a bare function would be called on the other thread."""
+
+    progressed = Signal(object, object)  # done, of how many (numbers above what a C int holds)
+    done = Signal(object)
+    failed = Signal(str)  # the sentence of a HeadstartError
+
+    def __init__(self, work: Callable[["BackgroundTask"], Any], parent: QObject | None = None) -> None:
+        """`work` gets this task, reports by `progressed` and looks at `is_cancelled` now and then."""
+        super().__init__(parent)
+        self._work = work
+        self._cancelled = False
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether nobody wants the result any more."""
+        return self._cancelled
+
+    def start(self) -> None:
+        """Begin; `done` or `failed` follows, neither after `cancel`."""
+        QThreadPool.globalInstance().start(self._run)
+
+    def cancel(self) -> None:
+        """The work ends as soon as it looks."""
+        self._cancelled = True
+
+    def _run(self) -> None:
+        try:
+            result = self._work(self)
+        except HeadstartError as error:
+            if not self._cancelled:
+                self.failed.emit(str(error))
+            return
+        if not self._cancelled:
+            self.done.emit(result)

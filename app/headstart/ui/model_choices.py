@@ -1,0 +1,92 @@
+"""Which models, drafts and devices can be chosen, and what speaks against each. Knows no widget."""
+
+from collections.abc import Callable, Iterable
+
+from PySide6.QtCore import QObject, Signal
+
+from headstart.engine import budget
+from headstart.library import NO_DRAFT, Broken, Entry, Model, Pair
+from headstart.settings import Settings
+from headstart.ui import model_facts
+from headstart.ui.draft_fits import DraftFits
+from headstart.ui.setting_form import Choices
+
+
+class ModelChoices(QObject):
+    """One for the window; `changed` tells that something else speaks against a choice, or nothing any more."""
+
+    changed = Signal()
+
+    def __init__(self, free: Callable[[], int], parent: QObject | None = None) -> None:
+        """`free` gives the bytes of memory that a model could take now."""
+        super().__init__(parent)
+        self.free = free
+        self.entries: tuple[Entry, ...] = ()
+        self._devices = ["CPU"]
+        self._fits = DraftFits(self)
+        self._fits.found.connect(self.changed)
+
+    @property
+    def usable(self) -> list[Model | Pair]:
+        """What is installed and whole; pairs first, as the program prefers them."""
+        found = [entry for entry in self.entries if not isinstance(entry, Broken)]
+        return sorted(found, key=lambda entry: not isinstance(entry, Pair))
+
+    def set_devices(self, names: Iterable[str]) -> None:
+        """The devices of this machine."""
+        self._devices = list(names) or ["CPU"]
+        self.changed.emit()
+
+    def close(self) -> None:
+        """The window closes."""
+        self._fits.close()
+
+    def by_setting(self, settings: Settings) -> dict[str, Choices]:
+        """For each setting that chooses among these."""
+        devices: Choices = [(name, name, "") for name in dict.fromkeys([*self._devices, settings.device])]
+        return {
+            "model": self._models(),
+            "draft": self._drafts(settings),
+            "device": devices,
+            "draft_device": [("", self.tr("Automatic"), ""), *devices],
+        }
+
+    def lack(self, models: Iterable[Model], context: int | None) -> int:
+        """Bytes of memory that are missing for these; 0 where none are."""
+        return max(0, budget.need((model.manifest for model in models), context).total - self.free())
+
+    def _models(self) -> Choices:
+        automatic = self.usable[0].name if self.usable else ""
+        named = self.tr("Automatic: {}").format(automatic) if automatic else self.tr("Automatic")
+        choices: Choices = [("", named, "")]
+        for entry in self.entries:
+            if isinstance(entry, Broken):
+                choices.append((entry.name, entry.name, entry.reason))
+            else:
+                size = model_facts.amount(model_facts.size(entry))
+                choices.append((entry.name, f"{entry.name} ({size})", ""))
+        return choices
+
+    def _drafts(self, settings: Settings) -> Choices:
+        """Every model; those that do not fit are there with the reason."""
+        target = self._target(settings)
+        parts = {part.name: part for entry in self.usable for part in model_facts.models(entry)}
+        choices: Choices = [("", self.tr("Automatic"), ""), (NO_DRAFT, self.tr("None (n-grams only)"), "")]
+        for name, draft in sorted(parts.items()):
+            choices.append((name, name, self._misfit(target, draft, settings.context) if target else ""))
+        return choices
+
+    def _target(self, settings: Settings) -> Model | None:
+        named = [entry for entry in self.usable if entry.name == settings.model]
+        return next((model_facts.models(entry)[0] for entry in named or self.usable), None)
+
+    def _misfit(self, target: Model, draft: Model, context: int | None) -> str:
+        if target.name == draft.name:
+            return self.tr("this is the target itself")
+        difference = self._fits.difference(target, draft)
+        if difference is None:
+            return self.tr("comparing the tokenizers…")
+        if difference:
+            return self.tr("different tokenizer: {}").format(difference)
+        lack = self.lack((target, draft), context)
+        return self.tr("needs {} more memory").format(model_facts.amount(lack)) if lack else ""

@@ -1,0 +1,51 @@
+"""The menu below the composer in which a chat gets another model, each with the memory that it takes."""
+
+from functools import partial
+
+from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QMenu, QToolButton
+
+from headstart.library import Model, Pair
+from headstart.settings import Settings
+from headstart.ui import model_facts
+from headstart.ui.model_choices import ModelChoices
+
+
+class ModelSwitch(QObject):
+    """Filled anew whenever it opens: memory and models come and go."""
+
+    chosen = Signal(str)
+    page_requested = Signal()
+
+    def __init__(self, button: QToolButton, choices: ModelChoices, parent: QObject | None = None) -> None:
+        """Gives the button its menu."""
+        super().__init__(parent)
+        self.settings = Settings()  # of the open chat
+        self._choices = choices
+        self.menu = QMenu(button)
+        self.menu.setAccessibleName(self.tr("Models"))
+        self.menu.aboutToShow.connect(self._fill)
+        button.setMenu(self.menu)
+
+    @Slot()
+    def _fill(self) -> None:
+        self.menu.clear()
+        usable = self._choices.usable
+        current = self.settings.model or (usable[0].name if usable else "")
+        for entry in usable:
+            action = QAction(self._words(entry), self.menu)
+            action.setCheckable(True)
+            action.setChecked(entry.name == current)
+            action.triggered.connect(partial(self.chosen.emit, entry.name))
+            self.menu.addAction(action)
+        self.menu.addSeparator()
+        self.menu.addAction(self.tr("All models…"), self.page_requested.emit)
+
+    def _words(self, entry: Model | Pair) -> str:
+        """The name, and at the right edge what it takes."""
+        models, context = model_facts.models(entry), self.settings.context
+        lack = self._choices.lack(models, context)
+        needed = model_facts.amount(model_facts.memory(entry, context))
+        detail = self.tr("{} · {} more than is free").format(needed, model_facts.amount(lack)) if lack else needed
+        return f"{entry.name.replace('&', '&&')}\t{detail}"

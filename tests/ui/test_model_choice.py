@@ -1,0 +1,138 @@
+"""Choosing a model: from the composer's menu, a draft with its reason, one that is too big loaded anyway."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from PySide6.QtWidgets import QPushButton
+from pytestqt.qtbot import QtBot
+
+from headstart import manifest
+from headstart.errors import BrokenModelError
+from headstart.settings import Settings
+from headstart.ui.asking import Loadable, installed_model, toy_model
+from headstart.ui.background_task import BackgroundTask
+from headstart.ui.program import Program
+from headstart.ui.setting_editors import ChoiceEditor
+from tests.model_folders import describe, write_model, write_pair
+from tests.ui.person import WAIT
+
+Open = Callable[..., Program]
+
+
+@pytest.fixture
+def root(headstart_home: Path) -> Path:
+    """The library's folder."""
+    return headstart_home / "models"
+
+
+def heavy(folder: Path) -> Path:
+    """A model of 30 GB by its manifest."""
+    write_model(folder)
+    manifest.write(folder, replace(describe(folder), size_bytes=30_000_000_000))
+    return folder
+
+
+def drafts(app: Program) -> dict[str, tuple[bool, str]]:
+    """Value: whether it can be chosen, and its words."""
+    field = app.window.panel._form._editors["draft"]
+    assert isinstance(field, ChoiceEditor)
+    box = field._box
+    rows = range(box.count())
+    return {
+        str(box.itemData(row)): (bool(box.model().flags(box.model().index(row, 0)).value & 32), box.itemText(row))
+        for row in rows
+    }
+
+
+def menu(app: Program) -> dict[str, str]:
+    """Name: what stands at the right edge."""
+    app.switch.menu.aboutToShow.emit()
+    return dict((action.text().partition("\t")[::2]) for action in app.switch.menu.actions() if action.text())
+
+
+def choose(app: Program, name: str) -> None:
+    app.switch.menu.aboutToShow.emit()
+    next(action for action in app.switch.menu.actions() if action.text().startswith(name)).trigger()
+
+
+def large_model(settings: Settings) -> Loadable:
+    found = toy_model(settings)
+    return replace(found, options=replace(found.options, target=Path("large")))
+
+
+def test_the_composer_names_the_model_and_switches_it_for_this_chat(
+    qtbot: QtBot, root: Path, open_program: Open
+) -> None:
+    write_model(root / "smol")
+    write_pair(root / "both")
+    app = open_program(find=installed_model)
+    button = app.window.chat.composer.model_button
+    assert (button.text(), button.accessibleName()) == ("both", "Model: both")
+    assert menu(app) == {"both": "3.71 GB", "smol": "1.93 GB", "All models…": ""}
+    choose(app, "smol")
+    qtbot.waitUntil(lambda: bool(app.link.facts and app.link.facts.model == "smol"), timeout=WAIT)
+    assert button.text() == "smol"
+    assert app.presenter.session.settings.model == "smol"
+    assert app.settings.model == ""
+    app.window.sidebar.new_requested.emit()
+    choose(app, "All models")
+    assert app.window.pages.currentWidget() is app.window.models
+
+
+def test_what_needs_more_than_is_free_says_how_much(root: Path, open_program: Open) -> None:
+    write_model(root / "smol")
+    heavy(root / "giant")
+    app = open_program(find=installed_model)
+    app.choices.free = lambda: 10_000_000_000
+    assert menu(app)["giant"] == "27.33 GB · 17.33 GB more than is free"
+    app.window.panel.edited.emit("model", "smol")
+    assert drafts(app)["giant"] == (False, "giant · needs 19.10 GB more memory")
+    assert drafts(app)["smol"] == (False, "smol · this is the target itself")
+
+
+def test_a_long_name_is_cut_in_the_middle_and_told_whole(root: Path, open_program: Open) -> None:
+    name = "an-unusually-long-name-of-a-model-that-nobody-would-type-by-hand-instruct-int8"
+    write_model(root / name)
+    app = open_program(find=installed_model)
+    button = app.window.chat.composer.model_button
+    assert "…" in button.text()
+    assert button.text().endswith("int8")
+    assert name in button.toolTip()
+    assert button.accessibleName() == f"Model: {name}"
+
+
+def test_too_big_is_refused_and_loaded_anyway_on_demand(qtbot: QtBot, open_program: Open) -> None:
+    app = open_program(find=large_model, loaded=False)
+    notice = app.window.chat.notice
+    qtbot.waitUntil(lambda: "90.0 GB of memory, but 8.0 GB is free" in notice.text, timeout=WAIT)
+    button = next(b for b in notice.findChildren(QPushButton) if b.text() == "Load anyway")
+    button.click()
+    qtbot.waitUntil(lambda: app.loader.is_ready, timeout=WAIT)
+    app.load_model()
+    assert app.loader.is_ready
+
+
+def test_another_refusal_cannot_be_insisted_on(qtbot: QtBot, open_program: Open) -> None:
+    broken = Path("broken")
+    app = open_program(find=lambda s: Loadable("x", replace(toy_model(s).options, target=broken)), loaded=False)
+    notice = app.window.chat.notice
+    qtbot.waitUntil(lambda: "is no model" in notice.text, timeout=WAIT)
+    assert not [b for b in notice.findChildren(QPushButton) if b.text() == "Load anyway"]
+
+
+def test_a_task_tells_its_end_here_unless_it_was_cancelled(qtbot: QtBot) -> None:
+    def fail(_task: BackgroundTask) -> None:
+        raise BrokenModelError("Broken.")
+
+    good, bad = BackgroundTask(lambda task: 7), BackgroundTask(fail)
+    with qtbot.waitSignals(
+        [good.done, bad.failed], timeout=WAIT, check_params_cbs=[lambda n: n == 7, lambda s: s == "Broken."]
+    ):
+        good.start()
+        bad.start()
+    late = BackgroundTask(lambda task: 7)
+    late.cancel()
+    with qtbot.assertNotEmitted(late.done, wait=100):
+        late.start()
