@@ -105,7 +105,7 @@ def test_a_search_ends_early_when_interrupted(store: Store) -> None:
     for number in range(300):
         tree = tree.ask(f"needle {number}")
     store.save(chat, Conversation(), tree)
-    hits = store.hits("needle", limit=300)
+    hits = store.message_hits("needle", limit=300)
     next(hits)
     store.interrupt()
     assert list(hits) == []

@@ -43,3 +43,19 @@ def stored(app: Program) -> list[tuple[str, State]]:
     """What the history has of the open chat."""
     chat = app.presenter.session.chat.id
     return [(message.text.strip(), message.state) for message in app.store.conversation(chat).path]
+
+
+def chat_rows(app: Program) -> list[str]:
+    """What stands in the list of the sidebar."""
+    model = app.window.sidebar.list.model()
+    return [str(model.index(row, 0).data()) for row in range(model.rowCount())]
+
+
+def click_chat(app: Program, title: str, keys: Qt.KeyboardModifier = Qt.KeyboardModifier.NoModifier) -> None:
+    """Click the row with this title."""
+    app.chats.refresh()
+    listing = app.window.sidebar.list
+    listing.setFocus()
+    index = listing.model().index(chat_rows(app).index(title), 0)
+    listing.scrollTo(index)
+    QTest.mouseClick(listing.viewport(), Qt.MouseButton.LeftButton, keys, listing.visualRect(index).center())

@@ -1,50 +1,132 @@
-"""Stories of the sidebar: searching, deleting with undo, renaming, pinning."""
+"""Stories of the sidebar: deleting with undo, renaming, pinning, selecting several, restoring the window."""
 
-from PySide6.QtCore import Qt
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import (
-    QLineEdit,
-)
+from PySide6.QtWidgets import QFileDialog, QLineEdit
 from pytestqt.qtbot import QtBot
 
+from headstart.chat.exchange.reading import read_chats
+from headstart.ui.chat_menu import ChatMenu
 from headstart.ui.program import Program
-from tests.ui.person import WAIT, ask, shown, texts
+from tests.ui.person import WAIT, ask, chat_rows, click_chat, shown, texts, write
+
+Open = Callable[..., Program]
+CTRL, SHIFT = Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.ShiftModifier
 
 
-def test_search_finds_a_word_and_opens_the_message(qtbot: QtBot, app: Program) -> None:
-    ask(qtbot, app, "tell of the walrus")
-    app.window.sidebar.new_requested.emit()
-    ask(qtbot, app, "tell of the crab")
-    listing = app.window.sidebar.list
-    app.window.sidebar.search.setText("walrus")
-    qtbot.waitUntil(lambda: listing.model().index(0, 0).data() == "3 results", timeout=WAIT)  # title, question, answer
-    listing.clicked.emit(listing.model().index(3, 0))
-    assert texts(app)[0] == "tell of the walrus"
-    assert app.window.chat.find_bar.field.text() == "walrus"
-    app.window.sidebar.search.clear()
-    qtbot.waitUntil(lambda: listing.model().index(0, 0).data() == "Today", timeout=WAIT)
-    assert listing.model().rowCount() == 3  # a heading and two chats
+def _chats(app: Program, *titles: str) -> list[str]:
+    """Chats with one question each, the last one newest, listed."""
+    ids = [app.store.create_chat(title).id for title in titles]
+    app.chats.refresh()
+    return ids
 
 
-def test_deleting_a_chat_can_be_undone(qtbot: QtBot, app: Program) -> None:
+def _titles(app: Program) -> list[str]:
+    return sorted(chat.title for chat in app.store.chats())
+
+
+def test_deleting_a_chat_can_be_undone_in_the_bar(qtbot: QtBot, app: Program) -> None:
     ask(qtbot, app, "keep me")
     app.window.actions_by_name["delete"].trigger()
     assert not app.store.chats()
     assert not shown(app)
-    app.window.sidebar._undo._button.click()
+    assert app.window.sidebar.undo_bar.text == "Deleted “keep me”"
+    app.window.sidebar.undo_bar.button.click()
     assert texts(app) == ["keep me", "You wrote: keep me"]
+    assert app.undoing.next is None
+
+
+def test_deleting_can_be_undone_by_key_after_the_bar_went(qtbot: QtBot, app: Program) -> None:
+    ask(qtbot, app, "keep me")
+    app.window.actions_by_name["delete"].trigger()
+    app.window.sidebar.undo_bar._time.timeout.emit()
+    assert app.window.sidebar.undo_bar.isHidden()
+    assert app.window.actions_by_name["undo"].text() == "&Undo: Delete “keep me”"
+    QTest.keyClick(app.window.chat.composer.edit, Qt.Key.Key_Z, CTRL)
+    assert texts(app) == ["keep me", "You wrote: keep me"]
+    assert app.window.actions_by_name["undo"].text() == "&Undo"
+
+
+def test_undo_by_key_takes_back_the_bar_too(qtbot: QtBot, app: Program) -> None:
+    ask(qtbot, app, "keep me")
+    app.window.actions_by_name["delete"].trigger()
+    app.window.actions_by_name["undo"].trigger()
+    assert app.window.sidebar.undo_bar.isHidden()
+    assert _titles(app) == ["keep me"]
+
+
+def test_undo_in_the_composer_undoes_typing_first(qtbot: QtBot, app: Program) -> None:
+    ask(qtbot, app, "keep me")
+    app.window.actions_by_name["delete"].trigger()
+    edit = app.window.chat.composer.edit
+    QTest.keyClicks(edit, "half a thought")
+    QTest.keyClick(edit, Qt.Key.Key_Z, CTRL)
+    assert edit.text() == ""
+    assert not app.store.chats()
+    QTest.keyClick(edit, Qt.Key.Key_Y, CTRL)
+    assert edit.text() == "half a thought"
+
+
+def test_undo_works_while_a_message_is_edited(qtbot: QtBot, app: Program) -> None:
+    ask(qtbot, app, "first words")
+    app.window.actions_by_name["edit_last"].trigger()
+    edit = app.window.chat.composer.edit
+    QTest.keyClicks(edit, " and more")
+    assert edit.text() == "first words and more"
+    QTest.keyClick(edit, Qt.Key.Key_Z, CTRL)
+    assert edit.text() == "first words"
+
+
+def test_deleting_a_message_is_undone_as_long_as_nothing_came_after(qtbot: QtBot, app: Program) -> None:
+    ask(qtbot, app, "one")
+    ask(qtbot, app, "two")
+    app.window.chat.transcript.delete_requested.emit(4)
+    assert texts(app) == ["one", "You wrote: one", "two"]
+    app.window.actions_by_name["undo"].trigger()
+    assert texts(app)[-1] == "You wrote: two"
+    app.window.chat.transcript.delete_requested.emit(4)
+    with qtbot.waitSignal(app.presenter.answered, timeout=WAIT):
+        app.window.actions_by_name["regenerate"].trigger()
+    before = texts(app)
+    app.window.chat.notice._action.click()
+    app.window.actions_by_name["undo"].trigger()
+    assert texts(app) == before
+
+
+def test_a_title_is_proposed_from_the_first_message(qtbot: QtBot, app: Program) -> None:
+    ask(qtbot, app, "## How do *walruses* sleep?")
+    ask(qtbot, app, "And crabs?")
+    assert _titles(app) == ["How do *walruses* sleep?"]
+    assert app.window.chat._title.text() == "How do *walruses* sleep?"
 
 
 def test_a_title_is_changed_in_the_list(qtbot: QtBot, app: Program) -> None:
     ask(qtbot, app, "dull title")
     qtbot.waitUntil(lambda: app.window.sidebar.list.model().rowCount() == 2, timeout=WAIT)
-    app.window.actions_by_name["rename"].trigger()
+    QTest.keyClick(app.window.sidebar.list, Qt.Key.Key_F2)
     editor = app.window.sidebar.list.findChild(QLineEdit)
     assert editor is not None
     editor.setText("Bright title")
     QTest.keyClick(editor, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: app.window.chat._title.text() == "Bright title", timeout=WAIT)
     assert app.store.chats()[0].title == "Bright title"
+    qtbot.waitUntil(lambda: chat_rows(app)[1] == "Bright title", timeout=WAIT)
+
+
+def test_a_title_left_or_emptied_stays(qtbot: QtBot, app: Program) -> None:
+    ask(qtbot, app, "title")
+    qtbot.waitUntil(lambda: app.window.sidebar.list.model().rowCount() == 2, timeout=WAIT)
+    for key, text in ((Qt.Key.Key_Escape, "other"), (Qt.Key.Key_Return, "  ")):
+        app.window.actions_by_name["rename"].trigger()
+        (editor,) = app.window.sidebar.list.findChildren(QLineEdit)
+        editor.setText(text)
+        QTest.keyClick(editor, key)
+        qtbot.waitUntil(lambda: not app.window.sidebar.list.findChildren(QLineEdit), timeout=WAIT)
+        assert _titles(app) == ["title"]
 
 
 def test_a_pinned_chat_stands_first(qtbot: QtBot, app: Program) -> None:
@@ -52,5 +134,111 @@ def test_a_pinned_chat_stands_first(qtbot: QtBot, app: Program) -> None:
     app.window.actions_by_name["pin"].trigger()
     app.window.sidebar.new_requested.emit()
     ask(qtbot, app, "newer")
-    items = app.window.sidebar.list.model()
-    assert [items.index(row, 0).data() for row in range(items.rowCount())] == ["Pinned", "older", "Today", "newer"]
+    assert chat_rows(app) == ["Pinned", "older", "Today", "newer"]
+    click_chat(app, "older")
+    assert app.window.actions_by_name["pin"].isChecked()
+    app.window.actions_by_name["pin"].trigger()
+    qtbot.waitUntil(lambda: chat_rows(app) == ["Today", "newer", "older"], timeout=WAIT)
+
+
+def test_several_chats_are_selected_without_being_opened_and_deleted_together(qtbot: QtBot, app: Program) -> None:
+    ask(qtbot, app, "open")
+    _chats(app, "a", "b", "c")
+    click_chat(app, "a", CTRL)
+    click_chat(app, "c", CTRL)
+    assert texts(app)[0] == "open"
+    assert len(app.window.sidebar.list.selected()) == 3
+    click_chat(app, "open", CTRL)
+    QTest.keyClick(app.window.sidebar.list, Qt.Key.Key_Delete)
+    assert _titles(app) == ["b", "open"]
+    assert app.window.sidebar.undo_bar.text == "Deleted 2 chats"
+    app.window.actions_by_name["undo"].trigger()
+    assert _titles(app) == ["a", "b", "c", "open"]
+    assert texts(app)[0] == "open"
+
+
+def test_a_selection_stays_when_the_list_changes(qtbot: QtBot, app: Program) -> None:
+    a, b = _chats(app, "a", "b")
+    click_chat(app, "a")
+    click_chat(app, "b", SHIFT)
+    _chats(app, "c")
+    app.store.rename(a, "A")
+    app.chats.refresh()
+    assert set(app.window.sidebar.list.selected()) == {a, b}
+
+
+def test_the_menu_of_several_chats_pins_and_exports_all(
+    qtbot: QtBot, app: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _chats(app, "a", "b", "c")
+    click_chat(app, "a")
+    click_chat(app, "b", CTRL)
+    listing = app.window.sidebar.list
+    listing.customContextMenuRequested.emit(listing.visualRect(listing.currentIndex()).center())
+    (menu,) = app.window.sidebar.findChildren(ChatMenu)
+    entries = {action.text().replace("&", ""): action for action in menu.actions()}
+    assert [name for name in entries if name] == ["Pin", "Tags", "Export 2 Chats…", "Delete 2 Chats"]
+    entries["Pin"].trigger()
+    assert [chat.title for chat in app.store.chats() if chat.pinned] == ["b", "a"]
+    target = tmp_path / "chats.json"
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(target), ""))
+    entries["Export 2 Chats…"].trigger()
+    assert sorted(chat.title for chat, _ in read_chats(target)) == ["a", "b"]
+    menu.close()
+
+
+def test_arrows_walk_the_list_and_enter_opens(qtbot: QtBot, app: Program) -> None:
+    ask(qtbot, app, "older")
+    app.window.sidebar.new_requested.emit()
+    ask(qtbot, app, "newer")
+    qtbot.waitUntil(lambda: chat_rows(app) == ["Today", "newer", "older"], timeout=WAIT)
+    listing = app.window.sidebar.list
+    listing.go_to_first()
+    QTest.keyClick(listing, Qt.Key.Key_Down)
+    assert texts(app)[0] == "newer"
+    QTest.keyClick(listing, Qt.Key.Key_Return)
+    assert texts(app)[0] == "older"
+    QTest.keyClick(listing, Qt.Key.Key_Up)
+    QTest.keyClick(listing, Qt.Key.Key_Up)
+    assert app.window.focusWidget() is app.window.sidebar.search
+
+
+def test_an_empty_list_says_what_will_be_there(qtbot: QtBot, app: Program) -> None:
+    sidebar = app.window.sidebar
+    assert not sidebar._empty.isHidden()
+    assert sidebar._empty.text().startswith("No chats yet.")
+    ask(qtbot, app, "first")
+    qtbot.waitUntil(sidebar._empty.isHidden, timeout=WAIT)
+    assert not sidebar.list.isHidden()
+
+
+def test_window_chat_and_draft_are_there_again_after_a_restart(qtbot: QtBot, open_program: Open) -> None:
+    app = open_program()
+    ask(qtbot, app, "yesterday")
+    app.window.sidebar.new_requested.emit()
+    ask(qtbot, app, "today")
+    click_chat(app, "yesterday")
+    QTest.keyClicks(app.window.chat.composer.edit, "not yet sent")
+    app.window.resize(700, 550)
+    app.window.actions_by_name["panel"].trigger()
+    app.window.actions_by_name["sidebar"].trigger()
+    again = open_program()
+    assert texts(again)[0] == "yesterday"
+    assert again.window.chat.composer.text() == "not yet sent"
+    assert (again.window.width(), again.window.height()) == (700, 550)
+    assert again.window.sidebar.isHidden()
+    assert not again.window.panel.isHidden()
+    again.window.actions_by_name["sidebar"].trigger()
+    assert not again.window.sidebar.isHidden()
+
+
+def test_a_thousand_chats_are_a_list_of_rows_not_of_widgets(qtbot: QtBot, app: Program) -> None:
+    for number in range(1000):
+        app.store.create_chat(f"chat {number}")
+    app.chats.refresh()
+    listing = app.window.sidebar.list
+    assert listing.model().rowCount() == 1001
+    assert len(listing.viewport().children()) == 0
+    assert listing.indexAt(QPoint(20, 40)).data() == "chat 999"
+    write(app, "one more")
+    qtbot.waitUntil(lambda: chat_rows(app)[1] == "one more", timeout=WAIT)

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import threading
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 
@@ -111,3 +112,22 @@ def test_the_event_loop_drops_no_reference_to_none(qtbot: QtBot) -> None:
     for _ in range(1000):
         QApplication.processEvents()
     assert sys.getrefcount(None) > before - 100
+
+
+def test_cycles_are_collected_in_the_windows_thread_alone(qtbot: QtBot, app: Program) -> None:
+    class Node:
+        """Points to itself."""
+
+        def __init__(self) -> None:
+            self.me = self
+
+    assert not gc.isenabled()
+    gc.collect()
+    gone = weakref.ref(Node())
+    kept = [Node() for _ in range(gc.get_threshold()[0] + 1)]
+    assert gone() is not None
+    app.sweeping.sweep()
+    assert gone() is None
+    assert len(kept) > 1
+    app.window.close()
+    assert gc.isenabled()

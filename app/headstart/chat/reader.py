@@ -91,16 +91,16 @@ class Reader:
 
         With a tag: only in chats that have it.
         """
-        return tuple(self.hits(query, limit, tag))
+        return (*self.title_hits(query, limit, tag), *self.message_hits(query, limit, tag))
 
-    def hits(self, query: str, limit: int = 100, tag: str = "") -> Iterator[Hit]:
-        """What `search` gives, each as soon as it is found; ends early where `interrupt` is called meanwhile."""
-        query = storable(query)
-        if not (search.full_text_query(query) or search.literals(query)):
-            return
+    def title_hits(self, query: str, limit: int = 100, tag: str = "") -> Iterator[Hit]:
+        """Those of `search` in titles, each as soon as it is found, until `interrupt` is called."""
         for row in self._found(_TITLES, query, limit, tag):
             snippet = search.Snippet(row["title"], search.ranges(row["title"], query))
             yield Hit(read_chat(row), None, snippet, row["updated"])
+
+    def message_hits(self, query: str, limit: int = 100, tag: str = "") -> Iterator[Hit]:
+        """Those in messages, likewise."""
         for row in self._found(_MESSAGES, query, limit, tag):
             yield Hit(read_chat(row), row["message"], search.snippet(row["text"], query), row["time"])
 
@@ -115,8 +115,10 @@ class Reader:
 
     def _found(self, place: _Place, query: str, limit: int, tag: str) -> Iterator[sqlite3.Row]:
         """Rows whose text holds the query. Ordered by rank, which the index gives in order: it need not find all."""
-        source, order = place.table, f"{place.table}.rank"
+        source, order, query = place.table, f"{place.table}.rank", storable(query)
         words, literals = search.full_text_query(query), search.literals(query)
+        if not (words or literals):
+            return
         tests = ["chat.deleted IS NULL", *(f"holds({place.text}, ?)" for _ in literals)]
         values: list[str | int] = [*literals]
         if tag:

@@ -41,6 +41,7 @@ COMMANDS = (
         ("export", QT_TRANSLATE_NOOP("Actions", "&Export Chat…"), "Ctrl+Shift+E"),
         ("import", QT_TRANSLATE_NOOP("Actions", "&Import Chats…")),
         ("rename", QT_TRANSLATE_NOOP("Actions", "&Rename Chat"), "F2", False, True),
+        ("tags", QT_TRANSLATE_NOOP("Actions", "&Tags of Chat…"), "Ctrl+T"),
         ("pin", QT_TRANSLATE_NOOP("Actions", "&Pin Chat"), "", True),
         ("delete", QT_TRANSLATE_NOOP("Actions", "&Delete Chat"), "Ctrl+Shift+Backspace"),
         ("preferences", QT_TRANSLATE_NOOP("Actions", "Pre&ferences…"), "Ctrl+,", False, True),
@@ -48,7 +49,8 @@ COMMANDS = (
     ),
     *_in(
         EDIT,
-        ("copy_last", QT_TRANSLATE_NOOP("Actions", "&Copy Last Answer"), "Ctrl+Shift+C"),
+        ("undo", QT_TRANSLATE_NOOP("Actions", "&Undo"), _Key.Undo),
+        ("copy_last", QT_TRANSLATE_NOOP("Actions", "&Copy Last Answer"), "Ctrl+Shift+C", False, True),
         ("copy_chat", QT_TRANSLATE_NOOP("Actions", "Copy &Whole Chat")),
         ("find", QT_TRANSLATE_NOOP("Actions", "&Find in Chat"), _Key.Find, False, True),
         ("search", QT_TRANSLATE_NOOP("Actions", "&Search All Chats"), "Ctrl+Shift+F"),

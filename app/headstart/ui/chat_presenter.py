@@ -10,13 +10,16 @@ from PySide6.QtWidgets import QMessageBox
 
 from headstart.chat.conversation import Conversation, Role
 from headstart.chat.record import Chat
+from headstart.chat.search import ranges
 from headstart.engine.engine import Step
 from headstart.ui.chat_page import ChatPage
 from headstart.ui.chat_session import ChatSession
+from headstart.ui.find import Match
 from headstart.ui.message import MessageContent, MessageState, RoundNote
 from headstart.ui.message_contents import content
 from headstart.ui.message_desk import MessageDesk
 from headstart.ui.token_count import TokenCount
+from headstart.ui.undoing import Undoable
 
 _MANY = 12  # messages that differ: showing the chat anew is then quicker
 
@@ -26,6 +29,7 @@ class ChatPresenter(QObject):
 
     fork_requested = Signal(object)
     answered = Signal(object)  # MessageContent that has come to its end
+    undoable = Signal(object)  # Undoable
 
     def __init__(self, page: ChatPage, count: TokenCount, parent: QObject | None = None) -> None:
         """Nothing is open yet."""
@@ -96,10 +100,12 @@ class ChatPresenter(QObject):
         self._page.find_bar.field.setText(query)
         self._page.find_bar.show()
         transcript = self._page.transcript
-        ids = [item.id for item in transcript.contents()]
-        if message in ids:
-            transcript.reveal(ids.index(message), 0, 0)
-        transcript.find_text(query)
+        contents = transcript.contents()
+        index = next((number for number, item in enumerate(contents) if item.id == message), 0)
+        places = [Match(at, *found) for at, item in enumerate(contents) for found in ranges(item.text, query)]
+        transcript.reveal(index, 0, 0)
+        if any(place.message == index for place in places):  # words of markup can lead to a message without one
+            transcript.show_places(places, index)
 
     def recount(self) -> None:
         """Ask again how much of the context is used."""
@@ -215,10 +221,23 @@ class ChatPresenter(QObject):
     def _delete(self, id_: int) -> None:
         before = self.session.remove(id_)
         if before is not None:
-            self._page.notice.say(self.tr("Message deleted."), self.tr("Undo"), lambda: self._undo(before))
+            done = self._deletion(before)
+            self._page.notice.say(done.told, self.tr("Undo"), done.act)
+            self.undoable.emit(done)
 
-    def _undo(self, before: Conversation) -> None:
-        self.session.undo(before)
+    def _deletion(self, before: Conversation) -> Undoable:
+        """Can be undone until something else is changed in this chat, which undoing would take away."""
+        session, after = self.session, self.session.conversation
+
+        def is_possible() -> bool:
+            return self._session is session and session.conversation is after
+
+        def take_back() -> None:
+            self._page.notice.hide()
+            if is_possible():
+                session.undo(before)
+
+        return Undoable(self.tr("Delete Message"), self.tr("Message deleted."), take_back, is_possible)
 
     @Slot(object, int)
     def _show_version(self, id_: int, version: int) -> None:

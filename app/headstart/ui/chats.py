@@ -8,22 +8,29 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 from headstart.chat.reader import Hit
 from headstart.chat.record import Chat
 from headstart.chat.store import Store
+from headstart.chat.tags import Tag
 from headstart.errors import HistoryError
 from headstart.settings import Settings
 from headstart.ui.chat_session import ChatSession
 from headstart.ui.model_loader import ModelLoader
+from headstart.ui.searching import Findings, Searching
+from headstart.ui.undoing import Undoable
 
 LAST = "last chat"  # the memo that keeps the chat last open
 _BIN_DAYS = 30
+_LONGEST_TITLE = 40  # in a menu
 
 
 @dataclass(frozen=True)
 class Listing:
-    """What the sidebar shows: chats, or what a search found."""
+    """What the sidebar shows: chats, or what a search found, and the tags there are."""
 
     chats: tuple[Chat, ...]
-    hits: tuple[Hit, ...] = ()
+    tags: tuple[Tag, ...] = ()
+    tag: str = ""  # only chats with this one are listed
     query: str = ""
+    hits: tuple[Hit, ...] = ()
+    is_complete: bool = True  # whether the search has come to its end
 
 
 class Chats(QObject):
@@ -32,7 +39,7 @@ class Chats(QObject):
     opened = Signal(object)  # ChatSession
     listed = Signal(object)  # Listing
     answered = Signal(str, str, float)  # in whichever chat: its title, the text, seconds it took
-    removed = Signal(object)  # Chat that is in the bin now
+    undoable = Signal(object)  # Undoable
     troubled = Signal(str)
 
     def __init__(self, store: Store, loader: ModelLoader, settings: Settings, parent: QObject | None = None) -> None:
@@ -40,7 +47,11 @@ class Chats(QObject):
         super().__init__(parent)
         self._store, self._loader, self._settings = store, loader, settings
         self._sessions: dict[str, ChatSession] = {}
-        self._query = ""
+        self._query, self._tag = "", ""
+        self._findings = Findings("", (), is_complete=True)
+        self._searching = Searching(store.path.parent, self)
+        self._searching.found.connect(self._take_findings)
+        self._searching.troubled.connect(self.troubled)
         self._listing = QTimer(self, singleShot=True, interval=0)
         self._listing.timeout.connect(self.refresh)
         self.current: ChatSession | None = None
@@ -76,8 +87,21 @@ class Chats(QObject):
         self._show(session)
 
     def search(self, query: str) -> None:
-        """List what holds these words; all chats when there are none."""
+        """List what holds these words; all chats when there are none. The list stays until something is found."""
         self._query = query.strip()
+        self.refresh()
+
+    def filter(self, tag: str) -> None:
+        """List only chats with this tag; "" lists all."""
+        self._tag = tag
+        self.refresh()
+
+    @Slot(object)
+    def follow_tags(self, renamed: dict[str, str]) -> None:
+        """Tags were changed: old names to new ones, "" for those that are gone."""
+        self._tag = renamed.get(self._tag, self._tag)
+        for session in self._sessions.values():
+            self._tell(session)
         self.refresh()
 
     @Slot()
@@ -88,28 +112,30 @@ class Chats(QObject):
     def rename(self, chat_id: str, title: str) -> None:
         """Give a chat another title."""
         if title.strip():
-            self._change(chat_id, lambda: self._store.rename(chat_id, title.strip()))
+            self._change(chat_id, write=lambda: self._store.rename(chat_id, title.strip()))
 
-    def pin(self, chat_id: str, *, pinned: bool) -> None:
-        """Keep a chat on top, or not."""
-        self._change(chat_id, lambda: self._store.pin(chat_id, pinned=pinned))
+    def pin(self, *chat_ids: str, pinned: bool) -> None:
+        """Keep chats on top, or not."""
+        self._change(*chat_ids, write=lambda: self._store.pin(*chat_ids, pinned=pinned))
 
-    def delete(self, chat_id: str) -> None:
-        """Put a chat in the bin; `removed` follows, and `restore` takes it out again."""
-        chat = self._store.chat(chat_id)
-        session = self._sessions.get(chat_id)
-        if session:
-            session.stop()
-        if chat and self._attempt(lambda: self._store.delete(chat_id)):
-            if self.current and self.current.chat.id == chat_id:
-                self.open_new()
-            self.removed.emit(chat)
+    def delete(self, *chat_ids: str) -> None:
+        """Put chats in the bin; `undoable` follows."""
+        chats = [chat for chat in map(self._store.chat, chat_ids) if chat]
+        for chat in chats:
+            if session := self._sessions.get(chat.id):
+                session.stop()
+        if not chats or not self._attempt(lambda: self._store.delete(*(chat.id for chat in chats))):
+            return
+        if self.current and self.current.chat.id in chat_ids:
+            self.open_new()
+        self.undoable.emit(self._deletion(chats))
         self.refresh()
 
-    def restore(self, chat_id: str) -> None:
-        """Take a chat out of the bin and open it."""
-        self._change(chat_id, lambda: self._store.restore(chat_id))
-        self.open(chat_id)
+    def restore(self, *chat_ids: str) -> None:
+        """Take chats out of the bin; a single one is opened."""
+        self._change(*chat_ids, write=lambda: self._store.restore(*chat_ids))
+        if len(chat_ids) == 1:
+            self.open(chat_ids[0])
 
     def fork(self, message: int) -> None:
         """Open a new chat that begins like the one open, up to a message."""
@@ -121,6 +147,7 @@ class Chats(QObject):
     def close(self) -> None:
         """The window closes: keep what came of answers being written."""
         self._listing.stop()
+        self._searching.close()
         for session in self._sessions.values():
             session.close()
 
@@ -167,17 +194,50 @@ class Chats(QObject):
             self._attempt(lambda: self._store.remember(LAST, chat.id))
         self._listing.start()
 
-    def _change(self, chat_id: str, write: Callable[[], None]) -> None:
+    def _change(self, *chat_ids: str, write: Callable[[], None]) -> None:
         if self._attempt(write):
-            session, chat = self._sessions.get(chat_id), self._store.chat(chat_id)
-            if session and chat:
-                session.refresh(chat)
-                session.recorded.emit(session.chat)
+            for session in [self._sessions[key] for key in chat_ids if key in self._sessions]:
+                self._tell(session)
         self.refresh()
 
+    def _tell(self, session: ChatSession) -> None:
+        """Let a session know what was changed past it."""
+        chat = self._store.chat(session.chat.id)
+        if chat:
+            session.refresh(chat)
+            session.recorded.emit(session.chat)
+
     def _list(self) -> None:
-        hits = self._store.search(self._query) if self._query else ()
-        self.listed.emit(Listing(self._store.chats(), hits, self._query))
+        if self._query:
+            self._searching.begin(self._query, self._tag)
+            return
+        self._searching.forget()
+        self._findings = Findings("", (), is_complete=True)
+        self._emit_listing()
+
+    @Slot(object)
+    def _take_findings(self, findings: Findings) -> None:
+        self._findings = findings
+        self._attempt(self._emit_listing)
+
+    def _emit_listing(self) -> None:
+        found = self._findings
+        chats = () if found.query else self._store.chats()
+        shown = tuple(chat for chat in chats if not self._tag or self._tag in chat.tags)
+        tags = self._store.tags()
+        self.listed.emit(Listing(shown, tags, self._tag, found.query, found.hits, found.is_complete))
+
+    def _deletion(self, chats: list[Chat]) -> Undoable:
+        def take_back() -> None:
+            self.restore(*(chat.id for chat in chats))
+
+        if len(chats) > 1:
+            words, told = self.tr("Delete {} Chats"), self.tr("Deleted {} chats")
+            return Undoable(words.format(len(chats)), told.format(len(chats)), take_back)
+        title = chats[0].title or self.tr("New chat")
+        title = title if len(title) <= _LONGEST_TITLE else f"{title[: _LONGEST_TITLE - 1]}…"
+        words, told = self.tr("Delete “{}”"), self.tr("Deleted “{}”")
+        return Undoable(words.format(title), told.format(title), take_back)
 
     def _attempt(self, act: Callable[[], object]) -> bool:
         try:

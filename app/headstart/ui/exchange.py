@@ -1,6 +1,6 @@
 """Saving a chat as a file and bringing chats in, with the file dialogs. Knows no page."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
@@ -26,8 +26,12 @@ class Exchange(QObject):
         super().__init__(parent)
         self._window, self._store, self._say = window, store, say
 
-    def export(self, chat_id: str) -> None:
-        """Ask for a file and write the chat into it, in the format that its name asks for."""
+    def export(self, *chat_ids: str) -> None:
+        """Ask for a file and write the chats into it, a single one in the format that its name asks for."""
+        if len(chat_ids) > 1:
+            self._export_several(chat_ids)
+            return
+        (chat_id,) = chat_ids
         chat = self._store.chat(chat_id)
         if not chat:
             return
@@ -49,6 +53,20 @@ class Exchange(QObject):
             write_export(path, text)
         except HeadstartError as error:
             self._say(str(error))
+
+    def write_several(self, chat_ids: Sequence[str], path: Path) -> None:
+        """Write chats into one file that can be imported again."""
+        try:
+            chats = [chat for chat in map(self._store.chat, chat_ids) if chat]
+            write_export(path, to_json([(chat, self._store.conversation(chat.id)) for chat in chats]))
+        except HeadstartError as error:
+            self._say(str(error))
+
+    def _export_several(self, chat_ids: Sequence[str]) -> None:
+        kinds = self.tr("JSON with all versions (*.json)")
+        chosen, _ = QFileDialog.getSaveFileName(self._window, self.tr("Export chats"), "chats.json", kinds)
+        if chosen:
+            self.write_several(chat_ids, Path(chosen))
 
     def bring_in(self) -> None:
         """Ask for a file and add its chats."""

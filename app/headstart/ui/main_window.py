@@ -13,6 +13,7 @@ from headstart.ui.sidebar import Sidebar
 from headstart.ui.theme import Theme
 
 _SIDES = (248, 720, 320)  # sidebar, pages, panel
+_SIDE_ACTIONS = ("sidebar", "panel")
 
 
 class MainWindow(QMainWindow):
@@ -54,15 +55,18 @@ class MainWindow(QMainWindow):
         self.chat.set_looks(theme, font)
 
     def state(self) -> str:
-        """Size, place and the widths of the sides, for the next start."""
+        """Size and place, the widths of the sides and which of them are shown, for the next start."""
         parts = (self.saveGeometry(), self._split.saveState())
-        return "|".join(bytes(part.toBase64().data()).decode() for part in parts)
+        shown = " ".join(name for name in _SIDE_ACTIONS if self.actions_by_name[name].isChecked())
+        return "|".join([*(bytes(part.toBase64().data()).decode() for part in parts), shown])
 
     def restore(self, state: str) -> None:
         """What `state` gave; anything else changes nothing."""
-        window, _, sides = state.partition("|")
+        window, sides, *shown = state.split("|") if "|" in state else ("", "")
         self.restoreGeometry(QByteArray.fromBase64(window.encode()))
         self._split.restoreState(QByteArray.fromBase64(sides.encode()))
+        for name in _SIDE_ACTIONS if shown else ():
+            self.actions_by_name[name].setChecked(name in shown[0].split())
 
     def closeEvent(self, event: QCloseEvent) -> None:  # noqa: N802
         self.closing.emit()

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from PySide6.QtCore import QMimeData, QSize, Qt, Signal, Slot
-from PySide6.QtGui import QFocusEvent, QKeyEvent
+from PySide6.QtCore import QEvent, QMimeData, QSize, Qt, Signal, Slot
+from PySide6.QtGui import QFocusEvent, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QPlainTextEdit, QSizePolicy, QWidget
 
 from headstart.ui.theme import SMALL
@@ -33,6 +33,13 @@ class MessageEdit(QPlainTextEdit):
     def text(self) -> str:
         """What is typed."""
         return self.toPlainText()
+
+    def event(self, event: QEvent) -> bool:
+        # With nothing to take back here, the key is the window's: it undoes what was deleted last.
+        if event.type() == QEvent.Type.ShortcutOverride and self._leaves_undo_to_the_window(event):
+            event.ignore()
+            return False
+        return super().event(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802
         if event.key() in _ENTER and self._sends(event.modifiers()):
@@ -68,6 +75,10 @@ class MessageEdit(QPlainTextEdit):
         """Shift+Enter would insert a line separator, which is no line break to anyone else."""
         plain = Qt.KeyboardModifier.NoModifier
         return QKeyEvent(event.type(), Qt.Key.Key_Return, plain, event.text(), event.isAutoRepeat(), event.count())
+
+    def _leaves_undo_to_the_window(self, event: QEvent) -> bool:
+        is_undo = isinstance(event, QKeyEvent) and event.matches(QKeySequence.StandardKey.Undo)
+        return is_undo and not self.document().isUndoAvailable()
 
     @Slot()
     def _fit(self) -> None:

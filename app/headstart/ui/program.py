@@ -27,7 +27,10 @@ from headstart.ui.model_loader import ModelLoader
 from headstart.ui.model_switch import ModelSwitch
 from headstart.ui.panel_desk import PanelDesk
 from headstart.ui.race_desk import RaceDesk
+from headstart.ui.sweeping import Sweeping
+from headstart.ui.tag_desk import TagDesk
 from headstart.ui.token_count import TokenCount
+from headstart.ui.undoing import Undoing
 from headstart.ui.window_commands import WindowCommands
 
 GEOMETRY = "window"  # the memo that keeps size and place
@@ -56,6 +59,9 @@ class Program(QObject):
         self.link = EngineLink(self._engine.command, parent=self)
         self.loader = ModelLoader(self.link, self._engine.find, self)
         self.chats = Chats(store, self.loader, self.settings, self)
+        self.tags = TagDesk(store, self)
+        self.undoing = Undoing(self)
+        self.sweeping = Sweeping(self)
         self.window = MainWindow(self.looks.theme, self.looks.font)
         self._count = TokenCount(self.link, self)
         self.presenter = ChatPresenter(self.window.chat, self._count, self)
@@ -136,6 +142,7 @@ class Program(QObject):
         self.presenter.close()
         self._count.close()
         self.chats.close()
+        self.sweeping.close()
         self.store.remember(GEOMETRY, self.window.state())
         self.choices.close()
         self.models.close()
@@ -145,21 +152,36 @@ class Program(QObject):
 
     def _connect_chats(self) -> None:
         chats, sidebar = self.chats, self.window.sidebar
+        self._connect_sidebar()
         chats.opened.connect(self._open)
         chats.listed.connect(self._list)
-        chats.removed.connect(sidebar.offer_undo)
         chats.troubled.connect(self.presenter.say)
-        sidebar.new_requested.connect(self._new)
-        sidebar.search_changed.connect(chats.search)
-        sidebar.chosen.connect(self._choose)
-        sidebar.renamed.connect(chats.rename)
-        sidebar.pin_requested.connect(lambda chat, pinned: chats.pin(chat, pinned=pinned))
-        sidebar.delete_requested.connect(chats.delete)
-        sidebar.undo_requested.connect(chats.restore)
-        sidebar.models_requested.connect(lambda: self.window.show_page(self.window.models))
+        for part in (chats, self.tags):
+            part.undoable.connect(self.undoing.keep)
+            part.undoable.connect(sidebar.undo_bar.offer)
+        self.tags.changed.connect(chats.follow_tags)
+        self.tags.troubled.connect(self._tell_of_tags)
+        self.undoing.changed.connect(self._note_undo)
+        self.presenter.undoable.connect(self.undoing.keep)
         self.presenter.fork_requested.connect(chats.fork)
         self.presenter.answered.connect(self.commands.update)
         self.chats.answered.connect(self.attention.note_answer)
+
+    def _connect_sidebar(self) -> None:
+        chats, sidebar = self.chats, self.window.sidebar
+        sidebar.new_requested.connect(self._new)
+        sidebar.search_changed.connect(chats.search)
+        sidebar.filter_changed.connect(chats.filter)
+        sidebar.chosen.connect(self._choose)
+        sidebar.renamed.connect(chats.rename)
+        sidebar.pin_requested.connect(lambda ids, pinned: chats.pin(*ids, pinned=pinned))
+        sidebar.delete_requested.connect(lambda ids: chats.delete(*ids))
+        sidebar.undo_requested.connect(self.undoing.take_back)
+        sidebar.tag_created.connect(self.tags.create)
+        sidebar.tag_renamed.connect(self.tags.rename)
+        sidebar.tag_deleted.connect(self.tags.delete)
+        sidebar.tag_marked.connect(self.tags.mark)
+        sidebar.models_requested.connect(lambda: self.window.show_page(self.window.models))
 
     def _connect_engine(self) -> None:
         self.loader.changed.connect(self._show_engine)
@@ -194,6 +216,18 @@ class Program(QObject):
         self.panel.show_settings(session.settings)
         self.switch.settings = session.settings
         self._show_engine()
+        self.commands.update()
+
+    @Slot(str)
+    def _tell_of_tags(self, sentence: str) -> None:
+        """A name that was refused is still in the list, where it was typed."""
+        self.presenter.say(sentence)
+        self.chats.refresh()
+
+    @Slot()
+    def _note_undo(self) -> None:
+        if self.undoing.next is None:
+            self.window.sidebar.undo_bar.withdraw()
         self.commands.update()
 
     @Slot(object)

@@ -103,6 +103,11 @@ class Transcript(MessageColumn):
         self._go_to(next((i for i, match in enumerate(self._matches) if match.message >= first), 0))
         return len(self._matches)
 
+    def show_places(self, places: Sequence[Match], message: int) -> None:
+        """Mark places found elsewhere, in order, and go to the first one in a message, by its index, or after it."""
+        self._wanted, self._matches = "", list(places)
+        self._go_to(next((i for i, match in enumerate(self._matches) if match.message >= message), 0))
+
     def find_next(self) -> None:
         """Go to the next place, from the last to the first."""
         self._go_to(self._current + 1)

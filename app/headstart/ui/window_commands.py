@@ -7,7 +7,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QUrl, Slot
-from PySide6.QtGui import QAction, QActionGroup, QDesktopServices, QGuiApplication
+from PySide6.QtGui import QAction, QActionGroup, QDesktopServices, QGuiApplication, QTextDocument
+from PySide6.QtWidgets import QLineEdit, QPlainTextEdit
 
 from headstart import paths
 from headstart.errors import HeadstartError
@@ -33,8 +34,10 @@ class WindowCommands(QObject):
         self._dialogs = Dialogs(program)
         self._exchange = Exchange(self._window, program.store, program.presenter.say, self)
         self._exchange.imported.connect(program.chats.refresh)
+        self._window.sidebar.export_requested.connect(lambda ids: self._exchange.export(*ids))
         for name, act in {**self._file(), **self._edit(), **self._chat(), **self._rest()}.items():
             self._actions[name].triggered.connect(act)
+        self._window.sidebar.list.selectionModel().selectionChanged.connect(self.update)
         self._toggles()
         program.settings_changed.connect(self.update)
         self.update()
@@ -44,13 +47,16 @@ class WindowCommands(QObject):
         """Grey what cannot be done, tick what is on."""
         program, session = self._program, self._program.chats.current
         stored = bool(session and session.is_stored)
-        for name in ("rename", "pin", "delete", "export", "copy_chat", "find"):
+        for name in ("copy_chat", "find"):
             self._actions[name].setEnabled(stored)
+        for name in ("rename", "pin", "tags", "delete", "export"):
+            self._actions[name].setEnabled(stored or bool(self._window.sidebar.list.selected()))
         self._actions["pin"].setChecked(bool(session and session.chat.pinned))
         path = session.path if session else ()
         answering = bool(session and session.is_answering)
         for name in ("regenerate", "edit_last", "copy_last"):
             self._actions[name].setEnabled(bool(path) and not answering)
+        self._offer_undo()
         self._actions["unload"].setEnabled(program.loader.is_ready)
         self._actions["origins"].setChecked(program.settings.show_origins)
         self._actions["enter_sends"].setChecked(program.settings.enter_sends)
@@ -60,16 +66,18 @@ class WindowCommands(QObject):
         program, sidebar = self._program, self._window.sidebar
         return {
             "new": sidebar.new_requested.emit,
-            "rename": lambda: sidebar.list.begin_rename(self._chat_id()),
-            "pin": lambda: program.chats.pin(self._chat_id(), pinned=self._actions["pin"].isChecked()),
-            "delete": lambda: program.chats.delete(self._chat_id()),
-            "export": lambda: self._exchange.export(self._chat_id()),
+            "rename": self._rename,
+            "pin": lambda: program.chats.pin(*self._chat_ids(), pinned=self._actions["pin"].isChecked()),
+            "tags": lambda: sidebar.open_tag_menu([chat for chat in map(program.store.chat, self._chat_ids()) if chat]),
+            "delete": lambda: program.chats.delete(*self._chat_ids()),
+            "export": lambda: self._exchange.export(*self._chat_ids()),
             "import": self._exchange.bring_in,
             "quit": self._window.close,
         }
 
     def _edit(self) -> dict[str, Callable[[], object]]:
         return {
+            "undo": self._undo,
             "copy_last": self._program.presenter.copy_last,
             "copy_chat": self._copy_chat,
             "find": self._window.chat.find_bar.open_find,
@@ -124,10 +132,35 @@ class WindowCommands(QObject):
             themes.addAction(self._actions[f"theme_{name}"])
             self._actions[f"theme_{name}"].triggered.connect(partial(self._wear, name))
 
-    def _chat_id(self) -> str:
-        """The chat that the list's cursor is on while the list has the keyboard, else the open one."""
-        chosen = self._window.sidebar.list.chat_at_cursor() if self._window.sidebar.list.hasFocus() else None
-        return chosen.id if chosen else self._program.presenter.session.chat.id
+    def _chat_ids(self) -> tuple[str, ...]:
+        """The chats selected in the list while that has the keyboard or nothing else is meant, else the open one."""
+        chats, session = self._window.sidebar.list, self._program.presenter.session
+        chosen = chats.selected() if chats.hasFocus() or not session.is_stored else ()
+        return chosen or (session.chat.id,)
+
+    @Slot()
+    def _rename(self) -> None:
+        """The tag or the chat that the keyboard is at, else the open chat."""
+        sidebar = self._window.sidebar
+        if sidebar.tags.hasFocus() and sidebar.tags.at_cursor():
+            sidebar.tags.begin_rename(sidebar.tags.at_cursor())
+            return
+        chosen = sidebar.list.chat_at_cursor() if sidebar.list.hasFocus() else None
+        sidebar.list.begin_rename(chosen.id if chosen else self._chat_ids()[0])
+
+    @Slot()
+    def _undo(self) -> None:
+        """Typing where the keyboard is, and else what was last deleted."""
+        field = self._window.focusWidget()
+        typed = field.document() if isinstance(field, QPlainTextEdit) else field
+        if isinstance(typed, QLineEdit | QTextDocument) and typed.isUndoAvailable():
+            typed.undo()
+        else:
+            self._program.undoing.undo()
+
+    def _offer_undo(self) -> None:
+        done = self._program.undoing.next
+        self._actions["undo"].setText(self.tr("&Undo: {}").format(done.words) if done else self.tr("&Undo"))
 
     @Slot(bool)
     def _show_origins(self, shown: bool) -> None:
@@ -137,10 +170,12 @@ class WindowCommands(QObject):
 
     @Slot()
     def _escape(self) -> None:
-        """The nearest thing first: find bar, edit, page, answer."""
+        """The nearest thing first: page, search, find bar, edit, answer."""
         window, presenter = self._window, self._program.presenter
         if window.pages.currentWidget() is not window.chat:
             window.show_page(window.chat)
+        elif window.sidebar.isAncestorOf(window.focusWidget() or window) and window.sidebar.clear():
+            return
         elif not window.chat.find_bar.isHidden():
             window.chat.find_bar.close_find()
         elif not presenter.cancel_edit():

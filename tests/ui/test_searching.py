@@ -1,0 +1,174 @@
+"""Stories of the search: in a thread of its own, the newest query wins, keys alone suffice, the hit is shown."""
+
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+from pytestqt.qtbot import QtBot
+
+from headstart.chat import search
+from headstart.chat.conversation import Conversation, Message, Role
+from headstart.chat.store import Store, open_store
+from headstart.ui.program import Program
+from headstart.ui.searching import Findings, Searching
+from tests.ui.person import WAIT, ask, chat_rows, click_chat, texts
+
+
+def _fill(store: Store, *texts: str, title: str = "talk") -> str:
+    messages = {id_: Message(id_, id_ - 1 or None, Role.USER, text, 1.0) for id_, text in enumerate(texts, start=1)}
+    chat = store.create_chat(title)
+    store.save(chat.id, Conversation(), Conversation(messages, {each.parent: each.id for each in messages.values()}))
+    return chat.id
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    """A history with enough to search."""
+    opened = open_store(tmp_path / "history")
+    _fill(opened, *(f"needle {number}, walrus?!" for number in range(120)))
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def searching(qtbot: QtBot, store: Store) -> Iterator[Searching]:
+    """A search in that history."""
+    made = Searching(store.path.parent)
+    yield made
+    made.close()
+
+
+def test_results_come_in_parts_and_then_whole(qtbot: QtBot, searching: Searching) -> None:
+    seen: list[Findings] = []
+    searching.found.connect(seen.append)
+    searching.begin("needle")
+    qtbot.waitUntil(lambda: bool(seen) and seen[-1].is_complete, timeout=WAIT)
+    assert [len(findings.hits) for findings in seen] == [25, 50, 75, 100, 100]
+    assert [findings.is_complete for findings in seen] == [False, False, False, False, True]
+
+
+def test_the_newest_query_wins_and_the_window_never_waits(
+    qtbot: QtBot, searching: Searching, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started, where = threading.Event(), []
+
+    def slow(text: str, literal: str) -> bool:
+        where.append(threading.get_ident())
+        started.set()
+        time.sleep(0.05)
+        return literal in text
+
+    monkeypatch.setattr(search, "holds", slow)
+    seen: list[Findings] = []
+    searching.found.connect(seen.append)
+    before = time.monotonic()
+    searching.begin("!?!")
+    assert time.monotonic() - before < 0.5
+    assert started.wait(WAIT / 1000)
+    searching.begin("walrus", tag="none")
+    searching.begin("walrus")
+    qtbot.waitUntil(lambda: bool(seen) and seen[-1].is_complete, timeout=WAIT)
+    assert {findings.query for findings in seen} == {"walrus"}
+    assert len(where) < 60  # of 120 messages: it was interrupted
+    assert threading.get_ident() not in where
+
+
+def test_what_goes_wrong_is_a_sentence(qtbot: QtBot, tmp_path: Path) -> None:
+    (tmp_path / "history.db").write_bytes(b"not a database at all" * 100)
+    searching = Searching(tmp_path)
+    with qtbot.waitSignal(searching.troubled, timeout=WAIT) as told:
+        searching.begin("x")
+    assert "is damaged" in told.args[0]
+    searching.close()
+
+
+def test_a_word_leads_to_its_message_with_the_hit_marked(qtbot: QtBot, app: Program) -> None:
+    far = [f"message {number}\n\n{'filling ' * 80}" for number in range(60)]
+    far[7] += "the walrus sleeps"
+    _fill(app.store, *far, title="long talk")
+    ask(qtbot, app, "tell of the crab")
+    sidebar = app.window.sidebar
+    sidebar.search.setFocus()
+    QTest.keyClicks(sidebar.search, "walr")
+    qtbot.waitUntil(lambda: chat_rows(app)[:1] == ["1 result"], timeout=WAIT)
+    row = sidebar.list.model().index(1, 0)
+    QTest.mouseClick(sidebar.list.viewport(), Qt.MouseButton.LeftButton, pos=sidebar.list.visualRect(row).center())
+    assert texts(app)[0].startswith("message 0")
+    transcript = app.window.chat.transcript
+    assert app.window.chat.find_bar._count.text() == "1 of 1"
+    hit = transcript.view(7)
+    assert hit.mapTo(transcript, hit.rect().bottomLeft()).y() >= 0
+    assert hit.mapTo(transcript, hit.rect().topLeft()).y() < transcript.height()
+    sidebar.search.clear()
+    qtbot.waitUntil(lambda: chat_rows(app)[:1] == ["Today"], timeout=WAIT)
+
+
+def test_every_word_of_a_query_is_marked_in_the_chat(qtbot: QtBot, app: Program) -> None:
+    _fill(app.store, "crab", "a walrus and no crab", "Walruses sleep; a cat does not", title="talk")
+    sidebar = app.window.sidebar
+    sidebar.search.setText('"walrus" crab')
+    qtbot.waitUntil(lambda: chat_rows(app) == ["1 result", "talk"], timeout=WAIT)
+    sidebar.list.open_first()
+    assert app.window.chat.find_bar._count.text() == "2 of 3"
+    transcript = app.window.chat.transcript
+    assert [(each.message, each.start, each.end) for each in transcript._matches] == [(0, 0, 4), (1, 2, 8), (1, 16, 20)]
+    app.window.chat.find_bar._next.click()
+    assert app.window.chat.find_bar._count.text() == "3 of 3"
+
+
+def test_keys_alone_search_and_open(qtbot: QtBot, app: Program) -> None:
+    for title in ("first walrus", "second walrus"):
+        app.window.sidebar.new_requested.emit()
+        ask(qtbot, app, title)
+    sidebar = app.window.sidebar
+    QTest.keyClick(app.window, Qt.Key.Key_F, Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.ShiftModifier)
+    assert app.window.focusWidget() is sidebar.search
+    QTest.keyClicks(sidebar.search, "first")
+    QTest.keyClick(sidebar.search, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: texts(app)[0] == "first walrus", timeout=WAIT)
+    sidebar.search.setFocus()
+    sidebar.search.selectAll()
+    QTest.keyClicks(sidebar.search, "walrus")
+    qtbot.waitUntil(lambda: chat_rows(app)[:1] == ["6 results"], timeout=WAIT)
+    QTest.keyClick(sidebar.search, Qt.Key.Key_Down)
+    assert sidebar.list.hasFocus()
+    assert sidebar.list.currentIndex().row() == 1
+    QTest.keyClick(sidebar.list, Qt.Key.Key_Down)
+    QTest.keyClick(sidebar.list, Qt.Key.Key_Up)
+    QTest.keyClick(sidebar.list, Qt.Key.Key_Return)
+    assert texts(app)[0] == "second walrus"
+
+
+def test_chinese_is_found_by_single_characters(qtbot: QtBot, app: Program) -> None:
+    _fill(app.store, "我昨天看见老虎了", title="动物园")
+    sidebar = app.window.sidebar
+    for query in "虎物":
+        sidebar.search.setText(query)
+        qtbot.waitUntil(lambda: chat_rows(app) == ["1 result", "动物园"], timeout=WAIT)
+        sidebar.search.setText("狼")
+        qtbot.waitUntil(lambda: chat_rows(app) == ["0 results"], timeout=WAIT)
+    assert sidebar._empty.text() == "Nothing found for “狼”."
+
+
+def test_a_search_that_is_emptied_before_it_ends_shows_all_chats(qtbot: QtBot, app: Program) -> None:
+    _fill(app.store, "walrus", title="talk")
+    sidebar = app.window.sidebar
+    sidebar.search.setText("walrus")
+    sidebar._search_now()
+    sidebar.search.clear()
+    sidebar._search_now()
+    qtbot.wait(100)
+    assert chat_rows(app) == ["Today", "talk"]
+
+
+def test_results_follow_what_is_written_meanwhile(qtbot: QtBot, app: Program) -> None:
+    app.window.sidebar.search.setText("walrus")
+    qtbot.waitUntil(lambda: chat_rows(app) == ["0 results"], timeout=WAIT)
+    ask(qtbot, app, "walrus")
+    qtbot.waitUntil(lambda: chat_rows(app) == ["3 results", "walrus", "walrus", "walrus"], timeout=WAIT)
+    click_chat(app, "walrus")
+    assert texts(app)[0] == "walrus"
