@@ -171,7 +171,7 @@ def check(name: str, value: object) -> None:
     """Raises SettingsError with a sentence that names the setting and what it may be."""
     known = about()[name]
     if not _is_a(_hints()[name], value):
-        raise SettingsError(f"{name} must be {_KINDS[_hints()[name]]}, not {value!r}.")
+        raise SettingsError(f"{name} must be {_KINDS[_hints()[name]]}, not {_shown(value)}.")
     if known.choices and value not in known.choices:
         raise SettingsError(f"{name} must be one of {', '.join(map(repr, known.choices))}, not {value!r}.")
     if isinstance(value, int | float) and not _is_within(known, value):
@@ -192,6 +192,12 @@ _KINDS: Mapping[Any, str] = {
     tuple[str, ...]: "a list of texts",
     Mapping[str, str]: "a table of texts",
 }
+
+
+def _shown(value: object) -> str:
+    """For the log, which is no place for what people wrote."""
+    shown = repr(value)
+    return shown if len(shown) <= 24 and not isinstance(value, Mapping | list | tuple) else f"a {type(value).__name__}"
 
 
 @cache

@@ -1,4 +1,4 @@
-"""The windows beside the window: preferences, keys, About. Opens each once and keeps it up to date."""
+"""The windows beside the window: preferences, logs, keys, About. Opens each once and keeps it up to date."""
 
 from __future__ import annotations
 
@@ -9,11 +9,15 @@ from PySide6.QtCore import QObject, Qt, Slot
 from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import QMessageBox
 
-from headstart import __version__, paths
+from headstart import paths
+from headstart.licences import components
 from headstart.settings import defaults
-from headstart.ui import actions
+from headstart.ui import actions, diary
+from headstart.ui.about import AboutDialog
+from headstart.ui.log_view import LogView
 from headstart.ui.panel_desk import PanelDesk
 from headstart.ui.preferences import Preferences
+from headstart.ui.version_report import version_report
 
 if TYPE_CHECKING:
     from headstart.ui.program import Program
@@ -53,13 +57,18 @@ class Dialogs(QObject):
 
     @Slot()
     def show_about(self) -> None:
-        """What this is."""
-        text = self.tr(
-            "<h3>Headstart {version}</h3><p>Chat offline with a language model that gets a head start from a small "
-            "one. Nothing you write leaves this computer.</p><p>Apache License 2.0. Made with OpenVINO (Apache 2.0), "
-            "Qt and PySide6 (LGPL 3), markdown-it-py (MIT), Pygments (BSD), NumPy (BSD).</p>"
-        ).format(version=__version__)
-        self._show_text(self.tr("About Headstart"), text)
+        """What this is, and what it is made of."""
+        dialog = AboutDialog(self._program.looks.theme, version_report(), components(), self._window)
+        dialog.open()
+
+    @Slot()
+    def show_logs(self) -> None:
+        """What the window and the engine wrote down; the window can be used beside it."""
+        files = {
+            self.tr("Window"): paths.logs_folder() / diary.FILE_NAME,
+            self.tr("Engine"): self._program.link.journal.path,
+        }
+        LogView(self._program.looks.theme, files, self._window).show()
 
     def _folders(self) -> dict[str, Path]:
         return {

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from PySide6.QtCore import QSignalBlocker, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QSignalBlocker, QSize, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QWheelEvent
 from PySide6.QtWidgets import (
     QCheckBox,
@@ -11,6 +11,7 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QLabel,
     QPlainTextEdit,
+    QSizePolicy,
     QSpinBox,
     QVBoxLayout,
     QWidget,
@@ -19,7 +20,7 @@ from PySide6.QtWidgets import (
 from headstart.settings import about, defaults
 from headstart.ui.setting_titles import meaning, title, word
 from headstart.ui.stylesheet import dress
-from headstart.ui.theme import SMALL, TINY
+from headstart.ui.theme import MEDIUM, SMALL, TINY
 
 _TYPING_MS = 600
 _WIDTH = 88
@@ -134,7 +135,8 @@ class NumberEditor(SettingEditor):
         self._spin: QSpinBox | QDoubleSpinBox = _WholeSpin(self) if whole else _RealSpin(self)
         self._bound()
         self._spin.setKeyboardTracking(False)
-        self._spin.setFixedWidth(_WIDTH)
+        self._spin.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        self._spin.lineEdit().setTextMargins(TINY, 0, 0, 0)  # style sheets do not reach inside
         self._adopt(self._spin)
         self._automatic = QCheckBox(self.tr("Auto"), self)
         self._automatic.setAccessibleName(self.tr("{}: automatic").format(title(name)))
@@ -235,6 +237,12 @@ class _WholeSpin(QSpinBox):
         super().__init__(parent)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
 
+    def sizeHint(self) -> QSize:  # noqa: N802
+        return _narrow(self, super().sizeHint())
+
+    def minimumSizeHint(self) -> QSize:  # noqa: N802
+        return self.sizeHint()
+
     def wheelEvent(self, event: QWheelEvent) -> None:  # noqa: N802
         event.ignore()
 
@@ -244,5 +252,16 @@ class _RealSpin(QDoubleSpinBox):
         super().__init__(parent)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
 
+    def sizeHint(self) -> QSize:  # noqa: N802
+        return _narrow(self, super().sizeHint())
+
+    def minimumSizeHint(self) -> QSize:  # noqa: N802
+        return self.sizeHint()
+
     def wheelEvent(self, event: QWheelEvent) -> None:  # noqa: N802
         event.ignore()
+
+
+def _narrow(spin: QWidget, hint: QSize) -> QSize:
+    """As wide as the font needs for eight digits, instead of for the largest number."""
+    return QSize(max(_WIDTH, spin.fontMetrics().horizontalAdvance("0" * 8) + 3 * MEDIUM), hint.height())

@@ -46,7 +46,7 @@ QLineEdit, QPlainTextEdit[kind="field"], QComboBox, QAbstractSpinBox {
     selection-background-color: $accent; selection-color: $on_accent; }
 QLineEdit:focus, QPlainTextEdit[kind="field"]:focus, QComboBox:focus, QAbstractSpinBox:focus { border-color: $link; }
 QLineEdit:disabled, QComboBox:disabled, QAbstractSpinBox:disabled { color: $disabled; border-color: $border; }
-QComboBox QLineEdit, QAbstractSpinBox QLineEdit { border: none; padding: 0 ${tiny}px; background: transparent; }
+QComboBox QLineEdit, QAbstractSpinBox QLineEdit { border: none; padding: 0; background: transparent; }
 QComboBox::drop-down { border: none; width: 22px; }
 QComboBox::down-arrow { image: url("$resources/down.svg"); width: 14px; height: 14px; }
 QComboBox QAbstractItemView {
@@ -86,10 +86,19 @@ QSplitter::handle { background: $border; }
 QTreeWidget { border: none; background: transparent; outline: none; }
 QTreeWidget::item { height: 30px; padding: 0 ${small}px; border: none; }
 QTreeWidget::item:selected { background: $raised; color: $text; }
+QTabWidget::pane { border: 1px solid $border; border-radius: ${small}px; background: $surface; }
+QTabBar::tab {
+    color: $muted; background: transparent; border: 1px solid transparent; border-radius: ${small}px;
+    padding: 6px ${medium}px; margin: 0 ${tiny}px ${tiny}px 0; }
+QTabBar::tab:selected { color: $text; background: $raised; }
+QTabBar::tab:focus { border-color: $link; }
 QDialog { background: $surface; }
 QScrollBar:vertical { background: transparent; width: 12px; margin: 0; border: none; }
-QScrollBar::handle:vertical { background: $border; border-radius: ${tiny}px; min-height: 28px; margin: 2px; }
-QScrollBar::handle:vertical:hover { background: $disabled; }
+QScrollBar:horizontal { background: transparent; height: 12px; margin: 0; border: none; }
+QScrollBar::handle { background: $border; border-radius: ${tiny}px; margin: 2px; }
+QScrollBar::handle:vertical { min-height: 28px; }
+QScrollBar::handle:horizontal { min-width: 28px; }
+QScrollBar::handle:hover { background: $disabled; }
 QScrollBar[idle="true"]::handle:vertical { background: transparent; }
 QScrollBar::add-line, QScrollBar::sub-line { height: 0; width: 0; border: none; background: transparent; }
 QScrollBar::add-page, QScrollBar::sub-page { background: transparent; }

@@ -282,6 +282,13 @@ def mono_families() -> list[str]:
     return [*(family for family in MONO if family in present), fixed, *SHARED_MONO]
 
 
+def mono_font() -> QFont:
+    """The font of logs and the like, as large as everything else."""
+    font = QFont(QGuiApplication.font())
+    font.setFamilies(mono_families())
+    return font
+
+
 def math_families() -> list[str]:
     """Families for formulas that are installed, best first."""
     present = set(QFontDatabase.families())

@@ -6,11 +6,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, QUrl, Slot
-from PySide6.QtGui import QAction, QActionGroup, QDesktopServices, QGuiApplication, QTextDocument
+from PySide6.QtCore import QObject, Slot
+from PySide6.QtGui import QAction, QActionGroup, QGuiApplication, QTextDocument
 from PySide6.QtWidgets import QLineEdit, QPlainTextEdit
 
-from headstart import paths
 from headstart.errors import HeadstartError
 from headstart.ui.command_palette import CommandPalette
 from headstart.ui.dialogs import Dialogs
@@ -107,7 +106,7 @@ class WindowCommands(QObject):
             "zoom_in": lambda: self._zoom(1),
             "zoom_out": lambda: self._zoom(-1),
             "zoom_reset": lambda: program.change(zoom=100),
-            "logs": lambda: QDesktopServices.openUrl(QUrl.fromLocalFile(str(paths.logs_folder()))),
+            "logs": self._dialogs.show_logs,
             "about": self._dialogs.show_about,
             "shortcuts": self._dialogs.show_shortcuts,
             "palette": self._palette,

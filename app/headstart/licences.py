@@ -1,0 +1,95 @@
+"""What Headstart is made of, with versions and licences, as the installed packages say themselves. Shows nothing."""
+
+import os
+import platform
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+from headstart import __version__
+
+OWN = "headstart"
+_NAME = re.compile(r"[A-Za-z0-9._-]+")
+_TEXTS = re.compile(r"(LICEN[CS]E|COPYING|NOTICE)", re.IGNORECASE)
+_LONGEST = 80  # letters of a licence's name; some packages put the whole text there
+
+
+@dataclass(frozen=True)
+class Component:
+    """One part. `texts`: the files of its licence that came with it, which some packages lack."""
+
+    name: str
+    version: str
+    licence: str  # empty where the package does not say
+    address: str
+    texts: tuple[Path, ...]
+
+    def text(self) -> str:
+        """All licence files, one after another."""
+        return "\n\n".join(path.read_text(encoding="utf-8", errors="replace").strip() for path in self.texts)
+
+
+def components(root: str = OWN) -> tuple[Component, ...]:
+    """Headstart, Python, and every package that it cannot do without, by name."""
+    used = {_key(dist.name): dist for dist in _needed(root, set())}
+    used.pop(_key(OWN), None)
+    found = sorted((_component(dist) for dist in used.values()), key=lambda part: part.name.lower())
+    return (_headstart(), _python(), *found)
+
+
+def _needed(name: str, seen: set[str]) -> Iterator[metadata.Distribution]:
+    """A package and what it requires, extras left out; what is not installed is not needed on this system."""
+    if _key(name) in seen:
+        return
+    seen.add(_key(name))
+    try:
+        dist = metadata.distribution(name)
+    except metadata.PackageNotFoundError:
+        return
+    yield dist
+    for line in dist.requires or ():
+        wanted = _NAME.match(line)
+        if wanted and "extra ==" not in line:
+            yield from _needed(wanted.group(), seen)
+
+
+def _component(dist: metadata.Distribution) -> Component:
+    said = dist.metadata
+    pages = [*_all(said, "Home-page"), *(line.partition(",")[2].strip() for line in _all(said, "Project-URL"))]
+    texts = [Path(str(dist.locate_file(file))) for file in dist.files or () if _TEXTS.match(file.name)]
+    there = tuple(path for path in texts if path.is_file())
+    return Component(dist.name, dist.version, _licence(said), next(iter(pages), ""), there)
+
+
+def _licence(said: metadata.PackageMetadata) -> str:
+    for field in ("License-Expression", "License"):
+        first = "".join(_all(said, field)[:1]).strip().partition("\n")[0]
+        if first and len(first) <= _LONGEST:
+            return first
+    named = [line.rpartition("::")[2].strip() for line in _all(said, "Classifier") if line.startswith("License ::")]
+    return ", ".join(named)
+
+
+def _all(said: metadata.PackageMetadata, field: str) -> list[str]:
+    return [str(line) for line in said.get_all(field) or ()]
+
+
+def _headstart() -> Component:
+    dist = next(_needed(OWN, set()), None)
+    texts = _component(dist).texts if dist else ()
+    beside = Path(__file__).parents[2] / "LICENSE"  # of a source tree
+    return Component(
+        "Headstart", __version__, "Apache-2.0", "", texts or tuple(path for path in (beside,) if path.is_file())
+    )
+
+
+def _python() -> Component:
+    text = Path(os.__file__).with_name("LICENSE.txt")
+    version = platform.python_version()
+    return Component("Python", version, "PSF-2.0", "https://www.python.org", (text,) if text.is_file() else ())
+
+
+def _key(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()

@@ -1,0 +1,122 @@
+"""About Headstart: what it is, the versions for a report, and the licences of all it is made of. Knows no chat."""
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QSize, Qt, Slot
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import (
+    QDialog,
+    QHBoxLayout,
+    QLabel,
+    QListWidget,
+    QPlainTextEdit,
+    QPushButton,
+    QSplitter,
+    QTabWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from headstart import __version__
+from headstart.licences import Component
+from headstart.ui import stylesheet
+from headstart.ui.stylesheet import dress
+from headstart.ui.theme import LARGE, MEDIUM, SMALL, Theme, mono_font
+
+_SIZE = QSize(800, 560)
+
+
+class AboutDialog(QDialog):
+    """Shows what it is given."""
+
+    def __init__(self, theme: Theme, report: str, parts: Sequence[Component], parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setWindowTitle(self.tr("About Headstart"))
+        self._parts = parts
+        self.report = self._reader(report, self.tr("Versions"))
+        self.report.setFont(mono_font())
+        self.list = QListWidget(self)
+        self.list.setAccessibleName(self.tr("Components"))
+        self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.text = self._reader("", self.tr("Text of the licence"))
+        self._copy = self._button(self.tr("Copy versions"))
+        self._close = self._button(self.tr("Close"))
+        self._lay_out()
+        self.setStyleSheet(stylesheet.sheet(theme))
+        self._copy.clicked.connect(self._copy_report)
+        self._close.clicked.connect(self.close)
+        self.list.currentRowChanged.connect(self._show)
+        self.list.addItems([" ".join((part.name, part.version)) for part in parts])
+        self.list.setCurrentRow(0)
+
+    def _lay_out(self) -> None:
+        tabs = QTabWidget(self)
+        tabs.addTab(self._what(), self.tr("Headstart"))
+        tabs.addTab(self._licences(), self.tr("Licences"))
+        tabs.setAccessibleName(self.windowTitle())
+        foot = QHBoxLayout()
+        foot.addStretch(1)
+        foot.addWidget(self._copy)
+        foot.addWidget(self._close)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(MEDIUM, MEDIUM, MEDIUM, MEDIUM)
+        column.addWidget(tabs, 1)
+        column.addLayout(foot)
+        self.resize(_SIZE)
+
+    def _what(self) -> QWidget:
+        page = QWidget(self)
+        title = QLabel(self.tr("Headstart {}").format(__version__), page)
+        font = title.font()
+        font.setPointSizeF(font.pointSizeF() * 1.5)
+        font.setBold(True)
+        title.setFont(font)
+        text = QLabel(
+            self.tr(
+                "Chat offline with a language model that gets a head start from a small one. Nothing you write leaves "
+                "this computer. Free software under the Apache License 2.0."
+            ),
+            page,
+        )
+        text.setWordWrap(True)
+        column = QVBoxLayout(page)
+        column.setContentsMargins(LARGE, LARGE, LARGE, LARGE)
+        column.setSpacing(MEDIUM)
+        for part in (title, text, self.report):
+            column.addWidget(part)
+        return page
+
+    def _licences(self) -> QWidget:
+        page = QSplitter(Qt.Orientation.Horizontal, self)
+        page.setChildrenCollapsible(False)
+        page.addWidget(self.list)
+        page.addWidget(self.text)
+        page.setSizes([_SIZE.width() // 3, _SIZE.width() * 2 // 3])
+        page.setContentsMargins(SMALL, SMALL, SMALL, SMALL)
+        return page
+
+    def _reader(self, text: str, name: str) -> QPlainTextEdit:
+        reader = QPlainTextEdit(text, self)
+        reader.setReadOnly(True)
+        reader.setTabChangesFocus(True)
+        reader.setAccessibleName(name)
+        dress(reader, "field")
+        return reader
+
+    def _button(self, text: str) -> QPushButton:
+        button = QPushButton(text, self)
+        button.setAutoDefault(False)
+        dress(button, "plain")
+        return button
+
+    @Slot()
+    def _copy_report(self) -> None:
+        QGuiApplication.clipboard().setText(self.report.toPlainText())
+
+    @Slot(int)
+    def _show(self, row: int) -> None:
+        part = self._parts[row]
+        licence = self.tr("Licence: {}").format(part.licence or self.tr("not named by the package"))
+        text = part.text() or self.tr("The package brings no text of its licence.")
+        self.text.setPlainText("\n\n".join(filter(None, (licence, part.address, text))))
