@@ -1,4 +1,4 @@
-"""`dbus-run-session -- python -m tests.ui.desktop_bus`: a notification service, a message to it, and a click on it."""
+"""`dbus-run-session -- python -m tests.ui.desktop_bus`: a desktop with notifications and a portal, and who asks it."""
 
 import json
 import subprocess
@@ -6,17 +6,21 @@ import sys
 from typing import Any
 
 from PySide6.QtCore import ClassInfo, QCoreApplication, QObject, QTimer, Signal, Slot
-from PySide6.QtDBus import QDBusConnection
+from PySide6.QtDBus import QDBusConnection, QDBusVariant
 from PySide6.QtWidgets import QApplication
 
+from headstart.settings import Settings
 from headstart.ui.desktop_message import BusMessage, desktop_message
+from headstart.ui.motion import Motion
 
 NAME, PATH = "org.freedesktop.Notifications", "/org/freedesktop/Notifications"
+PORTAL, PORTAL_PATH = "org.freedesktop.portal.Desktop", "/org/freedesktop/portal/desktop"
 LIMIT_MS = 15_000
 
 
 _interface: Any = ClassInfo  # declared as something else than the decorator that it is
 _unsigned: Any = "uint"
+_variant: Any = "QDBusVariant"
 
 
 @_interface({"D-Bus Interface": NAME})
@@ -37,13 +41,25 @@ class Notifications(QObject):
         self.ActionInvoked.emit(7, "default")
 
 
+@_interface({"D-Bus Interface": "org.freedesktop.portal.Settings"})
+class Portal(QObject):
+    """Wants nothing animated, and soon after changes its mind."""
+
+    SettingChanged = Signal(str, str, _variant)
+
+    @Slot(str, str, result="QDBusVariant")
+    def Read(self, group: str, name: str) -> QDBusVariant:  # noqa: N802  the name on the bus
+        QTimer.singleShot(100, lambda: self.SettingChanged.emit(group, name, QDBusVariant(True)))  # noqa: FBT003
+        return QDBusVariant(False)  # noqa: FBT003
+
+
 def serve() -> None:
     """Until the bus goes."""
     application = QCoreApplication([])
-    service, bus = Notifications(), QDBusConnection.sessionBus()
-    options = QDBusConnection.RegisterOption
-    assert bus.registerObject(PATH, service, options.ExportAllSlots | options.ExportAllSignals)
-    assert bus.registerService(NAME)
+    bus, options = QDBusConnection.sessionBus(), QDBusConnection.RegisterOption
+    for name, path, each in ((NAME, PATH, Notifications(application)), (PORTAL, PORTAL_PATH, Portal(application))):
+        assert bus.registerObject(path, each, options.ExportAllSlots | options.ExportAllSignals)
+        assert bus.registerService(name)
     print("ready", flush=True)
     QTimer.singleShot(LIMIT_MS, application.quit)
     application.exec()
@@ -63,15 +79,28 @@ def ask() -> None:
     print(json.dumps(clicks), flush=True)
 
 
-def main() -> None:
-    """Both, in two processes."""
+def watch() -> None:
+    """Say when motion is reduced, and when it is no longer."""
+    application = QApplication([])
+    motion = Motion(application, Settings(), application)
+    motion.changed.connect(lambda reduced: print(json.dumps(reduced), flush=True))
+    motion.changed.connect(lambda reduced: None if reduced else application.quit())
+    QTimer.singleShot(LIMIT_MS, application.quit)
+    application.exec()
+
+
+def main(what: str) -> None:
+    """The desktop and who asks it, in two processes."""
     with subprocess.Popen([sys.executable, "-m", __spec__.name, "serve"], stdout=subprocess.PIPE) as service:
         assert service.stdout
         assert service.stdout.readline() == b"ready\n"
-        ask()
-        print(service.stdout.readline().decode(), end="")
+        if what == "motion":
+            watch()
+        else:
+            ask()
+            print(service.stdout.readline().decode(), end="")
         service.kill()
 
 
 if __name__ == "__main__":
-    serve() if sys.argv[1:] else main()
+    serve() if sys.argv[1:] == ["serve"] else main("".join(sys.argv[1:]))

@@ -8,12 +8,12 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QLabel,
     QPlainTextEdit,
-    QProgressBar,
     QPushButton,
     QVBoxLayout,
     QWidget,
 )
 
+from headstart.ui.busy_bar import BusyBar
 from headstart.ui.export_run import FIRST
 from headstart.ui.stylesheet import dress
 from headstart.ui.theme import LARGE, MEDIUM, SMALL
@@ -44,10 +44,7 @@ class AddModel(QFrame):
         self.source.setAccessibleName(self.tr("Recipe, hub id, folder or .gguf file"))
         self._go = QPushButton(self)
         dress(self._go, "primary")
-        self._bar = QProgressBar(self)
-        self._bar.setRange(0, 0)
-        self._bar.setTextVisible(False)
-        self._bar.setAccessibleName(self.tr("Export is running"))
+        self._bar = BusyBar(self.tr("Export is running"), self)
         self._log = QPlainTextEdit(self)
         self._log.setReadOnly(True)
         self._log.setMaximumBlockCount(_LOG_LINES)

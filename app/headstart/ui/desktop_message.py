@@ -1,9 +1,7 @@
 """Messages that the desktop shows over other windows: over D-Bus on Linux, from the tray elsewhere. Knows no window."""
 
 import html
-import os
 import sys
-from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import (
@@ -20,6 +18,8 @@ from PySide6.QtCore import (
 )
 from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication, QStyle, QSystemTrayIcon
+
+from headstart.ui.session_bus import session_bus
 
 _SERVICE, _PATH = "org.freedesktop.Notifications", "/org/freedesktop/Notifications"
 _PATIENCE_MS = 2000  # for a desktop that does not answer; another thread waits
@@ -104,24 +104,12 @@ class TrayMessage(DesktopMessage):
 def desktop_message(application: QApplication, parent: QObject) -> DesktopMessage | None:
     """What this desktop offers; None where it offers nothing."""
     if sys.platform.startswith("linux"):
-        return _over_bus(parent)
+        return BusMessage(parent) if session_bus() else None
     if not QSystemTrayIcon.isSystemTrayAvailable():
         return None
     icon = application.windowIcon()
     fallback = application.style().standardIcon(QStyle.StandardPixmap.SP_MessageBoxInformation)
     return TrayMessage(fallback if icon.isNull() else icon, parent)
-
-
-def _over_bus(parent: QObject) -> DesktopMessage | None:
-    # Without an address the library would start a bus of its own.
-    folder = os.environ.get("XDG_RUNTIME_DIR", "")
-    if not os.environ.get("DBUS_SESSION_BUS_ADDRESS") and not (folder and (Path(folder) / "bus").exists()):
-        return None
-    try:
-        from PySide6.QtDBus import QDBusConnection  # noqa: PLC0415
-    except ImportError:
-        return None
-    return BusMessage(parent) if QDBusConnection.sessionBus().isConnected() else None
 
 
 def _arguments(replaces: int, title: str, text: str) -> tuple[Any, ...]:

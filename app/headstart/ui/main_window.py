@@ -5,6 +5,7 @@ from PySide6.QtGui import QCloseEvent, QFont, QHideEvent, QShowEvent
 from PySide6.QtWidgets import QMainWindow, QSplitter, QStackedWidget, QWidget
 
 from headstart.ui import actions, stylesheet
+from headstart.ui.busy_bar import BusyBar
 from headstart.ui.chat_page import ChatPage
 from headstart.ui.models_page import ModelsPage
 from headstart.ui.race_page import RacePage
@@ -53,6 +54,11 @@ class MainWindow(QMainWindow):
         self.race.set_theme(theme)
         self.panel.set_theme(theme)
         self.chat.set_looks(theme, font)
+
+    def set_still(self, still: bool) -> None:
+        """Nothing may move by itself, or all may."""
+        for bar in self.findChildren(BusyBar):
+            bar.set_still(still=still)
 
     def state(self) -> str:
         """Size and place, the widths of the sides and which of them are shown, for the next start."""

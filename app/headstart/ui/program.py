@@ -25,6 +25,7 @@ from headstart.ui.model_choices import ModelChoices
 from headstart.ui.model_desk import ModelDesk
 from headstart.ui.model_loader import ModelLoader
 from headstart.ui.model_switch import ModelSwitch
+from headstart.ui.motion import Motion
 from headstart.ui.panel_desk import PanelDesk
 from headstart.ui.race_desk import RaceDesk
 from headstart.ui.sweeping import Sweeping
@@ -66,6 +67,7 @@ class Program(QObject):
         self._count = TokenCount(self.link, self)
         self.presenter = ChatPresenter(self.window.chat, self._count, self)
         self.attention = Attention(application, self.window, self.settings, self)
+        self.motion = Motion(application, self.settings, self)
         self.choices = ModelChoices(lambda: free_memory(self.link.pid), self)
         self.models = ModelDesk(self.window.models, self)
         self.race = RaceDesk(self.window.race, self.loader, self._chat_settings, self)
@@ -141,6 +143,7 @@ class Program(QObject):
         self._is_closed = True
         self.presenter.close()
         self._count.close()
+        self.motion.restore()
         self.chats.close()
         self.sweeping.close()
         self.store.remember(GEOMETRY, self.window.state())
@@ -197,6 +200,10 @@ class Program(QObject):
     def _connect_rest(self) -> None:
         self.looks.changed.connect(self.window.set_looks)
         self.settings_changed.connect(self.attention.set_settings)
+        self.settings_changed.connect(self.motion.set_settings)
+        for part in (self.window, self.race):
+            self.motion.changed.connect(part.set_still)
+            part.set_still(self.motion.reduced)
         self.attention.wanted.connect(self.come_forward)
         self.models.exported.connect(lambda _, sentence: self.attention.call(self.tr("The export has ended"), sentence))
         self.window.closing.connect(self.close)

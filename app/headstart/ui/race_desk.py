@@ -42,6 +42,7 @@ class RaceDesk(QObject):
         self._page, self._loader, self._link, self._settings = page, loader, loader.link, settings
         self._leg: _Leg | None = None
         self._wish: RaceWish | None = None
+        self._still = False
         self._is_exact = False  # because of a race
         self._generation: int | None = None
         self._steps: list[Step] = []
@@ -51,6 +52,11 @@ class RaceDesk(QObject):
         self._tick = QTimer(self, interval=_TICK)
         self._replay = Replay(page.lanes, self)
         self._connect()
+
+    @Slot(bool)
+    def set_still(self, still: bool) -> None:
+        """Whether the replay waits until it is asked for."""
+        self._still = still
 
     def close(self) -> None:
         """The window closes: nothing is loaded any more."""
@@ -187,7 +193,7 @@ class RaceDesk(QObject):
         result = RaceResult(self._lanes[_Leg.PLAIN], self._lanes[_Leg.SPECULATIVE])
         self._page.show_result(result)
         self._end(self._setting())
-        if not self._settings().reduced_motion:
+        if not self._still:
             self._play()
 
     def _setting(self) -> str:

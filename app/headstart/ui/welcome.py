@@ -2,9 +2,10 @@
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QFrame, QLabel, QProgressBar, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from headstart.ui.add_model import INSTALL, missing_exporter
+from headstart.ui.busy_bar import BusyBar
 from headstart.ui.export_run import FIRST
 from headstart.ui.stylesheet import dress
 from headstart.ui.theme import HUGE, MEDIUM
@@ -24,7 +25,7 @@ class Welcome(QFrame):
         self._title = QLabel(self.tr("Welcome. One thing is missing: a model."), self)
         self._text = QLabel(self)
         self._button = QPushButton(self)
-        self._bar = QProgressBar(self)
+        self._bar = BusyBar(self.tr("Export is running"), self)
         self._line = QLabel(self)
         self._lay_out()
         self._button.clicked.connect(self._act)
@@ -51,9 +52,6 @@ class Welcome(QFrame):
         font.setPointSizeF(font.pointSizeF() * 1.4)
         font.setBold(True)
         self._title.setFont(font)
-        self._bar.setRange(0, 0)
-        self._bar.setTextVisible(False)
-        self._bar.setAccessibleName(self.tr("Export is running"))
         dress(self._button, "primary")
         dress(self._text, "muted")
         dress(self._line, "muted")
