@@ -71,20 +71,31 @@ def test_leaving_the_page_brings_the_usual_numerics_back(qtbot: QtBot, open_prog
     assert texts(app)[-1] == "You wrote: hello"
 
 
-def test_both_lanes_are_replayed_at_once(qtbot: QtBot, open_program: Open) -> None:
-    app = open_program(pace=0.02)
-    page = start(app)
+def test_both_lanes_are_replayed_at_their_times(qtbot: QtBot, open_program: Open) -> None:
+    app = open_program(pace=0.01)
+    page, replay = start(app), app.race._replay
     end(qtbot, page)
-    assert app.race._replay.is_running
-    assert all(lane.tokens < 40 for lane in page.lanes)
-    qtbot.waitUntil(lambda: page.lanes[1].tokens == 40, timeout=WAIT)
-    assert 0 < page.lanes[0].tokens < 40  # the slower one is on its way at that moment
-    qtbot.waitUntil(lambda: not app.race._replay.is_running, timeout=WAIT)
+    qtbot.waitUntil(lambda: not replay.is_running, timeout=WAIT)
     assert page.lanes[0].text.toPlainText() == page.lanes[1].text.toPlainText()
     button(page, "Replay both at once").click()
-    assert page.lanes[0].tokens == 0
-    button(page, "Stop").click()
+    assert [lane.tokens for lane in page.lanes] == [0, 0]
+    replay.stop()
+    plain, speculative = app.race._lanes.values()
+    replay._show(speculative.total_ms)
+    assert page.lanes[1].tokens == 40
+    assert 0 < page.lanes[0].tokens < 40
+    assert page.lanes[1].clock.text() == f"{speculative.total_ms / 1000:.2f} s"
+    replay._show(plain.total_ms)
     assert page.lanes[0].tokens == 40
+
+
+def test_a_replay_can_be_cut_short(qtbot: QtBot, open_program: Open) -> None:
+    app = open_program(pace=0.05)
+    page = start(app)
+    end(qtbot, page)
+    button(page, "Stop").click()
+    assert not app.race._replay.is_running
+    assert [lane.tokens for lane in page.lanes] == [40, 40]
 
 
 def test_with_reduced_motion_nothing_is_replayed_by_itself(qtbot: QtBot, app: Program) -> None:
