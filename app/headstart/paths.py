@@ -43,6 +43,11 @@ def measurements_folder() -> Path:
     return data_folder() / "measured"
 
 
+def last_benchmark() -> Path:
+    """What the window's benchmark measured last."""
+    return measurements_folder() / "last-benchmark.json"
+
+
 def _chosen_home() -> Path | None:
     value = os.environ.get("HEADSTART_HOME")
     return Path(value).expanduser().absolute() if value else None

@@ -83,6 +83,7 @@ COMMANDS = (
         MODEL,
         ("models", QT_TRANSLATE_NOOP("Actions", "&Models…"), "Ctrl+M"),
         ("race", QT_TRANSLATE_NOOP("Actions", "&Race…"), "Ctrl+Shift+R"),
+        ("bench", QT_TRANSLATE_NOOP("Actions", "&Benchmark…"), "Ctrl+Shift+B"),
         ("load", QT_TRANSLATE_NOOP("Actions", "&Load Again")),
         ("unload", QT_TRANSLATE_NOOP("Actions", "&Unload")),
     ),

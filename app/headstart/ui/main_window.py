@@ -5,6 +5,7 @@ from PySide6.QtGui import QCloseEvent, QFont, QHideEvent, QShowEvent
 from PySide6.QtWidgets import QMainWindow, QSplitter, QStackedWidget, QWidget
 
 from headstart.ui import actions, stylesheet
+from headstart.ui.bench_page import BenchPage
 from headstart.ui.busy_bar import BusyBar
 from headstart.ui.chat_page import ChatPage
 from headstart.ui.models_page import ModelsPage
@@ -34,6 +35,7 @@ class MainWindow(QMainWindow):
         self.chat = ChatPage(theme, font, self)
         self.models = ModelsPage(theme, self)
         self.race = RacePage(theme, self)
+        self.bench = BenchPage(theme, self)
         self.panel = SidePanel(theme, self)
         self.pages = QStackedWidget(self)
         self._split = QSplitter(Qt.Orientation.Horizontal, self)
@@ -47,11 +49,12 @@ class MainWindow(QMainWindow):
     def set_looks(self, theme: Theme, font: QFont) -> None:
         """Another theme or font."""
         sheet = stylesheet.sheet(theme)
-        for part in (self.sidebar, self.models, self.race, self.panel, *self.chat.chrome()):
+        for part in (self.sidebar, self.models, self.race, self.bench, self.panel, *self.chat.chrome()):
             part.setStyleSheet(sheet)
         self.sidebar.set_theme(theme)
         self.models.set_theme(theme)
         self.race.set_theme(theme)
+        self.bench.set_theme(theme)
         self.panel.set_theme(theme)
         self.chat.set_looks(theme, font)
 
@@ -90,6 +93,7 @@ class MainWindow(QMainWindow):
         self.pages.addWidget(self.chat)
         self.pages.addWidget(self.models)
         self.pages.addWidget(self.race)
+        self.pages.addWidget(self.bench)
         for part in (self.sidebar, self.pages, self.panel):
             self._split.addWidget(part)
         self._split.setHandleWidth(1)

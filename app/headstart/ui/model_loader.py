@@ -48,6 +48,16 @@ class ModelLoader(QObject):
         except HeadstartError:
             return ""
 
+    def obstacle(self, settings: Settings) -> str:
+        """Why the engine cannot be had to measure with; empty where it can."""
+        if self.occupation:
+            return self.occupation
+        if not self.name(settings):
+            return self.tr("No model is installed yet; add one on the page of models.")
+        if self.link.generation is not None:
+            return self.tr("An answer is still being written; stop it or wait for its end.")
+        return ""
+
     def occupy(self, sentence: str) -> None:
         """Keep chats from the engine until `release`; `sentence` is what they are told."""
         self.occupation = sentence

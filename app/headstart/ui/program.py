@@ -15,6 +15,7 @@ from headstart.settings import Settings
 from headstart.settings_file import load, save
 from headstart.ui.asking import Find, installed_model
 from headstart.ui.attention import Attention
+from headstart.ui.bench_desk import BenchDesk
 from headstart.ui.chat_presenter import ChatPresenter
 from headstart.ui.chat_session import ChatSession
 from headstart.ui.chats import Chats, Listing
@@ -73,6 +74,7 @@ class Program(QObject):
         self.race = RaceDesk(self.window.race, self.loader, self._chat_settings, self)
         self.panel = PanelDesk(self.window.panel, self.choices, self)
         self.switch = ModelSwitch(self.window.chat.composer.model_button, self.choices, self)
+        self.bench = BenchDesk(self.window.bench, self.loader, self._chat_settings, self)
         self.commands = WindowCommands(self)
         self._is_closed = False
         self._connect_chats()
@@ -150,6 +152,7 @@ class Program(QObject):
         self.choices.close()
         self.models.close()
         self.race.close()
+        self.bench.close()
         self.link.close()
         self.store.close()
 
@@ -207,7 +210,7 @@ class Program(QObject):
         self.attention.wanted.connect(self.come_forward)
         self.models.exported.connect(lambda _, sentence: self.attention.call(self.tr("The export has ended"), sentence))
         self.window.closing.connect(self.close)
-        for page in (self.window.models, self.window.race):
+        for page in (self.window.models, self.window.race, self.window.bench):
             page.back_requested.connect(self._show_chat)
         self.panel.changed.connect(self._change_chat)
         self.switch.chosen.connect(lambda name: self._change_chat({"model": name, "draft": ""}))

@@ -89,21 +89,11 @@ class RaceDesk(QObject):
             self._page.say_stage(self.tr("{}, with exact numerics").format(self._loader.status) + "…")
         moving = running or self._replay.is_running
         can_replay = len(self._lanes) == len(_LANES)
-        self._page.show_state(RaceState(moving, "" if running else self._reason(), can_replay))
-
-    def _reason(self) -> str:
-        """Why no race can start now."""
-        if self._loader.occupation:
-            return self._loader.occupation
-        if not self._loader.name(self._settings()):
-            return self.tr("No model is installed yet; add one on the page of models.")
-        if self._link.generation is not None:
-            return self.tr("An answer is still being written; stop it or wait for its end.")
-        return ""
+        self._page.show_state(RaceState(moving, "" if running else self._loader.obstacle(self._settings()), can_replay))
 
     @Slot(object)
     def _begin(self, wish: RaceWish) -> None:
-        if self._reason():
+        if self._loader.obstacle(self._settings()):
             self._refresh()
             return
         self._wish, self._lanes = wish, {}

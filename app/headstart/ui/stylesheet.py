@@ -92,6 +92,9 @@ QTabBar::tab {
     padding: 6px ${medium}px; margin: 0 ${tiny}px ${tiny}px 0; }
 QTabBar::tab:selected { color: $text; background: $raised; }
 QTabBar::tab:focus { border-color: $link; }
+QHeaderView { background: transparent; border: none; }
+QHeaderView::section {
+    background: transparent; color: $muted; border: none; border-bottom: 1px solid $border; padding: 4px ${small}px; }
 QDialog { background: $surface; }
 QScrollBar:vertical { background: transparent; width: 12px; margin: 0; border: none; }
 QScrollBar:horizontal { background: transparent; height: 12px; margin: 0; border: none; }

@@ -1,0 +1,174 @@
+"""What a benchmark found: chart, table and sentences, and the buttons that write them to files. Knows no engine."""
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QDateTime, QLocale, Qt, Signal
+from PySide6.QtGui import QImage
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QHeaderView,
+    QLabel,
+    QPushButton,
+    QTreeWidget,
+    QTreeWidgetItem,
+    QVBoxLayout,
+    QWidget,
+)
+
+from headstart.ui import bench_figures
+from headstart.ui.bench_chart import BenchChart
+from headstart.ui.bench_figures import ALL, Bar, Group
+from headstart.ui.bench_record import BenchRecord
+from headstart.ui.stylesheet import dress
+from headstart.ui.theme import LARGE, MEDIUM, SMALL, Theme
+
+PNG, CSV, JSON = "png", "csv", "json"
+_NOTHING = "–"
+_ROW = 30  # pixels, as the style sheet has it
+
+
+class BenchReport(QFrame):
+    """Shows one record."""
+
+    export_requested = Signal(str)  # PNG, CSV or JSON
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        dress(self, "card")
+        self._title = QLabel(self)
+        self._where = QLabel(self)
+        self.chart = BenchChart(theme, self)
+        self.table = QTreeWidget(self)
+        self._remarks = QLabel(self)
+        self._lay_out()
+
+    def show_record(self, record: BenchRecord) -> None:
+        """Another record."""
+        groups = bench_figures.groups(record.result)
+        self._title.setText(self._heading(record))
+        self._where.setText(self._place(record))
+        self.chart.show_groups(groups)
+        self._fill(groups)
+        self._remarks.setText("\n".join(self._sentences(record)))
+
+    def picture(self) -> QImage:
+        """The chart with its heading, for a file."""
+        return self.chart.picture(self._title.text(), self._where.text())
+
+    def set_theme(self, theme: Theme) -> None:
+        """Other colours."""
+        self.chart.set_theme(theme)
+
+    def _heading(self, record: BenchRecord) -> str:
+        setting = record.result.setting
+        draft = setting.draft or self.tr("no draft model")
+        return self.tr("{target} with {draft}: speedup over plain decoding").format(target=setting.target, draft=draft)
+
+    def _place(self, record: BenchRecord) -> str:
+        machine = record.result.machine
+        when = QDateTime.fromString(record.when, Qt.DateFormat.ISODate).toLocalTime()
+        return self.tr(
+            "{device}, {cores} cores · {system} · OpenVINO {openvino} · Headstart {headstart} · {when}"
+        ).format(
+            device=machine.device,
+            cores=machine.cores,
+            system=machine.system,
+            openvino=machine.openvino.partition("-")[0],
+            headstart=machine.headstart,
+            when=QLocale().toString(when, QLocale.FormatType.ShortFormat),
+        )
+
+    def _sentences(self, record: BenchRecord) -> Sequence[str]:
+        result = record.result
+        setting, versus = result.setting, result.auto_vs_best_static_peer
+        said = [
+            self.tr(
+                "Bars are geometric means, whiskers the smallest and the largest of all prompts and repeats; answers "
+                "of at most {tokens} tokens, {repeats} repeats."
+            ).format(tokens=setting.tokens, repeats=setting.repeats)
+        ]
+        if versus:
+            said.append(
+                self.tr("auto against {peer}, the peer's best setting: {ratio}× ({low} to {high})").format(
+                    peer=versus.peer,
+                    ratio=f"{versus.ratio:.2f}",
+                    low=f"{versus.across.low:.2f}",
+                    high=f"{versus.across.high:.2f}",
+                )
+            )
+        others = bench_figures.differing(result)
+        if others:
+            counts = ", ".join(f"{name}: {count}" for name, count in others.items())
+            said.append(self.tr("Texts that differ from plain decoding's ({}).").format(counts))
+        else:
+            said.append(self.tr("Everyone wrote the same texts as plain decoding."))
+        return said
+
+    def _fill(self, groups: Sequence[Group]) -> None:
+        names = [bar.contestant for bar in groups[0].bars]
+        self.table.clear()
+        self.table.setColumnCount(2 + len(names))
+        self.table.setHeaderLabels([self.tr("Class"), self.tr("plain, ms/token"), *names])
+        for group in groups:
+            kind = self.tr("all prompts") if group.kind == ALL else group.kind
+            plain = _NOTHING if group.plain_ms is None else f"{group.plain_ms:.1f}"
+            item = QTreeWidgetItem([kind, plain, *(_mean(bar) for bar in group.bars)])
+            for column, bar in enumerate(group.bars, start=2):
+                item.setToolTip(column, _range(bar))
+            for column in range(1, self.table.columnCount()):
+                item.setTextAlignment(column, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+            self.table.addTopLevelItem(item)
+        header = self.table.headerItem()
+        for column in range(1, self.table.columnCount()):
+            header.setTextAlignment(column, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        self.table.setFixedHeight(self.table.header().sizeHint().height() + _ROW * len(groups) + SMALL)
+
+    def _lay_out(self) -> None:
+        dress(self._title, "section")
+        for label in (self._where, self._remarks):
+            dress(label, "muted")
+        for label in (self._title, self._where, self._remarks):
+            label.setWordWrap(True)
+            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._lay_out_table()
+        column = QVBoxLayout(self)
+        column.setContentsMargins(LARGE, MEDIUM, LARGE, MEDIUM)
+        column.setSpacing(SMALL)
+        for part in (self._title, self._where, self.chart, self.table, self._remarks):
+            column.addWidget(part)
+        column.addLayout(self._buttons())
+
+    def _lay_out_table(self) -> None:
+        self.table.setAccessibleName(self.tr("Speedups by class"))
+        self.table.setRootIsDecorated(False)
+        self.table.setUniformRowHeights(True)
+        self.table.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        header = self.table.header()
+        header.setStretchLastSection(False)
+        header.setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
+
+    def _buttons(self) -> QHBoxLayout:
+        row = QHBoxLayout()
+        row.setSpacing(SMALL)
+        titles = {
+            PNG: self.tr("Save picture…"),
+            CSV: self.tr("Save table (CSV)…"),
+            JSON: self.tr("Save everything (JSON)…"),
+        }
+        for kind, title in titles.items():
+            button = QPushButton(title, self)
+            button.setObjectName(kind)
+            dress(button, "plain")
+            button.clicked.connect(lambda _checked=False, kind=kind: self.export_requested.emit(kind))
+            row.addWidget(button)
+        row.addStretch(1)
+        return row
+
+
+def _mean(bar: Bar) -> str:
+    return _NOTHING if bar.mean is None else f"{bar.mean:.2f}×"
+
+
+def _range(bar: Bar) -> str:
+    return "" if bar.low is None or bar.high is None else f"{bar.low:.2f}× – {bar.high:.2f}×"
