@@ -24,6 +24,7 @@ class About:
     above: float | None = None  # the value must be greater
     choices: tuple[str, ...] = ()
     per_chat: bool = False  # a chat may have its own
+    barred: str = ""  # characters that its names must not hold
 
 
 def _option(default: object, section: str, meaning: str, **bounds: Any) -> Any:
@@ -97,7 +98,9 @@ class Settings:
     stop: tuple[str, ...] = _own((), "sampling", "The answer ends before one of these texts.")
 
     presets: Mapping[str, str] = _option({}, "presets", "System prompts by name.")
-    prompts: Mapping[str, str] = _option({}, "prompts", "Texts that /name puts into the message.")
+    prompts: Mapping[str, str] = _option(
+        {}, "prompts", "Texts that /name puts into the message; an empty one hides a built-in one.", barred=" \t\n/"
+    )
 
     def __post_init__(self) -> None:
         """Refuse what is out of bounds."""
@@ -178,8 +181,9 @@ def check(name: str, value: object) -> None:
         raise SettingsError(f"{name} must be {_bounds(known)}, not {value}.")
     if isinstance(value, tuple) and not all(value):
         raise SettingsError(f"{name} must not hold an empty text.")
-    if isinstance(value, Mapping) and not all(key and not set(key) & set(" \t\n/") for key in value):
-        raise SettingsError(f"{name} must have names without spaces and strokes.")
+    if isinstance(value, Mapping) and not all(key and not set(key) & set(known.barred) for key in value):
+        without = " without spaces and strokes" if known.barred else ""
+        raise SettingsError(f"{name} must have names{without}.")
 
 
 _KINDS: Mapping[Any, str] = {

@@ -75,6 +75,7 @@ COMMANDS = (
         ("edit_last", QT_TRANSLATE_NOOP("Actions", "&Edit Last Question"), "Ctrl+E"),
         ("write", QT_TRANSLATE_NOOP("Actions", "&Go to Message Box"), "Ctrl+L"),
         ("attach", QT_TRANSLATE_NOOP("Actions", "&Attach Files…"), _Key.Open),
+        ("prompts", QT_TRANSLATE_NOOP("Actions", "&Prompts…"), "Ctrl+/"),
         ("enter_sends", QT_TRANSLATE_NOOP("Actions", "Enter Sends &Message"), "", True),
         ("next_chat", QT_TRANSLATE_NOOP("Actions", "&Next Chat"), "Ctrl+Tab", False, True),
         ("previous_chat", QT_TRANSLATE_NOOP("Actions", "&Previous Chat"), "Ctrl+Shift+Tab"),

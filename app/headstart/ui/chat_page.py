@@ -13,6 +13,7 @@ from headstart.ui.icons import icon
 from headstart.ui.legend import Legend
 from headstart.ui.live_panel import LivePanel
 from headstart.ui.notice_bar import NoticeBar
+from headstart.ui.prompt_popup import PromptPopup
 from headstart.ui.stylesheet import dress, mark
 from headstart.ui.theme import ICON, MEDIUM, SMALL, TEXT_WIDTH, Theme
 from headstart.ui.transcript import Transcript
@@ -42,6 +43,7 @@ class ChatPage(QFrame):
         self.greeting = QLabel(self.tr("What would you like to know?"), self)
         self.notice = NoticeBar(theme, self)
         self.composer = Composer(theme, self)
+        self.prompts = PromptPopup(theme, self.composer.edit, self.composer, self)
         self._lay_out()
         self.set_looks(theme, font)
 
@@ -63,7 +65,7 @@ class ChatPage(QFrame):
     def chrome(self) -> tuple[QWidget, ...]:
         """What a style sheet is for: everything but the transcript."""
         bar = self.transcript.verticalScrollBar()
-        return (self._header, self.live, self.find_bar, self.legend, self.greeting, self._foot, bar)
+        return (self._header, self.live, self.find_bar, self.legend, self.greeting, self._foot, self.prompts, bar)
 
     def set_looks(self, theme: Theme, font: QFont) -> None:
         """Another theme or font."""
@@ -75,7 +77,7 @@ class ChatPage(QFrame):
         bold = QFont(font)
         bold.setWeight(QFont.Weight.DemiBold)
         self._title.setFont(bold)
-        for part in (self.legend, self.live, self.find_bar, self.notice, self.composer):
+        for part in (self.legend, self.live, self.find_bar, self.notice, self.composer, self.prompts):
             part.set_theme(theme)
         self.transcript.set_looks(theme, font)
 

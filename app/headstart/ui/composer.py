@@ -7,6 +7,7 @@ from PySide6.QtCore import QSize, Qt, Signal, Slot
 from PySide6.QtWidgets import QFileDialog, QFrame, QHBoxLayout, QLabel, QToolButton, QVBoxLayout, QWidget
 
 from headstart.chat.conversation import Attachment
+from headstart.ui import position_map
 from headstart.ui.attachment_tray import AttachmentTray
 from headstart.ui.icons import icon
 from headstart.ui.message_edit import MessageEdit
@@ -58,10 +59,13 @@ class Composer(QFrame):
         """What is typed."""
         return self.edit.text()
 
-    def set_text(self, text: str) -> None:
-        """Put a draft into the box, the cursor behind it."""
+    def set_text(self, text: str, cursor: int | None = None) -> None:
+        """Put a draft into the box, the cursor behind it or where it is wanted."""
         self.edit.setPlainText(text)
-        self.edit.moveCursor(self.edit.textCursor().MoveOperation.End)
+        place = self.edit.textCursor()
+        place.setPosition(position_map.units(text if cursor is None else text[:cursor]))
+        self.edit.setTextCursor(place)
+        self.edit.ensureCursorVisible()
 
     def set_attached(self, files: Iterable[Attachment], *, takes_more: bool = True) -> None:
         """The files of a draft or of a message being edited; what was being read is let go."""

@@ -116,6 +116,10 @@ class MessageView(QWidget):
         """The answer without markup and without thinking."""
         return plain_text(self._source.blocks)
 
+    def selected_text(self) -> str:
+        """What is selected in it, without markup."""
+        return next((text.selected_text() for text in self._texts() if text.textCursor().hasSelection()), "")
+
     # Looks
 
     def set_looks(self, theme: Theme, font: QFont) -> None:

@@ -28,6 +28,7 @@ from headstart.ui.model_loader import ModelLoader
 from headstart.ui.model_switch import ModelSwitch
 from headstart.ui.motion import Motion
 from headstart.ui.panel_desk import PanelDesk
+from headstart.ui.prompt_desk import PromptDesk
 from headstart.ui.race_desk import RaceDesk
 from headstart.ui.sweeping import Sweeping
 from headstart.ui.tag_desk import TagDesk
@@ -75,6 +76,7 @@ class Program(QObject):
         self.panel = PanelDesk(self.window.panel, self.choices, self)
         self.switch = ModelSwitch(self.window.chat.composer.model_button, self.choices, self)
         self.bench = BenchDesk(self.window.bench, self.loader, self._chat_settings, self)
+        self.prompts = PromptDesk(self.window.chat, lambda: self.looks.theme, self)
         self.commands = WindowCommands(self)
         self._is_closed = False
         self._connect_chats()
@@ -88,6 +90,7 @@ class Program(QObject):
             self.window.restore(state)
         self.window.chat.show_origins(self.settings.show_origins)
         self.window.chat.composer.edit.enter_sends = self.settings.enter_sends
+        self.prompts.show(self.settings.prompts)
         self.chats.start()
         self.show_models_installed()
         QTimer.singleShot(0, self, self.load_model)
@@ -106,6 +109,7 @@ class Program(QObject):
         self.chats.set_settings(changed)
         self.looks.set_settings(changed)
         self.window.chat.composer.edit.enter_sends = changed.enter_sends
+        self.prompts.show(changed.prompts)
         self._follow(before)
         self.settings_changed.emit(changed)
 
@@ -215,6 +219,7 @@ class Program(QObject):
         self.panel.changed.connect(self._change_chat)
         self.switch.chosen.connect(lambda name: self._change_chat({"model": name, "draft": ""}))
         self.switch.page_requested.connect(lambda: self.window.show_page(self.window.models))
+        self.prompts.changed.connect(lambda own: self.change(prompts=own))
         self.window.panel.reset_requested.connect(lambda: self._change_chat({}))
         self.window.panel.adopt_requested.connect(self._adopt)
 
@@ -323,7 +328,9 @@ class Program(QObject):
     @Slot(object)
     def _change_chat(self, own: dict[str, object]) -> None:
         session = self.chats.current
-        if session:
+        if "presets" in own:  # of all chats
+            self.change(presets=own["presets"])
+        elif session:
             before = session.settings
             session.change_settings({**session.chat.settings, **own} if own else {})
             self._follow(before)
@@ -331,7 +338,7 @@ class Program(QObject):
     def _follow(self, before: Settings) -> None:
         """The open chat has other settings, if they are other ones."""
         session = self.chats.current
-        if not session or session.settings.chat_values() == before.chat_values():
+        if not session or _of_panel(session.settings) == _of_panel(before):
             return
         self.panel.show_settings(session.settings)
         if _loading(before) != _loading(session.settings) and self.link.generation is None:
@@ -363,3 +370,7 @@ class Program(QObject):
 def _loading(settings: Settings) -> tuple[object, ...]:
     names = ("model", "draft", "device", "draft_device", "numerics", "context")
     return tuple(getattr(settings, name) for name in names)
+
+
+def _of_panel(settings: Settings) -> tuple[object, ...]:
+    return (settings.chat_values(), settings.presets)

@@ -6,6 +6,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QLabel, QScrollArea, QVBoxLayout, QWidget
 
 from headstart.settings import Settings
+from headstart.ui.preset_editor import PresetEditor
 from headstart.ui.setting_editors import ChoiceEditor, SettingEditor, editor
 from headstart.ui.setting_titles import meaning
 from headstart.ui.stylesheet import dress
@@ -46,6 +47,8 @@ class SettingForm(QWidget):
         """The values that hold."""
         for name, field in self._editors.items():
             field.show_value(getattr(settings, name))
+            if isinstance(field, PresetEditor):
+                field.show_presets(settings.presets)
         for name in self._editors.keys() & set(_GUESSING):
             self._editors[name].setEnabled(settings.speculation != "off")
         self._hint.setText(_hint(settings.speculation))
@@ -57,7 +60,8 @@ class SettingForm(QWidget):
             field.set_choices(choices)
 
     def _add(self, name: str, *, explained: bool) -> None:
-        field = self._editors[name] = editor(name, self)
+        field = PresetEditor(self) if name == "system_prompt" else editor(name, self)
+        self._editors[name] = field
         field.edited.connect(self.edited)
         self._column.addWidget(field)
         if explained:

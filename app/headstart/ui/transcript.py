@@ -161,6 +161,11 @@ class Transcript(MessageColumn):
         """Select no message."""
         self._select(None)
 
+    def selected_text(self) -> str:
+        """What is selected within a message, or else the selected messages, as plain text."""
+        inside = next((text for _, view in self.views() if (text := view.selected_text())), "")
+        return inside or self.as_text(self.selected_messages())
+
     def as_text(self, messages: Sequence[MessageContent]) -> str:
         """Messages as plain text, thinking left out."""
         return "\n\n".join(f"{author(message)}:\n{_plain(message)}" for message in messages)

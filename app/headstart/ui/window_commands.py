@@ -91,6 +91,7 @@ class WindowCommands(QObject):
             "edit_last": program.presenter.edit_last,
             "write": self._write,
             "attach": self._attach,
+            "prompts": program.prompts.open_library,
             "enter_sends": lambda: program.change(enter_sends=self._actions["enter_sends"].isChecked()),
             "next_chat": lambda: self._step(1),
             "previous_chat": lambda: self._step(-1),

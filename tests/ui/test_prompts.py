@@ -1,0 +1,221 @@
+"""The library of prompts: what it holds, the popup that "/" opens, the dialog, and presets of system prompts."""
+
+from collections.abc import Callable
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QAction, QGuiApplication, QTextCursor
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QInputDialog
+from pytestqt.qtbot import QtBot
+
+from headstart.ui.preset_editor import PresetEditor
+from headstart.ui.program import Program
+from headstart.ui.prompt_dialog import PromptDialog
+from headstart.ui.prompts import Filled, built_in, called, filled, library, matching, named, own_part
+from tests.ui.person import WAIT, ask, texts
+
+Open = Callable[..., Program]
+
+
+def test_what_is_kept_gives_the_same_library_again() -> None:
+    prompts = library({"mine": "My text", "summarise": "Shorter", "tests": ""})
+    assert prompts["summarise"] == "Shorter"
+    assert "tests" not in prompts
+    assert list(prompts) == sorted(prompts, key=str.casefold)
+    assert library(own_part(prompts)) == prompts
+    assert own_part(library({})) == {}
+
+
+def test_every_built_in_prompt_can_be_typed_and_says_where_one_writes() -> None:
+    assert len(built_in()) == 5
+    for name, text in built_in().items():
+        assert named(name) == name
+        assert "{cursor}" in text
+
+
+@pytest.mark.parametrize(
+    ("prompt", "expected"),
+    [
+        ("plain", Filled("plain", 5)),
+        ("a {cursor} b {cursor}", Filled("a  b ", 2)),
+        ("<{selection}|{clipboard}|{other}>", Filled("<S {cursor}|C|{other}>", 22)),
+    ],
+)
+def test_places_are_filled_once(prompt: str, expected: Filled) -> None:
+    assert filled(prompt, "C", "S {cursor}") == expected
+
+
+def test_only_a_beginning_of_a_name_calls_the_library() -> None:
+    assert [called(text) for text in ("/", "/su", "/su m", "a/", "/usr/bin", "")] == ["", "su", None, None, None, None]
+    assert matching(["rewrite", "write", "explain"], "WRI") == ["write", "rewrite"]
+    assert named(" /my own/name ") == "my-own-name"
+
+
+def test_a_prompt_is_found_and_taken_with_the_keyboard(qtbot: QtBot, app: Program) -> None:
+    edit, popup = app.window.chat.composer.edit, app.window.chat.prompts
+    edit.setFocus()
+    QTest.keyClicks(edit, "/")
+    assert popup.isVisible()
+    assert popup.names() == ["explain", "rewrite", "summarise", "tests", "translate", ""]
+    QTest.keyClicks(edit, "t")
+    assert popup.names() == ["tests", "translate", "rewrite", ""]
+    QTest.keyClick(edit, Qt.Key.Key_Up)
+    QTest.keyClick(edit, Qt.Key.Key_Up)
+    QTest.keyClick(edit, Qt.Key.Key_Up)
+    QTest.keyClick(edit, Qt.Key.Key_Down)
+    QTest.keyClick(edit, Qt.Key.Key_Up)
+    QTest.keyClick(edit, Qt.Key.Key_Tab)
+    assert popup.isHidden()
+    assert edit.text() == "Translate the following text into English. Give only the translation.\n\n"
+    QTest.keyClicks(edit, "Hallo")
+    assert edit.text().endswith("\n\nHallo")
+
+
+def test_the_cursor_goes_where_the_prompt_wants_it(qtbot: QtBot, app: Program) -> None:
+    edit = app.window.chat.composer.edit
+    edit.setFocus()
+    QTest.keyClicks(edit, "/explain ")  # a space takes what is written out
+    QTest.keyClicks(edit, "x = 1")
+    assert edit.text().endswith("```\nx = 1\n```")
+
+
+def test_escape_leaves_the_stroke_alone_and_enter_sends_it(qtbot: QtBot, app: Program) -> None:
+    edit, popup = app.window.chat.composer.edit, app.window.chat.prompts
+    edit.setFocus()
+    QTest.keyClicks(edit, "/te")
+    QTest.keyClick(edit, Qt.Key.Key_Escape)
+    assert popup.isHidden()
+    QTest.keyClicks(edit, "s")
+    assert popup.isHidden()
+    with qtbot.waitSignal(app.presenter.answered, timeout=WAIT):
+        QTest.keyClick(edit, Qt.Key.Key_Return)
+    assert texts(app)[0] == "/tes"
+    QTest.keyClicks(edit, "/")
+    assert popup.isVisible()
+    app.window.sidebar.search.setFocus()
+    assert popup.isHidden()
+
+
+def test_a_path_is_no_prompt(qtbot: QtBot, app: Program) -> None:
+    edit = app.window.chat.composer.edit
+    edit.setFocus()
+    QTest.keyClicks(edit, "/usr")
+    assert app.window.chat.prompts.isHidden()
+
+
+def test_what_is_selected_in_the_chat_or_copied_goes_into_the_prompt(qtbot: QtBot, app: Program) -> None:
+    app.change(prompts={"both": "{selection} and {clipboard}"})
+    ask(qtbot, app, "tiger")
+    _select_all(app)
+    QGuiApplication.clipboard().setText("lion")
+    edit = app.window.chat.composer.edit
+    edit.setFocus()
+    QTest.keyClicks(edit, "/both ")
+    assert edit.text() == "You wrote: tiger and lion"
+
+
+def test_prompts_are_added_changed_and_removed_for_good(qtbot: QtBot, open_program: Open) -> None:
+    app = open_program()
+    ask(qtbot, app, "tiger")
+    _select_all(app)
+    dialog = _dialog(app)
+    dialog.import_button.click()
+    _retype(dialog, "my own")
+    dialog.list.setCurrentItem(dialog.list.findItems("tests", Qt.MatchFlag.MatchExactly)[0])
+    dialog.remove_button.click()
+    dialog.list.setCurrentItem(dialog.list.findItems("rewrite", Qt.MatchFlag.MatchExactly)[0])
+    dialog.text.setPlainText("Better!")
+    dialog.save_button.click()
+    again = open_program()
+    assert again.settings.prompts == {"my-own": "You wrote: tiger", "rewrite": "Better!", "tests": ""}
+    edit = again.window.chat.composer.edit
+    edit.setFocus()
+    QTest.keyClicks(edit, "/")
+    assert again.window.chat.prompts.names() == ["explain", "my-own", "rewrite", "summarise", "translate", ""]
+    QTest.keyClick(edit, Qt.Key.Key_Up)
+    QTest.keyClick(edit, Qt.Key.Key_Return)
+    dialog = again.window.findChildren(PromptDialog)[-1]
+    dialog.restore_button.click()
+    dialog.save_button.click()
+    assert again.settings.prompts == {"my-own": "You wrote: tiger"}
+
+
+def test_the_dialog_says_what_is_wrong(qtbot: QtBot, app: Program) -> None:
+    dialog = _dialog(app)
+    assert not dialog.import_button.isEnabled()
+    dialog.add_button.click()
+    assert dialog._fault.text() == "/prompt has no text yet."
+    dialog.text.setPlainText("Text")
+    assert dialog.save_button.isEnabled()
+    _retype(dialog, "tests")
+    assert "Two prompts are called /tests" in dialog._fault.text()
+    assert not dialog.save_button.isEnabled()
+    _retype(dialog, "/ ")
+    assert dialog._fault.text() == "Every prompt needs a name."
+    dialog.reject()
+    assert not app.settings.prompts
+
+
+def test_a_system_prompt_is_kept_as_a_preset_and_used_in_another_chat(qtbot: QtBot, open_program: Open) -> None:
+    app = open_program()
+    editor = _presets(app)
+    assert _entries(editor) == {"Save as preset…": False, "Rename preset…": False, "Delete preset": False}
+    editor._field.setPlainText("Be terse.")
+    editor.save(" A terse voice ")
+    assert app.settings.presets == {"A terse voice": "Be terse."}
+    assert app.presenter.session.settings.system_prompt == "Be terse."
+    assert editor.button.accessibleName() == "Preset: A terse voice"
+    again = open_program()
+    again.window.sidebar.new_requested.emit()
+    editor = _presets(again)
+    editor.fill()
+    editor.menu.actions()[0].trigger()
+    assert again.presenter.session.settings.system_prompt == "Be terse."
+    assert again.settings.system_prompt == ""
+
+
+def test_presets_are_renamed_and_deleted(qtbot: QtBot, app: Program) -> None:
+    app.change(presets={"a": "A", "b": "B", "c": "C"})
+    editor = _presets(app)
+    editor.fill()
+    editor.menu.actions()[1].trigger()
+    _action(editor, "Rename preset…").trigger()
+    dialog = editor.findChildren(QInputDialog)[-1]
+    assert dialog.textValue() == "b"
+    dialog.setTextValue("a")
+    dialog.accept()
+    assert app.settings.presets == {"a": "B", "c": "C"}
+    _action(editor, "Delete preset").trigger()
+    assert app.settings.presets == {"c": "C"}
+    assert app.presenter.session.settings.system_prompt == "B"
+
+
+def _select_all(app: Program) -> None:
+    view = app.window.chat.transcript.view(1)._text
+    view.selectAll()
+    assert view.textCursor() != QTextCursor()
+
+
+def _dialog(app: Program) -> PromptDialog:
+    app.window.actions_by_name["prompts"].trigger()
+    return app.window.findChildren(PromptDialog)[-1]
+
+
+def _retype(dialog: PromptDialog, name: str) -> None:
+    dialog.name.selectAll()
+    QTest.keyClicks(dialog.name, name)
+
+
+def _presets(app: Program) -> PresetEditor:
+    return app.window.panel.findChildren(PresetEditor)[0]
+
+
+def _entries(editor: PresetEditor) -> dict[str, bool]:
+    editor.fill()
+    return {action.text(): action.isEnabled() for action in editor.menu.actions() if not action.isSeparator()}
+
+
+def _action(editor: PresetEditor, text: str) -> QAction:
+    editor.fill()
+    return next(action for action in editor.menu.actions() if action.text() == text)
