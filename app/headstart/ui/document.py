@@ -35,7 +35,9 @@ class Quoted(NamedTuple):
 class DocumentWriter:
     """Keeps a document equal to a list of blocks. The result depends on the blocks alone, not on how they came."""
 
-    def __init__(self, document: QTextDocument, formats: Formats) -> None:
+    def __init__(self, document: QTextDocument, formats: Formats, *, copyable: bool = True) -> None:
+        """`copyable`: code has a button."""
+        self._copyable = copyable
         self.map = PositionMap()
         self._document = document
         self._formats = formats
@@ -227,8 +229,10 @@ class DocumentWriter:
         cursor.insertFrame(formats.code_frame(block.place))
         cursor.setBlockFormat(formats.code_head_block())
         language = block.language or QCoreApplication.translate("DocumentWriter", "text")
-        cursor.insertText(f"{language}   ", formats.code_label())
-        cursor.insertText(QCoreApplication.translate("DocumentWriter", "Copy"), formats.code_button(f"{COPY}{number}"))
+        cursor.insertText(f"{language}   " if self._copyable else language, formats.code_label())
+        if self._copyable:
+            button = QCoreApplication.translate("DocumentWriter", "Copy")
+            cursor.insertText(button, formats.code_button(f"{COPY}{number}"))
         cursor.insertBlock(formats.code_block(number, block.language), formats.code())
         self._codes[number] = cursor.position()
         cursor.insertText(block.text, formats.code())

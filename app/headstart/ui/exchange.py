@@ -1,9 +1,11 @@
 """Saving a chat as a file and bringing chats in, with the file dialogs. Knows no page."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from headstart.chat.exchange.html import to_html
@@ -14,6 +16,8 @@ from headstart.chat.exchange.wording import Wording
 from headstart.chat.exchange.writing import write_export
 from headstart.chat.store import Store
 from headstart.errors import HeadstartError
+from headstart.ui.chat_document import chat_blocks
+from headstart.ui.pdf_export import to_pdf
 
 
 class Exchange(QObject):
@@ -35,22 +39,20 @@ class Exchange(QObject):
         chat = self._store.chat(chat_id)
         if not chat:
             return
-        kinds = self.tr("Markdown (*.md);;Web page (*.html);;JSON with all versions (*.json)")
+        dialog = QFileDialog(self._window, self.tr("Export chat"))
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.setNameFilters(list(self._kinds()))
+        dialog.filterSelected.connect(lambda kind: self._follow_kind(dialog, kind))
         name = "".join(letter if letter.isalnum() else "-" for letter in chat.title).strip("-") or "chat"
-        chosen, _ = QFileDialog.getSaveFileName(self._window, self.tr("Export chat"), f"{name}.md", kinds)
-        if chosen:
-            self.write(chat_id, Path(chosen))
+        dialog.selectFile(f"{name}.md")
+        dialog.fileSelected.connect(lambda path: self.write(chat_id, Path(path)))
+        dialog.open()
 
     def write(self, chat_id: str, path: Path) -> None:
         """Write the chat; unknown endings get Markdown."""
         try:
-            chat, conversation = self._store.chat(chat_id), self._store.conversation(chat_id)
-            assert chat
-            text = {
-                ".html": lambda: to_html(chat, conversation, self._wording()),
-                ".json": lambda: to_json([(chat, conversation)]),
-            }.get(path.suffix.lower(), lambda: to_markdown(chat, conversation, self._wording()))()
-            write_export(path, text)
+            write_export(path, self._content(chat_id, path.suffix.lower()))
         except HeadstartError as error:
             self._say(str(error))
 
@@ -67,6 +69,35 @@ class Exchange(QObject):
         chosen, _ = QFileDialog.getSaveFileName(self._window, self.tr("Export chats"), "chats.json", kinds)
         if chosen:
             self.write_several(chat_ids, Path(chosen))
+
+    def _content(self, chat_id: str, ending: str) -> str | bytes:
+        chat, conversation, words = self._store.chat(chat_id), self._store.conversation(chat_id), self._wording()
+        assert chat
+        match ending:
+            case ".html":
+                return to_html(chat, conversation, words)
+            case ".json":
+                return to_json([(chat, conversation)])
+            case ".pdf":
+                with _patience():  # a second for 200 messages
+                    return to_pdf(chat.title or words.untitled, chat_blocks(chat, conversation, words))
+            case _:
+                return to_markdown(chat, conversation, words)
+
+    def _kinds(self) -> dict[str, str]:
+        """What is shown of each format, and the ending of its files."""
+        return {
+            self.tr("Markdown (*.md)"): ".md",
+            self.tr("Web page (*.html)"): ".html",
+            self.tr("PDF (*.pdf)"): ".pdf",
+            self.tr("JSON with all versions (*.json)"): ".json",
+        }
+
+    def _follow_kind(self, dialog: QFileDialog, kind: str) -> None:
+        """The name ends as the chosen format does, so that what would be overwritten is asked about."""
+        ending = self._kinds().get(kind, "")
+        dialog.setDefaultSuffix(ending)
+        dialog.selectFile(Path(dialog.selectedFiles()[0]).with_suffix(ending).name)
 
     def bring_in(self) -> None:
         """Ask for a file and add its chats."""
@@ -96,3 +127,13 @@ class Exchange(QObject):
             stopped=self.tr("stopped"),
             interrupted=self.tr("interrupted"),
         )
+
+
+@contextmanager
+def _patience() -> Iterator[None]:
+    """The pointer says that it takes a moment."""
+    QGuiApplication.setOverrideCursor(Qt.CursorShape.WaitCursor)
+    try:
+        yield
+    finally:
+        QGuiApplication.restoreOverrideCursor()

@@ -7,7 +7,7 @@ from PySide6.QtGui import QColor, QKeyEvent
 from PySide6.QtWidgets import QFrame, QHeaderView, QTreeWidget, QTreeWidgetItem, QVBoxLayout, QWidget
 
 from headstart.ui.message_edit import MessageEdit
-from headstart.ui.prompts import called, matching
+from headstart.ui.prompts import called, filled, matching
 from headstart.ui.stylesheet import dress
 from headstart.ui.theme import TINY, Theme
 
@@ -127,7 +127,7 @@ class PromptPopup(QFrame):
 
     def _fill(self, names: Iterable[str]) -> None:
         self.list.clear()
-        rows = [(name, f"/{name}", " ".join(self._prompts[name].split())) for name in names]
+        rows = [(name, f"/{name}", " ".join(filled(self._prompts[name]).text.split())) for name in names]
         for name, title, remark in [*rows, ("", self.tr("Edit prompts…"), "")]:
             item = QTreeWidgetItem([title, remark])
             item.setData(0, _NAME, name)

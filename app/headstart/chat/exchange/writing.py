@@ -7,13 +7,14 @@ from pathlib import Path
 from headstart.errors import ExchangeError
 
 
-def write_export(path: Path, text: str) -> None:
-    """Put a text into a file that its owner alone can read, in the place of an older one. Raises ExchangeError."""
+def write_export(path: Path, content: str | bytes) -> None:
+    """Put content into a file that its owner alone can read, in the place of an older one. Raises ExchangeError."""
+    data = content if isinstance(content, bytes) else content.encode(errors="replace")
     try:
         descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".export-")  # with mode 0600
         try:
-            with os.fdopen(descriptor, "w", encoding="utf-8", errors="replace", newline="\n") as file:
-                file.write(text)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(data)
             Path(name).replace(path)
         finally:
             Path(name).unlink(missing_ok=True)

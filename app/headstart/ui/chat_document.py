@@ -1,0 +1,60 @@
+"""A chat as blocks for paper: title, messages, files, and how each answer was made. Knows no page and no file."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from headstart.chat.conversation import Conversation, Message, Role
+from headstart.chat.exchange.wording import Wording, listed, moment, speaker
+from headstart.chat.record import Chat
+from headstart.ui.attached_blocks import attached_blocks
+from headstart.ui.blocks import Block, Paragraph, Place, Rule, Span, Style
+from headstart.ui.markdown import parse, parse_literal
+from headstart.ui.thinking import split
+
+_LISTS = 1_000_000  # more than one message has: lists of two messages must not become one
+_REMARK = Place(quotes=1)
+
+
+def chat_blocks(chat: Chat, conversation: Conversation, words: Wording) -> list[Block]:
+    """The messages shown."""
+    title = " ".join(chat.title.split()) or words.untitled
+    blocks: list[Block] = [_line(title, heading=1), _line(moment(chat.created, words), _REMARK)]
+    for number, message in enumerate(conversation.path):
+        blocks.append(Rule())
+        blocks.append(_line(" ".join(speaker(message, words).split()), heading=3))
+        blocks += (_apart(block, number) for block in _message(message, words))
+    return blocks
+
+
+def _message(message: Message, words: Wording) -> Iterator[Block]:
+    if message.attachments:
+        yield from attached_blocks(message.attachments)[1]
+    yield from _answer(message.text, words) if message.role is Role.ASSISTANT else parse_literal(message.text)
+    for name, values in ((words.settings, message.settings), (words.statistics, message.stats)):
+        line = listed(values)
+        if line:
+            yield _line(f"{name}: {line}", _REMARK)
+
+
+def _answer(text: str, words: Wording) -> Iterator[Block]:
+    parts = split(text)
+    if parts.thought:
+        start, end = parts.thought
+        yield _line(f"{words.thinking}:", _REMARK, Style.ITALIC)
+        yield from _quoted(parse(text[start:end], start))
+    yield from parse(text[parts.body :], parts.body)
+
+
+def _quoted(blocks: Iterable[Block]) -> Iterator[Block]:
+    for block in blocks:
+        yield replace(block, place=replace(block.place, quotes=block.place.quotes + 1))
+
+
+def _apart(block: Block, message: int) -> Block:
+    if not isinstance(block, Paragraph) or block.item is None:
+        return block
+    return replace(block, item=replace(block.item, list=message * _LISTS + block.item.list))
+
+
+def _line(text: str, place: Place = Place(), style: Style = Style.PLAIN, *, heading: int = 0) -> Paragraph:  # noqa: B008
+    return Paragraph((Span(text, 0, 0, exact=False, style=style),), place, heading)

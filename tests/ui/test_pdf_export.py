@@ -1,0 +1,119 @@
+"""A chat on paper: everything is there once, pages are numbered, and nothing is torn apart."""
+
+import io
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pypdf import PdfReader
+from PySide6.QtCore import QLocale
+from PySide6.QtWidgets import QFileDialog
+from pytestqt.qtbot import QtBot
+
+from headstart.chat.conversation import Attachment, Conversation, Outcome
+from headstart.chat.exchange.wording import Wording
+from headstart.chat.record import Chat
+from headstart.ui.blocks import Block, Paragraph
+from headstart.ui.chat_document import chat_blocks
+from headstart.ui.exchange import Exchange
+from headstart.ui.markdown import parse
+from headstart.ui.pagination import cut
+from headstart.ui.pdf_export import to_pdf
+from headstart.ui.program import Program
+from tests.ui.person import ask
+
+GERMAN, AMERICAN = QLocale("de_DE"), QLocale("en_US")
+WORDS = Wording()
+
+
+def _pages(blocks: list[Block], locale: QLocale = GERMAN) -> list[str]:
+    """The text of each page, without what is between words."""
+    reader = PdfReader(io.BytesIO(to_pdf("Tigers", blocks, locale)))
+    return [re.sub(r"\s", "", page.extract_text().replace("ﬁ", "fi")) for page in reader.pages]
+
+
+def _chat() -> tuple[Chat, Conversation]:
+    answer = "<think>\nhm hm\n</think>\n\n1. one\n\n```python\nprint('老虎')\n```\n\n| a | b |\n|---|---|\n| x | y |"
+    tree = Conversation().ask("**why**?", [Attachment("notes.md", "# Notes")])
+    tree = tree.begin_answer("Qwen", {"temperature": 0.5, "seed": 3}).finish(2, Outcome(answer, stats={"tokens": 12}))
+    tree = tree.ask("and?").begin_answer("Qwen").finish(4, Outcome("1. again"))
+    return Chat("x", "On\ntigers", 1.7e9, 1.7e9), tree
+
+
+def test_all_of_a_chat_is_on_paper(qtbot: QtBot) -> None:
+    (page,) = _pages(chat_blocks(*_chat(), WORDS))
+    parts = (
+        "Ontigers", "2023-11-14", "You", "notes.md", "#Notes", "**why**?", "Qwen", "Thinking:", "hmhm", "1.one",
+        "python", "print('老虎')", "abxy", "temperature0.5,seed3", "tokens12", "1.again", "Tigers", "1/1",
+    )  # fmt: skip
+    places = [page.find(part) for part in parts]
+    assert -1 not in places, parts[places.index(-1)]
+    assert "Copy" not in page
+    assert "think>" not in page
+
+
+def test_lists_of_two_messages_are_two_lists() -> None:
+    blocks = chat_blocks(*_chat(), WORDS)
+    items = [block.item for block in blocks if isinstance(block, Paragraph) and block.item]
+    assert len({item.list for item in items}) == len(items) == 2
+
+
+def test_every_line_stands_on_one_page_and_pages_are_numbered(qtbot: QtBot) -> None:
+    text = "\n\n".join(
+        f"## Head{n}e\n\nText{n}e\n\n| a |\n|---|\n| Cell{n}e |\n\n```\nCode{n}e\n```" for n in range(60)
+    )
+    pages = _pages(parse(text))
+    assert len(pages) > 5
+    for kind in ("Head", "Text", "Cell", "Code"):
+        assert [len(re.findall(f"{kind}{n}e", "".join(pages))) for n in range(60)] == [1] * 60
+    for number, page in enumerate(pages, start=1):
+        assert page.endswith(f"{number}/{len(pages)}")
+        assert all(f"Text{n}e" in page for n in re.findall(r"Head(\d+)e", page))  # a heading is not left behind
+
+
+def test_long_lines_of_code_are_broken_not_cut(qtbot: QtBot) -> None:
+    (page,) = _pages(parse(f"```\n{'z' * 300}end\n```"))
+    assert page.count("z") == 300
+    assert "end" in page
+
+
+@pytest.mark.parametrize(("locale", "width"), [(GERMAN, 595), (AMERICAN, 612)])
+def test_the_paper_is_that_of_the_country(qtbot: QtBot, locale: QLocale, width: int) -> None:
+    reader = PdfReader(io.BytesIO(to_pdf("T", parse("x"), locale)))
+    assert round(reader.pages[0].mediabox.width) == width
+    assert reader.metadata is not None
+    assert reader.metadata.title == "T"
+
+
+def test_pages_end_between_pieces() -> None:
+    assert cut([(0, 10), (10, 20), (22, 30)], 35, 21) == [(0, 22), (22, 35)]
+    assert cut([(0, 50), (50, 60)], 60, 20) == [(0, 20), (20, 40), (40, 60)]
+    assert cut([], 5, 20) == [(0, 5)]
+
+
+def test_the_format_chosen_gives_the_file_its_ending(
+    qtbot: QtBot, app: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ask(qtbot, app, "tigers")
+    app.window.actions_by_name["export"].trigger()
+    dialog = app.window.findChildren(QFileDialog)[-1]
+    kinds = dialog.nameFilters()
+    assert [kind.partition(" ")[0] for kind in kinds] == ["Markdown", "Web", "PDF", "JSON"]
+    dialog.filterSelected.emit(kinds[2])
+    assert Path(dialog.selectedFiles()[0]).name == "tigers.pdf"
+    dialog.fileSelected.emit(str(tmp_path / "tigers.pdf"))
+    (page,) = [page.extract_text() for page in PdfReader(tmp_path / "tigers.pdf").pages]
+    assert "You" in page
+    dialog.close()
+
+
+def test_a_folder_that_is_not_there_is_told(qtbot: QtBot, app: Program, tmp_path: Path) -> None:
+    ask(qtbot, app, "tigers")
+    said: list[str] = []
+    say: Callable[[str], None] = said.append
+    exchange = Exchange(app.window, app.store, say, app)
+    exchange.write(app.presenter.session.chat.id, tmp_path / "gone" / "a.pdf")
+    assert len(said) == 1
+    assert "cannot be written" in said[0]
