@@ -2,11 +2,13 @@
 
 import sqlite3
 import time
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from headstart.chat.database import FILE_NAME, SIDE_FILES, explained
+from headstart.chat.database import FILE_NAME, SIDE_FILES, explained, require_sound
+from headstart.errors import DamagedHistoryError
 
 KEPT = 5
 DAY = 24 * 3600.0
@@ -52,29 +54,33 @@ def is_due(folder: Path) -> bool:
 def restore(folder: Path, backup: Backup | None) -> Path:
     """Put the history aside and a backup in its place (None: an empty history); the path of what was put aside.
 
-    The history must not be open. Raises HistoryError.
+    The history must not be open. Raises HistoryError, and DamagedHistoryError for a backup that is broken too; then
+    nothing was changed.
     """
     history = folder / FILE_NAME
     aside = folder / f"damaged-{_stamp()}.db"
+    fresh = _sound_copy(backup, history) if backup else None
     with explained(history):
         for suffix in ("", *SIDE_FILES):
             part = history.with_name(history.name + suffix)
             if part.exists():
                 part.replace(aside.with_name(aside.name + suffix))
-        if backup is not None:
-            _put_back(backup, history)
+        if fresh:
+            fresh.replace(history)
     return aside
 
 
-def _put_back(backup: Backup, history: Path) -> None:
+def _sound_copy(backup: Backup, history: Path) -> Path:
     unfinished = history.with_suffix(".new")
-    unfinished.touch(mode=0o600)
-    source = sqlite3.connect(backup.path)
-    try:
-        _copy(source, unfinished)
-    finally:
-        source.close()
-    unfinished.replace(history)
+    with explained(backup.path), closing(sqlite3.connect(backup.path)) as source:
+        unfinished.touch(mode=0o600)
+        try:
+            require_sound(source, backup.path)
+            _copy(source, unfinished)
+        except (sqlite3.Error, DamagedHistoryError):
+            unfinished.unlink()
+            raise
+    return unfinished
 
 
 def _copy(source: sqlite3.Connection, path: Path) -> None:

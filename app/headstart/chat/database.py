@@ -13,6 +13,7 @@ from headstart.errors import DamagedHistoryError, HistoryError
 
 FILE_NAME = "history.db"
 SIDE_FILES = ("-wal", "-shm")  # names that SQLite appends
+INDEX_FAULT = "index-is-damaged"  # a file that asks the next start to make the full-text index again
 BUSY_SECONDS = 5.0
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _PRAGMAS = (
@@ -56,6 +57,8 @@ def explained(path: Path) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         _log.warning("%s: %s (%s)", path, error, getattr(error, "sqlite_errorname", "no code"))
+        if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_CORRUPT_VTAB:
+            path.with_name(INDEX_FAULT).touch()
         raise _explanation(path, error) from error
     except json.JSONDecodeError as error:  # in a row: damage that the check of the file's structure cannot see
         raise DamagedHistoryError(damaged(path, str(error))) from error
@@ -102,7 +105,12 @@ def _make_private(path: Path) -> None:
 
 
 def _explanation(path: Path, error: sqlite3.Error) -> HistoryError:
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    whole = getattr(error, "sqlite_errorcode", 0)
+    code = whole & 0xFF
+    if whole == sqlite3.SQLITE_CORRUPT_VTAB:
+        return HistoryError(
+            "The index of the search is damaged; start Headstart again to have it made anew: no chat is lost."
+        )
     if code in _DAMAGE:
         return DamagedHistoryError(damaged(path, str(error)))
     if code == sqlite3.SQLITE_FULL:

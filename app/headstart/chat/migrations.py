@@ -4,7 +4,7 @@ import sqlite3
 from pathlib import Path
 
 from headstart.chat import backups, search
-from headstart.chat.database import transaction
+from headstart.chat.database import INDEX_FAULT, transaction
 from headstart.errors import HistoryError
 
 _CHATS_AND_MESSAGES = (
@@ -136,12 +136,14 @@ def schema_version(connection: sqlite3.Connection) -> int:
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
-def refresh_index(connection: sqlite3.Connection) -> None:
-    """Make the index again if this program cuts texts into words in another way than the one that made it."""
+def refresh_index(connection: sqlite3.Connection, path: Path) -> None:
+    """Make the index again if it was found damaged, or if this program cuts texts into words in another way."""
     row = connection.execute("SELECT value FROM memo WHERE name = 'words'").fetchone()
-    if row is None or row[0] != str(search.VERSION):
+    fault = path.with_name(INDEX_FAULT)
+    if row is None or row[0] != str(search.VERSION) or fault.exists():
         with transaction(connection):
             rebuild_index(connection)
+        fault.unlink(missing_ok=True)
 
 
 def rebuild_index(connection: sqlite3.Connection) -> None:

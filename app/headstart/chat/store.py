@@ -192,7 +192,7 @@ def new_id() -> str:
 def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     database.require_sound(connection, path)
     migrations.migrate(connection, path)
-    migrations.refresh_index(connection)
+    migrations.refresh_index(connection, path)
     connection.execute("UPDATE message SET state = 'interrupted' WHERE state = 'streaming'")
 
 

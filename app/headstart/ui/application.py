@@ -7,11 +7,15 @@ from PySide6.QtCore import QCoreApplication
 from PySide6.QtWidgets import QApplication
 
 from headstart import __version__, paths, settings_file
-from headstart.chat.store import open_store
+from headstart.chat.store import Store
+from headstart.errors import HistoryError
 from headstart.ui import diary, display
 from headstart.ui.program import Program
+from headstart.ui.recovery import Recovery
 from headstart.ui.single_instance import SingleInstance
 from headstart.ui.translation import Translation
+
+_NO_HISTORY = 1
 
 
 def run() -> int:
@@ -22,18 +26,36 @@ def run() -> int:
     instance = SingleInstance(paths.data_folder())
     if not instance.claim():
         return 0
-    store = open_store(paths.history_folder())
-    store.back_up_if_due()
     Translation(application).speak(settings_file.load().language)
+    recovery = Recovery(paths.history_folder())
+    store = recovery.open()
+    try:
+        return _show(application, store, instance, recovery.outcome) if store else _NO_HISTORY
+    finally:
+        instance.release()
+
+
+def _show(application: QApplication, store: Store, instance: SingleInstance, outcome: str) -> int:
     program = Program(application, store)
     instance.raise_requested.connect(program.come_forward)
     program.start()
+    told = outcome or _back_up(store)
+    if told:
+        program.presenter.say(told)
     program.window.show()
     try:
         return application.exec()
     finally:
         program.close()
-        instance.release()
+
+
+def _back_up(store: Store) -> str:
+    """What went wrong; a full disk is no reason to show no chats."""
+    try:
+        store.back_up_if_due()
+    except HistoryError as error:
+        return str(error)
+    return ""
 
 
 def make_application() -> QApplication:

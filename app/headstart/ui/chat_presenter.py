@@ -75,6 +75,11 @@ class ChatPresenter(QObject):
         """Tell what went wrong."""
         self._page.notice.say(sentence, bad=True)
 
+    @Slot()
+    def reassure(self) -> None:
+        """What could not be saved is saved now."""
+        self._page.notice.say(self.tr("Everything is saved again."))
+
     def edit_last(self) -> None:
         """Take up the last question again."""
         asked = [message for message in self.session.path if message.role is Role.USER]

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from headstart.chat.conversation import Attachment, Conversation, Message, Outcome, Role
 from headstart.chat.record import Chat
@@ -18,6 +18,7 @@ from headstart.ui.answering import Answering
 from headstart.ui.live_answer import LiveAnswer
 from headstart.ui.model_loader import ModelLoader
 
+_RETRY_MS = 4000
 UNSENT = "draft"  # the memo that keeps the draft of a chat not yet begun
 
 
@@ -30,6 +31,7 @@ class ChatSession(QObject):
     answered = Signal(str, str, float)  # the chat's title, the text, seconds it took
     recorded = Signal(object)  # Chat: title, settings or time changed
     troubled = Signal(str)  # a sentence
+    caught_up = Signal()  # what could not be saved is saved now
 
     def __init__(
         self,
@@ -46,6 +48,10 @@ class ChatSession(QObject):
         self.chat = chat or Chat(new_id(), "", 0.0, 0.0, draft=store.recall(UNSENT) or "")
         self._asked = 0.0
         self.conversation = store.conversation(self.chat.id) if chat else Conversation()
+        self._saved = self.conversation  # behind what is shown only while an answer cannot be saved
+        self._is_told = False  # that saving goes wrong
+        self._retrying = QTimer(self, singleShot=True, interval=_RETRY_MS)
+        self._retrying.timeout.connect(self._catch_up)
         self.draft_files = store.draft_files(self.chat.id if chat else None)
         self.program_settings = settings or Settings()
         self.answering = Answering(loader.link, self)
@@ -56,6 +62,11 @@ class ChatSession(QObject):
     def is_stored(self) -> bool:
         """Whether the history has this chat."""
         return self._is_stored
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether the history lacks an answer that is shown."""
+        return self._saved is not self.conversation
 
     @property
     def path(self) -> tuple[Message, ...]:
@@ -180,6 +191,9 @@ class ChatSession(QObject):
     def close(self) -> None:
         """Keep what came of an answer being written; the next start marks it as interrupted."""
         self.answering.abandon()
+        self._retrying.stop()
+        if self.is_behind:
+            self._keep_trying(lambda: self._write(self.conversation))
 
     def _answer(self, conversation: Conversation, settings: Settings) -> None:
         """`conversation` has the answer to be written as its last message, empty or with a beginning."""
@@ -215,11 +229,12 @@ class ChatSession(QObject):
 
     @Slot(object)
     def _save_partial(self, live: LiveAnswer) -> None:
-        self._keep(lambda: self._store.save_partial(self.chat.id, live.message, live.text, live.runs))
+        self._keep_trying(lambda: self._store.save_partial(self.chat.id, live.message, live.text, live.runs))
 
     @Slot(int, object)
     def _finish(self, id_: int, outcome: Outcome) -> None:
-        self._commit(self.conversation.finish(id_, outcome))
+        self.conversation = self.conversation.finish(id_, outcome)
+        self._catch_up()
         self.ended.emit(id_)
         self.answered.emit(self.chat.title, outcome.text, time.monotonic() - self._asked)
 
@@ -228,6 +243,7 @@ class ChatSession(QObject):
         if not self._keep(lambda: self._write(after)):
             return False
         self.conversation = after
+        self._note_success()
         self.recorded.emit(self.chat)
         return True
 
@@ -238,8 +254,19 @@ class ChatSession(QObject):
             self._is_stored = True
             self._store.remember(UNSENT, None)
             self._store.save_draft_files(None, ())
-        self._store.save(self.chat.id, self.conversation, after)
+        self._store.save(self.chat.id, self._saved, after)
+        self._saved = after
         self.refresh(self._store.chat(self.chat.id) or self.chat)
+
+    @Slot()
+    def _catch_up(self) -> None:
+        """Save the answer that is shown; where that cannot be, it stays in the window and is saved later."""
+        if not self.is_behind:
+            return
+        if self._keep_trying(lambda: self._write(self.conversation)):
+            self.recorded.emit(self.chat)
+        else:
+            self._retrying.start()
 
     def _keep(self, write: Callable[[], object]) -> bool:
         try:
@@ -248,6 +275,25 @@ class ChatSession(QObject):
             self.troubled.emit(str(error))
             return False
         return True
+
+    def _keep_trying(self, write: Callable[[], object]) -> bool:
+        """For what is tried again and again: the sentence comes once, and another when all is well."""
+        try:
+            write()
+        except HistoryError as error:
+            if not self._is_told:
+                self._is_told = True
+                self.troubled.emit(
+                    self.tr("{fault} The answer stays here, and saving is tried again.").format(fault=error)
+                )
+            return False
+        self._note_success()
+        return True
+
+    def _note_success(self) -> None:
+        if self._is_told and not self.is_behind:
+            self._is_told = False
+            self.caught_up.emit()
 
     def _propose_title(self) -> None:
         first = self.conversation.path[0]

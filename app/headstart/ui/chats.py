@@ -41,6 +41,7 @@ class Chats(QObject):
     answered = Signal(str, str, float)  # in whichever chat: its title, the text, seconds it took
     undoable = Signal(object)  # Undoable
     troubled = Signal(str)
+    caught_up = Signal()  # what could not be saved is saved now
 
     def __init__(self, store: Store, loader: ModelLoader, settings: Settings, parent: QObject | None = None) -> None:
         """Opens nothing yet."""
@@ -120,7 +121,8 @@ class Chats(QObject):
 
     def delete(self, *chat_ids: str) -> None:
         """Put chats in the bin; `undoable` follows."""
-        chats = [chat for chat in map(self._store.chat, chat_ids) if chat]
+        chats: list[Chat] = []
+        self._attempt(lambda: chats.extend(chat for chat in map(self._store.chat, chat_ids) if chat))
         for chat in chats:
             if session := self._sessions.get(chat.id):
                 session.stop()
@@ -164,7 +166,7 @@ class Chats(QObject):
     def _forget_idle(self) -> None:
         """Sessions that are neither open nor busy have nothing that is not on disk."""
         for key, session in list(self._sessions.items()):
-            if session is not self.current and not session.is_answering:
+            if session is not self.current and not session.is_answering and not session.is_behind:
                 del self._sessions[key]
                 session.deleteLater()
 
@@ -183,6 +185,8 @@ class Chats(QObject):
         session = ChatSession(self._store, self._loader, chat, self._settings, self)
         session.recorded.connect(self._note_record)
         session.troubled.connect(self.troubled)
+        session.caught_up.connect(self.caught_up)
+        session.caught_up.connect(self._forget_idle)
         session.ended.connect(self._forget_idle)
         session.answered.connect(self.answered)
         return session

@@ -1,6 +1,7 @@
 """Builds the window and everything behind it, and connects them; nothing else constructs. Knows no command line."""
 
 import dataclasses
+import logging
 from dataclasses import dataclass
 
 from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
@@ -37,6 +38,7 @@ from headstart.ui.undoing import Undoing
 from headstart.ui.window_commands import WindowCommands
 
 GEOMETRY = "window"  # the memo that keeps size and place
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -137,6 +139,7 @@ class Program(QObject):
     @Slot()
     def come_forward(self) -> None:
         """A second start wants the window that is there."""
+        _log.info("another start asks for the window")
         self.window.setWindowState(self.window.windowState() & ~Qt.WindowState.WindowMinimized)
         self.window.show()
         self.window.raise_()
@@ -166,6 +169,7 @@ class Program(QObject):
         chats.opened.connect(self._open)
         chats.listed.connect(self._list)
         chats.troubled.connect(self.presenter.say)
+        chats.caught_up.connect(self.presenter.reassure)
         for part in (chats, self.tags):
             part.undoable.connect(self.undoing.keep)
             part.undoable.connect(sidebar.undo_bar.offer)

@@ -19,8 +19,8 @@ class SingleInstance(QObject):
         """Takes nothing yet."""
         super().__init__(parent)
         folder.mkdir(parents=True, exist_ok=True)
-        # Unix sockets allow about a hundred characters, and folders may have more.
-        self._name = f"headstart-{hashlib.sha256(str(folder).encode()).hexdigest()[:16]}"
+        # Unix sockets allow about a hundred characters, and folders may have more. A folder may have several paths.
+        self._name = f"headstart-{hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:16]}"
         self._lock = QLockFile(str(folder / "window.lock"))
         self._lock.setStaleLockTime(0)  # a window may be open for weeks; one that died is noticed by its process id
         self._server = QLocalServer(self)

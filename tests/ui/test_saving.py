@@ -1,0 +1,271 @@
+"""What is kept when the world goes wrong: a full disk, a killed window, a damaged history, a second start."""
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QTimer
+from PySide6.QtWidgets import QApplication, QMessageBox
+from pytestqt.qtbot import QtBot
+
+from headstart.chat import backups
+from headstart.chat.conversation import Conversation, State
+from headstart.chat.database import FILE_NAME, INDEX_FAULT
+from headstart.chat.store import Store, open_store
+from headstart.errors import HistoryError
+from headstart.ui import application
+from headstart.ui.program import Program
+from headstart.ui.recovery import Recovery
+from tests.ui.person import WAIT, ask, begin, stored, texts, write
+
+Open = Callable[..., Program]
+
+
+def _fill_disk(store: Store, *, full: bool) -> None:
+    """Let the file grow no further, or again."""
+    pages = store._connection.execute("PRAGMA page_count").fetchone()[0]
+    store._connection.execute(f"PRAGMA max_page_count = {pages if full else 2**30}")
+
+
+def test_an_answer_stays_while_the_disk_is_full_and_is_saved_when_there_is_room(
+    qtbot: QtBot, open_program: Open
+) -> None:
+    app = open_program(pace=0.001)
+    begin(qtbot, app, "toy: words 1500")
+    said: list[str] = []
+    app.chats.troubled.connect(said.append)
+    _fill_disk(app.store, full=True)
+    qtbot.waitUntil(lambda: bool(said) and not app.presenter.session.is_answering, timeout=WAIT)
+    assert len(said) == 1
+    assert said[0].startswith("The disk is full")
+    assert said[0].endswith("The answer stays here, and saving is tried again.")
+    answer = texts(app)[-1]
+    assert len(answer.split()) == 1500
+    chat = app.presenter.session.chat.id
+    app.window.sidebar.new_requested.emit()
+    app.window.sidebar.chosen.emit(chat, None)
+    assert texts(app)[-1] == answer
+    assert stored(app)[-1][0] != answer
+    _fill_disk(app.store, full=False)
+    with qtbot.waitSignal(app.chats.caught_up, timeout=WAIT):
+        app.presenter.session._retrying.timeout.emit()
+    assert stored(app)[-1] == (answer, State.COMPLETE)
+    assert app.window.chat.notice.text == "Everything is saved again."
+
+
+def test_the_next_message_saves_what_could_not_be_saved(qtbot: QtBot, open_program: Open) -> None:
+    app = open_program(pace=0.001)
+    begin(qtbot, app, "toy: words 1500")
+    _fill_disk(app.store, full=True)
+    qtbot.waitUntil(lambda: app.presenter.session.is_behind, timeout=WAIT)
+    write(app, "too early")
+    assert "The disk is full" in app.window.chat.notice.text
+    assert app.window.chat.composer.text() == "too early"
+    _fill_disk(app.store, full=False)
+    app.window.chat.composer.clear()
+    ask(qtbot, app, "go on")
+    assert [len(text.split()) for text, _ in stored(app)] == [3, 1500, 2, 4]
+
+
+def test_closing_saves_what_could_not_be_saved(qtbot: QtBot, open_program: Open) -> None:
+    app = open_program(pace=0.001)
+    begin(qtbot, app, "toy: words 1500")
+    _fill_disk(app.store, full=True)
+    qtbot.waitUntil(lambda: app.presenter.session.is_behind, timeout=WAIT)
+    _fill_disk(app.store, full=False)
+    again = open_program()
+    assert len(texts(again)[-1].split()) == 1500
+
+
+WINDOW = """
+import sys, time
+from pathlib import Path
+from PySide6.QtWidgets import QApplication
+from headstart.chat.store import open_store
+from headstart.engine.supervision import program
+from headstart.ui.asking import toy_model
+from headstart.ui.program import EngineChoice, Program
+
+application = QApplication([])
+toy = EngineChoice(program("--toy", "--pace", "0.01"), toy_model)
+window = Program(application, open_store(Path(sys.argv[1])), toy)
+window.start()
+window.window.show()
+session = window.presenter.session
+session.answering.grew.connect(lambda *_: print(time.monotonic(), len(session.answering.live.text), flush=True))
+session.send("toy: words 1900")
+application.exec()
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no SIGKILL here")
+def test_a_killed_window_loses_less_than_a_second_of_text_and_no_message(headstart_home: Path) -> None:
+    history = headstart_home / "history"
+    seen: list[tuple[float, int]] = []
+    with subprocess.Popen([sys.executable, "-c", WINDOW, str(history)], stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout
+        for line in child.stdout:
+            when, length = line.split()
+            seen.append((float(when), int(length)))
+            if seen[-1][0] - seen[0][0] > 2.6:
+                break
+        os.kill(child.pid, signal.SIGKILL)
+        killed = time.monotonic()
+    store = open_store(history)
+    (chat,) = store.chats()
+    question, answer = store.conversation(chat.id).path
+    store.close()
+    assert question.text == "toy: words 1900"
+    assert answer.state is State.INTERRUPTED
+    a_second_before = [length for when, length in seen if when < killed - 1.0]
+    assert len(answer.text) >= a_second_before[-1] > 0
+
+
+@pytest.fixture
+def damaged(headstart_home: Path) -> Path:
+    """A history whose file is broken, with a backup of one chat."""
+    folder = headstart_home / "history"
+    store = open_store(folder)
+    chat = store.create_chat("kept")
+    store.save(chat.id, Conversation(), Conversation().ask("question " * 500))
+    store.back_up_if_due()
+    store.create_chat("later")
+    store.close()
+    (folder / FILE_NAME).write_bytes(b"SQLite format 3\x00" + b"\xff" * 9000)
+    return folder
+
+
+def _answer(*words: str, before: Callable[[], object] = list) -> list[str]:
+    """Press these buttons of the questions that will be asked, one each; the list fills with the questions."""
+    asked: list[str] = []
+    timer = QTimer(QApplication.instance(), interval=20)
+
+    def act() -> None:
+        box = QApplication.activeModalWidget()
+        if isinstance(box, QMessageBox):
+            asked.append(box.text())
+            before()
+            wanted = words[len(asked) - 1] if len(asked) <= len(words) else "Quit"
+            next(button for button in box.buttons() if button.text().startswith(wanted)).click()
+        if len(asked) >= len(words):
+            timer.stop()
+
+    timer.timeout.connect(act)
+    timer.start()
+    return asked
+
+
+def test_the_newest_backup_takes_the_place_of_a_damaged_history(qtbot: QtBot, damaged: Path) -> None:
+    asked = _answer("Restore the Backup of ")
+    recovery = Recovery(damaged)
+    store = recovery.open()
+    assert store
+    assert [chat.title for chat in store.chats()] == ["kept"]
+    store.close()
+    assert "is damaged" in asked[0]
+    (aside,) = damaged.glob("damaged-*.db")
+    assert recovery.outcome.endswith(f"was restored; the damaged history is kept as {aside}.")
+
+
+def test_where_the_backup_is_damaged_too_one_starts_empty_and_nothing_is_deleted(qtbot: QtBot, damaged: Path) -> None:
+    (backup,) = backups.list_backups(damaged)
+    backup.path.write_bytes((damaged / FILE_NAME).read_bytes())
+    asked = _answer("Restore the Backup of ", "Start with an Empty History")
+    recovery = Recovery(damaged)
+    store = recovery.open()
+    assert store
+    assert store.chats() == ()
+    store.close()
+    assert len(asked) == 2
+    assert asked[1].endswith("is damaged too.")
+    assert backup.path.exists()
+    assert list(damaged.glob("damaged-*.db"))
+    assert recovery.outcome.startswith("The history is empty now; the damaged one is kept as ")
+
+
+def test_one_can_leave_a_damaged_history_alone(qtbot: QtBot, damaged: Path) -> None:
+    before = (damaged / FILE_NAME).read_bytes()
+    _answer("Quit")
+    assert Recovery(damaged).open() is None
+    assert (damaged / FILE_NAME).read_bytes() == before
+    assert not list(damaged.glob("damaged-*.db"))
+
+
+def test_a_history_that_cannot_be_read_can_be_tried_again(qtbot: QtBot, headstart_home: Path) -> None:
+    folder = headstart_home / "history"
+    folder.parent.mkdir(parents=True)
+    folder.write_text("a file where the folder should be", encoding="utf-8")
+    asked = _answer("Try Again", before=folder.unlink)
+    store = Recovery(folder).open()
+    assert store
+    store.close()
+    assert len(asked) == 1
+    assert "cannot be used" in asked[0]
+
+
+def test_a_damaged_index_is_made_again_at_the_next_start(qtbot: QtBot, headstart_home: Path) -> None:
+    folder = headstart_home / "history"
+    store = open_store(folder)
+    for number in range(50):
+        chat = store.create_chat(f"chat {number}")
+        store.save(chat.id, Conversation(), Conversation().ask(f"needle walrus{number} " * 30))
+    store._connection.execute("UPDATE message_words_data SET block = zeroblob(4) WHERE id > 10")
+    with pytest.raises(HistoryError, match="no chat is lost"):
+        store.search("walrus7")
+    store.close()
+    assert (folder / INDEX_FAULT).exists()
+    store = open_store(folder)
+    assert len(store.search("walrus7")) == 1
+    store.close()
+    assert not (folder / INDEX_FAULT).exists()
+
+
+def test_a_full_disk_while_backing_up_hinders_no_start(qtbot: QtBot, app: Program, history: Path) -> None:
+    ask(qtbot, app, "hello")
+    (history / "backups").write_text("in the way", encoding="utf-8")
+    told = application._back_up(app.store)
+    assert told.startswith("The chat history in ")
+    assert "cannot be used" in told
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need rights there")
+def test_a_second_start_with_the_same_profile_raises_the_window(headstart_home: Path, tmp_path: Path) -> None:
+    headstart_home.mkdir(parents=True)
+    (tmp_path / "link").symlink_to(headstart_home)
+    command = [sys.executable, "-m", "headstart", "--profile"]
+    environment = {**os.environ, "QT_QPA_PLATFORM": "offscreen"}
+    log = headstart_home / "logs" / "window.log"
+    first = subprocess.Popen([*command, str(headstart_home)], env=environment)
+    try:
+        _wait_for(
+            lambda: (headstart_home / "window.lock").exists() and (headstart_home / "history" / FILE_NAME).exists()
+        )
+        second = subprocess.run([*command, str(tmp_path / "link")], env=environment, check=False, timeout=60)
+        assert second.returncode == 0
+        _wait_for(lambda: "another start asks for the window" in log.read_text(encoding="utf-8"))
+        assert first.poll() is None
+    finally:
+        first.terminate()
+        first.wait()
+
+
+def _wait_for(happened: Callable[[], bool]) -> None:
+    end = time.monotonic() + 30
+    while not happened():
+        assert time.monotonic() < end, "it never happened"
+        time.sleep(0.02)
+
+
+def test_the_history_is_in_wal_mode_with_foreign_keys(headstart_home: Path) -> None:
+    store = open_store(headstart_home / "history")
+    values = [store._connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "foreign_keys")]
+    assert values == ["wal", 1]
+    with pytest.raises(sqlite3.IntegrityError):
+        store._connection.execute("INSERT INTO chat_tag VALUES (4711, 4711)")
+    store.close()
