@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
 from pytestqt.qtbot import QtBot
 
 from headstart.ui.command_palette import CommandPalette
+from headstart.ui.message_view import MessageView
 from headstart.ui.program import Program
 from tests.ui.person import WAIT, ask, shown, texts, write
 
@@ -99,6 +100,42 @@ def test_the_last_answer_is_copied_as_markdown(qtbot: QtBot, app: Program) -> No
     ask(qtbot, app, "**bold**")
     app.window.actions_by_name["copy_last"].trigger()
     assert QGuiApplication.clipboard().text().strip() == "You wrote: **bold**"
+
+
+def test_a_range_of_messages_is_copied_from_the_keyboard(qtbot: QtBot, app: Program) -> None:
+    ask(qtbot, app, "**one**")
+    ask(qtbot, app, "two")
+    transcript, bar = app.window.chat.transcript, app.window.chat.selection
+    assert bar.isHidden()
+    _choose(transcript.view(1), "Select message")
+    assert not bar.isHidden()
+    _choose(transcript.view(2), "Select up to here")
+    assert "2 messages" in bar._label.text()
+    bar.text_button.click()
+    assert "You wrote: one" in QGuiApplication.clipboard().text()
+    assert bar.isHidden()
+    _choose(transcript.view(1), "Select message")
+    bar.markdown_button.click()
+    assert "You wrote: **one**" in QGuiApplication.clipboard().text()
+    _choose(transcript.view(1), "Select message")
+    app.window.actions_by_name["stop"].trigger()
+    assert bar.isHidden()
+    _choose(transcript.view(1), "Select message")
+    app.window.sidebar.new_requested.emit()
+    assert bar.isHidden()
+
+
+def test_a_click_on_a_name_selects_and_the_keyboard_copies(qtbot: QtBot, app: Program) -> None:
+    ask(qtbot, app, "one")
+    header = app.window.chat.transcript.view(0)._header
+    QTest.mouseClick(header, Qt.MouseButton.LeftButton)
+    assert app.window.chat.transcript.hasFocus()
+    QTest.keyClick(app.window.chat.transcript, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+    assert QGuiApplication.clipboard().text() == "**You:**\n\none"
+
+
+def _choose(view: MessageView, text: str) -> None:
+    next(action for action in view.menu().actions() if action.text() == text).trigger()
 
 
 def test_themes_and_zoom_change_live(qtbot: QtBot, app: Program) -> None:
