@@ -119,6 +119,16 @@ class TestCurve:
         assert curve.ms(1) == 20.0
         assert curve.ms(BULK + 1) >= curve.ms(BULK)
 
+    def test_a_change_of_size_is_told_apart_from_a_slow_machine(self) -> None:
+        curve, rng, last = Curve({1: 9.0, 4: 12.0, 8: 14.5}), random.Random(4), 0
+        for _ in range(200):
+            tokens = rng.choice((1, 1, 1, 4, 8))
+            ms = curve._table[tokens] + (4.4 if tokens != last else 0.0)
+            curve.observe(tokens, 0, ms * rng.gauss(1, 0.03), switches=tokens != last)
+            last = tokens
+        assert curve.ms(1) == pytest.approx(9.0, rel=0.05)
+        assert curve.switch_ms == pytest.approx(4.4, rel=0.2)
+
     @pytest.mark.parametrize("ms", [0.0, -3.0, float("inf"), float("nan")])
     def test_ignores_what_no_clock_says(self, ms: float) -> None:
         curve = Curve(TABLE)
@@ -131,6 +141,7 @@ class TestCurve:
             curve.observe(3, 500, 99.0)
         curve.observe(700, 0, 900.0)
         restored = Curve.from_json(json.loads(json.dumps(curve.to_json())))
+        assert restored.switch_ms == pytest.approx(curve.switch_ms)
         assert restored.row(16, 700) == pytest.approx(curve.row(16, 700))
         assert restored.ms(700) == curve.ms(700)
 
@@ -141,13 +152,13 @@ class TestCurve:
             [],
             "x",
             {},
-            {"table": {}, "factors": [1, 1, 0], "bulk_ms": None},
-            {"table": {"a": 1}, "factors": [1, 1, 0], "bulk_ms": None},
-            {"table": {"1": -1}, "factors": [1, 1, 0], "bulk_ms": None},
-            {"table": {"1": float("nan")}, "factors": [1, 1, 0], "bulk_ms": None},
-            {"table": {"0": 5.0}, "factors": [1, 1, 0], "bulk_ms": None},
-            {"table": {"1": 5.0}, "factors": [1, None, 0], "bulk_ms": None},
-            {"table": {"1": 5.0}, "factors": [1, 1], "bulk_ms": None},
+            {"table": {}, "factors": [1, 1, 0, 0], "bulk_ms": None},
+            {"table": {"a": 1}, "factors": [1, 1, 0, 0], "bulk_ms": None},
+            {"table": {"1": -1}, "factors": [1, 1, 0, 0], "bulk_ms": None},
+            {"table": {"1": float("nan")}, "factors": [1, 1, 0, 0], "bulk_ms": None},
+            {"table": {"0": 5.0}, "factors": [1, 1, 0, 0], "bulk_ms": None},
+            {"table": {"1": 5.0}, "factors": [1, None, 0, 0], "bulk_ms": None},
+            {"table": {"1": 5.0}, "factors": [1, 1, 0], "bulk_ms": None},
         ],
     )
     def test_garbage_in_storage_is_an_unknown_curve(self, data: object) -> None:
@@ -158,16 +169,25 @@ class TestCosts:
     """Prices of a round."""
 
     def test_a_round_costs_its_pass_and_the_work_around_it(self) -> None:
-        costs = Costs(Curve(TABLE))
+        costs = Costs(Curve(TABLE, switch_ms=0.0))
         for tokens in (1, 5) * 30:
             costs.observe(tokens, 0, costs.target.ms(tokens), other_ms=2.0 + 1.0 * tokens)
         assert costs.verify(6, 0)[0] == pytest.approx(71.0 + 3.0, abs=0.5)
         assert costs.verify(6, 0)[5] == pytest.approx(82.0 + 8.0, abs=0.8)
 
     def test_catching_up_is_what_a_longer_first_pass_costs_more(self) -> None:
-        costs = Costs(Curve(TABLE), Curve({1: 20.0, 5: 28.0, 16: 50.0}))
+        costs = Costs(Curve(TABLE), Curve({1: 20.0, 5: 28.0, 16: 50.0}, switch_ms=0.0))
         assert costs.drafting(1, 0) == pytest.approx((20.0, 0.0))
         assert costs.drafting(5, 0) == pytest.approx((20.0, 8.0))
+
+    def test_reading_more_than_a_token_changes_the_size_there_and_back(self) -> None:
+        costs = Costs(Curve(TABLE), Curve({1: 20.0, 5: 28.0}, switch_ms=3.0))
+        assert costs.drafting(5, 0) == pytest.approx((20.0, 14.0))
+
+    def test_a_round_of_guesses_changes_the_size_and_a_plain_step_does_not(self) -> None:
+        costs = Costs(Curve(TABLE, switch_ms=6.0))
+        costs.assume_around(0.0)
+        assert costs.verify(3, 0) == pytest.approx([71.0, 78.0, 79.0])
 
     def test_an_unmeasured_draft_is_guessed_from_the_target(self) -> None:
         costs = Costs(Curve(TABLE), Curve())

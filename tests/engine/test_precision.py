@@ -10,7 +10,16 @@ import pytest
 from headstart.engine import precision
 from headstart.engine.engine import Numerics
 from headstart.engine.measurements import Measurements
-from headstart.engine.precision import HINTS, Properties, fastest_hint, pass_ms, probe_ids, properties, warm_up
+from headstart.engine.precision import (
+    HINTS,
+    Properties,
+    fastest_hint,
+    pass_ms,
+    probe_ids,
+    properties,
+    switch_ms,
+    warm_up,
+)
 from headstart.engine.runner import Logits, Runner
 from tests.toy import ToyRunner
 
@@ -113,6 +122,15 @@ def test_the_fastest_of_some_passes_counts_and_leaves_the_cache_as_it_was(monkey
     assert pass_ms(runner, 6, repeats=3) == pytest.approx(10.0)
     assert runner.calls == [3, 6, 6, 6]
     assert list(runner.tokens) == [1, 2, 3]
+
+
+def test_a_change_of_size_costs_what_the_first_pass_after_it_costs_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    lengths = (0.030, 0.025, 0.014, 0.010, 0.031, 0.027)  # of passes over 6, 6, 1, 1, 6, 6 tokens
+    clock = itertools.accumulate(part for length in [*lengths, 0.016, 0.010] for part in (1.0, length))
+    monkeypatch.setattr("headstart.engine.precision.time.perf_counter", lambda: next(clock))
+    runner = ToyRunner()
+    assert switch_ms(runner, repeats=2) == pytest.approx(4.5)
+    assert runner.calls == [6, 6, 1, 1, 6, 6, 1, 1]
 
 
 def test_probes_are_the_same_each_time_and_in_the_vocabulary() -> None:

@@ -2,7 +2,7 @@
 
 import math
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from headstart.engine.estimate import Tracked
@@ -12,8 +12,10 @@ BULK = 32  # longer passes (prefill, a long catch-up) are priced per token and s
 _TABULATED = 64  # sizes looked up instead of computed
 _NOISE = 0.05  # relative scatter of one pass
 _LEAST = 1e-6  # milliseconds; no pass is free
+_SWITCHING = 3  # place of the switch among the tracked parameters
 
 # What is assumed until something better is known; relative to a pass over one token.
+_SWITCH = 0.1  # a pass of another size than the one before it: 0.1 measured for 1.5B, 0.3 for 0.5B, 0.5 for 135M
 _INCREMENT = 0.05  # each further token: 0.05 measured for 1.5B INT8 up to 6 tokens
 _DRAFT_STEP = 0.3  # a draft step beside a target step: 0.26 and 0.34 measured for 0.5B beside 1.5B
 _CONTEXT = 0.05  # a thousand tokens of context
@@ -36,17 +38,22 @@ class Curve:
     """Milliseconds of one pass over M tokens behind c others: first * (scale + slope * c) + steepness * extra(M).
 
     `first` and `extra` come from the table. Scale, steepness and slope are tracked, so that a slower machine, a table
-    measured under other load and a growing context are told apart by what each of them would explain.
+    measured under other load and a growing context are told apart by what each of them would explain. A pass of
+    another size than the one before it costs a `switch` more: a runtime prepares itself anew for each new shape.
     """
 
-    def __init__(self, table: Mapping[int, float] | None = None) -> None:
-        """`table`: measured ms by tokens per pass, context short. Without one the first pass seen stands in."""
+    def __init__(self, table: Mapping[int, float] | None = None, switch_ms: float | None = None) -> None:
+        """`table`: measured ms by tokens per pass, as often repeated, context short. Without one the first pass seen
+        stands in. `switch_ms`: what a change of size costs more; None: not measured.
+        """
         self._table: dict[int, float] = {}
         self._points: list[float] = []
         self._bulk_ms: float | None = None  # per token
-        self._tracked = _tracked((1.0, 1.0, _CONTEXT), (0.2, 0.15, 0.05))
+        self._tracked = _tracked((1.0, 1.0, _CONTEXT, _SWITCH), (0.2, 0.15, 0.05, 0.1))
         if table:
             self._adopt(monotone(table))
+            if switch_ms is not None:
+                self._tracked.means[_SWITCHING] = max(switch_ms, 0.0) / self._points[1]
 
     @property
     def known(self) -> bool:
@@ -58,7 +65,7 @@ class Curve:
         if tokens > BULK and self._bulk_ms is not None:
             return max(self._bulk_ms * tokens, self.ms(BULK, context))
         assert self._points, "a curve was asked before it knew anything"
-        scale, steepness, slope = self._tracked.means
+        scale, steepness, slope, _ = self._tracked.means
         first = self._points[1]
         return first * (scale + slope * context / 1000) + steepness * (self._point(tokens) - first)
 
@@ -68,23 +75,31 @@ class Curve:
         base = self.ms(1, context) - steepness * self._points[1]
         return [base + steepness * point for point in self._points[1 : limit + 1]]
 
+    @property
+    def switch_ms(self) -> float:
+        """What a pass of another size than the one before it costs more."""
+        return self._tracked.means[_SWITCHING] * self._points[1] if self._points else 0.0
+
     def assume(self, first_ms: float) -> None:
         """Let a guess of a one-token pass stand in for a table; what is seen corrects it fast."""
         self._adopt({1: first_ms})
-        self._tracked = _tracked((1.0, 1.0, _CONTEXT), (0.6, 0.6, 0.05))
+        self._tracked = _tracked((1.0, 1.0, _CONTEXT, _SWITCH), (0.6, 0.6, 0.05, 0.3))
 
-    def observe(self, tokens: int, context: int, ms: float, singles: int = 0) -> None:
-        """Learn from a pass over `tokens` tokens, then `singles` passes over one, that took `ms` together."""
+    def observe(self, tokens: int, context: int, ms: float, singles: int = 0, switches: int = 0) -> None:
+        """Learn from a pass over `tokens` tokens, then `singles` passes over one, that took `ms` together.
+
+        `switches` of these passes were of another size than the one before them.
+        """
         if not 0.0 < ms < math.inf:
             return
         if tokens > BULK:
             self._observe_bulk((ms - singles * self.ms(1, context) if self._points else ms) / tokens)
             return
         if not self._points:
-            self.assume(ms / (1 + singles + _INCREMENT * (tokens - 1)))
+            self.assume(ms / (1 + singles + _INCREMENT * (tokens - 1) + _SWITCH * switches))
         first, passes = self._points[1], 1 + singles
         extra = (self._points[tokens] - first) / (first * passes)
-        features = ((0, 1.0), (1, extra), (2, context / 1000))
+        features = ((0, 1.0), (1, extra), (2, context / 1000), (_SWITCHING, switches / passes))
         self._tracked.observe(features, ms / (first * passes), _NOISE * self._tracked.predict(features))
 
     def to_json(self) -> dict[str, Any]:
@@ -96,7 +111,7 @@ class Curve:
     def from_json(cls, data: object) -> "Curve":
         """The stored curve, or one that knows nothing where `data` is not one. How sure it is starts afresh."""
         match data:
-            case {"table": dict() as table, "factors": [_, _, _] as factors, "bulk_ms": bulk} if _is_table(
+            case {"table": dict() as table, "factors": [_, _, _, _] as factors, "bulk_ms": bulk} if _is_table(
                 table
             ) and all(is_figure(factor, least=0.0) for factor in factors):
                 curve = cls({int(size): float(ms) for size, ms in table.items()})
@@ -130,9 +145,20 @@ class Costs:
         self._other = Tracked((0.5, 0.2), (5.0, 2.0), 0.02, (0.01, 0.01))  # ms per round, ms per verified token
 
     def verify(self, limit: int, context: int) -> list[float]:
-        """Milliseconds of a round that verifies 1, 2, .. `limit` tokens, drafting apart. Index 0 is a plain step."""
+        """Milliseconds of a round that verifies 1, 2, .. `limit` tokens, drafting apart. Index 0 is a plain step.
+
+        A plain step is taken to follow another; all others change the size of the pass, as their lengths vary.
+        """
+        switch = self.target.switch_ms
+        return [
+            ms + self.around(m) + (switch if m > 1 else 0.0)
+            for m, ms in enumerate(self.target.row(limit, context), start=1)
+        ]
+
+    def around(self, tokens: int) -> float:
+        """Milliseconds of a round that verifies so many tokens in which no model runs."""
         fixed, each = self._other.means
-        return [ms + fixed + each * (m + 1) for m, ms in enumerate(self.target.row(limit, context))]
+        return fixed + each * tokens
 
     def drafting(self, lag: int, context: int) -> tuple[float, float]:
         """Milliseconds of one draft token, and what the first costs more because `lag` tokens are caught up with it."""
@@ -140,11 +166,17 @@ class Costs:
         if not self.draft.known:
             self.draft.assume(_DRAFT_STEP * self.target.ms(1))
         step = self.draft.ms(1, context)
-        return step, self.draft.ms(max(lag, 1), context) - step
+        if lag <= 1:
+            return step, 0.0
+        return step, self.draft.ms(lag, context) + 2 * self.draft.switch_ms - step  # there and back to one token
 
-    def observe(self, tokens: int, context: int, verify_ms: float, other_ms: float) -> None:
+    def assume_around(self, ms: float) -> None:
+        """Let a guess stand in for what is around the passes of a round."""
+        self._other.means = [ms, 0.0]
+
+    def observe(self, tokens: int, context: int, verify_ms: float, other_ms: float, *, switched: bool = False) -> None:
         """Learn from a pass of the target over `tokens` tokens and the time of its round that no model used."""
-        self.target.observe(tokens, context, verify_ms)
+        self.target.observe(tokens, context, verify_ms, switches=switched)
         if 0.0 <= other_ms < math.inf:
             features = ((0, 1.0), (1, float(tokens)))
             self._other.observe(features, other_ms, 0.5 + 0.2 * self._other.predict(features))
@@ -177,8 +209,8 @@ def _is_table(table: dict[Any, Any]) -> bool:
     return bool(table) and sizes and all(is_figure(ms, least=_LEAST) for ms in table.values())
 
 
-def _tracked(means: tuple[float, float, float], deviations: tuple[float, float, float]) -> Tracked:
-    return Tracked(means, deviations, common=0.01, drift=(0.003, 0.003, 0.0005))
+def _tracked(means: Sequence[float], deviations: Sequence[float]) -> Tracked:
+    return Tracked(means, deviations, common=0.01, drift=(0.003, 0.003, 0.0005, 0.003))
 
 
 def _interpolate(table: Mapping[int, float]) -> list[float]:

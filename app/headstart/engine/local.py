@@ -29,7 +29,7 @@ from headstart.engine.engine import (
 from headstart.engine.loading import LoadedModel, Place, load_model
 from headstart.engine.measurements import Measurements
 from headstart.engine.policy import Policy
-from headstart.engine.precision import pass_ms
+from headstart.engine.precision import pass_ms, switch_ms
 from headstart.engine.shortlist import Shortlist
 from headstart.engine.speculative import Decoder, Job
 from headstart.engine.tally import Tally
@@ -37,7 +37,7 @@ from headstart.engine.text import AnswerText
 from headstart.engine.tokenizer import Tokenizer
 from headstart.errors import ContextOverflowError
 
-_POLICY = "policy"
+_POLICY = "policy, switches priced"  # another name than before: what was learned without them misleads
 _NOTHING_RUN = Round((), 0, 0, Origin.TARGET, Timing())
 
 
@@ -157,7 +157,8 @@ def _restored_policy(target: LoadedModel, draft: LoadedModel | None, learned: Me
 
 def _measured_curve(model: LoadedModel) -> Curve:
     sizes = [tokens for tokens in SIZES if tokens <= model.runner.context]
-    return Curve({tokens: pass_ms(model.runner, tokens, repeats=3) for tokens in sizes})
+    table = {tokens: pass_ms(model.runner, tokens, repeats=3) for tokens in sizes}
+    return Curve(table, switch_ms(model.runner, repeats=3))
 
 
 def _step(done: Round, text: AnswerText) -> Step:

@@ -59,6 +59,15 @@ def pass_ms(runner: Runner, tokens: int, repeats: int = _REPEATS) -> float:
     return float(best)
 
 
+def switch_ms(runner: Runner, repeats: int = _REPEATS) -> float:
+    """Milliseconds that a pass costs more when the one before it had another number of tokens, the median."""
+    differences = []
+    for tokens in (min(_VERIFY, runner.context), 1) * repeats:
+        first = pass_ms(runner, tokens, repeats=1)
+        differences.append(first - pass_ms(runner, tokens, repeats=1))
+    return max(float(np.median(differences)), 0.0)
+
+
 def probe_ids(vocabulary: int, count: int, seed: int) -> Sequence[int]:
     """Some fixed token ids to measure and check with."""
     return [int(token) for token in np.random.default_rng(seed).integers(0, vocabulary, count)]
