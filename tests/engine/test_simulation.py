@@ -5,10 +5,12 @@ from collections.abc import Iterable
 
 import pytest
 
+from headstart.engine.bench import rules
+from headstart.engine.bench.recorded import Text
 from headstart.engine.costs import Costs, Curve
 from headstart.engine.policy import Policy
 from tests.engine import simulation
-from tests.engine.simulation import CODE, HOPELESS, PROSE, Machine, Mixture, Text, adaptive_ms, new_policy
+from tests.engine.simulation import CODE, HOPELESS, PROSE, Machine, Mixture, Setting, adaptive_ms, new_policy
 
 REGIMES: dict[str, list[tuple[Mixture, int]]] = {
     "code": [(CODE, 800)],
@@ -22,7 +24,7 @@ TEXTS = {name: [simulation.write(parts, seed) for seed in SEEDS] for name, parts
 
 def speedup(milliseconds: Iterable[tuple[Text, float]]) -> float:
     """Geometric mean over texts, against plain decoding."""
-    ratios = [text.plain_ms / ms for text, ms in milliseconds]
+    ratios = [simulation.plain_ms(text) / ms for text, ms in milliseconds]
     return math.exp(sum(math.log(ratio) for ratio in ratios) / len(ratios))
 
 
@@ -33,21 +35,21 @@ def adaptive(texts: list[Text]) -> float:
 @pytest.mark.parametrize("regime", REGIMES)
 def test_reaches_the_best_fixed_length_chosen_with_hindsight(regime: str) -> None:
     texts = TEXTS[regime]
-    best = speedup((text, min(simulation.fixed_ms(text, k) for k in range(9))) for text in texts)
+    best = speedup((text, rules.best_fixed_ms(text, Machine)) for text in texts)
     assert adaptive(texts) >= 0.97 * best
 
 
 def test_gains_from_confidence_what_no_fixed_length_can() -> None:
     code = TEXTS["code"]
-    best = speedup((text, min(simulation.fixed_ms(text, k) for k in range(9))) for text in code)
-    oracle = speedup((text, simulation.oracle_ms(text)) for text in code)
+    best = speedup((text, rules.best_fixed_ms(text, Machine)) for text in code)
+    oracle = speedup((text, rules.oracle_ms(text, Machine())) for text in code)
     assert 1.05 * best < adaptive(code) < oracle
 
 
 @pytest.mark.parametrize("text", TEXTS["mixed"], ids=SEEDS)
 def test_beats_every_other_rule_on_mixed_text(text: Text) -> None:
-    others = [simulation.fixed_ms(text, k) for k in range(9)]
-    others += [simulation.two_up_one_down_ms(text), simulation.history_average_ms(text)]
+    others = [rules.best_fixed_ms(text, Machine)]
+    others += [rules.two_up_one_down_ms(text, Machine()), rules.history_average_ms(text, Machine())]
     assert adaptive_ms(new_policy(), text) < min(others)
 
 
@@ -55,8 +57,8 @@ def test_beats_every_other_rule_on_mixed_text(text: Text) -> None:
 @pytest.mark.parametrize("draft_ms", [12.0, 24.0, 40.0])
 def test_never_falls_far_behind_plain_decoding(draft_ms: float, seed: int) -> None:
     text = simulation.write(REGIMES["hopeless"], seed)
-    took = adaptive_ms(new_policy(draft_ms), text, machine=Machine(draft_ms, seed=seed))
-    assert text.plain_ms >= 0.97 * took
+    took = adaptive_ms(new_policy(draft_ms), text, Setting(Machine(draft_ms, seed=seed)))
+    assert simulation.plain_ms(text) >= 0.97 * took
 
 
 def test_finds_back_to_drafting_after_a_hopeless_passage() -> None:
@@ -68,7 +70,7 @@ def test_an_unlucky_start_is_soon_forgotten() -> None:
     texts = [simulation.write([(CODE, 250)], seed) for seed in range(80)]
     unlucky = [text for text in texts if sum(text.right[:6]) <= 3]
     assert len(unlucky) >= 3
-    assert min(text.plain_ms / adaptive_ms(new_policy(), text) for text in unlucky) >= 1.35
+    assert min(simulation.plain_ms(text) / adaptive_ms(new_policy(), text) for text in unlucky) >= 1.35
 
 
 def test_what_was_learned_does_not_hurt_the_next_answer() -> None:
@@ -90,9 +92,9 @@ def test_works_without_a_cost_table() -> None:
 def test_follows_a_machine_that_slows_down() -> None:
     text = TEXTS["code"][0]
     policy = new_policy()
-    took = adaptive_ms(policy, text, machine=Machine(slower=2.0, turn=400))
+    took = adaptive_ms(policy, text, Setting(Machine(slower=2.0, turn=400)))
     assert policy.plain_ms == pytest.approx(2 * simulation.PLAIN_MS, rel=0.15)
-    assert 1.5 * text.plain_ms / took >= 0.95 * adaptive([text])
+    assert 1.5 * simulation.plain_ms(text) / took >= 0.95 * adaptive([text])
 
 
 STORY = [simulation.with_copies(text, copied=0, free=100, seed=7) for text in TEXTS["prose"]]
@@ -103,13 +105,16 @@ class TestNgrams:
     """Offers of an n-gram drafter, alone and beside a draft model."""
 
     def alone(self, texts: list[Text]) -> float:
-        return speedup((text, adaptive_ms(new_policy(), text, draft=False)) for text in texts)
+        return speedup((text, adaptive_ms(new_policy(), text, Setting(draft=False))) for text in texts)
 
     def test_alone_they_double_the_speed_of_editing(self) -> None:
         assert self.alone(EDIT) >= 2.0
 
     def test_alone_they_never_cost_much(self) -> None:
-        assert min(text.plain_ms / adaptive_ms(new_policy(), text, draft=False) for text in STORY) >= 0.98
+        assert (
+            min(simulation.plain_ms(text) / adaptive_ms(new_policy(), text, Setting(draft=False)) for text in STORY)
+            >= 0.98
+        )
 
     @pytest.mark.parametrize("texts", [STORY, EDIT], ids=["story", "edit"])
     def test_with_a_draft_the_better_of_both_is_reached(self, texts: list[Text]) -> None:

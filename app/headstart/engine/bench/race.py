@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from headstart.engine.bench import energy
-from headstart.engine.bench.contestants import USUAL, speculation
 from headstart.engine.bench.prompts import BenchPrompt
-from headstart.engine.engine import Engine, Finish, FinishReason, Request, Speculation, Stats
+from headstart.engine.engine import Engine, Finish, FinishReason, Mode, Request, Speculation, Stats
+
+PLAIN, AUTO = "plain", "auto"
+FIXED_LENGTHS = (3, 5)
 
 
 class RaceCancelled(Exception):  # noqa: N818 - stopping is no error; this unwinds the race
@@ -88,15 +89,14 @@ class OwnMode:
 
 
 def own_modes(
-    engine: Engine,
-    tokens: int,
-    forget: Callable[[], None],
-    cancel: threading.Event | None = None,
-    names: Sequence[str] = USUAL,
+    engine: Engine, tokens: int, forget: Callable[[], None], cancel: threading.Event | None = None
 ) -> tuple[OwnMode, ...]:
-    """The modes of these names."""
+    """Plain decoding, two fixed lengths and the automatic one."""
     end = cancel or threading.Event()
-    return tuple(OwnMode(name, engine, speculation(name), tokens, forget, end) for name in names)
+    modes = {PLAIN: Speculation(Mode.OFF)}
+    modes |= {f"fixed {length}": Speculation(Mode.FIXED, length) for length in FIXED_LENGTHS}
+    modes[AUTO] = Speculation(Mode.AUTO)
+    return tuple(OwnMode(name, engine, speculation, tokens, forget, end) for name, speculation in modes.items())
 
 
 @dataclass(frozen=True)
@@ -107,27 +107,19 @@ class Heat:
     contestant: str
     repeat: int
     run: Run
-    joules: float | None = None  # of the whole answer; None where the system does not tell
 
 
 def race(contestants: Sequence[Contestant], prompts: Sequence[BenchPrompt], repeats: int) -> Iterator[Heat]:
     """Every contestant on every prompt, `repeats` times, in alternating order."""
-    zones = energy.zones()
     for number, prompt in enumerate(prompts):
         for repeat in range(repeats):
             for contestant in turn_order(contestants, number + repeat):
-                yield _heat(contestant, prompt, repeat, zones)
+                yield Heat(prompt, contestant.name, repeat, contestant.answer(prompt))
 
 
 def turn_order(contestants: Sequence[Contestant], turn: int) -> Sequence[Contestant]:
     """Forwards in even turns, backwards in odd ones."""
     return contestants if turn % 2 == 0 else contestants[::-1]
-
-
-def _heat(contestant: Contestant, prompt: BenchPrompt, repeat: int, zones: tuple[energy.Zone, ...]) -> Heat:
-    before = energy.reading(zones)
-    run = contestant.answer(prompt)
-    return Heat(prompt, contestant.name, repeat, run, before.joules_since() if zones else None)
 
 
 def _run(tokens: tuple[int, ...], stats: Stats) -> Run:
