@@ -233,7 +233,7 @@ class Stats:
     by_origin: Mapping[str, int]  # emitted tokens by Origin value
     by_part: Mapping[str, float]  # decode milliseconds by part: draft, verify, other
     ledger_ms: float  # earned against plain decoding as the policy reckons it (negative: lost)
-    plain_ms: float | None  # running cost of one plain step as the policy reckons it
+    plain_ms: float | None  # a token of this answer without guesses, as the policy reckons it
     context_used: int
     context_length: int
 

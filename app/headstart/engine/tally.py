@@ -37,9 +37,16 @@ class Tally:
             self._parts[part] += ms
 
     def stats(self, *, plain_ms: float | None, ledger_ms: float, context_length: int) -> Stats:
-        """The answer's statistics; the arguments are what only the policy and the runner know."""
+        """The answer's statistics; the arguments are what only the policy and the runner know.
+
+        Without guesses the answer would have taken what it took and what guessing earned; so the speedup and the
+        ledger never disagree.
+        """
         prompt = self._prefill.total if self._prefill else 0
         written = self._origins.total()
+        decode_ms = (self._last - self._first) * 1000.0
+        if plain_ms is not None and self._drafted and written > 1:
+            plain_ms = (decode_ms + ledger_ms) / (written - 1)
         return Stats(
             prompt_tokens=prompt,
             reused_tokens=self._prefill.done if self._prefill else 0,
@@ -48,17 +55,11 @@ class Tally:
             drafted=self._drafted,
             accepted=self._accepted,
             ttft_ms=(self._first - self._started) * 1000.0,
-            decode_ms=(self._last - self._first) * 1000.0,
+            decode_ms=decode_ms,
             by_origin=dict(self._origins),
             by_part=dict(self._parts),
             ledger_ms=ledger_ms,
-            plain_ms=self._plausible(plain_ms),
+            plain_ms=plain_ms,
             context_used=min(prompt + written, context_length),  # the last token need not be read
             context_length=context_length,
         )
-
-    def _plausible(self, plain_ms: float | None) -> float | None:
-        """A plain step costs no more than the check of a round of this answer did: an estimate above that is off."""
-        if plain_ms is None or not self._rounds:
-            return plain_ms
-        return min(plain_ms, (self._parts["verify"] + self._parts["other"]) / self._rounds)

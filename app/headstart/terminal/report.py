@@ -17,8 +17,11 @@ def gain(stats: Stats) -> str:
         return "plain decoding: nothing was guessed ahead"
     if stats.speedup is None:
         return "no comparison with plain decoding yet: too little was measured"
-    if round(stats.speedup, 2) > 1.0:
-        return f"{stats.speedup:.2f}x plain decoding on this machine"
+    shown = round(stats.speedup, 2)
+    if shown == 1.0:
+        return "as fast as plain decoding: what guessing saved, it cost"
+    if shown > 1.0:
+        return f"{shown:.2f}x plain decoding on this machine"
     return f"speculation did not pay on this text: {stats.speedup:.2f}x plain decoding"
 
 
