@@ -24,7 +24,7 @@ SHARED = ("headstart.manifest", "headstart.errors", "headstart.paths", "headstar
 PARTS = ("headstart.engine", "headstart.chat", "headstart.server", "headstart.library")
 JOINTS = ("headstart.cli", "headstart.terminal", "headstart.ui", "headstart.__main__")
 PROTOCOL = "headstart.engine.engine"
-PURE = ("policy", "costs", "calibration", "ledger", "stopping", "estimate", "rounds", "sampling", "noise")
+PURE = ("policy", "books", "costs", "calibration", "ledger", "stopping", "estimate", "rounds", "sampling", "noise")
 PURE_ENGINE = {f"headstart.engine.{name}" for name in PURE}
 PURE_TEXT = {
     f"headstart.ui.{name}" for name in ("markdown", "markdown_inline", "mathematics", "math_symbols", "blocks")

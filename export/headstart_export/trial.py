@@ -75,13 +75,13 @@ def _infer(request: Request) -> tuple[quality.Logits, int]:
     before = psutil.Process().memory_info().rss
     model = openvino.Core().compile_model(Path(request.folder) / MODEL_FILE, "CPU", SETTINGS)
     session = model.create_infer_request()
-    read(session, request.ids[:1])
+    _read(session, request.ids[:1])
     grown = psutil.Process().memory_info().rss - before
     session.reset_state()
-    return read(session, request.ids), grown
+    return _read(session, request.ids), grown
 
 
-def read(session: Any, ids: list[int]) -> quality.Logits:
+def _read(session: Any, ids: list[int]) -> quality.Logits:
     """Logits of all positions, [len(ids), vocabulary]."""
     inputs = {
         "input_ids": np.array([ids], np.int64),

@@ -23,7 +23,7 @@ from headstart.engine.engine import (
 )
 from headstart.engine.local import LocalEngine
 from headstart.engine.policy import Policy
-from headstart.engine.rounds import Plan, Situation
+from headstart.engine.rounds import NgramOffer, Plan, Situation
 
 PLAIN = Speculation(mode=Mode.OFF)
 LIST = "Write a licence that lists the terms, the terms, the terms and the conditions of the work:"
@@ -123,10 +123,10 @@ class Whimsical(Policy):
         self._plan = self._dice.choice(choices)
         return self._plan
 
-    def wants_more(self, confidences: Sequence[float]) -> bool:
+    def wants_more(self, confidences: Sequence[float], tail: NgramOffer | None = None) -> bool:
         """Up to the plan's limit."""
         return len(confidences) < self._plan.length and self._dice.random() < 0.8
 
-    def kept(self, confidences: Sequence[float]) -> int:
-        """Any beginning of what was drafted."""
-        return self._dice.randint(0, len(confidences))
+    def kept(self, confidences: Sequence[float], tail: NgramOffer | None = None) -> int:
+        """Any beginning of what was drafted, or of what n-grams offer behind it."""
+        return self._dice.randint(0, len(confidences) + (tail.length if tail else 0))

@@ -58,6 +58,15 @@ def test_another_text_replaces_what_was_read(first: list[int], rest: list[int], 
     assert drafter.propose(5) == searched(second, 5)
 
 
+@settings(deadline=None)
+@given(TEXTS, st.lists(st.integers(0, 3), min_size=1, max_size=16), st.integers(1, 15))
+def test_guessed_tokens_are_continued_and_not_kept(text: list[int], guessed: list[int], length: int) -> None:
+    drafter = NgramDrafter()
+    drafter.read(text)
+    assert drafter.propose(length, guessed) == searched(text, length, guessed)
+    assert drafter.propose(length) == searched(text, length)
+
+
 def test_a_period_is_continued_past_the_end_of_the_text() -> None:
     drafter = NgramDrafter()
     drafter.read([1, 2, 3, 1, 2, 3, 1, 2])
@@ -90,7 +99,7 @@ def test_a_draft_writes_what_it_would_write_alone(draft: DraftModel, sampling: S
 def test_a_draft_asks_before_each_token_and_may_be_told_to_stop_at_once(draft: DraftModel) -> None:
     seen: list[int] = []
 
-    def wants_more(confidences: Sequence[float]) -> bool:
+    def wants_more(_tokens: Sequence[int], confidences: Sequence[float]) -> bool:
         seen.append(len(confidences))
         return len(confidences) < 3
 
@@ -174,11 +183,12 @@ class CancellingRunner(ToyRunner):
         return result
 
 
-def searched(text: Sequence[int], length: int) -> Proposal:
-    """The latest earlier place after the longest of the n-gram sizes that the text ends with."""
+def searched(read: Sequence[int], length: int, after: Sequence[int] = ()) -> Proposal:
+    """The latest place in what was read after the longest of the n-gram sizes that all ends with."""
+    text = [*read, *after]
     end = len(text)
     for size in SIZES:
-        for place in range(end - 1, size - 1, -1):
+        for place in range(len(read) - 1, size - 1, -1):
             if list(text[place - size : place]) == list(text[end - size :]):
                 return Proposal(continued(text, place, length), (), Origin.NGRAM, agreement(text, place))
     return NO_PROPOSAL
@@ -200,7 +210,7 @@ def agreement(text: Sequence[int], place: int) -> int:
 
 def up_to(count: int) -> WantsMore:
     """Draft this many."""
-    return lambda confidences: len(confidences) < count
+    return lambda _tokens, confidences: len(confidences) < count
 
 
 def written_alone(context: Sequence[int], count: int, sampling: Sampling) -> tuple[int, ...]:

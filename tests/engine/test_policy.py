@@ -19,7 +19,7 @@ BEGIN = Situation(context=100, remaining=200, draft_lag=1)
 
 
 def a_policy(speculation: Speculation | None = None, *, draft: bool = True) -> Policy:
-    policy = Policy(Costs(Curve(TARGET_MS), Curve(DRAFT_MS) if draft else None))
+    policy = Policy(Costs(Curve(TARGET_MS, switch_ms=0.0), Curve(DRAFT_MS, switch_ms=0.0) if draft else None))
     policy.begin_answer(speculation or Speculation())
     return policy
 
@@ -39,6 +39,14 @@ def outcome(verified: int, accepted: int, confidences: tuple[float, ...] = ()) -
     draft_ms = DRAFT_MS[1] * len(confidences)
     matched = accepted if confidences else None
     return Outcome(accepted + 1, verified, accepted, verify_ms, draft_ms, 0.7 + 0.2 * verified, confidences, matched)
+
+
+def plans_after(policy: Policy, situation: Situation, tokens: int) -> Origin:
+    """Who drafts once so many tokens were written plainly."""
+    for _ in range(tokens):
+        policy.plan(replace(situation, draft_lag=None))
+        policy.learn(outcome(0, 0))
+    return policy.plan(situation).drafter
 
 
 def fail(policy: Policy, rounds: int) -> None:
@@ -179,7 +187,60 @@ class TestStopping:
         assert policy.plain_ms is None
         policy.learn(Outcome(1, 0, 0, verify_ms=50.0, other_ms=1.0))
         assert policy.plan(BEGIN).drafter is Origin.DRAFT
-        assert policy.plain_ms == pytest.approx(51.0, rel=0.05)
+        assert policy.plain_ms == pytest.approx(1.0 + 50.0 / 1.1, rel=0.05)  # behind the prompt it changed the size
+
+
+class TestTails:
+    """N-grams behind a draft."""
+
+    def test_a_long_match_behind_a_draft_ends_it_and_is_verified_with_it(self) -> None:
+        policy, tail = a_policy(), NgramOffer(9, 12)
+        policy.plan(BEGIN)
+        assert policy.wants_more([0.98])
+        assert not policy.wants_more([0.98], tail)
+        assert policy.kept([0.98], tail) > 3
+
+    def test_a_chance_match_does_not_end_a_good_draft(self) -> None:
+        policy = a_policy()
+        policy.plan(BEGIN)
+        assert policy.wants_more([0.99, 0.99], NgramOffer(9, 2))
+
+    def test_nothing_follows_a_draft_that_is_cut(self) -> None:
+        policy = a_policy(Speculation(num_assistant_tokens=6, assistant_confidence_threshold=0.4))
+        policy.plan(BEGIN)
+        assert not policy.wants_more([0.9, 0.2])
+        assert policy.kept([0.9, 0.2], NgramOffer(9, 12)) <= 1
+
+    def test_the_bounds_hold_for_both_together(self) -> None:
+        policy = a_policy(Speculation(num_assistant_tokens=4))
+        policy.plan(BEGIN)
+        assert policy.kept([0.99, 0.99], NgramOffer(9, 30)) <= 4
+
+    @pytest.mark.parametrize(
+        "speculation", [Speculation(Mode.FIXED, num_assistant_tokens=2), Speculation(drafter=Drafter.DRAFT)]
+    )
+    def test_none_where_the_user_wants_the_draft_alone(self, speculation: Speculation) -> None:
+        policy = a_policy(speculation)
+        policy.plan(BEGIN)
+        assert policy.kept([0.99, 0.99], NgramOffer(9, 30)) == 2
+
+    @pytest.mark.parametrize(("held", "better"), [(4, True), (0, False)])
+    def test_ngrams_learn_from_what_became_of_a_tail(self, held: int, *, better: bool) -> None:
+        policy, tail = a_policy(), NgramOffer(4, 5)
+        policy.plan(BEGIN)
+        before = policy.ngram.predict(5, 1)
+        kept = policy.kept([0.99], tail)
+        assert kept == 5
+        policy.learn(replace(outcome(kept, 1 + held, (0.99,)), matched=1))
+        assert (policy.ngram.predict(5, 1) > before) == better
+
+    def test_a_tail_behind_a_wrong_draft_teaches_nothing(self) -> None:
+        policy = a_policy()
+        policy.plan(BEGIN)
+        before = policy.ngram.predict(5, 1)
+        kept = policy.kept([0.99], NgramOffer(4, 5))
+        policy.learn(outcome(kept, 0, (0.99,)))
+        assert policy.ngram.predict(5, 1) == pytest.approx(before, rel=0.01)
 
 
 class TestDrafters:
@@ -217,13 +278,36 @@ class TestDrafters:
         assert a_policy().plan(prompt).drafter is Origin.TARGET
         policy = a_policy()
         policy.begin_answer(Speculation(), expected_tokens=1500)
-        assert policy.plan(replace(prompt, remaining=2000)).drafter is Origin.DRAFT
+        assert plans_after(policy, replace(prompt, remaining=2000), tokens=40) is Origin.DRAFT
+
+    def test_reading_a_long_prompt_waits_until_ngrams_had_their_chance(self) -> None:
+        policy, prompt = a_policy(), Situation(context=700, remaining=1000, draft_lag=700)
+        policy.begin_answer(Speculation(), expected_tokens=1000)
+        assert policy.plan(prompt).drafter is Origin.TARGET
+        assert plans_after(policy, prompt, tokens=12) is Origin.DRAFT
+
+    def test_a_text_that_ngrams_write_needs_no_draft_model(self) -> None:
+        policy = a_policy()
+        policy.begin_answer(Speculation(), expected_tokens=400)
+        prompt = Situation(context=1500, remaining=1000, draft_lag=1500)
+        for _ in range(12):
+            assert policy.plan(replace(prompt, ngram=NgramOffer(11, 8))).drafter is Origin.NGRAM
+            policy.learn(replace(outcome(11, 11), offer_matched=11))
+        assert policy.plan(prompt).drafter is Origin.TARGET
+
+    def test_a_draft_that_earned_its_reading_reads_on_after_a_copied_passage(self) -> None:
+        policy = a_policy()
+        for _ in range(20):
+            policy.plan(BEGIN)
+            policy.learn(outcome(4, 4, (0.98,) * 4))
+        copied = replace(BEGIN, draft_lag=80, remaining=60)
+        assert policy.plan(copied).drafter is Origin.DRAFT
 
     def test_reading_the_prompt_pays_from_about_a_tenth_of_it_in_output(self) -> None:
         def reads(expected: int) -> bool:
             policy = Policy(Costs(Curve(TARGET_MS), Curve({1: 18.5, 8: 33.0, 16: 54.0, 32: 95.0})))
             policy.begin_answer(Speculation(), expected_tokens=expected)
-            return policy.plan(Situation(1000, 4000, draft_lag=1000)).drafter is Origin.DRAFT
+            return plans_after(policy, Situation(1000, 4000, draft_lag=1000), tokens=10) is Origin.DRAFT
 
         assert [reads(expected) for expected in (30, 300)] == [False, True]
 
@@ -236,7 +320,7 @@ class TestDrafters:
                 policy.plan(BEGIN)
                 policy.learn(Outcome(100, 0, 0, verify_ms=71.0, other_ms=1.0))
         policy.begin_answer(Speculation())
-        assert policy.plan(prompt).drafter is Origin.DRAFT
+        assert plans_after(policy, prompt, tokens=25) is Origin.DRAFT
 
 
 @settings(max_examples=60, deadline=None)
@@ -256,7 +340,7 @@ def test_the_loss_is_bounded_whatever_is_accepted(fate: list[tuple[int, float]],
         ms = made.verify_ms + made.draft_ms + made.other_ms
         total, tokens = total + ms, tokens + made.tokens
         longest[plan.drafter] = max(longest[plan.drafter], ms)
-    accounts = policy._accounts.values()
+    accounts = policy._books.accounts.values()
     plain_ms = TARGET_MS[1] + 0.7
     allowed = plain_ms * sum(account.allowance for account in accounts) + longest[Origin.DRAFT] + longest[Origin.NGRAM]
     assert total <= 1.02 * plain_ms * tokens + allowed

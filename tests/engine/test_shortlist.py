@@ -13,7 +13,7 @@ import pytest
 
 from headstart import manifest
 from headstart.engine import local, shortlist
-from headstart.engine.drafters import DraftModel
+from headstart.engine.drafters import DraftModel, WantsMore
 from headstart.engine.engine import LoadOptions, Mode, Numerics, Origin, Sampling, Speculation
 from headstart.engine.local import LocalEngine, load
 from headstart.engine.runner import Logits
@@ -267,6 +267,6 @@ def unavailable() -> Callable[[], Row]:
     raise RuntimeError("no memory")
 
 
-def up_to(count: int) -> Callable[[Sequence[float]], bool]:
+def up_to(count: int) -> WantsMore:
     """Draft this many."""
-    return lambda confidences: len(confidences) < count
+    return lambda _tokens, confidences: len(confidences) < count

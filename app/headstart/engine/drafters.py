@@ -3,17 +3,18 @@
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import cycle, islice
 
 from headstart.engine.engine import Origin
 from headstart.engine.runner import PREFILL_CHUNK, Runner, common_prefix
 from headstart.engine.sampling import Ids, Row, Sampler
 from headstart.engine.shortlist import Shortlist
 
-WantsMore = Callable[[Sequence[float]], bool]  # confidences so far -> draft one more?
+WantsMore = Callable[[Sequence[int], Sequence[float]], bool]  # candidates so far, their confidences -> one more?
 
 _GRAM_SIZES = (8, 6, 4, 3, 2)  # longest first: the longest match wins
 _LONGEST_MATCH = 32  # how far back a match is followed to tell how long it really is
-NGRAM_REACH = 11  # candidates an n-gram match can offer
+NGRAM_REACH = 15  # candidates an n-gram match can offer
 MOST_DRAFTED = 16  # candidates a draft model makes in one round
 
 
@@ -21,7 +22,8 @@ MOST_DRAFTED = 16  # candidates a draft model makes in one round
 class Proposal:
     """Candidates for the next tokens; `confidences` has one value in (0, 1] for each token of a draft model.
 
-    So has `probabilities`, where they were asked for: what the draft gave to each token, without noise.
+    So has `probabilities`, where they were asked for: what the draft gave to each token, without noise. Tokens behind
+    those of the draft model are an n-gram's.
     """
 
     tokens: tuple[int, ...] = ()
@@ -55,21 +57,24 @@ class NgramDrafter:
         for token in tokens:
             self._append(token)
 
-    def propose(self, length: int) -> Proposal:
-        """Up to `length` tokens that followed the longest, latest match; past the text's end they repeat its period."""
-        end = len(self._tokens)
+    def propose(self, length: int, after: Sequence[int] = ()) -> Proposal:
+        """Up to `length` tokens that followed the longest, latest match; past the text's end they repeat its period.
+
+        `after`: tokens that are only guessed; the offer continues them.
+        """
+        ending = [*self._tokens[-_LONGEST_MATCH:], *after]
         for size in _GRAM_SIZES:
-            place = self._places.get(tuple(self._tokens[end - size :])) if size <= end else None
+            place = self._places.get(tuple(ending[-size:])) if size <= len(ending) else None
             if place is not None:
-                return Proposal(self._copy(place, length), (), Origin.NGRAM, self._agreement(place, size))
+                copied = self._copy(place, length, after)
+                return Proposal(copied, (), Origin.NGRAM, self._agreement(place, size, ending))
         return NO_PROPOSAL
 
-    def _copy(self, place: int, length: int) -> tuple[int, ...]:
-        tokens: list[int] = []
-        end = len(self._tokens)
-        for index in range(place, place + length):
-            tokens.append(self._tokens[index] if index < end else tokens[index - end])
-        return tuple(tokens)
+    def _copy(self, place: int, length: int, after: Sequence[int]) -> tuple[int, ...]:
+        run = self._tokens[place : place + length]
+        if len(run) < length:
+            run += after
+        return tuple(islice(cycle(run), length))
 
     def _append(self, token: int) -> None:
         # An entry is made once the token after the n-gram is known, so a lookup never finds the text's own end.
@@ -79,10 +84,9 @@ class NgramDrafter:
                 self._places[tuple(self._tokens[end - size :])] = end
         self._tokens.append(token)
 
-    def _agreement(self, place: int, size: int) -> int:
-        tokens, end = self._tokens, len(self._tokens)
-        limit = min(place, _LONGEST_MATCH)
-        while size < limit and tokens[place - size - 1] == tokens[end - size - 1]:
+    def _agreement(self, place: int, size: int, ending: Sequence[int]) -> int:
+        limit = min(place, _LONGEST_MATCH, len(ending))
+        while size < limit and self._tokens[place - size - 1] == ending[-size - 1]:
             size += 1
         return size
 
@@ -121,7 +125,7 @@ class DraftModel:
         probabilities: list[float] = []
         self._follow(context)
         pending = self._read(context, cancel)
-        while wants_more(confidences):
+        while wants_more(tokens, confidences):
             row, ids = self._scored(self.runner.forward(pending)[0])
             guess = sampler.guess(row, len(context) + len(tokens), tokens, ids)
             if with_probabilities:

@@ -1,7 +1,7 @@
 """What a drafter earned or lost against plain decoding in one answer, and when it must pause. Knows only arithmetic.
 
 The unit is the plain step: a round that gave n tokens in the time of t plain steps books n - t. The drafter may work
-while its balance is above minus its allowance. Below that it pauses for 8, 16, .. 128 tokens; after each pause the
+while its balance is above minus its allowance. Below that it pauses for 16, 32, .. 128 tokens; after each pause the
 allowance grows a little for another try. So every drafted round begins with a balance above minus the allowance, and
 as a plain step costs one, for any text and any prices
 
@@ -11,8 +11,8 @@ as a plain step costs one, for any text and any prices
 Pauses double, so their number grows with the logarithm of the answer's length, later by one in 128 tokens.
 """
 
-_RETRY = 0.55  # plain steps that may be lost in addition after each pause: 40 ms at 72 ms a step
-_FIRST_PAUSE = 8
+_RETRY = 0.25  # plain steps that may be lost in addition after each pause: one candidate's worth
+_FIRST_PAUSE = 16
 _LONGEST_PAUSE = 128
 
 

@@ -21,30 +21,30 @@ what may be lost where chances or prices are wrong; it bounds the length, too, s
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from headstart.engine.books import Books
 from headstart.engine.calibration import DraftCalibration, NgramCalibration
 from headstart.engine.costs import BULK, Costs, Curve, is_figure
 from headstart.engine.engine import Drafter, Mode, Origin, Speculation
-from headstart.engine.ledger import Ledger
-from headstart.engine.rounds import Outcome, Pace, Plan, Situation, Streak
+from headstart.engine.rounds import NgramOffer, Outcome, Plan, Situation
 from headstart.engine.stopping import Prices, affordable, best_rate, drafting_gain, kept_prefix, mean, survivals
 
 LONGEST = 15  # candidates in one round; with the target's own token a pass over 16
-_DRAFT_ALLOWANCE, _NGRAM_ALLOWANCE = 2.4, 1.1  # plain steps each may lose at first: 250 ms of 72 ms steps together
 _PROBE_ROUNDS = 128  # a plain step at least so often keeps the price of plain decoding known
 _HORIZON = 4  # candidates looked ahead while drafting
 _RATE_LIMIT = 1.15  # of the rate that the model of the text says can be reached
 _MARGIN = 1.5  # what a long catch-up (reading the prompt) must be expected to earn, over what it costs
 _RETRY_MARGIN = 6.0  # the same once the draft was used and given up: it disappointed in this answer
-_LONGEST_SHARED = 1.4  # plain steps; a longer catch-up must pass that test and does not discourage further
+_AT_ONCE = 2.5  # plain steps; a prompt that the draft reads faster than this it may read before anything is written
+_PATIENCE = 0.25  # tokens written first for each plain step that reading the prompt costs: n-grams may do without
 _USUAL_TOKENS = 200.0  # length of an answer before any was seen
 _NEW_ANSWER = 0.2  # weight of the newest answer in the usual length
-_HICCUP = 3.0  # a round this much over its price was held up by something else
-_CAUGHT_UP = 2  # the largest lag without a catch-up: the pending token and one the draft made but did not read
 _UNPRICED = Prices((0.0,), 0.0, 0.0)
+
+OnRound = Callable[[Situation, Plan, Outcome], None]
 
 
 class Policy:
@@ -57,25 +57,23 @@ class Policy:
         self.costs = costs
         self.draft = draft or DraftCalibration()
         self.ngram = ngram or NgramCalibration()
+        self.on_round: OnRound | None = None
         self._usual_tokens = _USUAL_TOKENS
         self._since_plain = 0
-        self._emitted = 0
+        self._books = Books()
         self.begin_answer(Speculation())
 
     def begin_answer(self, speculation: Speculation, expected_tokens: int | None = None) -> None:
         """Forget the last answer and take the user's bounds. `expected_tokens`: its length, where somebody knows it."""
-        if self._emitted:
-            self._usual_tokens += _NEW_ANSWER * (self._emitted - self._usual_tokens)
+        if self._books.emitted:
+            self._usual_tokens += _NEW_ANSWER * (self._books.emitted - self._usual_tokens)
         self._speculation = speculation
         self._expected = expected_tokens or self._usual_tokens
-        self._emitted = 0
-        self._accounts = {Origin.DRAFT: Ledger(_DRAFT_ALLOWANCE), Origin.NGRAM: Ledger(_NGRAM_ALLOWANCE)}
-        self._pace, self._ngram_pace, self._whole_pace = Pace(), Pace(), Pace()
-        self._streak, self._draft_used = Streak(), False
+        self._books = Books()
         self._situation, self._plan, self._prices = Situation(0, 0), Plan(Origin.TARGET), _UNPRICED
         self._outlook = self.draft.outlook  # as this round was planned
         self._chances: list[float] = []  # of the candidates drafted in this round
-        self._reading_ms = 0.0  # the part of this round's drafting that reads the prompt
+        self._tail: NgramOffer | None = None  # what was kept of n-grams behind them
 
     @property
     def plain_ms(self) -> float | None:
@@ -85,7 +83,7 @@ class Policy:
     @property
     def ledger_ms(self) -> float:
         """Earned in this answer against plain decoding; negative: lost."""
-        return sum(account.earned_ms for account in self._accounts.values())
+        return self._books.earned_ms
 
     @property
     def rate(self) -> float:
@@ -97,7 +95,7 @@ class Policy:
         situation = _permitted(situation, self._speculation.drafter)
         mode, cap = self._speculation.mode, self._speculation.num_assistant_tokens or LONGEST
         limit = min(cap, LONGEST if mode is Mode.AUTO else cap, situation.remaining - 1)
-        self._situation, self._chances, self._prices, self._reading_ms = situation, [], _UNPRICED, 0.0
+        self._situation, self._chances, self._prices, self._tail = situation, [], _UNPRICED, None
         if mode is Mode.OFF or limit < 1:
             self._plan = Plan(Origin.TARGET)
         elif mode is Mode.FIXED:
@@ -106,33 +104,45 @@ class Policy:
             self._plan = self._priced(situation, limit)
         return self._plan
 
-    def wants_more(self, confidences: Sequence[float]) -> bool:
-        """Whether to draft one more candidate after those with these confidences, in a round planned for the draft."""
+    def wants_more(self, confidences: Sequence[float], tail: NgramOffer | None = None) -> bool:
+        """Whether to draft one more candidate after those with these confidences, in a round planned for the draft.
+
+        `tail`: what n-grams offer behind them, for nothing.
+        """
         if len(confidences) >= self._plan.length or self._below_threshold(confidences):
             return False
         if self._speculation.mode is Mode.FIXED or not confidences:
             return True
-        survival = self._survival(confidences)
+        drafted, survival, tail = len(confidences), self._survival(confidences), self._permitted_tail(tail)
         following = self._outlook[1]
         ahead = (mean(following),) * (_HORIZON - 1)
-        return drafting_gain(self._prices, len(confidences), survival, following, ahead) > 0.0
+        gain = drafting_gain(self._prices, drafted, survival, following, ahead)
+        return gain > max(0.0, self._tail_gain(drafted, survival, tail))
 
-    def kept(self, confidences: Sequence[float]) -> int:
-        """How many of the drafted candidates to verify; 0 makes the round a plain step."""
+    def kept(self, confidences: Sequence[float], tail: NgramOffer | None = None) -> int:
+        """How many candidates to verify, those of the tail behind all drafted ones included; 0: a plain step."""
         usable = len(confidences) - self._below_threshold(confidences)
         if self._speculation.mode is Mode.FIXED:
             return usable
         self._survival(confidences)
-        return kept_prefix(self._prices, survivals(self._chances[:usable]))
+        chances, tail = self._chances[:usable], self._permitted_tail(tail)
+        if tail and usable == len(confidences):
+            chances = chances + self._copied(tail, min(tail.length, self._plan.length - usable))
+        kept = kept_prefix(self._prices, survivals(chances))
+        if tail and kept > usable:
+            self._tail = NgramOffer(kept - usable, tail.match_length)
+        return kept
 
     def learn(self, outcome: Outcome) -> None:
         """Take in what became of the round planned last."""
-        self._emitted += outcome.tokens
         self._since_plain = self._since_plain + 1 if outcome.verified else 0
         self._learn_prices(outcome)
-        self._account(outcome)
+        self._books.enter(self._plan, self._situation, outcome, self.costs)
         self._learn_draft(outcome)
         self._learn_ngram(outcome)
+        self._learn_tail(outcome)
+        if self.on_round:
+            self.on_round(self._situation, self._plan, outcome)
 
     def to_json(self) -> dict[str, Any]:
         """What is worth keeping between runs: prices, calibrations, the usual length of an answer."""
@@ -162,48 +172,79 @@ class Policy:
             return Plan(Origin.NGRAM, length)
         if draft_gain <= 0.0:
             return Plan(Origin.TARGET)
-        if (situation.draft_lag or 1) > BULK:
-            self._reading_ms = self.costs.drafting(situation.draft_lag or 1, situation.context)[1]
-            self._accounts[Origin.DRAFT].invest(self._reading_ms / verify[0])
-        self._draft_used = True
-        return Plan(Origin.DRAFT, affordable(self._prices, limit, self._accounts[Origin.DRAFT].credit * verify[0]))
+        account, catch_up_ms = self._books.accounts[Origin.DRAFT], self._catch_up_ms(situation)
+        if (situation.draft_lag or 1) > BULK and account.balance * verify[0] < catch_up_ms:
+            account.invest(catch_up_ms / verify[0])
+        return Plan(Origin.DRAFT, affordable(self._prices, limit, account.credit * verify[0]))
 
     def _price_draft(self, situation: Situation, verify: list[float]) -> float:
         """Set the prices of a drafted round; return the tokens it is expected to gain over a plain step."""
+        books = self._books
         lag, plain_rate = situation.draft_lag, 1 / verify[0]
-        if lag is None or not self._accounts[Origin.DRAFT].open:
+        if lag is None or not books.accounts[Origin.DRAFT].open:
             return 0.0
         step_ms, catch_up_ms = self.costs.drafting(lag, situation.context)
         first, further = self._outlook = self.draft.outlook
         ahead = [mean(further)] * (len(verify) - 2)
         reachable = best_rate(Prices(verify, step_ms, plain_rate), [mean(first), *ahead])
-        self._prices = Prices(verify, step_ms, self._pace.within(plain_rate, reachable, _RATE_LIMIT * reachable))
+        self._prices = Prices(verify, step_ms, books.pace.within(plain_rate, reachable, _RATE_LIMIT * reachable))
         gain = drafting_gain(self._prices, 0, 1.0, first, ahead)
-        if self._draft_used:
-            gain -= self._prices.rate * min(catch_up_ms, _LONGEST_SHARED * verify[0]) / self._streak.usual
-        if lag > BULK and not self._pays(catch_up_ms, plain_rate, reachable):
+        if books.draft_used:
+            gain -= self._prices.rate * catch_up_ms / books.streak.usual
+        elif books.emitted < _PATIENCE * (catch_up_ms * plain_rate - _AT_ONCE):
+            return 0.0
+        covered = books.draft_used and books.accounts[Origin.DRAFT].balance > catch_up_ms * plain_rate
+        if lag > BULK and not covered and not self._pays(catch_up_ms, plain_rate, reachable):
             return 0.0
         return gain
 
+    def _catch_up_ms(self, situation: Situation) -> float:
+        return self.costs.drafting(situation.draft_lag or 1, situation.context)[1]
+
     def _pays(self, catch_up_ms: float, plain_rate: float, reachable: float) -> bool:
-        """Whether drafting at the reachable rate saves clearly more on the rest of the answer than a catch-up costs."""
-        tokens = min(self._situation.remaining, max(self._expected, self._emitted))
-        saving_ms = tokens * (1 / self._whole_pace.within(plain_rate, plain_rate, reachable) - 1 / reachable)
-        return saving_ms > (_RETRY_MARGIN if self._draft_used else _MARGIN) * catch_up_ms
+        """Whether drafting at the reachable rate saves clearly more on the rest of the answer than a catch-up costs.
+
+        The rest is as long as the usual answer is, or as what is written; n-grams go on writing their share of it.
+        """
+        books = self._books
+        tokens = min(self._situation.remaining, max(self._expected - books.emitted, books.emitted))
+        saving_ms = tokens * (1 - books.ngram_share) * (1 / plain_rate - 1 / reachable)
+        return saving_ms > (_RETRY_MARGIN if books.draft_used else _MARGIN) * catch_up_ms
 
     def _price_ngram(self, situation: Situation, verify: list[float]) -> tuple[int, float]:
         """How many candidates of the offer to verify, and the tokens expected to be gained over a plain step."""
-        offer = situation.ngram
-        if offer is None or not self._accounts[Origin.NGRAM].open:
+        offer, account = situation.ngram, self._books.accounts[Origin.NGRAM]
+        if offer is None or not account.open:
             return 0, 0.0
-        credit_ms = self._accounts[Origin.NGRAM].credit * verify[0]
+        credit_ms = account.credit * verify[0]
         length = affordable(Prices(verify, 0.0, 0.0), min(offer.length, len(verify) - 1), credit_ms)
-        chances = [self.ngram.predict(offer.match_length, j) for j in range(1, length + 1)]
+        chances = self._copied(offer, length)
         reachable = best_rate(Prices(verify, 0.0, 0.0), chances)
-        rate = self._ngram_pace.within(1 / verify[0], reachable, _RATE_LIMIT * reachable)
+        rate = self._books.ngram_pace.within(1 / verify[0], reachable, _RATE_LIMIT * reachable)
         kept = kept_prefix(Prices(verify, 0.0, rate), survivals(chances))
         worth = self._prices.rate or 1 / verify[0]
-        return kept, sum(survivals(chances[:kept])) - worth * (verify[kept] - verify[0])
+        # Amid plain steps an offer stands alone: the pass changes its size for it and, behind it, back again.
+        back_ms = self.costs.target.switch_ms if self._books.last_pass == 1 else 0.0
+        return kept, sum(survivals(chances[:kept])) - worth * (verify[kept] - verify[0] + back_ms)
+
+    def _permitted_tail(self, tail: NgramOffer | None) -> NgramOffer | None:
+        return None if self._speculation.drafter is Drafter.DRAFT else tail
+
+    def _copied(self, offer: NgramOffer, length: int) -> list[float]:
+        """The chances of the first `length` candidates of an offer."""
+        return [self.ngram.predict(offer.match_length, j) for j in range(1, length + 1)]
+
+    def _tail_gain(self, drafted: int, survival: float, tail: NgramOffer | None) -> float:
+        """The tokens, net of the worth of time, that a tail behind the drafted candidates is expected to add."""
+        if tail is None:
+            return 0.0
+        verify, rate = self._prices.verify, self._prices.rate
+        best = gained = 0.0
+        for j, chance in enumerate(self._copied(tail, min(tail.length, self._plan.length - drafted)), start=1):
+            survival *= chance
+            gained += survival
+            best = max(best, gained - rate * (verify[drafted + j] - verify[drafted]))
+        return best
 
     def _below_threshold(self, confidences: Sequence[float]) -> bool:
         threshold = self._speculation.assistant_confidence_threshold
@@ -216,12 +257,14 @@ class Policy:
         return math.prod(self._chances)
 
     def _learn_prices(self, outcome: Outcome) -> None:
-        context = self._situation.context
-        self.costs.observe(1 + outcome.verified, context, outcome.verify_ms, outcome.other_ms)
+        context, tokens = self._situation.context, 1 + outcome.verified
+        switched = self._books.last_pass != tokens
+        self.costs.observe(tokens, context, outcome.verify_ms, outcome.other_ms, switched=switched)
         if outcome.confidences:
             self.costs.draft = self.costs.draft or Curve()
-            lag = max(self._situation.draft_lag or 1, 1)
-            self.costs.draft.observe(lag, context, outcome.draft_ms, singles=len(outcome.confidences) - 1)
+            lag, singles = max(self._situation.draft_lag or 1, 1), len(outcome.confidences) - 1
+            switches = (lag > 1) + (lag > 1 and singles > 0)
+            self.costs.draft.observe(lag, context, outcome.draft_ms, singles=singles, switches=switches)
 
     def _learn_draft(self, outcome: Outcome) -> None:
         confidences = outcome.confidences
@@ -248,30 +291,12 @@ class Policy:
         for position in range(1, labels + 1):
             self.ngram.learn(offer.match_length, position, accepted=position <= held)
 
-    def _account(self, outcome: Outcome) -> None:
-        """Enter the round in paces and ledger; a plain step is its own price, a hiccup is nobody's fault."""
-        if not self.costs.target.known:
+    def _learn_tail(self, outcome: Outcome) -> None:
+        tail, held = self._tail, outcome.accepted - len(outcome.confidences)
+        if tail is None or held < 0:
             return
-        verify = self.costs.verify(1 + outcome.verified, self._situation.context)
-        usual_ms = verify[-1] + self._usual_drafting_ms(len(outcome.confidences))
-        ms = min(outcome.draft_ms + outcome.verify_ms + outcome.other_ms, _HICCUP * usual_ms)
-        plain_ms = verify[0] if outcome.verified else max(ms - outcome.draft_ms, 1e-6)
-        for drafter, account in self._accounts.items():
-            if drafter is self._plan.drafter:
-                account.book(outcome.tokens, ms, plain_ms)
-            else:
-                account.wait(outcome.tokens)
-        pace = self._ngram_pace if self._plan.drafter is Origin.NGRAM else self._pace
-        for each in (pace, self._whole_pace):
-            each.add(outcome.tokens, max(ms - self._reading_ms, 0.0))
-        if self._plan.drafter is Origin.DRAFT:
-            self._streak.add(caught_up=(self._situation.draft_lag or 1) > _CAUGHT_UP)
-
-    def _usual_drafting_ms(self, drafted: int) -> float:
-        if not drafted:
-            return 0.0
-        step_ms, catch_up_ms = self.costs.drafting(self._situation.draft_lag or 1, self._situation.context)
-        return drafted * step_ms + catch_up_ms
+        for position in range(1, min(tail.length, held + 1) + 1):
+            self.ngram.learn(tail.match_length, position, accepted=position <= held)
 
 
 def _permitted(situation: Situation, drafter: Drafter) -> Situation:

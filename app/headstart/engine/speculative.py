@@ -111,7 +111,7 @@ class Decoder:
 
         timing = _timing(guesses.origin, started, guessed, verified)
         self._policy.learn(_outcome(guesses, offer, chosen, len(candidates), timing))
-        labels = _label(tokens, accepted, guesses.origin)
+        labels = _label(tokens, accepted, len(guesses.confidences))
         return Round(labels, len(candidates), accepted, guesses.origin if candidates else Origin.TARGET, timing)
 
     def _read_prompt(self, prompt: Sequence[int], cancel: threading.Event) -> Generator[Prefill, None, Logits]:
@@ -134,26 +134,39 @@ class Decoder:
         tokens = answer.write(self._choose(answer, NO_PROPOSAL, logits))
         self._ngram.extend(tokens)
         timing = Timing(other_ms=_ms(started, time.perf_counter()))
-        return Round(_label(tokens, 0, Origin.TARGET), 0, 0, Origin.TARGET, timing)
+        return Round(_label(tokens, 0, 0), 0, 0, Origin.TARGET, timing)
 
     def _situation(self, answer: Answer, offer: Proposal) -> Situation:
         context = len(answer.context)
         lag = self._draft.lag(context) if self._draft and answer.most_candidates else None
-        ngram = NgramOffer(len(offer.tokens), offer.match_length) if offer.tokens else None
-        return Situation(context, answer.most_candidates + 1, ngram, lag)
+        return Situation(context, answer.most_candidates + 1, _offer(offer), lag)
 
     def _guess(self, answer: Answer, plan: Plan, offer: Proposal, cancel: threading.Event) -> Proposal:
         if plan.drafter is Origin.NGRAM:
             return replace(offer, tokens=offer.tokens[: plan.length])
-        if plan.drafter is Origin.DRAFT:
-            assert self._draft is not None, "the policy chose a draft model that is not there"
-            tolerant = answer.job.speculation.acceptance_threshold < 1.0
-            wants_more = self._policy.wants_more
-            return self._draft.propose(answer.context, answer.sampler, wants_more, cancel, with_probabilities=tolerant)
-        return NO_PROPOSAL
+        return self._draft_with_tail(answer, cancel) if plan.drafter is Origin.DRAFT else NO_PROPOSAL
+
+    def _draft_with_tail(self, answer: Answer, cancel: threading.Event) -> Proposal:
+        """What the draft model guesses as far as the policy wants, then what the text itself offers behind that."""
+        assert self._draft is not None, "the policy chose a draft model that is not there"
+
+        def wants_more(tokens: Sequence[int], confidences: Sequence[float]) -> bool:
+            return self._policy.wants_more(confidences, _offer(self._tail(answer, tokens)) if tokens else None)
+
+        tolerant = answer.job.speculation.acceptance_threshold < 1.0
+        drafted = self._draft.propose(answer.context, answer.sampler, wants_more, cancel, with_probabilities=tolerant)
+        tail = self._tail(answer, drafted.tokens)
+        return replace(drafted, tokens=drafted.tokens + tail.tokens, match_length=tail.match_length)
+
+    def _tail(self, answer: Answer, drafted: Sequence[int]) -> Proposal:
+        room = min(NGRAM_REACH, answer.most_candidates - len(drafted))
+        return self._ngram.propose(room, drafted) if room > 0 else NO_PROPOSAL
 
     def _worth_verifying(self, guesses: Proposal) -> int:
-        return self._policy.kept(guesses.confidences) if guesses.origin is Origin.DRAFT else len(guesses.tokens)
+        if guesses.origin is not Origin.DRAFT:
+            return len(guesses.tokens)
+        tail = replace(guesses, tokens=guesses.tokens[len(guesses.confidences) :])
+        return self._policy.kept(guesses.confidences, _offer(tail))
 
     def _choose(self, answer: Answer, proposal: Proposal, logits: Logits) -> list[int]:
         """The candidates that hold, then the target's own token. `logits`: [candidates + 1, vocabulary]."""
@@ -173,7 +186,8 @@ class Decoder:
         if threshold >= 1.0:
             return False
         place = len(chosen)
-        p_draft = proposal.probabilities[place] if proposal.probabilities else 1.0  # an n-gram is sure of itself
+        # An n-gram is sure of itself.
+        p_draft = proposal.probabilities[place] if place < len(proposal.probabilities) else 1.0
         return answer.sampler.probability(row, proposal.tokens[place], chosen) >= threshold * p_draft
 
     def _forget_after(self, length: int) -> None:
@@ -182,7 +196,12 @@ class Decoder:
             self._draft.settle(length)
 
 
+def _offer(copied: Proposal) -> NgramOffer | None:
+    return NgramOffer(len(copied.tokens), copied.match_length) if copied.tokens else None
+
+
 def _outcome(guesses: Proposal, offer: Proposal, chosen: Sequence[int], verified: int, timing: Timing) -> Outcome:
+    drafted = len(guesses.confidences)
     return Outcome(
         tokens=len(chosen),
         verified=verified,
@@ -191,13 +210,15 @@ def _outcome(guesses: Proposal, offer: Proposal, chosen: Sequence[int], verified
         draft_ms=timing.draft_ms,
         other_ms=timing.other_ms,
         confidences=guesses.confidences,
-        matched=common_prefix(guesses.tokens, chosen) if guesses.origin is Origin.DRAFT else None,
+        matched=common_prefix(guesses.tokens[:drafted], chosen) if guesses.origin is Origin.DRAFT else None,
         offer_matched=common_prefix(offer.tokens, chosen) if offer.tokens else None,
     )
 
 
-def _label(tokens: Sequence[int], accepted: int, origin: Origin) -> tuple[Token, ...]:
-    return tuple(Token(token, origin if place < accepted else Origin.TARGET) for place, token in enumerate(tokens))
+def _label(tokens: Sequence[int], accepted: int, drafted: int) -> tuple[Token, ...]:
+    """Of the accepted ones the first `drafted` are the draft model's; n-grams follow."""
+    origins = [Origin.DRAFT] * min(drafted, accepted) + [Origin.NGRAM] * (accepted - drafted) + [Origin.TARGET]
+    return tuple(Token(token, origin) for token, origin in zip(tokens, origins, strict=False))
 
 
 def _timing(origin: Origin, started: float, guessed: float, verified: float) -> Timing:

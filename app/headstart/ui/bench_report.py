@@ -1,11 +1,12 @@
 """What a benchmark found: chart, table and sentences, and the buttons that write them to files. Knows no engine."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from PySide6.QtCore import QDateTime, QLocale, Qt, Signal
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import (
     QFrame,
+    QHBoxLayout,
     QHeaderView,
     QLabel,
     QPushButton,
@@ -21,11 +22,9 @@ from headstart.ui.bench_figures import ALL, Bar, Group
 from headstart.ui.bench_record import BenchRecord
 from headstart.ui.stylesheet import dress
 from headstart.ui.theme import LARGE, MEDIUM, SMALL, Theme
-from headstart.ui.titled_field import flowing
 
 PNG, CSV, JSON = "png", "csv", "json"
 _NOTHING = "–"
-_NARROWEST = 76  # pixels of a column; below that the table scrolls sideways
 _ROW = 30  # pixels, as the style sheet has it
 
 
@@ -120,17 +119,10 @@ class BenchReport(QFrame):
             for column in range(1, self.table.columnCount()):
                 item.setTextAlignment(column, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
             self.table.addTopLevelItem(item)
-        self._size_table(len(groups))
-
-    def _size_table(self, rows: int) -> None:
-        """As high as it is long; the speedups share what the first two columns leave."""
-        header, item = self.table.header(), self.table.headerItem()
+        header = self.table.headerItem()
         for column in range(1, self.table.columnCount()):
-            item.setTextAlignment(column, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-            header.setSectionResizeMode(column, QHeaderView.ResizeMode.Stretch)
-        for column in (0, 1):
-            header.setSectionResizeMode(column, QHeaderView.ResizeMode.ResizeToContents)
-        self.table.setFixedHeight(header.sizeHint().height() + _ROW * rows + LARGE)
+            header.setTextAlignment(column, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        self.table.setFixedHeight(self.table.header().sizeHint().height() + _ROW * len(groups) + SMALL)
 
     def _lay_out(self) -> None:
         dress(self._title, "section")
@@ -145,7 +137,7 @@ class BenchReport(QFrame):
         column.setSpacing(SMALL)
         for part in (self._title, self._where, self.chart, self.table, self._remarks):
             column.addWidget(part)
-        column.addWidget(flowing(self._buttons(), self))
+        column.addLayout(self._buttons())
 
     def _lay_out_table(self) -> None:
         self.table.setAccessibleName(self.tr("Speedups by class"))
@@ -154,9 +146,11 @@ class BenchReport(QFrame):
         self.table.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         header = self.table.header()
         header.setStretchLastSection(False)
-        header.setMinimumSectionSize(_NARROWEST)
+        header.setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
 
-    def _buttons(self) -> Iterator[QPushButton]:
+    def _buttons(self) -> QHBoxLayout:
+        row = QHBoxLayout()
+        row.setSpacing(SMALL)
         titles = {
             PNG: self.tr("Save picture…"),
             CSV: self.tr("Save table (CSV)…"),
@@ -167,7 +161,9 @@ class BenchReport(QFrame):
             button.setObjectName(kind)
             dress(button, "plain")
             button.clicked.connect(lambda _checked=False, kind=kind: self.export_requested.emit(kind))
-            yield button
+            row.addWidget(button)
+        row.addStretch(1)
+        return row
 
 
 def _mean(bar: Bar) -> str:

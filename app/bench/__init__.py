@@ -1,1 +1,0 @@
-"""Programs that measure the window; no part of what is installed."""

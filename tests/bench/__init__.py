@@ -1,1 +1,0 @@
-"""The programs that measure the window."""
