@@ -12,8 +12,8 @@ from typing import Any
 import headstart
 from headstart import manifest, paths
 from headstart.errors import HeadstartError
+from headstart_export import catalogue, progress, quiet
 from headstart_export import order as orders
-from headstart_export import progress, quiet
 from headstart_export import recipe as recipes
 
 TRUST_WARNING = "Warning: --trust-remote-code runs the Python code that comes with the model, as you, on this computer."
@@ -24,7 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         if options.list:
-            _list_recipes()
+            _list_recipes(as_json=options.json)
         else:
             _export(options)
     except HeadstartError as error:
@@ -52,7 +52,7 @@ def _parser() -> argparse.ArgumentParser:
         "--force", action="store_true", help="replace the output if it exists, once the new one is done"
     )
     parser.add_argument("--if-missing", action="store_true", help="do nothing if the output exists")
-    parser.add_argument("--json", action="store_true", help="print one JSON object on standard output")
+    parser.add_argument("--json", action="store_true", help="print JSON on standard output (also the list)")
     parser.add_argument("--trust-remote-code", action="store_true", help="run Python code that comes with the model")
     parser.add_argument("--verbose", action="store_true", help="show what the libraries underneath print")
     parser.add_argument("--list", action="store_true", help="list the recipes and stop")
@@ -104,9 +104,9 @@ def _print_result(output: Path, *, as_json: bool) -> None:
         print(output)
 
 
-def _list_recipes() -> None:
-    for name in recipes.names():
-        recipe = recipes.find(name)
-        assert recipe is not None
-        kind = "pair" if isinstance(recipe, recipes.PairRecipe) else "model"
-        print(f"{name:32} {kind:6} {recipe.title} ({recipe.checked})")
+def _list_recipes(*, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(catalogue.as_data()))
+        return
+    for item in catalogue.items():
+        print(f"{item.name:32} {item.kind:6} {item.title} ({item.checked})")

@@ -108,3 +108,12 @@ def test_plain_progress_counts_bytes_now_and_then(spoken: Spoken, monkeypatch: p
         advance(51_000_000, 1_200_000_000)
     assert spoken.lines[:2] == ["Fetching ...", "  51 MB of 1.2 GB"]
     assert spoken.lines[2].startswith("  done in ")
+
+
+def test_the_list_as_json_has_what_a_program_shows(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["--list", "--json"]) == 0
+    items = {item["name"]: item for item in json.loads(capsys.readouterr().out)}
+    pair, target = items["qwen2.5-coder"], items["qwen2.5-coder-1.5b-instruct"]
+    assert (pair["kind"], pair["licence"], pair["checked"]) == ("pair", "Apache-2.0", "run")
+    assert pair["download"] == target["download"] + items["qwen2.5-coder-0.5b-instruct"]["download"] == 1_608_720_832
+    assert 1_800_000_000 < target["result"] < pair["result"] < 3_000_000_000

@@ -86,7 +86,7 @@ def test_what_needs_more_than_is_free_says_how_much(root: Path, open_program: Op
     heavy(root / "giant")
     app = open_program(find=installed_model)
     app.choices.free = lambda: 10_000_000_000
-    assert menu(app)["giant"] == "27.33 GB · 17.33 GB more than is free"
+    assert menu(app)["giant"] == "27.33 GB, 17.33 GB too much"
     app.window.panel.edited.emit("model", "smol")
     assert drafts(app)["giant"] == (False, "giant · needs 19.10 GB more memory")
     assert drafts(app)["smol"] == (False, "smol · this is the target itself")

@@ -1,11 +1,14 @@
 """The page of models: what it shows, choosing, verifying, removing, exporting, and a first start without any."""
 
+import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import psutil
 import pytest
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtCore import QMimeData, QPoint, QPointF, Qt, QUrl
+from PySide6.QtGui import QDragEnterEvent, QDropEvent, QGuiApplication
 from PySide6.QtWidgets import QLabel, QMessageBox, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
@@ -18,15 +21,28 @@ from tests.model_folders import write_model, write_pair
 WAIT = 20_000
 Open = Callable[..., Program]
 
-# An exporter that says a line a moment for some time and then writes the model that it was asked for.
+# An exporter that lists a recipe, or says a line a moment for some time and then writes the model asked for.
 EXPORTER = """
-import sys, time
+import json, os, sys, time
 from pathlib import Path
 from tests.model_folders import write_model
-print("Fetching", sys.argv[1], flush=True)
+root = Path({root!r})
+if "--list" in sys.argv:
+    recipe = dict(name="tiny", kind="model", title="Tiny", licence="MIT", checked="run", download=9e6, result=8e6)
+    print(json.dumps([recipe]))
+    raise SystemExit
+print("Fetching", *sys.argv[1:], "...", flush=True)
+print("  30 MB of 120 MB", flush=True)
+leftover = root / ".headstart-export-x"
+leftover.mkdir(parents=True)
+(leftover / "owner.json").write_text(json.dumps(dict(pid=os.getpid())))
 for _ in range({seconds} * 10):
     time.sleep(0.1)
-write_model(Path({root!r}) / sys.argv[1])
+leftover.joinpath("owner.json").unlink()
+leftover.rmdir()
+if "bad" in sys.argv:
+    sys.exit("headstart-export: bad is no recipe.")
+write_model(root / sys.argv[1])
 print("Done", flush=True)
 """
 
@@ -50,6 +66,7 @@ def exporter(root: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], Non
 
 
 def words(widget: QWidget) -> str:
+    """What stands there to be read."""
     return "\n".join(label.text() for label in widget.findChildren(QLabel) if not label.isHidden())
 
 
@@ -81,12 +98,37 @@ def test_models_are_shown_with_what_matters(qtbot: QtBot, root: Path, open_progr
     assert smol
     assert both
     assert torn
-    for fact in ("1.78 GB", "INT8", "98.7 %", "1.93 GB", "Apache-2.0"):
+    for fact in ("1.78 GB", "INT8", "98.7 % of 512 tokens", "KL 0.0040", "perplexity ×1.012", "1.93 GB", "Apache-2.0"):
         assert fact in words(smol)
     assert "pair" in words(both)
     assert "in use" in words(both)
     assert "openvino_model.bin is missing" in words(torn)
-    qtbot.waitUntil(lambda: "free now" in words(page), timeout=WAIT)
+    assert "is free for a model" in words(page.placement)
+    qtbot.waitUntil(lambda: "TOY: everything runs here." in words(page.placement), timeout=WAIT)
+
+
+def test_what_does_not_fit_into_memory_is_marked(root: Path, open_program: Open) -> None:
+    write_model(root / "smol")
+    app = open_program(find=installed_model)
+    app.choices.free = lambda: 1_000_000_000
+    app.window.actions_by_name["models"].trigger()
+    card = app.window.models.card("smol")
+    assert card
+    assert "Takes about 1.93 GB of memory; 1.00 GB is free." in words(card)
+    assert card._memory.property("kind") == "danger"
+
+
+def test_devices_and_context_are_chosen_for_all_chats(qtbot: QtBot, root: Path, open_program: Open) -> None:
+    write_model(root / "smol")
+    app = open_program(find=installed_model)
+    app.choices.set_devices(["CPU", "GPU.0", "NPU"])
+    placement = app.window.models.placement
+    assert "not tried on a real one yet" in words(placement)
+    assert "is refused there" in words(placement)
+    placement.edited.emit("context", 2048)
+    placement.edited.emit("draft_device", "GPU.0")
+    assert (app.settings.context, app.settings.draft_device) == (2048, "GPU.0")
+    qtbot.waitUntil(lambda: bool(app.link.facts and app.link.facts.context == 2048), timeout=WAIT)
 
 
 def test_a_chosen_model_is_loaded_and_remembered(qtbot: QtBot, root: Path, open_program: Open) -> None:
@@ -101,16 +143,34 @@ def test_a_chosen_model_is_loaded_and_remembered(qtbot: QtBot, root: Path, open_
     assert open_program(find=installed_model).loader.name(app.settings) == "smol"
 
 
-def test_verifying_names_a_changed_file(qtbot: QtBot, root: Path, open_program: Open) -> None:
+def test_verifying_reads_loads_and_asks(qtbot: QtBot, root: Path, open_program: Open) -> None:
     folder = write_model(root / "smol")
     app = open_program(find=installed_model)
     card = app.window.models.card("smol")
     assert card
     press(card, "Verify smol")
-    qtbot.waitUntil(lambda: "Every file is as it was exported." in words(card), timeout=WAIT)
+    qtbot.waitUntil(lambda: "as it was exported; it loads and answers." in words(card), timeout=WAIT)
     (folder / "openvino_model.bin").write_bytes(bytes(256))
     press(card, "Verify smol")
     qtbot.waitUntil(lambda: "openvino_model.bin does not have the content" in words(card), timeout=WAIT)
+    assert card._state.property("kind") == "danger"
+
+
+def test_a_model_that_does_not_load_fails_its_verification(qtbot: QtBot, root: Path, open_program: Open) -> None:
+    write_model(root / "broken")  # the name that the toy engine refuses
+    app = open_program(find=installed_model, loaded=False)
+    card = app.window.models.card("broken")
+    assert card
+    press(card, "Verify broken")
+    qtbot.waitUntil(lambda: "is no model; export it" in words(card), timeout=WAIT)
+    assert not app.models._verifications
+
+
+def test_closing_ends_a_verification(root: Path, open_program: Open) -> None:
+    write_model(root / "smol")
+    app = open_program(find=installed_model)
+    press(app.window.models, "Verify smol")
+    app.window.close()
 
 
 def test_removing_asks_first(qtbot: QtBot, root: Path, open_program: Open, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,6 +186,19 @@ def test_removing_asks_first(qtbot: QtBot, root: Path, open_program: Open, monke
     assert app.window.models.card("other") is None
 
 
+def test_removing_the_chosen_one_falls_back_to_another(
+    qtbot: QtBot, root: Path, open_program: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_model(root / "smol")
+    write_model(root / "other")
+    app = open_program(find=installed_model)
+    press(app.window.models, "Use smol")
+    monkeypatch.setattr(app.models, "_confirms", lambda _entry: True)
+    press(app.window.models, "Remove smol")
+    qtbot.waitUntil(lambda: bool(app.link.facts and app.link.facts.model == "other"), timeout=WAIT)
+    assert app.settings.model == ""
+
+
 def test_a_first_start_gets_a_model_with_one_button(
     qtbot: QtBot, root: Path, open_program: Open, exporter: Callable[[int], None]
 ) -> None:
@@ -139,17 +212,108 @@ def test_a_first_start_gets_a_model_with_one_button(
     assert (root / "smollm2-135m-instruct").is_dir()
 
 
-def test_an_export_can_be_cancelled(
+def test_an_export_shows_its_steps_and_can_be_cancelled(
     qtbot: QtBot, root: Path, open_program: Open, exporter: Callable[[int], None]
 ) -> None:
     exporter(60)
     app = open_program(find=installed_model, loaded=False)
-    welcome = app.window.models.welcome
-    press(welcome, "Get SmolLM2 135M Instruct")
-    qtbot.waitUntil(lambda: "Fetching smollm2-135m-instruct" in words(welcome), timeout=WAIT)
-    press(welcome, "Cancel")
-    qtbot.waitUntil(lambda: "Cancelled." in words(welcome), timeout=WAIT)
-    assert not (root / "smollm2-135m-instruct").exists()
+    page = app.window.models
+    press(page.welcome, "Get SmolLM2 135M Instruct")
+    qtbot.waitUntil((root / ".headstart-export-x" / "owner.json").is_file, timeout=WAIT)
+    qtbot.waitUntil(lambda: page.work._bar.value() == 250, timeout=WAIT)
+    assert "Exporting smollm2-135m-instruct\nFetching smollm2-135m-instruct" in page.work.text
+    assert not page.add._go.isEnabled()
+    press(page.work, "Show log")
+    assert "30 MB of 120 MB" in page.work.log
+    assert not page.work._log.isHidden()
+    press(page.work, "Cancel")
+    qtbot.waitUntil(lambda: "Cancelled." in page.work.text, timeout=WAIT)
+    assert not list(root.iterdir())
+    assert page.add._go.isEnabled()
+    press(page.work, "Dismiss")
+    assert page.work.isHidden()
+
+
+def test_an_exporter_that_is_killed_leaves_a_sentence_and_no_files(
+    qtbot: QtBot, root: Path, open_program: Open, exporter: Callable[[int], None]
+) -> None:
+    exporter(60)
+    app = open_program(find=installed_model, loaded=False)
+    press(app.window.models.welcome, "Get SmolLM2 135M Instruct")
+    owner = root / ".headstart-export-x" / "owner.json"
+    qtbot.waitUntil(lambda: owner.is_file() and owner.stat().st_size > 0, timeout=WAIT)
+    psutil.Process(json.loads(owner.read_text())["pid"]).kill()
+    qtbot.waitUntil(lambda: "was ended from outside" in app.window.models.work.text, timeout=WAIT)
+    assert not list(root.iterdir())
+
+
+def test_a_refused_export_says_why(
+    qtbot: QtBot, root: Path, open_program: Open, exporter: Callable[[int], None]
+) -> None:
+    exporter(0)
+    app = open_program(find=installed_model, loaded=False)
+    add = app.window.models.add
+    add.source.setCurrentText("bad")
+    add.draft.setCurrentText("small one")
+    add.weights.setCurrentText("INT4")
+    press(add, "Export")
+    work = app.window.models.work
+    qtbot.waitUntil(lambda: "bad is no recipe." in work.text, timeout=WAIT)
+    assert "Fetching bad --draft small one --weights int4 ..." in work.log
+
+
+def test_the_catalogue_comes_from_the_exporter(
+    qtbot: QtBot, open_program: Open, exporter: Callable[[int], None]
+) -> None:
+    exporter(0)
+    app = open_program(find=installed_model, loaded=False)
+    add = app.window.models.add
+    qtbot.waitUntil(lambda: add.source.findText("tiny") >= 0, timeout=WAIT)
+    add.source.setCurrentText("tiny")
+    assert "Tiny · licence: MIT · downloads up to 9 MB, takes up to 8 MB on the disk" in words(add)
+
+
+def drop(app: Program, path: Path) -> None:
+    data = QMimeData()
+    data.setUrls([QUrl.fromLocalFile(str(path))])
+    page, left, none = app.window.models, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    enter = QDragEnterEvent(QPoint(9, 9), Qt.DropAction.CopyAction, data, left, none)
+    page.dragEnterEvent(enter)
+    assert enter.isAccepted()
+    page.dropEvent(QDropEvent(QPointF(9, 9), Qt.DropAction.CopyAction, data, left, none))
+
+
+def test_an_exported_folder_that_is_dropped_is_installed(
+    qtbot: QtBot, root: Path, tmp_path: Path, open_program: Open
+) -> None:
+    app = open_program(find=installed_model, loaded=False)
+    drop(app, write_pair(tmp_path / "brought"))
+    qtbot.waitUntil(lambda: app.loader.is_ready, timeout=WAIT)
+    assert "brought is installed; every file is as it was exported." in app.window.models.work.text
+    assert (root / "brought" / "draft" / "openvino_model.bin").is_file()
+    drop(app, tmp_path / "brought")
+    qtbot.waitUntil(lambda: "A model named brought is installed already" in app.window.models.work.text, timeout=WAIT)
+
+
+def test_a_broken_folder_that_is_dropped_is_refused(
+    qtbot: QtBot, root: Path, tmp_path: Path, open_program: Open
+) -> None:
+    folder = write_model(tmp_path / "brought")
+    (folder / "openvino_model.bin").write_bytes(bytes(256))
+    app = open_program(find=installed_model, loaded=False)
+    drop(app, folder)
+    qtbot.waitUntil(lambda: "does not have the content it was exported with" in app.window.models.work.text)
+    assert not list(root.iterdir())
+
+
+def test_what_must_be_exported_first_fills_the_field(tmp_path: Path, open_program: Open) -> None:
+    app = open_program(find=installed_model, loaded=False)
+    file = tmp_path / "a model.gguf"
+    file.write_bytes(b"GGUF")
+    drop(app, file)
+    assert app.window.models.add.source.currentText() == str(file)
+    drop(app, tmp_path)
+    assert "This is no model" in app.window.models.work.text
 
 
 def test_without_the_exporter_the_command_is_named(

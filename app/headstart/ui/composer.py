@@ -127,6 +127,7 @@ class Composer(QFrame):
         """Icons in other colours."""
         self._theme = theme
         self._attach.setIcon(icon("attach", theme.muted))
+        self.model_button.setIcon(icon("unfolded", theme.muted))
         self._tray.set_theme(theme)
         self._show_button()
 
@@ -157,6 +158,8 @@ class Composer(QFrame):
         column.addLayout(row)
         dress(self.model_button, "flat")
         self.model_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.model_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self.model_button.setLayoutDirection(Qt.LayoutDirection.RightToLeft)  # the arrow behind the name
         dress(self._count, "muted")
         self.setFocusProxy(self.edit)
 

@@ -1,17 +1,28 @@
 """Runs `headstart-export` as a child process, line by line, and ends it on demand. Knows no widget."""
 
+import json
+import os
+import re
 import shutil
+import signal
 import sys
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
 from PySide6.QtCore import QObject, QProcess, QTimer, Signal, Slot
+
+from headstart import paths
 
 _GRACE_MS = 3000
 PROGRAM = "headstart-export"
 FIRST = "smollm2-135m-instruct"
 # The same lines whoever starts it, and no bar drawn over itself: output goes to a pipe.
 _MODULE_CALL = "import sys; from headstart_export.cli import main; sys.exit(main())"
+_STEP = re.compile(r"^(\S.*) \.\.\.$")
+_BYTES = re.compile(r"^\s+([\d.]+) (MB|GB) of ([\d.]+) (MB|GB)$")
+_UNITS = {"MB": 1e6, "GB": 1e9}
+_LEFTOVERS = ".headstart-export-*"  # folders in which the exporter works, with the owner's number in `owner.json`
 
 
 def command() -> tuple[str, ...] | None:
@@ -28,12 +39,15 @@ class ExportRun(QObject):
     """At most one export at a time."""
 
     said = Signal(str)  # a line
+    stepped = Signal(str)  # what is done now
+    progressed = Signal(object, object)  # bytes of this step, of how many
     ended = Signal(bool, str)  # whether a model was made, and the last sentence
 
     def __init__(self, parent: QObject | None = None) -> None:
         """Runs nothing yet."""
         super().__init__(parent)
         self._process: QProcess | None = None
+        self._pid = 0
         self._rest = ""
         self._last = ""
         self._cancelled = False
@@ -45,8 +59,8 @@ class ExportRun(QObject):
         """Whether an export goes on."""
         return self._process is not None
 
-    def start(self, program: tuple[str, ...], source: str) -> None:
-        """Export a recipe, hub id, folder or .gguf file into the library."""
+    def start(self, program: Sequence[str], words: Sequence[str]) -> None:
+        """Export a recipe, hub id, folder or .gguf file into the library; `words` may hold options."""
         assert self._process is None, "one export at a time"
         self._rest = self._last = ""
         self._cancelled = False
@@ -55,13 +69,14 @@ class ExportRun(QObject):
         process.readyReadStandardOutput.connect(self._read)
         process.finished.connect(self._finish)
         process.errorOccurred.connect(self._note_error)
-        process.start(program[0], [*program[1:], *source.split()])
+        process.started.connect(self._note_start)
+        process.start(program[0], [*program[1:], *words])
 
     def cancel(self) -> None:
         """End it; nothing half done is left in the library, and what was fetched is used the next time."""
         if self._process:
             self._cancelled = True
-            self._process.terminate()
+            self._interrupt()
             self._grace.start()
 
     def close(self) -> None:
@@ -71,6 +86,20 @@ class ExportRun(QObject):
             self._process.kill()
             self._process.waitForFinished(_GRACE_MS)
             self._process = None
+            self._sweep()
+
+    @Slot()
+    def _note_start(self) -> None:
+        assert self._process
+        self._pid = int(self._process.processId())
+
+    def _interrupt(self) -> None:
+        """As Ctrl+C does, so that the exporter can clear up; Windows has nothing of the kind for a child."""
+        assert self._process
+        if sys.platform == "win32" or not self._process.processId():
+            self._process.terminate()
+        else:
+            os.kill(int(self._process.processId()), signal.SIGINT)
 
     @Slot()
     def _kill(self) -> None:
@@ -85,6 +114,14 @@ class ExportRun(QObject):
         for line in filter(str.strip, lines):
             self._last = line.strip()
             self.said.emit(line.rstrip())
+            self._understand(line.rstrip())
+
+    def _understand(self, line: str) -> None:
+        if step := _STEP.match(line):
+            self.stepped.emit(step[1])
+        elif counted := _BYTES.match(line):
+            done, total = (float(counted[at]) * _UNITS[counted[at + 1]] for at in (1, 3))
+            self.progressed.emit(int(done), int(total))
 
     @Slot(QProcess.ProcessError)
     def _note_error(self, error: QProcess.ProcessError) -> None:
@@ -96,13 +133,30 @@ class ExportRun(QObject):
     @Slot(int, QProcess.ExitStatus)
     def _finish(self, code: int, status: QProcess.ExitStatus) -> None:
         self._read()
+        if status != QProcess.ExitStatus.NormalExit and not self._cancelled:
+            self._last = self.tr("The export was ended from outside, perhaps for want of memory.")
         made = code == 0 and status == QProcess.ExitStatus.NormalExit
-        sentence = self.tr("Cancelled.") if self._cancelled and not made else self._last
-        self._end(made=made, sentence=sentence)
+        self._end(made=made, sentence=self.tr("Cancelled.") if self._cancelled and not made else self._last)
 
     def _end(self, *, made: bool, sentence: str) -> None:
         self._grace.stop()
         process, self._process = self._process, None
         if process:
             process.deleteLater()
-        self.ended.emit(made, sentence)
+        if not made:
+            self._sweep()
+        self.ended.emit(made, sentence.removeprefix(f"{PROGRAM}: "))
+
+    def _sweep(self) -> None:
+        """Remove what a killed exporter could not; where it was about to replace a model, only it may put that back."""
+        for folder in paths.models_folder().glob(_LEFTOVERS):
+            if _owner(folder) == self._pid and not (folder / "replaced").exists():
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _owner(folder: Path) -> int | None:
+    try:
+        data = json.loads((folder / "owner.json").read_text(encoding="utf-8"))
+        return int(data["pid"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None

@@ -1,18 +1,25 @@
-"""What the page of models does: list, choose, verify, remove, export. Knows library and exporter, but no chat."""
+"""What the page of models does: list, choose, verify, remove, add. Knows library and engine, but no chat."""
 
 import shutil
-from collections.abc import Iterable
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
-from PySide6.QtCore import QObject, QRunnable, QThreadPool, QUrl, Signal, Slot
+from PySide6.QtCore import QObject, QThreadPool, QUrl, Signal, Slot
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QMessageBox
 
-from headstart import library, manifest, paths
+from headstart import paths
+from headstart.errors import HeadstartError
 from headstart.library import Broken, Entry
+from headstart.settings import Settings
 from headstart.ui import export_run, model_facts
-from headstart.ui.export_run import ExportRun
+from headstart.ui.adding import Adding
+from headstart.ui.asking import Find
+from headstart.ui.engine_link import EngineLink
+from headstart.ui.model_choices import ModelChoices
 from headstart.ui.models_page import ModelsPage
+from headstart.ui.verification import Verification
 
 
 class ModelDesk(QObject):
@@ -23,82 +30,114 @@ class ModelDesk(QObject):
     changed = Signal()  # other models are installed
     removing = Signal(str)  # before its folder goes
 
-    def __init__(self, page: ModelsPage, parent: QObject | None = None) -> None:
-        """Shows nothing yet."""
+    def __init__(
+        self,
+        page: ModelsPage,
+        choices: ModelChoices,
+        find: Find,
+        make_link: Callable[[], EngineLink],
+        parent: QObject | None = None,
+    ) -> None:
+        """Shows nothing yet. `make_link` gives an engine to try a model in."""
         super().__init__(parent)
-        self._page = page
-        self._current = ""
-        self._run = ExportRun(self)
-        self._verifications: list[_Verification] = []
-        page.chosen.connect(self._choose)
-        page.verify_requested.connect(self._verify)
-        page.folder_requested.connect(self._show_folder)
-        page.remove_requested.connect(self._remove)
-        self._run.said.connect(page.add.append)
-        self._run.said.connect(page.welcome.append)
-        self._run.ended.connect(self._note_end)
-        self._run.ended.connect(self.exported)
-        for part in (page.add, page.welcome):
-            part.start_requested.connect(self._export)
-            part.cancel_requested.connect(self._run.cancel)
+        self._page, self._choices, self._find, self._make_link = page, choices, find, make_link
+        self._settings = Settings()
+        self._verifications: dict[str, Verification] = {}
+        self.adding = Adding(page.work, self)
+        self._connect_page()
+        self._connect_adding()
 
-    def show(self, current: str) -> None:
-        """List what is installed; `current` is the model of new chats."""
-        self._current = current
-        installed = export_run.command() is not None
+    def show(self, current: str, settings: Settings) -> None:
+        """List what is installed; `current` is the model of new chats, which have these settings."""
+        self._settings = settings
         for part in (self._page.add, self._page.welcome):
-            part.set_exporter(installed=installed)
-        self._page.show_entries(library.installed(), current, _short(paths.models_folder()))
+            part.set_exporter(installed=export_run.command() is not None)
+        self._page.show_entries(self._choices.entries, current, _short(paths.models_folder()))
+        self.show_memory()
 
-    def note_memory(self, free: int) -> None:
-        """Bytes that a program could take now."""
-        self._page.show_memory(free)
+    @Slot()
+    def show_memory(self) -> None:
+        """What each model takes against what is free now."""
+        free = self._choices.free()
+        self._page.placement.show_memory(free)
+        for entry in self._choices.usable:
+            card = self._page.card(entry.name)
+            if card:
+                card.show_memory(model_facts.memory(entry, self._settings.context), free)
 
     def close(self) -> None:
         """The window closes: an export ends, a verification is waited for."""
-        self._run.close()
-        for verification in self._verifications:
-            verification.cancel()
+        self.adding.close()
+        for verification in self._verifications.values():
+            verification.close()
         QThreadPool.globalInstance().waitForDone()
 
-    @Slot(str)
-    def _choose(self, name: str) -> None:
-        self.chosen.emit(name)
-        self.show(name)
+    def _connect_page(self) -> None:
+        page = self._page
+        page.chosen.connect(self.chosen)
+        page.verify_requested.connect(self._verify)
+        page.folder_requested.connect(self._show_folder)
+        page.remove_requested.connect(self._remove)
+        page.shown.connect(self.show_memory)
+        page.shown.connect(self.adding.find_recipes)
+        page.dropped.connect(self.adding.take)
+        page.add.path_chosen.connect(self.adding.take)
+        for part in (page.add, page.welcome):
+            part.start_requested.connect(self.adding.export)
+
+    def _connect_adding(self) -> None:
+        self.adding.added.connect(self.changed)
+        self.adding.exported.connect(self.exported)
+        self.adding.named.connect(self._page.add.show_source)
+        self.adding.recipes_found.connect(self._page.add.set_catalogue)
+        for part in (self._page.add, self._page.welcome):
+            self.adding.busy.connect(part.set_busy)
 
     @Slot(str)
     def _verify(self, name: str) -> None:
-        entry = _entry(name)
-        card = self._page.card(name)
-        if entry is None or isinstance(entry, Broken) or card is None:
+        entry, card = self._entry(name), self._page.card(name)
+        if entry is None or isinstance(entry, Broken) or card is None or name in self._verifications:
+            return
+        try:
+            options = self._find(replace(self._settings, model=name, draft="")).options
+        except HeadstartError as error:
+            card.show_state(str(error), bad=True)
             return
         card.set_busy(True)
-        card.show_state(self.tr("Comparing every file with its hash…"))
-        verification = _Verification(entry)
-        verification.signals.done.connect(self._note_verified)
-        self._verifications.append(verification)
-        QThreadPool.globalInstance().start(verification)
+        self._verifications[name] = made = Verification(entry, options, self._make_link, self)
+        made.told.connect(self._note_progress)
+        made.ended.connect(self._note_verified)
+        made.start()
 
-    @Slot(str, object)
-    def _note_verified(self, name: str, faults: list[str]) -> None:
-        self._verifications = [item for item in self._verifications if item.entry.name != name]
+    @Slot(str, str)
+    def _note_progress(self, name: str, words: str) -> None:
+        card = self._page.card(name)
+        if card:
+            card.show_state(words)
+
+    @Slot(str, object, str)
+    def _note_verified(self, name: str, faults: list[str], trouble: str) -> None:
+        self._verifications.pop(name).deleteLater()
         card = self._page.card(name)
         if card:
             card.set_busy(False)
-            sound = self.tr("Every file is as it was exported.")
-            card.show_state("\n".join([*faults, self.tr("Export it again.")]) if faults else sound)
+            sound = self.tr("Every file is as it was exported; it loads and answers.")
+            lines = [*faults, self.tr("Remove it and add it again.")] if faults else [trouble or sound]
+            card.show_state("\n".join(lines), bad=bool(faults or trouble))
 
     @Slot(str)
     def _show_folder(self, name: str) -> None:
-        entry = _entry(name)
+        entry = self._entry(name)
         if entry:
             QDesktopServices.openUrl(QUrl.fromLocalFile(str(entry.folder)))
 
     @Slot(str)
     def _remove(self, name: str) -> None:
-        entry = _entry(name)
+        entry = self._entry(name)
         if entry is None or not self._confirms(entry):
             return
+        if name in self._verifications:
+            self._verifications.pop(name).close()
         self.removing.emit(name)
         if entry.folder.is_symlink():
             entry.folder.unlink()
@@ -117,59 +156,8 @@ class ModelDesk(QObject):
         box.exec()
         return box.clickedButton() is remove
 
-    @Slot(str)
-    def _export(self, source: str) -> None:
-        program = export_run.command()
-        if program is None or self._run.is_running:
-            return
-        for part in (self._page.add, self._page.welcome):
-            part.show_running(running=True)
-        self._run.start(program, source)
-
-    @Slot(bool, str)
-    def _note_end(self, made: bool, sentence: str) -> None:
-        for part in (self._page.add, self._page.welcome):
-            part.show_running(running=False)
-            if sentence and not made:
-                part.append(sentence)
-        if made:
-            self.changed.emit()
-
-
-class _Done(QObject):
-    done = Signal(str, object)
-
-
-class _Verification(QRunnable):
-    """Hashes every file of an entry on a thread of the pool."""
-
-    def __init__(self, entry: library.Model | library.Pair) -> None:
-        super().__init__()
-        self.entry = entry
-        self.signals = _Done()
-        self._cancelled = False
-        self.setAutoDelete(False)
-
-    def cancel(self) -> None:
-        self._cancelled = True
-
-    def run(self) -> None:
-        faults = [f"{model.name}: {fault}" for model in model_facts.models(self.entry) for fault in self._faults(model)]
-        self.signals.done.emit(self.entry.name, faults)
-
-    def _faults(self, model: library.Model) -> Iterable[str]:
-        for name, listed in model.manifest.files.items():
-            if self._cancelled:
-                return
-            path = model.folder / name
-            if not path.is_file():
-                yield f"{name} is missing"
-            elif manifest.hash_file(path) != listed.sha256:
-                yield f"{name} does not have the content it was exported with"
-
-
-def _entry(name: str) -> Entry | None:
-    return next((entry for entry in library.installed() if entry.name == name), None)
+    def _entry(self, name: str) -> Entry | None:
+        return next((entry for entry in self._choices.entries if entry.name == name), None)
 
 
 def _short(folder: Path) -> str:

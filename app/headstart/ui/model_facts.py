@@ -36,9 +36,30 @@ def quality(model: Model) -> str:
     found = model.manifest.quality
     if found is None:
         return translate("ModelFacts", "quality not measured")
-    return translate("ModelFacts", "same first choice as the source weights on {} % of tokens").format(
-        f"{found.top1_agreement * 100:.1f}"
+    return translate(
+        "ModelFacts",
+        "agrees with its source on {share} % of {tokens} tokens · KL {kl} · perplexity ×{ratio}",
+    ).format(
+        share=f"{found.top1_agreement * 100:.1f}",
+        tokens=found.tokens,
+        kl=f"{found.mean_kl:.4f}",
+        ratio=f"{found.perplexity_ratio:.3f}",
     )
+
+
+def device_limits(name: str) -> str:
+    """What a device can and cannot do for Headstart, in one sentence."""
+    if name.startswith("NPU"):
+        return translate(
+            "ModelFacts",
+            "NPU: takes graphs of a fixed size only, so this engine, which guesses ahead, is refused there; not tried.",
+        )
+    if name.startswith("GPU"):
+        return translate(
+            "ModelFacts",
+            "GPU: the first load checks that rejected guesses leave no trace; not tried on a real one yet.",
+        )
+    return translate("ModelFacts", "{}: everything runs here.").format(name)
 
 
 def amount(size_bytes: int) -> str:

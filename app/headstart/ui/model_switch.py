@@ -2,14 +2,16 @@
 
 from functools import partial
 
-from PySide6.QtCore import QObject, Signal, Slot
-from PySide6.QtGui import QAction
+from PySide6.QtCore import QObject, Qt, Signal, Slot
+from PySide6.QtGui import QAction, QGuiApplication
 from PySide6.QtWidgets import QMenu, QToolButton
 
 from headstart.library import Model, Pair
 from headstart.settings import Settings
 from headstart.ui import model_facts
 from headstart.ui.model_choices import ModelChoices
+
+_NAME_WIDTH = 280
 
 
 class ModelSwitch(QObject):
@@ -25,6 +27,7 @@ class ModelSwitch(QObject):
         self._choices = choices
         self.menu = QMenu(button)
         self.menu.setAccessibleName(self.tr("Models"))
+        self.menu.setLayoutDirection(QGuiApplication.layoutDirection())  # the button has its own
         self.menu.aboutToShow.connect(self._fill)
         button.setMenu(self.menu)
 
@@ -47,5 +50,6 @@ class ModelSwitch(QObject):
         models, context = model_facts.models(entry), self.settings.context
         lack = self._choices.lack(models, context)
         needed = model_facts.amount(model_facts.memory(entry, context))
-        detail = self.tr("{} · {} more than is free").format(needed, model_facts.amount(lack)) if lack else needed
-        return f"{entry.name.replace('&', '&&')}\t{detail}"
+        detail = self.tr("{}, {} too much").format(needed, model_facts.amount(lack)) if lack else needed
+        name = self.menu.fontMetrics().elidedText(entry.name, Qt.TextElideMode.ElideMiddle, _NAME_WIDTH)
+        return f"{name.replace('&', '&&')}\t{detail}"

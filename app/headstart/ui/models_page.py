@@ -2,33 +2,38 @@
 
 from collections.abc import Iterable
 
-from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtGui import QResizeEvent
+from PySide6.QtCore import QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QToolButton, QVBoxLayout, QWidget
 
 from headstart.library import Entry
-from headstart.ui import model_facts
 from headstart.ui.add_model import AddModel
 from headstart.ui.icons import icon
 from headstart.ui.model_card import ModelCard
-from headstart.ui.stylesheet import dress
+from headstart.ui.placement import Placement
+from headstart.ui.setting_form import scrolled
+from headstart.ui.stylesheet import dress, mark
 from headstart.ui.theme import HUGE, ICON, LARGE, MEDIUM, SMALL, TEXT_WIDTH, Theme
 from headstart.ui.welcome import Welcome
+from headstart.ui.work_card import WorkCard
 
 
 class ModelsPage(QFrame):
-    """Signals name an entry; `add` and `welcome` have their own."""
+    """Signals name an entry; `welcome`, `add`, `work` and `placement` have their own."""
 
     back_requested = Signal()
     chosen = Signal(str)
     verify_requested = Signal(str)
     folder_requested = Signal(str)
     remove_requested = Signal(str)
+    dropped = Signal(str)  # a path
+    shown = Signal()
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("page")
         self.setAccessibleName(self.tr("Models"))
+        self.setAcceptDrops(True)
         self._cards: dict[str, ModelCard] = {}
         self._back = QToolButton(self)
         self._back.setIconSize(QSize(ICON, ICON))
@@ -36,9 +41,10 @@ class ModelsPage(QFrame):
         self._back.setToolTip(self.tr("Back to the chat (Esc)"))
         dress(self._back, "flat")
         self._folder = QLabel(self)
-        self._memory = QLabel(self)
         self.welcome = Welcome(self)
+        self.work = WorkCard(self)
         self.add = AddModel(self)
+        self.placement = Placement(self)
         self._lay_out()
         self._back.clicked.connect(self.back_requested)
         self.set_theme(theme)
@@ -55,11 +61,7 @@ class ModelsPage(QFrame):
                 card.show_chosen(True)  # noqa: FBT003
         self._folder.setText(self.tr("Models are in {}").format(folder))
         self.welcome.setVisible(not found)
-        self.add.setVisible(bool(found))
-
-    def show_memory(self, free: int) -> None:
-        """Bytes that a program could take now."""
-        self._memory.setText(self.tr("{} of memory are free now").format(model_facts.amount(free)))
+        self.placement.setVisible(bool(found))
 
     def card(self, name: str) -> ModelCard | None:
         """The card of an entry, if it is still there."""
@@ -69,10 +71,30 @@ class ModelsPage(QFrame):
         """Icons in another colour."""
         self._back.setIcon(icon("previous", theme.text))
 
+    def showEvent(self, event: QShowEvent) -> None:  # noqa: N802
+        super().showEvent(event)
+        self.shown.emit()
+
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
         super().resizeEvent(event)
         side = max((self.width() - TEXT_WIDTH) // 2, LARGE)
         self._column.setContentsMargins(side, MEDIUM, side, HUGE)
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:  # noqa: N802
+        if any(url.isLocalFile() for url in event.mimeData().urls()):
+            event.acceptProposedAction()
+            mark(self, "dropping", True)  # noqa: FBT003
+
+    def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:  # noqa: N802
+        super().dragLeaveEvent(event)
+        mark(self, "dropping", False)  # noqa: FBT003
+
+    def dropEvent(self, event: QDropEvent) -> None:  # noqa: N802
+        mark(self, "dropping", False)  # noqa: FBT003
+        local = [url.toLocalFile() for url in event.mimeData().urls() if url.isLocalFile()]
+        if local:
+            event.acceptProposedAction()
+            self.dropped.emit(local[0])
 
     def _lay_out(self) -> None:
         title = QLabel(self.tr("Models"), self)
@@ -98,20 +120,19 @@ class ModelsPage(QFrame):
         self._list.setSpacing(MEDIUM)
         self._column.addWidget(self.welcome)
         self._column.addLayout(self._list)
-        self._column.addWidget(self.add)
-        self._column.addWidget(self._memory)
-        self._column.addWidget(self._folder)
+        for part in (self.work, self.add, self.placement, self._folder):
+            self._column.addWidget(part)
         self._column.addStretch(1)
+        self.work.begun.connect(lambda: QTimer.singleShot(0, self, self._reveal_work))
         dress(self._folder, "muted")
-        dress(self._memory, "muted")
+        self._folder.setWordWrap(True)
         self._folder.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        scroll = QScrollArea(self)
-        scroll.setWidgetResizable(True)
-        scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        scroll.setWidget(inner)
-        scroll.viewport().setAutoFillBackground(False)
-        inner.setAutoFillBackground(False)
-        return scroll
+        self._scroll = scrolled(inner, self)
+        return self._scroll
+
+    @Slot()
+    def _reveal_work(self) -> None:
+        self._scroll.ensureWidgetVisible(self.work)
 
     def _card(self, entry: Entry) -> ModelCard:
         card = ModelCard(entry, self)

@@ -73,7 +73,8 @@ class Program(QObject):
         self.attention = Attention(application, self.window, self.settings, self)
         self.motion = Motion(application, self.settings, self)
         self.choices = ModelChoices(lambda: free_memory(self.link.pid), self)
-        self.models = ModelDesk(self.window.models, self)
+        self.models = ModelDesk(self.window.models, self.choices, self._engine.find, self._another_engine, self)
+        self.placement = PanelDesk(self.window.models.placement, self.choices, self)
         self.race = RaceDesk(self.window.race, self.loader, self._chat_settings, self)
         self.panel = PanelDesk(self.window.panel, self.choices, self)
         self.switch = ModelSwitch(self.window.chat.composer.model_button, self.choices, self)
@@ -130,7 +131,8 @@ class Program(QObject):
     def show_models_installed(self) -> None:
         """Everything that lists models."""
         self.choices.entries = library.installed()
-        self.models.show(self.loader.name(self.settings))
+        self.models.show(self.loader.name(self.settings), self.settings)
+        self.placement.show_settings(self.settings)
         if not self._has_model():
             self.window.show_page(self.window.models)
         if self.chats.current:
@@ -205,7 +207,7 @@ class Program(QObject):
         self.link.loaded.connect(self.link.describe)
         self.models.chosen.connect(self._choose_model)
         self.models.changed.connect(self._note_models)
-        self.models.removing.connect(self.loader.unload)
+        self.models.removing.connect(self._note_removal)
         self.window.hidden_changed.connect(self.link.set_hidden)
 
     def _connect_rest(self) -> None:
@@ -221,6 +223,8 @@ class Program(QObject):
         for page in (self.window.models, self.window.race, self.window.bench):
             page.back_requested.connect(self._show_chat)
         self.panel.changed.connect(self._change_chat)
+        self.placement.changed.connect(lambda values: self.change(**values))
+        self.settings_changed.connect(self.placement.show_settings)
         self.switch.chosen.connect(lambda name: self._change_chat({"model": name, "draft": ""}))
         self.switch.page_requested.connect(lambda: self.window.show_page(self.window.models))
         self.prompts.changed.connect(lambda own: self.change(prompts=own))
@@ -307,7 +311,7 @@ class Program(QObject):
     @Slot(object)
     def _note_machine(self, machine: Description) -> None:
         self.choices.set_devices(device.name for device in machine.devices)
-        self.models.note_memory(machine.memory_free)
+        self.models.show_memory()
 
     @Slot(str)
     def _choose_model(self, name: str) -> None:
@@ -319,6 +323,17 @@ class Program(QObject):
         self.load_model()
         self.show_models_installed()
         self._show_engine()
+
+    @Slot(str)
+    def _note_removal(self, name: str) -> None:
+        session = self.chats.current
+        if session and self.loader.name(session.settings) == name:
+            self.loader.unload()
+        if self.settings.model == name:
+            self.change(model="", draft="")
+
+    def _another_engine(self) -> EngineLink:
+        return EngineLink(self._engine.command)
 
     @Slot()
     def _note_models(self) -> None:

@@ -73,13 +73,13 @@ class SettingForm(QWidget):
 
 def scrolled(inner: QWidget, parent: QWidget) -> QScrollArea:
     """A page that scrolls upwards and downwards only, on the ground of its parent."""
-    inner.setAutoFillBackground(False)
     inner.setMinimumWidth(1)
     scroll = QScrollArea(parent)
     scroll.setWidgetResizable(True)
     scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
     scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
     scroll.setWidget(inner)
+    inner.setAutoFillBackground(False)  # which `setWidget` turns on
     scroll.viewport().setAutoFillBackground(False)
     return scroll
 

@@ -71,6 +71,7 @@ QCheckBox::indicator:disabled { background: $raised; border-color: $border; }
 #composer QPlainTextEdit { border: none; background: transparent; color: $text; }
 QFrame[kind="card"] { background: $surface; border: 1px solid $border; border-radius: ${radius}px; }
 QFrame[kind="card"][chosen="true"] { border: 2px solid $accent; }
+QFrame#page[dropping="true"] { border: 2px dashed $accent; }
 QFrame[kind="chip"] { background: $raised; border: 1px solid $border; border-radius: ${small}px; }
 QFrame[kind="bar"] { background: $raised; border: 1px solid $border; border-radius: ${small}px; }
 QFrame[kind="bar"][severity="danger"] { border-color: $danger; }

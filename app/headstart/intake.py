@@ -1,0 +1,152 @@
+"""Takes a model folder that was exported elsewhere into the library: whole and as it was exported, or not at all."""
+
+import hashlib
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from headstart import library, manifest, paths
+from headstart.errors import BrokenModelError, ExportError, NotEnoughSpaceError, SettingsError
+from headstart.library import Model, Pair
+
+_CHUNK = 8 * 2**20  # bytes copied between two looks at `go_on`
+_PREFIX = ".incoming-"
+_SLACK = 64 * 2**20  # bytes that stay free on the disk
+
+GoOn = Callable[[int, int], bool]  # told bytes done and of how many; False stops
+
+
+class Stopped(Exception):  # noqa: N818 - stopping is no error
+    """`go_on` said no; nothing was kept."""
+
+
+@dataclass(frozen=True)
+class _File:
+    source: Path
+    place: PurePosixPath  # in the new folder
+    sha256: str | None  # None: of a manifest
+    size: int
+
+
+def take_in(folder: Path, go_on: GoOn, root: Path | None = None) -> str:
+    """Copy a model or a pair into the library, hash by hash, and return its name there.
+
+    Raises BrokenModelError, ExportError (NotEnoughSpaceError), SettingsError where it is there already, Stopped.
+    """
+    root = root or paths.models_folder()
+    folder = folder.absolute()
+    files = _files(folder)
+    _require_new(folder, root)
+    _require_room(folder, root, sum(file.size for file in files))
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=_PREFIX, dir=root, ignore_cleanup_errors=True) as incoming:
+            copied = Path(incoming) / folder.name
+            _copy(files, copied, go_on)
+            copied.rename(root / folder.name)
+    except OSError as error:
+        raise ExportError(f"{folder} cannot be copied to {root} ({error.strerror}); nothing was kept.") from None
+    return folder.name
+
+
+def sizes(folder: Path) -> tuple[str, int]:
+    """Name and bytes of what `take_in` would copy. Raises BrokenModelError."""
+    return folder.absolute().name, sum(file.size for file in _files(folder))
+
+
+def check(entry: Model | Pair, go_on: GoOn) -> list[str]:
+    """A sentence part for each file of an installed entry that is not as it was exported. Raises Stopped."""
+    files = [file for file in _files(entry.folder) if file.sha256]
+    faults, done, total = [], 0, sum(file.size for file in files)
+    for file in files:
+        digest = hashlib.sha256()
+        try:
+            for chunk in _chunks(file.source):
+                digest.update(chunk)
+                done += len(chunk)
+                _ask(go_on, done, total)
+        except OSError as error:
+            faults.append(f"{file.place} cannot be read ({error.strerror})")
+            continue
+        if digest.hexdigest() != file.sha256:
+            faults.append(f"{file.place} does not have the content it was exported with")
+    return faults
+
+
+def _files(folder: Path) -> list[_File]:
+    folder = folder.resolve()  # a link in the library is as good as a folder
+    entry = library.find(str(folder))
+    models = (entry.target, entry.draft) if isinstance(entry, Pair) else (entry,)
+    found = [_listed(model, folder, name) for model in models for name in model.manifest.files]
+    manifests = {entry.folder, *(model.folder for model in models)}
+    return found + [_manifest(place, folder) for place in sorted(manifests)]
+
+
+def _listed(model: Model, folder: Path, name: str) -> _File:
+    """A file of the manifest; a name that leads out of the folder would be copied anywhere."""
+    path = PurePosixPath(name)
+    if path.is_absolute() or ".." in path.parts or "\\" in name or ":" in name:
+        raise BrokenModelError(f"{model.name} is damaged: {name!r} is no file of it; export it again.")
+    listed = model.manifest.files[name]
+    return _File(model.folder / path, _within(model.folder, folder) / path, listed.sha256, listed.size)
+
+
+def _manifest(model: Path, folder: Path) -> _File:
+    path = model / manifest.FILE_NAME
+    return _File(path, _within(model, folder) / manifest.FILE_NAME, None, path.stat().st_size)
+
+
+def _within(model: Path, folder: Path) -> PurePosixPath:
+    return PurePosixPath(model.relative_to(folder).as_posix())
+
+
+def _require_new(folder: Path, root: Path) -> None:
+    if folder.parent == root.resolve():
+        raise SettingsError(f"{folder.name} is installed already; it lies in the folder of the models.")
+    if folder.name.startswith(".") or (root / folder.name).exists():
+        raise SettingsError(f"A model named {folder.name} is installed already; remove it or rename the new folder.")
+
+
+def _require_room(folder: Path, root: Path, wanted: int) -> None:
+    present = next(place for place in (root, *root.parents) if place.exists())
+    free = shutil.disk_usage(present).free - _SLACK
+    if wanted > free:
+        raise NotEnoughSpaceError(
+            f"{folder.name} needs {_amount(wanted)} of disk space at {root}, but only {_amount(max(free, 0))} is free; "
+            "make room and add it again."
+        )
+
+
+def _copy(files: list[_File], into: Path, go_on: GoOn) -> None:
+    done, total = 0, sum(file.size for file in files)
+    for file in files:
+        place = into / file.place
+        place.parent.mkdir(parents=True, exist_ok=True)
+        digest = hashlib.sha256()
+        with place.open("wb") as out:
+            for chunk in _chunks(file.source):
+                out.write(chunk)
+                digest.update(chunk)
+                done += len(chunk)
+                _ask(go_on, done, total)
+        if file.sha256 and digest.hexdigest() != file.sha256:
+            raise BrokenModelError(
+                f"{file.place} does not have the content it was exported with; copy the folder again, or export again."
+            )
+
+
+def _chunks(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as stream:
+        while chunk := stream.read(_CHUNK):
+            yield chunk
+
+
+def _ask(go_on: GoOn, done: int, total: int) -> None:
+    if not go_on(done, total):
+        raise Stopped
+
+
+def _amount(size: int) -> str:
+    return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB"

@@ -1,0 +1,119 @@
+"""Folders from elsewhere come into the library whole and checked, or leave nothing behind."""
+
+import dataclasses
+import shutil
+from collections import namedtuple
+from pathlib import Path
+
+import pytest
+
+from headstart import intake, library, manifest
+from headstart.errors import BrokenModelError, NotEnoughSpaceError, SettingsError
+from headstart.library import Model, Pair
+from tests.model_folders import write_model, write_pair
+
+
+@pytest.fixture
+def root(headstart_home: Path) -> Path:
+    return headstart_home / "models"
+
+
+@pytest.fixture
+def away(tmp_path: Path) -> Path:
+    """A folder on another disk, as it were."""
+    return tmp_path / "stick"
+
+
+def always(_done: int, _total: int) -> bool:
+    return True
+
+
+def test_a_model_is_copied_with_progress_and_found(root: Path, away: Path) -> None:
+    folder = write_model(away / "smol")
+    (folder / "notes.txt").write_text("not of the model")
+    told: list[tuple[int, int]] = []
+
+    def note(done: int, total: int) -> bool:
+        told.append((done, total))
+        return True
+
+    assert intake.take_in(folder, note) == "smol"
+    assert isinstance(library.find("smol"), Model)
+    assert told[-1][0] == told[-1][1] == intake.sizes(folder)[1]
+    assert not (root / "smol" / "notes.txt").exists()
+    assert [path.name for path in root.iterdir()] == ["smol"]
+
+
+def test_a_pair_comes_with_both_models(root: Path, away: Path) -> None:
+    intake.take_in(write_pair(away / "both"), always)
+    entry = library.find("both")
+    assert isinstance(entry, Pair)
+    assert intake.check(entry, always) == []
+
+
+def test_a_changed_file_is_refused_and_nothing_stays(root: Path, away: Path) -> None:
+    folder = write_model(away / "smol")
+    (folder / "openvino_model.bin").write_bytes(bytes(256))
+    with pytest.raises(BrokenModelError, match=r"openvino_model\.bin does not have the content"):
+        intake.take_in(folder, always)
+    assert list(root.iterdir()) == []
+
+
+def test_a_name_that_leads_out_of_the_folder_is_refused(root: Path, away: Path) -> None:
+    folder = write_model(away / "smol")
+    (away / "outside").write_bytes(b"x")
+    read = manifest.read_model(folder)
+    files = {**read.files, "../outside": manifest.File(manifest.hash_file(away / "outside"), 1)}
+    manifest.write(folder, dataclasses.replace(read, files=files))
+    with pytest.raises(BrokenModelError, match=r"'\.\./outside' is no file of it"):
+        intake.take_in(folder, always)
+    assert not root.exists()
+
+
+def test_stopping_keeps_nothing(root: Path, away: Path) -> None:
+    folder = write_model(away / "smol")
+    with pytest.raises(intake.Stopped):
+        intake.take_in(folder, lambda done, total: False)
+    assert list(root.iterdir()) == []
+
+
+def test_without_room_both_numbers_are_told(root: Path, away: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = write_model(away / "smol")
+    usage = namedtuple("usage", "total used free")
+    monkeypatch.setattr(shutil, "disk_usage", lambda _path: usage(10**9, 10**9, 0))
+    with pytest.raises(NotEnoughSpaceError, match=r"smol needs 0 MB of disk space at .*, but only 0 MB is free"):
+        intake.take_in(folder, always)
+
+
+def test_what_is_there_already_is_not_overwritten(root: Path, away: Path) -> None:
+    installed = write_model(root / "smol")
+    with pytest.raises(SettingsError, match="it lies in the folder of the models"):
+        intake.take_in(installed, always)
+    with pytest.raises(SettingsError, match="A model named smol is installed already"):
+        intake.take_in(write_model(away / "smol"), always)
+
+
+def test_a_folder_that_is_no_model_is_refused(away: Path) -> None:
+    away.mkdir()
+    with pytest.raises(BrokenModelError, match="is not a Headstart model"):
+        intake.take_in(away, always)
+
+
+def test_a_linked_folder_is_checked_and_copied_under_its_own_name(root: Path, away: Path) -> None:
+    folder = write_pair(away / "both")
+    root.mkdir(parents=True)
+    (root / "linked").symlink_to(folder)
+    entry = library.find("linked")
+    assert not isinstance(entry, library.Broken)
+    assert intake.check(entry, always) == []
+    (away / "alias").symlink_to(folder)
+    assert intake.take_in(away / "alias", always) == "alias"
+    assert not (root / "alias").is_symlink()
+
+
+def test_a_check_names_what_changed(root: Path) -> None:
+    folder = write_model(root / "smol")
+    entry = library.find("smol")
+    (folder / "openvino_model.bin").write_bytes(bytes(256))
+    assert not isinstance(entry, library.Broken)
+    assert intake.check(entry, always) == ["openvino_model.bin does not have the content it was exported with"]
