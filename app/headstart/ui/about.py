@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
 from headstart import __version__
 from headstart.licences import Component
 from headstart.ui import stylesheet
+from headstart.ui.heading import Heading
 from headstart.ui.stylesheet import dress
 from headstart.ui.theme import LARGE, MEDIUM, SMALL, Theme, mono_font
 
@@ -67,11 +68,7 @@ class AboutDialog(QDialog):
 
     def _what(self) -> QWidget:
         page = QWidget(self)
-        title = QLabel(self.tr("Headstart {}").format(__version__), page)
-        font = title.font()
-        font.setPointSizeF(font.pointSizeF() * 1.5)
-        font.setBold(True)
-        title.setFont(font)
+        title = Heading(self.tr("Headstart {}").format(__version__), 1.5, page)
         text = QLabel(
             self.tr(
                 "Chat offline with a language model that gets a head start from a small one. Nothing you write leaves "

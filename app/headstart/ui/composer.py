@@ -182,7 +182,7 @@ class Composer(QFrame):
         button.setToolTip(label)
         button.setAccessibleName(label)
         button.setIconSize(QSize(ICON, ICON) if kind == "flat" else QSize(ICON + TINY, ICON + TINY))
-        button.setFixedSize(QSize(30, 30) if kind == "flat" else QSize(34, 34))
+        button.setFixedSize(QSize(32, 32) if kind == "flat" else QSize(34, 34))
         return button
 
     @Slot()

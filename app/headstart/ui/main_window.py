@@ -15,6 +15,8 @@ from headstart.ui.sidebar import Sidebar
 from headstart.ui.theme import Theme
 
 _SIDES = (248, 720, 320)  # sidebar, pages, panel
+_SIDEBAR, _PANEL = (180, 280), (260, 460)  # least widths, at the usual size of text and at any
+_USUAL = 11.0  # points
 _SIDE_ACTIONS = ("sidebar", "panel")
 
 
@@ -57,6 +59,8 @@ class MainWindow(QMainWindow):
         self.bench.set_theme(theme)
         self.panel.set_theme(theme)
         self.chat.set_looks(theme, font)
+        for part, (least, most) in ((self.sidebar, _SIDEBAR), (self.panel, _PANEL)):
+            part.setMinimumWidth(min(round(least * font.pointSizeF() / _USUAL), most))
 
     def set_still(self, still: bool) -> None:
         """Nothing may move by itself, or all may."""
@@ -100,8 +104,6 @@ class MainWindow(QMainWindow):
         self._split.setChildrenCollapsible(False)
         self._split.setStretchFactor(1, 1)
         self._split.setSizes(list(_SIDES))
-        self.sidebar.setMinimumWidth(180)
-        self.panel.setMinimumWidth(260)
-        self.panel.setMaximumWidth(460)
+        self.panel.setMaximumWidth(_PANEL[1])
         self.setCentralWidget(self._split)
         self.panel.hide()

@@ -58,6 +58,11 @@ class MessageEdit(QPlainTextEdit):
         elif source.hasText():
             self.insertPlainText(source.text())
 
+    def changeEvent(self, event: QEvent) -> None:  # noqa: N802
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange:
+            self._fit()
+
     def focusInEvent(self, event: QFocusEvent) -> None:  # noqa: N802
         super().focusInEvent(event)
         self.focused.emit(True)  # noqa: FBT003 - Qt's own signature

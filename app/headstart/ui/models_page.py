@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QToolBut
 
 from headstart.library import Entry
 from headstart.ui.add_model import AddModel
+from headstart.ui.heading import Heading
 from headstart.ui.icons import icon
 from headstart.ui.model_card import ModelCard
 from headstart.ui.placement import Placement
@@ -97,11 +98,7 @@ class ModelsPage(QFrame):
             self.dropped.emit(local[0])
 
     def _lay_out(self) -> None:
-        title = QLabel(self.tr("Models"), self)
-        font = title.font()
-        font.setPointSizeF(font.pointSizeF() * 1.5)
-        font.setBold(True)
-        title.setFont(font)
+        title = Heading(self.tr("Models"), 1.5, self)
         head = QHBoxLayout()
         head.setContentsMargins(SMALL, SMALL, SMALL, 0)
         head.addWidget(self._back)

@@ -2,8 +2,9 @@
 
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QHideEvent, QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QToolButton, QVBoxLayout, QWidget
 
+from headstart.ui.heading import Heading
 from headstart.ui.icons import icon
 from headstart.ui.stylesheet import dress
 from headstart.ui.theme import ICON, LARGE, MEDIUM, SMALL, Theme
@@ -19,7 +20,7 @@ class Page(QFrame):
     def __init__(self, widest: int, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("page")
-        self._title = QLabel(self)
+        self._title = Heading("", 1.5, self)
         self._widest = widest
         self._back = QToolButton(self)
         self._back.setIconSize(QSize(ICON, ICON))
@@ -60,10 +61,6 @@ class Page(QFrame):
             self.left.emit()
 
     def _head(self) -> QHBoxLayout:
-        font = self._title.font()
-        font.setPointSizeF(font.pointSizeF() * 1.5)
-        font.setBold(True)
-        self._title.setFont(font)
         head = QHBoxLayout()
         head.setContentsMargins(SMALL, SMALL, SMALL, 0)
         head.addWidget(self._back)

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QStyle, QStyleOptionViewItem
 from headstart.chat.search import Range
 from headstart.ui.theme import RADIUS, SMALL, TINY, Theme
 
-_SMALLER = 0.85
+SMALLER = 0.85
 _BAR = 3  # width of the mark at what is open
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 
@@ -22,7 +22,7 @@ def line_height(font: QFont) -> int:
 def small(font: QFont, weight: QFont.Weight = QFont.Weight.Normal) -> QFont:
     """For headings and tags."""
     made = QFont(font)
-    made.setPointSizeF(font.pointSizeF() * _SMALLER)
+    made.setPointSizeF(font.pointSizeF() * SMALLER)
     made.setWeight(weight)
     return made
 

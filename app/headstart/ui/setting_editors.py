@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from PySide6.QtCore import QSignalBlocker, QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QEvent, QSignalBlocker, QSize, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QWheelEvent
 from PySide6.QtWidgets import (
     QCheckBox,
@@ -182,7 +182,7 @@ class TextEditor(SettingEditor):
         self._field = QPlainTextEdit(self)
         dress(self._field, "field")
         self._field.setTabChangesFocus(True)
-        self._field.setFixedHeight(self._field.fontMetrics().lineSpacing() * (2 if self._is_list else 5) + 2 * SMALL)
+        self._fit()
         if self._is_list:
             self._field.setPlaceholderText(self.tr("one on each line"))
         self._adopt(self._field)
@@ -190,6 +190,15 @@ class TextEditor(SettingEditor):
         self._typing = QTimer(self, singleShot=True, interval=_TYPING_MS)
         self._typing.timeout.connect(self.flush)
         self._field.textChanged.connect(self._typing.start)
+
+    def changeEvent(self, event: QEvent) -> None:  # noqa: N802
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange:
+            self._fit()
+
+    def _fit(self) -> None:
+        lines = 2 if self._is_list else 5
+        self._field.setFixedHeight(self._field.fontMetrics().lineSpacing() * lines + 2 * SMALL)
 
     def show_value(self, value: Any) -> None:
         """A text, or several."""
@@ -263,5 +272,5 @@ class _RealSpin(QDoubleSpinBox):
 
 
 def _narrow(spin: QWidget, hint: QSize) -> QSize:
-    """As wide as the font needs for eight digits, instead of for the largest number."""
-    return QSize(max(_WIDTH, spin.fontMetrics().horizontalAdvance("0" * 8) + 3 * MEDIUM), hint.height())
+    """As wide as the font needs for six digits, instead of for the largest number."""
+    return QSize(max(_WIDTH, spin.fontMetrics().horizontalAdvance("0" * 6) + 3 * MEDIUM), hint.height())

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QSize, Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QKeyEvent
+from PySide6.QtGui import QFont, QKeyEvent
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
@@ -21,8 +21,9 @@ from headstart.chat.record import Chat
 from headstart.ui.chat_list import ChatList
 from headstart.ui.chat_menu import ChatMenu, TagMenu
 from headstart.ui.chats import Listing
+from headstart.ui.heading import Heading
 from headstart.ui.icons import icon
-from headstart.ui.row_painting import small
+from headstart.ui.row_painting import SMALLER
 from headstart.ui.stylesheet import dress
 from headstart.ui.tag_list import TagList
 from headstart.ui.theme import ICON, SMALL, TINY, Theme
@@ -64,7 +65,7 @@ class Sidebar(QFrame):
         self.search.setClearButtonEnabled(True)
         self.search.installEventFilter(self)
         self.tags = TagList(theme, self)
-        self._tags_head = QLabel(self.tr("Tags"), self)
+        self._tags_head = Heading(self.tr("Tags"), SMALLER, self, weight=QFont.Weight.DemiBold)
         self._new_tag = QToolButton(self)
         self.list = ChatList(theme, self)
         self._empty = QLabel(self)
@@ -137,7 +138,6 @@ class Sidebar(QFrame):
         self._empty.setContentsMargins(SMALL, SMALL, SMALL, SMALL)
         dress(self._empty, "muted")
         dress(self._tags_head, "muted")
-        self._tags_head.setFont(small(self.font(), self.font().Weight.DemiBold))
         dress(self._new_tag, "flat")
         self._new_tag.setIconSize(QSize(ICON, ICON))
         self._new_tag.setAccessibleName(self.tr("New tag"))

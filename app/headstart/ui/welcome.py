@@ -6,6 +6,7 @@ from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from headstart.ui.add_model import INSTALL, missing_exporter
 from headstart.ui.export_run import FIRST
+from headstart.ui.heading import Heading
 from headstart.ui.stylesheet import dress
 from headstart.ui.theme import HUGE, MEDIUM
 
@@ -19,7 +20,7 @@ class Welcome(QFrame):
         super().__init__(parent)
         dress(self, "card")
         self._can_export = True
-        self._title = QLabel(self.tr("Welcome. One thing is missing: a model."), self)
+        self._title = Heading(self.tr("Welcome. One thing is missing: a model."), 1.4, self)
         self._text = QLabel(self)
         self._button = QPushButton(self)
         self._lay_out()
@@ -36,10 +37,6 @@ class Welcome(QFrame):
         self._button.setEnabled(not busy)
 
     def _lay_out(self) -> None:
-        font = self._title.font()
-        font.setPointSizeF(font.pointSizeF() * 1.4)
-        font.setBold(True)
-        self._title.setFont(font)
         dress(self._button, "primary")
         dress(self._text, "muted")
         column = QVBoxLayout(self)

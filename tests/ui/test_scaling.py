@@ -1,0 +1,62 @@
+"""Larger text finds room: nothing is cut at twice the size, and what is larger than the rest stays so."""
+
+from collections.abc import Callable
+
+import pytest
+from PySide6.QtWidgets import QApplication, QDialog, QPushButton, QWidget
+from pytestqt.qtbot import QtBot
+
+from headstart.ui.heading import Heading
+from headstart.ui.program import Program
+from tests.ui import reach
+
+DIALOGS = ("preferences", "about", "logs")
+
+
+def _cut(window: QWidget) -> list[str]:
+    """Controls that got less room than the least they ask for. What scrolls needs none."""
+    asking = [widget for widget in reach.controls(window) if not hasattr(widget, "viewport")]
+    return [
+        f"{reach.told(widget)}: {widget.size().toTuple()} of {widget.minimumSizeHint().toTuple()}"
+        for widget in asking
+        if widget.size().expandedTo(widget.minimumSizeHint()) != widget.size()
+    ]
+
+
+@pytest.mark.parametrize("zoom", [100, 150, 200])
+def test_nothing_is_cut(app: Program, zoom: int) -> None:
+    app.window.actions_by_name["panel"].setChecked(True)
+    app.change(zoom=zoom)
+    for index in range(app.window.pages.count()):
+        page = app.window.pages.widget(index)
+        assert page
+        app.window.show_page(page)
+        QApplication.processEvents()
+        assert not _cut(app.window), type(page).__name__
+
+
+@pytest.mark.parametrize("name", DIALOGS)
+def test_no_dialog_is_cut(app: Program, name: str) -> None:
+    app.change(zoom=200)
+    app.window.actions_by_name[name].trigger()
+    QApplication.processEvents()
+    dialog = next(child for child in app.window.findChildren(QDialog) if child.isVisible())
+    assert not _cut(dialog)
+
+
+def test_a_cut_control_is_found(qtbot: QtBot) -> None:
+    window = QWidget()
+    qtbot.addWidget(window)
+    button = QPushButton("some words", window)
+    window.show()
+    button.resize(20, 10)
+    assert len(_cut(window)) == 1
+
+
+def test_headings_grow_with_the_text(open_program: Callable[..., Program]) -> None:
+    app = open_program()
+    before = [heading.font().pointSizeF() for heading in app.window.findChildren(Heading)]
+    app.change(zoom=200)
+    after = [heading.font().pointSizeF() for heading in app.window.findChildren(Heading)]
+    assert before
+    assert after == pytest.approx([2 * size for size in before])
