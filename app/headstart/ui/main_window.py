@@ -4,7 +4,7 @@ from PySide6.QtCore import QByteArray, Qt, Signal
 from PySide6.QtGui import QCloseEvent, QFont, QHideEvent, QShowEvent
 from PySide6.QtWidgets import QMainWindow, QSplitter, QStackedWidget, QWidget
 
-from headstart.ui import actions, stylesheet
+from headstart.ui import actions, reading_order, stylesheet
 from headstart.ui.bench_page import BenchPage
 from headstart.ui.busy_bar import BusyBar
 from headstart.ui.chat_page import ChatPage
@@ -80,6 +80,10 @@ class MainWindow(QMainWindow):
         self._split.restoreState(QByteArray.fromBase64(sides.encode()))
         for name in _SIDE_ACTIONS if shown else ():
             self.actions_by_name[name].setChecked(name in shown[0].split())
+
+    def focusNextPrevChild(self, forward: bool) -> bool:  # noqa: N802
+        """Tab: sidebar, page and panel in the order one reads them."""
+        return reading_order.step((self.sidebar, self.pages, self.panel), forward=forward)
 
     def closeEvent(self, event: QCloseEvent) -> None:  # noqa: N802
         self.closing.emit()

@@ -124,7 +124,7 @@ class ModelsPage(QFrame):
         dress(self._folder, "muted")
         self._folder.setWordWrap(True)
         self._folder.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self._scroll = scrolled(inner, self)
+        self._scroll = scrolled(inner, self, sideways=True)
         return self._scroll
 
     @Slot()

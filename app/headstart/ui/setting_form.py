@@ -71,12 +71,13 @@ class SettingForm(QWidget):
             self._column.addWidget(self._hint)
 
 
-def scrolled(inner: QWidget, parent: QWidget) -> QScrollArea:
-    """A page that scrolls upwards and downwards only, on the ground of its parent."""
-    inner.setMinimumWidth(1)
+def scrolled(inner: QWidget, parent: QWidget, *, sideways: bool = False) -> QScrollArea:
+    """A page that scrolls upwards and downwards, `sideways` only where it would be cut, on its parent's ground."""
     scroll = QScrollArea(parent)
     scroll.setWidgetResizable(True)
-    scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+    if not sideways:
+        inner.setMinimumWidth(1)
+        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
     scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
     scroll.setWidget(inner)
     inner.setAutoFillBackground(False)  # which `setWidget` turns on

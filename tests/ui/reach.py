@@ -1,0 +1,81 @@
+"""Walks through a window as somebody does who has a keyboard and a screen reader only."""
+
+from collections.abc import Iterator
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QAccessible
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QAbstractItemView,
+    QAbstractSpinBox,
+    QApplication,
+    QComboBox,
+    QLineEdit,
+    QPlainTextEdit,
+    QTabBar,
+    QTextEdit,
+    QWidget,
+)
+
+CONTROLS = (
+    QAbstractButton, QAbstractItemView, QAbstractSpinBox, QComboBox, QLineEdit, QPlainTextEdit, QTabBar, QTextEdit,
+)  # fmt: skip
+_LONGEST = 400  # steps
+
+
+def controls(window: QWidget) -> Iterator[QWidget]:
+    """Everything visible that a person works with, but for the parts of which Qt makes it."""
+    for widget in window.findChildren(QWidget):
+        if isinstance(widget, CONTROLS) and widget.isVisible() and widget.window() is window and not _is_part(widget):
+            yield widget
+
+
+def walked(window: QWidget) -> list[QWidget]:
+    """What Tab leads to, in order, until it comes round."""
+    found: list[QWidget] = []
+    for _ in range(_LONGEST):
+        focused = QApplication.focusWidget()
+        assert focused, f"nothing has the keyboard after {found[-1:]}"
+        if focused in found:
+            return found
+        found.append(focused)
+        QTest.keyClick(focused, Qt.Key.Key_Tab)
+    raise AssertionError(f"Tab does not come round: {[told(widget) for widget in found[-20:]]}")
+
+
+def unreached(window: QWidget) -> list[str]:
+    """Controls that can be used now and that Tab does not lead to. A list without focus is moved in from its field."""
+    there = walked(window)
+    wanted = [widget for widget in controls(window) if widget.isEnabled() and not _is_served(widget)]
+    return [told(widget) for widget in wanted if (widget.focusProxy() or widget) not in there]
+
+
+def nameless(window: QWidget) -> list[str]:
+    """Controls of which a screen reader says neither what they are called nor what they are."""
+    return [told(widget) for widget in controls(window) if not _is_told(widget)]
+
+
+def told(widget: QWidget) -> str:
+    """Enough to find it in the sources."""
+    name = widget.accessibleName() or widget.objectName() or getattr(widget, "text", str)()
+    return f"{type(widget).__name__} {name!r} in {type(widget.parent()).__name__}"
+
+
+def _is_served(widget: QWidget) -> bool:
+    return isinstance(widget, QAbstractItemView) and widget.focusPolicy() == Qt.FocusPolicy.NoFocus
+
+
+def _is_told(widget: QWidget) -> bool:
+    interface = QAccessible.queryAccessibleInterface(widget)
+    assert interface
+    no_role = (QAccessible.Role.NoRole, QAccessible.Role.Client)
+    return bool(interface.text(QAccessible.Text.Name)) and interface.role() not in no_role
+
+
+def _is_part(widget: QWidget) -> bool:
+    """Made by Qt inside a control."""
+    parent = widget.parent()
+    inside = isinstance(parent, QAbstractSpinBox | QComboBox | QLineEdit)
+    in_popup = isinstance(parent, QWidget) and isinstance(parent.parent(), QComboBox)
+    return inside or in_popup or widget.objectName().startswith("qt_")
