@@ -79,3 +79,7 @@ class AttachmentError(HeadstartError):
 
 class WindowError(HeadstartError):
     """No window can be shown here; the sentence names the way without one."""
+
+
+class PeerError(HeadstartError):
+    """Another program cannot take part in a benchmark; the sentence says why."""

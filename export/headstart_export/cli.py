@@ -46,6 +46,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--draft", metavar="SOURCE", help="a small model with the same vocabulary: makes a pair")
     parser.add_argument("--weights", choices=recipes.PRECISIONS, help="precision (default: the recipe's, else int8)")
     parser.add_argument("--draft-weights", choices=recipes.PRECISIONS, help="precision of the draft")
+    parser.add_argument(
+        "--draft-vocab", metavar="ROWS", help="tokens that the draft guesses among: 32k, 64k, a number, or full"
+    )
     parser.add_argument("--revision", help="branch, tag or commit of a hub id")
     parser.add_argument("--output", type=Path, metavar="DIR", help="default: the library, under the model's name")
     parser.add_argument(
@@ -70,6 +73,7 @@ def _export(options: argparse.Namespace) -> None:
         draft=options.draft,
         weights=options.weights,
         draft_weights=options.draft_weights,
+        draft_vocab=options.draft_vocab,
         revision=options.revision,
         trust_remote_code=options.trust_remote_code,
     )

@@ -32,6 +32,7 @@ class Findings:
     precision: manifest.Precision
     quality: manifest.Quality
     ram_bytes: int
+    shortlist: manifest.Shortlist | None = None
 
 
 def write_manifest(folder: Path, order: ModelOrder, findings: Findings, stop_ids: tuple[int, ...]) -> manifest.Manifest:
@@ -58,6 +59,7 @@ def write_manifest(folder: Path, order: ModelOrder, findings: Findings, stop_ids
         versions=versions(),
         created=now(),
         notes=order.recipe.notes,
+        shortlist=findings.shortlist,
     )
     manifest.write(folder, result)
     return result

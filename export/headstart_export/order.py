@@ -34,6 +34,7 @@ class PairOrder:
     name: str
     target: ModelOrder
     draft: ModelOrder
+    draft_vocab: int = 0  # tokens that the draft guesses among; 0: all
 
 
 Order = ModelOrder | PairOrder
@@ -47,6 +48,7 @@ class Words:
     draft: str | None = None
     weights: str | None = None
     draft_weights: str | None = None
+    draft_vocab: str | None = None
     revision: str | None = None
     trust_remote_code: bool = False
 
@@ -58,11 +60,12 @@ def understand(words: Words) -> Order:
         return _recipe_pair(named, words)
     target = _model(words.source, words)
     if words.draft is None:
-        if words.draft_weights:
-            raise ExportError("--draft-weights needs --draft, or the recipe of a pair.")
+        for option, value in (("--draft-weights", words.draft_weights), ("--draft-vocab", words.draft_vocab)):
+            if value:
+                raise ExportError(f"{option} needs --draft, or the recipe of a pair.")
         return target
     draft = _model(words.draft, replace(words, revision=None, weights=words.draft_weights), role="draft")
-    return PairOrder(f"{target.name}+{draft.name}", replace(target, role="target"), draft)
+    return PairOrder(f"{target.name}+{draft.name}", replace(target, role="target"), draft, _draft_vocab(words, 0))
 
 
 def _recipe_pair(pair: PairRecipe, words: Words) -> PairOrder:
@@ -75,7 +78,15 @@ def _recipe_pair(pair: PairRecipe, words: Words) -> PairOrder:
         pair.name,
         ModelOrder(target, words.weights or pair.target_weights, "target", words.trust_remote_code),
         ModelOrder(draft, words.draft_weights or pair.draft_weights, "draft", words.trust_remote_code),
+        _draft_vocab(words, pair.draft_vocab),
     )
+
+
+def _draft_vocab(words: Words, usual: int) -> int:
+    try:
+        return usual if words.draft_vocab is None else recipes.rows(words.draft_vocab)
+    except ValueError as error:
+        raise ExportError(f"--{error}.") from None
 
 
 def _model(source: str, words: Words, role: str | None = None) -> ModelOrder:

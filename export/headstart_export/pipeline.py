@@ -11,7 +11,20 @@ from typing import Any
 
 from headstart import manifest
 from headstart.errors import ExportError, NotEnoughSpaceError
-from headstart_export import check, convert, describe, pair, quality, quantize, room, sources, weights, workspace
+from headstart_export import (
+    check,
+    convert,
+    counting,
+    describe,
+    pair,
+    quality,
+    quantize,
+    ranking,
+    room,
+    sources,
+    weights,
+    workspace,
+)
 from headstart_export.describe import Findings
 from headstart_export.order import ModelOrder, Order, PairOrder
 from headstart_export.progress import Progress
@@ -61,8 +74,10 @@ def _export_pair(order: PairOrder, job: Job) -> None:
     target, draft = _prepare(order.target, job), _prepare(order.draft, job)
     names = (order.target.name, order.draft.name)
     shared = pair.require_agreement(target.tokenizer, draft.tokenizer, names, job.space.scratch)
-    _build(target, job.space.result / manifest.TARGET_FOLDER, job)
-    _build(draft, job.space.result / manifest.DRAFT_FOLDER, job)
+    target_folder, draft_folder = (job.space.result / name for name in (manifest.TARGET_FOLDER, manifest.DRAFT_FOLDER))
+    _build(target, target_folder, job)
+    shortlist = _list_tokens(target, order.draft_vocab, target_folder, draft_folder, job)
+    _build(draft, draft_folder, job, shortlist)
     pair.write_manifest(job.space.result, order.name, shared)
 
 
@@ -78,7 +93,19 @@ def _prepare(order: ModelOrder, job: Job) -> Prepared:
     return Prepared(order, fetched, facts, tokenizer)
 
 
-def _build(model: Prepared, folder: Path, job: Job) -> None:
+def _list_tokens(target: Prepared, rows: int, source: Path, folder: Path, job: Job) -> manifest.Shortlist | None:
+    """Write the tokens that the target uses most into the draft's folder; None where the draft is to guess all."""
+    if not 0 < rows < len(target.tokenizer):
+        return None
+    folder.mkdir(exist_ok=True)
+    with job.progress.step("Counting the tokens that the target writes"):
+        request = counting.Request(str(source), str(job.space.scratch / "counts.npy"), counting.prompts())
+        ranked = ranking.rank(target.tokenizer, counting.count(request), ranking.texts_at_hand())
+    ranking.write(ranked, rows, folder)
+    return manifest.Shortlist(ranking.FILE_NAME, rows)
+
+
+def _build(model: Prepared, folder: Path, job: Job, shortlist: manifest.Shortlist | None = None) -> None:
     folder.mkdir(exist_ok=True)
     half, reference = job.space.scratch / "half", job.space.scratch / "reference.npy"
     ids = quality.text_ids(model.tokenizer, TEXT_LIMIT)
@@ -88,7 +115,7 @@ def _build(model: Prepared, folder: Path, job: Job) -> None:
         convert.convert_tokenizer(model.tokenizer, folder)
         stop_ids = describe.settle_stop_ids(folder, model.tokenizer, model.order.recipe.stop)
         answer = check.check(folder, model.tokenizer, ids, reference)
-        found = Findings(model.fetched.source, model.facts, precision, answer.quality, answer.ram_bytes)
+        found = Findings(model.fetched.source, model.facts, precision, answer.quality, answer.ram_bytes, shortlist)
         written = describe.write_manifest(folder, model.order, found, stop_ids)
     shutil.rmtree(half)
     job.progress.note(describe.in_a_line(written))

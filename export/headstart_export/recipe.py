@@ -10,6 +10,7 @@ from headstart.errors import ExportError
 
 PRECISIONS = ("int8", "int8-sym", "int4", "fp16")
 ROLES = ("target", "draft", "any")
+FULL = "full"  # a draft's whole vocabulary
 CHECKS = ("run", "not run in CI")
 _HEX = frozenset("0123456789abcdef")
 
@@ -73,6 +74,7 @@ class PairRecipe:
     target_weights: str
     draft_weights: str
     checked: str = CHECKS[0]
+    draft_vocab: int = 0  # tokens that the draft guesses among; 0: all
 
 
 Recipe = ModelRecipe | PairRecipe
@@ -112,6 +114,16 @@ def load(path: Path) -> Recipe:
         raise ExportError(f"The recipe {path.name} is wrong: {reason}.") from None
 
 
+def rows(text: str) -> int:
+    """How many tokens "32k", "64k" or a number means; 0 for "full". Raises ValueError."""
+    if text == FULL:
+        return 0
+    number, thousands = text.removesuffix("k"), text.endswith("k")
+    if not (number.isascii() and number.isdecimal()) or int(number) < 1:
+        raise ValueError(f"draft-vocab is {text!r} instead of 32k, 64k, another number of tokens, or full")
+    return int(number) * (1024 if thousands else 1)
+
+
 def _model(name: str, data: Mapping[str, Any]) -> ModelRecipe:
     known = {"title", "licence", "role", "weights", "parameters", "checked", "native", "notes", "chat", "source"}
     _refuse_unknown(data, known)
@@ -131,7 +143,8 @@ def _model(name: str, data: Mapping[str, Any]) -> ModelRecipe:
 
 
 def _pair(name: str, data: Mapping[str, Any]) -> PairRecipe:
-    _refuse_unknown(data, {"kind", "title", "target", "draft", "target-weights", "draft-weights", "checked"})
+    known = {"kind", "title", "target", "draft", "target-weights", "draft-weights", "draft-vocab", "checked"}
+    _refuse_unknown(data, known)
     return PairRecipe(
         name=name,
         title=_text(data, "title"),
@@ -140,6 +153,7 @@ def _pair(name: str, data: Mapping[str, Any]) -> PairRecipe:
         target_weights=_one_of(data["target-weights"], PRECISIONS, "target-weights"),
         draft_weights=_one_of(data["draft-weights"], PRECISIONS, "draft-weights"),
         checked=_one_of(data["checked"], CHECKS, "checked"),
+        draft_vocab=rows(str(data.get("draft-vocab", FULL))),
     )
 
 

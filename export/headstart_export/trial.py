@@ -75,13 +75,13 @@ def _infer(request: Request) -> tuple[quality.Logits, int]:
     before = psutil.Process().memory_info().rss
     model = openvino.Core().compile_model(Path(request.folder) / MODEL_FILE, "CPU", SETTINGS)
     session = model.create_infer_request()
-    _read(session, request.ids[:1])
+    read(session, request.ids[:1])
     grown = psutil.Process().memory_info().rss - before
     session.reset_state()
-    return _read(session, request.ids), grown
+    return read(session, request.ids), grown
 
 
-def _read(session: Any, ids: list[int]) -> quality.Logits:
+def read(session: Any, ids: list[int]) -> quality.Logits:
     """Logits of all positions, [len(ids), vocabulary]."""
     inputs = {
         "input_ids": np.array([ids], np.int64),

@@ -12,13 +12,22 @@ import pytest
 from headstart.engine.bench.measure import BenchPlan, Progress, measure
 from headstart.engine.bench.prompts import BenchPrompt, read_prompts
 from headstart.engine.bench.race import Heat, RaceCancelled, Run, own_modes, race, turn_order
-from headstart.engine.bench.ratios import Spread, geometric_mean, paired, spread
+from headstart.engine.bench.ratios import (
+    Interval,
+    Spread,
+    bootstrap_interval,
+    geometric_mean,
+    paired,
+    percentile,
+    spread,
+)
 from headstart.engine.bench.result import (
     Memory,
     as_json,
     prompt_results,
     standings,
     versus_best_peer,
+    versus_hindsight,
 )
 from headstart.engine.engine import LoadOptions, Mode, Numerics
 from headstart.engine.local import load
@@ -55,7 +64,24 @@ def test_the_geometric_mean_treats_twice_and_half_alike() -> None:
     assert geometric_mean([]) is None
 
 
-def test_there_are_three_prompts_of_each_of_five_classes() -> None:
+def test_percentiles_lie_between_neighbours() -> None:
+    assert percentile([3.0, 1.0, 2.0], 0.5) == 2.0
+    assert percentile([1.0, 2.0], 0.05) == pytest.approx(1.05)
+    assert percentile([4.0], 0.05) == 4.0
+    assert percentile([], 0.05) is None
+
+
+def test_the_bootstrap_surrounds_the_mean_and_says_the_same_each_time() -> None:
+    values = [1.0, 1.5, 2.0, 2.5, 3.0, 4.0]
+    interval = bootstrap_interval(values)
+    assert interval is not None
+    assert min(values) < interval.low < (geometric_mean(values) or 0.0) < interval.high < max(values)
+    assert bootstrap_interval(values) == interval
+    assert dataclasses.astuple(bootstrap_interval([2.0, 2.0]) or Interval(0, 0)) == pytest.approx((2.0, 2.0))
+    assert bootstrap_interval([2.0]) is None
+
+
+def test_three_prompts_of_each_of_five_classes_are_raced_unless_more_is_asked_for() -> None:
     prompts = read_prompts(3)
     assert Counter(prompt.kind for prompt in prompts) == dict.fromkeys(
         ("code", "edit", "explanation", "summary", "story"), 3
@@ -125,6 +151,50 @@ def test_the_peer_is_judged_by_the_one_setting_that_is_best_over_all_prompts() -
     assert versus.ratio == pytest.approx(2.0**0.5)
     assert versus.across == Spread(1.5, 1.0, 2.0)
     assert versus_best_peer(results, []) is None
+
+
+def test_in_hindsight_each_prompt_has_the_best_setting_of_each_program() -> None:
+    results = prompt_results(
+        [
+            *heats(CODE, plain=(80.0,), auto=(20.0,), genai_3=(40.0,), genai_5=(10.0,), hf_plain=(200.0,)),
+            *heats(STORY, plain=(80.0,), auto=(80.0,), genai_3=(80.0,), genai_5=(800.0,), hf_plain=(160.0,)),
+        ]
+    )
+    genai, hugging_face = versus_hindsight(results, ["genai 3", "genai 5", "hf plain"])
+    assert (genai.peer, genai.across) == ("genai", Spread(0.75, 0.5, 1.0))
+    assert genai.ratio == pytest.approx(0.5**0.5)
+    assert genai.by_kind == {"code": pytest.approx(0.5), "story": pytest.approx(1.0)}
+    assert genai.interval is not None
+    assert hugging_face.ratio == pytest.approx(20.0**0.5)
+    assert versus_hindsight(results, []) == ()
+
+
+def test_without_auto_nothing_is_compared_with_peers() -> None:
+    results = prompt_results(heats(CODE, plain=(80.0,), genai_3=(40.0,)))
+    assert versus_best_peer(results, ["genai 3"]) is None
+    assert versus_hindsight(results, ["genai 3"]) == ()
+
+
+def test_a_standing_tells_the_worst_and_what_the_first_token_costs() -> None:
+    more = dataclasses.replace(CODE, id="code-2")
+    results = prompt_results([*heats(CODE, plain=(80.0,), auto=(20.0,)), *heats(more, plain=(80.0,), auto=(80.0,))])
+    standing = standings(results, ["auto"])["auto"]
+    assert standing.fifth_percentile == pytest.approx(1.15)
+    assert standing.interval is not None
+    assert dataclasses.astuple(standing.interval) == pytest.approx((1.0, 4.0))
+    first = (100.0 + 4 * 80.0) / (100.0 + 4 * 20.0)
+    assert standing.total_across is not None
+    assert dataclasses.astuple(standing.total_across) == pytest.approx(((first + 1.0) / 2, 1.0, first))
+    assert standing.total_by_kind == {"code": pytest.approx(first**0.5)}
+
+
+def test_energy_is_of_whole_answers_and_only_where_all_of_them_tell() -> None:
+    told = [Heat(CODE, name, repeat, run_of(50.0), 10.0) for name in ("plain", "auto") for repeat in (0, 1)]
+    (result,) = prompt_results(told)
+    assert result.scores["auto"].joules_per_token == 2.0
+    assert standings([result], ["auto"])["auto"].joules_per_token == 2.0
+    (silent,) = prompt_results([*told[:3], dataclasses.replace(told[3], joules=None)])
+    assert silent.scores["auto"].joules_per_token is None
 
 
 def test_other_texts_than_plain_ones_are_told() -> None:

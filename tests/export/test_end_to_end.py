@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
@@ -65,6 +66,7 @@ def exports(
     runs = {weights: [target, "--weights", weights] for weights in MODES}
     runs["gguf"] = [str(tiny_gguf_file)]
     runs["pair"] = [target, "--draft", draft, "--draft-weights", "int4"]
+    runs["listed"] = [target, "--draft", draft, "--draft-vocab", "300"]
     runs["mismatch"] = [target, "--draft", other]
     runs["incomplete"] = [str(without_a_weight(tiny_models / "target-hf", tmp_path_factory.mktemp("incomplete")))]
     runs["silent"] = [str(without_a_template(tiny_models / "target-hf", tmp_path_factory.mktemp("silent")))]
@@ -184,6 +186,20 @@ def test_a_pair_holds_two_checked_models(exports: Exports) -> None:
     assert {path.name for path in (exports.folder / "pair").iterdir()} == {"target", "draft", "manifest.json"}
 
 
+def test_a_pair_s_draft_may_guess_among_the_tokens_that_the_target_writes(exports: Exports) -> None:
+    assert exports.outcomes["listed"].code == 0, exports.outcomes["listed"].err
+    assert "Counting the tokens that the target writes" in exports.outcomes["listed"].err
+    draft = read(exports, "listed/draft")
+    assert draft.shortlist == manifest.Shortlist("draft_vocab.npy", 300)
+    assert set(draft.files) == LAYOUT | {"draft_vocab.npy"}
+    assert manifest.damaged_files(exports.folder / "listed" / "draft", draft, hashes=True) == []
+    ranked = np.load(exports.folder / "listed" / "draft" / "draft_vocab.npy").tolist()
+    assert sorted(ranked) == list(range(600))  # padding rows are no tokens
+    assert {0, 1, 2} < set(ranked[:300])  # the chat's markers
+    assert draft.logit_rows == read(exports, "pair/draft").logit_rows == 624  # peers find a whole head
+    assert read(exports, "listed/target").shortlist is read(exports, "pair/draft").shortlist is None
+
+
 def test_models_that_disagree_make_no_pair(exports: Exports, tiny_models: Path) -> None:
     outcome = exports.outcomes["mismatch"]
     first = vocabulary.first_difference(*(vocabulary.read(tiny_models / f"{name}-hf") for name in ("target", "other")))
@@ -209,4 +225,4 @@ def test_a_model_that_cannot_chat_is_no_target(exports: Exports) -> None:
 
 
 def test_nothing_is_left_beside_the_results(exports: Exports) -> None:
-    assert {path.name for path in exports.folder.iterdir()} == {*SINGLE, "pair"}
+    assert {path.name for path in exports.folder.iterdir()} == {*SINGLE, "pair", "listed"}

@@ -37,6 +37,25 @@ def test_a_draft_makes_a_pair() -> None:
     assert order.draft.role == "draft"
 
 
+@pytest.mark.parametrize(("text", "rows"), [("32k", 32768), ("64k", 65536), ("20000", 20000), ("full", 0)])
+def test_a_draft_s_vocabulary_may_be_given_in_thousands(text: str, rows: int) -> None:
+    for words in (Words("qwen2.5-coder", draft_vocab=text), Words("org/Big", draft="org/small", draft_vocab=text)):
+        order = understand(words)
+        assert isinstance(order, PairOrder)
+        assert order.draft_vocab == rows
+
+
+@pytest.mark.parametrize("text", ["", "k", "0", "-5", "1.5k", "many", "٣k"])
+def test_another_vocabulary_is_refused(text: str) -> None:
+    with pytest.raises(ExportError, match=r"--draft-vocab is '.*' instead of 32k, 64k, another number of tokens, or"):
+        understand(Words("qwen2.5-coder", draft_vocab=text))
+
+
+def test_a_vocabulary_for_drafts_needs_a_draft() -> None:
+    with pytest.raises(ExportError, match="--draft-vocab needs --draft"):
+        understand(Words("qwen3-4b", draft_vocab="32k"))
+
+
 def test_a_hub_id_means_its_newest_revision() -> None:
     order = understand(Words("org/Some-Model"))
     assert isinstance(order, ModelOrder)

@@ -17,9 +17,10 @@ from headstart.engine.bench.result import (
     prompt_results,
     standings,
     versus_best_peer,
+    versus_hindsight,
 )
 from headstart.engine.machine import Machine
-from headstart.terminal import bench, bench_table
+from headstart.terminal import bench_speed, bench_table
 from tests.fakes import RecordingLoad
 from tests.model_folders import write_model
 
@@ -64,6 +65,42 @@ def test_the_table_has_a_row_for_each_prompt_each_class_and_all() -> None:
     ]
 
 
+def test_the_ranking_tells_how_speedups_scatter() -> None:
+    assert bench_table.ranking(result()) == [
+        ["", "mean (95 %)", "5th percentile", "worst", "mean with TTFT", "worst with TTFT"],
+        ["plain", "1.00x (1.00–1.00)", "1.00x", "1.00x", "1.00x", "1.00x"],
+        ["auto", "1.73x (1.00–3.00)", "1.10x", "1.00x", "1.29x", "1.00x"],
+        ["genai 3", "1.11x (0.80–1.55)", "0.84x", "0.80x", "1.05x", "0.87x"],
+    ]
+
+
+def test_energy_has_a_column_where_it_was_measured() -> None:
+    plain = dataclasses.replace(result().standings["plain"], joules_per_token=1.234)
+    told = dataclasses.replace(result(), standings={**result().standings, "plain": plain})
+    assert [line[-1] for line in bench_table.ranking(told)] == ["J/token", "1.23", "–", "–"]
+
+
+def test_many_contestants_are_ranked_only() -> None:
+    names = ["plain", "auto", *(f"genai {length}" for length in range(1, 8))]
+    prompts = prompt_results([Heat(CODE, name, 0, Run((1, 2, 3), 100.0, 80.0, 7)) for name in names])
+    many = replace(result(), prompts=prompts, standings=standings(prompts, names))
+    assert [sheet[0][0] for sheet in bench_table.sheets(many)] == [""]
+    assert len(bench_table.sheets(result())) == 2
+
+
+def test_hindsight_and_who_could_not_take_part_are_told() -> None:
+    more = replace(
+        result(),
+        auto_vs_hindsight=versus_hindsight(result().prompts, ["genai 3"]),
+        skipped=("llama.cpp stays out: no reason.",),
+    )
+    sentences = bench_table.remarks(more)
+    assert sentences[2] == (
+        "auto against the best setting of genai for each prompt: 1.56x (1.25–1.96), 1.25 to 1.96 over the prompts."
+    )
+    assert sentences[-1] == "llama.cpp stays out: no reason."
+
+
 def test_one_repeat_shows_no_spread() -> None:
     heats = [Heat(CODE, name, 0, Run((1, 2), 100.0, ms, 7)) for name, ms in (("plain", 80.0), ("auto", 40.0))]
     prompts = prompt_results(heats)
@@ -100,11 +137,14 @@ def test_texts_that_differ_are_counted() -> None:
 @pytest.fixture
 def small_questions(monkeypatch: pytest.MonkeyPatch) -> None:
     """Prompts that fit the context of tiny models."""
-    monkeypatch.setattr(bench, "read_prompts", lambda per_kind: (CODE, STORY)[:per_kind])
+    monkeypatch.setattr(bench_speed, "read_prompts", lambda per_kind, _kinds: (CODE, STORY)[:per_kind])
+
+
+SHORT = ["--tokens", "8", "--repeats", "1", "--prompts", "1"]
 
 
 def _race(pair: Path, *more: str) -> int:
-    return main(["bench", "--model", str(pair), "--tokens", "8", "--repeats", "1", "--prompts", "1", *more])
+    return main(["bench", "--model", str(pair), *SHORT, *more])
 
 
 @pytest.mark.usefixtures("small_questions")
@@ -119,9 +159,20 @@ def test_a_race_prints_a_table_and_writes_every_figure(tiny_pair: Path, tmp_path
     data = json.loads(file.read_text(encoding="utf-8"))
     assert list(data) == [
         *("machine", "setting", "prompts", "standings", "auto_vs_best_static_peer", "memory", "schema"),
+        *("auto_vs_hindsight", "skipped"),
     ]
     assert [len(score["ms_per_token"]) for score in data["prompts"][0]["scores"].values()] == [1] * 7
     assert data["memory"]["peak_rss"] is None or data["memory"]["beyond"] is not None
+
+
+@pytest.mark.usefixtures("small_questions")
+def test_contestants_are_chosen_by_name_and_drawn(tiny_pair: Path, tmp_path: Path, capsys: Captured) -> None:
+    for picture in (tmp_path / "bench.svg", tmp_path / "bench.png"):
+        more = ["--contestants", "auto,ngram,fixed-2", "--peer", "none", "--markdown", "--plot", str(picture)]
+        assert main(["bench", "speed", "--model", str(tiny_pair), *SHORT, *more]) == 0
+        assert capsys.readouterr().out.startswith("| prompt | plain ms/token | auto | ngram | fixed 2 |\n")
+    assert (tmp_path / "bench.svg").read_text(encoding="utf-8").rstrip().endswith("</svg>")
+    assert (tmp_path / "bench.png").read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.usefixtures("small_questions")
@@ -140,6 +191,17 @@ def test_without_a_peer_it_stays_out(tiny_pair: Path, capsys: Captured) -> None:
         (["--prompts", "0"], "prompts must be a whole number, 1 or more, not '0'."),
         (["--repeats", "x"], "repeats must be a whole number, 1 or more, not 'x'."),
         (["--peer", "vllm"], "peer must be openvino-genai or none, not 'vllm'."),
+        (
+            ["--classes", "poem"],
+            "There is no class 'poem'; the classes are code, edit, explanation, summary, story, "
+            "translation, retrieval, math, extraction, roleplay, or all.",
+        ),
+        (
+            ["--contestants", "fast"],
+            "There is no contestant 'fast'; it must be plain, auto, ngram, draft, fixed-1 to "
+            "fixed-16 or threshold-0 to threshold-1.",
+        ),
+        (["--plot", "speed.gif"], "plot must end in .svg or .png, not 'speed.gif'."),
         (["--json", "missing/file"], "missing/file cannot be written: name a file in a folder that exists."),
     ],
 )

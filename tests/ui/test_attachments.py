@@ -223,6 +223,8 @@ def test_what_does_not_fit_is_not_sent_and_says_so_with_numbers(qtbot: QtBot, ap
     assert app.window.chat.composer.text() == "what is this?"
     assert app.window.chat.composer._count.text() == "Too long: 2,113 / 2,048 tokens"
     app.window.chat.composer.set_attached(())
+    count = app.window.chat.composer._count
+    qtbot.waitUntil(lambda: count.text() == "10 / 2,048 tokens", timeout=WAIT)
     with qtbot.waitSignal(app.presenter.answered, timeout=WAIT):
         app.window.chat.composer.submit()
     assert texts(app)[2] == "what is this?"

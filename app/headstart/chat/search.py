@@ -1,5 +1,6 @@
 """Words of texts and queries for full-text search, and where they stand. Pure text: knows no database."""
 
+import functools
 import re
 import unicodedata
 from typing import NamedTuple
@@ -16,6 +17,8 @@ _PICTURE = re.compile("[\u2600-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff]")
 _SELECTOR = re.compile("[\ufe0e\ufe0f]")
 _QUOTED = re.compile(r'"([^"]*)"|(\S+)')
 _SEARCHABLE = re.compile(r"[^\W_]")
+_CASED = re.compile("[a-z]")
+_VARIANTS = (range(0x2010, 0x2070), range(0xFE10, 0xFE70), range(0xFF01, 0xFF5F))  # blocks of Unicode
 _SIGN = re.compile(r"[^\w\s\ufe0e\ufe0f]|_")
 
 
@@ -56,8 +59,15 @@ def literals(query: str) -> tuple[str, ...]:
 
 
 def holds(text: str, literal: str) -> bool:
-    """Whether one of `literals` stands in a text."""
-    return literal in _flat(text)
+    """Whether one of `literals` stands in a text.
+
+    Rare signs must be looked for in every message, so this does no more to a text than the literal needs.
+    """
+    if not literal.isascii():
+        return literal in _flat(text)
+    for variant, plain in () if text.isascii() else _variants(literal):
+        text = text.replace(variant, plain)
+    return literal in (text.lower() if _CASED.search(literal) else text)
 
 
 def ranges(text: str, query: str) -> tuple[Range, ...]:
@@ -120,6 +130,18 @@ def _flat(text: str) -> str:
     # Every message may have to be looked at for one query, and asking is quicker than doing.
     known = text if unicodedata.is_normalized("NFKC", text) else unicodedata.normalize("NFKC", text)
     return known.lower().replace("’", "'").replace("“", '"').replace("”", '"')
+
+
+@functools.cache
+def _variants(literal: str) -> tuple[tuple[str, str], ...]:
+    """Characters that stand for signs and letters of a literal of ASCII: wide and small forms, curly quotes, "…"."""
+    return tuple((variant, plain) for variant, plain in _ascii_variants() if set(plain) & set(literal))
+
+
+@functools.cache
+def _ascii_variants() -> tuple[tuple[str, str], ...]:
+    flat = [(chr(code), _flat(chr(code))) for block in _VARIANTS for code in block]
+    return tuple((variant, plain) for variant, plain in flat if plain.isascii() and not plain.isspace())
 
 
 class _Folding(dict[int, str]):

@@ -12,7 +12,7 @@ from headstart.errors import SettingsError
 from headstart.terminal.chat import add_model_arguments, load_options
 from headstart.terminal.command import Command, Load
 from headstart.terminal.harmless import harmless
-from headstart.terminal.measuring import whole_number, writable_file, write_json
+from headstart.terminal.measuring import add_kinds, whole_number, writable_file, write_json
 from headstart.terminal.screen import Screen
 from headstart.terminal.settings import NUMBER
 
@@ -27,6 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The flags of `headstart audit`."""
     add_model_arguments(parser)
     work = parser.add_argument_group("audit")
+    add_kinds(work)
     work.add_argument(
         "--tokens",
         type=whole_number("tokens", 1),
@@ -39,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=whole_number("prompts", 1),
         default=5,
         metavar="N",
-        help="how many of the built-in prompts to answer, 15 at most (default: 5, one of each class)",
+        help="how many of the built-in prompts to answer, first one of each class (default: 5)",
     )
     work.add_argument(
         "--temperature",
@@ -97,7 +98,7 @@ def _audit(arguments: argparse.Namespace, engine: Engine, screen: Screen) -> "Au
     from headstart.engine.local import LocalEngine  # noqa: PLC0415
 
     assert isinstance(engine, LocalEngine), "an audit needs the target itself"
-    prompts = read_prompts(per_kind=arguments.prompts)[: arguments.prompts]
+    prompts = read_prompts(arguments.prompts, arguments.classes)[: arguments.prompts]
     plan = AuditPlan(prompts, arguments.tokens, arguments.temperature, arguments.device)
     return audit(
         engine, plan, lambda answer: screen.remark(f"scoring {len(answer.tokens)} tokens again: {answer.name}")

@@ -1,107 +1,32 @@
-"""`headstart bench`: its flags, its progress and where its figures go."""
+"""`headstart bench`: its sub-commands; without one it races (`bench speed`). Knows none of them from inside."""
 
 import argparse
-from contextlib import closing
 
-from rich.console import Console
+from headstart.terminal import bench_advice, bench_forward, bench_peers, bench_speed
+from headstart.terminal.command import Command
 
-from headstart import library
-from headstart.engine.bench.prompts import read_prompts
-from headstart.engine.bench.race import Heat
-from headstart.engine.bench.result import BenchResult, as_json
-from headstart.engine.engine import Engine, LoadOptions
-from headstart.errors import SettingsError
-from headstart.terminal import bench_table
-from headstart.terminal.chat import add_model_arguments, load_options
-from headstart.terminal.command import Command, Load
-from headstart.terminal.measuring import whole_number, writable_file, write_json
-from headstart.terminal.screen import Screen
-
-NO_PEER, GENAI = "none", "openvino-genai"
-_FILE_WIDTH = 120  # characters, where the output is no terminal
-
-_NUMBERS = (  # name, least, default, help
-    ("tokens", 2, 160, "longest answer"),
-    ("prompts", 1, 3, "prompts of each class, 3 at most"),
-    ("repeats", 1, 2, "answers of each contestant to each prompt"),
+COMMANDS: tuple[Command, ...] = (
+    bench_speed.COMMAND,
+    bench_forward.COMMAND,
+    bench_peers.COMMAND,
+    bench_advice.COMMAND,
 )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The flags of `headstart bench`."""
-    add_model_arguments(parser)
-    race = parser.add_argument_group("race")
-    for name, least, default, words in _NUMBERS:
-        race.add_argument(
-            f"--{name}",
-            type=whole_number(name, least),
-            default=default,
-            metavar="N",
-            help=f"{words} (default: {default})",
+    """The flags of `headstart bench speed`, and the sub-commands."""
+    bench_speed.add_arguments(parser)
+    commands = parser.add_subparsers(
+        dest="benchmark", metavar="BENCHMARK", title="benchmarks", description="speed is run where none is named"
+    )
+    for command in COMMANDS:
+        sub = commands.add_parser(
+            command.name, help=command.summary, description=f"{command.summary.capitalize()}.", allow_abbrev=False
         )
-    race.add_argument(
-        "--peer",
-        type=_peer,
-        default=GENAI,
-        metavar=f"{GENAI}|{NO_PEER}",
-        help=f"race against OpenVINO GenAI with the same models, loaded a second time (default: {GENAI})",
-    )
-    output = parser.add_argument_group("output")
-    output.add_argument("--json", type=writable_file, metavar="FILE", help="write every figure to this file")
-    output.add_argument("--markdown", action="store_true", help="print the table as Markdown")
+        command.add_arguments(sub)
+        sub.set_defaults(run=command.run)
 
 
-def run(arguments: argparse.Namespace, load: Load) -> int:
-    """Race, print the table, write the file. Returns the exit code."""
-    options = load_options(arguments, library.choose(arguments.model, arguments.draft))
-    screen = Screen()
-    screen.remark("loading the models")
-    with closing(load(options)) as engine:
-        result = _measure(arguments, options, engine, screen)
-    _print(result, markdown=arguments.markdown)
-    if arguments.json:
-        write_json(arguments.json, as_json(result))
-    return 0
-
-
-COMMAND = Command("bench", "race plain decoding, speculation and OpenVINO GenAI on this machine", add_arguments, run)
-
-
-def _measure(arguments: argparse.Namespace, options: LoadOptions, engine: Engine, screen: Screen) -> BenchResult:
-    # Imported here: `headstart --help` need not wait for the engine.
-    from headstart.engine.bench.measure import BenchPlan, Progress, measure  # noqa: PLC0415
-    from headstart.engine.local import LocalEngine  # noqa: PLC0415
-
-    assert isinstance(engine, LocalEngine), "a race needs the models themselves"
-    plan = BenchPlan(
-        load=options,
-        prompts=read_prompts(arguments.prompts),
-        tokens=arguments.tokens,
-        repeats=arguments.repeats,
-        with_peer=arguments.peer == GENAI,
-    )
-    return measure(engine, plan, Progress(screen.remark, lambda heat: screen.remark(_heat(heat))))
-
-
-def _heat(heat: Heat) -> str:
-    speed = heat.run.ms_per_token
-    figure = "too short for a speed" if speed is None else f"{speed:.1f} ms/token"
-    return f"{heat.prompt.id}, repeat {heat.repeat + 1}, {heat.contestant}: {figure}, {len(heat.run.tokens)} tokens"
-
-
-def _print(result: BenchResult, *, markdown: bool) -> None:
-    if markdown:
-        print(bench_table.markdown(result))
-        return
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console.width = _FILE_WIDTH
-    console.print(bench_table.table(result))
-    for line in bench_table.remarks(result):
-        console.print(line, markup=False, soft_wrap=True)
-
-
-def _peer(text: str) -> str:
-    if text not in {GENAI, NO_PEER}:
-        raise SettingsError(f"peer must be {GENAI} or {NO_PEER}, not {text!r}.")
-    return text
+COMMAND = Command(
+    "bench", "measure this machine: plain decoding, speculation, other programs", add_arguments, bench_speed.run
+)

@@ -4,13 +4,14 @@ from collections.abc import Sequence
 
 from rich.table import Table
 
-from headstart.engine.bench.race import AUTO, PLAIN
-from headstart.engine.bench.ratios import Spread
-from headstart.engine.bench.result import BenchResult, PromptResult
+from headstart.engine.bench.contestants import AUTO, PLAIN
+from headstart.engine.bench.ratios import Interval, Spread
+from headstart.engine.bench.result import BenchResult, PromptResult, Standing
 from headstart.terminal.harmless import harmless
 
 MEAN = "mean"
 _NOTHING = "–"
+_MOST_COLUMNS = 8  # contestants that a table of prompts has room for
 
 
 def header(result: BenchResult) -> list[str]:
@@ -27,26 +28,62 @@ def rows(result: BenchResult) -> list[list[str]]:
     return [*lines, [f"all {MEAN}", "", *(_ratio(result.standings[name].overall) for name in _others(result))]]
 
 
+def ranking(result: BenchResult) -> list[list[str]]:
+    """A row for each contestant, the columns first: how its speedups scatter, also with the time to first token."""
+    energy = any(standing.joules_per_token is not None for standing in result.standings.values())
+    columns = ["", "mean (95 %)", "5th percentile", "worst", "mean with TTFT", "worst with TTFT"]
+    lines = [[*columns, *(["J/token"] if energy else [])]]
+    for name, standing in result.standings.items():
+        joules = standing.joules_per_token
+        lines.append(
+            [
+                name,
+                _mean(standing),
+                _ratio(standing.fifth_percentile),
+                _ratio(standing.across.low if standing.across else None),
+                _ratio(standing.total_overall),
+                _ratio(standing.total_across.low if standing.total_across else None),
+                *([_NOTHING if joules is None else f"{joules:.2f}"] if energy else []),
+            ]
+        )
+    return lines
+
+
 def remarks(result: BenchResult) -> list[str]:
-    """What the table does not show."""
-    return [_setting(result), *_versus(result), *_overhead(result), *_memory(result), _texts(result)]
+    """What the tables do not show."""
+    against = [*_versus(result), *_hindsight(result)]
+    return [_setting(result), *against, *_overhead(result), *_memory(result), _texts(result), *result.skipped]
+
+
+def sheets(result: BenchResult) -> list[list[list[str]]]:
+    """The tables as cells, columns first: by prompt, unless there are too many contestants, and the ranking."""
+    by_prompt = [header(result), *rows(result)]
+    return [*([by_prompt] if len(result.standings) <= _MOST_COLUMNS else []), ranking(result)]
 
 
 def markdown(result: BenchResult) -> str:
-    """Table and sentences, ready to be pasted."""
-    columns = header(result)
-    ruler = ["---", *["---:"] * (len(columns) - 1)]
-    lines = [f"| {' | '.join(harmless(cell) for cell in line)} |" for line in (columns, ruler, *rows(result))]
-    return "\n".join([*lines, "", *(f"- {harmless(remark)}" for remark in remarks(result))])
+    """Tables and sentences, ready to be pasted."""
+    lines = [line for sheet in sheets(result) for line in (*_markdown(sheet), "")]
+    return "\n".join([*lines, *(f"- {harmless(remark)}" for remark in remarks(result))])
 
 
-def table(result: BenchResult) -> Table:
+def tables(result: BenchResult) -> list[Table]:
     """The same for a terminal."""
-    name, *figures = header(result)
+    return [_table(sheet) for sheet in sheets(result)]
+
+
+def _markdown(sheet: Sequence[Sequence[str]]) -> list[str]:
+    columns, *lines = sheet
+    ruler = ["---", *["---:"] * (len(columns) - 1)]
+    return [f"| {' | '.join(harmless(cell) for cell in line)} |" for line in (columns, ruler, *lines)]
+
+
+def _table(sheet: Sequence[Sequence[str]]) -> Table:
+    (name, *figures), *lines = sheet
     shown = Table(name, box=None, padding=(0, 1, 0, 0))
     for column in figures:
         shown.add_column(column, justify="right", overflow="fold")
-    for line in rows(result):
+    for line in lines:
         shown.add_row(*(cell.replace(" (", "\n(") for cell in line))
     return shown
 
@@ -96,8 +133,25 @@ def _versus(result: BenchResult) -> list[str]:
     return [f"{AUTO} against {versus.peer}, the peer's best static setting: {versus.ratio:.2f}x ({across})."]
 
 
+def _hindsight(result: BenchResult) -> list[str]:
+    return [
+        f"{AUTO} against the best setting of {found.peer} for each prompt: {found.ratio:.2f}x"
+        f"{_interval(found.interval)}, {found.across.low:.2f} to {found.across.high:.2f} over the prompts."
+        for found in result.auto_vs_hindsight
+    ]
+
+
+def _mean(standing: Standing) -> str:
+    return f"{_ratio(standing.overall)}{_interval(standing.interval)}"
+
+
+def _interval(interval: Interval | None) -> str:
+    return f" ({interval.low:.2f}–{interval.high:.2f})" if interval else ""
+
+
 def _overhead(result: BenchResult) -> list[str]:
-    share = result.standings[AUTO].overhead_share
+    auto = result.standings.get(AUTO)
+    share = auto.overhead_share if auto else None
     return [] if share is None else [f"Time outside the models with {AUTO}: {share:.1%} of decoding."]
 
 

@@ -1,10 +1,12 @@
 """Flags and files that `headstart bench` and `headstart audit` share. Knows neither."""
 
+import argparse
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from headstart.engine.bench.prompts import USUAL_KINDS, read_kinds
 from headstart.errors import SettingsError
 
 
@@ -17,6 +19,17 @@ def whole_number(name: str, least: int) -> Callable[[str], int]:
         return int(text)
 
     return read
+
+
+def add_kinds(group: argparse._ArgumentGroup) -> None:
+    """The flag that names classes of prompts; read as `classes`."""
+    group.add_argument(
+        "--classes",
+        type=read_kinds,
+        default=USUAL_KINDS,
+        metavar="NAMES",
+        help=f"classes of prompts, with commas between them, or all (default: {','.join(USUAL_KINDS)})",
+    )
 
 
 def writable_file(text: str) -> Path:

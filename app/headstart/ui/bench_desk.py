@@ -80,7 +80,7 @@ class BenchDesk(QObject):
             return
         running = self._ticket is not None
         reason = "" if running else self._loader.obstacle(self._settings())
-        self._page.show_state(BenchState(running, self._stopping, reason))
+        self._page.show_state(BenchState(running, reason))
         if running and self._loader.status:
             self._page.say_stage(self._loader.status + "…")
         self._show_extent(self._page.form.size_wanted())
@@ -206,6 +206,7 @@ class BenchDesk(QObject):
         if record:
             self._record = record
             self._page.show_record(record)
+            self._show_extent(self._page.form.size_wanted())
 
     @Slot(str)
     def _export(self, kind: str) -> None:

@@ -3,12 +3,13 @@
 from collections import Counter
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QCheckBox, QFrame, QGridLayout, QLabel, QSpinBox, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QFrame, QLabel, QSpinBox, QVBoxLayout, QWidget
 
 from headstart.engine.bench.prompts import read_prompts
 from headstart.engine.protocol import BenchSize
 from headstart.ui.stylesheet import dress
-from headstart.ui.theme import LARGE, MEDIUM, SMALL
+from headstart.ui.theme import LARGE, MEDIUM
+from headstart.ui.titled_field import TitledField, flowing
 
 _WIDTH = 110  # pixels of a number
 _ALL = 1000  # more prompts than any class has
@@ -54,26 +55,16 @@ class BenchForm(QFrame):
         return spin
 
     def _lay_out(self) -> None:
-        grid = QGridLayout()
-        grid.setHorizontalSpacing(LARGE)
-        grid.setVerticalSpacing(SMALL)
         named = (
             (self.tr("Prompts of each class"), self.prompts),
             (self.tr("Repeats"), self.repeats),
             (self.tr("Longest answer in tokens"), self.tokens),
         )
-        for column, (text, spin) in enumerate(named):
-            label = QLabel(text, self)
-            label.setBuddy(spin)
-            spin.setAccessibleName(text)
-            grid.addWidget(label, 0, column)
-            grid.addWidget(spin, 1, column)
-        grid.setColumnStretch(len(named), 1)
         self._extent.setWordWrap(True)
         dress(self._extent, "muted")
         outside = QVBoxLayout(self)
         outside.setContentsMargins(LARGE, MEDIUM, LARGE, MEDIUM)
         outside.setSpacing(MEDIUM)
-        outside.addLayout(grid)
+        outside.addWidget(flowing([TitledField(text, spin, self, above=True) for text, spin in named], self))
         outside.addWidget(self.peer)
         outside.addWidget(self._extent)

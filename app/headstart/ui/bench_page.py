@@ -21,7 +21,6 @@ class BenchState:
     """What can be done now. `reason`: why none can start; empty where one can."""
 
     running: bool = False
-    stopping: bool = False
     reason: str = ""
 
 
@@ -55,15 +54,17 @@ class BenchPage(Page):
 
     def show_state(self, state: BenchState) -> None:
         """Which buttons there are, and why one is grey."""
+        had_keyboard, changes = self.has_keyboard(), self._start.isHidden() != state.running
         self._start.setVisible(not state.running)
         self._start.setEnabled(not state.reason)
         self._start.setToolTip(state.reason)
         self._stop.setVisible(state.running)
-        self._stop.setEnabled(not state.stopping)
         self.form.setEnabled(not state.running)
         self._bar.setVisible(state.running)
         self._heat.setVisible(state.running)
         self._empty.setVisible(self.report.isHidden() and not state.running)
+        if had_keyboard and changes:
+            (self._stop if state.running else self._start).setFocus()
         if not state.running:
             self.show_progress(0, 0)
             self._heat.clear()

@@ -1,12 +1,11 @@
 """What a benchmark found: chart, table and sentences, and the buttons that write them to files. Knows no engine."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from PySide6.QtCore import QDateTime, QLocale, Qt, Signal
 from PySide6.QtGui import QImage
 from PySide6.QtWidgets import (
     QFrame,
-    QHBoxLayout,
     QHeaderView,
     QLabel,
     QPushButton,
@@ -22,9 +21,11 @@ from headstart.ui.bench_figures import ALL, Bar, Group
 from headstart.ui.bench_record import BenchRecord
 from headstart.ui.stylesheet import dress
 from headstart.ui.theme import LARGE, MEDIUM, SMALL, Theme
+from headstart.ui.titled_field import flowing
 
 PNG, CSV, JSON = "png", "csv", "json"
 _NOTHING = "–"
+_NARROWEST = 76  # pixels of a column; below that the table scrolls sideways
 _ROW = 30  # pixels, as the style sheet has it
 
 
@@ -119,10 +120,17 @@ class BenchReport(QFrame):
             for column in range(1, self.table.columnCount()):
                 item.setTextAlignment(column, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
             self.table.addTopLevelItem(item)
-        header = self.table.headerItem()
+        self._size_table(len(groups))
+
+    def _size_table(self, rows: int) -> None:
+        """As high as it is long; the speedups share what the first two columns leave."""
+        header, item = self.table.header(), self.table.headerItem()
         for column in range(1, self.table.columnCount()):
-            header.setTextAlignment(column, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        self.table.setFixedHeight(self.table.header().sizeHint().height() + _ROW * len(groups) + SMALL)
+            item.setTextAlignment(column, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+            header.setSectionResizeMode(column, QHeaderView.ResizeMode.Stretch)
+        for column in (0, 1):
+            header.setSectionResizeMode(column, QHeaderView.ResizeMode.ResizeToContents)
+        self.table.setFixedHeight(header.sizeHint().height() + _ROW * rows + LARGE)
 
     def _lay_out(self) -> None:
         dress(self._title, "section")
@@ -137,7 +145,7 @@ class BenchReport(QFrame):
         column.setSpacing(SMALL)
         for part in (self._title, self._where, self.chart, self.table, self._remarks):
             column.addWidget(part)
-        column.addLayout(self._buttons())
+        column.addWidget(flowing(self._buttons(), self))
 
     def _lay_out_table(self) -> None:
         self.table.setAccessibleName(self.tr("Speedups by class"))
@@ -146,11 +154,9 @@ class BenchReport(QFrame):
         self.table.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         header = self.table.header()
         header.setStretchLastSection(False)
-        header.setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
+        header.setMinimumSectionSize(_NARROWEST)
 
-    def _buttons(self) -> QHBoxLayout:
-        row = QHBoxLayout()
-        row.setSpacing(SMALL)
+    def _buttons(self) -> Iterator[QPushButton]:
         titles = {
             PNG: self.tr("Save picture…"),
             CSV: self.tr("Save table (CSV)…"),
@@ -161,9 +167,7 @@ class BenchReport(QFrame):
             button.setObjectName(kind)
             dress(button, "plain")
             button.clicked.connect(lambda _checked=False, kind=kind: self.export_requested.emit(kind))
-            row.addWidget(button)
-        row.addStretch(1)
-        return row
+            yield button
 
 
 def _mean(bar: Bar) -> str:

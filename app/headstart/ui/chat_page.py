@@ -14,6 +14,7 @@ from headstart.ui.legend import Legend
 from headstart.ui.live_panel import LivePanel
 from headstart.ui.notice_bar import NoticeBar
 from headstart.ui.prompt_popup import PromptPopup
+from headstart.ui.selection_bar import SelectionBar
 from headstart.ui.stylesheet import dress, mark
 from headstart.ui.theme import ICON, MEDIUM, SMALL, TEXT_WIDTH, Theme
 from headstart.ui.transcript import Transcript
@@ -42,6 +43,7 @@ class ChatPage(QFrame):
         self.transcript = Transcript(theme, font, self)
         self.greeting = QLabel(self.tr("What would you like to know?"), self)
         self.notice = NoticeBar(theme, self)
+        self.selection = SelectionBar(theme, self)
         self.composer = Composer(theme, self)
         self.prompts = PromptPopup(theme, self.composer.edit, self.composer, self)
         self._lay_out()
@@ -77,7 +79,7 @@ class ChatPage(QFrame):
         bold = QFont(font)
         bold.setWeight(QFont.Weight.DemiBold)
         self._title.setFont(bold)
-        for part in (self.legend, self.live, self.find_bar, self.notice, self.composer, self.prompts):
+        for part in (self.legend, self.live, self.find_bar, self.notice, self.selection, self.composer, self.prompts):
             part.set_theme(theme)
         self.transcript.set_looks(theme, font)
 
@@ -115,6 +117,7 @@ class ChatPage(QFrame):
         self._foot.setObjectName("foot")
         foot = QVBoxLayout(self._foot)
         foot.setSpacing(SMALL)
+        foot.addWidget(self.selection)
         foot.addWidget(self.notice)
         foot.addWidget(self.composer)
         column = QVBoxLayout(self)

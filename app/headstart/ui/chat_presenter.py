@@ -1,6 +1,6 @@
 """Shows the open chat on its page and carries out what is asked for there. Knows page and session, nothing else."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -133,6 +133,10 @@ class ChatPresenter(QObject):
         transcript.fork_requested.connect(self.fork_requested)
         transcript.version_requested.connect(self._show_version)
         transcript.link_activated.connect(self._open_link)
+        transcript.selection_changed.connect(page.selection.show_count)
+        page.selection.markdown_requested.connect(lambda: self._copy_selected(transcript.as_markdown))
+        page.selection.text_requested.connect(lambda: self._copy_selected(transcript.as_text))
+        page.selection.cleared.connect(transcript.clear_selection)
         transcript.found_changed.connect(page.find_bar.show_found)
         page.find_bar.wanted.connect(self._find)
         page.find_bar.next_requested.connect(transcript.find_next)
@@ -252,6 +256,10 @@ class ChatPresenter(QObject):
     @Slot(str)
     def _copy(self, text: str) -> None:
         QGuiApplication.clipboard().setText(text)
+
+    def _copy_selected(self, write: Callable[[Sequence[MessageContent]], str]) -> None:
+        self._copy(write(self._page.transcript.selected_messages()))
+        self._page.transcript.clear_selection()
 
     @Slot(str)
     def _find(self, text: str) -> None:

@@ -73,6 +73,7 @@ class Composer(QFrame):
         self._attach.setEnabled(takes_more)
         self._tray.set_attached(files)
         self._show_button()
+        self.changed.emit()
 
     def clear(self) -> None:
         """The message was sent."""

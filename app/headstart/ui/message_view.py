@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from PySide6.QtCore import QRectF, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QColor, QFont, QPainter, QPaintEvent, QPen
@@ -222,6 +223,8 @@ class MessageView(QWidget):
         menu.addAction(self.tr("Copy as Markdown"), lambda: self.copy_requested.emit(self._source.text))
         if self._content.role == "assistant":
             menu.addAction(self.tr("Continue this answer"), lambda: self.continue_requested.emit(self.message_id))
+        for label, extend in ((self.tr("Select message"), False), (self.tr("Select up to here"), True)):
+            menu.addAction(label, partial(self.selection_requested.emit, self.message_id, extend))
         menu.addAction(self.tr("New chat from here"), lambda: self.fork_requested.emit(self.message_id))
         menu.addSeparator()
         menu.addAction(self.tr("Delete message"), lambda: self.delete_requested.emit(self.message_id))

@@ -8,8 +8,6 @@ from PySide6.QtWidgets import (
     QComboBox,
     QDoubleSpinBox,
     QFrame,
-    QHBoxLayout,
-    QLabel,
     QPlainTextEdit,
     QSpinBox,
     QVBoxLayout,
@@ -18,7 +16,9 @@ from PySide6.QtWidgets import (
 
 from headstart.ui.stylesheet import dress
 from headstart.ui.theme import LARGE, MEDIUM, SMALL
+from headstart.ui.titled_field import TitledField, flowing
 
+_SEED_WIDTH = 110  # pixels: few people want ten digits
 _LINES = 2  # of the prompt's box
 
 
@@ -72,6 +72,7 @@ class RaceForm(QFrame):
         for title, text in self._prompts():
             self.examples.addItem(title, text)
         self.seed.setRange(0, 2**31 - 1)
+        self.seed.setFixedWidth(_SEED_WIDTH)
         self.temperature.setRange(0.0, 2.0)
         self.temperature.setSingleStep(0.1)
         self.temperature.setToolTip(self.tr("At 0 the likeliest token is always taken; the seed then changes nothing."))
@@ -104,38 +105,21 @@ class RaceForm(QFrame):
                 self.tr("Write a polite letter to a neighbour about music that is too loud in the evening."),
             ),
             (
-                self.tr("Story (hard to guess)"),
+                self.tr("Story"),
                 self.tr("Tell a short story about a lighthouse keeper who collects words."),
             ),
         )
 
     def _lay_out(self) -> None:
-        row = QHBoxLayout()
-        row.setSpacing(SMALL)
+        self.prompt.setAccessibleName(self.tr("Prompt"))
         named: tuple[tuple[str, QWidget], ...] = (
+            (self.tr("Example"), self.examples),
             (self.tr("Seed"), self.seed),
             (self.tr("Temperature"), self.temperature),
             (self.tr("Longest answer in tokens"), self.tokens),
         )
-        for text, field in named:
-            row.addWidget(self._label(text, field))
-            row.addWidget(field)
-            row.addSpacing(MEDIUM)
-        row.addStretch(1)
-        self.prompt.setAccessibleName(self.tr("Prompt"))
-        top = QHBoxLayout()
-        top.addWidget(self._label(self.tr("Example"), self.examples))
-        top.addWidget(self.examples)
-        top.addStretch(1)
         column = QVBoxLayout(self)
         column.setContentsMargins(LARGE, MEDIUM, LARGE, MEDIUM)
         column.setSpacing(SMALL)
-        column.addLayout(top)
         column.addWidget(self.prompt)
-        column.addLayout(row)
-
-    def _label(self, text: str, field: QWidget) -> QLabel:
-        label = QLabel(text, self)
-        label.setBuddy(field)
-        field.setAccessibleName(text)
-        return label
+        column.addWidget(flowing([TitledField(text, field, self) for text, field in named], self))

@@ -60,12 +60,15 @@ class RacePage(Page):
 
     def show_state(self, state: RaceState) -> None:
         """Which buttons there are, and why one is grey."""
+        had_keyboard, changes = self.has_keyboard(), self._start.isHidden() != state.running
         self._start.setVisible(not state.running)
         self._start.setEnabled(not state.reason)
         self._start.setToolTip(state.reason)
         self._stop.setVisible(state.running)
         self._replay.setVisible(state.replayable and not state.running)
         self.form.setEnabled(not state.running)
+        if had_keyboard and changes:
+            (self._stop if state.running else self._start).setFocus()
         if state.reason or self._status.text() == self._reason:
             self.say_stage(state.reason)
         self._reason = state.reason

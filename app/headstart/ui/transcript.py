@@ -46,7 +46,7 @@ class Transcript(MessageColumn):
     def show_chat(self, messages: Sequence[MessageContent], position: ScrollPosition | None = None) -> None:
         """Show a chat at its end, or where the reader was (`scroll_position`)."""
         self.clear_find()
-        self._selection = None
+        self._select(None)
         self.set_entries(messages, position or ScrollPosition())
 
     def add(self, message: MessageContent) -> None:

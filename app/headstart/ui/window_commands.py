@@ -171,7 +171,7 @@ class WindowCommands(QObject):
 
     @Slot()
     def _escape(self) -> None:
-        """The nearest thing first: page, search, find bar, edit, answer."""
+        """The nearest thing first: page, search, find bar, selected messages, edit, answer."""
         window, presenter = self._window, self._program.presenter
         if window.pages.currentWidget() is not window.chat:
             window.show_page(window.chat)
@@ -179,6 +179,8 @@ class WindowCommands(QObject):
             return
         elif not window.chat.find_bar.isHidden():
             window.chat.find_bar.close_find()
+        elif window.chat.transcript.selected_messages():
+            window.chat.transcript.clear_selection()
         elif not presenter.cancel_edit():
             presenter.stop()
 

@@ -1,10 +1,13 @@
-"""One benchmark of a loaded engine: its own modes and, if wanted, the peer; from the models to the result."""
+"""One benchmark of a loaded engine: its own modes and, if wanted, peers; from the models to the result."""
 
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 
-from headstart.engine.bench.peer import PeerModel, PeerOptions, peer_modes
+from headstart.engine.bench.contestants import USUAL, playable
+from headstart.engine.bench.genai_peer import GenaiSource, PeerModel, Sweep
+from headstart.engine.bench.peers import PeerOptions, PeerSource
 from headstart.engine.bench.prompts import BenchPrompt
 from headstart.engine.bench.race import Contestant, Heat, own_modes, race, raise_if_set
 from headstart.engine.bench.result import (
@@ -14,11 +17,13 @@ from headstart.engine.bench.result import (
     prompt_results,
     standings,
     versus_best_peer,
+    versus_hindsight,
 )
 from headstart.engine.engine import LoadOptions
 from headstart.engine.loading import LoadedModel
 from headstart.engine.local import LocalEngine
 from headstart.engine.machine import describe, peak_rss
+from headstart.errors import PeerError
 
 
 @dataclass(frozen=True)
@@ -30,6 +35,7 @@ class BenchPlan:
     tokens: int  # longest answer
     repeats: int
     with_peer: bool
+    contestants: tuple[str, ...] = USUAL  # Headstart's own, plain decoding among them
 
 
 @dataclass(frozen=True)
@@ -46,31 +52,69 @@ class Progress:
 
 
 def measure(engine: LocalEngine, plan: BenchPlan, progress: Progress) -> BenchResult:
-    """Warm up, note the memory, load the peer, race, sum up. Raises RaceCancelled when it was."""
-    own = own_modes(engine, plan.tokens, lambda: _forget(engine), progress.cancel)
+    """Race Headstart's own modes and, if the plan says so, OpenVINO GenAI. Raises RaceCancelled when it was."""
+    return contest(engine, plan, (genai(engine, plan.load),) if plan.with_peer else (), progress)
+
+
+def genai(engine: LocalEngine, load: LoadOptions, sweep: Sweep | None = None) -> GenaiSource:
+    """OpenVINO GenAI with what `engine` was loaded with."""
+    draft = None
+    if load.draft is not None and engine.draft is not None:
+        draft = PeerModel(load.draft, engine.draft.properties)
+    return GenaiSource(PeerModel(load.target, engine.target.properties), draft, sweep or Sweep())
+
+
+def contest(engine: LocalEngine, plan: BenchPlan, sources: Sequence[PeerSource], progress: Progress) -> BenchResult:
+    """Warm up, note the memory, open the peers, race, sum up. A peer that cannot take part is named in the result.
+
+    Raises RaceCancelled when it was, and PeerError when a peer fails in the race.
+    """
+    names = playable(plan.contestants, has_draft=engine.draft is not None)
+    own = own_modes(engine, plan.tokens, lambda: _forget(engine), progress.cancel, names)
     progress.stage("warming up")
-    longest = _warm_up(own, plan.prompts, progress.cancel)
+    longest = _warm_up([own[0], own[-1]], plan.prompts, progress.cancel)  # between them they use every model
     memory = _memory(engine, longest)
-    peers: tuple[Contestant, ...] = ()
-    if plan.with_peer:
-        progress.stage("loading OpenVINO GenAI with the same models")
-        peers = _peers(engine, plan)
+    with ExitStack() as stack:
+        peers, skipped = _opened(sources, _peer_options(engine, plan), progress, stack)
         _warm_up(peers, plan.prompts, progress.cancel)
-    heats = []
-    progress.planned((len(own) + len(peers)) * len(plan.prompts) * plan.repeats)
-    for heat in race([*own, *peers], plan.prompts, plan.repeats):
-        progress.heat(heat)
-        heats.append(heat)
-        raise_if_set(progress.cancel)
+        heats = _heats([*own, *peers], plan, progress)
     results, peer_names = prompt_results(heats), [peer.name for peer in peers]
     return BenchResult(
         machine=describe(plan.load.device),
         setting=_setting(engine, plan),
         prompts=results,
-        standings=standings(results, [*(mode.name for mode in own), *peer_names]),
+        standings=standings(results, [*names, *peer_names]),
         auto_vs_best_static_peer=versus_best_peer(results, peer_names),
         memory=memory,
+        auto_vs_hindsight=versus_hindsight(results, peer_names),
+        skipped=tuple(skipped),
     )
+
+
+def _opened(
+    sources: Sequence[PeerSource], options: PeerOptions, progress: Progress, stack: ExitStack
+) -> tuple[list[Contestant], list[str]]:
+    peers, skipped = list[Contestant](), list[str]()
+    for source in sources:
+        raise_if_set(progress.cancel)
+        progress.stage(f"loading {source.words}")
+        stack.callback(source.close)
+        try:
+            peers.extend(source.open(options))
+        except PeerError as reason:
+            skipped.append(str(reason))
+            progress.stage(str(reason))
+    return peers, skipped
+
+
+def _heats(contestants: Sequence[Contestant], plan: BenchPlan, progress: Progress) -> list[Heat]:
+    heats = []
+    progress.planned(len(contestants) * len(plan.prompts) * plan.repeats)
+    for heat in race(contestants, plan.prompts, plan.repeats):
+        progress.heat(heat)
+        heats.append(heat)
+        raise_if_set(progress.cancel)
+    return heats
 
 
 def _warm_up(contestants: Sequence[Contestant], prompts: Sequence[BenchPrompt], cancel: threading.Event) -> int:
@@ -101,17 +145,14 @@ def _memory(engine: LocalEngine, longest: int) -> Memory:
     )
 
 
-def _peers(engine: LocalEngine, plan: BenchPlan) -> tuple[Contestant, ...]:
-    load, draft = plan.load, None
-    if load.draft is not None and engine.draft is not None:
-        draft = PeerModel(load.draft, engine.draft.properties)
-    options = PeerOptions(
-        device=load.device,
+def _peer_options(engine: LocalEngine, plan: BenchPlan) -> PeerOptions:
+    return PeerOptions(
+        device=plan.load.device,
         tokens=plan.tokens,
         stop_ids=frozenset(engine.target.manifest.tokenizer.stop_ids),
         encode=lambda prompt: engine.tokenizer.prompt(prompt.messages),
+        context=engine.target.runner.context,
     )
-    return peer_modes(PeerModel(load.target, engine.target.properties), draft, options)
 
 
 def _setting(engine: LocalEngine, plan: BenchPlan) -> Setting:

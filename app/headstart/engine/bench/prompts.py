@@ -1,12 +1,17 @@
 """The prompts that speed and exactness are measured on, by class. Knows no model."""
 
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 
 from headstart.engine.engine import Message
+from headstart.errors import SettingsError
 
-_FILE = "prompts.toml"
+USUAL_KINDS = ("code", "edit", "explanation", "summary", "story")  # what is raced unless more is asked for
+KINDS = (*USUAL_KINDS, "translation", "retrieval", "math", "extraction", "roleplay")
+MOST_PER_KIND = 4
+_FOLDER = files("headstart.engine.bench").joinpath("prompts")
 
 
 @dataclass(frozen=True)
@@ -23,12 +28,21 @@ class BenchPrompt:
         return (Message("user", self.text),)
 
 
-def read_prompts(per_kind: int) -> tuple[BenchPrompt, ...]:
+def read_prompts(per_kind: int, kinds: Sequence[str] = USUAL_KINDS) -> tuple[BenchPrompt, ...]:
     """The first `per_kind` prompts of each class: all first ones, then all second ones, and so on."""
-    data = tomllib.loads(files("headstart.engine.bench").joinpath(_FILE).read_text(encoding="utf-8"))
-    numbered = [
-        (number, BenchPrompt(f"{kind}-{number + 1}", kind, text.strip()))
-        for kind, texts in data.items()
-        for number, text in enumerate(texts["prompts"][:per_kind])
-    ]
+    numbered = [(number, prompt) for kind in kinds for number, prompt in enumerate(_prompts(kind)[:per_kind])]
     return tuple(prompt for _, prompt in sorted(numbered, key=lambda pair: pair[0]))
+
+
+def read_kinds(text: str) -> tuple[str, ...]:
+    """The classes of a list with commas; "all" is every one. Raises SettingsError naming those there are."""
+    wanted = KINDS if text == "all" else tuple(dict.fromkeys(part.strip() for part in text.split(",")))
+    unknown = [name for name in wanted if name not in KINDS]
+    if unknown:
+        raise SettingsError(f"There is no class {unknown[0]!r}; the classes are {', '.join(KINDS)}, or all.")
+    return wanted
+
+
+def _prompts(kind: str) -> list[BenchPrompt]:
+    texts = tomllib.loads(_FOLDER.joinpath(f"{kind}.toml").read_text(encoding="utf-8"))["prompts"]
+    return [BenchPrompt(f"{kind}-{number}", kind, text.strip()) for number, text in enumerate(texts, start=1)]

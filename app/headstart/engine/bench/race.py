@@ -10,11 +10,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from headstart.engine.bench import energy
+from headstart.engine.bench.contestants import USUAL, speculation
 from headstart.engine.bench.prompts import BenchPrompt
-from headstart.engine.engine import Engine, Finish, FinishReason, Mode, Request, Speculation, Stats
-
-PLAIN, AUTO = "plain", "auto"
-FIXED_LENGTHS = (3, 5)
+from headstart.engine.engine import Engine, Finish, FinishReason, Request, Speculation, Stats
 
 
 class RaceCancelled(Exception):  # noqa: N818 - stopping is no error; this unwinds the race
@@ -89,14 +88,15 @@ class OwnMode:
 
 
 def own_modes(
-    engine: Engine, tokens: int, forget: Callable[[], None], cancel: threading.Event | None = None
+    engine: Engine,
+    tokens: int,
+    forget: Callable[[], None],
+    cancel: threading.Event | None = None,
+    names: Sequence[str] = USUAL,
 ) -> tuple[OwnMode, ...]:
-    """Plain decoding, two fixed lengths and the automatic one."""
+    """The modes of these names."""
     end = cancel or threading.Event()
-    modes = {PLAIN: Speculation(Mode.OFF)}
-    modes |= {f"fixed {length}": Speculation(Mode.FIXED, length) for length in FIXED_LENGTHS}
-    modes[AUTO] = Speculation(Mode.AUTO)
-    return tuple(OwnMode(name, engine, speculation, tokens, forget, end) for name, speculation in modes.items())
+    return tuple(OwnMode(name, engine, speculation(name), tokens, forget, end) for name in names)
 
 
 @dataclass(frozen=True)
@@ -107,19 +107,27 @@ class Heat:
     contestant: str
     repeat: int
     run: Run
+    joules: float | None = None  # of the whole answer; None where the system does not tell
 
 
 def race(contestants: Sequence[Contestant], prompts: Sequence[BenchPrompt], repeats: int) -> Iterator[Heat]:
     """Every contestant on every prompt, `repeats` times, in alternating order."""
+    zones = energy.zones()
     for number, prompt in enumerate(prompts):
         for repeat in range(repeats):
             for contestant in turn_order(contestants, number + repeat):
-                yield Heat(prompt, contestant.name, repeat, contestant.answer(prompt))
+                yield _heat(contestant, prompt, repeat, zones)
 
 
 def turn_order(contestants: Sequence[Contestant], turn: int) -> Sequence[Contestant]:
     """Forwards in even turns, backwards in odd ones."""
     return contestants if turn % 2 == 0 else contestants[::-1]
+
+
+def _heat(contestant: Contestant, prompt: BenchPrompt, repeat: int, zones: tuple[energy.Zone, ...]) -> Heat:
+    before = energy.reading(zones)
+    run = contestant.answer(prompt)
+    return Heat(prompt, contestant.name, repeat, run, before.joules_since() if zones else None)
 
 
 def _run(tokens: tuple[int, ...], stats: Stats) -> Run:

@@ -6,12 +6,21 @@ milliseconds, sizes bytes, and a speedup is the plain time per token over that o
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import TypeVar
 
-from headstart.engine.bench.race import AUTO, PLAIN, Heat, Run
-from headstart.engine.bench.ratios import Spread, geometric_mean, paired, spread
+from headstart.engine.bench.contestants import AUTO, PLAIN
+from headstart.engine.bench.race import Heat, Run
+from headstart.engine.bench.ratios import (
+    Interval,
+    Spread,
+    bootstrap_interval,
+    geometric_mean,
+    paired,
+    percentile,
+    spread,
+)
 from headstart.engine.machine import Machine
 
 SCHEMA = 1
@@ -61,6 +70,7 @@ class Score:
     origins: Mapping[str, int]  # tokens of all repeats by who proposed them; empty for a peer
     equals_plain: bool  # the same tokens as plain decoding, in every repeat
     first_difference: int | None  # from plain decoding's tokens: the smallest index
+    joules_per_token: float | None = None  # whole answers, whole processor; None where the system does not tell
 
 
 @dataclass(frozen=True)
@@ -82,6 +92,11 @@ class Standing:
     across: Spread | None
     total_overall: float | None  # time to first token included
     overhead_share: float | None  # of the decoding time, outside the models; None for a peer
+    interval: Interval | None = None  # of `overall`
+    fifth_percentile: float | None = None  # of the prompts' speedups
+    total_across: Spread | None = None  # time to first token included
+    total_by_kind: Mapping[str, float | None] = field(default_factory=dict)
+    joules_per_token: float | None = None
 
 
 @dataclass(frozen=True)
@@ -91,6 +106,17 @@ class Versus:
     peer: str
     ratio: float
     across: Spread
+
+
+@dataclass(frozen=True)
+class Hindsight:
+    """Auto against whichever setting of a peer was fastest for each prompt, which nobody could know before."""
+
+    peer: str  # the program
+    ratio: float
+    interval: Interval | None
+    across: Spread
+    by_kind: Mapping[str, float | None]
 
 
 @dataclass(frozen=True)
@@ -104,6 +130,8 @@ class BenchResult:
     auto_vs_best_static_peer: Versus | None
     memory: Memory
     schema: int = SCHEMA
+    auto_vs_hindsight: tuple[Hindsight, ...] = ()
+    skipped: tuple[str, ...] = ()  # sentences about peers that could not take part
 
 
 def as_json(result: BenchResult) -> dict[str, object]:
@@ -118,12 +146,13 @@ def prompt_results(heats: Sequence[Heat]) -> tuple[PromptResult, ...]:
     prompts = {heat.prompt.id: heat.prompt for heat in heats}
     results = []
     for prompt in prompts.values():
-        runs: dict[str, list[Run]] = {}
+        mine: dict[str, list[Heat]] = {}
         for heat in heats:
             if heat.prompt == prompt:
-                runs.setdefault(heat.contestant, []).append(heat.run)
-        scores = {name: _score(mine, runs[PLAIN]) for name, mine in runs.items()}
-        results.append(PromptResult(prompt.id, prompt.kind, runs[PLAIN][0].prompt_tokens, scores))
+                mine.setdefault(heat.contestant, []).append(heat)
+        plain = [heat.run for heat in mine[PLAIN]]
+        scores = {name: _score(each, plain) for name, each in mine.items()}
+        results.append(PromptResult(prompt.id, prompt.kind, plain[0].prompt_tokens, scores))
     return tuple(results)
 
 
@@ -133,20 +162,41 @@ def standings(results: Sequence[PromptResult], names: Sequence[str]) -> dict[str
 
 
 def versus_best_peer(results: Sequence[PromptResult], peers: Sequence[str]) -> Versus | None:
-    """Auto against the one setting of the peer that is fastest over all prompts; None without a peer."""
+    """Auto against the one setting of the peer that is fastest over all prompts; None without a peer or auto."""
     best = max(peers, key=lambda name: geometric_mean(_medians(results, name)) or 0.0, default=None)
-    if best is None:
+    if best is None or not all(AUTO in result.scores for result in results):
         return None
-    ratios = [
-        middle.median
-        for result in results
-        if (middle := spread(paired(result.scores[best].ms_per_token, result.scores[AUTO].ms_per_token)))
-    ]
+    ratios = [ratio for result in results if (ratio := _auto_against(result, best))]
     mean, across = geometric_mean(ratios), spread(ratios)
     return Versus(best, mean, across) if mean is not None and across is not None else None
 
 
-def _score(runs: Sequence[Run], plain: Sequence[Run]) -> Score:
+def versus_hindsight(results: Sequence[PromptResult], peers: Sequence[str]) -> tuple[Hindsight, ...]:
+    """Auto against each peer program's best setting for each prompt. A peer's name begins with its program's."""
+    found = []
+    for program in dict.fromkeys(name.partition(" ")[0] for name in peers):
+        names = [name for name in peers if name.partition(" ")[0] == program]
+        kinds = [(result.kind, min(ratios)) for result in results if (ratios := _all_against(result, names))]
+        least = [ratio for _, ratio in kinds]
+        mean, across = geometric_mean(least), spread(least)
+        if mean is not None and across is not None:
+            by_kind = {kind: geometric_mean([ratio for mine, ratio in kinds if mine == kind]) for kind, _ in kinds}
+            found.append(Hindsight(program, mean, bootstrap_interval(least), across, by_kind))
+    return tuple(found)
+
+
+def _all_against(result: PromptResult, names: Sequence[str]) -> list[float]:
+    return [ratio for name in names if AUTO in result.scores and (ratio := _auto_against(result, name))]
+
+
+def _auto_against(result: PromptResult, name: str) -> float | None:
+    """The median ratio of a contestant's time per token to auto's."""
+    middle = spread(paired(result.scores[name].ms_per_token, result.scores[AUTO].ms_per_token))
+    return middle.median if middle else None
+
+
+def _score(heats: Sequence[Heat], plain: Sequence[Run]) -> Score:
+    runs = [heat.run for heat in heats]
     times, totals = [_times(of, _decode) for of in (plain, runs)], [_times(of, _total) for of in (plain, runs)]
     differing = [_first_difference(base.tokens, run.tokens) for base, run in zip(plain, runs, strict=True)]
     drafted, rounds = sum(run.drafted for run in runs), sum(run.rounds or 0 for run in runs)
@@ -164,21 +214,42 @@ def _score(runs: Sequence[Run], plain: Sequence[Run]) -> Score:
         origins=_sums([run.origins for run in runs]),
         equals_plain=all(index is None for index in differing),
         first_difference=min((index for index in differing if index is not None), default=None),
+        joules_per_token=_joules_per_token(heats, written),
     )
+
+
+def _joules_per_token(heats: Sequence[Heat], tokens: int) -> float | None:
+    spent = [heat.joules for heat in heats if heat.joules is not None]
+    return sum(spent) / tokens if tokens and len(spent) == len(heats) else None
 
 
 def _standing(results: Sequence[PromptResult], name: str) -> Standing:
-    kinds = dict.fromkeys(result.kind for result in results)
-    medians = _medians(results, name)
-    totals = [score.total_speedup.median for result in results if (score := result.scores[name]).total_speedup]
+    medians, totals = _medians(results, name), _totals(results, name)
     others = [share["other"] for result in results if (share := result.scores[name].share)]
+    joules = [spent for result in results if (spent := result.scores[name].joules_per_token) is not None]
     return Standing(
         overall=geometric_mean(medians),
-        by_kind={kind: geometric_mean(_medians([r for r in results if r.kind == kind], name)) for kind in kinds},
+        by_kind=_by_kind(results, name, _medians),
         across=spread(medians),
         total_overall=geometric_mean(totals),
         overhead_share=sum(others) / len(others) if others else None,
+        interval=bootstrap_interval(medians),
+        fifth_percentile=percentile(medians, 0.05),
+        total_across=spread(totals),
+        total_by_kind=_by_kind(results, name, _totals),
+        joules_per_token=sum(joules) / len(joules) if joules else None,
     )
+
+
+def _by_kind(
+    results: Sequence[PromptResult], name: str, figures: Callable[[Sequence[PromptResult], str], list[float]]
+) -> dict[str, float | None]:
+    kinds = dict.fromkeys(result.kind for result in results)
+    return {kind: geometric_mean(figures([r for r in results if r.kind == kind], name)) for kind in kinds}
+
+
+def _totals(results: Sequence[PromptResult], name: str) -> list[float]:
+    return [score.total_speedup.median for result in results if (score := result.scores[name]).total_speedup]
 
 
 def _medians(results: Sequence[PromptResult], name: str) -> list[float]:

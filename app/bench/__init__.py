@@ -1,0 +1,1 @@
+"""Programs that measure the window; no part of what is installed."""

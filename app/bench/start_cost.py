@@ -1,0 +1,72 @@
+"""How long a start takes until one can type, and how much memory the window has then. Each start is a process."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from bench.history_cost import summary
+
+_STARTED = "BENCH_STARTED"
+
+
+def starting(home: Path, repeats: int) -> dict[str, object]:
+    """Seconds from starting the process to a painted window that has taken a letter; memory a second later."""
+    runs = [_start(home) for _ in range(repeats)]
+    return {
+        **summary(run["ready_ms"] for run in runs),
+        "rss_mb": max(run["rss_mb"] for run in runs),
+    }
+
+
+def _start(home: Path) -> dict[str, float]:
+    variables = {**os.environ, "HEADSTART_HOME": str(home), _STARTED: repr(time.time())}
+    done = subprocess.run(
+        [sys.executable, "-m", "bench.start_cost"], env=variables, capture_output=True, text=True, check=True
+    )
+    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def _open() -> None:
+    """In the process that is measured: what `headstart` does, and then one letter."""
+    from PySide6.QtCore import QTimer  # noqa: PLC0415 - imports are part of a start
+    from PySide6.QtTest import QTest  # noqa: PLC0415
+    from PySide6.QtWidgets import QApplication  # noqa: PLC0415
+
+    from headstart.ui import application  # noqa: PLC0415
+    from headstart.ui.main_window import MainWindow  # noqa: PLC0415
+
+    found: dict[str, float] = {}
+
+    def look() -> None:
+        windows = [each for each in QApplication.topLevelWidgets() if isinstance(each, MainWindow) and each.isVisible()]
+        if not windows:
+            QTimer.singleShot(1, look)
+            return
+        window = windows[0]
+        window.show_page(window.chat)  # without a model the page of models comes first
+        window.grab()
+        QTest.keyClicks(window.chat.composer.edit, "a")
+        assert window.chat.composer.text() == "a", "the window is not usable"
+        found["ready_ms"] = round((time.time() - float(os.environ[_STARTED])) * 1000, 1)
+        window.chat.composer.clear()
+        QTimer.singleShot(1000, leave)
+
+    def leave() -> None:
+        import psutil  # noqa: PLC0415
+
+        found["rss_mb"] = round(psutil.Process().memory_info().rss / 2**20)
+        QApplication.closeAllWindows()
+        QApplication.quit()
+
+    made = application.make_application()
+    QTimer.singleShot(0, made, look)
+    application.run()
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    _open()

@@ -1,0 +1,168 @@
+"""What a pass costs by its number of tokens and by what is in the cache, beside the limit that the memory sets.
+
+The limit of a plain step (Williams et al. 2009, roofline): it must read all weights and all keys and values once, so it
+takes at least their bytes divided by the memory's bandwidth.
+"""
+
+import dataclasses
+import statistics
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from headstart.engine.bench.bandwidth import Bandwidth, measure_bandwidth
+from headstart.engine.bench.footprint import bytes_each_step
+from headstart.engine.bench.race import raise_if_set
+from headstart.engine.engine import LoadOptions
+from headstart.engine.loading import LoadedModel
+from headstart.engine.local import LocalEngine
+from headstart.engine.machine import Machine, describe
+from headstart.engine.precision import probe_ids
+from headstart.engine.runner import PREFILL_CHUNK, Runner
+
+SCHEMA = 1
+TOKENS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 32, 64, 128, 256, 512, 1024)
+CONTEXTS = (16, 64, 256, 512, 1024, 2048, 4096)
+MOST_CHECKED = 32  # tokens; up to here a pass is a check and gives logits for each, above it reads a prompt
+_BEFORE = 64  # tokens in the cache while the number of tokens is varied
+
+
+@dataclass(frozen=True)
+class ForwardPlan:
+    """What to measure; what does not fit the models' context is left out."""
+
+    load: LoadOptions
+    tokens: Sequence[int] = TOKENS
+    contexts: Sequence[int] = CONTEXTS
+    repeats: int = 5
+
+
+@dataclass(frozen=True)
+class Timed:
+    """Milliseconds of some passes of one kind."""
+
+    median: float
+    least: float
+
+
+@dataclass(frozen=True)
+class ModelForward:
+    """One model. `limit_ms` by context: how long the memory needs for a step; None where it was not measured."""
+
+    name: str
+    role: str  # target or draft
+    properties: Mapping[str, str]
+    step_bytes: int  # weights that each step reads
+    kv_bytes_per_token: int
+    by_tokens: Mapping[int, Timed]
+    by_context: Mapping[int, Timed]
+    limit_ms: Mapping[int, float] = field(default_factory=dict)
+
+    @property
+    def share_of_limit(self) -> Mapping[int, float]:
+        """By context: 1 is a step as fast as the memory allows."""
+        return {context: self.limit_ms[context] / timed.median for context, timed in self.by_context.items()}
+
+
+@dataclass(frozen=True)
+class ForwardResult:
+    """Everything that was measured."""
+
+    machine: Machine
+    bandwidth: Bandwidth
+    models: tuple[ModelForward, ...]
+    schema: int = SCHEMA
+
+
+def as_json(result: ForwardResult) -> dict[str, Any]:
+    """Plain data, with the derived shares."""
+    data: dict[str, Any] = dataclasses.asdict(result)
+    for shown, model in zip(data["models"], result.models, strict=True):
+        shown["share_of_limit"] = dict(model.share_of_limit)
+    return data
+
+
+def measure_forward(
+    engine: LocalEngine,
+    plan: ForwardPlan,
+    stage: Callable[[str], None],
+    cancel: threading.Event | None = None,
+) -> ForwardResult:
+    """Leaves the caches empty. Raises RaceCancelled when it was."""
+    end = cancel or threading.Event()
+    machine = describe(plan.load.device)
+    stage("measuring the memory")
+    bandwidth = measure_bandwidth(machine.cores)
+    models = [_model(engine.target, "target", plan, stage, end)]
+    if engine.draft is not None:
+        models.append(_model(engine.draft, "draft", plan, stage, end))
+    folders = [folder for folder in (plan.load.target, plan.load.draft) if folder is not None]
+    counted = [
+        _with_limit(dataclasses.replace(model, step_bytes=bytes_each_step(folder)), bandwidth)
+        for model, folder in zip(models, folders, strict=False)
+    ]
+    return ForwardResult(machine, bandwidth, tuple(counted))
+
+
+def limit_ms(step_bytes: int, kv_bytes: int, bandwidth: float) -> float:
+    """Milliseconds to read so much once."""
+    return 1000.0 * (step_bytes + kv_bytes) / bandwidth
+
+
+def _with_limit(model: ModelForward, bandwidth: Bandwidth) -> ModelForward:
+    limits = {
+        context: limit_ms(model.step_bytes, context * model.kv_bytes_per_token, bandwidth.read)
+        for context in model.by_context
+    }
+    return dataclasses.replace(model, limit_ms=limits)
+
+
+def _model(
+    loaded: LoadedModel, role: str, plan: ForwardPlan, stage: Callable[[str], None], cancel: threading.Event
+) -> ModelForward:
+    runner = loaded.runner
+    stage(f"{loaded.manifest.name}: passes by number of tokens")
+    _fill(runner, min(_BEFORE, runner.context - 1), cancel)
+    room = runner.context - len(runner.tokens)
+    by_tokens = {count: _timed(runner, count, plan.repeats, cancel) for count in plan.tokens if count <= room}
+    by_context = {}
+    for context in sorted(plan.contexts):
+        if context < runner.context:
+            stage(f"{loaded.manifest.name}: a step behind {context} tokens")
+            _fill(runner, context, cancel)
+            by_context[context] = _timed(runner, 1, plan.repeats, cancel)
+    runner.rollback(0)
+    return ModelForward(
+        name=loaded.manifest.name,
+        role=role,
+        properties=dict(loaded.properties),
+        step_bytes=0,
+        kv_bytes_per_token=loaded.manifest.kv_bytes_per_token,
+        by_tokens=by_tokens,
+        by_context=by_context,
+    )
+
+
+def _fill(runner: Runner, context: int, cancel: threading.Event) -> None:
+    """Bring the cache to so many tokens."""
+    ids = probe_ids(runner.vocabulary, context, seed=1)
+    runner.rollback(context)
+    while (done := len(runner.tokens)) < context:
+        raise_if_set(cancel)
+        runner.forward(ids[done : min(done + PREFILL_CHUNK, context)])
+
+
+def _timed(runner: Runner, count: int, repeats: int, cancel: threading.Event) -> Timed:
+    """Passes over `count` tokens behind those in the cache, undone after; a first one is not counted."""
+    length = len(runner.tokens)
+    ids = probe_ids(runner.vocabulary, count, seed=count)
+    times = []
+    for _ in range(repeats + 1):
+        raise_if_set(cancel)
+        started = time.perf_counter()
+        runner.forward(ids, rows=count if count <= MOST_CHECKED else 1)
+        times.append((time.perf_counter() - started) * 1000.0)
+        runner.rollback(length)
+    return Timed(statistics.median(times[1:]), min(times[1:]))

@@ -1,0 +1,126 @@
+"""Counts the tokens that a finished target writes, in a process of its own. Knows nothing of drafts.
+
+It answers a committed set of prompts, then reads its answers again: minutes of writing name only a few thousand
+tokens, but at each place the model also says what else it might have written, which names the others.
+
+`python -m headstart_export.counting` reads one JSON request on standard input and prints how many tokens it wrote.
+"""
+
+import dataclasses
+import json
+import subprocess
+import sys
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headstart.errors import ExportError
+from headstart_export import quiet
+from headstart_export.convert import MODEL_FILE
+
+PROMPTS_FILE = Path(__file__).parent / "counting_prompts.toml"
+TOKENS = 96  # longest answer
+AT_ONCE = 32  # answers written together: many times the tokens per second of one
+LIMIT = 7200  # seconds
+_REMEDY = "use --draft-vocab full to do without"
+_CACHE_GB = 2
+_TEMPERATURE = 0.8  # of the writing: some variety, as users have it
+_SOFTNESS = 2.0  # temperature at which alternatives count; 1 and 1.5 left more of other texts' tokens out, 3 as many
+_ROWS = 32  # positions at once
+
+Counts = NDArray[np.float64]  # [2, logit rows]: times each token was written, and the sum of its softened chances
+
+
+@dataclass(frozen=True)
+class Request:
+    """Which model is to write, to which prompts, and the .npy file for the counts."""
+
+    folder: str
+    output: str
+    prompts: list[str]
+    tokens: int = TOKENS
+
+
+def prompts() -> list[str]:
+    """All prompts of the committed set."""
+    groups = tomllib.loads(PROMPTS_FILE.read_text(encoding="utf-8"))
+    return [prompt for group in groups.values() for prompt in group["prompts"]]
+
+
+def count(request: Request) -> Counts:
+    """Have a child process write and count. Raises ExportError when it fails."""
+    command = [sys.executable, "-m", "headstart_export.counting"]
+    question = json.dumps(dataclasses.asdict(request))
+    try:
+        done = subprocess.run(command, input=question, capture_output=True, text=True, timeout=LIMIT, check=False)
+    except subprocess.TimeoutExpired:
+        raise ExportError(f"Counting tokens took more than {LIMIT // 60} minutes; {_REMEDY}.") from None
+    if done.returncode:
+        reason = (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[-1]
+        raise ExportError(f"The target cannot write the texts whose tokens are counted ({reason}); {_REMEDY}.")
+    counts: Counts = np.load(request.output)
+    return counts
+
+
+def _write(request: Request) -> list[tuple[list[int], list[int]]]:
+    """Prompts and answers as ids."""
+    import openvino_genai as genai  # noqa: PLC0415
+
+    scheduler = genai.SchedulerConfig()
+    scheduler.cache_size = _CACHE_GB
+    scheduler.max_num_seqs = AT_ONCE
+    pipeline = genai.ContinuousBatchingPipeline(request.folder, scheduler, "CPU")
+    asked = [_encoded(pipeline.get_tokenizer(), prompt) for prompt in request.prompts]
+    ways = [_configuration(genai, request.tokens, number) for number in range(len(asked))]
+    results = pipeline.generate(asked, ways)
+    answers = [[int(token) for token in result.m_generation_ids[0]] for result in results]
+    return [(ids.data[0].tolist(), answer) for ids, answer in zip(asked, answers, strict=True)]
+
+
+def _encoded(tokenizer: Any, prompt: str) -> Any:
+    text = tokenizer.apply_chat_template([{"role": "user", "content": prompt}], add_generation_prompt=True)
+    return tokenizer.encode(text, add_special_tokens=False).input_ids
+
+
+def _configuration(genai: Any, tokens: int, seed: int) -> Any:
+    return genai.GenerationConfig(max_new_tokens=tokens, do_sample=True, temperature=_TEMPERATURE, rng_seed=seed)
+
+
+def _read_again(folder: str, texts: list[tuple[list[int], list[int]]]) -> Counts:
+    import openvino  # noqa: PLC0415
+
+    from headstart_export import trial  # noqa: PLC0415
+
+    model = openvino.Core().compile_model(Path(folder) / MODEL_FILE, "CPU")
+    session = model.create_infer_request()
+    counts = np.zeros((2, model.output("logits").partial_shape[2].get_length()))
+    for prompt, answer in texts:
+        session.reset_state()
+        np.add.at(counts[0], answer, 1.0)
+        logits = trial.read(session, prompt + answer)[len(prompt) - 1 : -1]
+        for start in range(0, len(answer), _ROWS):
+            counts[1] += _chances(logits[start : start + _ROWS]).sum(axis=0)
+    return counts
+
+
+def _chances(logits: NDArray[np.float32]) -> NDArray[np.float32]:
+    weights = np.exp((logits - logits.max(axis=1, keepdims=True)) / np.float32(_SOFTNESS))
+    chances: NDArray[np.float32] = weights / weights.sum(axis=1, keepdims=True)
+    return chances
+
+
+def main() -> None:
+    """Answer the request on standard input."""
+    quiet.prepare()
+    request = Request(**json.load(sys.stdin))
+    texts = _write(request)
+    np.save(request.output, _read_again(request.folder, texts))
+    print(sum(len(answer) for _, answer in texts))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,54 @@
+"""Speaks as llama.cpp's server does, as far as the benchmark asks; run as a program. Knows no model.
+
+It answers with the prompt's last tokens over and over. A model named "broken" ends it; "busy" refuses to complete.
+"""
+
+import argparse
+import json
+import sys
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+
+class Replies(BaseHTTPRequestHandler):
+    """One request."""
+
+    def do_GET(self) -> None:
+        """Whether it is ready."""
+        self._reply(200 if self.path == "/health" else 404, {"status": "ok"})
+
+    def do_POST(self) -> None:
+        """One answer."""
+        order = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if self.path != "/completion" or "busy" in sys.argv[2]:
+            self._reply(500, {})
+            return
+        count, length = order["n_predict"], order["speculative.n_max"]
+        tokens = [order["prompt"][-1 - place % 3] for place in range(count)]
+        times = {"prompt_ms": 30.0, "predicted_ms": 10.0 * count, "predicted_n": count}
+        times |= {"draft_n": 2 * length, "draft_n_accepted": length} if length else {}
+        self._reply(200, {"tokens": tokens, "timings": times})
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+    def _reply(self, status: int, body: object) -> None:
+        self.send_response(status)
+        self.end_headers()
+        self.wfile.write(json.dumps(body).encode())
+
+
+def main() -> None:
+    """Serve until killed."""
+    parser = argparse.ArgumentParser()
+    for name in ("--model", "--host", "--model-draft", "--ctx-size", "--parallel"):
+        parser.add_argument(name)
+    parser.add_argument("--port", type=int)
+    options = parser.parse_args()
+    if Path(options.model).name == "broken":
+        sys.exit("error: failed to load model")
+    HTTPServer((options.host, options.port), Replies).serve_forever()
+
+
+if __name__ == "__main__":
+    main()

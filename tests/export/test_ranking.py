@@ -1,0 +1,76 @@
+"""What must not be missing comes first, then what was written or might have been, then what lies at hand."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from headstart_export import counting, ranking
+from tests import tiny
+
+SIZE, ROWS = 600, 640
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Any:
+    """That of the tiny models."""
+    return tiny.make_tokenizer(SIZE)
+
+
+def counts_of(**shares: dict[int, float]) -> Any:
+    """Counts of some tokens, by row."""
+    counts = np.zeros((2, ROWS))
+    for row, name in enumerate(("written", "chances")):
+        for token, count in shares.get(name, {}).items():
+            counts[row, token] = count
+    return counts
+
+
+def needed(tokenizer: Any) -> set[int]:
+    """Markers, bytes, white space, numbers."""
+    pieces = {index: tokenizer.decode([index]) for index in range(SIZE)}
+    plain = {index for index, text in pieces.items() if text.isspace() or text.isdigit()}
+    return {0, 1, 2} | plain | {index for piece, index in tokenizer.get_vocab().items() if len(piece) == 1}
+
+
+def test_every_token_is_ranked_once_and_none_is_missed_that_spells_the_others(tokenizer: Any) -> None:
+    ranked = ranking.rank(tokenizer, counts_of(), [])
+    assert sorted(ranked) == list(range(SIZE))
+    first = needed(tokenizer)
+    assert len(first) > 256
+    assert set(ranked[: len(first)]) == first
+    assert ranked[len(first) :] == sorted(ranked[len(first) :])  # nothing was counted: low ids first
+
+
+def test_the_target_s_own_words_come_before_those_it_might_use_and_those_at_hand(tokenizer: Any) -> None:
+    free = sorted(set(range(SIZE)) - needed(tokenizer))
+    often, seldom, possible, found = free[-1], free[-2], free[-3], free[-4]
+    counts = counts_of(written={often: 9.0, seldom: 1.0, 639: 50.0}, chances={possible: 0.05, often: 0.95})
+    ranked = ranking.rank(tokenizer, counts, [tokenizer.decode([found])])
+    assert tokenizer(tokenizer.decode([found])).input_ids == [found]
+    place = len(needed(tokenizer))
+    assert ranked[place] == often
+    assert set(ranked[place + 1 : place + 4]) == {seldom, possible, found}
+    assert ranked[place + 4] == free[0]
+
+
+@pytest.mark.parametrize(("rows", "written"), [(100, 70_000), (66_000, 70_000)])
+def test_a_list_is_long_enough_for_other_lengths_to_be_tried(tmp_path: Path, rows: int, written: int) -> None:
+    ranking.write(list(range(written)), rows, tmp_path)
+    found = np.load(tmp_path / ranking.FILE_NAME)
+    assert found.tolist() == list(range(max(rows, ranking.LONGEST)))
+
+
+def test_texts_at_hand_are_the_same_each_time() -> None:
+    texts = list(ranking.texts_at_hand())
+    assert sum(map(len, texts)) > 1_000_000
+    assert texts == list(ranking.texts_at_hand())
+
+
+def test_the_prompts_are_varied_and_none_is_the_benchmark_s() -> None:
+    prompts = counting.prompts()
+    assert len(set(prompts)) == len(prompts) > 100
+    assert sum(any("\u4e00" <= character <= "\u9fff" for character in prompt) for prompt in prompts) >= 20
+    measured = Path("app/headstart/engine/bench/prompts.toml").read_text(encoding="utf-8")
+    assert not [prompt for prompt in prompts if prompt in measured]
