@@ -1,0 +1,2801 @@
+<?xml version="1.0" encoding="utf-8"?>
+<!DOCTYPE TS>
+<TS version="2.1" language="zh_CN">
+<context>
+    <name>AboutDialog</name>
+    <message>
+        <source>About Headstart</source>
+        <translation>关于 Headstart</translation>
+    </message>
+    <message>
+        <source>Versions</source>
+        <translation>版本信息</translation>
+    </message>
+    <message>
+        <source>Components</source>
+        <translation>组件</translation>
+    </message>
+    <message>
+        <source>Text of the licence</source>
+        <translation>许可证文本</translation>
+    </message>
+    <message>
+        <source>Copy versions</source>
+        <translation>复制版本信息</translation>
+    </message>
+    <message>
+        <source>Close</source>
+        <translation>关闭</translation>
+    </message>
+    <message>
+        <source>Headstart</source>
+        <translation>Headstart</translation>
+    </message>
+    <message>
+        <source>Licences</source>
+        <translation>许可证</translation>
+    </message>
+    <message>
+        <source>Headstart {}</source>
+        <translation>Headstart {}</translation>
+    </message>
+    <message>
+        <source>Chat offline with a language model that gets a head start from a small one. Nothing you write leaves this computer. Free software under the Apache License 2.0.</source>
+        <translation>离线与语言模型对话，由一个小模型帮它抢先一步。您输入的任何内容都不会离开这台电脑。本软件是基于 Apache License 2.0 的自由软件。</translation>
+    </message>
+    <message>
+        <source>Licence: {}</source>
+        <translation>许可证：{}</translation>
+    </message>
+    <message>
+        <source>not named by the package</source>
+        <translation>软件包未注明</translation>
+    </message>
+    <message>
+        <source>The package brings no text of its licence.</source>
+        <translation>该软件包没有附带许可证文本。</translation>
+    </message>
+</context>
+<context>
+    <name>Actions</name>
+    <message>
+        <source>&amp;File</source>
+        <translation>文件(&amp;F)</translation>
+    </message>
+    <message>
+        <source>&amp;Edit</source>
+        <translation>编辑(&amp;E)</translation>
+    </message>
+    <message>
+        <source>&amp;View</source>
+        <translation>视图(&amp;V)</translation>
+    </message>
+    <message>
+        <source>&amp;Chat</source>
+        <translation>对话(&amp;C)</translation>
+    </message>
+    <message>
+        <source>&amp;Model</source>
+        <translation>模型(&amp;M)</translation>
+    </message>
+    <message>
+        <source>&amp;Help</source>
+        <translation>帮助(&amp;H)</translation>
+    </message>
+    <message>
+        <source>&amp;New Chat</source>
+        <translation>新建对话(&amp;N)</translation>
+    </message>
+    <message>
+        <source>&amp;Export Chat…</source>
+        <translation>导出对话(&amp;E)…</translation>
+    </message>
+    <message>
+        <source>&amp;Import Chats…</source>
+        <translation>导入对话(&amp;I)…</translation>
+    </message>
+    <message>
+        <source>&amp;Rename Chat</source>
+        <translation>重命名对话(&amp;R)</translation>
+    </message>
+    <message>
+        <source>&amp;Tags of Chat…</source>
+        <translation>对话标签(&amp;T)…</translation>
+    </message>
+    <message>
+        <source>&amp;Pin Chat</source>
+        <translation>置顶对话(&amp;P)</translation>
+    </message>
+    <message>
+        <source>&amp;Delete Chat</source>
+        <translation>删除对话(&amp;D)</translation>
+    </message>
+    <message>
+        <source>Pre&amp;ferences…</source>
+        <translation>首选项(&amp;F)…</translation>
+    </message>
+    <message>
+        <source>&amp;Quit</source>
+        <translation>退出(&amp;Q)</translation>
+    </message>
+    <message>
+        <source>&amp;Undo</source>
+        <translation>撤销(&amp;U)</translation>
+    </message>
+    <message>
+        <source>&amp;Copy Last Answer</source>
+        <translation>复制最后一条回答(&amp;C)</translation>
+    </message>
+    <message>
+        <source>Copy &amp;Whole Chat</source>
+        <translation>复制整个对话(&amp;W)</translation>
+    </message>
+    <message>
+        <source>&amp;Find in Chat</source>
+        <translation>在对话中查找(&amp;F)</translation>
+    </message>
+    <message>
+        <source>&amp;Search All Chats</source>
+        <translation>搜索所有对话(&amp;S)</translation>
+    </message>
+    <message>
+        <source>&amp;Sidebar</source>
+        <translation>侧边栏(&amp;S)</translation>
+    </message>
+    <message>
+        <source>Chat Se&amp;ttings</source>
+        <translation>对话设置(&amp;T)</translation>
+    </message>
+    <message>
+        <source>Token &amp;Origins</source>
+        <translation>token 来源(&amp;O)</translation>
+    </message>
+    <message>
+        <source>Li&amp;ve Figures</source>
+        <translation>实时数据(&amp;V)</translation>
+    </message>
+    <message>
+        <source>Zoom &amp;In</source>
+        <translation>放大(&amp;I)</translation>
+    </message>
+    <message>
+        <source>Zoom O&amp;ut</source>
+        <translation>缩小(&amp;U)</translation>
+    </message>
+    <message>
+        <source>&amp;Actual Size</source>
+        <translation>实际大小(&amp;A)</translation>
+    </message>
+    <message>
+        <source>Theme of the S&amp;ystem</source>
+        <translation>跟随系统主题(&amp;Y)</translation>
+    </message>
+    <message>
+        <source>&amp;Light Theme</source>
+        <translation>浅色主题(&amp;L)</translation>
+    </message>
+    <message>
+        <source>&amp;Dark Theme</source>
+        <translation>深色主题(&amp;D)</translation>
+    </message>
+    <message>
+        <source>&amp;Stop</source>
+        <translation>停止(&amp;S)</translation>
+    </message>
+    <message>
+        <source>&amp;Regenerate Answer</source>
+        <translation>重新生成回答(&amp;R)</translation>
+    </message>
+    <message>
+        <source>&amp;Edit Last Question</source>
+        <translation>编辑上一个问题(&amp;E)</translation>
+    </message>
+    <message>
+        <source>&amp;Go to Message Box</source>
+        <translation>转到输入框(&amp;G)</translation>
+    </message>
+    <message>
+        <source>&amp;Attach Files…</source>
+        <translation>添加附件(&amp;A)…</translation>
+    </message>
+    <message>
+        <source>&amp;Prompts…</source>
+        <translation>提示词(&amp;P)…</translation>
+    </message>
+    <message>
+        <source>Enter Sends &amp;Message</source>
+        <translation>按 Enter 键发送消息(&amp;M)</translation>
+    </message>
+    <message>
+        <source>&amp;Next Chat</source>
+        <translation>下一个对话(&amp;N)</translation>
+    </message>
+    <message>
+        <source>&amp;Previous Chat</source>
+        <translation>上一个对话(&amp;P)</translation>
+    </message>
+    <message>
+        <source>&amp;Models…</source>
+        <translation>模型管理(&amp;M)…</translation>
+    </message>
+    <message>
+        <source>&amp;Race…</source>
+        <translation>竞速(&amp;R)…</translation>
+    </message>
+    <message>
+        <source>&amp;Benchmark…</source>
+        <translation>基准测试(&amp;B)…</translation>
+    </message>
+    <message>
+        <source>&amp;Load Again</source>
+        <translation>重新加载(&amp;L)</translation>
+    </message>
+    <message>
+        <source>&amp;Unload</source>
+        <translation>卸载(&amp;U)</translation>
+    </message>
+    <message>
+        <source>&amp;Command Palette</source>
+        <translation>命令面板(&amp;C)</translation>
+    </message>
+    <message>
+        <source>&amp;Keyboard Shortcuts</source>
+        <translation>键盘快捷键(&amp;K)</translation>
+    </message>
+    <message>
+        <source>Show &amp;Logs</source>
+        <translation>查看日志(&amp;L)</translation>
+    </message>
+    <message>
+        <source>&amp;About Headstart</source>
+        <translation>关于 Headstart(&amp;A)</translation>
+    </message>
+</context>
+<context>
+    <name>AddModel</name>
+    <message>
+        <source>Add a model</source>
+        <translation>添加模型</translation>
+    </message>
+    <message>
+        <source>Recipe, hub id, folder or .gguf file</source>
+        <translation>配方、Hub ID、文件夹或 .gguf 文件</translation>
+    </message>
+    <message>
+        <source>Draft model: recipe, hub id, folder or .gguf file</source>
+        <translation>草稿模型：配方、Hub ID、文件夹或 .gguf 文件</translation>
+    </message>
+    <message>
+        <source>Precision of the weights</source>
+        <translation>权重精度</translation>
+    </message>
+    <message>
+        <source>As recommended</source>
+        <translation>推荐设置</translation>
+    </message>
+    <message>
+        <source>Browse</source>
+        <translation>浏览</translation>
+    </message>
+    <message>
+        <source>none</source>
+        <translation>无</translation>
+    </message>
+    <message>
+        <source>Model</source>
+        <translation>模型</translation>
+    </message>
+    <message>
+        <source>Draft</source>
+        <translation>草稿模型</translation>
+    </message>
+    <message>
+        <source>Weights</source>
+        <translation>权重</translation>
+    </message>
+    <message>
+        <source>Folder with weights, or an exported model…</source>
+        <translation>含有权重的文件夹或已导出的模型…</translation>
+    </message>
+    <message>
+        <source>GGUF file…</source>
+        <translation>GGUF 文件…</translation>
+    </message>
+    <message>
+        <source>Folder of a model</source>
+        <translation>模型文件夹</translation>
+    </message>
+    <message>
+        <source>GGUF file</source>
+        <translation>GGUF 文件</translation>
+    </message>
+    <message>
+        <source>GGUF files (*.gguf)</source>
+        <translation>GGUF 文件 (*.gguf)</translation>
+    </message>
+    <message>
+        <source>Export</source>
+        <translation>导出</translation>
+    </message>
+    <message>
+        <source>Copy command</source>
+        <translation>复制命令</translation>
+    </message>
+    <message>
+        <source>A recipe, a hub id, a folder with weights or a .gguf file; the export checks what it makes. A model that was exported elsewhere can be dropped here as a folder.</source>
+        <translation>可以是配方、Hub ID、含有权重的文件夹或 .gguf 文件；导出时会检查生成的结果。在别处导出的模型可以直接将其文件夹拖放到此处。</translation>
+    </message>
+    <message>
+        <source>The exporter is not installed here. In Headstart&apos;s source folder, this installs it and exports the model:
+{}
+It may run on another computer, too: bring the folder that it makes (its --output) here and drop it on this page.</source>
+        <translation>此处未安装导出工具。在 Headstart 的源代码文件夹中运行以下命令即可安装它并导出模型：
+{}
+也可以在另一台电脑上运行：将它生成的文件夹（由 --output 指定）带到这里，拖放到本页面。</translation>
+    </message>
+    <message>
+        <source>{title} · licence: {licence} · downloads up to {download}, takes up to {result} on the disk</source>
+        <translation>{title} · 许可证：{licence} · 最多下载 {download}，最多占用 {result} 磁盘空间</translation>
+    </message>
+    <message>
+        <source> · not tried by Headstart&apos;s own tests</source>
+        <translation> · 未经 Headstart 自身测试验证</translation>
+    </message>
+</context>
+<context>
+    <name>Adding</name>
+    <message>
+        <source>Exporting {}</source>
+        <translation>正在导出 {}</translation>
+    </message>
+    <message>
+        <source>This is no model: wanted is a folder that headstart-export made, a folder with config.json and weights, or a .gguf file.</source>
+        <translation>这不是模型：需要由 headstart-export 生成的文件夹、含有 config.json 和权重的文件夹，或 .gguf 文件。</translation>
+    </message>
+    <message>
+        <source>Adding {}</source>
+        <translation>正在添加 {}</translation>
+    </message>
+    <message>
+        <source>Copying it into the library, and comparing every file with its hash</source>
+        <translation>正在复制到模型库，并逐个核对文件的哈希值</translation>
+    </message>
+    <message>
+        <source>Cancelled.</source>
+        <translation>已取消。</translation>
+    </message>
+    <message>
+        <source>The model was made, checked and installed.</source>
+        <translation>模型已生成、检查并安装。</translation>
+    </message>
+    <message>
+        <source>{} is installed; every file is as it was exported.</source>
+        <translation>{} 已安装；所有文件均与导出时一致。</translation>
+    </message>
+</context>
+<context>
+    <name>AnswerReport</name>
+    <message>
+        <source>nothing guessed ahead</source>
+        <translation>未进行推测</translation>
+    </message>
+    <message>
+        <source>not yet compared with plain decoding</source>
+        <translation>尚未与普通解码比较</translation>
+    </message>
+    <message>
+        <source>{}× plain speed on this machine</source>
+        <translation>在这台电脑上为普通解码速度的 {} 倍</translation>
+    </message>
+    <message>
+        <source>speculation did not pay here: {}× plain decoding</source>
+        <translation>推测解码在此没有收益：为普通解码速度的 {} 倍</translation>
+    </message>
+    <message>
+        <source>The answer reached its longest length; continue it, or allow longer answers.</source>
+        <translation>回答已达到最大长度；您可以继续生成，或调大回答的最大长度。</translation>
+    </message>
+    <message>
+        <source>The context is full, so the answer ends here; start a new chat or fork this one earlier.</source>
+        <translation>上下文已满，回答到此为止；请新建对话，或从本对话更早的位置创建分支。</translation>
+    </message>
+    <message>
+        <source>Stopped.</source>
+        <translation>已停止。</translation>
+    </message>
+    <message>
+        <source>Stopped before the first word.</source>
+        <translation>在生成第一个字之前已停止。</translation>
+    </message>
+    <message>
+        <source>The model ended its answer without a word.</source>
+        <translation>模型没有输出任何内容就结束了回答。</translation>
+    </message>
+    <message>
+        <source>{} tokens/s</source>
+        <translation>{} token/秒</translation>
+    </message>
+    <message>
+        <source>first token after {} ms</source>
+        <translation>首个 token 用时 {} 毫秒</translation>
+    </message>
+    <message>
+        <source>first token after {} s</source>
+        <translation>首个 token 用时 {} 秒</translation>
+    </message>
+    <message>
+        <source>{rate} % accepted ({accepted} of {drafted})</source>
+        <translation>接受率 {rate}%（{accepted}/{drafted}）</translation>
+    </message>
+    <message>
+        <source>{} tokens per round</source>
+        <translation>每轮 {} 个 token</translation>
+    </message>
+    <message>
+        <source>draft</source>
+        <translation>草稿</translation>
+    </message>
+    <message>
+        <source>n-gram</source>
+        <translation>n-gram</translation>
+    </message>
+    <message>
+        <source>target</source>
+        <translation>目标</translation>
+    </message>
+    <message>
+        <source>Tokens by origin: {}</source>
+        <translation>token 来源：{}</translation>
+    </message>
+    <message>
+        <source>verify</source>
+        <translation>验证</translation>
+    </message>
+    <message>
+        <source>other</source>
+        <translation>其他</translation>
+    </message>
+    <message>
+        <source>Time: {}</source>
+        <translation>用时：{}</translation>
+    </message>
+    <message>
+        <source>Context: {used} of {room} tokens</source>
+        <translation>上下文：已用 {used}/{room} token</translation>
+    </message>
+</context>
+<context>
+    <name>AttachmentTray</name>
+    <message>
+        <source>Attached files</source>
+        <translation>附件</translation>
+    </message>
+    <message>
+        <source>{:,} tokens</source>
+        <translation>{:,} token</translation>
+    </message>
+    <message>
+        <source>Remove {}</source>
+        <translation>移除 {}</translation>
+    </message>
+    <message>
+        <source>Stop reading {}</source>
+        <translation>停止读取 {}</translation>
+    </message>
+    <message>
+        <source>reading…</source>
+        <translation>正在读取…</translation>
+    </message>
+    <message>
+        <source>page {page} of {pages}</source>
+        <translation>第 {page} 页，共 {pages} 页</translation>
+    </message>
+</context>
+<context>
+    <name>Attention</name>
+    <message>
+        <source>The answer is complete</source>
+        <translation>回答已完成</translation>
+    </message>
+</context>
+<context>
+    <name>BenchChart</name>
+    <message>
+        <source>Chart of the speedups</source>
+        <translation>加速比图表</translation>
+    </message>
+    <message>
+        <source>{name}: {mean} times plain decoding</source>
+        <translation>{name}：普通解码的 {mean} 倍</translation>
+    </message>
+    <message>
+        <source>all prompts</source>
+        <translation>全部提示词</translation>
+    </message>
+</context>
+<context>
+    <name>BenchDesk</name>
+    <message>
+        <source>at the speed last measured here</source>
+        <translation>按上次在此测得的速度</translation>
+    </message>
+    <message>
+        <source>at ten tokens a second</source>
+        <translation>按每秒 10 个 token</translation>
+    </message>
+    <message>
+        <source>{prompts} prompts ({kinds}), about {heats} answers of at most {tokens} tokens: {time} {basis}.</source>
+        <translation>{prompts} 个提示词（{kinds}），约 {heats} 个回答，每个最多 {tokens} 个 token：需{time}（{basis}估算）。</translation>
+    </message>
+    <message>
+        <source>A benchmark is running; stop it on its page, or wait for its end.</source>
+        <translation>基准测试正在运行；请在其页面上停止，或等待其结束。</translation>
+    </message>
+    <message>
+        <source>Ends with the answer being written…</source>
+        <translation>当前回答写完后结束…</translation>
+    </message>
+    <message>
+        <source>Cancelled; the figures before it stay.</source>
+        <translation>已取消；保留之前的数据。</translation>
+    </message>
+    <message>
+        <source>{done} of {planned} answers</source>
+        <translation>第 {done} 个回答，共 {planned} 个</translation>
+    </message>
+    <message>
+        <source>{}, {} left</source>
+        <translation>{}，剩余{}</translation>
+    </message>
+    <message>
+        <source>{} ms/token</source>
+        <translation>{} 毫秒/token</translation>
+    </message>
+    <message>
+        <source>{prompt}, repeat {repeat}, {contestant}: {speed}</source>
+        <translation>{prompt}，第 {repeat} 次，{contestant}：{speed}</translation>
+    </message>
+    <message>
+        <source>Warming up…</source>
+        <translation>正在预热…</translation>
+    </message>
+    <message>
+        <source>Loading OpenVINO GenAI with the same models…</source>
+        <translation>正在用相同的模型加载 OpenVINO GenAI…</translation>
+    </message>
+    <message>
+        <source>under a minute</source>
+        <translation>不到 1 分钟</translation>
+    </message>
+    <message>
+        <source>about {} minutes</source>
+        <translation>约 {} 分钟</translation>
+    </message>
+    <message>
+        <source>about {} hours</source>
+        <translation>约 {} 小时</translation>
+    </message>
+    <message>
+        <source>Save the benchmark</source>
+        <translation>保存基准测试结果</translation>
+    </message>
+    <message>
+        <source>{} cannot be written; choose another place.</source>
+        <translation>无法写入 {}；请选择其他位置。</translation>
+    </message>
+</context>
+<context>
+    <name>BenchForm</name>
+    <message>
+        <source>Race OpenVINO GenAI beside</source>
+        <translation>同时与 OpenVINO GenAI 比较</translation>
+    </message>
+    <message>
+        <source>With the same models, which are loaded again for it: that takes their memory up to three times.</source>
+        <translation>使用相同的模型并为其再次加载：最多占用三倍内存。</translation>
+    </message>
+    <message>
+        <source>Prompts of each class</source>
+        <translation>每类提示词数</translation>
+    </message>
+    <message>
+        <source>Repeats</source>
+        <translation>重复次数</translation>
+    </message>
+    <message>
+        <source>Longest answer in tokens</source>
+        <translation>回答最大长度（token）</translation>
+    </message>
+</context>
+<context>
+    <name>BenchPage</name>
+    <message>
+        <source>Benchmark</source>
+        <translation>基准测试</translation>
+    </message>
+    <message>
+        <source>Start the benchmark</source>
+        <translation>开始基准测试</translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation>取消</translation>
+    </message>
+    <message>
+        <source>Nothing has been measured on this computer yet.</source>
+        <translation>这台电脑上还没有测试结果。</translation>
+    </message>
+    <message>
+        <source>Measures on this machine what guessing ahead brings, with the model of the open chat: every way to decode answers the same prompts from a cold start, in changing order. Chats wait until it has ended.</source>
+        <translation>用当前对话的模型，测量推测解码在这台电脑上的效果：每种解码方式都从冷启动开始、以轮换的顺序回答相同的提示词。测试结束之前，对话需要等待。</translation>
+    </message>
+    <message>
+        <source>Progress of the benchmark</source>
+        <translation>基准测试进度</translation>
+    </message>
+</context>
+<context>
+    <name>BenchReport</name>
+    <message>
+        <source>no draft model</source>
+        <translation>无草稿模型</translation>
+    </message>
+    <message>
+        <source>{target} with {draft}: speedup over plain decoding</source>
+        <translation>{target} 搭配 {draft}：相对普通解码的加速比</translation>
+    </message>
+    <message>
+        <source>{device}, {cores} cores · {system} · OpenVINO {openvino} · Headstart {headstart} · {when}</source>
+        <translation>{device}，{cores} 核 · {system} · OpenVINO {openvino} · Headstart {headstart} · {when}</translation>
+    </message>
+    <message>
+        <source>Bars are geometric means, whiskers the smallest and the largest of all prompts and repeats; answers of at most {tokens} tokens, {repeats} repeats.</source>
+        <translation>条形为几何平均值，误差线为所有提示词和重复测试中的最小值与最大值；每个回答最多 {tokens} 个 token，重复 {repeats} 次。</translation>
+    </message>
+    <message>
+        <source>auto against {peer}, the peer&apos;s best setting: {ratio}× ({low} to {high})</source>
+        <translation>自动模式与 {peer}（对方的最佳设置）相比：{ratio} 倍（{low} 至 {high}）</translation>
+    </message>
+    <message>
+        <source>Texts that differ from plain decoding&apos;s ({}).</source>
+        <translation>与普通解码不同的文本数（{}）。</translation>
+    </message>
+    <message>
+        <source>Everyone wrote the same texts as plain decoding.</source>
+        <translation>所有方式生成的文本都与普通解码相同。</translation>
+    </message>
+    <message>
+        <source>Class</source>
+        <translation>类别</translation>
+    </message>
+    <message>
+        <source>plain, ms/token</source>
+        <translation>普通解码，毫秒/token</translation>
+    </message>
+    <message>
+        <source>all prompts</source>
+        <translation>全部提示词</translation>
+    </message>
+    <message>
+        <source>Speedups by class</source>
+        <translation>各类别的加速比</translation>
+    </message>
+    <message>
+        <source>Save picture…</source>
+        <translation>保存图片…</translation>
+    </message>
+    <message>
+        <source>Save table (CSV)…</source>
+        <translation>保存表格 (CSV)…</translation>
+    </message>
+    <message>
+        <source>Save everything (JSON)…</source>
+        <translation>保存全部 (JSON)…</translation>
+    </message>
+</context>
+<context>
+    <name>ChatList</name>
+    <message>
+        <source>Chats</source>
+        <translation>对话</translation>
+    </message>
+</context>
+<context>
+    <name>ChatMenu</name>
+    <message>
+        <source>&amp;Rename</source>
+        <translation>重命名(&amp;R)</translation>
+    </message>
+    <message>
+        <source>Un&amp;pin</source>
+        <translation>取消置顶(&amp;P)</translation>
+    </message>
+    <message>
+        <source>&amp;Pin</source>
+        <translation>置顶(&amp;P)</translation>
+    </message>
+    <message>
+        <source>&amp;Export {} Chats…</source>
+        <translation>导出 {} 个对话(&amp;E)…</translation>
+    </message>
+    <message>
+        <source>&amp;Export…</source>
+        <translation>导出(&amp;E)…</translation>
+    </message>
+    <message>
+        <source>&amp;Delete {} Chats</source>
+        <translation>删除 {} 个对话(&amp;D)</translation>
+    </message>
+    <message>
+        <source>&amp;Delete</source>
+        <translation>删除(&amp;D)</translation>
+    </message>
+</context>
+<context>
+    <name>ChatPage</name>
+    <message>
+        <source>Show or hide the sidebar</source>
+        <translation>显示或隐藏侧边栏</translation>
+    </message>
+    <message>
+        <source>Colour tokens by origin</source>
+        <translation>按来源为 token 着色</translation>
+    </message>
+    <message>
+        <source>Live figures</source>
+        <translation>实时数据</translation>
+    </message>
+    <message>
+        <source>Settings of this chat</source>
+        <translation>本对话的设置</translation>
+    </message>
+    <message>
+        <source>What would you like to know?</source>
+        <translation>您想了解些什么？</translation>
+    </message>
+</context>
+<context>
+    <name>ChatPresenter</name>
+    <message>
+        <source>Everything is saved again.</source>
+        <translation>一切已重新保存。</translation>
+    </message>
+    <message>
+        <source>New chat</source>
+        <translation>新对话</translation>
+    </message>
+    <message>
+        <source>Waiting for the model…</source>
+        <translation>正在等待模型…</translation>
+    </message>
+    <message>
+        <source>Reading the conversation: {done} of {total} tokens</source>
+        <translation>正在读取对话：{done}/{total} token</translation>
+    </message>
+    <message>
+        <source>Undo</source>
+        <translation>撤销</translation>
+    </message>
+    <message>
+        <source>Delete Message</source>
+        <translation>删除消息</translation>
+    </message>
+    <message>
+        <source>Message deleted.</source>
+        <translation>消息已删除。</translation>
+    </message>
+    <message>
+        <source>Open this address in the browser?
+
+{}</source>
+        <translation>要在浏览器中打开此地址吗？
+
+{}</translation>
+    </message>
+    <message>
+        <source>Open link</source>
+        <translation>打开链接</translation>
+    </message>
+</context>
+<context>
+    <name>ChatRows</name>
+    <message>
+        <source>1 result</source>
+        <translation>1 个结果</translation>
+    </message>
+    <message>
+        <source>{} results</source>
+        <translation>{} 个结果</translation>
+    </message>
+    <message>
+        <source>New chat</source>
+        <translation>新对话</translation>
+    </message>
+    <message>
+        <source>pinned</source>
+        <translation>已置顶</translation>
+    </message>
+    <message>
+        <source>tagged {}</source>
+        <translation>标签：{}</translation>
+    </message>
+</context>
+<context>
+    <name>ChatSession</name>
+    <message>
+        <source>At temperature 0 the same question gets the same answer; raise it to see others.</source>
+        <translation>温度为 0 时，相同的问题总是得到相同的回答；调高温度可得到不同的回答。</translation>
+    </message>
+    <message>
+        <source>{} (fork)</source>
+        <translation>{}（分支）</translation>
+    </message>
+    <message>
+        <source>An answer is still being written; stop it or wait for its end.</source>
+        <translation>回答仍在生成；请停止它或等待其结束。</translation>
+    </message>
+    <message>
+        <source>{fault} The answer stays here, and saving is tried again.</source>
+        <translation>{fault}回答会保留在此处，并将再次尝试保存。</translation>
+    </message>
+</context>
+<context>
+    <name>Chats</name>
+    <message>
+        <source>Delete {} Chats</source>
+        <translation>删除 {} 个对话</translation>
+    </message>
+    <message>
+        <source>Deleted {} chats</source>
+        <translation>已删除 {} 个对话</translation>
+    </message>
+    <message>
+        <source>New chat</source>
+        <translation>新对话</translation>
+    </message>
+    <message>
+        <source>Delete “{}”</source>
+        <translation>删除“{}”</translation>
+    </message>
+    <message>
+        <source>Deleted “{}”</source>
+        <translation>已删除“{}”</translation>
+    </message>
+</context>
+<context>
+    <name>CommandPalette</name>
+    <message>
+        <source>Command palette</source>
+        <translation>命令面板</translation>
+    </message>
+    <message>
+        <source>Type a command or the title of a chat</source>
+        <translation>输入命令或对话标题</translation>
+    </message>
+    <message>
+        <source>Commands and chats</source>
+        <translation>命令和对话</translation>
+    </message>
+    <message>
+        <source>New chat</source>
+        <translation>新对话</translation>
+    </message>
+    <message>
+        <source>chat</source>
+        <translation>对话</translation>
+    </message>
+</context>
+<context>
+    <name>Composer</name>
+    <message>
+        <source>Ask anything</source>
+        <translation>有问题，尽管问</translation>
+    </message>
+    <message>
+        <source>Attach files (text, Markdown, code, PDF)</source>
+        <translation>添加附件（文本、Markdown、代码、PDF）</translation>
+    </message>
+    <message>
+        <source>Send</source>
+        <translation>发送</translation>
+    </message>
+    <message>
+        <source>Files go with questions; an answer has none.</source>
+        <translation>附件只能随问题发送；回答不能带附件。</translation>
+    </message>
+    <message>
+        <source>Model: {}</source>
+        <translation>模型：{}</translation>
+    </message>
+    <message>
+        <source>{tokens} / {context} tokens</source>
+        <translation>{tokens} / {context} token</translation>
+    </message>
+    <message>
+        <source>Too long: {tokens} / {context} tokens</source>
+        <translation>过长：{tokens} / {context} token</translation>
+    </message>
+    <message>
+        <source>This conversation with the message, of the context</source>
+        <translation>本对话连同这条消息占用的上下文</translation>
+    </message>
+    <message>
+        <source>A file is still being read; send the message when it is there.</source>
+        <translation>仍在读取文件；请等文件读完后再发送消息。</translation>
+    </message>
+    <message>
+        <source>Stop</source>
+        <translation>停止</translation>
+    </message>
+    <message>
+        <source>Stop (Esc)</source>
+        <translation>停止 (Esc)</translation>
+    </message>
+    <message>
+        <source>Text, code and PDF (*)</source>
+        <translation>文本、代码和 PDF (*)</translation>
+    </message>
+    <message>
+        <source>Attach files</source>
+        <translation>添加附件</translation>
+    </message>
+</context>
+<context>
+    <name>DayGroups</name>
+    <message>
+        <source>Pinned</source>
+        <translation>已置顶</translation>
+    </message>
+    <message>
+        <source>Today</source>
+        <translation>今天</translation>
+    </message>
+    <message>
+        <source>Yesterday</source>
+        <translation>昨天</translation>
+    </message>
+    <message>
+        <source>Last 7 days</source>
+        <translation>最近 7 天</translation>
+    </message>
+    <message>
+        <source>Last 30 days</source>
+        <translation>最近 30 天</translation>
+    </message>
+</context>
+<context>
+    <name>Dialogs</name>
+    <message>
+        <source>Keyboard shortcuts</source>
+        <translation>键盘快捷键</translation>
+    </message>
+    <message>
+        <source>Window</source>
+        <translation>窗口</translation>
+    </message>
+    <message>
+        <source>Engine</source>
+        <translation>引擎</translation>
+    </message>
+    <message>
+        <source>Models</source>
+        <translation>模型</translation>
+    </message>
+    <message>
+        <source>Chats</source>
+        <translation>对话</translation>
+    </message>
+    <message>
+        <source>Settings</source>
+        <translation>设置</translation>
+    </message>
+    <message>
+        <source>Measurements</source>
+        <translation>测量数据</translation>
+    </message>
+    <message>
+        <source>Logs</source>
+        <translation>日志</translation>
+    </message>
+    <message>
+        <source>Downloads</source>
+        <translation>下载内容</translation>
+    </message>
+</context>
+<context>
+    <name>Diary</name>
+    <message>
+        <source>Something went wrong inside Headstart. Your chats are saved. Details are in {}.</source>
+        <translation>Headstart 内部出现错误。您的对话已保存。详情请见 {}。</translation>
+    </message>
+</context>
+<context>
+    <name>DocumentWriter</name>
+    <message>
+        <source>Image:</source>
+        <translation>图片：</translation>
+    </message>
+    <message>
+        <source>text</source>
+        <translation>文本</translation>
+    </message>
+    <message>
+        <source>Copy</source>
+        <translation>复制</translation>
+    </message>
+</context>
+<context>
+    <name>EngineChild</name>
+    <message>
+        <source>The engine was closed.</source>
+        <translation>引擎已关闭。</translation>
+    </message>
+    <message>
+        <source>The engine does not start or end in time.</source>
+        <translation>引擎未能及时启动或结束。</translation>
+    </message>
+    <message>
+        <source>The engine cannot be started ({}); install Headstart again.</source>
+        <translation>无法启动引擎（{}）；请重新安装 Headstart。</translation>
+    </message>
+    <message>
+        <source>exit code {}</source>
+        <translation>退出代码 {}</translation>
+    </message>
+    <message>
+        <source>The engine stopped unexpectedly ({}).</source>
+        <translation>引擎意外停止（{}）。</translation>
+    </message>
+</context>
+<context>
+    <name>EngineLink</name>
+    <message>
+        <source>Starting the engine</source>
+        <translation>正在启动引擎</translation>
+    </message>
+    <message>
+        <source>The engine did not stop in time and was ended.</source>
+        <translation>引擎未能及时停止，已被强制结束。</translation>
+    </message>
+    <message>
+        <source>It was loading a model, which may need more memory than there is.</source>
+        <translation>当时正在加载模型，可能是内存不足。</translation>
+    </message>
+    <message>
+        <source>Load a model to go on; details are in the log: {}</source>
+        <translation>请加载模型以继续；详情请见日志：{}</translation>
+    </message>
+    <message>
+        <source>Starting OpenVINO</source>
+        <translation>正在启动 OpenVINO</translation>
+    </message>
+    <message>
+        <source>Loading {}</source>
+        <translation>正在加载 {}</translation>
+    </message>
+</context>
+<context>
+    <name>Exchange</name>
+    <message>
+        <source>Export chat</source>
+        <translation>导出对话</translation>
+    </message>
+    <message>
+        <source>JSON with all versions (*.json)</source>
+        <translation>包含所有版本的 JSON (*.json)</translation>
+    </message>
+    <message>
+        <source>Export chats</source>
+        <translation>导出对话</translation>
+    </message>
+    <message>
+        <source>Markdown (*.md)</source>
+        <translation>Markdown (*.md)</translation>
+    </message>
+    <message>
+        <source>Web page (*.html)</source>
+        <translation>网页 (*.html)</translation>
+    </message>
+    <message>
+        <source>PDF (*.pdf)</source>
+        <translation>PDF (*.pdf)</translation>
+    </message>
+    <message>
+        <source>Chats of Headstart or ChatGPT (*.json)</source>
+        <translation>Headstart 或 ChatGPT 的对话 (*.json)</translation>
+    </message>
+    <message>
+        <source>Import chats</source>
+        <translation>导入对话</translation>
+    </message>
+    <message>
+        <source>You</source>
+        <translation>您</translation>
+    </message>
+    <message>
+        <source>Assistant</source>
+        <translation>助手</translation>
+    </message>
+    <message>
+        <source>Chat</source>
+        <translation>对话</translation>
+    </message>
+    <message>
+        <source>Attachment</source>
+        <translation>附件</translation>
+    </message>
+    <message>
+        <source>Settings</source>
+        <translation>设置</translation>
+    </message>
+    <message>
+        <source>Statistics</source>
+        <translation>统计信息</translation>
+    </message>
+    <message>
+        <source>Thinking</source>
+        <translation>思考过程</translation>
+    </message>
+    <message>
+        <source>stopped</source>
+        <translation>已停止</translation>
+    </message>
+    <message>
+        <source>interrupted</source>
+        <translation>已中断</translation>
+    </message>
+</context>
+<context>
+    <name>ExportRun</name>
+    <message>
+        <source>The export cannot be started: {}</source>
+        <translation>无法开始导出：{}</translation>
+    </message>
+    <message>
+        <source>The export was ended from outside, perhaps for want of memory.</source>
+        <translation>导出被外部终止，可能是内存不足。</translation>
+    </message>
+    <message>
+        <source>Cancelled.</source>
+        <translation>已取消。</translation>
+    </message>
+</context>
+<context>
+    <name>FindBar</name>
+    <message>
+        <source>Find in this chat</source>
+        <translation>在本对话中查找</translation>
+    </message>
+    <message>
+        <source>Previous match</source>
+        <translation>上一个匹配项</translation>
+    </message>
+    <message>
+        <source>Next match</source>
+        <translation>下一个匹配项</translation>
+    </message>
+    <message>
+        <source>Close find</source>
+        <translation>关闭查找栏</translation>
+    </message>
+    <message>
+        <source>{} of {}</source>
+        <translation>{}/{}</translation>
+    </message>
+    <message>
+        <source>no match</source>
+        <translation>无匹配项</translation>
+    </message>
+</context>
+<context>
+    <name>Footer</name>
+    <message>
+        <source>Copy message</source>
+        <translation>复制消息</translation>
+    </message>
+    <message>
+        <source>Edit message</source>
+        <translation>编辑消息</translation>
+    </message>
+    <message>
+        <source>Regenerate answer</source>
+        <translation>重新生成回答</translation>
+    </message>
+    <message>
+        <source>More actions</source>
+        <translation>更多操作</translation>
+    </message>
+    <message>
+        <source>Previous version</source>
+        <translation>上一个版本</translation>
+    </message>
+    <message>
+        <source>Next version</source>
+        <translation>下一个版本</translation>
+    </message>
+    <message>
+        <source>Version {number} of {count}</source>
+        <translation>第 {number} 个版本，共 {count} 个</translation>
+    </message>
+</context>
+<context>
+    <name>Header</name>
+    <message>
+        <source>You</source>
+        <translation>您</translation>
+    </message>
+    <message>
+        <source>Assistant</source>
+        <translation>助手</translation>
+    </message>
+    <message>
+        <source>System prompt</source>
+        <translation>系统提示词</translation>
+    </message>
+    <message>
+        <source>writing…</source>
+        <translation>正在生成…</translation>
+    </message>
+    <message>
+        <source>stopped</source>
+        <translation>已停止</translation>
+    </message>
+</context>
+<context>
+    <name>Legend</name>
+    <message>
+        <source>Legend of token colours</source>
+        <translation>token 颜色图例</translation>
+    </message>
+    <message>
+        <source>Proposed by</source>
+        <translation>来源</translation>
+    </message>
+    <message>
+        <source>draft model</source>
+        <translation>草稿模型</translation>
+    </message>
+    <message>
+        <source>n-gram</source>
+        <translation>n-gram</translation>
+    </message>
+    <message>
+        <source>target</source>
+        <translation>目标</translation>
+    </message>
+    <message>
+        <source>The target confirmed every token; colours say who had guessed it: the draft model, repeated text (n-grams), or nobody but the target itself.</source>
+        <translation>每个 token 都经过目标模型确认；颜色表示它由谁猜出：草稿模型、重复的文本 (n-gram)，或只由目标模型自己生成。</translation>
+    </message>
+</context>
+<context>
+    <name>LivePanel</name>
+    <message>
+        <source>Live figures</source>
+        <translation>实时数据</translation>
+    </message>
+    <message>
+        <source>Speed</source>
+        <translation>速度</translation>
+    </message>
+    <message>
+        <source>Accepted</source>
+        <translation>接受率</translation>
+    </message>
+    <message>
+        <source>Guessed ahead</source>
+        <translation>草稿长度</translation>
+    </message>
+    <message>
+        <source>Time</source>
+        <translation>用时</translation>
+    </message>
+    <message>
+        <source>{} tokens/s</source>
+        <translation>{} token/秒</translation>
+    </message>
+    <message>
+        <source>{} tokens</source>
+        <translation>{} token</translation>
+    </message>
+    <message>
+        <source>draft</source>
+        <translation>草稿</translation>
+    </message>
+    <message>
+        <source>verify</source>
+        <translation>验证</translation>
+    </message>
+    <message>
+        <source>other</source>
+        <translation>其他</translation>
+    </message>
+</context>
+<context>
+    <name>LogView</name>
+    <message>
+        <source>Logs</source>
+        <translation>日志</translation>
+    </message>
+    <message>
+        <source>Log</source>
+        <translation>日志</translation>
+    </message>
+    <message>
+        <source>Least level</source>
+        <translation>最低级别</translation>
+    </message>
+    <message>
+        <source>Everything</source>
+        <translation>全部</translation>
+    </message>
+    <message>
+        <source>Warnings and errors</source>
+        <translation>警告和错误</translation>
+    </message>
+    <message>
+        <source>Errors</source>
+        <translation>错误</translation>
+    </message>
+    <message>
+        <source>Search in the log</source>
+        <translation>在日志中搜索</translation>
+    </message>
+    <message>
+        <source>Lines of the log</source>
+        <translation>日志内容</translation>
+    </message>
+    <message>
+        <source>Open folder</source>
+        <translation>打开文件夹</translation>
+    </message>
+    <message>
+        <source>Copy what is shown</source>
+        <translation>复制显示的内容</translation>
+    </message>
+    <message>
+        <source>Close</source>
+        <translation>关闭</translation>
+    </message>
+</context>
+<context>
+    <name>MessageContents</name>
+    <message>
+        <source>This answer was interrupted; continue or regenerate it.</source>
+        <translation>此回答被中断；您可以继续或重新生成。</translation>
+    </message>
+    <message>
+        <source>Edited by you.</source>
+        <translation>您已编辑过。</translation>
+    </message>
+</context>
+<context>
+    <name>MessageDesk</name>
+    <message>
+        <source>A file that was still being read was not attached; attach it again there.</source>
+        <translation>有一个文件尚未读完，因此没有附加；请在原处重新附加。</translation>
+    </message>
+    <message>
+        <source>Editing your message: sending makes a new version and asks again.</source>
+        <translation>正在编辑您的消息：发送后将生成新版本并重新提问。</translation>
+    </message>
+    <message>
+        <source>Editing the answer: sending keeps your words as a new version.</source>
+        <translation>正在编辑回答：发送后您的修改将保存为新版本。</translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation>取消</translation>
+    </message>
+    <message>
+        <source>Remove an attachment, shorten the message or start a new chat.</source>
+        <translation>请移除附件、缩短消息或新建对话。</translation>
+    </message>
+    <message>
+        <source>Shorten the message or start a new chat.</source>
+        <translation>请缩短消息或新建对话。</translation>
+    </message>
+    <message>
+        <source>This needs {tokens} tokens with the chat so far; the context holds {context}.</source>
+        <translation>连同此前的对话共需 {tokens} 个 token，而上下文只能容纳 {context} 个。</translation>
+    </message>
+</context>
+<context>
+    <name>MessageEdit</name>
+    <message>
+        <source>Message</source>
+        <translation>消息</translation>
+    </message>
+</context>
+<context>
+    <name>MessageText</name>
+    <message>
+        <source>Copy</source>
+        <translation>复制</translation>
+    </message>
+    <message>
+        <source>Copy as Markdown</source>
+        <translation>复制为 Markdown</translation>
+    </message>
+    <message>
+        <source>Copy link address</source>
+        <translation>复制链接地址</translation>
+    </message>
+    <message>
+        <source>Select all</source>
+        <translation>全选</translation>
+    </message>
+    <message>
+        <source>Draft model</source>
+        <translation>草稿模型</translation>
+    </message>
+    <message>
+        <source>N-gram of the text</source>
+        <translation>文本中的 n-gram</translation>
+    </message>
+    <message>
+        <source>Target</source>
+        <translation>目标模型</translation>
+    </message>
+    <message>
+        <source>{origin}. Nothing was guessed in this round.</source>
+        <translation>{origin}。本轮没有猜测。</translation>
+    </message>
+    <message>
+        <source>{origin}. Round: {drafter} guessed {drafted}, {accepted} held.</source>
+        <translation>{origin}。本轮：{drafter}猜测 {drafted} 个，接受 {accepted} 个。</translation>
+    </message>
+</context>
+<context>
+    <name>MessageView</name>
+    <message>
+        <source>Copy as Markdown</source>
+        <translation>复制为 Markdown</translation>
+    </message>
+    <message>
+        <source>Continue this answer</source>
+        <translation>继续此回答</translation>
+    </message>
+    <message>
+        <source>Select message</source>
+        <translation>选择消息</translation>
+    </message>
+    <message>
+        <source>Select up to here</source>
+        <translation>选择到此处</translation>
+    </message>
+    <message>
+        <source>New chat from here</source>
+        <translation>从此处新建对话</translation>
+    </message>
+    <message>
+        <source>Delete message</source>
+        <translation>删除消息</translation>
+    </message>
+    <message>
+        <source>Hide the thinking</source>
+        <translation>隐藏思考过程</translation>
+    </message>
+    <message>
+        <source>Show the thinking</source>
+        <translation>显示思考过程</translation>
+    </message>
+    <message>
+        <source>Thoughts ({count} words)</source>
+        <translation>思考过程（{count} 字）</translation>
+    </message>
+    <message>
+        <source>Thinking…</source>
+        <translation>正在思考…</translation>
+    </message>
+    <message>
+        <source>{names} and {count} more</source>
+        <translation>{names} 等，另有 {count} 个</translation>
+    </message>
+    <message>
+        <source>Hide the attached files</source>
+        <translation>隐藏附件</translation>
+    </message>
+    <message>
+        <source>Show the attached files</source>
+        <translation>显示附件</translation>
+    </message>
+    <message>
+        <source>Message from {author}</source>
+        <translation>来自{author}的消息</translation>
+    </message>
+</context>
+<context>
+    <name>ModelCard</name>
+    <message>
+        <source>Use</source>
+        <translation>使用</translation>
+    </message>
+    <message>
+        <source>Use {}</source>
+        <translation>使用 {}</translation>
+    </message>
+    <message>
+        <source>Verify</source>
+        <translation>校验</translation>
+    </message>
+    <message>
+        <source>Verify {}</source>
+        <translation>校验 {}</translation>
+    </message>
+    <message>
+        <source>in use</source>
+        <translation>使用中</translation>
+    </message>
+    <message>
+        <source>Takes about {needed} of memory; {free} is free.</source>
+        <translation>约占用 {needed} 内存；可用 {free}。</translation>
+    </message>
+    <message>
+        <source>Show folder</source>
+        <translation>打开文件夹</translation>
+    </message>
+    <message>
+        <source>Show the folder of {}</source>
+        <translation>打开 {} 的文件夹</translation>
+    </message>
+    <message>
+        <source>Remove…</source>
+        <translation>移除…</translation>
+    </message>
+    <message>
+        <source>Remove {}</source>
+        <translation>移除 {}</translation>
+    </message>
+    <message>
+        <source>pair</source>
+        <translation>组合</translation>
+    </message>
+    <message>
+        <source>{role}{parameters} parameters · {quality}</source>
+        <translation>{role}{parameters} 参数 · {quality}</translation>
+    </message>
+    <message>
+        <source>cannot be used</source>
+        <translation>无法使用</translation>
+    </message>
+    <message>
+        <source>Target: </source>
+        <translation>目标：</translation>
+    </message>
+    <message>
+        <source>Draft: </source>
+        <translation>草稿：</translation>
+    </message>
+</context>
+<context>
+    <name>ModelChoices</name>
+    <message>
+        <source>Automatic</source>
+        <translation>自动</translation>
+    </message>
+    <message>
+        <source>Automatic: {}</source>
+        <translation>自动：{}</translation>
+    </message>
+    <message>
+        <source>None (n-grams only)</source>
+        <translation>无（仅 n-gram）</translation>
+    </message>
+    <message>
+        <source>this is the target itself</source>
+        <translation>这就是目标模型本身</translation>
+    </message>
+    <message>
+        <source>comparing the tokenizers…</source>
+        <translation>正在比较分词器…</translation>
+    </message>
+    <message>
+        <source>different tokenizer: {}</source>
+        <translation>分词器不同：{}</translation>
+    </message>
+    <message>
+        <source>needs {} more memory</source>
+        <translation>还需要 {} 内存</translation>
+    </message>
+</context>
+<context>
+    <name>ModelDesk</name>
+    <message>
+        <source>Every file is as it was exported; it loads and answers.</source>
+        <translation>所有文件均与导出时一致；模型可以加载并回答。</translation>
+    </message>
+    <message>
+        <source>Remove it and add it again.</source>
+        <translation>请将其移除后重新添加。</translation>
+    </message>
+    <message>
+        <source>Remove {name}{size} from this computer? Chats written with it stay.</source>
+        <translation>要从这台电脑移除 {name}{size} 吗？用它生成的对话会保留。</translation>
+    </message>
+    <message>
+        <source>Remove model</source>
+        <translation>移除模型</translation>
+    </message>
+    <message>
+        <source>Remove</source>
+        <translation>移除</translation>
+    </message>
+</context>
+<context>
+    <name>ModelFacts</name>
+    <message>
+        <source>quality not measured</source>
+        <translation>未测量质量</translation>
+    </message>
+    <message>
+        <source>agrees with its source on {share} % of {tokens} tokens · KL {kl} · perplexity ×{ratio}</source>
+        <translation>{tokens} 个 token 中有 {share}% 与原始模型一致 · KL {kl} · 困惑度 ×{ratio}</translation>
+    </message>
+    <message>
+        <source>NPU: takes graphs of a fixed size only, so this engine, which guesses ahead, is refused there; not tried.</source>
+        <translation>NPU：只接受固定大小的计算图，因此会拒绝这个推测解码引擎；未经测试。</translation>
+    </message>
+    <message>
+        <source>GPU: the first load checks that rejected guesses leave no trace; not tried on a real one yet.</source>
+        <translation>GPU：首次加载时会检查被拒绝的猜测是否不留痕迹；尚未在真实 GPU 上测试。</translation>
+    </message>
+    <message>
+        <source>{}: everything runs here.</source>
+        <translation>{}：所有功能均可运行。</translation>
+    </message>
+</context>
+<context>
+    <name>ModelLoader</name>
+    <message>
+        <source>No model is installed yet; add one on the page of models.</source>
+        <translation>尚未安装模型；请在模型页面添加。</translation>
+    </message>
+    <message>
+        <source>An answer is still being written; stop it or wait for its end.</source>
+        <translation>回答仍在生成；请停止它或等待其结束。</translation>
+    </message>
+    <message>
+        <source>Loading {}</source>
+        <translation>正在加载 {}</translation>
+    </message>
+</context>
+<context>
+    <name>ModelSwitch</name>
+    <message>
+        <source>Models</source>
+        <translation>模型</translation>
+    </message>
+    <message>
+        <source>All models…</source>
+        <translation>所有模型…</translation>
+    </message>
+    <message>
+        <source>{}, {} too much</source>
+        <translation>{}，超出 {}</translation>
+    </message>
+</context>
+<context>
+    <name>ModelsPage</name>
+    <message>
+        <source>Models</source>
+        <translation>模型</translation>
+    </message>
+    <message>
+        <source>Back to the chat</source>
+        <translation>返回对话</translation>
+    </message>
+    <message>
+        <source>Back to the chat (Esc)</source>
+        <translation>返回对话 (Esc)</translation>
+    </message>
+    <message>
+        <source>Models are in {}</source>
+        <translation>模型位于 {}</translation>
+    </message>
+</context>
+<context>
+    <name>NoticeBar</name>
+    <message>
+        <source>Undo</source>
+        <translation>撤销</translation>
+    </message>
+    <message>
+        <source>Dismiss</source>
+        <translation>关闭</translation>
+    </message>
+</context>
+<context>
+    <name>NumberEditor</name>
+    <message>
+        <source>Auto</source>
+        <translation>自动</translation>
+    </message>
+    <message>
+        <source>{}: automatic</source>
+        <translation>{}：自动</translation>
+    </message>
+</context>
+<context>
+    <name>Page</name>
+    <message>
+        <source>Back to the chat</source>
+        <translation>返回对话</translation>
+    </message>
+    <message>
+        <source>Back to the chat (Esc)</source>
+        <translation>返回对话 (Esc)</translation>
+    </message>
+</context>
+<context>
+    <name>PdfExport</name>
+    <message>
+        <source>{page} / {pages}</source>
+        <translation>{page} / {pages}</translation>
+    </message>
+</context>
+<context>
+    <name>PdfReading</name>
+    <message>
+        <source>{} could not be read to its end; save its text as a file and attach that.</source>
+        <translation>未能完整读取 {}；请将其文本另存为文件后再附加。</translation>
+    </message>
+</context>
+<context>
+    <name>Placement</name>
+    <message>
+        <source>Where models run</source>
+        <translation>模型的运行位置</translation>
+    </message>
+    <message>
+        <source>{} of memory is free for a model, that of the one in use included.</source>
+        <translation>可供模型使用的内存为 {}，包括正在使用的模型所占的内存。</translation>
+    </message>
+</context>
+<context>
+    <name>Preferences</name>
+    <message>
+        <source>Preferences</source>
+        <translation>首选项</translation>
+    </message>
+    <message>
+        <source>Pages of the preferences</source>
+        <translation>首选项页面</translation>
+    </message>
+    <message>
+        <source>Restore defaults of this page</source>
+        <translation>恢复本页默认设置</translation>
+    </message>
+    <message>
+        <source>Close</source>
+        <translation>关闭</translation>
+    </message>
+    <message>
+        <source>Folders</source>
+        <translation>文件夹</translation>
+    </message>
+    <message>
+        <source>Appearance</source>
+        <translation>外观</translation>
+    </message>
+    <message>
+        <source>Chat</source>
+        <translation>对话</translation>
+    </message>
+    <message>
+        <source>Model</source>
+        <translation>模型</translation>
+    </message>
+    <message>
+        <source>Guessing ahead</source>
+        <translation>推测解码</translation>
+    </message>
+    <message>
+        <source>Answers</source>
+        <translation>回答</translation>
+    </message>
+    <message>
+        <source>Changes hold at once. A chat&apos;s own settings win over these.</source>
+        <translation>更改立即生效。对话自身的设置优先于此处的设置。</translation>
+    </message>
+    <message>
+        <source>Show</source>
+        <translation>打开</translation>
+    </message>
+    <message>
+        <source>Show the folder: {}</source>
+        <translation>打开文件夹：{}</translation>
+    </message>
+</context>
+<context>
+    <name>PresetEditor</name>
+    <message>
+        <source>Prompts kept for other chats</source>
+        <translation>为其他对话保存的提示词</translation>
+    </message>
+    <message>
+        <source>Save as preset…</source>
+        <translation>存为预设…</translation>
+    </message>
+    <message>
+        <source>Rename preset…</source>
+        <translation>重命名预设…</translation>
+    </message>
+    <message>
+        <source>Delete preset</source>
+        <translation>删除预设</translation>
+    </message>
+    <message>
+        <source>Save as preset</source>
+        <translation>存为预设</translation>
+    </message>
+    <message>
+        <source>Rename preset</source>
+        <translation>重命名预设</translation>
+    </message>
+    <message>
+        <source>Name</source>
+        <translation>名称</translation>
+    </message>
+    <message>
+        <source>Preset: {}</source>
+        <translation>预设：{}</translation>
+    </message>
+    <message>
+        <source>Presets</source>
+        <translation>预设</translation>
+    </message>
+</context>
+<context>
+    <name>Program</name>
+    <message>
+        <source>The export has ended</source>
+        <translation>导出已结束</translation>
+    </message>
+    <message>
+        <source>No model loaded</source>
+        <translation>未加载模型</translation>
+    </message>
+    <message>
+        <source>No model</source>
+        <translation>无模型</translation>
+    </message>
+    <message>
+        <source>It is loaded with the next message.</source>
+        <translation>将在发送下一条消息时加载。</translation>
+    </message>
+    <message>
+        <source>draft model {}</source>
+        <translation>草稿模型 {}</translation>
+    </message>
+    <message>
+        <source>n-grams of the text</source>
+        <translation>文本中的 n-gram</translation>
+    </message>
+    <message>
+        <source>{model} on {device}, {numerics} numerics; guesses come from: {guessing}</source>
+        <translation>{model}，运行于 {device}，数值运算：{numerics}；猜测来源：{guessing}</translation>
+    </message>
+    <message>
+        <source>Load anyway</source>
+        <translation>仍然加载</translation>
+    </message>
+</context>
+<context>
+    <name>PromptDialog</name>
+    <message>
+        <source>Prompts</source>
+        <translation>提示词</translation>
+    </message>
+    <message>
+        <source>Name</source>
+        <translation>名称</translation>
+    </message>
+    <message>
+        <source>Text of the prompt</source>
+        <translation>提示词文本</translation>
+    </message>
+    <message>
+        <source>New</source>
+        <translation>新建</translation>
+    </message>
+    <message>
+        <source>New from selection</source>
+        <translation>用所选文本新建</translation>
+    </message>
+    <message>
+        <source>Remove</source>
+        <translation>移除</translation>
+    </message>
+    <message>
+        <source>Bring back the built-in ones</source>
+        <translation>恢复内置提示词</translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation>取消</translation>
+    </message>
+    <message>
+        <source>Save</source>
+        <translation>保存</translation>
+    </message>
+    <message>
+        <source>prompt</source>
+        <translation>提示词</translation>
+    </message>
+    <message>
+        <source>Select text in the chat or in the message.</source>
+        <translation>请先在对话或消息中选择文本。</translation>
+    </message>
+    <message>
+        <source>Every prompt needs a name.</source>
+        <translation>每个提示词都需要名称。</translation>
+    </message>
+    <message>
+        <source>Two prompts are called /{}; give one another name.</source>
+        <translation>有两个提示词都叫 /{}；请为其中一个改名。</translation>
+    </message>
+    <message>
+        <source>/{} has no text yet.</source>
+        <translation>/{} 还没有文本。</translation>
+    </message>
+    <message>
+        <source>Typed as /name at the beginning of a message. {cursor} is where you go on writing; {selection} and {clipboard} put in the text selected in the chat or copied.</source>
+        <translation>在消息开头输入“/名称”即可使用。{cursor} 是继续输入的位置；{selection} 和 {clipboard} 会填入对话中所选的文本或剪贴板中的文本。</translation>
+    </message>
+    <message>
+        <source>Text</source>
+        <translation>文本</translation>
+    </message>
+</context>
+<context>
+    <name>PromptPopup</name>
+    <message>
+        <source>Edit prompts…</source>
+        <translation>编辑提示词…</translation>
+    </message>
+    <message>
+        <source>Prompts</source>
+        <translation>提示词</translation>
+    </message>
+</context>
+<context>
+    <name>Prompts</name>
+    <message>
+        <source>summarise</source>
+        <translation>总结</translation>
+    </message>
+    <message>
+        <source>Summarise the following text in five points at most. Keep names and numbers.
+
+{selection}{cursor}</source>
+        <translation>请用不超过五个要点总结以下文本，保留其中的名称和数字。
+
+{selection}{cursor}</translation>
+    </message>
+    <message>
+        <source>translate</source>
+        <translation>翻译</translation>
+    </message>
+    <message>
+        <source>Translate the following text into English. Give only the translation.
+
+{selection}{cursor}</source>
+        <translation>请将以下文本翻译成英文，只给出译文。
+
+{selection}{cursor}</translation>
+    </message>
+    <message>
+        <source>rewrite</source>
+        <translation>改写</translation>
+    </message>
+    <message>
+        <source>Rewrite the following text so that it is clear and correct. Keep its meaning, its language and about its length.
+
+{selection}{cursor}</source>
+        <translation>请改写以下文本，使其清楚、正确，并保持原意、原语言和大致篇幅。
+
+{selection}{cursor}</translation>
+    </message>
+    <message>
+        <source>explain</source>
+        <translation>解释</translation>
+    </message>
+    <message>
+        <source>Explain step by step what this code does, and point out what looks wrong.
+
+```
+{selection}{cursor}
+```</source>
+        <translation>请逐步解释这段代码的作用，并指出看起来有问题的地方。
+
+```
+{selection}{cursor}
+```</translation>
+    </message>
+    <message>
+        <source>tests</source>
+        <translation>测试</translation>
+    </message>
+    <message>
+        <source>Write unit tests for this code. Cover ordinary cases, limits and errors.
+
+```
+{selection}{cursor}
+```</source>
+        <translation>请为这段代码编写单元测试，覆盖常规情况、边界情况和错误情况。
+
+```
+{selection}{cursor}
+```</translation>
+    </message>
+</context>
+<context>
+    <name>RaceDesk</name>
+    <message>
+        <source>{}, with exact numerics</source>
+        <translation>{}，使用精确数值运算</translation>
+    </message>
+    <message>
+        <source>A race is running; stop it on its page, or wait for its end.</source>
+        <translation>竞速正在进行；请在其页面上停止，或等待其结束。</translation>
+    </message>
+    <message>
+        <source>Reading the prompt once, so that both start alike…</source>
+        <translation>先读取一遍提示词，让双方从相同的状态开始…</translation>
+    </message>
+    <message>
+        <source>Plain: one token at a time…</source>
+        <translation>普通解码：每次一个 token…</translation>
+    </message>
+    <message>
+        <source>With speculation: several tokens at a time, where the guesses hold…</source>
+        <translation>推测解码：猜中时每次多个 token…</translation>
+    </message>
+    <message>
+        <source>Stopped.</source>
+        <translation>已停止。</translation>
+    </message>
+    <message>
+        <source>{model} with {guessing}, on {device}, {numerics} numerics</source>
+        <translation>{model}，搭配{guessing}，运行于 {device}，数值运算：{numerics}</translation>
+    </message>
+    <message>
+        <source>a draft model and n-grams</source>
+        <translation>草稿模型和 n-gram</translation>
+    </message>
+    <message>
+        <source>n-grams of the text</source>
+        <translation>文本中的 n-gram</translation>
+    </message>
+    <message>
+        <source>Both at once, at the times that were just measured…</source>
+        <translation>双方同时重放，按刚才测得的时间…</translation>
+    </message>
+</context>
+<context>
+    <name>RaceForm</name>
+    <message>
+        <source>At 0 the likeliest token is always taken; the seed then changes nothing.</source>
+        <translation>为 0 时总是选取概率最高的 token，此时随机种子不起作用。</translation>
+    </message>
+    <message>
+        <source>Code</source>
+        <translation>代码</translation>
+    </message>
+    <message>
+        <source>Write a Python class LinkedList with the methods append, insert, remove, find and __iter__. Use type hints and a docstring for every method. Answer with the code only.</source>
+        <translation>编写一个 Python 类 LinkedList，包含 append、insert、remove、find 和 __iter__ 方法。每个方法都要有类型注解和文档字符串。只回答代码。</translation>
+    </message>
+    <message>
+        <source>Tests</source>
+        <translation>测试</translation>
+    </message>
+    <message>
+        <source>Write ten unit tests with pytest for a function slugify(text: str) -&gt; str that makes web addresses of titles. Answer with the code only.</source>
+        <translation>函数 slugify(text: str) -&gt; str 把标题转换为网址。用 pytest 为它编写十个单元测试。只回答代码。</translation>
+    </message>
+    <message>
+        <source>Explanation</source>
+        <translation>说明</translation>
+    </message>
+    <message>
+        <source>Explain step by step how a hash table finds an entry.</source>
+        <translation>逐步说明哈希表如何找到一个条目。</translation>
+    </message>
+    <message>
+        <source>Letter</source>
+        <translation>信件</translation>
+    </message>
+    <message>
+        <source>Write a polite letter to a neighbour about music that is too loud in the evening.</source>
+        <translation>给邻居写一封礼貌的信，谈谈晚上音乐声太大的问题。</translation>
+    </message>
+    <message>
+        <source>Tell a short story about a lighthouse keeper who collects words.</source>
+        <translation>讲一个关于收集词语的灯塔看守人的短篇故事。</translation>
+    </message>
+    <message>
+        <source>Seed</source>
+        <translation>随机种子</translation>
+    </message>
+    <message>
+        <source>Temperature</source>
+        <translation>温度</translation>
+    </message>
+    <message>
+        <source>Longest answer in tokens</source>
+        <translation>回答最大长度（token）</translation>
+    </message>
+    <message>
+        <source>Prompt</source>
+        <translation>提示词</translation>
+    </message>
+    <message>
+        <source>Story</source>
+        <translation>故事</translation>
+    </message>
+    <message>
+        <source>Example</source>
+        <translation>示例</translation>
+    </message>
+</context>
+<context>
+    <name>RaceLane</name>
+    <message>
+        <source>not started</source>
+        <translation>未开始</translation>
+    </message>
+    <message>
+        <source>{} s</source>
+        <translation>{} 秒</translation>
+    </message>
+    <message>
+        <source>{} tokens</source>
+        <translation>{} token</translation>
+    </message>
+    <message>
+        <source>{} tokens/s</source>
+        <translation>{} token/秒</translation>
+    </message>
+    <message>
+        <source>Text of: {}</source>
+        <translation>{}的文本</translation>
+    </message>
+    <message>
+        <source>Progress of: {}</source>
+        <translation>{}的进度</translation>
+    </message>
+</context>
+<context>
+    <name>RacePage</name>
+    <message>
+        <source>Race</source>
+        <translation>竞速</translation>
+    </message>
+    <message>
+        <source>Start the race</source>
+        <translation>开始竞速</translation>
+    </message>
+    <message>
+        <source>Stop</source>
+        <translation>停止</translation>
+    </message>
+    <message>
+        <source>Replay both at once</source>
+        <translation>双方同时重放</translation>
+    </message>
+    <message>
+        <source>Plain</source>
+        <translation>普通解码</translation>
+    </message>
+    <message>
+        <source>With speculation</source>
+        <translation>推测解码</translation>
+    </message>
+    <message>
+        <source>{equal} of {total} tokens equal: both wrote the same.</source>
+        <translation>{total} 个 token 中有 {equal} 个相同：双方生成的文本一致。</translation>
+    </message>
+    <message>
+        <source>{equal} of {total} tokens equal; the first difference is at token {first}.</source>
+        <translation>{total} 个 token 中有 {equal} 个相同；第一处不同在第 {first} 个 token。</translation>
+    </message>
+    <message>
+        <source>The answer is too short for a speed.</source>
+        <translation>回答太短，无法测速。</translation>
+    </message>
+    <message>
+        <source>{plain} ms per token plain, {other} ms with speculation, measured here in this race</source>
+        <translation>每个 token：普通解码 {plain} 毫秒，推测解码 {other} 毫秒，均在本次竞速中实测</translation>
+    </message>
+    <message>
+        <source>The same request twice on an idle engine, with exact numerics: first plain, then with speculation. Speculation may only save time: both texts must be equal, token for token.</source>
+        <translation>在空闲的引擎上用精确数值运算将同一请求执行两次：先用普通解码，再用推测解码。推测解码只能节省时间：两份文本的每个 token 都必须相同。</translation>
+    </message>
+</context>
+<context>
+    <name>Recovery</name>
+    <message>
+        <source>Try Again</source>
+        <translation>重试</translation>
+    </message>
+    <message>
+        <source>Start with an Empty History</source>
+        <translation>以空的历史记录开始</translation>
+    </message>
+    <message>
+        <source>Restore the Backup of {}</source>
+        <translation>恢复 {} 的备份</translation>
+    </message>
+    <message>
+        <source>The backup of {} is damaged too.</source>
+        <translation>{} 的备份也已损坏。</translation>
+    </message>
+    <message>
+        <source>The backup of {time} was restored; the damaged history is kept as {path}.</source>
+        <translation>已恢复 {time} 的备份；损坏的历史记录保留在 {path}。</translation>
+    </message>
+    <message>
+        <source>The history is empty now; the damaged one is kept as {path}.</source>
+        <translation>历史记录现已清空；损坏的历史记录保留在 {path}。</translation>
+    </message>
+    <message>
+        <source>Quit</source>
+        <translation>退出</translation>
+    </message>
+</context>
+<context>
+    <name>SelectionBar</name>
+    <message>
+        <source>Copy as Markdown</source>
+        <translation>复制为 Markdown</translation>
+    </message>
+    <message>
+        <source>Copy as text</source>
+        <translation>复制为文本</translation>
+    </message>
+    <message>
+        <source>Select nothing</source>
+        <translation>取消选择</translation>
+    </message>
+    <message>
+        <source>1 message selected. Click another name with Shift to select up to there.</source>
+        <translation>已选择 1 条消息。按住 Shift 点击另一个名称可选择到该处。</translation>
+    </message>
+    <message>
+        <source>{} messages selected</source>
+        <translation>已选择 {} 条消息</translation>
+    </message>
+</context>
+<context>
+    <name>SettingForm</name>
+    <message>
+        <source>Headstart guesses as far ahead as pays on this machine, within the bounds set here.</source>
+        <translation>Headstart 会在此处设定的范围内，按这台电脑上的实际收益决定猜测多少。</translation>
+    </message>
+    <message>
+        <source>Always this many tokens are guessed ahead, whether it pays or not.</source>
+        <translation>始终预先猜测这么多 token，无论是否有收益。</translation>
+    </message>
+    <message>
+        <source>Plain decoding: the model writes one token at a time.</source>
+        <translation>普通解码：模型每次生成一个 token。</translation>
+    </message>
+</context>
+<context>
+    <name>Settings</name>
+    <message>
+        <source>Theme</source>
+        <translation>主题</translation>
+    </message>
+    <message>
+        <source>Text size</source>
+        <translation>文字大小</translation>
+    </message>
+    <message>
+        <source>Zoom</source>
+        <translation>缩放</translation>
+    </message>
+    <message>
+        <source>Language</source>
+        <translation>语言</translation>
+    </message>
+    <message>
+        <source>Reduced motion</source>
+        <translation>减弱动态效果</translation>
+    </message>
+    <message>
+        <source>Token origins</source>
+        <translation>token 来源</translation>
+    </message>
+    <message>
+        <source>Enter sends</source>
+        <translation>Enter 键发送</translation>
+    </message>
+    <message>
+        <source>Last chat</source>
+        <translation>上次的对话</translation>
+    </message>
+    <message>
+        <source>Notifications</source>
+        <translation>通知</translation>
+    </message>
+    <message>
+        <source>Text in notifications</source>
+        <translation>通知中的文本</translation>
+    </message>
+    <message>
+        <source>Model</source>
+        <translation>模型</translation>
+    </message>
+    <message>
+        <source>Draft model</source>
+        <translation>草稿模型</translation>
+    </message>
+    <message>
+        <source>Device</source>
+        <translation>设备</translation>
+    </message>
+    <message>
+        <source>Device of the draft</source>
+        <translation>草稿模型的设备</translation>
+    </message>
+    <message>
+        <source>Numerics</source>
+        <translation>数值运算</translation>
+    </message>
+    <message>
+        <source>Context</source>
+        <translation>上下文</translation>
+    </message>
+    <message>
+        <source>System prompt</source>
+        <translation>系统提示词</translation>
+    </message>
+    <message>
+        <source>Speculation</source>
+        <translation>推测解码</translation>
+    </message>
+    <message>
+        <source>Assistant tokens</source>
+        <translation>辅助 token 数</translation>
+    </message>
+    <message>
+        <source>Confidence threshold</source>
+        <translation>置信度阈值</translation>
+    </message>
+    <message>
+        <source>Temperature</source>
+        <translation>温度</translation>
+    </message>
+    <message>
+        <source>Top-p</source>
+        <translation>Top-p</translation>
+    </message>
+    <message>
+        <source>Top-k</source>
+        <translation>Top-k</translation>
+    </message>
+    <message>
+        <source>Min-p</source>
+        <translation>Min-p</translation>
+    </message>
+    <message>
+        <source>Repetition penalty</source>
+        <translation>重复惩罚</translation>
+    </message>
+    <message>
+        <source>Presence penalty</source>
+        <translation>存在惩罚</translation>
+    </message>
+    <message>
+        <source>Frequency penalty</source>
+        <translation>频率惩罚</translation>
+    </message>
+    <message>
+        <source>Seed</source>
+        <translation>随机种子</translation>
+    </message>
+    <message>
+        <source>Longest answer</source>
+        <translation>回答最大长度</translation>
+    </message>
+    <message>
+        <source>Stop texts</source>
+        <translation>停止文本</translation>
+    </message>
+    <message>
+        <source>Acceptance threshold</source>
+        <translation>接受阈值</translation>
+    </message>
+    <message>
+        <source>System</source>
+        <translation>跟随系统</translation>
+    </message>
+    <message>
+        <source>Light</source>
+        <translation>浅色</translation>
+    </message>
+    <message>
+        <source>Dark</source>
+        <translation>深色</translation>
+    </message>
+    <message>
+        <source>Automatic</source>
+        <translation>自动</translation>
+    </message>
+    <message>
+        <source>Fixed</source>
+        <translation>固定</translation>
+    </message>
+    <message>
+        <source>Off</source>
+        <translation>关闭</translation>
+    </message>
+    <message>
+        <source>Fast</source>
+        <translation>快速</translation>
+    </message>
+    <message>
+        <source>Exact</source>
+        <translation>精确</translation>
+    </message>
+    <message>
+        <source>Light or dark colours.</source>
+        <translation>使用浅色或深色界面。</translation>
+    </message>
+    <message>
+        <source>Size of the text in points.</source>
+        <translation>文字大小，单位为磅。</translation>
+    </message>
+    <message>
+        <source>Scale of the window in percent.</source>
+        <translation>窗口的缩放百分比。</translation>
+    </message>
+    <message>
+        <source>Language of the window from its next start on.</source>
+        <translation>界面语言，下次启动时生效。</translation>
+    </message>
+    <message>
+        <source>Nothing moves or blinks by itself.</source>
+        <translation>没有自行移动或闪烁的内容。</translation>
+    </message>
+    <message>
+        <source>Colour tokens by who proposed them.</source>
+        <translation>按来源为 token 着色。</translation>
+    </message>
+    <message>
+        <source>Enter sends; otherwise Ctrl+Enter does.</source>
+        <translation>按 Enter 键发送；否则按 Ctrl+Enter 发送。</translation>
+    </message>
+    <message>
+        <source>Open the last chat again at start.</source>
+        <translation>启动时重新打开上次的对话。</translation>
+    </message>
+    <message>
+        <source>Say when a long answer ends while another window has the keyboard.</source>
+        <translation>在使用其他窗口时，较长的回答完成后发出通知。</translation>
+    </message>
+    <message>
+        <source>Such a message shows how the answer begins, not only the chat&apos;s title.</source>
+        <translation>通知中显示回答的开头，而不只是对话标题。</translation>
+    </message>
+    <message>
+        <source>What the model is told before every chat.</source>
+        <translation>每次对话开始前告诉模型的内容。</translation>
+    </message>
+    <message>
+        <source>The model or pair that answers; automatic prefers a pair.</source>
+        <translation>用来回答的模型或模型组合；自动时优先使用模型组合。</translation>
+    </message>
+    <message>
+        <source>The model that guesses ahead; automatic takes the one of the pair.</source>
+        <translation>预先猜测的模型；自动时使用模型组合中的草稿模型。</translation>
+    </message>
+    <message>
+        <source>Device that runs the model.</source>
+        <translation>运行模型的设备。</translation>
+    </message>
+    <message>
+        <source>Device that runs the draft model; automatic takes that of the model.</source>
+        <translation>运行草稿模型的设备；自动时与模型相同。</translation>
+    </message>
+    <message>
+        <source>Fast arithmetic, or exact: the same results.</source>
+        <translation>快速运算，或精确运算：结果始终相同。</translation>
+    </message>
+    <message>
+        <source>Tokens of context to make room for.</source>
+        <translation>为上下文预留的 token 数。</translation>
+    </message>
+    <message>
+        <source>Who decides how far to guess ahead.</source>
+        <translation>由谁决定预先猜测多少。</translation>
+    </message>
+    <message>
+        <source>Most tokens guessed in one round.</source>
+        <translation>每轮最多猜测的 token 数。</translation>
+    </message>
+    <message>
+        <source>Guessing stops below this confidence of the draft.</source>
+        <translation>草稿模型的置信度低于此值时停止猜测。</translation>
+    </message>
+    <message>
+        <source>Below 1 guesses are accepted that may change the answer.</source>
+        <translation>小于 1 时会接受可能改变回答的猜测。</translation>
+    </message>
+    <message>
+        <source>Longest answer in tokens.</source>
+        <translation>回答的最大长度，单位为 token。</translation>
+    </message>
+    <message>
+        <source>How freely words are chosen; 0 always takes the likeliest.</source>
+        <translation>选词的随机程度；0 表示总是选取概率最高的词。</translation>
+    </message>
+    <message>
+        <source>Share of the likeliest tokens to choose from.</source>
+        <translation>从累计概率达到此值的 token 中选取。</translation>
+    </message>
+    <message>
+        <source>Number of the likeliest tokens to choose from; 0 takes all.</source>
+        <translation>从概率最高的若干个 token 中选取；0 表示不限。</translation>
+    </message>
+    <message>
+        <source>Least likelihood relative to the likeliest token.</source>
+        <translation>相对于最可能的 token 的最低概率。</translation>
+    </message>
+    <message>
+        <source>Above 1, words of prompt and answer are repeated less.</source>
+        <translation>大于 1 时，减少重复提示词和回答中已有的词。</translation>
+    </message>
+    <message>
+        <source>Against words already in the answer.</source>
+        <translation>减少回答中已经出现过的词。</translation>
+    </message>
+    <message>
+        <source>Against words often in the answer.</source>
+        <translation>减少回答中频繁出现的词。</translation>
+    </message>
+    <message>
+        <source>The same seed chooses the same words.</source>
+        <translation>相同的种子会选出相同的词。</translation>
+    </message>
+    <message>
+        <source>The answer ends before one of these texts.</source>
+        <translation>回答在出现其中任一文本之前结束。</translation>
+    </message>
+    <message>
+        <source>System prompts by name.</source>
+        <translation>按名称保存的系统提示词。</translation>
+    </message>
+    <message>
+        <source>Texts that /name puts into the message; an empty one hides a built-in one.</source>
+        <translation>用“/名称”填入消息的文本；留空则隐藏同名的内置提示词。</translation>
+    </message>
+</context>
+<context>
+    <name>SidePanel</name>
+    <message>
+        <source>Settings of this chat</source>
+        <translation>本对话的设置</translation>
+    </message>
+    <message>
+        <source>Reset</source>
+        <translation>重置</translation>
+    </message>
+    <message>
+        <source>Back to the settings of all chats</source>
+        <translation>恢复为所有对话的设置</translation>
+    </message>
+    <message>
+        <source>Use for all chats</source>
+        <translation>用于所有对话</translation>
+    </message>
+    <message>
+        <source>Make these the settings of every chat that has none of its own</source>
+        <translation>将这些设置用于所有没有自身设置的对话</translation>
+    </message>
+    <message>
+        <source>Models</source>
+        <translation>模型</translation>
+    </message>
+    <message>
+        <source>Guessing ahead</source>
+        <translation>推测解码</translation>
+    </message>
+    <message>
+        <source>Answers</source>
+        <translation>回答</translation>
+    </message>
+    <message>
+        <source>Loading</source>
+        <translation>加载</translation>
+    </message>
+</context>
+<context>
+    <name>Sidebar</name>
+    <message>
+        <source>Sidebar</source>
+        <translation>侧边栏</translation>
+    </message>
+    <message>
+        <source>New chat</source>
+        <translation>新对话</translation>
+    </message>
+    <message>
+        <source>Models</source>
+        <translation>模型</translation>
+    </message>
+    <message>
+        <source>Search chats</source>
+        <translation>搜索对话</translation>
+    </message>
+    <message>
+        <source>Tags</source>
+        <translation>标签</translation>
+    </message>
+    <message>
+        <source>New tag</source>
+        <translation>新建标签</translation>
+    </message>
+    <message>
+        <source>Name of the tag:</source>
+        <translation>标签名称：</translation>
+    </message>
+    <message>
+        <source>New tag; chats can be dragged onto tags</source>
+        <translation>新建标签；可将对话拖到标签上</translation>
+    </message>
+    <message>
+        <source>Nothing found for “{}” in chats tagged “{}”.</source>
+        <translation>在标签“{1}”的对话中没有找到“{0}”。</translation>
+    </message>
+    <message>
+        <source>Nothing found for “{}”.</source>
+        <translation>没有找到“{}”。</translation>
+    </message>
+    <message>
+        <source>No chat is tagged “{}” yet. Drag chats onto it, or use their menu.</source>
+        <translation>还没有对话带有标签“{}”。可将对话拖到标签上，或使用对话的菜单。</translation>
+    </message>
+    <message>
+        <source>No chats yet. They are kept here from the first message on.</source>
+        <translation>还没有对话。从第一条消息开始，对话会保存在这里。</translation>
+    </message>
+    <message>
+        <source>&amp;Rename</source>
+        <translation>重命名(&amp;R)</translation>
+    </message>
+    <message>
+        <source>&amp;Delete (chats stay)</source>
+        <translation>删除（保留对话）(&amp;D)</translation>
+    </message>
+</context>
+<context>
+    <name>TagDesk</name>
+    <message>
+        <source>Delete Tag “{}”</source>
+        <translation>删除标签“{}”</translation>
+    </message>
+    <message>
+        <source>Deleted tag “{}”</source>
+        <translation>已删除标签“{}”</translation>
+    </message>
+</context>
+<context>
+    <name>TagList</name>
+    <message>
+        <source>Tags</source>
+        <translation>标签</translation>
+    </message>
+    <message>
+        <source>1 chat</source>
+        <translation>1 个对话</translation>
+    </message>
+    <message>
+        <source>{} chats</source>
+        <translation>{} 个对话</translation>
+    </message>
+</context>
+<context>
+    <name>TagMenu</name>
+    <message>
+        <source>&amp;Tags</source>
+        <translation>标签(&amp;T)</translation>
+    </message>
+    <message>
+        <source>&amp;New Tag…</source>
+        <translation>新建标签(&amp;N)…</translation>
+    </message>
+</context>
+<context>
+    <name>TextEditor</name>
+    <message>
+        <source>one on each line</source>
+        <translation>每行一个</translation>
+    </message>
+</context>
+<context>
+    <name>Transcript</name>
+    <message>
+        <source>Messages</source>
+        <translation>消息</translation>
+    </message>
+</context>
+<context>
+    <name>UndoBar</name>
+    <message>
+        <source>Undo</source>
+        <translation>撤销</translation>
+    </message>
+    <message>
+        <source>Undo: {}</source>
+        <translation>撤销：{}</translation>
+    </message>
+</context>
+<context>
+    <name>Verification</name>
+    <message>
+        <source>Comparing every file with its hash: {} %</source>
+        <translation>正在逐个核对文件的哈希值：{}%</translation>
+    </message>
+    <message>
+        <source>Every file is as it was exported. Loading it and asking for a word…</source>
+        <translation>所有文件均与导出时一致。正在加载模型并试答一个词…</translation>
+    </message>
+</context>
+<context>
+    <name>Welcome</name>
+    <message>
+        <source>Welcome. One thing is missing: a model.</source>
+        <translation>欢迎使用。还差一样东西：模型。</translation>
+    </message>
+    <message>
+        <source>SmolLM2 135M Instruct is small and quick on any computer, and knows little. Getting it downloads 100 to 270 MB once, then converts for about a minute, and takes 144 MB on the disk. Afterwards everything stays on this computer.</source>
+        <translation>SmolLM2 135M Instruct 体积小，在任何电脑上都很快，但知识有限。获取时需一次性下载 100 至 270 MB，随后转换约一分钟，占用 144 MB 磁盘空间。此后一切都留在这台电脑上。</translation>
+    </message>
+    <message>
+        <source>Get SmolLM2 135M Instruct</source>
+        <translation>获取 SmolLM2 135M Instruct</translation>
+    </message>
+    <message>
+        <source>Copy command</source>
+        <translation>复制命令</translation>
+    </message>
+</context>
+<context>
+    <name>WindowCommands</name>
+    <message>
+        <source>&amp;Undo: {}</source>
+        <translation>撤销(&amp;U)：{}</translation>
+    </message>
+    <message>
+        <source>&amp;Undo</source>
+        <translation>撤销(&amp;U)</translation>
+    </message>
+</context>
+<context>
+    <name>WorkCard</name>
+    <message>
+        <source>Cancel</source>
+        <translation>取消</translation>
+    </message>
+    <message>
+        <source>Show log</source>
+        <translation>显示日志</translation>
+    </message>
+    <message>
+        <source>Log</source>
+        <translation>日志</translation>
+    </message>
+    <message>
+        <source>Dismiss</source>
+        <translation>关闭</translation>
+    </message>
+    <message>
+        <source>Hide log</source>
+        <translation>隐藏日志</translation>
+    </message>
+</context>
+</TS>

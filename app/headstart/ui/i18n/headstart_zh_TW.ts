@@ -1,0 +1,2801 @@
+<?xml version="1.0" encoding="utf-8"?>
+<!DOCTYPE TS>
+<TS version="2.1" language="zh_TW">
+<context>
+    <name>AboutDialog</name>
+    <message>
+        <source>About Headstart</source>
+        <translation>關於 Headstart</translation>
+    </message>
+    <message>
+        <source>Versions</source>
+        <translation>版本資訊</translation>
+    </message>
+    <message>
+        <source>Components</source>
+        <translation>元件</translation>
+    </message>
+    <message>
+        <source>Text of the licence</source>
+        <translation>授權條款全文</translation>
+    </message>
+    <message>
+        <source>Copy versions</source>
+        <translation>複製版本資訊</translation>
+    </message>
+    <message>
+        <source>Close</source>
+        <translation>關閉</translation>
+    </message>
+    <message>
+        <source>Headstart</source>
+        <translation>Headstart</translation>
+    </message>
+    <message>
+        <source>Licences</source>
+        <translation>授權條款</translation>
+    </message>
+    <message>
+        <source>Headstart {}</source>
+        <translation>Headstart {}</translation>
+    </message>
+    <message>
+        <source>Chat offline with a language model that gets a head start from a small one. Nothing you write leaves this computer. Free software under the Apache License 2.0.</source>
+        <translation>離線與語言模型對話，由一個小模型幫它搶先一步。您輸入的任何內容都不會離開這台電腦。本軟體是採用 Apache License 2.0 的自由軟體。</translation>
+    </message>
+    <message>
+        <source>Licence: {}</source>
+        <translation>授權條款：{}</translation>
+    </message>
+    <message>
+        <source>not named by the package</source>
+        <translation>套件未註明</translation>
+    </message>
+    <message>
+        <source>The package brings no text of its licence.</source>
+        <translation>此套件未附上授權條款全文。</translation>
+    </message>
+</context>
+<context>
+    <name>Actions</name>
+    <message>
+        <source>&amp;File</source>
+        <translation>檔案(&amp;F)</translation>
+    </message>
+    <message>
+        <source>&amp;Edit</source>
+        <translation>編輯(&amp;E)</translation>
+    </message>
+    <message>
+        <source>&amp;View</source>
+        <translation>檢視(&amp;V)</translation>
+    </message>
+    <message>
+        <source>&amp;Chat</source>
+        <translation>對話(&amp;C)</translation>
+    </message>
+    <message>
+        <source>&amp;Model</source>
+        <translation>模型(&amp;M)</translation>
+    </message>
+    <message>
+        <source>&amp;Help</source>
+        <translation>說明(&amp;H)</translation>
+    </message>
+    <message>
+        <source>&amp;New Chat</source>
+        <translation>新增對話(&amp;N)</translation>
+    </message>
+    <message>
+        <source>&amp;Export Chat…</source>
+        <translation>匯出對話(&amp;E)…</translation>
+    </message>
+    <message>
+        <source>&amp;Import Chats…</source>
+        <translation>匯入對話(&amp;I)…</translation>
+    </message>
+    <message>
+        <source>&amp;Rename Chat</source>
+        <translation>重新命名對話(&amp;R)</translation>
+    </message>
+    <message>
+        <source>&amp;Tags of Chat…</source>
+        <translation>對話標籤(&amp;T)…</translation>
+    </message>
+    <message>
+        <source>&amp;Pin Chat</source>
+        <translation>釘選對話(&amp;P)</translation>
+    </message>
+    <message>
+        <source>&amp;Delete Chat</source>
+        <translation>刪除對話(&amp;D)</translation>
+    </message>
+    <message>
+        <source>Pre&amp;ferences…</source>
+        <translation>偏好設定(&amp;F)…</translation>
+    </message>
+    <message>
+        <source>&amp;Quit</source>
+        <translation>結束(&amp;Q)</translation>
+    </message>
+    <message>
+        <source>&amp;Undo</source>
+        <translation>復原(&amp;U)</translation>
+    </message>
+    <message>
+        <source>&amp;Copy Last Answer</source>
+        <translation>複製最後一則回答(&amp;C)</translation>
+    </message>
+    <message>
+        <source>Copy &amp;Whole Chat</source>
+        <translation>複製整個對話(&amp;W)</translation>
+    </message>
+    <message>
+        <source>&amp;Find in Chat</source>
+        <translation>在對話中尋找(&amp;F)</translation>
+    </message>
+    <message>
+        <source>&amp;Search All Chats</source>
+        <translation>搜尋所有對話(&amp;S)</translation>
+    </message>
+    <message>
+        <source>&amp;Sidebar</source>
+        <translation>側邊欄(&amp;S)</translation>
+    </message>
+    <message>
+        <source>Chat Se&amp;ttings</source>
+        <translation>對話設定(&amp;T)</translation>
+    </message>
+    <message>
+        <source>Token &amp;Origins</source>
+        <translation>token 來源(&amp;O)</translation>
+    </message>
+    <message>
+        <source>Li&amp;ve Figures</source>
+        <translation>即時數據(&amp;V)</translation>
+    </message>
+    <message>
+        <source>Zoom &amp;In</source>
+        <translation>放大(&amp;I)</translation>
+    </message>
+    <message>
+        <source>Zoom O&amp;ut</source>
+        <translation>縮小(&amp;U)</translation>
+    </message>
+    <message>
+        <source>&amp;Actual Size</source>
+        <translation>實際大小(&amp;A)</translation>
+    </message>
+    <message>
+        <source>Theme of the S&amp;ystem</source>
+        <translation>跟隨系統主題(&amp;Y)</translation>
+    </message>
+    <message>
+        <source>&amp;Light Theme</source>
+        <translation>淺色主題(&amp;L)</translation>
+    </message>
+    <message>
+        <source>&amp;Dark Theme</source>
+        <translation>深色主題(&amp;D)</translation>
+    </message>
+    <message>
+        <source>&amp;Stop</source>
+        <translation>停止(&amp;S)</translation>
+    </message>
+    <message>
+        <source>&amp;Regenerate Answer</source>
+        <translation>重新產生回答(&amp;R)</translation>
+    </message>
+    <message>
+        <source>&amp;Edit Last Question</source>
+        <translation>編輯上一個問題(&amp;E)</translation>
+    </message>
+    <message>
+        <source>&amp;Go to Message Box</source>
+        <translation>前往輸入框(&amp;G)</translation>
+    </message>
+    <message>
+        <source>&amp;Attach Files…</source>
+        <translation>附加檔案(&amp;A)…</translation>
+    </message>
+    <message>
+        <source>&amp;Prompts…</source>
+        <translation>提示詞(&amp;P)…</translation>
+    </message>
+    <message>
+        <source>Enter Sends &amp;Message</source>
+        <translation>按 Enter 鍵傳送訊息(&amp;M)</translation>
+    </message>
+    <message>
+        <source>&amp;Next Chat</source>
+        <translation>下一個對話(&amp;N)</translation>
+    </message>
+    <message>
+        <source>&amp;Previous Chat</source>
+        <translation>上一個對話(&amp;P)</translation>
+    </message>
+    <message>
+        <source>&amp;Models…</source>
+        <translation>模型管理(&amp;M)…</translation>
+    </message>
+    <message>
+        <source>&amp;Race…</source>
+        <translation>競速(&amp;R)…</translation>
+    </message>
+    <message>
+        <source>&amp;Benchmark…</source>
+        <translation>基準測試(&amp;B)…</translation>
+    </message>
+    <message>
+        <source>&amp;Load Again</source>
+        <translation>重新載入(&amp;L)</translation>
+    </message>
+    <message>
+        <source>&amp;Unload</source>
+        <translation>卸載(&amp;U)</translation>
+    </message>
+    <message>
+        <source>&amp;Command Palette</source>
+        <translation>命令選擇區(&amp;C)</translation>
+    </message>
+    <message>
+        <source>&amp;Keyboard Shortcuts</source>
+        <translation>鍵盤快速鍵(&amp;K)</translation>
+    </message>
+    <message>
+        <source>Show &amp;Logs</source>
+        <translation>檢視記錄檔(&amp;L)</translation>
+    </message>
+    <message>
+        <source>&amp;About Headstart</source>
+        <translation>關於 Headstart(&amp;A)</translation>
+    </message>
+</context>
+<context>
+    <name>AddModel</name>
+    <message>
+        <source>Add a model</source>
+        <translation>新增模型</translation>
+    </message>
+    <message>
+        <source>Recipe, hub id, folder or .gguf file</source>
+        <translation>配方、Hub ID、資料夾或 .gguf 檔案</translation>
+    </message>
+    <message>
+        <source>Draft model: recipe, hub id, folder or .gguf file</source>
+        <translation>草稿模型：配方、Hub ID、資料夾或 .gguf 檔案</translation>
+    </message>
+    <message>
+        <source>Precision of the weights</source>
+        <translation>權重精度</translation>
+    </message>
+    <message>
+        <source>As recommended</source>
+        <translation>建議設定</translation>
+    </message>
+    <message>
+        <source>Browse</source>
+        <translation>瀏覽</translation>
+    </message>
+    <message>
+        <source>none</source>
+        <translation>無</translation>
+    </message>
+    <message>
+        <source>Model</source>
+        <translation>模型</translation>
+    </message>
+    <message>
+        <source>Draft</source>
+        <translation>草稿模型</translation>
+    </message>
+    <message>
+        <source>Weights</source>
+        <translation>權重</translation>
+    </message>
+    <message>
+        <source>Folder with weights, or an exported model…</source>
+        <translation>內含權重的資料夾或已匯出的模型…</translation>
+    </message>
+    <message>
+        <source>GGUF file…</source>
+        <translation>GGUF 檔案…</translation>
+    </message>
+    <message>
+        <source>Folder of a model</source>
+        <translation>模型資料夾</translation>
+    </message>
+    <message>
+        <source>GGUF file</source>
+        <translation>GGUF 檔案</translation>
+    </message>
+    <message>
+        <source>GGUF files (*.gguf)</source>
+        <translation>GGUF 檔案 (*.gguf)</translation>
+    </message>
+    <message>
+        <source>Export</source>
+        <translation>匯出</translation>
+    </message>
+    <message>
+        <source>Copy command</source>
+        <translation>複製命令</translation>
+    </message>
+    <message>
+        <source>A recipe, a hub id, a folder with weights or a .gguf file; the export checks what it makes. A model that was exported elsewhere can be dropped here as a folder.</source>
+        <translation>可以是配方、Hub ID、內含權重的資料夾或 .gguf 檔案；匯出時會檢查產生的結果。在別處匯出的模型可以直接將其資料夾拖放到此處。</translation>
+    </message>
+    <message>
+        <source>The exporter is not installed here. In Headstart&apos;s source folder, this installs it and exports the model:
+{}
+It may run on another computer, too: bring the folder that it makes (its --output) here and drop it on this page.</source>
+        <translation>這裡尚未安裝匯出工具。在 Headstart 的原始碼資料夾中執行以下命令，即可安裝並匯出模型：
+{}
+也可以在另一台電腦上執行：將它產生的資料夾（由 --output 指定）帶到這裡，拖放到本頁面。</translation>
+    </message>
+    <message>
+        <source>{title} · licence: {licence} · downloads up to {download}, takes up to {result} on the disk</source>
+        <translation>{title} · 授權條款：{licence} · 最多下載 {download}，最多占用 {result} 磁碟空間</translation>
+    </message>
+    <message>
+        <source> · not tried by Headstart&apos;s own tests</source>
+        <translation> · 未經 Headstart 自身測試驗證</translation>
+    </message>
+</context>
+<context>
+    <name>Adding</name>
+    <message>
+        <source>Exporting {}</source>
+        <translation>正在匯出 {}</translation>
+    </message>
+    <message>
+        <source>This is no model: wanted is a folder that headstart-export made, a folder with config.json and weights, or a .gguf file.</source>
+        <translation>這不是模型：需要由 headstart-export 產生的資料夾、內含 config.json 與權重的資料夾，或 .gguf 檔案。</translation>
+    </message>
+    <message>
+        <source>Adding {}</source>
+        <translation>正在新增 {}</translation>
+    </message>
+    <message>
+        <source>Copying it into the library, and comparing every file with its hash</source>
+        <translation>正在複製到模型庫，並逐一核對檔案的雜湊值</translation>
+    </message>
+    <message>
+        <source>Cancelled.</source>
+        <translation>已取消。</translation>
+    </message>
+    <message>
+        <source>The model was made, checked and installed.</source>
+        <translation>模型已產生、檢查並安裝。</translation>
+    </message>
+    <message>
+        <source>{} is installed; every file is as it was exported.</source>
+        <translation>{} 已安裝；所有檔案均與匯出時一致。</translation>
+    </message>
+</context>
+<context>
+    <name>AnswerReport</name>
+    <message>
+        <source>nothing guessed ahead</source>
+        <translation>未進行推測</translation>
+    </message>
+    <message>
+        <source>not yet compared with plain decoding</source>
+        <translation>尚未與一般解碼比較</translation>
+    </message>
+    <message>
+        <source>{}× plain speed on this machine</source>
+        <translation>在這台電腦上為一般解碼速度的 {} 倍</translation>
+    </message>
+    <message>
+        <source>speculation did not pay here: {}× plain decoding</source>
+        <translation>推測解碼在此沒有效益：為一般解碼速度的 {} 倍</translation>
+    </message>
+    <message>
+        <source>The answer reached its longest length; continue it, or allow longer answers.</source>
+        <translation>回答已達長度上限；您可以繼續產生，或調高回答的長度上限。</translation>
+    </message>
+    <message>
+        <source>The context is full, so the answer ends here; start a new chat or fork this one earlier.</source>
+        <translation>上下文已滿，回答到此為止；請新增對話，或從本對話較早的位置建立分支。</translation>
+    </message>
+    <message>
+        <source>Stopped.</source>
+        <translation>已停止。</translation>
+    </message>
+    <message>
+        <source>Stopped before the first word.</source>
+        <translation>在產生第一個字之前已停止。</translation>
+    </message>
+    <message>
+        <source>The model ended its answer without a word.</source>
+        <translation>模型沒有輸出任何內容就結束了回答。</translation>
+    </message>
+    <message>
+        <source>{} tokens/s</source>
+        <translation>{} token/秒</translation>
+    </message>
+    <message>
+        <source>first token after {} ms</source>
+        <translation>首個 token 費時 {} 毫秒</translation>
+    </message>
+    <message>
+        <source>first token after {} s</source>
+        <translation>首個 token 費時 {} 秒</translation>
+    </message>
+    <message>
+        <source>{rate} % accepted ({accepted} of {drafted})</source>
+        <translation>接受率 {rate}%（{accepted}/{drafted}）</translation>
+    </message>
+    <message>
+        <source>{} tokens per round</source>
+        <translation>每輪 {} 個 token</translation>
+    </message>
+    <message>
+        <source>draft</source>
+        <translation>草稿</translation>
+    </message>
+    <message>
+        <source>n-gram</source>
+        <translation>n-gram</translation>
+    </message>
+    <message>
+        <source>target</source>
+        <translation>目標</translation>
+    </message>
+    <message>
+        <source>Tokens by origin: {}</source>
+        <translation>token 來源：{}</translation>
+    </message>
+    <message>
+        <source>verify</source>
+        <translation>驗證</translation>
+    </message>
+    <message>
+        <source>other</source>
+        <translation>其他</translation>
+    </message>
+    <message>
+        <source>Time: {}</source>
+        <translation>費時：{}</translation>
+    </message>
+    <message>
+        <source>Context: {used} of {room} tokens</source>
+        <translation>上下文：已用 {used}/{room} token</translation>
+    </message>
+</context>
+<context>
+    <name>AttachmentTray</name>
+    <message>
+        <source>Attached files</source>
+        <translation>附件</translation>
+    </message>
+    <message>
+        <source>{:,} tokens</source>
+        <translation>{:,} token</translation>
+    </message>
+    <message>
+        <source>Remove {}</source>
+        <translation>移除 {}</translation>
+    </message>
+    <message>
+        <source>Stop reading {}</source>
+        <translation>停止讀取 {}</translation>
+    </message>
+    <message>
+        <source>reading…</source>
+        <translation>正在讀取…</translation>
+    </message>
+    <message>
+        <source>page {page} of {pages}</source>
+        <translation>第 {page} 頁，共 {pages} 頁</translation>
+    </message>
+</context>
+<context>
+    <name>Attention</name>
+    <message>
+        <source>The answer is complete</source>
+        <translation>回答已完成</translation>
+    </message>
+</context>
+<context>
+    <name>BenchChart</name>
+    <message>
+        <source>Chart of the speedups</source>
+        <translation>加速比圖表</translation>
+    </message>
+    <message>
+        <source>{name}: {mean} times plain decoding</source>
+        <translation>{name}：一般解碼的 {mean} 倍</translation>
+    </message>
+    <message>
+        <source>all prompts</source>
+        <translation>全部提示詞</translation>
+    </message>
+</context>
+<context>
+    <name>BenchDesk</name>
+    <message>
+        <source>at the speed last measured here</source>
+        <translation>依上次在此測得的速度</translation>
+    </message>
+    <message>
+        <source>at ten tokens a second</source>
+        <translation>依每秒 10 個 token</translation>
+    </message>
+    <message>
+        <source>{prompts} prompts ({kinds}), about {heats} answers of at most {tokens} tokens: {time} {basis}.</source>
+        <translation>{prompts} 個提示詞（{kinds}），約 {heats} 個回答，每個最多 {tokens} 個 token：需{time}（{basis}估算）。</translation>
+    </message>
+    <message>
+        <source>A benchmark is running; stop it on its page, or wait for its end.</source>
+        <translation>基準測試正在執行；請在其頁面上停止，或等待其結束。</translation>
+    </message>
+    <message>
+        <source>Ends with the answer being written…</source>
+        <translation>目前的回答寫完後結束…</translation>
+    </message>
+    <message>
+        <source>Cancelled; the figures before it stay.</source>
+        <translation>已取消；保留先前的數據。</translation>
+    </message>
+    <message>
+        <source>{done} of {planned} answers</source>
+        <translation>第 {done} 個回答，共 {planned} 個</translation>
+    </message>
+    <message>
+        <source>{}, {} left</source>
+        <translation>{}，剩餘{}</translation>
+    </message>
+    <message>
+        <source>{} ms/token</source>
+        <translation>{} 毫秒/token</translation>
+    </message>
+    <message>
+        <source>{prompt}, repeat {repeat}, {contestant}: {speed}</source>
+        <translation>{prompt}，第 {repeat} 次，{contestant}：{speed}</translation>
+    </message>
+    <message>
+        <source>Warming up…</source>
+        <translation>正在暖機…</translation>
+    </message>
+    <message>
+        <source>Loading OpenVINO GenAI with the same models…</source>
+        <translation>正在以相同的模型載入 OpenVINO GenAI…</translation>
+    </message>
+    <message>
+        <source>under a minute</source>
+        <translation>不到 1 分鐘</translation>
+    </message>
+    <message>
+        <source>about {} minutes</source>
+        <translation>約 {} 分鐘</translation>
+    </message>
+    <message>
+        <source>about {} hours</source>
+        <translation>約 {} 小時</translation>
+    </message>
+    <message>
+        <source>Save the benchmark</source>
+        <translation>儲存基準測試結果</translation>
+    </message>
+    <message>
+        <source>{} cannot be written; choose another place.</source>
+        <translation>無法寫入 {}；請選擇其他位置。</translation>
+    </message>
+</context>
+<context>
+    <name>BenchForm</name>
+    <message>
+        <source>Race OpenVINO GenAI beside</source>
+        <translation>同時與 OpenVINO GenAI 比較</translation>
+    </message>
+    <message>
+        <source>With the same models, which are loaded again for it: that takes their memory up to three times.</source>
+        <translation>使用相同的模型並為其再次載入：最多占用三倍記憶體。</translation>
+    </message>
+    <message>
+        <source>Prompts of each class</source>
+        <translation>每類提示詞數</translation>
+    </message>
+    <message>
+        <source>Repeats</source>
+        <translation>重複次數</translation>
+    </message>
+    <message>
+        <source>Longest answer in tokens</source>
+        <translation>回答長度上限（token）</translation>
+    </message>
+</context>
+<context>
+    <name>BenchPage</name>
+    <message>
+        <source>Benchmark</source>
+        <translation>基準測試</translation>
+    </message>
+    <message>
+        <source>Start the benchmark</source>
+        <translation>開始基準測試</translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation>取消</translation>
+    </message>
+    <message>
+        <source>Nothing has been measured on this computer yet.</source>
+        <translation>這台電腦上還沒有測試結果。</translation>
+    </message>
+    <message>
+        <source>Measures on this machine what guessing ahead brings, with the model of the open chat: every way to decode answers the same prompts from a cold start, in changing order. Chats wait until it has ended.</source>
+        <translation>以目前對話的模型，測量推測解碼在這台電腦上的效果：每種解碼方式都從冷啟動開始、以輪替的順序回答相同的提示詞。測試結束之前，對話需要等待。</translation>
+    </message>
+    <message>
+        <source>Progress of the benchmark</source>
+        <translation>基準測試進度</translation>
+    </message>
+</context>
+<context>
+    <name>BenchReport</name>
+    <message>
+        <source>no draft model</source>
+        <translation>無草稿模型</translation>
+    </message>
+    <message>
+        <source>{target} with {draft}: speedup over plain decoding</source>
+        <translation>{target} 搭配 {draft}：相對一般解碼的加速比</translation>
+    </message>
+    <message>
+        <source>{device}, {cores} cores · {system} · OpenVINO {openvino} · Headstart {headstart} · {when}</source>
+        <translation>{device}，{cores} 核心 · {system} · OpenVINO {openvino} · Headstart {headstart} · {when}</translation>
+    </message>
+    <message>
+        <source>Bars are geometric means, whiskers the smallest and the largest of all prompts and repeats; answers of at most {tokens} tokens, {repeats} repeats.</source>
+        <translation>長條為幾何平均值，誤差線為所有提示詞與重複測試中的最小值與最大值；每個回答最多 {tokens} 個 token，重複 {repeats} 次。</translation>
+    </message>
+    <message>
+        <source>auto against {peer}, the peer&apos;s best setting: {ratio}× ({low} to {high})</source>
+        <translation>自動模式與 {peer}（對方的最佳設定）相比：{ratio} 倍（{low} 至 {high}）</translation>
+    </message>
+    <message>
+        <source>Texts that differ from plain decoding&apos;s ({}).</source>
+        <translation>與一般解碼不同的文字數（{}）。</translation>
+    </message>
+    <message>
+        <source>Everyone wrote the same texts as plain decoding.</source>
+        <translation>所有方式產生的文字都與一般解碼相同。</translation>
+    </message>
+    <message>
+        <source>Class</source>
+        <translation>類別</translation>
+    </message>
+    <message>
+        <source>plain, ms/token</source>
+        <translation>一般解碼，毫秒/token</translation>
+    </message>
+    <message>
+        <source>all prompts</source>
+        <translation>全部提示詞</translation>
+    </message>
+    <message>
+        <source>Speedups by class</source>
+        <translation>各類別的加速比</translation>
+    </message>
+    <message>
+        <source>Save picture…</source>
+        <translation>儲存圖片…</translation>
+    </message>
+    <message>
+        <source>Save table (CSV)…</source>
+        <translation>儲存表格 (CSV)…</translation>
+    </message>
+    <message>
+        <source>Save everything (JSON)…</source>
+        <translation>儲存全部 (JSON)…</translation>
+    </message>
+</context>
+<context>
+    <name>ChatList</name>
+    <message>
+        <source>Chats</source>
+        <translation>對話</translation>
+    </message>
+</context>
+<context>
+    <name>ChatMenu</name>
+    <message>
+        <source>&amp;Rename</source>
+        <translation>重新命名(&amp;R)</translation>
+    </message>
+    <message>
+        <source>Un&amp;pin</source>
+        <translation>取消釘選(&amp;P)</translation>
+    </message>
+    <message>
+        <source>&amp;Pin</source>
+        <translation>釘選(&amp;P)</translation>
+    </message>
+    <message>
+        <source>&amp;Export {} Chats…</source>
+        <translation>匯出 {} 個對話(&amp;E)…</translation>
+    </message>
+    <message>
+        <source>&amp;Export…</source>
+        <translation>匯出(&amp;E)…</translation>
+    </message>
+    <message>
+        <source>&amp;Delete {} Chats</source>
+        <translation>刪除 {} 個對話(&amp;D)</translation>
+    </message>
+    <message>
+        <source>&amp;Delete</source>
+        <translation>刪除(&amp;D)</translation>
+    </message>
+</context>
+<context>
+    <name>ChatPage</name>
+    <message>
+        <source>Show or hide the sidebar</source>
+        <translation>顯示或隱藏側邊欄</translation>
+    </message>
+    <message>
+        <source>Colour tokens by origin</source>
+        <translation>依來源為 token 上色</translation>
+    </message>
+    <message>
+        <source>Live figures</source>
+        <translation>即時數據</translation>
+    </message>
+    <message>
+        <source>Settings of this chat</source>
+        <translation>此對話的設定</translation>
+    </message>
+    <message>
+        <source>What would you like to know?</source>
+        <translation>您想了解些什麼？</translation>
+    </message>
+</context>
+<context>
+    <name>ChatPresenter</name>
+    <message>
+        <source>Everything is saved again.</source>
+        <translation>一切已重新儲存。</translation>
+    </message>
+    <message>
+        <source>New chat</source>
+        <translation>新對話</translation>
+    </message>
+    <message>
+        <source>Waiting for the model…</source>
+        <translation>正在等待模型…</translation>
+    </message>
+    <message>
+        <source>Reading the conversation: {done} of {total} tokens</source>
+        <translation>正在讀取對話：{done}/{total} token</translation>
+    </message>
+    <message>
+        <source>Undo</source>
+        <translation>復原</translation>
+    </message>
+    <message>
+        <source>Delete Message</source>
+        <translation>刪除訊息</translation>
+    </message>
+    <message>
+        <source>Message deleted.</source>
+        <translation>訊息已刪除。</translation>
+    </message>
+    <message>
+        <source>Open this address in the browser?
+
+{}</source>
+        <translation>要在瀏覽器中開啟此網址嗎？
+
+{}</translation>
+    </message>
+    <message>
+        <source>Open link</source>
+        <translation>開啟連結</translation>
+    </message>
+</context>
+<context>
+    <name>ChatRows</name>
+    <message>
+        <source>1 result</source>
+        <translation>1 個結果</translation>
+    </message>
+    <message>
+        <source>{} results</source>
+        <translation>{} 個結果</translation>
+    </message>
+    <message>
+        <source>New chat</source>
+        <translation>新對話</translation>
+    </message>
+    <message>
+        <source>pinned</source>
+        <translation>已釘選</translation>
+    </message>
+    <message>
+        <source>tagged {}</source>
+        <translation>標籤：{}</translation>
+    </message>
+</context>
+<context>
+    <name>ChatSession</name>
+    <message>
+        <source>At temperature 0 the same question gets the same answer; raise it to see others.</source>
+        <translation>溫度為 0 時，相同的問題總是得到相同的回答；調高溫度可得到不同的回答。</translation>
+    </message>
+    <message>
+        <source>{} (fork)</source>
+        <translation>{}（分支）</translation>
+    </message>
+    <message>
+        <source>An answer is still being written; stop it or wait for its end.</source>
+        <translation>回答仍在產生；請停止它或等待其結束。</translation>
+    </message>
+    <message>
+        <source>{fault} The answer stays here, and saving is tried again.</source>
+        <translation>{fault}回答會保留在此處，並將再次嘗試儲存。</translation>
+    </message>
+</context>
+<context>
+    <name>Chats</name>
+    <message>
+        <source>Delete {} Chats</source>
+        <translation>刪除 {} 個對話</translation>
+    </message>
+    <message>
+        <source>Deleted {} chats</source>
+        <translation>已刪除 {} 個對話</translation>
+    </message>
+    <message>
+        <source>New chat</source>
+        <translation>新對話</translation>
+    </message>
+    <message>
+        <source>Delete “{}”</source>
+        <translation>刪除「{}」</translation>
+    </message>
+    <message>
+        <source>Deleted “{}”</source>
+        <translation>已刪除「{}」</translation>
+    </message>
+</context>
+<context>
+    <name>CommandPalette</name>
+    <message>
+        <source>Command palette</source>
+        <translation>命令選擇區</translation>
+    </message>
+    <message>
+        <source>Type a command or the title of a chat</source>
+        <translation>輸入命令或對話標題</translation>
+    </message>
+    <message>
+        <source>Commands and chats</source>
+        <translation>命令與對話</translation>
+    </message>
+    <message>
+        <source>New chat</source>
+        <translation>新對話</translation>
+    </message>
+    <message>
+        <source>chat</source>
+        <translation>對話</translation>
+    </message>
+</context>
+<context>
+    <name>Composer</name>
+    <message>
+        <source>Ask anything</source>
+        <translation>有問題，儘管問</translation>
+    </message>
+    <message>
+        <source>Attach files (text, Markdown, code, PDF)</source>
+        <translation>附加檔案（文字、Markdown、程式碼、PDF）</translation>
+    </message>
+    <message>
+        <source>Send</source>
+        <translation>傳送</translation>
+    </message>
+    <message>
+        <source>Files go with questions; an answer has none.</source>
+        <translation>附件只能隨問題傳送；回答不能帶附件。</translation>
+    </message>
+    <message>
+        <source>Model: {}</source>
+        <translation>模型：{}</translation>
+    </message>
+    <message>
+        <source>{tokens} / {context} tokens</source>
+        <translation>{tokens} / {context} token</translation>
+    </message>
+    <message>
+        <source>Too long: {tokens} / {context} tokens</source>
+        <translation>過長：{tokens} / {context} token</translation>
+    </message>
+    <message>
+        <source>This conversation with the message, of the context</source>
+        <translation>此對話連同這則訊息占用的上下文</translation>
+    </message>
+    <message>
+        <source>A file is still being read; send the message when it is there.</source>
+        <translation>仍在讀取檔案；請等檔案讀完後再傳送訊息。</translation>
+    </message>
+    <message>
+        <source>Stop</source>
+        <translation>停止</translation>
+    </message>
+    <message>
+        <source>Stop (Esc)</source>
+        <translation>停止 (Esc)</translation>
+    </message>
+    <message>
+        <source>Text, code and PDF (*)</source>
+        <translation>文字、程式碼與 PDF (*)</translation>
+    </message>
+    <message>
+        <source>Attach files</source>
+        <translation>附加檔案</translation>
+    </message>
+</context>
+<context>
+    <name>DayGroups</name>
+    <message>
+        <source>Pinned</source>
+        <translation>已釘選</translation>
+    </message>
+    <message>
+        <source>Today</source>
+        <translation>今天</translation>
+    </message>
+    <message>
+        <source>Yesterday</source>
+        <translation>昨天</translation>
+    </message>
+    <message>
+        <source>Last 7 days</source>
+        <translation>過去 7 天</translation>
+    </message>
+    <message>
+        <source>Last 30 days</source>
+        <translation>過去 30 天</translation>
+    </message>
+</context>
+<context>
+    <name>Dialogs</name>
+    <message>
+        <source>Keyboard shortcuts</source>
+        <translation>鍵盤快速鍵</translation>
+    </message>
+    <message>
+        <source>Window</source>
+        <translation>視窗</translation>
+    </message>
+    <message>
+        <source>Engine</source>
+        <translation>引擎</translation>
+    </message>
+    <message>
+        <source>Models</source>
+        <translation>模型</translation>
+    </message>
+    <message>
+        <source>Chats</source>
+        <translation>對話</translation>
+    </message>
+    <message>
+        <source>Settings</source>
+        <translation>設定</translation>
+    </message>
+    <message>
+        <source>Measurements</source>
+        <translation>測量數據</translation>
+    </message>
+    <message>
+        <source>Logs</source>
+        <translation>記錄檔</translation>
+    </message>
+    <message>
+        <source>Downloads</source>
+        <translation>下載內容</translation>
+    </message>
+</context>
+<context>
+    <name>Diary</name>
+    <message>
+        <source>Something went wrong inside Headstart. Your chats are saved. Details are in {}.</source>
+        <translation>Headstart 內部發生錯誤。您的對話已儲存。詳情請見 {}。</translation>
+    </message>
+</context>
+<context>
+    <name>DocumentWriter</name>
+    <message>
+        <source>Image:</source>
+        <translation>圖片：</translation>
+    </message>
+    <message>
+        <source>text</source>
+        <translation>文字</translation>
+    </message>
+    <message>
+        <source>Copy</source>
+        <translation>複製</translation>
+    </message>
+</context>
+<context>
+    <name>EngineChild</name>
+    <message>
+        <source>The engine was closed.</source>
+        <translation>引擎已關閉。</translation>
+    </message>
+    <message>
+        <source>The engine does not start or end in time.</source>
+        <translation>引擎未能及時啟動或結束。</translation>
+    </message>
+    <message>
+        <source>The engine cannot be started ({}); install Headstart again.</source>
+        <translation>無法啟動引擎（{}）；請重新安裝 Headstart。</translation>
+    </message>
+    <message>
+        <source>exit code {}</source>
+        <translation>結束代碼 {}</translation>
+    </message>
+    <message>
+        <source>The engine stopped unexpectedly ({}).</source>
+        <translation>引擎意外停止（{}）。</translation>
+    </message>
+</context>
+<context>
+    <name>EngineLink</name>
+    <message>
+        <source>Starting the engine</source>
+        <translation>正在啟動引擎</translation>
+    </message>
+    <message>
+        <source>The engine did not stop in time and was ended.</source>
+        <translation>引擎未能及時停止，已強制結束。</translation>
+    </message>
+    <message>
+        <source>It was loading a model, which may need more memory than there is.</source>
+        <translation>當時正在載入模型，可能是記憶體不足。</translation>
+    </message>
+    <message>
+        <source>Load a model to go on; details are in the log: {}</source>
+        <translation>請載入模型以繼續；詳情請見記錄檔：{}</translation>
+    </message>
+    <message>
+        <source>Starting OpenVINO</source>
+        <translation>正在啟動 OpenVINO</translation>
+    </message>
+    <message>
+        <source>Loading {}</source>
+        <translation>正在載入 {}</translation>
+    </message>
+</context>
+<context>
+    <name>Exchange</name>
+    <message>
+        <source>Export chat</source>
+        <translation>匯出對話</translation>
+    </message>
+    <message>
+        <source>JSON with all versions (*.json)</source>
+        <translation>包含所有版本的 JSON (*.json)</translation>
+    </message>
+    <message>
+        <source>Export chats</source>
+        <translation>匯出對話</translation>
+    </message>
+    <message>
+        <source>Markdown (*.md)</source>
+        <translation>Markdown (*.md)</translation>
+    </message>
+    <message>
+        <source>Web page (*.html)</source>
+        <translation>網頁 (*.html)</translation>
+    </message>
+    <message>
+        <source>PDF (*.pdf)</source>
+        <translation>PDF (*.pdf)</translation>
+    </message>
+    <message>
+        <source>Chats of Headstart or ChatGPT (*.json)</source>
+        <translation>Headstart 或 ChatGPT 的對話 (*.json)</translation>
+    </message>
+    <message>
+        <source>Import chats</source>
+        <translation>匯入對話</translation>
+    </message>
+    <message>
+        <source>You</source>
+        <translation>您</translation>
+    </message>
+    <message>
+        <source>Assistant</source>
+        <translation>助理</translation>
+    </message>
+    <message>
+        <source>Chat</source>
+        <translation>對話</translation>
+    </message>
+    <message>
+        <source>Attachment</source>
+        <translation>附件</translation>
+    </message>
+    <message>
+        <source>Settings</source>
+        <translation>設定</translation>
+    </message>
+    <message>
+        <source>Statistics</source>
+        <translation>統計資料</translation>
+    </message>
+    <message>
+        <source>Thinking</source>
+        <translation>思考過程</translation>
+    </message>
+    <message>
+        <source>stopped</source>
+        <translation>已停止</translation>
+    </message>
+    <message>
+        <source>interrupted</source>
+        <translation>已中斷</translation>
+    </message>
+</context>
+<context>
+    <name>ExportRun</name>
+    <message>
+        <source>The export cannot be started: {}</source>
+        <translation>無法開始匯出：{}</translation>
+    </message>
+    <message>
+        <source>The export was ended from outside, perhaps for want of memory.</source>
+        <translation>匯出遭外部終止，可能是記憶體不足。</translation>
+    </message>
+    <message>
+        <source>Cancelled.</source>
+        <translation>已取消。</translation>
+    </message>
+</context>
+<context>
+    <name>FindBar</name>
+    <message>
+        <source>Find in this chat</source>
+        <translation>在此對話中尋找</translation>
+    </message>
+    <message>
+        <source>Previous match</source>
+        <translation>上一個相符項目</translation>
+    </message>
+    <message>
+        <source>Next match</source>
+        <translation>下一個相符項目</translation>
+    </message>
+    <message>
+        <source>Close find</source>
+        <translation>關閉尋找列</translation>
+    </message>
+    <message>
+        <source>{} of {}</source>
+        <translation>{}/{}</translation>
+    </message>
+    <message>
+        <source>no match</source>
+        <translation>沒有相符項目</translation>
+    </message>
+</context>
+<context>
+    <name>Footer</name>
+    <message>
+        <source>Copy message</source>
+        <translation>複製訊息</translation>
+    </message>
+    <message>
+        <source>Edit message</source>
+        <translation>編輯訊息</translation>
+    </message>
+    <message>
+        <source>Regenerate answer</source>
+        <translation>重新產生回答</translation>
+    </message>
+    <message>
+        <source>More actions</source>
+        <translation>更多動作</translation>
+    </message>
+    <message>
+        <source>Previous version</source>
+        <translation>上一個版本</translation>
+    </message>
+    <message>
+        <source>Next version</source>
+        <translation>下一個版本</translation>
+    </message>
+    <message>
+        <source>Version {number} of {count}</source>
+        <translation>第 {number} 個版本，共 {count} 個</translation>
+    </message>
+</context>
+<context>
+    <name>Header</name>
+    <message>
+        <source>You</source>
+        <translation>您</translation>
+    </message>
+    <message>
+        <source>Assistant</source>
+        <translation>助理</translation>
+    </message>
+    <message>
+        <source>System prompt</source>
+        <translation>系統提示詞</translation>
+    </message>
+    <message>
+        <source>writing…</source>
+        <translation>正在產生…</translation>
+    </message>
+    <message>
+        <source>stopped</source>
+        <translation>已停止</translation>
+    </message>
+</context>
+<context>
+    <name>Legend</name>
+    <message>
+        <source>Legend of token colours</source>
+        <translation>token 顏色圖例</translation>
+    </message>
+    <message>
+        <source>Proposed by</source>
+        <translation>來源</translation>
+    </message>
+    <message>
+        <source>draft model</source>
+        <translation>草稿模型</translation>
+    </message>
+    <message>
+        <source>n-gram</source>
+        <translation>n-gram</translation>
+    </message>
+    <message>
+        <source>target</source>
+        <translation>目標</translation>
+    </message>
+    <message>
+        <source>The target confirmed every token; colours say who had guessed it: the draft model, repeated text (n-grams), or nobody but the target itself.</source>
+        <translation>每個 token 都經過目標模型確認；顏色表示它由誰猜出：草稿模型、重複的文字 (n-gram)，或只由目標模型自己產生。</translation>
+    </message>
+</context>
+<context>
+    <name>LivePanel</name>
+    <message>
+        <source>Live figures</source>
+        <translation>即時數據</translation>
+    </message>
+    <message>
+        <source>Speed</source>
+        <translation>速度</translation>
+    </message>
+    <message>
+        <source>Accepted</source>
+        <translation>接受率</translation>
+    </message>
+    <message>
+        <source>Guessed ahead</source>
+        <translation>草稿長度</translation>
+    </message>
+    <message>
+        <source>Time</source>
+        <translation>費時</translation>
+    </message>
+    <message>
+        <source>{} tokens/s</source>
+        <translation>{} token/秒</translation>
+    </message>
+    <message>
+        <source>{} tokens</source>
+        <translation>{} token</translation>
+    </message>
+    <message>
+        <source>draft</source>
+        <translation>草稿</translation>
+    </message>
+    <message>
+        <source>verify</source>
+        <translation>驗證</translation>
+    </message>
+    <message>
+        <source>other</source>
+        <translation>其他</translation>
+    </message>
+</context>
+<context>
+    <name>LogView</name>
+    <message>
+        <source>Logs</source>
+        <translation>記錄檔</translation>
+    </message>
+    <message>
+        <source>Log</source>
+        <translation>記錄檔</translation>
+    </message>
+    <message>
+        <source>Least level</source>
+        <translation>最低層級</translation>
+    </message>
+    <message>
+        <source>Everything</source>
+        <translation>全部</translation>
+    </message>
+    <message>
+        <source>Warnings and errors</source>
+        <translation>警告與錯誤</translation>
+    </message>
+    <message>
+        <source>Errors</source>
+        <translation>錯誤</translation>
+    </message>
+    <message>
+        <source>Search in the log</source>
+        <translation>在記錄檔中搜尋</translation>
+    </message>
+    <message>
+        <source>Lines of the log</source>
+        <translation>記錄檔內容</translation>
+    </message>
+    <message>
+        <source>Open folder</source>
+        <translation>開啟資料夾</translation>
+    </message>
+    <message>
+        <source>Copy what is shown</source>
+        <translation>複製顯示的內容</translation>
+    </message>
+    <message>
+        <source>Close</source>
+        <translation>關閉</translation>
+    </message>
+</context>
+<context>
+    <name>MessageContents</name>
+    <message>
+        <source>This answer was interrupted; continue or regenerate it.</source>
+        <translation>此回答已中斷；您可以繼續或重新產生。</translation>
+    </message>
+    <message>
+        <source>Edited by you.</source>
+        <translation>您已編輯過。</translation>
+    </message>
+</context>
+<context>
+    <name>MessageDesk</name>
+    <message>
+        <source>A file that was still being read was not attached; attach it again there.</source>
+        <translation>有一個檔案尚未讀完，因此沒有附加；請在原處重新附加。</translation>
+    </message>
+    <message>
+        <source>Editing your message: sending makes a new version and asks again.</source>
+        <translation>正在編輯您的訊息：傳送後將建立新版本並重新提問。</translation>
+    </message>
+    <message>
+        <source>Editing the answer: sending keeps your words as a new version.</source>
+        <translation>正在編輯回答：傳送後您的修改將儲存為新版本。</translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation>取消</translation>
+    </message>
+    <message>
+        <source>Remove an attachment, shorten the message or start a new chat.</source>
+        <translation>請移除附件、縮短訊息或新增對話。</translation>
+    </message>
+    <message>
+        <source>Shorten the message or start a new chat.</source>
+        <translation>請縮短訊息或新增對話。</translation>
+    </message>
+    <message>
+        <source>This needs {tokens} tokens with the chat so far; the context holds {context}.</source>
+        <translation>連同先前的對話共需 {tokens} 個 token，而上下文只能容納 {context} 個。</translation>
+    </message>
+</context>
+<context>
+    <name>MessageEdit</name>
+    <message>
+        <source>Message</source>
+        <translation>訊息</translation>
+    </message>
+</context>
+<context>
+    <name>MessageText</name>
+    <message>
+        <source>Copy</source>
+        <translation>複製</translation>
+    </message>
+    <message>
+        <source>Copy as Markdown</source>
+        <translation>複製為 Markdown</translation>
+    </message>
+    <message>
+        <source>Copy link address</source>
+        <translation>複製連結網址</translation>
+    </message>
+    <message>
+        <source>Select all</source>
+        <translation>全選</translation>
+    </message>
+    <message>
+        <source>Draft model</source>
+        <translation>草稿模型</translation>
+    </message>
+    <message>
+        <source>N-gram of the text</source>
+        <translation>文字中的 n-gram</translation>
+    </message>
+    <message>
+        <source>Target</source>
+        <translation>目標模型</translation>
+    </message>
+    <message>
+        <source>{origin}. Nothing was guessed in this round.</source>
+        <translation>{origin}。本輪沒有猜測。</translation>
+    </message>
+    <message>
+        <source>{origin}. Round: {drafter} guessed {drafted}, {accepted} held.</source>
+        <translation>{origin}。本輪：{drafter}猜測 {drafted} 個，接受 {accepted} 個。</translation>
+    </message>
+</context>
+<context>
+    <name>MessageView</name>
+    <message>
+        <source>Copy as Markdown</source>
+        <translation>複製為 Markdown</translation>
+    </message>
+    <message>
+        <source>Continue this answer</source>
+        <translation>繼續此回答</translation>
+    </message>
+    <message>
+        <source>Select message</source>
+        <translation>選取訊息</translation>
+    </message>
+    <message>
+        <source>Select up to here</source>
+        <translation>選取到此處</translation>
+    </message>
+    <message>
+        <source>New chat from here</source>
+        <translation>從此處新增對話</translation>
+    </message>
+    <message>
+        <source>Delete message</source>
+        <translation>刪除訊息</translation>
+    </message>
+    <message>
+        <source>Hide the thinking</source>
+        <translation>隱藏思考過程</translation>
+    </message>
+    <message>
+        <source>Show the thinking</source>
+        <translation>顯示思考過程</translation>
+    </message>
+    <message>
+        <source>Thoughts ({count} words)</source>
+        <translation>思考過程（{count} 字）</translation>
+    </message>
+    <message>
+        <source>Thinking…</source>
+        <translation>正在思考…</translation>
+    </message>
+    <message>
+        <source>{names} and {count} more</source>
+        <translation>{names} 等，另有 {count} 個</translation>
+    </message>
+    <message>
+        <source>Hide the attached files</source>
+        <translation>隱藏附件</translation>
+    </message>
+    <message>
+        <source>Show the attached files</source>
+        <translation>顯示附件</translation>
+    </message>
+    <message>
+        <source>Message from {author}</source>
+        <translation>來自{author}的訊息</translation>
+    </message>
+</context>
+<context>
+    <name>ModelCard</name>
+    <message>
+        <source>Use</source>
+        <translation>使用</translation>
+    </message>
+    <message>
+        <source>Use {}</source>
+        <translation>使用 {}</translation>
+    </message>
+    <message>
+        <source>Verify</source>
+        <translation>驗證</translation>
+    </message>
+    <message>
+        <source>Verify {}</source>
+        <translation>驗證 {}</translation>
+    </message>
+    <message>
+        <source>in use</source>
+        <translation>使用中</translation>
+    </message>
+    <message>
+        <source>Takes about {needed} of memory; {free} is free.</source>
+        <translation>約占用 {needed} 記憶體；可用 {free}。</translation>
+    </message>
+    <message>
+        <source>Show folder</source>
+        <translation>開啟資料夾</translation>
+    </message>
+    <message>
+        <source>Show the folder of {}</source>
+        <translation>開啟 {} 的資料夾</translation>
+    </message>
+    <message>
+        <source>Remove…</source>
+        <translation>移除…</translation>
+    </message>
+    <message>
+        <source>Remove {}</source>
+        <translation>移除 {}</translation>
+    </message>
+    <message>
+        <source>pair</source>
+        <translation>組合</translation>
+    </message>
+    <message>
+        <source>{role}{parameters} parameters · {quality}</source>
+        <translation>{role}{parameters} 參數 · {quality}</translation>
+    </message>
+    <message>
+        <source>cannot be used</source>
+        <translation>無法使用</translation>
+    </message>
+    <message>
+        <source>Target: </source>
+        <translation>目標：</translation>
+    </message>
+    <message>
+        <source>Draft: </source>
+        <translation>草稿：</translation>
+    </message>
+</context>
+<context>
+    <name>ModelChoices</name>
+    <message>
+        <source>Automatic</source>
+        <translation>自動</translation>
+    </message>
+    <message>
+        <source>Automatic: {}</source>
+        <translation>自動：{}</translation>
+    </message>
+    <message>
+        <source>None (n-grams only)</source>
+        <translation>無（僅 n-gram）</translation>
+    </message>
+    <message>
+        <source>this is the target itself</source>
+        <translation>這就是目標模型本身</translation>
+    </message>
+    <message>
+        <source>comparing the tokenizers…</source>
+        <translation>正在比較分詞器…</translation>
+    </message>
+    <message>
+        <source>different tokenizer: {}</source>
+        <translation>分詞器不同：{}</translation>
+    </message>
+    <message>
+        <source>needs {} more memory</source>
+        <translation>還需要 {} 記憶體</translation>
+    </message>
+</context>
+<context>
+    <name>ModelDesk</name>
+    <message>
+        <source>Every file is as it was exported; it loads and answers.</source>
+        <translation>所有檔案均與匯出時一致；模型可以載入並回答。</translation>
+    </message>
+    <message>
+        <source>Remove it and add it again.</source>
+        <translation>請將其移除後重新新增。</translation>
+    </message>
+    <message>
+        <source>Remove {name}{size} from this computer? Chats written with it stay.</source>
+        <translation>要從這台電腦移除 {name}{size} 嗎？用它產生的對話會保留。</translation>
+    </message>
+    <message>
+        <source>Remove model</source>
+        <translation>移除模型</translation>
+    </message>
+    <message>
+        <source>Remove</source>
+        <translation>移除</translation>
+    </message>
+</context>
+<context>
+    <name>ModelFacts</name>
+    <message>
+        <source>quality not measured</source>
+        <translation>未測量品質</translation>
+    </message>
+    <message>
+        <source>agrees with its source on {share} % of {tokens} tokens · KL {kl} · perplexity ×{ratio}</source>
+        <translation>{tokens} 個 token 中有 {share}% 與原始模型一致 · KL {kl} · 困惑度 ×{ratio}</translation>
+    </message>
+    <message>
+        <source>NPU: takes graphs of a fixed size only, so this engine, which guesses ahead, is refused there; not tried.</source>
+        <translation>NPU：只接受固定大小的計算圖，因此會拒絕這個推測解碼引擎；未經測試。</translation>
+    </message>
+    <message>
+        <source>GPU: the first load checks that rejected guesses leave no trace; not tried on a real one yet.</source>
+        <translation>GPU：首次載入時會檢查遭拒絕的猜測是否不留痕跡；尚未在真實 GPU 上測試。</translation>
+    </message>
+    <message>
+        <source>{}: everything runs here.</source>
+        <translation>{}：所有功能均可執行。</translation>
+    </message>
+</context>
+<context>
+    <name>ModelLoader</name>
+    <message>
+        <source>No model is installed yet; add one on the page of models.</source>
+        <translation>尚未安裝模型；請在模型頁面新增。</translation>
+    </message>
+    <message>
+        <source>An answer is still being written; stop it or wait for its end.</source>
+        <translation>回答仍在產生；請停止它或等待其結束。</translation>
+    </message>
+    <message>
+        <source>Loading {}</source>
+        <translation>正在載入 {}</translation>
+    </message>
+</context>
+<context>
+    <name>ModelSwitch</name>
+    <message>
+        <source>Models</source>
+        <translation>模型</translation>
+    </message>
+    <message>
+        <source>All models…</source>
+        <translation>所有模型…</translation>
+    </message>
+    <message>
+        <source>{}, {} too much</source>
+        <translation>{}，超出 {}</translation>
+    </message>
+</context>
+<context>
+    <name>ModelsPage</name>
+    <message>
+        <source>Models</source>
+        <translation>模型</translation>
+    </message>
+    <message>
+        <source>Back to the chat</source>
+        <translation>返回對話</translation>
+    </message>
+    <message>
+        <source>Back to the chat (Esc)</source>
+        <translation>返回對話 (Esc)</translation>
+    </message>
+    <message>
+        <source>Models are in {}</source>
+        <translation>模型位於 {}</translation>
+    </message>
+</context>
+<context>
+    <name>NoticeBar</name>
+    <message>
+        <source>Undo</source>
+        <translation>復原</translation>
+    </message>
+    <message>
+        <source>Dismiss</source>
+        <translation>關閉</translation>
+    </message>
+</context>
+<context>
+    <name>NumberEditor</name>
+    <message>
+        <source>Auto</source>
+        <translation>自動</translation>
+    </message>
+    <message>
+        <source>{}: automatic</source>
+        <translation>{}：自動</translation>
+    </message>
+</context>
+<context>
+    <name>Page</name>
+    <message>
+        <source>Back to the chat</source>
+        <translation>返回對話</translation>
+    </message>
+    <message>
+        <source>Back to the chat (Esc)</source>
+        <translation>返回對話 (Esc)</translation>
+    </message>
+</context>
+<context>
+    <name>PdfExport</name>
+    <message>
+        <source>{page} / {pages}</source>
+        <translation>{page} / {pages}</translation>
+    </message>
+</context>
+<context>
+    <name>PdfReading</name>
+    <message>
+        <source>{} could not be read to its end; save its text as a file and attach that.</source>
+        <translation>未能完整讀取 {}；請將其文字另存為檔案後再附加。</translation>
+    </message>
+</context>
+<context>
+    <name>Placement</name>
+    <message>
+        <source>Where models run</source>
+        <translation>模型的執行位置</translation>
+    </message>
+    <message>
+        <source>{} of memory is free for a model, that of the one in use included.</source>
+        <translation>可供模型使用的記憶體為 {}，包括使用中模型所占的記憶體。</translation>
+    </message>
+</context>
+<context>
+    <name>Preferences</name>
+    <message>
+        <source>Preferences</source>
+        <translation>偏好設定</translation>
+    </message>
+    <message>
+        <source>Pages of the preferences</source>
+        <translation>偏好設定頁面</translation>
+    </message>
+    <message>
+        <source>Restore defaults of this page</source>
+        <translation>還原本頁預設值</translation>
+    </message>
+    <message>
+        <source>Close</source>
+        <translation>關閉</translation>
+    </message>
+    <message>
+        <source>Folders</source>
+        <translation>資料夾</translation>
+    </message>
+    <message>
+        <source>Appearance</source>
+        <translation>外觀</translation>
+    </message>
+    <message>
+        <source>Chat</source>
+        <translation>對話</translation>
+    </message>
+    <message>
+        <source>Model</source>
+        <translation>模型</translation>
+    </message>
+    <message>
+        <source>Guessing ahead</source>
+        <translation>推測解碼</translation>
+    </message>
+    <message>
+        <source>Answers</source>
+        <translation>回答</translation>
+    </message>
+    <message>
+        <source>Changes hold at once. A chat&apos;s own settings win over these.</source>
+        <translation>變更立即生效。對話自身的設定優先於此處的設定。</translation>
+    </message>
+    <message>
+        <source>Show</source>
+        <translation>開啟</translation>
+    </message>
+    <message>
+        <source>Show the folder: {}</source>
+        <translation>開啟資料夾：{}</translation>
+    </message>
+</context>
+<context>
+    <name>PresetEditor</name>
+    <message>
+        <source>Prompts kept for other chats</source>
+        <translation>為其他對話儲存的提示詞</translation>
+    </message>
+    <message>
+        <source>Save as preset…</source>
+        <translation>存為範本…</translation>
+    </message>
+    <message>
+        <source>Rename preset…</source>
+        <translation>重新命名範本…</translation>
+    </message>
+    <message>
+        <source>Delete preset</source>
+        <translation>刪除範本</translation>
+    </message>
+    <message>
+        <source>Save as preset</source>
+        <translation>存為範本</translation>
+    </message>
+    <message>
+        <source>Rename preset</source>
+        <translation>重新命名範本</translation>
+    </message>
+    <message>
+        <source>Name</source>
+        <translation>名稱</translation>
+    </message>
+    <message>
+        <source>Preset: {}</source>
+        <translation>範本：{}</translation>
+    </message>
+    <message>
+        <source>Presets</source>
+        <translation>範本</translation>
+    </message>
+</context>
+<context>
+    <name>Program</name>
+    <message>
+        <source>The export has ended</source>
+        <translation>匯出已結束</translation>
+    </message>
+    <message>
+        <source>No model loaded</source>
+        <translation>未載入模型</translation>
+    </message>
+    <message>
+        <source>No model</source>
+        <translation>無模型</translation>
+    </message>
+    <message>
+        <source>It is loaded with the next message.</source>
+        <translation>將在傳送下一則訊息時載入。</translation>
+    </message>
+    <message>
+        <source>draft model {}</source>
+        <translation>草稿模型 {}</translation>
+    </message>
+    <message>
+        <source>n-grams of the text</source>
+        <translation>文字中的 n-gram</translation>
+    </message>
+    <message>
+        <source>{model} on {device}, {numerics} numerics; guesses come from: {guessing}</source>
+        <translation>{model}，執行於 {device}，數值運算：{numerics}；猜測來源：{guessing}</translation>
+    </message>
+    <message>
+        <source>Load anyway</source>
+        <translation>仍要載入</translation>
+    </message>
+</context>
+<context>
+    <name>PromptDialog</name>
+    <message>
+        <source>Prompts</source>
+        <translation>提示詞</translation>
+    </message>
+    <message>
+        <source>Name</source>
+        <translation>名稱</translation>
+    </message>
+    <message>
+        <source>Text of the prompt</source>
+        <translation>提示詞內容</translation>
+    </message>
+    <message>
+        <source>New</source>
+        <translation>新增</translation>
+    </message>
+    <message>
+        <source>New from selection</source>
+        <translation>以選取的文字新增</translation>
+    </message>
+    <message>
+        <source>Remove</source>
+        <translation>移除</translation>
+    </message>
+    <message>
+        <source>Bring back the built-in ones</source>
+        <translation>還原內建提示詞</translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation>取消</translation>
+    </message>
+    <message>
+        <source>Save</source>
+        <translation>儲存</translation>
+    </message>
+    <message>
+        <source>prompt</source>
+        <translation>提示詞</translation>
+    </message>
+    <message>
+        <source>Select text in the chat or in the message.</source>
+        <translation>請先在對話或訊息中選取文字。</translation>
+    </message>
+    <message>
+        <source>Every prompt needs a name.</source>
+        <translation>每個提示詞都需要名稱。</translation>
+    </message>
+    <message>
+        <source>Two prompts are called /{}; give one another name.</source>
+        <translation>有兩個提示詞都叫 /{}；請為其中一個改名。</translation>
+    </message>
+    <message>
+        <source>/{} has no text yet.</source>
+        <translation>/{} 還沒有內容。</translation>
+    </message>
+    <message>
+        <source>Typed as /name at the beginning of a message. {cursor} is where you go on writing; {selection} and {clipboard} put in the text selected in the chat or copied.</source>
+        <translation>在訊息開頭輸入「/名稱」即可使用。{cursor} 是繼續輸入的位置；{selection} 與 {clipboard} 會填入對話中選取的文字或剪貼簿中的文字。</translation>
+    </message>
+    <message>
+        <source>Text</source>
+        <translation>內容</translation>
+    </message>
+</context>
+<context>
+    <name>PromptPopup</name>
+    <message>
+        <source>Edit prompts…</source>
+        <translation>編輯提示詞…</translation>
+    </message>
+    <message>
+        <source>Prompts</source>
+        <translation>提示詞</translation>
+    </message>
+</context>
+<context>
+    <name>Prompts</name>
+    <message>
+        <source>summarise</source>
+        <translation>摘要</translation>
+    </message>
+    <message>
+        <source>Summarise the following text in five points at most. Keep names and numbers.
+
+{selection}{cursor}</source>
+        <translation>請以不超過五個重點摘要以下文字，保留其中的名稱與數字。
+
+{selection}{cursor}</translation>
+    </message>
+    <message>
+        <source>translate</source>
+        <translation>翻譯</translation>
+    </message>
+    <message>
+        <source>Translate the following text into English. Give only the translation.
+
+{selection}{cursor}</source>
+        <translation>請將以下文字翻譯成英文，只給出譯文。
+
+{selection}{cursor}</translation>
+    </message>
+    <message>
+        <source>rewrite</source>
+        <translation>改寫</translation>
+    </message>
+    <message>
+        <source>Rewrite the following text so that it is clear and correct. Keep its meaning, its language and about its length.
+
+{selection}{cursor}</source>
+        <translation>請改寫以下文字，使其清楚、正確，並保持原意、原語言與大致篇幅。
+
+{selection}{cursor}</translation>
+    </message>
+    <message>
+        <source>explain</source>
+        <translation>解釋</translation>
+    </message>
+    <message>
+        <source>Explain step by step what this code does, and point out what looks wrong.
+
+```
+{selection}{cursor}
+```</source>
+        <translation>請逐步解釋這段程式碼的作用，並指出看起來有問題的地方。
+
+```
+{selection}{cursor}
+```</translation>
+    </message>
+    <message>
+        <source>tests</source>
+        <translation>測試</translation>
+    </message>
+    <message>
+        <source>Write unit tests for this code. Cover ordinary cases, limits and errors.
+
+```
+{selection}{cursor}
+```</source>
+        <translation>請為這段程式碼撰寫單元測試，涵蓋一般情況、邊界情況與錯誤情況。
+
+```
+{selection}{cursor}
+```</translation>
+    </message>
+</context>
+<context>
+    <name>RaceDesk</name>
+    <message>
+        <source>{}, with exact numerics</source>
+        <translation>{}，使用精確數值運算</translation>
+    </message>
+    <message>
+        <source>A race is running; stop it on its page, or wait for its end.</source>
+        <translation>競速正在進行；請在其頁面上停止，或等待其結束。</translation>
+    </message>
+    <message>
+        <source>Reading the prompt once, so that both start alike…</source>
+        <translation>先讀取一遍提示詞，讓雙方從相同的狀態開始…</translation>
+    </message>
+    <message>
+        <source>Plain: one token at a time…</source>
+        <translation>一般解碼：每次一個 token…</translation>
+    </message>
+    <message>
+        <source>With speculation: several tokens at a time, where the guesses hold…</source>
+        <translation>推測解碼：猜中時每次多個 token…</translation>
+    </message>
+    <message>
+        <source>Stopped.</source>
+        <translation>已停止。</translation>
+    </message>
+    <message>
+        <source>{model} with {guessing}, on {device}, {numerics} numerics</source>
+        <translation>{model}，搭配{guessing}，執行於 {device}，數值運算：{numerics}</translation>
+    </message>
+    <message>
+        <source>a draft model and n-grams</source>
+        <translation>草稿模型與 n-gram</translation>
+    </message>
+    <message>
+        <source>n-grams of the text</source>
+        <translation>文字中的 n-gram</translation>
+    </message>
+    <message>
+        <source>Both at once, at the times that were just measured…</source>
+        <translation>雙方同時重播，依剛才測得的時間…</translation>
+    </message>
+</context>
+<context>
+    <name>RaceForm</name>
+    <message>
+        <source>At 0 the likeliest token is always taken; the seed then changes nothing.</source>
+        <translation>為 0 時總是選取機率最高的 token，此時隨機種子不起作用。</translation>
+    </message>
+    <message>
+        <source>Code</source>
+        <translation>程式碼</translation>
+    </message>
+    <message>
+        <source>Write a Python class LinkedList with the methods append, insert, remove, find and __iter__. Use type hints and a docstring for every method. Answer with the code only.</source>
+        <translation>撰寫一個 Python 類別 LinkedList，包含 append、insert、remove、find 與 __iter__ 方法。每個方法都要有型別提示與 docstring。只回答程式碼。</translation>
+    </message>
+    <message>
+        <source>Tests</source>
+        <translation>測試</translation>
+    </message>
+    <message>
+        <source>Write ten unit tests with pytest for a function slugify(text: str) -&gt; str that makes web addresses of titles. Answer with the code only.</source>
+        <translation>函式 slugify(text: str) -&gt; str 把標題轉換為網址。用 pytest 為它撰寫十個單元測試。只回答程式碼。</translation>
+    </message>
+    <message>
+        <source>Explanation</source>
+        <translation>說明</translation>
+    </message>
+    <message>
+        <source>Explain step by step how a hash table finds an entry.</source>
+        <translation>逐步說明雜湊表如何找到一個項目。</translation>
+    </message>
+    <message>
+        <source>Letter</source>
+        <translation>信件</translation>
+    </message>
+    <message>
+        <source>Write a polite letter to a neighbour about music that is too loud in the evening.</source>
+        <translation>給鄰居寫一封有禮貌的信，談談晚上音樂聲太大的問題。</translation>
+    </message>
+    <message>
+        <source>Tell a short story about a lighthouse keeper who collects words.</source>
+        <translation>講一個關於收集詞語的燈塔看守人的短篇故事。</translation>
+    </message>
+    <message>
+        <source>Seed</source>
+        <translation>隨機種子</translation>
+    </message>
+    <message>
+        <source>Temperature</source>
+        <translation>溫度</translation>
+    </message>
+    <message>
+        <source>Longest answer in tokens</source>
+        <translation>回答長度上限（token）</translation>
+    </message>
+    <message>
+        <source>Prompt</source>
+        <translation>提示詞</translation>
+    </message>
+    <message>
+        <source>Story</source>
+        <translation>故事</translation>
+    </message>
+    <message>
+        <source>Example</source>
+        <translation>範例</translation>
+    </message>
+</context>
+<context>
+    <name>RaceLane</name>
+    <message>
+        <source>not started</source>
+        <translation>尚未開始</translation>
+    </message>
+    <message>
+        <source>{} s</source>
+        <translation>{} 秒</translation>
+    </message>
+    <message>
+        <source>{} tokens</source>
+        <translation>{} token</translation>
+    </message>
+    <message>
+        <source>{} tokens/s</source>
+        <translation>{} token/秒</translation>
+    </message>
+    <message>
+        <source>Text of: {}</source>
+        <translation>{}的文字</translation>
+    </message>
+    <message>
+        <source>Progress of: {}</source>
+        <translation>{}的進度</translation>
+    </message>
+</context>
+<context>
+    <name>RacePage</name>
+    <message>
+        <source>Race</source>
+        <translation>競速</translation>
+    </message>
+    <message>
+        <source>Start the race</source>
+        <translation>開始競速</translation>
+    </message>
+    <message>
+        <source>Stop</source>
+        <translation>停止</translation>
+    </message>
+    <message>
+        <source>Replay both at once</source>
+        <translation>雙方同時重播</translation>
+    </message>
+    <message>
+        <source>Plain</source>
+        <translation>一般解碼</translation>
+    </message>
+    <message>
+        <source>With speculation</source>
+        <translation>推測解碼</translation>
+    </message>
+    <message>
+        <source>{equal} of {total} tokens equal: both wrote the same.</source>
+        <translation>{total} 個 token 中有 {equal} 個相同：雙方產生的文字一致。</translation>
+    </message>
+    <message>
+        <source>{equal} of {total} tokens equal; the first difference is at token {first}.</source>
+        <translation>{total} 個 token 中有 {equal} 個相同；第一處不同在第 {first} 個 token。</translation>
+    </message>
+    <message>
+        <source>The answer is too short for a speed.</source>
+        <translation>回答太短，無法測速。</translation>
+    </message>
+    <message>
+        <source>{plain} ms per token plain, {other} ms with speculation, measured here in this race</source>
+        <translation>每個 token：一般解碼 {plain} 毫秒，推測解碼 {other} 毫秒，均為本次競速實測</translation>
+    </message>
+    <message>
+        <source>The same request twice on an idle engine, with exact numerics: first plain, then with speculation. Speculation may only save time: both texts must be equal, token for token.</source>
+        <translation>在閒置的引擎上以精確數值運算將同一要求執行兩次：先用一般解碼，再用推測解碼。推測解碼只能節省時間：兩份文字的每個 token 都必須相同。</translation>
+    </message>
+</context>
+<context>
+    <name>Recovery</name>
+    <message>
+        <source>Try Again</source>
+        <translation>重試</translation>
+    </message>
+    <message>
+        <source>Start with an Empty History</source>
+        <translation>以空的歷程記錄開始</translation>
+    </message>
+    <message>
+        <source>Restore the Backup of {}</source>
+        <translation>還原 {} 的備份</translation>
+    </message>
+    <message>
+        <source>The backup of {} is damaged too.</source>
+        <translation>{} 的備份也已損毀。</translation>
+    </message>
+    <message>
+        <source>The backup of {time} was restored; the damaged history is kept as {path}.</source>
+        <translation>已還原 {time} 的備份；損毀的歷程記錄保留在 {path}。</translation>
+    </message>
+    <message>
+        <source>The history is empty now; the damaged one is kept as {path}.</source>
+        <translation>歷程記錄現已清空；損毀的歷程記錄保留在 {path}。</translation>
+    </message>
+    <message>
+        <source>Quit</source>
+        <translation>結束</translation>
+    </message>
+</context>
+<context>
+    <name>SelectionBar</name>
+    <message>
+        <source>Copy as Markdown</source>
+        <translation>複製為 Markdown</translation>
+    </message>
+    <message>
+        <source>Copy as text</source>
+        <translation>複製為文字</translation>
+    </message>
+    <message>
+        <source>Select nothing</source>
+        <translation>取消選取</translation>
+    </message>
+    <message>
+        <source>1 message selected. Click another name with Shift to select up to there.</source>
+        <translation>已選取 1 則訊息。按住 Shift 點選另一個名稱可選取到該處。</translation>
+    </message>
+    <message>
+        <source>{} messages selected</source>
+        <translation>已選取 {} 則訊息</translation>
+    </message>
+</context>
+<context>
+    <name>SettingForm</name>
+    <message>
+        <source>Headstart guesses as far ahead as pays on this machine, within the bounds set here.</source>
+        <translation>Headstart 會在此處設定的範圍內，依這台電腦上的實際效益決定猜測多少。</translation>
+    </message>
+    <message>
+        <source>Always this many tokens are guessed ahead, whether it pays or not.</source>
+        <translation>始終預先猜測這麼多 token，無論是否有效益。</translation>
+    </message>
+    <message>
+        <source>Plain decoding: the model writes one token at a time.</source>
+        <translation>一般解碼：模型每次產生一個 token。</translation>
+    </message>
+</context>
+<context>
+    <name>Settings</name>
+    <message>
+        <source>Theme</source>
+        <translation>主題</translation>
+    </message>
+    <message>
+        <source>Text size</source>
+        <translation>文字大小</translation>
+    </message>
+    <message>
+        <source>Zoom</source>
+        <translation>縮放</translation>
+    </message>
+    <message>
+        <source>Language</source>
+        <translation>語言</translation>
+    </message>
+    <message>
+        <source>Reduced motion</source>
+        <translation>減少動態效果</translation>
+    </message>
+    <message>
+        <source>Token origins</source>
+        <translation>token 來源</translation>
+    </message>
+    <message>
+        <source>Enter sends</source>
+        <translation>Enter 鍵傳送</translation>
+    </message>
+    <message>
+        <source>Last chat</source>
+        <translation>上次的對話</translation>
+    </message>
+    <message>
+        <source>Notifications</source>
+        <translation>通知</translation>
+    </message>
+    <message>
+        <source>Text in notifications</source>
+        <translation>通知中的文字</translation>
+    </message>
+    <message>
+        <source>Model</source>
+        <translation>模型</translation>
+    </message>
+    <message>
+        <source>Draft model</source>
+        <translation>草稿模型</translation>
+    </message>
+    <message>
+        <source>Device</source>
+        <translation>裝置</translation>
+    </message>
+    <message>
+        <source>Device of the draft</source>
+        <translation>草稿模型的裝置</translation>
+    </message>
+    <message>
+        <source>Numerics</source>
+        <translation>數值運算</translation>
+    </message>
+    <message>
+        <source>Context</source>
+        <translation>上下文</translation>
+    </message>
+    <message>
+        <source>System prompt</source>
+        <translation>系統提示詞</translation>
+    </message>
+    <message>
+        <source>Speculation</source>
+        <translation>推測解碼</translation>
+    </message>
+    <message>
+        <source>Assistant tokens</source>
+        <translation>輔助 token 數</translation>
+    </message>
+    <message>
+        <source>Confidence threshold</source>
+        <translation>信心閾值</translation>
+    </message>
+    <message>
+        <source>Temperature</source>
+        <translation>溫度</translation>
+    </message>
+    <message>
+        <source>Top-p</source>
+        <translation>Top-p</translation>
+    </message>
+    <message>
+        <source>Top-k</source>
+        <translation>Top-k</translation>
+    </message>
+    <message>
+        <source>Min-p</source>
+        <translation>Min-p</translation>
+    </message>
+    <message>
+        <source>Repetition penalty</source>
+        <translation>重複懲罰</translation>
+    </message>
+    <message>
+        <source>Presence penalty</source>
+        <translation>存在懲罰</translation>
+    </message>
+    <message>
+        <source>Frequency penalty</source>
+        <translation>頻率懲罰</translation>
+    </message>
+    <message>
+        <source>Seed</source>
+        <translation>隨機種子</translation>
+    </message>
+    <message>
+        <source>Longest answer</source>
+        <translation>回答長度上限</translation>
+    </message>
+    <message>
+        <source>Stop texts</source>
+        <translation>停止文字</translation>
+    </message>
+    <message>
+        <source>Acceptance threshold</source>
+        <translation>接受閾值</translation>
+    </message>
+    <message>
+        <source>System</source>
+        <translation>跟隨系統</translation>
+    </message>
+    <message>
+        <source>Light</source>
+        <translation>淺色</translation>
+    </message>
+    <message>
+        <source>Dark</source>
+        <translation>深色</translation>
+    </message>
+    <message>
+        <source>Automatic</source>
+        <translation>自動</translation>
+    </message>
+    <message>
+        <source>Fixed</source>
+        <translation>固定</translation>
+    </message>
+    <message>
+        <source>Off</source>
+        <translation>關閉</translation>
+    </message>
+    <message>
+        <source>Fast</source>
+        <translation>快速</translation>
+    </message>
+    <message>
+        <source>Exact</source>
+        <translation>精確</translation>
+    </message>
+    <message>
+        <source>Light or dark colours.</source>
+        <translation>使用淺色或深色介面。</translation>
+    </message>
+    <message>
+        <source>Size of the text in points.</source>
+        <translation>文字大小，單位為點。</translation>
+    </message>
+    <message>
+        <source>Scale of the window in percent.</source>
+        <translation>視窗的縮放百分比。</translation>
+    </message>
+    <message>
+        <source>Language of the window from its next start on.</source>
+        <translation>介面語言，下次啟動時生效。</translation>
+    </message>
+    <message>
+        <source>Nothing moves or blinks by itself.</source>
+        <translation>沒有自行移動或閃爍的內容。</translation>
+    </message>
+    <message>
+        <source>Colour tokens by who proposed them.</source>
+        <translation>依來源為 token 上色。</translation>
+    </message>
+    <message>
+        <source>Enter sends; otherwise Ctrl+Enter does.</source>
+        <translation>按 Enter 鍵傳送；否則按 Ctrl+Enter 傳送。</translation>
+    </message>
+    <message>
+        <source>Open the last chat again at start.</source>
+        <translation>啟動時重新開啟上次的對話。</translation>
+    </message>
+    <message>
+        <source>Say when a long answer ends while another window has the keyboard.</source>
+        <translation>在使用其他視窗時，較長的回答完成後發出通知。</translation>
+    </message>
+    <message>
+        <source>Such a message shows how the answer begins, not only the chat&apos;s title.</source>
+        <translation>通知中顯示回答的開頭，而不只是對話標題。</translation>
+    </message>
+    <message>
+        <source>What the model is told before every chat.</source>
+        <translation>每次對話開始前告訴模型的內容。</translation>
+    </message>
+    <message>
+        <source>The model or pair that answers; automatic prefers a pair.</source>
+        <translation>用來回答的模型或模型組合；自動時優先使用模型組合。</translation>
+    </message>
+    <message>
+        <source>The model that guesses ahead; automatic takes the one of the pair.</source>
+        <translation>預先猜測的模型；自動時使用模型組合中的草稿模型。</translation>
+    </message>
+    <message>
+        <source>Device that runs the model.</source>
+        <translation>執行模型的裝置。</translation>
+    </message>
+    <message>
+        <source>Device that runs the draft model; automatic takes that of the model.</source>
+        <translation>執行草稿模型的裝置；自動時與模型相同。</translation>
+    </message>
+    <message>
+        <source>Fast arithmetic, or exact: the same results.</source>
+        <translation>快速運算，或精確運算：結果始終相同。</translation>
+    </message>
+    <message>
+        <source>Tokens of context to make room for.</source>
+        <translation>為上下文保留的 token 數。</translation>
+    </message>
+    <message>
+        <source>Who decides how far to guess ahead.</source>
+        <translation>由誰決定預先猜測多少。</translation>
+    </message>
+    <message>
+        <source>Most tokens guessed in one round.</source>
+        <translation>每輪最多猜測的 token 數。</translation>
+    </message>
+    <message>
+        <source>Guessing stops below this confidence of the draft.</source>
+        <translation>草稿模型的信心低於此值時停止猜測。</translation>
+    </message>
+    <message>
+        <source>Below 1 guesses are accepted that may change the answer.</source>
+        <translation>小於 1 時會接受可能改變回答的猜測。</translation>
+    </message>
+    <message>
+        <source>Longest answer in tokens.</source>
+        <translation>回答的長度上限，單位為 token。</translation>
+    </message>
+    <message>
+        <source>How freely words are chosen; 0 always takes the likeliest.</source>
+        <translation>選詞的隨機程度；0 表示總是選取機率最高的詞。</translation>
+    </message>
+    <message>
+        <source>Share of the likeliest tokens to choose from.</source>
+        <translation>從累計機率達到此值的 token 中選取。</translation>
+    </message>
+    <message>
+        <source>Number of the likeliest tokens to choose from; 0 takes all.</source>
+        <translation>從機率最高的若干個 token 中選取；0 表示不限。</translation>
+    </message>
+    <message>
+        <source>Least likelihood relative to the likeliest token.</source>
+        <translation>相對於最可能的 token 的最低機率。</translation>
+    </message>
+    <message>
+        <source>Above 1, words of prompt and answer are repeated less.</source>
+        <translation>大於 1 時，減少重複提示詞與回答中已有的詞。</translation>
+    </message>
+    <message>
+        <source>Against words already in the answer.</source>
+        <translation>減少回答中已經出現過的詞。</translation>
+    </message>
+    <message>
+        <source>Against words often in the answer.</source>
+        <translation>減少回答中頻繁出現的詞。</translation>
+    </message>
+    <message>
+        <source>The same seed chooses the same words.</source>
+        <translation>相同的種子會選出相同的詞。</translation>
+    </message>
+    <message>
+        <source>The answer ends before one of these texts.</source>
+        <translation>回答在出現其中任一文字之前結束。</translation>
+    </message>
+    <message>
+        <source>System prompts by name.</source>
+        <translation>依名稱儲存的系統提示詞。</translation>
+    </message>
+    <message>
+        <source>Texts that /name puts into the message; an empty one hides a built-in one.</source>
+        <translation>用「/名稱」填入訊息的文字；留空則隱藏同名的內建提示詞。</translation>
+    </message>
+</context>
+<context>
+    <name>SidePanel</name>
+    <message>
+        <source>Settings of this chat</source>
+        <translation>此對話的設定</translation>
+    </message>
+    <message>
+        <source>Reset</source>
+        <translation>重設</translation>
+    </message>
+    <message>
+        <source>Back to the settings of all chats</source>
+        <translation>還原為所有對話的設定</translation>
+    </message>
+    <message>
+        <source>Use for all chats</source>
+        <translation>套用至所有對話</translation>
+    </message>
+    <message>
+        <source>Make these the settings of every chat that has none of its own</source>
+        <translation>將這些設定套用至所有沒有自身設定的對話</translation>
+    </message>
+    <message>
+        <source>Models</source>
+        <translation>模型</translation>
+    </message>
+    <message>
+        <source>Guessing ahead</source>
+        <translation>推測解碼</translation>
+    </message>
+    <message>
+        <source>Answers</source>
+        <translation>回答</translation>
+    </message>
+    <message>
+        <source>Loading</source>
+        <translation>載入</translation>
+    </message>
+</context>
+<context>
+    <name>Sidebar</name>
+    <message>
+        <source>Sidebar</source>
+        <translation>側邊欄</translation>
+    </message>
+    <message>
+        <source>New chat</source>
+        <translation>新對話</translation>
+    </message>
+    <message>
+        <source>Models</source>
+        <translation>模型</translation>
+    </message>
+    <message>
+        <source>Search chats</source>
+        <translation>搜尋對話</translation>
+    </message>
+    <message>
+        <source>Tags</source>
+        <translation>標籤</translation>
+    </message>
+    <message>
+        <source>New tag</source>
+        <translation>新增標籤</translation>
+    </message>
+    <message>
+        <source>Name of the tag:</source>
+        <translation>標籤名稱：</translation>
+    </message>
+    <message>
+        <source>New tag; chats can be dragged onto tags</source>
+        <translation>新增標籤；可將對話拖曳到標籤上</translation>
+    </message>
+    <message>
+        <source>Nothing found for “{}” in chats tagged “{}”.</source>
+        <translation>在標籤「{1}」的對話中找不到「{0}」。</translation>
+    </message>
+    <message>
+        <source>Nothing found for “{}”.</source>
+        <translation>找不到「{}」。</translation>
+    </message>
+    <message>
+        <source>No chat is tagged “{}” yet. Drag chats onto it, or use their menu.</source>
+        <translation>還沒有對話帶有標籤「{}」。可將對話拖曳到標籤上，或使用對話的選單。</translation>
+    </message>
+    <message>
+        <source>No chats yet. They are kept here from the first message on.</source>
+        <translation>還沒有對話。從第一則訊息開始，對話會保存在這裡。</translation>
+    </message>
+    <message>
+        <source>&amp;Rename</source>
+        <translation>重新命名(&amp;R)</translation>
+    </message>
+    <message>
+        <source>&amp;Delete (chats stay)</source>
+        <translation>刪除（保留對話）(&amp;D)</translation>
+    </message>
+</context>
+<context>
+    <name>TagDesk</name>
+    <message>
+        <source>Delete Tag “{}”</source>
+        <translation>刪除標籤「{}」</translation>
+    </message>
+    <message>
+        <source>Deleted tag “{}”</source>
+        <translation>已刪除標籤「{}」</translation>
+    </message>
+</context>
+<context>
+    <name>TagList</name>
+    <message>
+        <source>Tags</source>
+        <translation>標籤</translation>
+    </message>
+    <message>
+        <source>1 chat</source>
+        <translation>1 個對話</translation>
+    </message>
+    <message>
+        <source>{} chats</source>
+        <translation>{} 個對話</translation>
+    </message>
+</context>
+<context>
+    <name>TagMenu</name>
+    <message>
+        <source>&amp;Tags</source>
+        <translation>標籤(&amp;T)</translation>
+    </message>
+    <message>
+        <source>&amp;New Tag…</source>
+        <translation>新增標籤(&amp;N)…</translation>
+    </message>
+</context>
+<context>
+    <name>TextEditor</name>
+    <message>
+        <source>one on each line</source>
+        <translation>每行一個</translation>
+    </message>
+</context>
+<context>
+    <name>Transcript</name>
+    <message>
+        <source>Messages</source>
+        <translation>訊息</translation>
+    </message>
+</context>
+<context>
+    <name>UndoBar</name>
+    <message>
+        <source>Undo</source>
+        <translation>復原</translation>
+    </message>
+    <message>
+        <source>Undo: {}</source>
+        <translation>復原：{}</translation>
+    </message>
+</context>
+<context>
+    <name>Verification</name>
+    <message>
+        <source>Comparing every file with its hash: {} %</source>
+        <translation>正在逐一核對檔案的雜湊值：{}%</translation>
+    </message>
+    <message>
+        <source>Every file is as it was exported. Loading it and asking for a word…</source>
+        <translation>所有檔案均與匯出時一致。正在載入模型並試答一個詞…</translation>
+    </message>
+</context>
+<context>
+    <name>Welcome</name>
+    <message>
+        <source>Welcome. One thing is missing: a model.</source>
+        <translation>歡迎使用。還差一樣東西：模型。</translation>
+    </message>
+    <message>
+        <source>SmolLM2 135M Instruct is small and quick on any computer, and knows little. Getting it downloads 100 to 270 MB once, then converts for about a minute, and takes 144 MB on the disk. Afterwards everything stays on this computer.</source>
+        <translation>SmolLM2 135M Instruct 體積小，在任何電腦上都很快，但知識有限。取得時需一次下載 100 至 270 MB，隨後轉換約一分鐘，占用 144 MB 磁碟空間。此後一切都留在這台電腦上。</translation>
+    </message>
+    <message>
+        <source>Get SmolLM2 135M Instruct</source>
+        <translation>取得 SmolLM2 135M Instruct</translation>
+    </message>
+    <message>
+        <source>Copy command</source>
+        <translation>複製命令</translation>
+    </message>
+</context>
+<context>
+    <name>WindowCommands</name>
+    <message>
+        <source>&amp;Undo: {}</source>
+        <translation>復原(&amp;U)：{}</translation>
+    </message>
+    <message>
+        <source>&amp;Undo</source>
+        <translation>復原(&amp;U)</translation>
+    </message>
+</context>
+<context>
+    <name>WorkCard</name>
+    <message>
+        <source>Cancel</source>
+        <translation>取消</translation>
+    </message>
+    <message>
+        <source>Show log</source>
+        <translation>顯示記錄</translation>
+    </message>
+    <message>
+        <source>Log</source>
+        <translation>記錄檔</translation>
+    </message>
+    <message>
+        <source>Dismiss</source>
+        <translation>關閉</translation>
+    </message>
+    <message>
+        <source>Hide log</source>
+        <translation>隱藏記錄</translation>
+    </message>
+</context>
+</TS>
