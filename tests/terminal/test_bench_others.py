@@ -25,12 +25,13 @@ def forward_result() -> ForwardResult:
     target = ModelForward("big", "target", {}, 3 * 2**29, 2**15, {1: Timed(50.0, 49.0)}, steps, {16: 40.0, 256: 41.0})
     small = {1: Timed(10.0, 9.0), 2: Timed(12.0, 11.0)}
     draft = ModelForward("small", "draft", {}, 2**28, 2**13, small, {16: Timed(10.0, 9.0)}, {16: 7.0})
-    return ForwardResult(MACHINE, Bandwidth(2, 38.4e9, 29.3e9), (target, draft))
+    return ForwardResult(MACHINE, Bandwidth(2, (38.4e9, 36.0e9), 29.3e9), (target, draft))
 
 
 def test_the_lines_say_how_far_from_the_limit_a_step_is() -> None:
     assert bench_forward.lines(forward_result()) == [
-        "A Processor, 2 threads: the memory gives 38.4 GB/s to readers, 29.3 GB/s to the triad.",
+        "A Processor, 2 threads: the memory gives 36.0 to 38.4 GB/s to readers, 29.3 GB/s to copies; "
+        "the limit is reckoned with the most.",
         "big (target): every step reads 1536 MiB of weights.",
         "  a step behind 16 tokens runs at 80% of what the memory allows.",
         "small (draft): every step reads 256 MiB of weights.",

@@ -68,9 +68,10 @@ COMMAND = Command(
 def lines(result: "ForwardResult") -> list[str]:
     """What the tables rest on."""
     bandwidth = result.bandwidth
+    slowest, fastest = min(bandwidth.reads) / 1e9, bandwidth.read / 1e9
     shown = [
-        f"{result.machine.device}, {bandwidth.threads} threads: the memory gives {bandwidth.read / 1e9:.1f} GB/s to "
-        f"readers, {bandwidth.triad / 1e9:.1f} GB/s to the triad."
+        f"{result.machine.device}, {bandwidth.threads} threads: the memory gives {slowest:.1f} to {fastest:.1f} GB/s "
+        f"to readers, {bandwidth.copy / 1e9:.1f} GB/s to copies; the limit is reckoned with the most."
     ]
     for model in result.models:
         shown.append(f"{model.name} ({model.role}): every step reads {model.step_bytes / 2**20:.0f} MiB of weights.")

@@ -79,6 +79,7 @@ class ForwardResult:
 def as_json(result: ForwardResult) -> dict[str, Any]:
     """Plain data, with the derived shares."""
     data: dict[str, Any] = dataclasses.asdict(result)
+    data["bandwidth"]["read"] = result.bandwidth.read
     for shown, model in zip(data["models"], result.models, strict=True):
         shown["share_of_limit"] = dict(model.share_of_limit)
     return data
@@ -98,6 +99,8 @@ def measure_forward(
     models = [_model(engine.target, "target", plan, stage, end)]
     if engine.draft is not None:
         models.append(_model(engine.draft, "draft", plan, stage, end))
+    stage("measuring the memory again")
+    bandwidth = bandwidth.joined(measure_bandwidth(machine.cores))
     folders = [folder for folder in (plan.load.target, plan.load.draft) if folder is not None]
     counted = [
         _with_limit(dataclasses.replace(model, step_bytes=bytes_each_step(folder)), bandwidth)
