@@ -31,6 +31,7 @@ from headstart.ui.motion import Motion
 from headstart.ui.panel_desk import PanelDesk
 from headstart.ui.prompt_desk import PromptDesk
 from headstart.ui.race_desk import RaceDesk
+from headstart.ui.sidebar_desk import SidebarDesk
 from headstart.ui.sweeping import Sweeping
 from headstart.ui.tag_desk import TagDesk
 from headstart.ui.token_count import TokenCount
@@ -166,37 +167,24 @@ class Program(QObject):
         self.store.close()
 
     def _connect_chats(self) -> None:
-        chats, sidebar = self.chats, self.window.sidebar
+        chats = self.chats
         self._connect_sidebar()
         chats.opened.connect(self._open)
         chats.listed.connect(self._list)
         chats.troubled.connect(self.presenter.say)
         chats.caught_up.connect(self.presenter.reassure)
-        for part in (chats, self.tags):
-            part.undoable.connect(self.undoing.keep)
-            part.undoable.connect(sidebar.undo_bar.offer)
-        self.tags.changed.connect(chats.follow_tags)
-        self.tags.troubled.connect(self._tell_of_tags)
-        self.undoing.changed.connect(self._note_undo)
+        self.undoing.changed.connect(self.commands.update)
         self.presenter.undoable.connect(self.undoing.keep)
         self.presenter.fork_requested.connect(chats.fork)
         self.presenter.answered.connect(self.commands.update)
         self.chats.answered.connect(self.attention.note_answer)
 
     def _connect_sidebar(self) -> None:
-        chats, sidebar = self.chats, self.window.sidebar
+        sidebar = self.window.sidebar
+        desk = SidebarDesk(sidebar, self.chats, self.tags, self.undoing, self)
+        desk.troubled.connect(self.presenter.say)
         sidebar.new_requested.connect(self._new)
-        sidebar.search_changed.connect(chats.search)
-        sidebar.filter_changed.connect(chats.filter)
         sidebar.chosen.connect(self._choose)
-        sidebar.renamed.connect(chats.rename)
-        sidebar.pin_requested.connect(lambda ids, pinned: chats.pin(*ids, pinned=pinned))
-        sidebar.delete_requested.connect(lambda ids: chats.delete(*ids))
-        sidebar.undo_requested.connect(self.undoing.take_back)
-        sidebar.tag_created.connect(self.tags.create)
-        sidebar.tag_renamed.connect(self.tags.rename)
-        sidebar.tag_deleted.connect(self.tags.delete)
-        sidebar.tag_marked.connect(self.tags.mark)
         sidebar.models_requested.connect(lambda: self.window.show_page(self.window.models))
 
     def _connect_engine(self) -> None:
@@ -239,18 +227,6 @@ class Program(QObject):
         self.panel.show_settings(session.settings)
         self.switch.settings = session.settings
         self._show_engine()
-        self.commands.update()
-
-    @Slot(str)
-    def _tell_of_tags(self, sentence: str) -> None:
-        """A name that was refused is still in the list, where it was typed."""
-        self.presenter.say(sentence)
-        self.chats.refresh()
-
-    @Slot()
-    def _note_undo(self) -> None:
-        if self.undoing.next is None:
-            self.window.sidebar.undo_bar.withdraw()
         self.commands.update()
 
     @Slot(object)
