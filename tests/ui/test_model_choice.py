@@ -110,7 +110,7 @@ def test_too_big_is_refused_and_loaded_anyway_on_demand(qtbot: QtBot, open_progr
     button = next(b for b in notice.findChildren(QPushButton) if b.text() == "Load anyway")
     button.click()
     qtbot.waitUntil(lambda: app.loader.is_ready, timeout=WAIT)
-    app.load_model()
+    app.model_in_use.load()
     assert app.loader.is_ready
 
 

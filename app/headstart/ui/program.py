@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 from PySide6.QtWidgets import QApplication
 
-from headstart import library
 from headstart.chat.store import Store
-from headstart.engine.protocol import Description
 from headstart.engine.room import free_memory
-from headstart.errors import HeadstartError, SettingsError
+from headstart.errors import SettingsError
 from headstart.settings import Settings
 from headstart.settings_file import load, save
 from headstart.ui.asking import Find, installed_model
@@ -25,6 +23,7 @@ from headstart.ui.looks import Looks
 from headstart.ui.main_window import MainWindow
 from headstart.ui.model_choices import ModelChoices
 from headstart.ui.model_desk import ModelDesk
+from headstart.ui.model_in_use import ModelInUse
 from headstart.ui.model_loader import ModelLoader
 from headstart.ui.model_switch import ModelSwitch
 from headstart.ui.motion import Motion
@@ -82,9 +81,9 @@ class Program(QObject):
         self.bench = BenchDesk(self.window.bench, self.loader, self._chat_settings, self)
         self.prompts = PromptDesk(self.window.chat, lambda: self.looks.theme, self)
         self.commands = WindowCommands(self)
+        self.model_in_use = ModelInUse(self)
         self._is_closed = False
         self._connect_chats()
-        self._connect_engine()
         self._connect_rest()
 
     def start(self) -> None:
@@ -96,8 +95,8 @@ class Program(QObject):
         self.window.chat.composer.edit.enter_sends = self.settings.enter_sends
         self.prompts.show(self.settings.prompts)
         self.chats.start()
-        self.show_models_installed()
-        QTimer.singleShot(0, self, self.load_model)
+        self.model_in_use.show_installed()
+        QTimer.singleShot(0, self, self.model_in_use.load)
 
     def change(self, **values: object) -> None:
         """Change settings of the program, save them and let everything follow."""
@@ -116,28 +115,6 @@ class Program(QObject):
         self.prompts.show(changed.prompts)
         self._follow(before)
         self.settings_changed.emit(changed)
-
-    @Slot()
-    def load_model(self) -> None:
-        """Load what the open chat will need; without any model the page of models says what to do."""
-        session = self.chats.current
-        if not session or not self._has_model():
-            return
-        try:
-            self.loader.require(session.settings)
-        except HeadstartError as error:
-            self.presenter.say(str(error))
-
-    @Slot()
-    def show_models_installed(self) -> None:
-        """Everything that lists models."""
-        self.choices.entries = library.installed()
-        self.models.show(self.loader.name(self.settings), self.settings)
-        self.placement.show_settings(self.settings)
-        if not self._has_model():
-            self.window.show_page(self.window.models)
-        if self.chats.current:
-            self.panel.show_settings(self.chats.current.settings)
 
     @Slot()
     def come_forward(self) -> None:
@@ -187,17 +164,6 @@ class Program(QObject):
         sidebar.chosen.connect(self._choose)
         sidebar.models_requested.connect(lambda: self.window.show_page(self.window.models))
 
-    def _connect_engine(self) -> None:
-        self.loader.changed.connect(self._show_engine)
-        self.loader.refused.connect(self._note_refusal)
-        self.link.crashed.connect(lambda sentence, _: self.presenter.say(sentence))
-        self.link.described.connect(self._note_machine)
-        self.link.loaded.connect(self.link.describe)
-        self.models.chosen.connect(self._choose_model)
-        self.models.changed.connect(self._note_models)
-        self.models.removing.connect(self._note_removal)
-        self.window.hidden_changed.connect(self.link.set_hidden)
-
     def _connect_rest(self) -> None:
         self.looks.changed.connect(self.window.set_looks)
         self.settings_changed.connect(self.attention.set_settings)
@@ -226,7 +192,7 @@ class Program(QObject):
         self.window.sidebar.list.mark(session.chat.id)
         self.panel.show_settings(session.settings)
         self.switch.settings = session.settings
-        self._show_engine()
+        self.model_in_use.show()
         self.commands.update()
 
     @Slot(object)
@@ -249,76 +215,8 @@ class Program(QObject):
         if message is not None and query:
             self.presenter.reveal(message, query)
 
-    @Slot()
-    def _show_engine(self) -> None:
-        text, tip = self._model_words()
-        self.window.chat.composer.show_model(text, tip)
-        self.window.chat.composer.set_blocked(self.loader.occupation)
-        self.commands.update()
-
-    def _model_words(self) -> tuple[str, str]:
-        session = self.chats.current
-        if self.loader.status:
-            return self.loader.status + "…", self.loader.status
-        if self.loader.fault:
-            return self.tr("No model loaded"), self.loader.fault
-        name = self.loader.name(session.settings) if session else ""
-        facts = self.link.facts
-        if not facts:
-            return name or self.tr("No model"), self.tr("It is loaded with the next message.")
-        guessing = self.tr("draft model {}").format(facts.draft) if facts.draft else self.tr("n-grams of the text")
-        return name, self.tr("{model} on {device}, {numerics} numerics; guesses come from: {guessing}").format(
-            model=facts.model, device=facts.device, numerics=facts.numerics, guessing=guessing
-        )
-
-    @Slot(str, bool)
-    def _note_refusal(self, sentence: str, may_insist: bool) -> None:
-        if may_insist:
-            self.window.chat.notice.say(sentence, self.tr("Load anyway"), self._load_anyway, bad=True)
-        else:
-            self.presenter.say(sentence)
-
-    def _load_anyway(self) -> None:
-        try:
-            self.loader.load_anyway(self.presenter.session.settings)
-        except HeadstartError as error:
-            self.presenter.say(str(error))
-
-    @Slot(object)
-    def _note_machine(self, machine: Description) -> None:
-        self.choices.set_devices(device.name for device in machine.devices)
-        self.models.show_memory()
-
-    @Slot(str)
-    def _choose_model(self, name: str) -> None:
-        self.change(model=name, draft="")
-        session = self.chats.current
-        if session and {"model", "draft"} & session.chat.settings.keys():
-            own = {key: value for key, value in session.chat.settings.items() if key not in {"model", "draft"}}
-            session.change_settings(own)
-        self.load_model()
-        self.show_models_installed()
-        self._show_engine()
-
-    @Slot(str)
-    def _note_removal(self, name: str) -> None:
-        session = self.chats.current
-        if session and self.loader.name(session.settings) == name:
-            self.loader.unload()
-        if self.settings.model == name:
-            self.change(model="", draft="")
-
     def _another_engine(self) -> EngineLink:
         return EngineLink(self._engine.command)
-
-    @Slot()
-    def _note_models(self) -> None:
-        had_none = not self.loader.is_ready and not self.loader.status
-        self.show_models_installed()
-        self._show_engine()
-        if had_none and self._has_model():
-            self.window.show_page(self.window.chat)
-        self.load_model()
 
     @Slot(object)
     def _change_chat(self, own: dict[str, object]) -> None:
@@ -337,8 +235,8 @@ class Program(QObject):
             return
         self.panel.show_settings(session.settings)
         if _loading(before) != _loading(session.settings) and self.link.generation is None:
-            self.load_model()
-        self._show_engine()
+            self.model_in_use.load()
+        self.model_in_use.show()
         self.switch.settings = session.settings
         self.presenter.recount()
 
@@ -357,9 +255,6 @@ class Program(QObject):
     def _chat_settings(self) -> Settings:
         """Those of the open chat."""
         return self.chats.current.settings if self.chats.current else self.settings
-
-    def _has_model(self) -> bool:
-        return bool(self.loader.name(self.settings))
 
 
 def _loading(settings: Settings) -> tuple[object, ...]:

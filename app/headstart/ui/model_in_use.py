@@ -1,0 +1,129 @@
+"""Which model answers: loads it, shows it, and follows what is chosen, added and removed. Builds none of the parts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Slot
+
+from headstart import library
+from headstart.engine.protocol import Description
+from headstart.errors import HeadstartError
+
+if TYPE_CHECKING:
+    from headstart.ui.program import Program
+
+
+class ModelInUse(QObject):
+    """Connects the engine and whatever lists models, once."""
+
+    def __init__(self, program: Program) -> None:
+        """The window and everything behind it exist by now."""
+        super().__init__(program)
+        self._program = program
+        self._connect()
+
+    @Slot()
+    def load(self) -> None:
+        """Load what the open chat will need; without any model the page of models says what to do."""
+        session = self._program.chats.current
+        if not session or not self._has_model():
+            return
+        try:
+            self._program.loader.require(session.settings)
+        except HeadstartError as error:
+            self._program.presenter.say(str(error))
+
+    @Slot()
+    def show_installed(self) -> None:
+        """Everything that lists models."""
+        self._program.choices.entries = library.installed()
+        self._program.models.show(self._program.loader.name(self._program.settings), self._program.settings)
+        self._program.placement.show_settings(self._program.settings)
+        if not self._has_model():
+            self._program.window.show_page(self._program.window.models)
+        if self._program.chats.current:
+            self._program.panel.show_settings(self._program.chats.current.settings)
+
+    def _connect(self) -> None:
+        self._program.loader.changed.connect(self.show)
+        self._program.loader.refused.connect(self._note_refusal)
+        self._program.link.crashed.connect(lambda sentence, _: self._program.presenter.say(sentence))
+        self._program.link.described.connect(self._note_machine)
+        self._program.link.loaded.connect(self._program.link.describe)
+        self._program.models.chosen.connect(self._choose_model)
+        self._program.models.changed.connect(self._note_models)
+        self._program.models.removing.connect(self._note_removal)
+        self._program.window.hidden_changed.connect(self._program.link.set_hidden)
+
+    @Slot()
+    def show(self) -> None:
+        """What answers now, or what keeps it from answering, below the message box."""
+        text, tip = self._model_words()
+        self._program.window.chat.composer.show_model(text, tip)
+        self._program.window.chat.composer.set_blocked(self._program.loader.occupation)
+        self._program.commands.update()
+
+    def _model_words(self) -> tuple[str, str]:
+        session = self._program.chats.current
+        if self._program.loader.status:
+            return self._program.loader.status + "…", self._program.loader.status
+        if self._program.loader.fault:
+            return self.tr("No model loaded"), self._program.loader.fault
+        name = self._program.loader.name(session.settings) if session else ""
+        facts = self._program.link.facts
+        if not facts:
+            return name or self.tr("No model"), self.tr("It is loaded with the next message.")
+        guessing = self.tr("draft model {}").format(facts.draft) if facts.draft else self.tr("n-grams of the text")
+        return name, self.tr("{model} on {device}, {numerics} numerics; guesses come from: {guessing}").format(
+            model=facts.model, device=facts.device, numerics=facts.numerics, guessing=guessing
+        )
+
+    @Slot(str, bool)
+    def _note_refusal(self, sentence: str, may_insist: bool) -> None:
+        if may_insist:
+            self._program.window.chat.notice.say(sentence, self.tr("Load anyway"), self._load_anyway, bad=True)
+        else:
+            self._program.presenter.say(sentence)
+
+    def _load_anyway(self) -> None:
+        try:
+            self._program.loader.load_anyway(self._program.presenter.session.settings)
+        except HeadstartError as error:
+            self._program.presenter.say(str(error))
+
+    @Slot(object)
+    def _note_machine(self, machine: Description) -> None:
+        self._program.choices.set_devices(device.name for device in machine.devices)
+        self._program.models.show_memory()
+
+    @Slot(str)
+    def _choose_model(self, name: str) -> None:
+        self._program.change(model=name, draft="")
+        session = self._program.chats.current
+        if session and {"model", "draft"} & session.chat.settings.keys():
+            own = {key: value for key, value in session.chat.settings.items() if key not in {"model", "draft"}}
+            session.change_settings(own)
+        self.load()
+        self.show_installed()
+        self.show()
+
+    @Slot(str)
+    def _note_removal(self, name: str) -> None:
+        session = self._program.chats.current
+        if session and self._program.loader.name(session.settings) == name:
+            self._program.loader.unload()
+        if self._program.settings.model == name:
+            self._program.change(model="", draft="")
+
+    @Slot()
+    def _note_models(self) -> None:
+        had_none = not self._program.loader.is_ready and not self._program.loader.status
+        self.show_installed()
+        self.show()
+        if had_none and self._has_model():
+            self._program.window.show_page(self._program.window.chat)
+        self.load()
+
+    def _has_model(self) -> bool:
+        return bool(self._program.loader.name(self._program.settings))
