@@ -45,7 +45,7 @@ class Heartbeat(QObject):
 def streaming(program: Program, application: QApplication, model: str, tokens: int) -> dict[str, object]:
     """Milliseconds late while the model reads and answers; raises TimeoutError where it does not load."""
     program.change(model=model, max_new_tokens=tokens)
-    program.load_model()
+    program.model_in_use.load()
     _wait(application, lambda: program.loader.is_ready and program.loader.name(program.settings) == model)
     heart, loop = Heartbeat(), QEventLoop()
     program.presenter.answered.connect(loop.quit)
