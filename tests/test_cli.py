@@ -25,7 +25,7 @@ FLAGS = (
     *("model", "draft", "device", "numerics", "context", "prompt", "system", "max-new-tokens", "stop"),
     *("temperature", "top-p", "top-k", "min-p", "seed"),
     *("repetition-penalty", "presence-penalty", "frequency-penalty"),
-    *("speculation", "num-assistant-tokens", "assistant-confidence-threshold", "acceptance-threshold"),
+    *("speculation", "num-assistant-tokens", "assistant-confidence-threshold", "acceptance-threshold", "drafter"),
     *("json", "stats", "show-origin", "no-color"),
 )
 

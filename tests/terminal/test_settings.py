@@ -5,7 +5,7 @@ import dataclasses
 
 import pytest
 
-from headstart.engine.engine import Message, Mode, Request, Sampling, Speculation
+from headstart.engine.engine import Drafter, Message, Mode, Request, Sampling, Speculation
 from headstart.errors import SettingsError
 from headstart.terminal import settings
 from headstart.terminal.settings import OPTIONS, Settings
@@ -28,11 +28,12 @@ def test_every_flag_reaches_the_request() -> None:
         *("--repetition-penalty", "1.1", "--presence-penalty", "-1", "--frequency-penalty", "0.5"),
         *("--speculation", "fixed", "--num-assistant-tokens", "5"),
         *("--assistant-confidence-threshold", "0.4", "--acceptance-threshold", "0.7"),
+        *("--drafter", "ngram"),
     ).request(MESSAGES) == Request(
         MESSAGES,
         max_new_tokens=7,
         sampling=Sampling(0.8, 0.9, 40, 0.05, 1.1, -1.0, 0.5, 3),
-        speculation=Speculation(Mode.FIXED, 5, 0.4, 0.7),
+        speculation=Speculation(Mode.FIXED, 5, 0.4, 0.7, Drafter.NGRAM),
         stop=("END", "\n\n"),
     )
 
@@ -44,6 +45,7 @@ def test_every_flag_reaches_the_request() -> None:
         (("--temperature", "warm"), "temperature must be a number, not 'warm'."),
         (("--temperature", "nan"), "temperature must be between 0 (greedy) and 100, not nan."),
         (("--speculation", "wild"), "speculation must be auto, fixed or off, not 'wild'."),
+        (("--drafter", "me"), "drafter must be any, draft or ngram, not 'me'."),
         (("--num-assistant-tokens", "x"), "num-assistant-tokens must be a whole number or auto, not 'x'."),
         (("--num-assistant-tokens", "99"), "num-assistant-tokens must be between 1 and 16, not 99."),
         (("--max-new-tokens", "0"), "max-new-tokens must be 1 or more, not 0."),

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from headstart.engine.engine import Message, Mode, Request, Sampling, Speculation
+from headstart.engine.engine import Drafter, Message, Mode, Request, Sampling, Speculation
 from headstart.errors import SettingsError
 
 AUTOMATIC = "auto"
@@ -30,6 +30,7 @@ class Settings:
     num_assistant_tokens: int | None = None
     assistant_confidence_threshold: float | None = None
     acceptance_threshold: float = Speculation.acceptance_threshold
+    drafter: Drafter = Speculation.drafter
 
     def __post_init__(self) -> None:
         """Refuse what no engine could answer, before a model is loaded."""
@@ -44,6 +45,7 @@ class Settings:
             self.num_assistant_tokens,
             self.assistant_confidence_threshold,
             self.acceptance_threshold,
+            self.drafter,
         )
         return Request(messages, self.max_new_tokens, sampling, speculation, self.stop)
 
@@ -78,6 +80,7 @@ WHOLE = Kind("a whole number", "N", int)
 NUMBER = Kind("a number", "X", float)
 TEXTS = Kind("valid text", "TEXT", lambda text: (valid_text(text),))
 MODE = Kind("auto, fixed or off", "auto|fixed|off", Mode)
+DRAFTER = Kind("any, draft or ngram", "any|draft|ngram", Drafter)
 
 
 @dataclass(frozen=True)
@@ -144,6 +147,11 @@ SPECULATION_OPTIONS = (
         NUMBER,
         "below 1: accept guesses that the model finds less likely than the draft does, down to this ratio; faster, "
         "but MAY CHANGE THE ANSWER (default: 1, exact)",
+    ),
+    Option(
+        "drafter",
+        DRAFTER,
+        "who may guess: the draft model alone, n-grams of the text alone, or any of them (default: any)",
     ),
 )
 OPTIONS = ANSWER_OPTIONS + SAMPLING_OPTIONS + SPECULATION_OPTIONS
