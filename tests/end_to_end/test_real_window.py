@@ -1,0 +1,145 @@
+"""Stories in a real window with a real model: a first day and the next, and what is left when a process is killed."""
+
+import sqlite3
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from headstart.chat.conversation import State
+from headstart.chat.database import FILE_NAME
+from headstart.ui.theme import LIGHT
+from tests.end_to_end import screen as screens
+from tests.end_to_end.screen import Screen, open_screen, wait
+from tests.end_to_end.visit import Visit
+
+LONG = "Write a long story about a lighthouse keeper and the sea."
+REPEATED = "Write this sentence ten times: The quick brown fox jumps over the lazy dog."
+DAY = 24 * 3600.0
+SAVED_EVERY = 1.0  # seconds of text that a kill may cost
+LATE = 0.5  # seconds that a loaded machine may add
+
+pytestmark = pytest.mark.skipif(
+    bool(screens.missing()), reason=f"a real window needs {', '.join(screens.missing())}; see tests/README.md"
+)
+
+
+@pytest.fixture
+def screen(tmp_path: Path) -> Iterator[Screen]:
+    """Empty, with a window manager."""
+    folder = tmp_path / "screen"
+    folder.mkdir()
+    with open_screen(folder) as opened:
+        yield opened
+
+
+@pytest.fixture
+def visit(screen: Screen, tmp_path: Path, real_smollm2: Path) -> Iterator[Visit]:
+    """A person who has nothing yet."""
+    visit = Visit(screen, tmp_path / "profile", real_smollm2)
+    yield visit
+    visit.close()
+
+
+def get_default_model(visit: Visit) -> None:
+    """The first start shows the page of models; its one button brings a model, and then the chat."""
+    visit.start()
+    visit.screen.click(LIGHT.accent)
+    wait(lambda: visit.engine() and not visit.screen.count(LIGHT.accent) > 2000, "the chat in place of the page")
+
+
+def see_answer_stream(visit: Visit) -> None:
+    """Words come one after the other, and Esc ends them."""
+    visit.ask(LONG)
+    visit.wait_for_answer(1, State.STREAMING)
+    inked = set()
+    for _ in range(12):
+        inked.add(visit.screen.count(LIGHT.text))
+        time.sleep(0.1)
+    assert len(inked) > 4  # a blinking cursor alone gives two
+    visit.screen.keys("Escape")
+    visit.wait_for_answer(1, State.STOPPED)
+
+
+def see_origins(visit: Visit) -> None:
+    """What repeats itself was guessed, and is marked once the colours are on."""
+    visit.ask(REPEATED)
+    answer = visit.wait_for_answer(3, State.COMPLETE)
+    assert {run.origin for run in answer.origins} == {"target", "n-gram"}
+    mark = LIGHT.origins["n-gram"].background
+    assert not visit.screen.count(mark)
+    visit.screen.keys("ctrl+shift+t")
+    wait(lambda: visit.screen.count(mark) > 1000, "marks below guessed words")
+
+
+def regenerate(visit: Visit) -> None:
+    """The same question once more; both versions are kept."""
+    first = visit.messages()[3]
+    visit.screen.keys("ctrl+r")
+    wait(lambda: visit.messages()[3].id != first.id, "another version")
+    second = visit.wait_for_answer(3, State.COMPLETE)
+    assert second.text[:40] == first.text[:40]  # both the likeliest; near-ties may part them later
+
+
+def find(visit: Visit, word: str) -> None:
+    """Search all chats and open what is found first."""
+    visit.screen.keys("ctrl+shift+f")
+    visit.screen.type(word)
+    wait(lambda: visit.screen.count(LIGHT.match) > 100, f"a hit for {word}")
+    visit.screen.keys("Return")
+
+
+def make_yesterday(history: Path) -> None:
+    """All that was written, a day earlier."""
+    with sqlite3.connect(history / FILE_NAME) as connection:
+        connection.execute("UPDATE chat SET created = created - ?, updated = updated - ?", (DAY, DAY))
+        connection.execute("UPDATE message SET created = created - ?", (DAY,))
+    connection.close()
+
+
+def test_a_first_day_and_the_next(visit: Visit) -> None:
+    get_default_model(visit)
+    see_answer_stream(visit)
+    see_origins(visit)
+    regenerate(visit)
+    find(visit, "lighthouse")
+    visit.quit()
+    yesterday = visit.messages()
+    make_yesterday(visit.history)
+    visit.start()
+    assert [message.text for message in visit.messages()] == [message.text for message in yesterday]
+    visit.screen.keys("ctrl+n")
+    visit.ask("What is a cat?")
+    wait(lambda: visit.open_title() == "What is a cat?", "another chat")
+    visit.wait_for_answer(1, State.COMPLETE)
+    find(visit, "keeper")
+    wait(lambda: visit.messages()[0].text == LONG, "yesterday's chat")
+    visit.quit()
+
+
+def test_what_is_left_when_a_process_is_killed(visit: Visit) -> None:
+    get_default_model(visit)
+    visit.ask(LONG)
+    visit.wait_for_answer(1, State.STREAMING)
+    engine = visit.engine()
+    assert engine
+    engine.kill()
+    partial = visit.wait_for_answer(1, State.INTERRUPTED)
+    assert "engine" in str(partial.stats["notice"])
+    visit.ask("Go on: " + LONG)
+    visit.wait_for_answer(3, State.STREAMING)
+    assert visit.messages()[1] == partial
+    saved, changed = "", time.time()
+    while time.time() - changed < SAVED_EVERY * 0.6 or not saved:
+        text = visit.messages()[3].text
+        if text != saved:
+            saved, changed = text, time.time()
+        time.sleep(0.02)
+    assert visit.kill() - changed < SAVED_EVERY + LATE
+    visit.start()
+    answer = visit.wait_for_answer(3, State.INTERRUPTED)
+    assert answer.text.startswith(saved)
+    visit.ask("What is a cat?")
+    visit.wait_for_answer(5, State.COMPLETE)
+    visit.quit()

@@ -1,0 +1,102 @@
+"""A person with an empty profile before a real window: starts and ends it, types, and looks at screen and history."""
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+
+from headstart.chat.conversation import Message, State
+from headstart.chat.database import FILE_NAME
+from headstart.chat.reader import Reader, open_reader
+from headstart.ui.chats import LAST
+from headstart.ui.theme import LIGHT
+from tests.end_to_end.screen import Screen, wait
+
+ROOT = Path(__file__).resolve().parents[2]
+_ENGINE = "headstart.engine.host"
+
+
+class Visit:
+    """One profile on one screen; `close` ends the window if it is open."""
+
+    def __init__(self, screen: Screen, profile: Path, model: Path) -> None:
+        """`model` is what an export will give."""
+        self.screen = screen
+        self.history = profile / "history"
+        self._profile, self._model = profile, model
+        self._window: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """`headstart`, until it shows itself."""
+        assert self._window is None
+        command = [sys.executable, "-m", "tests.end_to_end.start", str(self._model), "--profile", str(self._profile)]
+        self._window = subprocess.Popen(command, cwd=ROOT, env=self.screen.environment)
+        wait(lambda: self.screen.count(LIGHT.surface) > 100_000, "a window in light colours")
+
+    def quit(self) -> None:
+        """Ctrl+Q, until the program has ended."""
+        assert self._window
+        self.screen.keys("ctrl+q")
+        assert self._window.wait(timeout=60) == 0
+        self._window = None
+
+    def kill(self) -> float:
+        """End the window as the system does that has no memory left. Returns when, as seconds of the clock."""
+        assert self._window
+        self._window.send_signal(signal.SIGKILL)
+        killed = time.time()
+        self._window.wait(timeout=60)
+        self._window = None
+        return killed
+
+    def engine(self) -> psutil.Process | None:
+        """The process that has the model."""
+        assert self._window
+        children = psutil.Process(self._window.pid).children()
+        return next((child for child in children if _ENGINE in child.cmdline()), None)
+
+    def ask(self, question: str) -> None:
+        """Type and press Enter, wherever the keyboard is."""
+        self.screen.keys("ctrl+l")
+        self.screen.type(question)
+        self.screen.keys("Return")
+
+    def messages(self) -> tuple[Message, ...]:
+        """What the history has of the chat last opened."""
+        reader = self._reader()
+        if reader is None:
+            return ()
+        chat = reader.recall(LAST)
+        found = reader.conversation(chat).path if chat else ()
+        reader.close()
+        return found
+
+    def open_title(self) -> str:
+        """Of the chat last opened."""
+        reader = self._reader()
+        assert reader
+        chat = reader.chat(reader.recall(LAST) or "")
+        reader.close()
+        return chat.title if chat else ""
+
+    def wait_for_answer(self, number: int, state: State) -> Message:
+        """The message of this number, from 0, once it is in this state and has text."""
+
+        def is_there() -> bool:
+            found = self.messages()
+            return len(found) > number and found[number].state is state and bool(found[number].text.strip())
+
+        wait(is_there, f"message {number} is {state}")
+        return self.messages()[number]
+
+    def close(self) -> None:
+        """Leave nothing behind."""
+        if self._window:
+            self._window.kill()
+            self._window.wait(timeout=60)
+
+    def _reader(self) -> Reader | None:
+        return open_reader(self.history) if (self.history / FILE_NAME).is_file() else None
