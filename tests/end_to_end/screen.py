@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 SIZE = (1280, 860)
 _PROGRAMS = ("Xvfb", "openbox", "xdotool")
 _LIBRARIES = ("xcb-cursor", "xcb-icccm", "xcb-keysyms", "xkbcommon-x11")  # of Qt's plugin for X11
+_OF_THE_DESKTOP = ("DBUS_SESSION_BUS_ADDRESS", "XDG_CURRENT_DESKTOP", "QT_IM_MODULE")  # colours and typing of another
 _LONGEST = 90.0  # seconds, for a loaded machine
 
 Picture = NDArray[np.uint8]  # [height, width, 3], red first
@@ -41,7 +42,8 @@ class Screen:
 
     def __init__(self, display: str, memory: Path) -> None:
         """`memory` is the file that has what is shown."""
-        self.environment = {**os.environ, "DISPLAY": display, "QT_QPA_PLATFORM": "xcb", "XDG_SESSION_TYPE": "x11"}
+        plain = {name: value for name, value in os.environ.items() if name not in _OF_THE_DESKTOP}
+        self.environment = {**plain, "DISPLAY": display, "QT_QPA_PLATFORM": "xcb", "XDG_SESSION_TYPE": "x11"}
         self._memory = memory
 
     def picture(self) -> Picture:
