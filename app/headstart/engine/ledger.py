@@ -1,19 +1,21 @@
 """What a drafter earned or lost against plain decoding in one answer, and when it must pause. Knows only arithmetic.
 
 The unit is the plain step: a round that gave n tokens in the time of t plain steps books n - t. The drafter may work
-while its balance is above minus its allowance. Below that it pauses for 16, 32, .. 128 tokens; after each pause the
-allowance grows a little for another try. So every drafted round begins with a balance above minus the allowance, and
-as a plain step costs one, for any text and any prices
+while its balance is above minus its allowance. Below that it pauses for 16, 64, 256, 256, .. tokens, shorter again
+once it earns; after each pause the allowance grows for another try. So every drafted round begins with a balance above
+minus the allowance, and as a plain step costs one, for any text and any prices
 
     total time  <  tokens + sum over drafters of (allowance + their last round),    in plain steps,
     allowance = initial + retries + invested.
 
-Pauses double, so their number grows with the logarithm of the answer's length, later by one in 128 tokens.
+A drafter that never earns pauses three times at most, and once more for each 256 tokens.
 """
 
-_RETRY = 0.25  # plain steps that may be lost in addition after each pause: one candidate's worth
+_RETRY = 0.9  # plain steps that may be lost after each pause
+_FORGIVEN = 2.0  # at most this much of a debt, so that bad luck early in an answer is no verdict on all of it
 _FIRST_PAUSE = 16
-_LONGEST_PAUSE = 128
+_LONGEST_PAUSE = 256
+_LONGER = 4  # times the pause before it
 
 
 class Ledger:
@@ -44,8 +46,11 @@ class Ledger:
 
     def book(self, tokens: int, ms: float, plain_ms: float) -> None:
         """Enter a round of this drafter that gave `tokens` in `ms`, where a plain step costs `plain_ms`."""
-        self.balance += tokens - ms / plain_ms
+        gain = tokens - ms / plain_ms
+        self.balance += gain
         self.earned_ms += plain_ms * tokens - ms
+        if gain > 0.0:  # not hopeless: the next try may come sooner
+            self._pause = max(self._pause // _LONGER, _FIRST_PAUSE)
         self._close_if_spent()
 
     def wait(self, tokens: int) -> None:
@@ -53,10 +58,10 @@ class Ledger:
         if self._left:
             self._left = max(self._left - tokens, 0)
             if not self._left:
-                self.allowance += _RETRY
+                self.allowance += min(max(_RETRY - self.credit, 0.0), _FORGIVEN)
                 self._close_if_spent()
 
     def _close_if_spent(self) -> None:
         if self.open and self.credit <= 0.0:
-            self._left, self._pause = self._pause, min(2 * self._pause, _LONGEST_PAUSE)
+            self._left, self._pause = self._pause, min(_LONGER * self._pause, _LONGEST_PAUSE)
             self.pauses += 1
