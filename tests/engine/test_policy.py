@@ -190,6 +190,22 @@ class TestStopping:
         assert policy.plain_ms == pytest.approx(1.0 + 50.0 / 1.1, rel=0.05)  # behind the prompt it changed the size
 
 
+def test_rounds_of_ngrams_do_not_raise_the_worth_of_time_elsewhere() -> None:
+    policies = [a_policy(), a_policy()]
+    for policy in policies:
+        for _ in range(20):
+            policy.plan(BEGIN)
+            policy.learn(outcome(2, 1, (0.7, 0.7)))
+    for _ in range(20):
+        policies[1].plan(replace(BEGIN, ngram=NgramOffer(15, 20)))
+        policies[1].learn(replace(outcome(15, 15), offer_matched=15))
+    rates = []
+    for policy in policies:
+        policy.plan(BEGIN)
+        rates.append(policy.rate)
+    assert rates[1] == pytest.approx(rates[0], rel=0.1)
+
+
 class TestTails:
     """N-grams behind a draft."""
 

@@ -20,11 +20,14 @@ from headstart.engine.stopping import (
 
 MEASURED = {1: 71.0, 2: 72.0, 3: 73.0, 4: 75.0, 6: 82.0, 8: 92.0, 12: 110.0, 16: 140.0}
 STEEP = {1: 100.0, 2: 121.0, 3: 149.0, 4: 171.0, 5: 165.0, 6: 165.0, 8: 184.0, 12: 181.0, 16: 187.0}  # bf16 on AMX
+SWITCHED = {1: 60.0, 2: 68.0, 4: 75.0, 6: 83.0, 8: 90.0, 12: 107.0, 16: 134.0}  # with the price of another size
 LONGEST = 6
 
 CODE: Spread = ((0.6, 0.97), (0.25, 0.8), (0.15, 0.35))
 PROSE: Spread = ((0.2, 0.92), (0.3, 0.5), (0.5, 0.2))
 CONSTANT: Spread = ((1.0, 0.7),)
+RARE: Spread = ((0.1, 0.95), (0.9, 0.15))
+SURE: Spread = ((0.9, 0.99), (0.1, 0.6))
 
 
 @dataclass(frozen=True)
@@ -90,9 +93,11 @@ def priced_rule(instance: Instance) -> Rule:
     return go_on
 
 
-@pytest.mark.parametrize("step_ms", [10.0, 24.0, 40.0])
-@pytest.mark.parametrize("table", [MEASURED, STEEP], ids=["flat", "steep"])
-@pytest.mark.parametrize("levels", [CODE, PROSE, CONSTANT], ids=["code", "prose", "constant"])
+@pytest.mark.parametrize("step_ms", [4.0, 10.0, 14.0, 24.0, 40.0])
+@pytest.mark.parametrize("table", [MEASURED, STEEP, SWITCHED], ids=["flat", "steep", "switched"])
+@pytest.mark.parametrize(
+    "levels", [CODE, PROSE, CONSTANT, RARE, SURE], ids=["code", "prose", "constant", "rare", "sure"]
+)
 def test_the_rule_is_within_one_per_cent_of_the_best_policy(
     levels: Spread, table: dict[int, float], step_ms: float
 ) -> None:

@@ -9,14 +9,17 @@ the long-run average reward E[tokens] / E[ms] per round, as every verification i
 with the best ratio lambda is the one that maximises E[tokens] - lambda * E[ms], which for a known lambda is an
 optimal-stopping problem, solved here by looking ahead up to four candidates (`stopping.drafting_gain`), then keeping
 the prefix that pays (`stopping.kept_prefix`). Not drafting at all is the same test with nothing drafted; an n-gram's
-candidates are free and only their verification is priced.
+candidates are free and only their verification is priced. They may also follow drafted ones: where the text offers
+more behind these than drafting on would add, the round ends with its tail. tests/engine/test_stopping.py solves small
+instances exactly and finds the rule within one per cent of the best policy.
 
 Lambda is the rate of the last rounds (half-life 12), kept between that of plain decoding and 1.15 times what the
 model of the text says can be reached; rounds of n-grams have their own, since a copied passage says nothing about
 the text around it.
 
 Two things stand outside the process. Catching up (a draft model reading text that it did not write) is an investment,
-made when the rest of the answer is expected to earn it back. And each drafter has an account (`ledger`) that bounds
+made when the rest of the answer is expected to earn it back; a long prompt waits for some tokens, as n-grams may do
+without a draft model. And each drafter has an account (`ledger`) that bounds
 what may be lost where chances or prices are wrong; it bounds the length, too, so that no single round loses it all.
 """
 
