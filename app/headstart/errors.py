@@ -29,6 +29,10 @@ class MemoryBudgetError(HeadstartError):
     """A model needs more memory than is free; the sentence gives both numbers and the ways out."""
 
 
+class TraceError(HeadstartError):
+    """A trace cannot be read or says too little; the sentence tells how to record one."""
+
+
 class ContextOverflowError(HeadstartError):
     """The prompt does not fit the context; the sentence gives both numbers."""
 

@@ -279,6 +279,22 @@ Event = Prefill | Step | Finish
 
 
 @dataclass(frozen=True)
+class Tracing:
+    """Rounds are written to a file as JSON lines.
+
+    With a `depth` the policy is set aside: every round drafts so many tokens, and token ids are written, so that
+    `headstart bench replay` can play any rule on what was recorded.
+    """
+
+    file: Path
+    depth: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a depth that no round can have."""
+        _require(self.depth is None or 1 <= self.depth <= 15, "trace depth", "between 1 and 15", self.depth)
+
+
+@dataclass(frozen=True)
 class LoadOptions:
     """What is decided when a model is loaded. `context` is in tokens; None: what the model allows, at most 8192.
 
@@ -294,6 +310,7 @@ class LoadOptions:
     draft_device: str | None = None
     ignore_memory: bool = False
     draft_vocab: int | None = None
+    tracing: Tracing | None = None
 
 
 class Engine(Protocol):

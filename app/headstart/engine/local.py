@@ -25,16 +25,19 @@ from headstart.engine.engine import (
     Round,
     Step,
     Timing,
+    Tracing,
 )
 from headstart.engine.loading import LoadedModel, Place, load_model
 from headstart.engine.measurements import Measurements
 from headstart.engine.policy import Policy
 from headstart.engine.precision import pass_ms, switch_ms
+from headstart.engine.recording import Recorder
 from headstart.engine.shortlist import Shortlist
 from headstart.engine.speculative import Decoder, Job
 from headstart.engine.tally import Tally
 from headstart.engine.text import AnswerText
 from headstart.engine.tokenizer import Tokenizer
+from headstart.engine.trace import Trace
 from headstart.errors import ContextOverflowError
 
 _POLICY = "policy, switches priced"  # another name than before: what was learned without them misleads
@@ -45,14 +48,20 @@ class LocalEngine:
     """A loaded target, maybe a draft model, and what was learned about them."""
 
     def __init__(
-        self, target: LoadedModel, draft: LoadedModel | None, tokenizer: Tokenizer, learned: Measurements
+        self,
+        target: LoadedModel,
+        draft: LoadedModel | None,
+        tokenizer: Tokenizer,
+        learned: Measurements,
+        tracing: Tracing | None = None,
     ) -> None:
-        """`learned` keeps the policy's costs and calibrations of this pair."""
+        """`learned` keeps the policy's costs and calibrations of this pair; a recording leaves them as they are."""
         self.target = target
         self.draft = draft
         self.tokenizer = tokenizer
         self._learned = learned
-        self._policy = _restored_policy(target, draft, learned)
+        self._policy = _restored_policy(target, draft, learned, tracing.depth if tracing else None)
+        self._trace = Trace(tracing, learned.subject, self._policy) if tracing else None
         drafter = _draft_model(draft, target.runner.vocabulary) if draft else None
         self._decoder = Decoder(target.runner, drafter, self._policy)
         self._stop_ids = frozenset(target.manifest.tokenizer.stop_ids)
@@ -78,16 +87,12 @@ class LocalEngine:
         rest = text.finish()
         if rest:
             yield Step(rest, _NOTHING_RUN, (Piece(rest, Origin.TARGET),))
-        self._learned.put(_POLICY, self._policy.to_json())
-        stats = tally.stats(
-            plain_ms=self._policy.plain_ms,
-            ledger_ms=self._policy.ledger_ms,
-            context_length=self.target.runner.context,
-        )
-        yield Finish(FinishReason.STOP if text.stopped else reason, stats, text.token_ids)
+        yield self._finished(FinishReason.STOP if text.stopped else reason, tally, text.token_ids)
 
     def close(self) -> None:
         """Free the models: the last reference to their memory is dropped here. Closing again does nothing."""
+        if self._trace:
+            self._trace.close()
         for name in ("_decoder", "target", "draft"):
             vars(self).pop(name, None)
 
@@ -99,7 +104,21 @@ class LocalEngine:
                 f"The conversation has {len(prompt)} tokens, but the context holds {room}: "
                 "start a new chat, shorten the text, or load the model with a longer --context."
             )
-        return Job(tuple(prompt), request.max_new_tokens, self._stop_ids, request.sampling, request.speculation)
+        job = Job(tuple(prompt), request.max_new_tokens, self._stop_ids, request.sampling, request.speculation)
+        if self._trace:
+            self._trace.begin(job)
+        return job
+
+    def _finished(self, reason: FinishReason, tally: Tally, token_ids: tuple[int, ...]) -> Finish:
+        """Keep what was learned and add everything up."""
+        policy = self._policy
+        if not isinstance(policy, Recorder):
+            self._learned.put(_POLICY, policy.to_json())
+        context = self.target.runner.context
+        stats = tally.stats(plain_ms=policy.plain_ms, ledger_ms=policy.ledger_ms, context_length=context)
+        if self._trace:
+            self._trace.end(reason, stats, token_ids)
+        return Finish(reason, stats, token_ids)
 
 
 def load(options: LoadOptions) -> LocalEngine:
@@ -111,7 +130,7 @@ def load(options: LoadOptions) -> LocalEngine:
     target = load_model(options.target, place, measured)
     tokenizer = Tokenizer(options.target)  # after the model, whose loading verifies all files
     draft = load_model(options.draft, draft_place, measured) if options.draft and draft_place else None
-    return LocalEngine(target, draft, tokenizer, _learned(target, draft))
+    return LocalEngine(target, draft, tokenizer, _learned(target, draft), options.tracing)
 
 
 def _require_room(options: LoadOptions) -> None:
@@ -146,12 +165,19 @@ def _learned(target: LoadedModel, draft: LoadedModel | None) -> Measurements:
     return Measurements(paths.measurements_folder(), f"{target.manifest.name}-policy", subject)
 
 
-def _restored_policy(target: LoadedModel, draft: LoadedModel | None, learned: Measurements) -> Policy:
+def _restored_policy(
+    target: LoadedModel, draft: LoadedModel | None, learned: Measurements, depth: int | None
+) -> Policy:
+    """With a depth, one that records."""
+    kind = Policy if depth is None else Recorder
     known = learned.get(_POLICY)
     if known is not None:
-        return Policy.from_json(known)
-    policy = Policy(Costs(_measured_curve(target), _measured_curve(draft) if draft else None))
-    learned.put(_POLICY, policy.to_json())
+        policy = kind.from_json(known)
+    else:
+        policy = kind(Costs(_measured_curve(target), _measured_curve(draft) if draft else None))
+        learned.put(_POLICY, policy.to_json())
+    if isinstance(policy, Recorder) and depth is not None:
+        policy.depth = depth
     return policy
 
 

@@ -3,6 +3,7 @@
 import argparse
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import replace
 
 from rich.console import Console
 
@@ -14,7 +15,7 @@ from headstart.engine.bench.result import BenchResult, as_json
 from headstart.engine.engine import Engine, LoadOptions
 from headstart.errors import SettingsError
 from headstart.terminal import bench_plot, bench_table
-from headstart.terminal.chat import add_model_arguments, load_options
+from headstart.terminal.chat import add_model_arguments, add_trace_arguments, load_options, tracing
 from headstart.terminal.command import Command, Load
 from headstart.terminal.measuring import add_kinds, whole_number, writable_file, write_json
 from headstart.terminal.screen import Screen
@@ -54,6 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"race against OpenVINO GenAI with the same models, loaded a second time (default: {GENAI})",
     )
     add_output_arguments(parser)
+    add_trace_arguments(parser)
 
 
 def add_race_arguments(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
@@ -83,6 +85,7 @@ def add_output_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, load: Load) -> int:
     """Race, print the table, write the files. Returns the exit code."""
     options = load_options(arguments, library.choose(arguments.model, arguments.draft))
+    options = replace(options, tracing=tracing(arguments))
     screen = Screen()
     screen.remark("loading the models")
     with closing(load(options)) as engine:

@@ -9,13 +9,14 @@ from contextlib import closing
 from dataclasses import dataclass
 
 from headstart import library, paths
-from headstart.engine.engine import Engine, FinishReason, LoadOptions, Numerics
+from headstart.engine.engine import Engine, FinishReason, LoadOptions, Numerics, Tracing
 from headstart.errors import SettingsError
 from headstart.library import Choice
 from headstart.terminal import report, settings
 from headstart.terminal.answer import Answer, answer
 from headstart.terminal.command import Command, Load
 from headstart.terminal.dialogue import Dialogue
+from headstart.terminal.measuring import whole_number, writable_file
 from headstart.terminal.prompt import piped_lines, typed_lines, whole_text
 from headstart.terminal.screen import Screen
 from headstart.terminal.session import Session, remarks
@@ -58,6 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="on a terminal: underline and colour tokens by who proposed them",
     )
+    add_trace_arguments(parser, shown=False)
     output.add_argument("--no-color", action="store_true", help="no colours (also: NO_COLOR=1); underlines stay")
 
 
@@ -89,6 +91,27 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
         "--draft-device", metavar="NAME", help="where the draft model runs (default: where the target does)"
     )
     model.add_argument("--ignore-memory", action="store_true", help="load although the memory seems too small")
+
+
+def add_trace_arguments(parser: argparse.ArgumentParser, *, shown: bool = True) -> None:
+    """The flags that write down every round; `tracing` reads them. They are for who tunes, not for who chats."""
+    trace = parser.add_argument_group("trace" if shown else None)
+    file = "write every round to this file as JSON lines, without text"
+    depth = "with --trace: draft N tokens in every round and write token ids, for `headstart bench replay`"
+    trace.add_argument("--trace", metavar="FILE", type=writable_file, help=file if shown else argparse.SUPPRESS)
+    trace.add_argument(
+        "--trace-depth",
+        metavar="N",
+        type=whole_number("trace-depth", 1),
+        help=depth if shown else argparse.SUPPRESS,
+    )
+
+
+def tracing(arguments: argparse.Namespace) -> Tracing | None:
+    """What `add_trace_arguments` read. Raises SettingsError."""
+    if arguments.trace is None and arguments.trace_depth is not None:
+        raise SettingsError("--trace-depth needs a file to record to: add --trace FILE.")
+    return Tracing(arguments.trace, arguments.trace_depth) if arguments.trace else None
 
 
 def load_options(arguments: argparse.Namespace, choice: Choice) -> LoadOptions:
@@ -130,7 +153,7 @@ def _plan(arguments: argparse.Namespace) -> Plan:
     choice = library.choose(arguments.model, arguments.draft)
     return Plan(
         choice=choice,
-        load=load_options(arguments, choice),
+        load=dataclasses.replace(load_options(arguments, choice), tracing=tracing(arguments)),
         settings=wanted,
         dialogue=Dialogue(arguments.system),
         prompt=_prompt(arguments.prompt),

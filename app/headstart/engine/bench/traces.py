@@ -1,0 +1,104 @@
+"""Reads recordings (`engine/trace.py` describes the lines) back as texts that any rule can be played on."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from headstart.engine.bench.recorded import Offer, Text
+from headstart.engine.costs import Costs
+from headstart.engine.drafters import NGRAM_REACH, NgramDrafter
+from headstart.engine.policy import Policy
+from headstart.engine.runner import common_prefix
+from headstart.engine.trace import FORMAT
+from headstart.errors import TraceError
+
+Line = Mapping[str, Any]
+_NO_TOKEN = -1  # stands where an answer ended: no n-gram offers it
+
+
+@dataclass(frozen=True)
+class Recording:
+    """One recorded answer on the machine that it was recorded on."""
+
+    name: str
+    text: Text
+    has_draft: bool
+    ttft_ms: float
+    prices: Mapping[str, Any]  # as Costs has them in JSON
+    learned: Mapping[str, Any]  # the policy as it was stored before
+
+    def costs(self) -> Costs:
+        """The prices, anew: whoever plays with them alters them."""
+        return Costs.from_json(self.prices)
+
+    def policy(self, *, fresh: bool = False) -> Policy:
+        """One that knows these prices and, unless it is to be fresh, what had been learned before."""
+        policy = Policy(self.costs()) if fresh else Policy.from_json(self.learned)
+        policy.costs = self.costs()
+        return policy
+
+
+def read_recordings(path: Path) -> list[Recording]:
+    """All finished answers of a file, those of one token or less apart. Raises TraceError."""
+    try:
+        lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        return list(_recordings(path, lines))
+    except (OSError, UnicodeDecodeError) as error:
+        raise TraceError(f"{path} cannot be read ({error}); name a file that --trace wrote.") from None
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
+        raise TraceError(f"{path} is no complete trace ({error!r}); record it again with --trace.") from None
+
+
+def _recordings(path: Path, lines: Sequence[Line]) -> Iterator[Recording]:
+    header = lines[0] if lines else {}
+    if header.get("is") != "header" or header["format"] != FORMAT:
+        raise TraceError(f"{path} is no trace of this version; record it again with --trace.")
+    if header["depth"] is None:
+        raise TraceError(f"{path} tells nothing beyond where drafting stopped; record it with --trace-depth 8.")
+    answer: Line = {}
+    rounds: list[Line] = []
+    for line in lines[1:]:
+        match line["is"]:
+            case "answer":
+                answer, rounds = line, []
+            case "round":
+                rounds.append(line)
+            case "end" if len(line["ids"]) > 1:
+                yield _recording(f"{path.stem} {answer['number']}", header, answer, rounds, line)
+
+
+def _recording(name: str, header: Line, answer: Line, rounds: Sequence[Line], end: Line) -> Recording:
+    places = sum(done["tokens"] for done in rounds)
+    right, confidence = [False] * places, [0.5] * places
+    strays: dict[int, Sequence[float]] = {}
+    for done in rounds:
+        at, seen, held = done["context"] - len(answer["ids"]) - 1, done["confidences"], done["matched"] or 0
+        for place in range(min(len(seen), done["tokens"])):
+            right[at + place], confidence[at + place] = place < held, seen[place]
+        strays[at + held] = seen[held + 1 :]
+    text = Text(
+        right,
+        confidence,
+        _offers(answer["ids"], end["ids"], places),
+        strays,
+        prompt=len(answer["ids"]) + 1,
+        limit=answer["max_new_tokens"] - 1,
+    )
+    has_draft = any(done["confidences"] for done in rounds)
+    return Recording(name, text, has_draft, end["ttft_ms"], header["policy"]["costs"], header["policy"])
+
+
+def _offers(prompt: Sequence[int], written: Sequence[int], places: int) -> list[Offer | None]:
+    """What n-grams offer at each place, the first token of the answer being given by the prompt's own pass."""
+    drafter = NgramDrafter()
+    drafter.read([*prompt, written[0]])
+    rest = [*written[1:], *[_NO_TOKEN] * places][:places]
+    offers: list[Offer | None] = []
+    for place, token in enumerate(rest):
+        offer = drafter.propose(NGRAM_REACH)
+        held = common_prefix(offer.tokens, rest[place : place + NGRAM_REACH])
+        offers.append(Offer(len(offer.tokens), offer.match_length, held) if offer.tokens else None)
+        drafter.extend([token])
+    return offers

@@ -1,0 +1,110 @@
+"""Writes what every round was planned from, did and cost, as JSON lines. Knows no model and no text.
+
+The lines of a file, each an object with the field `is`:
+
+- header: format and version, models with hashes, devices and properties, depth of a recording, what the policy knew;
+- answer: an answer begins: the length of its prompt, its longest length, how it is sampled, bounds of speculation;
+- round: tokens in the context and tokens that may follow, what n-grams offered and how much of it held, what was
+  planned, drafted, verified and accepted, milliseconds by part, lambda, plain step and ledger behind it;
+- end: why the answer ended, its statistics, what the policy's prices are now.
+
+Token ids are written only where a recording was asked for: in `answer` those of the prompt, in `end` those written.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any, TextIO
+
+from headstart import __version__
+from headstart.engine.engine import FinishReason, Stats, Tracing
+from headstart.engine.policy import Policy
+from headstart.engine.rounds import Outcome, Plan, Situation
+from headstart.engine.speculative import Job
+from headstart.errors import SettingsError
+
+FORMAT = 1
+_DIGITS = 4  # of chances and milliseconds behind the point
+
+
+class Trace:
+    """A file that grows by a line for each round."""
+
+    def __init__(self, tracing: Tracing, setting: Mapping[str, Any], policy: Policy) -> None:
+        """Begin the file anew with its header, and watch the policy. Raises SettingsError."""
+        self._policy = policy
+        self._with_tokens = tracing.depth is not None
+        self._file = _opened(tracing.file)
+        self._number = 0  # of the answer
+        self._write(
+            "header",
+            {"format": FORMAT, "headstart": __version__, **setting, "depth": tracing.depth, "policy": policy.to_json()},
+        )
+        policy.on_round = self._round
+
+    def begin(self, job: Job) -> None:
+        """An answer begins."""
+        self._number += 1
+        line = {
+            "number": self._number,
+            "prompt_tokens": len(job.prompt),
+            "max_new_tokens": job.max_new_tokens,
+            "sampling": asdict(job.sampling),
+            "speculation": asdict(job.speculation),
+        }
+        self._write("answer", line | self._tokens(job.prompt))
+
+    def end(self, reason: FinishReason, stats: Stats, tokens: Sequence[int]) -> None:
+        """It is finished; the file is up to date."""
+        figures = {**_plain(stats), "reason": reason, "costs": self._policy.costs.to_json()}
+        self._write("end", figures | self._tokens(tokens))
+        self._file.flush()
+
+    def close(self) -> None:
+        """Write the rest."""
+        self._policy.on_round = None
+        self._file.close()
+
+    def _round(self, situation: Situation, plan: Plan, outcome: Outcome) -> None:
+        offer = situation.ngram
+        line = {
+            "context": situation.context,
+            "remaining": situation.remaining,
+            "lag": situation.draft_lag,
+            "offer": [offer.length, offer.match_length, outcome.offer_matched] if offer else None,
+            "drafter": plan.drafter,
+            "planned": plan.length,
+            "confidences": [_short(confidence) for confidence in outcome.confidences],
+            "verified": outcome.verified,
+            "accepted": outcome.accepted,
+            "matched": outcome.matched,
+            "tokens": outcome.tokens,
+            "ms": [_short(ms) for ms in (outcome.draft_ms, outcome.verify_ms, outcome.other_ms)],
+            "rate": _short(1000.0 * self._policy.rate),
+            "plain_ms": _short(self._policy.plain_ms or 0.0),
+            "ledger_ms": _short(self._policy.ledger_ms),
+        }
+        self._write("round", line)
+
+    def _tokens(self, tokens: Sequence[int]) -> dict[str, list[int]]:
+        return {"ids": list(tokens)} if self._with_tokens else {}
+
+    def _write(self, kind: str, fields: Mapping[str, Any]) -> None:
+        self._file.write(json.dumps({"is": kind, **fields}, separators=(",", ":")) + "\n")
+
+
+def _plain(stats: Stats) -> dict[str, Any]:
+    figures = {each.name: getattr(stats, each.name) for each in fields(stats)}
+    return {name: dict(value) if isinstance(value, Mapping) else value for name, value in figures.items()}
+
+
+def _short(figure: float) -> float:
+    return round(figure, _DIGITS)
+
+
+def _opened(path: Path) -> TextIO:
+    try:
+        return path.open("w", encoding="utf-8")
+    except OSError as error:
+        raise SettingsError(f"{path} cannot be written ({error.strerror}); choose another place.") from None
