@@ -2,7 +2,7 @@
 
 import sys
 
-from headstart.cli import main
+from headstart.cli import start
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(start())

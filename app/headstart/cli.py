@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from headstart import __doc__ as summary
-from headstart import __version__
+from headstart import __version__, huge_pages
 from headstart.engine.engine import Engine, LoadOptions
 from headstart.errors import HeadstartError, MemoryBudgetError, SettingsError, WindowError
 from headstart.terminal import audit, bench, chat, models, text
@@ -69,6 +69,14 @@ def main(
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     return code
+
+
+def start() -> int:
+    """The program as a person starts it. Its own processes are given large pages; the window needs none itself."""
+    if any(command.name in sys.argv[1:2] for command in COMMANDS):
+        huge_pages.restart()
+    os.environ.update(huge_pages.wished(os.environ))
+    return main()
 
 
 class _Parser(argparse.ArgumentParser):

@@ -1,0 +1,66 @@
+"""Tests of the wish for large memory pages."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from headstart import huge_pages
+from headstart.huge_pages import VARIABLE, WISH, wished
+
+
+@pytest.fixture
+def on_demand(tmp_path: Path) -> Path:
+    """A system that gives large pages to those who ask."""
+    state = tmp_path / "enabled"
+    state.write_text("always [madvise] never\n")
+    return state
+
+
+def test_a_process_asks_where_asking_helps(on_demand: Path) -> None:
+    assert wished({}, on_demand) == {VARIABLE: WISH}
+
+
+def test_other_wishes_are_kept(on_demand: Path) -> None:
+    assert wished({VARIABLE: "glibc.malloc.arena_max=2"}, on_demand) == {VARIABLE: f"glibc.malloc.arena_max=2:{WISH}"}
+
+
+def test_what_a_person_decided_holds(on_demand: Path) -> None:
+    assert wished({VARIABLE: "glibc.malloc.hugetlb=0"}, on_demand) == {}
+
+
+@pytest.mark.parametrize("words", ["[always] madvise never", "always madvise [never]", ""])
+def test_nobody_asks_where_it_changes_nothing(tmp_path: Path, words: str) -> None:
+    state = tmp_path / "enabled"
+    state.write_text(words)
+    assert wished({}, state) == {}
+
+
+def test_nobody_asks_where_there_is_no_such_thing(tmp_path: Path) -> None:
+    assert wished({}, tmp_path / "none") == {}
+
+
+def test_a_program_starts_itself_again_once_with_its_arguments(on_demand: Path) -> None:
+    code = f"""
+import json, os, sys
+from pathlib import Path
+from headstart import huge_pages
+known = huge_pages.wished
+huge_pages.wished = lambda environment: known(environment, Path({str(on_demand)!r}))
+huge_pages.restart()
+print(json.dumps([sys.argv[1:], os.environ["GLIBC_TUNABLES"]]))
+"""
+    environment = {name: value for name, value in os.environ.items() if name != VARIABLE}
+    environment["PYTHONPATH"] = str(Path(huge_pages.__file__).parents[1])
+    done = subprocess.run(
+        [sys.executable, "-c", code, "chat", "--prompt", "a b"],
+        env=environment,
+        capture_output=True,
+        check=True,
+        text=True,
+        timeout=60,
+    )
+    assert json.loads(done.stdout) == [["chat", "--prompt", "a b"], WISH]
