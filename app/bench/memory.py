@@ -5,6 +5,7 @@ HEADSTART_HOME=... PYTHONPATH=app python app/bench/memory.py qwen2.5-coder --con
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import time
@@ -12,7 +13,7 @@ from contextlib import closing
 from pathlib import Path
 
 import headstart
-from headstart import library
+from headstart import huge_pages, library
 from headstart.engine import budget
 from headstart.engine.engine import LoadOptions, Message, Mode, Request, Speculation
 from headstart.engine.local import LocalEngine, load
@@ -45,7 +46,8 @@ def _parser() -> argparse.ArgumentParser:
 def _in_a_child(given: argparse.Namespace, context: int) -> dict[str, object]:
     command = [sys.executable, __file__, given.model, "--child", "--contexts", str(context)]
     command += ["--draft", given.draft] if given.draft else []
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    variables = {**os.environ, **huge_pages.wished(os.environ)}  # as the program itself starts
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=variables)
     found: dict[str, object] = json.loads(done.stdout)
     return found
 
