@@ -55,6 +55,15 @@ def messages(catalogue: Path, *, unfinished: bool = False) -> set[Message]:
     return found
 
 
+def words(catalogue: Path) -> dict[Message, str]:
+    """What a .ts file says for each text."""
+    return {
+        (context.findtext("name", ""), message.findtext("source", "")): message.findtext("translation", "")
+        for context in ET.parse(catalogue).getroot().iter("context")  # noqa: S314 - our own file
+        for message in context.iter("message")
+    }
+
+
 def main(languages: Iterable[str] = LANGUAGES) -> None:
     """Every language but that of the sources."""
     FOLDER.mkdir(exist_ok=True)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QEvent
+from PySide6.QtCore import QEvent, QLocale
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
@@ -15,10 +15,27 @@ from headstart.engine.supervision import program
 from headstart.ui.asking import Find, toy_model
 from headstart.ui.engine_link import EngineLink
 from headstart.ui.program import EngineChoice, Program
+from headstart.ui.translation import Translation
 
+Speak = Callable[[str], object]
 WAIT = 20_000  # ms, for a loaded machine
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")  # before pytest-qt makes the application
+
+
+@pytest.fixture(autouse=True)
+def english() -> None:
+    """Numbers as the tests expect them, wherever they run."""
+    QLocale.setDefault(QLocale("en_US"))
+
+
+@pytest.fixture
+def speak(qapp: QApplication) -> Iterator[Speak]:
+    """Has what is built from then on speak another language."""
+    translation = Translation(qapp)
+    yield translation.speak
+    translation.speak("en")
+    QLocale.setDefault(QLocale("en_US"))
 
 
 @pytest.fixture

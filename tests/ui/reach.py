@@ -56,6 +56,16 @@ def nameless(window: QWidget) -> list[str]:
     return [told(widget) for widget in controls(window) if not _is_told(widget)]
 
 
+def cut(window: QWidget) -> list[str]:
+    """Controls that got less room than the least they ask for. What scrolls needs none."""
+    asking = [widget for widget in controls(window) if not hasattr(widget, "viewport")]
+    return [
+        f"{told(widget)}: {widget.size().toTuple()} of {widget.minimumSizeHint().toTuple()}"
+        for widget in asking
+        if widget.size().expandedTo(widget.minimumSizeHint()) != widget.size()
+    ]
+
+
 def told(widget: QWidget) -> str:
     """Enough to find it in the sources."""
     name = widget.accessibleName() or widget.objectName() or getattr(widget, "text", str)()

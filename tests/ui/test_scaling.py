@@ -13,16 +13,6 @@ from tests.ui import reach
 DIALOGS = ("preferences", "about", "logs")
 
 
-def _cut(window: QWidget) -> list[str]:
-    """Controls that got less room than the least they ask for. What scrolls needs none."""
-    asking = [widget for widget in reach.controls(window) if not hasattr(widget, "viewport")]
-    return [
-        f"{reach.told(widget)}: {widget.size().toTuple()} of {widget.minimumSizeHint().toTuple()}"
-        for widget in asking
-        if widget.size().expandedTo(widget.minimumSizeHint()) != widget.size()
-    ]
-
-
 @pytest.mark.parametrize("zoom", [100, 150, 200])
 def test_nothing_is_cut(app: Program, zoom: int) -> None:
     app.window.actions_by_name["panel"].setChecked(True)
@@ -32,7 +22,7 @@ def test_nothing_is_cut(app: Program, zoom: int) -> None:
         assert page
         app.window.show_page(page)
         QApplication.processEvents()
-        assert not _cut(app.window), type(page).__name__
+        assert not reach.cut(app.window), type(page).__name__
 
 
 @pytest.mark.parametrize("name", DIALOGS)
@@ -41,7 +31,7 @@ def test_no_dialog_is_cut(app: Program, name: str) -> None:
     app.window.actions_by_name[name].trigger()
     QApplication.processEvents()
     dialog = next(child for child in app.window.findChildren(QDialog) if child.isVisible())
-    assert not _cut(dialog)
+    assert not reach.cut(dialog)
 
 
 def test_a_cut_control_is_found(qtbot: QtBot) -> None:
@@ -50,7 +40,7 @@ def test_a_cut_control_is_found(qtbot: QtBot) -> None:
     button = QPushButton("some words", window)
     window.show()
     button.resize(20, 10)
-    assert len(_cut(window)) == 1
+    assert len(reach.cut(window)) == 1
 
 
 def test_headings_grow_with_the_text(open_program: Callable[..., Program]) -> None:

@@ -1,5 +1,6 @@
 """Every command of the window: its words, its keys and its place in the menus. Knows not what the commands do."""
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +10,7 @@ from PySide6.QtWidgets import QMenuBar
 
 _Key = QKeySequence.StandardKey
 _CONTEXT = "Actions"
+_ACCESS = re.compile(r"\(&\w\)")  # behind the words, in languages whose letters are on no key
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,7 @@ COMMANDS = (
         ("prompts", QT_TRANSLATE_NOOP("Actions", "&Prompts…"), "Ctrl+/"),
         ("enter_sends", QT_TRANSLATE_NOOP("Actions", "Enter Sends &Message"), "", True),
         ("next_chat", QT_TRANSLATE_NOOP("Actions", "&Next Chat"), "Ctrl+Tab", False, True),
-        ("previous_chat", QT_TRANSLATE_NOOP("Actions", "&Previous Chat"), "Ctrl+Shift+Tab"),
+        ("previous_chat", QT_TRANSLATE_NOOP("Actions", "Pre&vious Chat"), "Ctrl+Shift+Tab"),
     ),
     *_in(
         MODEL,
@@ -116,7 +118,7 @@ def fill(bar: QMenuBar, actions: dict[str, QAction]) -> None:
 
 def title(action: QAction) -> str:
     """The words without the mark of the access key."""
-    return action.text().replace("&", "")
+    return _ACCESS.sub("", action.text()).replace("&", "")
 
 
 def _action(command: Command, parent: QObject) -> QAction:

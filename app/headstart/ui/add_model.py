@@ -17,9 +17,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from headstart.ui import model_facts
 from headstart.ui.catalogue import Recipe
 from headstart.ui.export_run import FIRST
+from headstart.ui.spelling import amount
 from headstart.ui.stylesheet import dress
 from headstart.ui.theme import LARGE, MEDIUM, SMALL
 
@@ -196,8 +196,8 @@ def _about(recipe: Recipe) -> str:
     ).format(
         title=recipe.title,
         licence=recipe.licence,
-        download=model_facts.amount(recipe.download),
-        result=model_facts.amount(recipe.result),
+        download=amount(recipe.download),
+        result=amount(recipe.result),
     )
     if recipe.is_tried:
         return words

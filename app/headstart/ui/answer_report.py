@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Mapping
 
 from headstart.engine.engine import FinishReason, Stats
+from headstart.ui.spelling import decimal, listed, whole
 from headstart.ui.translation import translate
 
 Kept = Mapping[str, object]  # plain JSON data, as the history keeps it
@@ -35,8 +36,8 @@ def gain(kept: Kept) -> str:
     if speedup is None:
         return translate("AnswerReport", "not yet compared with plain decoding")
     if round(speedup, 2) > 1.0:
-        return translate("AnswerReport", "{}× plain speed on this machine").format(_decimal(speedup, 2))
-    return translate("AnswerReport", "speculation did not pay here: {}× plain decoding").format(_decimal(speedup, 2))
+        return translate("AnswerReport", "{}× plain speed on this machine").format(decimal(speedup, 2))
+    return translate("AnswerReport", "speculation did not pay here: {}× plain decoding").format(decimal(speedup, 2))
 
 
 def notice(kept: Kept) -> str:
@@ -72,7 +73,7 @@ def details(kept: Kept) -> str:
 
 def _speed(kept: Kept) -> str:
     speed = _number(kept, "tokens_per_second")
-    return translate("AnswerReport", "{} tokens/s").format(_decimal(speed, 1)) if speed else ""
+    return translate("AnswerReport", "{} tokens/s").format(decimal(speed, 1)) if speed else ""
 
 
 def _wait(kept: Kept) -> str:
@@ -81,7 +82,7 @@ def _wait(kept: Kept) -> str:
         return ""
     if wait < 1000:
         return translate("AnswerReport", "first token after {} ms").format(round(wait))
-    return translate("AnswerReport", "first token after {} s").format(_decimal(wait / 1000, 1))
+    return translate("AnswerReport", "first token after {} s").format(decimal(wait / 1000, 1))
 
 
 def _acceptance(kept: Kept) -> str:
@@ -97,7 +98,7 @@ def _acceptance(kept: Kept) -> str:
 def _length(kept: Kept) -> str:
     length = _number(kept, "mean_accepted_length")
     return (
-        translate("AnswerReport", "{} tokens per round").format(_decimal(length, 2))
+        translate("AnswerReport", "{} tokens per round").format(decimal(length, 2))
         if length and _number(kept, "drafted")
         else ""
     )
@@ -113,7 +114,7 @@ def _origins(kept: Kept) -> str:
         "target": translate("AnswerReport", "target"),
     }
     parts = [f"{names[name]} {counts[name]}" for name in names if name in counts]
-    return translate("AnswerReport", "Tokens by origin: {}").format(", ".join(parts))
+    return translate("AnswerReport", "Tokens by origin: {}").format(listed(parts))
 
 
 def _time(kept: Kept) -> str:
@@ -125,21 +126,20 @@ def _time(kept: Kept) -> str:
         "verify": translate("AnswerReport", "verify"),
         "other": translate("AnswerReport", "other"),
     }
-    parts = [f"{names.get(name, name)} {milliseconds:.0f} ms" for name, milliseconds in spent.items()]
-    return translate("AnswerReport", "Time: {}").format(", ".join(parts))
+    parts = [
+        translate("AnswerReport", "{part} {time} ms").format(part=names.get(name, name), time=whole(milliseconds))
+        for name, milliseconds in spent.items()
+    ]
+    return translate("AnswerReport", "Time: {}").format(listed(parts))
 
 
 def _context(kept: Kept) -> str:
     used, room = _number(kept, "context_used"), _number(kept, "context_length")
     if used is None or room is None:
         return ""
-    return translate("AnswerReport", "Context: {used} of {room} tokens").format(used=int(used), room=int(room))
+    return translate("AnswerReport", "Context: {used} of {room} tokens").format(used=whole(used), room=whole(room))
 
 
 def _number(kept: Kept, name: str) -> float | None:
     value = kept.get(name)
     return float(value) if isinstance(value, int | float) else None
-
-
-def _decimal(value: float, places: int) -> str:
-    return f"{value:.{places}f}"

@@ -10,6 +10,7 @@ from headstart import __version__, paths, settings_file
 from headstart.chat.store import Store
 from headstart.errors import HistoryError
 from headstart.ui import diary, display
+from headstart.ui.fault_words import said
 from headstart.ui.program import Program
 from headstart.ui.recovery import Recovery
 from headstart.ui.single_instance import SingleInstance
@@ -54,7 +55,7 @@ def _back_up(store: Store) -> str:
     try:
         store.back_up_if_due()
     except HistoryError as error:
-        return str(error)
+        return said(error)
     return ""
 
 

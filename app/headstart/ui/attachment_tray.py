@@ -10,9 +10,11 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QToolButton, QWidget
 from headstart.chat.conversation import Attachment
 from headstart.errors import AttachmentError
 from headstart.ui import attachments
+from headstart.ui.fault_words import said
 from headstart.ui.flow import Flow
 from headstart.ui.icons import icon
 from headstart.ui.pdf_reading import PdfReading
+from headstart.ui.spelling import whole
 from headstart.ui.stylesheet import dress
 from headstart.ui.theme import ICON, SMALL, TINY, Theme
 
@@ -54,7 +56,7 @@ class AttachmentTray(QWidget):
                 else:
                     self._add(attachments.read(path))
             except AttachmentError as error:
-                self.troubled.emit(str(error))
+                self.troubled.emit(said(error))
         self._note_change()
 
     def set_attached(self, files: Iterable[Attachment]) -> None:
@@ -71,7 +73,7 @@ class AttachmentTray(QWidget):
         """How many tokens each has, as far as they are counted."""
         for attachment, chip in self._chips.items():
             if attachment in tokens:
-                chip.show_remark(self.tr("{:,} tokens").format(tokens[attachment]))
+                chip.show_remark(self.tr("{} tokens").format(whole(tokens[attachment])))
 
     def set_theme(self, theme: Theme) -> None:
         """Icons in another colour."""
@@ -112,7 +114,7 @@ class AttachmentTray(QWidget):
             attachments.require_short(attachment)
             self._add(attachment)
         except AttachmentError as error:
-            self.troubled.emit(str(error))
+            self.troubled.emit(said(error))
         self._note_change()
 
     def _fail(self, reading: PdfReading, sentence: str) -> None:

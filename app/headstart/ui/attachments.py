@@ -4,6 +4,7 @@ from pathlib import Path
 
 from headstart.chat.conversation import Attachment
 from headstart.errors import AttachmentError
+from headstart.ui.spelling import decimal
 
 LARGEST = 2_000_000  # bytes; about half a million tokens, more than any context here
 MOST = 20  # files with one message
@@ -51,7 +52,7 @@ def require_short(attachment: Attachment) -> None:
 def size(attachment: Attachment) -> str:
     """For people."""
     length = len(attachment.text.encode(errors="replace"))
-    return f"{length / 1000:.1f} kB" if length >= 1000 else f"{length} B"
+    return f"{decimal(length / 1000, 1)} kB" if length >= 1000 else f"{length} B"
 
 
 def _text(name: str, content: bytes) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 from PySide6.QtCore import QObject, QThreadPool, Signal
 
 from headstart.errors import HeadstartError
+from headstart.ui.fault_words import said
 
 
 class BackgroundTask(QObject):
@@ -39,7 +40,7 @@ class BackgroundTask(QObject):
             result = self._work(self)
         except HeadstartError as error:
             if not self._cancelled:
-                self.failed.emit(str(error))
+                self.failed.emit(said(error))
             return
         if not self._cancelled:
             self.done.emit(result)

@@ -7,7 +7,9 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QImage, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from headstart.ui.bench_figures import ALL, Bar, Group
+from headstart.ui.bench_figures import Bar, Group
+from headstart.ui.bench_words import contestant_word, kind_word
+from headstart.ui.spelling import decimal, listed
 from headstart.ui.theme import LARGE, MEDIUM, SMALL, TINY, Theme
 
 _HEIGHT = 300
@@ -47,12 +49,14 @@ class BenchChart(QWidget):
         """Other bars."""
         self._groups = tuple(groups)
         said = (
-            self.tr("{name}: {mean} times plain decoding").format(name=bar.contestant, mean=f"{bar.mean:.2f}")
+            self.tr("{name}: {mean} times plain decoding").format(
+                name=contestant_word(bar.contestant), mean=decimal(bar.mean, 2)
+            )
             for group in self._groups[:1]
             for bar in group.bars
             if bar.mean is not None
         )
-        self.setAccessibleDescription(", ".join(said))
+        self.setAccessibleDescription(listed(said))
         self.update()
 
     def set_theme(self, theme: Theme) -> None:
@@ -125,9 +129,8 @@ class BenchChart(QWidget):
             room = QRectF(left + number * slot, place.top(), slot, place.height())
             self._draw_bar(painter, room, bar, colours[bar.contestant], top)
         painter.setPen(QColor(self._theme.text))
-        title = self.tr("all prompts") if group.kind == ALL else group.kind
         under = QRectF(place.left(), place.bottom() + TINY, place.width(), QFontMetricsF(self.font()).lineSpacing())
-        painter.drawText(under, Qt.AlignmentFlag.AlignCenter, title)
+        painter.drawText(under, Qt.AlignmentFlag.AlignCenter, kind_word(group.kind))
 
     def _draw_bar(self, painter: QPainter, room: QRectF, bar: Bar, paint: Paint, top: float) -> None:
         if bar.mean is None or bar.low is None or bar.high is None:
@@ -165,12 +168,12 @@ def _legend(painter: QPainter, area: QRectF, colours: Mapping[str, Paint], theme
     metrics = QFontMetricsF(painter.font())
     x, y, box = area.left(), area.top(), metrics.ascent()
     for name, paint in colours.items():
-        width = box + TINY + metrics.horizontalAdvance(name) + LARGE
+        width = box + TINY + metrics.horizontalAdvance(contestant_word(name)) + LARGE
         if x + width > area.right() and x > area.left():
             x, y = area.left(), y + metrics.lineSpacing()
         paint.draw(painter, QRectF(x, y + (metrics.lineSpacing() - box) / 2, box, box))
         painter.setPen(QColor(theme.text))
-        painter.drawText(QPointF(x + box + TINY, y + metrics.ascent()), name)
+        painter.drawText(QPointF(x + box + TINY, y + metrics.ascent()), contestant_word(name))
         x += width
     return y + metrics.lineSpacing()
 

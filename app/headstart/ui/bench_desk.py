@@ -26,7 +26,10 @@ from headstart.ui import bench_figures, bench_record
 from headstart.ui.bench_page import BenchPage, BenchState
 from headstart.ui.bench_record import BenchRecord
 from headstart.ui.bench_report import CSV, PNG
+from headstart.ui.bench_words import contestant_word, kind_word
+from headstart.ui.fault_words import said
 from headstart.ui.model_loader import ModelLoader
+from headstart.ui.spelling import decimal, listed
 
 # Ways to decode that are raced, for an estimate; the exact number of answers is told when it has begun.
 _OWN, _PEERS = 4, 3
@@ -97,7 +100,7 @@ class BenchDesk(QObject):
                 "{prompts} prompts ({kinds}), about {heats} answers of at most {tokens} tokens: {time} {basis}."
             ).format(
                 prompts=len(prompts),
-                kinds=", ".join(dict.fromkeys(prompt.kind for prompt in prompts)),
+                kinds=listed(dict.fromkeys(kind_word(prompt.kind) for prompt in prompts)),
                 heats=heats,
                 tokens=size.tokens,
                 time=time,
@@ -114,7 +117,7 @@ class BenchDesk(QObject):
         try:
             self._loader.require(self._settings())
         except HeadstartError as error:
-            self._page.notice.say(str(error), bad=True)
+            self._page.notice.say(said(error), bad=True)
             return
         self._stopping, self._planned, self._done = False, 0, 0
         self._ticket = self._link.bench(size)
@@ -156,9 +159,9 @@ class BenchDesk(QObject):
         self._page.say_stage(done if left is None else self.tr("{}, {} left").format(done, self._duration(left)))
 
     def _heat(self, heat: BenchHeat) -> str:
-        speed = "–" if heat.ms_per_token is None else self.tr("{} ms/token").format(f"{heat.ms_per_token:.1f}")
+        speed = "–" if heat.ms_per_token is None else self.tr("{} ms/token").format(decimal(heat.ms_per_token, 1))
         return self.tr("{prompt}, repeat {repeat}, {contestant}: {speed}").format(
-            prompt=heat.prompt, repeat=heat.repeat + 1, contestant=heat.contestant, speed=speed
+            prompt=heat.prompt, repeat=heat.repeat + 1, contestant=contestant_word(heat.contestant), speed=speed
         )
 
     def _words(self, stage: str) -> str:
@@ -174,7 +177,7 @@ class BenchDesk(QObject):
             return self.tr("under a minute")
         if minutes < 90.0:
             return self.tr("about {} minutes").format(round(minutes))
-        return self.tr("about {} hours").format(f"{minutes / 60:.1f}")
+        return self.tr("about {} hours").format(decimal(minutes / 60, 1))
 
     @Slot(int, object)
     def _note_answer(self, _generation: int, finish: Finish) -> None:

@@ -17,8 +17,10 @@ from PySide6.QtWidgets import (
 
 from headstart.ui import bench_figures
 from headstart.ui.bench_chart import BenchChart
-from headstart.ui.bench_figures import ALL, Bar, Group
+from headstart.ui.bench_figures import Bar, Group
 from headstart.ui.bench_record import BenchRecord
+from headstart.ui.bench_words import contestant_word, kind_word
+from headstart.ui.spelling import decimal, listed, titled, whole
 from headstart.ui.stylesheet import dress
 from headstart.ui.theme import LARGE, MEDIUM, SMALL, Theme
 from headstart.ui.titled_field import flowing
@@ -93,14 +95,14 @@ class BenchReport(QFrame):
             said.append(
                 self.tr("auto against {peer}, the peer's best setting: {ratio}× ({low} to {high})").format(
                     peer=versus.peer,
-                    ratio=f"{versus.ratio:.2f}",
-                    low=f"{versus.across.low:.2f}",
-                    high=f"{versus.across.high:.2f}",
+                    ratio=decimal(versus.ratio, 2),
+                    low=decimal(versus.across.low, 2),
+                    high=decimal(versus.across.high, 2),
                 )
             )
         others = bench_figures.differing(result)
         if others:
-            counts = ", ".join(f"{name}: {count}" for name, count in others.items())
+            counts = listed(titled(contestant_word(name), whole(count)) for name, count in others.items())
             said.append(self.tr("Texts that differ from plain decoding's ({}).").format(counts))
         else:
             said.append(self.tr("Everyone wrote the same texts as plain decoding."))
@@ -110,11 +112,10 @@ class BenchReport(QFrame):
         names = [bar.contestant for bar in groups[0].bars]
         self.table.clear()
         self.table.setColumnCount(2 + len(names))
-        self.table.setHeaderLabels([self.tr("Class"), self.tr("plain, ms/token"), *names])
+        self.table.setHeaderLabels([self.tr("Class"), self.tr("plain, ms/token"), *map(contestant_word, names)])
         for group in groups:
-            kind = self.tr("all prompts") if group.kind == ALL else group.kind
-            plain = _NOTHING if group.plain_ms is None else f"{group.plain_ms:.1f}"
-            item = QTreeWidgetItem([kind, plain, *(_mean(bar) for bar in group.bars)])
+            plain = _NOTHING if group.plain_ms is None else decimal(group.plain_ms, 1)
+            item = QTreeWidgetItem([kind_word(group.kind), plain, *(_mean(bar) for bar in group.bars)])
             for column, bar in enumerate(group.bars, start=2):
                 item.setToolTip(column, _range(bar))
             for column in range(1, self.table.columnCount()):
@@ -171,8 +172,8 @@ class BenchReport(QFrame):
 
 
 def _mean(bar: Bar) -> str:
-    return _NOTHING if bar.mean is None else f"{bar.mean:.2f}×"
+    return _NOTHING if bar.mean is None else f"{decimal(bar.mean, 2)}×"
 
 
 def _range(bar: Bar) -> str:
-    return "" if bar.low is None or bar.high is None else f"{bar.low:.2f}× – {bar.high:.2f}×"
+    return "" if bar.low is None or bar.high is None else f"{decimal(bar.low, 2)}× – {decimal(bar.high, 2)}×"

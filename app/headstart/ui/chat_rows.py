@@ -9,6 +9,7 @@ from headstart.chat.reader import Hit
 from headstart.chat.record import Chat
 from headstart.ui.chats import Listing
 from headstart.ui.day_groups import groups
+from headstart.ui.spelling import listed, titled
 
 Index = QModelIndex | QPersistentModelIndex
 Role = Qt.ItemDataRole
@@ -121,8 +122,9 @@ class ChatRows(QAbstractListModel):
         if chat and chat.pinned:
             parts.append(self.tr("pinned"))
         if chat and chat.tags:
-            parts.append(self.tr("tagged {}").format(", ".join(chat.tags)))
-        return ", ".join(parts) + (f": {row.hit.snippet.text}" if row.hit and row.hit.message is not None else "")
+            parts.append(self.tr("tagged {}").format(listed(chat.tags)))
+        said = listed(parts)
+        return titled(said, row.hit.snippet.text) if row.hit and row.hit.message is not None else said
 
 
 def dragged_chats(data: QMimeData) -> tuple[str, ...]:

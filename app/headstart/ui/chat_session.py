@@ -15,6 +15,7 @@ from headstart.settings import Settings
 from headstart.ui import asking
 from headstart.ui.answer_report import ROUNDS
 from headstart.ui.answering import Answering
+from headstart.ui.fault_words import said
 from headstart.ui.live_answer import LiveAnswer
 from headstart.ui.model_loader import ModelLoader
 
@@ -203,7 +204,7 @@ class ChatSession(QObject):
             request = asking.request(conversation.upto(message.id), settings)
             self._loader.require(settings)
         except HeadstartError as error:
-            self.troubled.emit(str(error))
+            self.troubled.emit(said(error))
             return
         if self._commit(conversation):
             self._asked = time.monotonic()
@@ -272,7 +273,7 @@ class ChatSession(QObject):
         try:
             write()
         except HistoryError as error:
-            self.troubled.emit(str(error))
+            self.troubled.emit(said(error))
             return False
         return True
 
@@ -284,7 +285,7 @@ class ChatSession(QObject):
             if not self._is_told:
                 self._is_told = True
                 self.troubled.emit(
-                    self.tr("{fault} The answer stays here, and saving is tried again.").format(fault=error)
+                    self.tr("{fault} The answer stays here, and saving is tried again.").format(fault=said(error))
                 )
             return False
         self._note_success()

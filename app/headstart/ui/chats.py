@@ -12,6 +12,7 @@ from headstart.chat.tags import Tag
 from headstart.errors import HistoryError
 from headstart.settings import Settings
 from headstart.ui.chat_session import ChatSession
+from headstart.ui.fault_words import said
 from headstart.ui.model_loader import ModelLoader
 from headstart.ui.searching import Findings, Searching
 from headstart.ui.undoing import Undoable
@@ -247,6 +248,6 @@ class Chats(QObject):
         try:
             act()
         except HistoryError as error:
-            self.troubled.emit(str(error))
+            self.troubled.emit(said(error))
             return False
         return True

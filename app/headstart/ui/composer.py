@@ -11,6 +11,7 @@ from headstart.ui import position_map
 from headstart.ui.attachment_tray import AttachmentTray
 from headstart.ui.icons import icon
 from headstart.ui.message_edit import MessageEdit
+from headstart.ui.spelling import whole
 from headstart.ui.stylesheet import dress, mark
 from headstart.ui.theme import ICON, MEDIUM, SMALL, TINY, Theme
 from headstart.ui.token_count import Count
@@ -110,7 +111,7 @@ class Composer(QFrame):
         words = (
             self.tr("{tokens} / {context} tokens") if count.fits else self.tr("Too long: {tokens} / {context} tokens")
         )
-        self._count.setText(words.format(tokens=f"{count.tokens:,}", context=f"{count.context:,}"))
+        self._count.setText(words.format(tokens=whole(count.tokens), context=whole(count.context)))
         dress(self._count, "muted" if count.fits else "danger")
         mark(self._count, "over", not count.fits)
         self._count.setToolTip(self.tr("This conversation with the message, of the context"))

@@ -7,6 +7,7 @@ from PySide6.QtCore import QObject, QProcess, QTimer, Signal, Slot
 from headstart.engine.protocol import LineSplitter, Logged, Order, Ready, decode_report, encode
 from headstart.engine.supervision import CLOSE_GRACE, START_GRACE, Journal, signal_name
 from headstart.errors import ProtocolError, ProtocolVersionError
+from headstart.ui.fault_words import said
 
 _KILL_WAIT = 2000  # ms for the system to clear away a killed process
 
@@ -79,7 +80,7 @@ class EngineChild(QObject):
             report = decode_report(line)
         except ProtocolError as error:  # nothing that it says can be trusted any more
             self._journal.write(str(error))
-            self.kill(str(error), hopeful=not isinstance(error, ProtocolVersionError))
+            self.kill(said(error), hopeful=not isinstance(error, ProtocolVersionError))
             return
         if isinstance(report, Logged):
             self._journal.write(f"{report.level} {report.source}: {report.text}")

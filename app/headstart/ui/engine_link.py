@@ -40,6 +40,8 @@ from headstart.engine.protocol import (
 from headstart.engine.supervision import CANCEL_GRACE, Journal, RestartBudget, program
 from headstart.ui.counting import Counting
 from headstart.ui.engine_child import EngineChild
+from headstart.ui.fault_words import said
+from headstart.ui.spelling import sentences
 
 _SHOWN, _HIDDEN = 33, 100  # ms between two `steps`
 
@@ -310,7 +312,7 @@ class EngineLink(QObject):
             self._bench = None
         if report.generation is not None or not report.order:  # an unreadable order may have been that for the answer
             self._end_answer()
-        self.failed.emit(report.text, report)
+        self.failed.emit(said(report.text), report)
 
     @Slot()
     def _kill_deaf(self) -> None:
@@ -335,11 +337,13 @@ class EngineLink(QObject):
         self._counting.clear()
         self._outbox.clear()
         if was_loading and hopeful:
-            sentence += " " + self.tr("It was loading a model, which may need more memory than there is.")
+            more = self.tr("It was loading a model, which may need more memory than there is.")
+            sentence = sentences(sentence, more)
         again = bool(options) and hopeful and not was_loading and self._budget.take()
         if not again:
             self._options = None
-            sentence += " " + self.tr("Load a model to go on; details are in the log: {}").format(self.journal.path)
+            more = self.tr("Load a model to go on; details are in the log: {}").format(self.journal.path)
+            sentence = sentences(sentence, more)
         self._restarting = again
         self.crashed.emit(sentence, generation)
         if again:

@@ -17,6 +17,7 @@ from headstart.chat.exchange.writing import write_export
 from headstart.chat.store import Store
 from headstart.errors import HeadstartError
 from headstart.ui.chat_document import chat_blocks
+from headstart.ui.fault_words import said
 from headstart.ui.pdf_export import to_pdf
 
 
@@ -54,7 +55,7 @@ class Exchange(QObject):
         try:
             write_export(path, self._content(chat_id, path.suffix.lower()))
         except HeadstartError as error:
-            self._say(str(error))
+            self._say(said(error))
 
     def write_several(self, chat_ids: Sequence[str], path: Path) -> None:
         """Write chats into one file that can be imported again."""
@@ -62,7 +63,7 @@ class Exchange(QObject):
             chats = [chat for chat in map(self._store.chat, chat_ids) if chat]
             write_export(path, to_json([(chat, self._store.conversation(chat.id)) for chat in chats]))
         except HeadstartError as error:
-            self._say(str(error))
+            self._say(said(error))
 
     def _export_several(self, chat_ids: Sequence[str]) -> None:
         kinds = self.tr("JSON with all versions (*.json)")
@@ -112,7 +113,7 @@ class Exchange(QObject):
             for chat, conversation in read_chats(path):
                 self._store.add(chat, conversation)
         except HeadstartError as error:
-            self._say(str(error))
+            self._say(said(error))
         self.imported.emit()
 
     def _wording(self) -> Wording:

@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QWidget
 from headstart.engine.engine import Step
 from headstart.ui.live_figures import LiveFigures
 from headstart.ui.sparkline import ShareBar, Sparkline
+from headstart.ui.spelling import decimal, listed, percent, titled, whole
 from headstart.ui.stylesheet import dress
 from headstart.ui.theme import LARGE, SMALL, Theme
 
@@ -53,13 +54,13 @@ class LivePanel(QFrame):
     def _show(self) -> None:
         figures, series = self._figures, self._theme.series
         texts = (
-            self.tr("{} tokens/s").format(f"{figures.speed[-1]:.1f}") if figures.speed else "–",
-            f"{figures.acceptance[-1] * 100:.0f} %" if figures.acceptance else "–",
-            self.tr("{} tokens").format(f"{figures.length[-1]:.0f}") if figures.length else "–",
+            self.tr("{} tokens/s").format(decimal(figures.speed[-1], 1)) if figures.speed else "–",
+            percent(figures.acceptance[-1]) if figures.acceptance else "–",
+            self.tr("{} tokens").format(whole(figures.length[-1])) if figures.length else "–",
             self._time_text(),
         )
         for label, title, text in zip(self._labels, self._titles, texts, strict=True):
-            label.setText(f"{title}: {text}")
+            label.setText(titled(title, text))
         lines = (figures.speed, figures.acceptance, figures.length)
         for line, values, origin in zip(self._lines, lines, ("target", "draft", "n-gram"), strict=True):
             line.show_figures(values, series[origin])
@@ -70,4 +71,4 @@ class LivePanel(QFrame):
         if not shares:
             return "–"
         names = {"draft": self.tr("draft"), "verify": self.tr("verify"), "other": self.tr("other")}
-        return ", ".join(f"{names[part]} {share * 100:.0f} %" for part, share in shares.items())
+        return listed(f"{names[part]} {percent(share)}" for part, share in shares.items())

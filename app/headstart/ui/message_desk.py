@@ -7,6 +7,7 @@ from headstart.ui import asking
 from headstart.ui.chat_session import ChatSession
 from headstart.ui.composer import Composer
 from headstart.ui.notice_bar import NoticeBar
+from headstart.ui.spelling import sentences, whole
 from headstart.ui.token_count import Count, TokenCount
 
 _DRAFT_MS = 500
@@ -126,7 +127,8 @@ class MessageDesk(QObject):
             else self.tr("Shorten the message or start a new chat.")
         )
         needs = self.tr("This needs {tokens} tokens with the chat so far; the context holds {context}.")
-        self._complain(f"{needs.format(tokens=f'{count.tokens:,}', context=f'{count.context:,}')} {remedy}")
+        needs = needs.format(tokens=whole(count.tokens), context=whole(count.context))
+        self._complain(sentences(needs, remedy))
 
     def _send(self, text: str, files: tuple[Attachment, ...]) -> None:
         assert self._session

@@ -13,6 +13,7 @@ from headstart.ui.icons import icon
 from headstart.ui.message import MessageContent, MessageId, MessageState, OriginRun, RoundNote
 from headstart.ui.message_rows import Footer, Header, author
 from headstart.ui.message_text import MessageSource
+from headstart.ui.spelling import listed
 from headstart.ui.text_view import MessageText
 from headstart.ui.theme import ICON, LARGE, MEDIUM, RADIUS, SMALL, TINY, Theme
 
@@ -311,7 +312,7 @@ class MessageView(QWidget):
 
     def _files_label(self) -> str:
         names = [file.name for file in self._content.attached]
-        shown = ", ".join(names[:_NAMES_SHOWN])
+        shown = listed(names[:_NAMES_SHOWN])
         more = len(names) - _NAMES_SHOWN
         return self.tr("{names} and {count} more").format(names=shown, count=more) if more > 0 else shown
 

@@ -8,6 +8,8 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLay
 from headstart.library import Broken, Entry, Model, Pair
 from headstart.ui import model_facts
 from headstart.ui.elided_label import ElidedLabel
+from headstart.ui.fault_words import said
+from headstart.ui.spelling import amount
 from headstart.ui.stylesheet import dress
 from headstart.ui.theme import LARGE, MEDIUM, SMALL, TINY
 from headstart.ui.translation import translate
@@ -43,7 +45,7 @@ class ModelCard(QFrame):
     def show_memory(self, needed: int, free: int) -> None:
         """Bytes that it takes when loaded, against those that it could take."""
         words = self.tr("Takes about {needed} of memory; {free} is free.").format(
-            needed=model_facts.amount(needed), free=model_facts.amount(free)
+            needed=amount(needed), free=amount(free)
         )
         self._say(self._memory, words, "danger" if needed > free else "muted")
 
@@ -130,13 +132,13 @@ class ModelCard(QFrame):
 def _badges(entry: Entry) -> list[str]:
     if isinstance(entry, Broken):
         return [translate("ModelCard", "cannot be used")]
-    facts = [model_facts.precision(entry), model_facts.amount(model_facts.size(entry)), model_facts.licences(entry)]
+    facts = [model_facts.precision(entry), amount(model_facts.size(entry)), model_facts.licences(entry)]
     return [translate("ModelCard", "pair"), *facts] if isinstance(entry, Pair) else facts
 
 
 def _lines(entry: Entry) -> list[tuple[str, str]]:
     if isinstance(entry, Broken):
-        return [(entry.reason, "danger")]
+        return [(said(entry.reason), "danger")]
     return [(_part(model, entry), "muted") for model in model_facts.models(entry)]
 
 

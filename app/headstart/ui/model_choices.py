@@ -9,7 +9,9 @@ from headstart.library import NO_DRAFT, Broken, Entry, Model, Pair
 from headstart.settings import Settings
 from headstart.ui import model_facts
 from headstart.ui.draft_fits import DraftFits
+from headstart.ui.fault_words import detailed, said
 from headstart.ui.setting_form import Choices
+from headstart.ui.spelling import amount
 
 
 class ModelChoices(QObject):
@@ -61,9 +63,9 @@ class ModelChoices(QObject):
         choices: Choices = [("", named, "")]
         for entry in self.entries:
             if isinstance(entry, Broken):
-                choices.append((entry.name, entry.name, entry.reason))
+                choices.append((entry.name, entry.name, said(entry.reason)))
             else:
-                size = model_facts.amount(model_facts.size(entry))
+                size = amount(model_facts.size(entry))
                 choices.append((entry.name, f"{entry.name} ({size})", ""))
         return choices
 
@@ -87,6 +89,6 @@ class ModelChoices(QObject):
         if difference is None:
             return self.tr("comparing the tokenizers…")
         if difference:
-            return self.tr("different tokenizer: {}").format(difference)
+            return self.tr("different tokenizer: {}").format(detailed(difference))
         lack = self.lack((target, draft), context)
-        return self.tr("needs {} more memory").format(model_facts.amount(lack)) if lack else ""
+        return self.tr("needs {} more memory").format(amount(lack)) if lack else ""

@@ -17,8 +17,10 @@ from headstart.ui import export_run, model_facts
 from headstart.ui.adding import Adding
 from headstart.ui.asking import Find
 from headstart.ui.engine_link import EngineLink
+from headstart.ui.fault_words import detailed, said
 from headstart.ui.model_choices import ModelChoices
 from headstart.ui.models_page import ModelsPage
+from headstart.ui.spelling import amount
 from headstart.ui.verification import Verification
 
 
@@ -101,7 +103,7 @@ class ModelDesk(QObject):
         try:
             options = self._find(replace(self._settings, model=name, draft="")).options
         except HeadstartError as error:
-            card.show_state(str(error), bad=True)
+            card.show_state(said(error), bad=True)
             return
         card.set_busy(True)
         self._verifications[name] = made = Verification(entry, options, self._make_link, self)
@@ -122,7 +124,7 @@ class ModelDesk(QObject):
         if card:
             card.set_busy(False)
             sound = self.tr("Every file is as it was exported; it loads and answers.")
-            lines = [*faults, self.tr("Remove it and add it again.")] if faults else [trouble or sound]
+            lines = [*map(detailed, faults), self.tr("Remove it and add it again.")] if faults else [trouble or sound]
             card.show_state("\n".join(lines), bad=bool(faults or trouble))
 
     @Slot(str)
@@ -146,7 +148,7 @@ class ModelDesk(QObject):
         self.changed.emit()
 
     def _confirms(self, entry: Entry) -> bool:
-        size = "" if isinstance(entry, Broken) else f" ({model_facts.amount(model_facts.size(entry))})"
+        size = "" if isinstance(entry, Broken) else f" ({amount(model_facts.size(entry))})"
         question = self.tr("Remove {name}{size} from this computer? Chats written with it stay.").format(
             name=entry.name, size=size
         )

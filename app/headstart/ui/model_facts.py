@@ -3,6 +3,7 @@
 from headstart.engine import budget
 from headstart.library import Model, Pair
 from headstart.manifest import Precision
+from headstart.ui.spelling import decimal, whole
 from headstart.ui.translation import translate
 
 
@@ -40,10 +41,10 @@ def quality(model: Model) -> str:
         "ModelFacts",
         "agrees with its source on {share} % of {tokens} tokens · KL {kl} · perplexity ×{ratio}",
     ).format(
-        share=f"{found.top1_agreement * 100:.1f}",
-        tokens=found.tokens,
-        kl=f"{found.mean_kl:.4f}",
-        ratio=f"{found.perplexity_ratio:.3f}",
+        share=decimal(found.top1_agreement * 100, 1),
+        tokens=whole(found.tokens),
+        kl=decimal(found.mean_kl, 4),
+        ratio=decimal(found.perplexity_ratio, 3),
     )
 
 
@@ -62,15 +63,10 @@ def device_limits(name: str) -> str:
     return translate("ModelFacts", "{}: everything runs here.").format(name)
 
 
-def amount(size_bytes: int) -> str:
-    """Such as "1.42 GB"."""
-    return f"{size_bytes / 1e9:.2f} GB" if size_bytes >= 1e9 else f"{size_bytes / 1e6:.0f} MB"
-
-
 def parameters(model: Model) -> str:
     """Such as "135 M"."""
     count = model.manifest.parameters
-    return f"{count / 1e9:.2f} B" if count >= 1e9 else f"{count / 1e6:.0f} M"
+    return f"{decimal(count / 1e9, 2)} B" if count >= 1e9 else f"{decimal(count / 1e6, 0)} M"
 
 
 def _precision(found: Precision) -> str:

@@ -9,6 +9,8 @@ from PySide6.QtCore import QObject, Slot
 from headstart import library
 from headstart.engine.protocol import Description
 from headstart.errors import HeadstartError
+from headstart.ui.fault_words import said
+from headstart.ui.setting_titles import word
 
 if TYPE_CHECKING:
     from headstart.ui.program import Program
@@ -32,7 +34,7 @@ class ModelInUse(QObject):
         try:
             self._program.loader.require(session.settings)
         except HeadstartError as error:
-            self._program.presenter.say(str(error))
+            self._program.presenter.say(said(error))
 
     @Slot()
     def show_installed(self) -> None:
@@ -76,7 +78,7 @@ class ModelInUse(QObject):
             return name or self.tr("No model"), self.tr("It is loaded with the next message.")
         guessing = self.tr("draft model {}").format(facts.draft) if facts.draft else self.tr("n-grams of the text")
         return name, self.tr("{model} on {device}, {numerics} numerics; guesses come from: {guessing}").format(
-            model=facts.model, device=facts.device, numerics=facts.numerics, guessing=guessing
+            model=facts.model, device=facts.device, numerics=word(facts.numerics), guessing=guessing
         )
 
     @Slot(str, bool)
@@ -90,7 +92,7 @@ class ModelInUse(QObject):
         try:
             self._program.loader.load_anyway(self._program.presenter.session.settings)
         except HeadstartError as error:
-            self._program.presenter.say(str(error))
+            self._program.presenter.say(said(error))
 
     @Slot(object)
     def _note_machine(self, machine: Description) -> None:

@@ -10,6 +10,7 @@ from headstart.library import Model, Pair
 from headstart.settings import Settings
 from headstart.ui import model_facts
 from headstart.ui.model_choices import ModelChoices
+from headstart.ui.spelling import amount
 
 _NAME_WIDTH = 280
 
@@ -49,7 +50,7 @@ class ModelSwitch(QObject):
         """The name, and at the right edge what it takes."""
         models, context = model_facts.models(entry), self.settings.context
         lack = self._choices.lack(models, context)
-        needed = model_facts.amount(model_facts.memory(entry, context))
-        detail = self.tr("{}, {} too much").format(needed, model_facts.amount(lack)) if lack else needed
+        needed = amount(model_facts.memory(entry, context))
+        detail = self.tr("{}, {} too much").format(needed, amount(lack)) if lack else needed
         name = self.menu.fontMetrics().elidedText(entry.name, Qt.TextElideMode.ElideMiddle, _NAME_WIDTH)
         return f"{name.replace('&', '&&')}\t{detail}"

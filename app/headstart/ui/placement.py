@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QFrame, QLabel, QVBoxLayout, QWidget
 from headstart.settings import Settings
 from headstart.ui import model_facts
 from headstart.ui.setting_form import Choices, SettingForm, muted
+from headstart.ui.spelling import amount
 from headstart.ui.stylesheet import dress
 from headstart.ui.theme import LARGE, MEDIUM, SMALL
 
@@ -50,9 +51,7 @@ class Placement(QFrame):
     def show_memory(self, free: int) -> None:
         """Bytes that a model could take now."""
         self._memory.setText(
-            self.tr("{} of memory is free for a model, that of the one in use included.").format(
-                model_facts.amount(free)
-            )
+            self.tr("{} of memory is free for a model, that of the one in use included.").format(amount(free))
         )
 
 

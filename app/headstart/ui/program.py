@@ -19,6 +19,7 @@ from headstart.ui.chat_presenter import ChatPresenter
 from headstart.ui.chat_session import ChatSession
 from headstart.ui.chats import Chats, Listing
 from headstart.ui.engine_link import EngineLink
+from headstart.ui.fault_words import said
 from headstart.ui.looks import Looks
 from headstart.ui.main_window import MainWindow
 from headstart.ui.model_choices import ModelChoices
@@ -104,7 +105,7 @@ class Program(QObject):
             changed = dataclasses.replace(self.settings, **values)  # type: ignore[arg-type]
             save(changed)
         except SettingsError as error:
-            self.presenter.say(str(error))
+            self.presenter.say(said(error))
             return
         session = self.chats.current
         before = session.settings if session else changed

@@ -10,12 +10,14 @@ from headstart.engine.engine import Finish, FinishReason, Message, Mode, Numeric
 from headstart.engine.protocol import Failed, Load
 from headstart.errors import HeadstartError
 from headstart.settings import Settings
+from headstart.ui.fault_words import said
 from headstart.ui.model_loader import ModelLoader
 from headstart.ui.race_form import RaceWish
 from headstart.ui.race_lane import RaceLane
 from headstart.ui.race_page import RacePage, RaceState
 from headstart.ui.race_record import Lane, RaceResult
 from headstart.ui.replay import Replay
+from headstart.ui.setting_titles import word
 
 _TICK = 50  # ms between two looks at the clock
 
@@ -106,7 +108,7 @@ class RaceDesk(QObject):
         try:
             self._load_exact()
         except HeadstartError as error:
-            self._end(str(error), bad=True)
+            self._end(said(error), bad=True)
             return
         self._run(_Leg.WARM_UP)
 
@@ -194,7 +196,7 @@ class RaceDesk(QObject):
             model=self._loader.name(self._settings()),
             guessing=self.tr("a draft model and n-grams") if facts.draft else self.tr("n-grams of the text"),
             device=facts.device,
-            numerics=facts.numerics,
+            numerics=word(facts.numerics),
         )
 
     @Slot()
@@ -257,7 +259,7 @@ class RaceDesk(QObject):
             try:
                 self._loader.require(self._settings())
             except HeadstartError as error:
-                self._page.notice.say(str(error), bad=True)
+                self._page.notice.say(said(error), bad=True)
 
     def _lane(self) -> RaceLane:
         assert self._leg in _LANES

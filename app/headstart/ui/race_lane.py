@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPlainTextEdit, QProg
 
 from headstart.engine.engine import Step
 from headstart.ui import theme as looks
+from headstart.ui.spelling import decimal
 from headstart.ui.stylesheet import dress
 from headstart.ui.theme import MEDIUM, SMALL, TINY, Theme
 
@@ -53,10 +54,10 @@ class RaceLane(QFrame):
 
     def show_time(self, milliseconds: float, tokens_per_second: float | None) -> None:
         """The clock, and the speed so far where there is one."""
-        self.clock.setText(self.tr("{} s").format(f"{milliseconds / 1000:.2f}"))
+        self.clock.setText(self.tr("{} s").format(decimal(milliseconds / 1000, 2)))
         words = [self.tr("{} tokens").format(self.tokens)]
         if tokens_per_second is not None:
-            words.insert(0, self.tr("{} tokens/s").format(f"{tokens_per_second:.1f}"))
+            words.insert(0, self.tr("{} tokens/s").format(decimal(tokens_per_second, 1)))
         self._speed.setText(" · ".join(words))
 
     def show_share(self, done: float) -> None:

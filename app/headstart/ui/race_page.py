@@ -11,6 +11,7 @@ from headstart.ui.page import Page
 from headstart.ui.race_form import RaceForm
 from headstart.ui.race_lane import RaceLane
 from headstart.ui.race_record import RaceResult
+from headstart.ui.spelling import decimal
 from headstart.ui.stylesheet import dress, mark
 from headstart.ui.theme import LARGE, MEDIUM, SMALL, TINY, Theme
 
@@ -83,7 +84,7 @@ class RacePage(Page):
         if result is None:
             return
         speedup, proof = result.speedup, result.proof
-        self._speedup.setText("–" if speedup is None else f"{speedup:.2f}×")
+        self._speedup.setText("–" if speedup is None else f"{decimal(speedup, 2)}×")
         self._speeds.setText(self._pace(result))
         equal = self.tr("{equal} of {total} tokens equal: both wrote the same.")
         differ = self.tr("{equal} of {total} tokens equal; the first difference is at token {first}.")
@@ -113,11 +114,11 @@ class RacePage(Page):
             self.start_requested.emit(wish)
 
     def _pace(self, result: RaceResult) -> str:
-        times = [lane.finish.stats.tpot_ms for lane in (result.plain, result.speculative)]
-        if None in times:
+        plain, other = (lane.finish.stats.tpot_ms for lane in (result.plain, result.speculative))
+        if plain is None or other is None:
             return self.tr("The answer is too short for a speed.")
         return self.tr("{plain} ms per token plain, {other} ms with speculation, measured here in this race").format(
-            plain=f"{times[0]:.1f}", other=f"{times[1]:.1f}"
+            plain=decimal(plain, 1), other=decimal(other, 1)
         )
 
     def _lay_out(self) -> None:

@@ -10,6 +10,7 @@ from headstart.chat import backups
 from headstart.chat.backups import Backup
 from headstart.chat.store import Store, open_store
 from headstart.errors import DamagedHistoryError, HistoryError
+from headstart.ui.fault_words import said
 
 
 class _Choice(Enum):
@@ -38,9 +39,9 @@ class Recovery(QObject):
             try:
                 return open_store(self._folder)
             except DamagedHistoryError as error:
-                go_on = self._replace(str(error))
+                go_on = self._replace(said(error))
             except HistoryError as error:
-                go_on = self._ask(str(error), {_Choice.TRY_AGAIN: self.tr("Try Again")}) is _Choice.TRY_AGAIN
+                go_on = self._ask(said(error), {_Choice.TRY_AGAIN: self.tr("Try Again")}) is _Choice.TRY_AGAIN
             if not go_on:
                 return None
 
@@ -60,7 +61,7 @@ class Recovery(QObject):
             assert backup, "an empty history is not damaged"
             self._broken = self.tr("The backup of {} is damaged too.").format(_time(backup))
         except HistoryError as error:
-            return self._ask(str(error), {_Choice.TRY_AGAIN: self.tr("Try Again")}) is _Choice.TRY_AGAIN
+            return self._ask(said(error), {_Choice.TRY_AGAIN: self.tr("Try Again")}) is _Choice.TRY_AGAIN
         return True
 
     def _put(self, backup: Backup | None) -> None:

@@ -7,6 +7,7 @@ from PySide6.QtCore import QObject, Qt, QThread, Signal, Slot
 
 from headstart.chat.reader import Hit, Reader, open_reader
 from headstart.errors import HistoryError
+from headstart.ui.fault_words import said
 
 _AT_ONCE = 25  # hits shown together: more than a sidebar has room for
 
@@ -95,7 +96,7 @@ class _Seeker(QObject):
         try:
             self._search(number, query, tag)
         except HistoryError as error:
-            self.failed.emit(number, str(error))
+            self.failed.emit(number, said(error))
 
     @Slot()
     def close(self) -> None:

@@ -7,6 +7,7 @@ from PySide6.QtCore import QObject, Signal
 
 from headstart.chat.store import Store
 from headstart.errors import HistoryError
+from headstart.ui.fault_words import said
 from headstart.ui.undoing import Undoable
 
 
@@ -50,7 +51,7 @@ class TagDesk(QObject):
         try:
             write()
         except HistoryError as error:
-            self.troubled.emit(str(error))
+            self.troubled.emit(said(error))
             return False
         self.changed.emit({} if renamed is None else renamed)
         return True

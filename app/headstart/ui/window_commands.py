@@ -14,6 +14,7 @@ from headstart.errors import HeadstartError
 from headstart.ui.command_palette import CommandPalette
 from headstart.ui.dialogs import Dialogs
 from headstart.ui.exchange import Exchange
+from headstart.ui.fault_words import said
 
 if TYPE_CHECKING:
     from headstart.ui.program import Program
@@ -225,7 +226,7 @@ class WindowCommands(QObject):
         try:
             self._program.loader.reload(self._program.presenter.session.settings)
         except HeadstartError as error:
-            self._program.presenter.say(str(error))
+            self._program.presenter.say(said(error))
 
     @Slot()
     def _palette(self) -> None:

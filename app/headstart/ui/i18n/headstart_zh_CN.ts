@@ -211,8 +211,8 @@
         <translation>下一个对话(&amp;N)</translation>
     </message>
     <message>
-        <source>&amp;Previous Chat</source>
-        <translation>上一个对话(&amp;P)</translation>
+        <source>Pre&amp;vious Chat</source>
+        <translation>上一个对话(&amp;V)</translation>
     </message>
     <message>
         <source>&amp;Models…</source>
@@ -456,6 +456,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>其他</translation>
     </message>
     <message>
+        <source>{part} {time} ms</source>
+        <translation>{part} {time} 毫秒</translation>
+    </message>
+    <message>
         <source>Time: {}</source>
         <translation>用时：{}</translation>
     </message>
@@ -471,8 +475,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>附件</translation>
     </message>
     <message>
-        <source>{:,} tokens</source>
-        <translation>{:,} token</translation>
+        <source>{} tokens</source>
+        <translation>{} 个 token</translation>
     </message>
     <message>
         <source>Remove {}</source>
@@ -507,10 +511,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{name}: {mean} times plain decoding</source>
         <translation>{name}：普通解码的 {mean} 倍</translation>
-    </message>
-    <message>
-        <source>all prompts</source>
-        <translation>全部提示词</translation>
     </message>
 </context>
 <context>
@@ -673,10 +673,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>普通解码，毫秒/token</translation>
     </message>
     <message>
-        <source>all prompts</source>
-        <translation>全部提示词</translation>
-    </message>
-    <message>
         <source>Speedups by class</source>
         <translation>各类别的加速比</translation>
     </message>
@@ -691,6 +687,77 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Save everything (JSON)…</source>
         <translation>保存全部 (JSON)…</translation>
+    </message>
+</context>
+<context>
+    <name>Benchmark</name>
+    <message>
+        <source>all prompts</source>
+        <translation>全部提示词</translation>
+    </message>
+    <message>
+        <source>code</source>
+        <translation>代码</translation>
+    </message>
+    <message>
+        <source>edit</source>
+        <translation>编辑</translation>
+    </message>
+    <message>
+        <source>explanation</source>
+        <translation>说明</translation>
+    </message>
+    <message>
+        <source>summary</source>
+        <translation>总结</translation>
+    </message>
+    <message>
+        <source>story</source>
+        <translation>故事</translation>
+    </message>
+    <message>
+        <source>translation</source>
+        <translation>翻译</translation>
+    </message>
+    <message>
+        <source>retrieval</source>
+        <translation>检索</translation>
+    </message>
+    <message>
+        <source>math</source>
+        <translation>数学</translation>
+    </message>
+    <message>
+        <source>extraction</source>
+        <translation>提取</translation>
+    </message>
+    <message>
+        <source>roleplay</source>
+        <translation>角色扮演</translation>
+    </message>
+    <message>
+        <source>plain</source>
+        <translation>普通解码</translation>
+    </message>
+    <message>
+        <source>auto</source>
+        <translation>自动</translation>
+    </message>
+    <message>
+        <source>draft</source>
+        <translation>草稿模型</translation>
+    </message>
+    <message>
+        <source>ngram</source>
+        <translation>n-gram</translation>
+    </message>
+    <message>
+        <source>fixed</source>
+        <translation>固定</translation>
+    </message>
+    <message>
+        <source>threshold</source>
+        <translation>阈值</translation>
     </message>
 </context>
 <context>
@@ -1158,6 +1225,369 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Cancelled.</source>
         <translation>已取消。</translation>
+    </message>
+</context>
+<context>
+    <name>Faults</name>
+    <message>
+        <source>The chat history {} is damaged ({}): restore a backup; the damaged file is kept beside it.</source>
+        <translation>聊天历史记录 {} 已损坏（{}）：请恢复备份；损坏的文件会保留在其旁边。</translation>
+    </message>
+    <message>
+        <source>The chat history {} could not be used ({}); try again, then restart the program.</source>
+        <translation>无法使用聊天历史记录 {}（{}）；请重试，仍不行则重启程序。</translation>
+    </message>
+    <message>
+        <source>The index of the search is damaged; start Headstart again to have it made anew: no chat is lost.</source>
+        <translation>搜索索引已损坏；请重新启动 Headstart 以重建索引：不会丢失任何对话。</translation>
+    </message>
+    <message>
+        <source>The disk is full, so the last change was not saved in {}; free some space and try again: everything saved before is still there.</source>
+        <translation>磁盘已满，上次的更改未能保存到 {}；请腾出空间后重试：此前保存的内容都还在。</translation>
+    </message>
+    <message>
+        <source>The chat history in {} cannot be written; make the folder readable and writable for you, then try again.</source>
+        <translation>无法写入 {} 中的聊天历史记录；请让您可以读写该文件夹，然后重试。</translation>
+    </message>
+    <message>
+        <source>Another program is using the chat history {}; close it and try again.</source>
+        <translation>另一个程序正在使用聊天历史记录 {}；请关闭该程序后重试。</translation>
+    </message>
+    <message>
+        <source>The chat history in {} cannot be used ({}); make the folder readable and writable for you, then try again.</source>
+        <translation>无法使用 {} 中的聊天历史记录（{}）；请让您可以读写该文件夹，然后重试。</translation>
+    </message>
+    <message>
+        <source>The chat history {} was written by a newer version of Headstart (schema {}, this one knows {}); update Headstart to open it.</source>
+        <translation>聊天历史记录 {} 由更新版本的 Headstart 写入（架构版本 {}，此版本支持到 {}）；请更新 Headstart 后再打开。</translation>
+    </message>
+    <message>
+        <source>This chat no longer exists in the history; start a new one.</source>
+        <translation>历史记录中已没有此对话；请新建对话。</translation>
+    </message>
+    <message>
+        <source>A tag needs a name; type one.</source>
+        <translation>标签需要名称；请输入名称。</translation>
+    </message>
+    <message>
+        <source>There is no tag “{}” any more; make a new one.</source>
+        <translation>标签“{}”已不存在；请新建标签。</translation>
+    </message>
+    <message>
+        <source>There already is a tag “{}”; choose another name.</source>
+        <translation>已有标签“{}”；请换一个名称。</translation>
+    </message>
+    <message>
+        <source>{} cannot be read ({}); choose a file that you may open.</source>
+        <translation>无法读取 {}（{}）；请选择您有权打开的文件。</translation>
+    </message>
+    <message>
+        <source>{} was not imported because {reason}; choose a JSON file exported by Headstart or the conversations.json from a ChatGPT export.</source>
+        <translation>未能导入 {}，原因是{reason}；请选择由 Headstart 导出的 JSON 文件，或 ChatGPT 导出内容中的 conversations.json。</translation>
+    </message>
+    <message>
+        <source>{} cannot be written ({}); choose another folder or make room there.</source>
+        <translation>无法写入 {}（{}）；请选择其他文件夹，或在该处腾出空间。</translation>
+    </message>
+    <message>
+        <source>There is no device {} here; present: {}. Choose one with --device.</source>
+        <translation>这台电脑上没有设备 {}；现有设备：{}。请选择其中之一。</translation>
+    </message>
+    <message>
+        <source>No model is loaded; choose one first.</source>
+        <translation>尚未加载模型；请先选择模型。</translation>
+    </message>
+    <message>
+        <source>The engine ran out of memory. Details are in the log: {}</source>
+        <translation>引擎内存不足。详情请见日志：{}</translation>
+    </message>
+    <message>
+        <source>The engine failed. Details are in the log: {}</source>
+        <translation>引擎出错。详情请见日志：{}</translation>
+    </message>
+    <message>
+        <source>{} refuses {} ({}). Try --device CPU.</source>
+        <translation>{} 无法运行 {}（{}）。请将设备改为 CPU 再试。</translation>
+    </message>
+    <message>
+        <source>{} cannot be loaded ({}). Export it again with headstart-export.</source>
+        <translation>无法加载 {}（{}）。请用 headstart-export 重新导出。</translation>
+    </message>
+    <message>
+        <source>{} is damaged: {faults}. Export it again with headstart-export.</source>
+        <translation>{} 已损坏：{faults}。请用 headstart-export 重新导出。</translation>
+    </message>
+    <message>
+        <source>The manifest of {} does not list {}; export the model again.</source>
+        <translation>{} 的清单中没有列出 {}；请重新导出模型。</translation>
+    </message>
+    <message>
+        <source>The conversation has {} tokens, but the context holds {}: start a new chat, shorten the text, or load the model with a longer --context.</source>
+        <translation>对话有 {} 个 token，而上下文只能容纳 {} 个：请新建对话、缩短文本，或调大上下文后重新加载模型。</translation>
+    </message>
+    <message>
+        <source>{} has no chat template, so it cannot hold a conversation; export the instruct or chat version of this model.</source>
+        <translation>{} 没有对话模板，因此无法进行对话；请导出此模型的 instruct 或 chat 版本。</translation>
+    </message>
+    <message>
+        <source>The chat template of {} has no place for a message of role &quot;{}&quot; here; leave it out, or use the roles system, user and assistant in their usual order.</source>
+        <translation>{} 的对话模板在此处不接受角色为“{}”的消息；请去掉该消息，或按通常的顺序使用 system、user 和 assistant 角色。</translation>
+    </message>
+    <message>
+        <source>The chat template of {} refused this conversation ({}); change the system prompt or the order of the messages, or start a new conversation.</source>
+        <translation>{} 的对话模板拒绝了此对话（{}）；请更改系统提示词或消息顺序，或新建对话。</translation>
+    </message>
+    <message>
+        <source>The engine program belongs to another version of Headstart (its messages have version {}, not {}); install Headstart again.</source>
+        <translation>引擎程序属于另一版本的 Headstart（其消息版本为 {}，而不是 {}）；请重新安装 Headstart。</translation>
+    </message>
+    <message>
+        <source>Loading {} with {} tokens of context takes about {} of memory, but {present}: choose {shorter}, {lighter}, or a smaller model.</source>
+        <translation>以 {1} 个 token 的上下文加载 {0} 约需 {2} 内存，但{present}：请选择{shorter}、{lighter}，或更小的模型。</translation>
+    </message>
+    <message>
+        <source>The list of draft tokens in {} {fault}; export the model again.</source>
+        <translation>{} 中的草稿 token 列表有误（{fault}）；请重新导出模型。</translation>
+    </message>
+    <message>
+        <source>The tokenizer in {} is damaged ({}); export the model again.</source>
+        <translation>{} 中的分词器已损坏（{}）；请重新导出模型。</translation>
+    </message>
+    <message>
+        <source>The tokenizer in {} swallows spaces before punctuation, which would damage code; export the model again with clean_up_tokenization_spaces off.</source>
+        <translation>{} 中的分词器会吞掉标点前的空格，这会破坏代码；请关闭 clean_up_tokenization_spaces 后重新导出模型。</translation>
+    </message>
+    <message>
+        <source>{} lacks {}; export the model again.</source>
+        <translation>{} 缺少 {}；请重新导出模型。</translation>
+    </message>
+    <message>
+        <source>{} is damaged: {} is no file of it; export it again.</source>
+        <translation>{} 已损坏：{} 不是它的文件；请重新导出。</translation>
+    </message>
+    <message>
+        <source>{} is installed already; it lies in the folder of the models.</source>
+        <translation>{} 已安装；它就在模型文件夹中。</translation>
+    </message>
+    <message>
+        <source>A model named {} is installed already; remove it or rename the new folder.</source>
+        <translation>已安装名为 {} 的模型；请移除它，或为新文件夹改名。</translation>
+    </message>
+    <message>
+        <source>{} needs {} of disk space at {}, but only {} is free; make room and add it again.</source>
+        <translation>{} 需要 {} 磁盘空间（位于 {}），但只剩 {} 可用；请腾出空间后重新添加。</translation>
+    </message>
+    <message>
+        <source>{} cannot be copied to {} ({}); nothing was kept.</source>
+        <translation>无法将 {} 复制到 {}（{}）；没有保留任何内容。</translation>
+    </message>
+    <message>
+        <source>{} does not have the content it was exported with; copy the folder again, or export again.</source>
+        <translation>{} 的内容与导出时不同；请重新复制该文件夹，或重新导出。</translation>
+    </message>
+    <message>
+        <source>There is no model {}; installed are {}.</source>
+        <translation>没有模型 {}；已安装的有 {}。</translation>
+    </message>
+    <message>
+        <source>There is no model {}: none is installed yet; run `{}` to get a small one.</source>
+        <translation>没有模型 {}：尚未安装任何模型；可运行 `{}` 获取一个小模型。</translation>
+    </message>
+    <message>
+        <source>draft {} does not fit {}: {difference}; choose a draft with the same tokenizer.</source>
+        <translation>草稿模型 {} 与 {} 不匹配：{difference}；请选择分词器相同的草稿模型。</translation>
+    </message>
+    <message>
+        <source>{} is damaged: {faults}; export it again with headstart-export.</source>
+        <translation>{} 已损坏：{faults}；请用 headstart-export 重新导出。</translation>
+    </message>
+    <message>
+        <source>{} is damaged: {} is no folder of it; export it again.</source>
+        <translation>{} 已损坏：{} 不是它的文件夹；请重新导出。</translation>
+    </message>
+    <message>
+        <source>{} is a pair; name one model of it as the draft: {}.</source>
+        <translation>{} 是模型组合；请指定其中一个模型作为草稿模型：{}。</translation>
+    </message>
+    <message>
+        <source>No model is installed yet; run `{}` to get a small one.</source>
+        <translation>尚未安装模型；可运行 `{}` 获取一个小模型。</translation>
+    </message>
+    <message>
+        <source>{} was written for another version of Headstart; export the model again.</source>
+        <translation>{} 是为另一版本的 Headstart 写入的；请重新导出模型。</translation>
+    </message>
+    <message>
+        <source>{} holds a pair; name its {} or {} folder instead.</source>
+        <translation>{} 中是模型组合；请改用其中的 {} 或 {} 文件夹。</translation>
+    </message>
+    <message>
+        <source>{} is not a Headstart model: {} is missing; export it with headstart-export.</source>
+        <translation>{} 不是 Headstart 模型：缺少 {}；请用 headstart-export 导出。</translation>
+    </message>
+    <message>
+        <source>{} cannot be read ({}); export the model again.</source>
+        <translation>无法读取 {}（{}）；请重新导出模型。</translation>
+    </message>
+    <message>
+        <source>{} is damaged ({}); export the model again.</source>
+        <translation>{} 已损坏（{}）；请重新导出模型。</translation>
+    </message>
+    <message>
+        <source>{} is damaged (its added tokens); export the model again.</source>
+        <translation>{} 已损坏（附加 token 有误）；请重新导出模型。</translation>
+    </message>
+    <message>
+        <source>{} is damaged; export the model again.</source>
+        <translation>{} 已损坏；请重新导出模型。</translation>
+    </message>
+    <message>
+        <source>{} is missing; export the model again.</source>
+        <translation>缺少 {}；请重新导出模型。</translation>
+    </message>
+    <message>
+        <source>{} is encrypted; open it with its password, save a copy without one, and attach that.</source>
+        <translation>{} 已加密；请用密码打开它，另存一份无密码的副本，再附加该副本。</translation>
+    </message>
+    <message>
+        <source>{} is damaged{where} or no PDF; open it in a PDF viewer, save it again, and attach that.</source>
+        <translation>{} 已损坏{where}或不是 PDF；请用 PDF 阅读器打开并重新保存，再附加。</translation>
+    </message>
+    <message>
+        <source>{} has {} pages, and {} is the most; attach those that matter as a file of their own.</source>
+        <translation>{} 有 {} 页，而最多为 {} 页；请将需要的页面另存为文件后附加。</translation>
+    </message>
+    <message>
+        <source>{} holds pictures of pages but no text, as scans do; have its text recognised (OCR) first, then attach that.</source>
+        <translation>{} 像扫描件那样只有页面图像，没有文本；请先进行文字识别 (OCR)，再附加。</translation>
+    </message>
+    <message>
+        <source>{} has {} MB, and {} MB is the most for a PDF; attach a part of it.</source>
+        <translation>{} 有 {} MB，而 PDF 最多为 {} MB；请附加其中一部分。</translation>
+    </message>
+    <message>
+        <source>{} cannot be read ({}); check that it is there.</source>
+        <translation>无法读取 {}（{}）；请检查它是否存在。</translation>
+    </message>
+    <message>
+        <source>Fixed speculation needs a number of assistant tokens: set 1 to 16, or use automatic.</source>
+        <translation>固定推测需要辅助 token 数：请设为 1 至 16，或改用自动。</translation>
+    </message>
+    <message>
+        <source>The settings cannot be saved in {} ({}); make the folder writable and try again.</source>
+        <translation>无法将设置保存到 {}（{}）；请让该文件夹可写入，然后重试。</translation>
+    </message>
+    <message>
+        <source>{} was not attached: {} files is the most for one message.</source>
+        <translation>未附加 {}：一条消息最多可附加 {} 个文件。</translation>
+    </message>
+    <message>
+        <source>{} is a folder; drop the files in it instead.</source>
+        <translation>{} 是文件夹；请改为拖入其中的文件。</translation>
+    </message>
+    <message>
+        <source>{} has {} MB, and {} MB is the most; attach a part of it.</source>
+        <translation>{} 有 {} MB，而最多为 {} MB；请附加其中一部分。</translation>
+    </message>
+    <message>
+        <source>{} has {} MB of text, and {} MB is the most; attach a part of it.</source>
+        <translation>{} 有 {} MB 文本，而最多为 {} MB；请附加其中一部分。</translation>
+    </message>
+    <message>
+        <source>{} is empty; there is nothing to attach.</source>
+        <translation>{} 是空的；没有可附加的内容。</translation>
+    </message>
+    <message>
+        <source>No model is installed yet; add one on the page of models.</source>
+        <translation>尚未安装模型；请在模型页面添加。</translation>
+    </message>
+    <message>
+        <source>{} is no PDF and no text in UTF-8; attach text, Markdown, code or PDF, or save it as text first.</source>
+        <translation>{} 不是 PDF，也不是 UTF-8 文本；请附加文本、Markdown、代码或 PDF，或先将其另存为文本。</translation>
+    </message>
+    <message>
+        <source>it is no export of chats</source>
+        <translation>它不是导出的对话</translation>
+    </message>
+    <message>
+        <source>there is no chat in it</source>
+        <translation>其中没有对话</translation>
+    </message>
+    <message>
+        <source>it is not UTF-8 text</source>
+        <translation>它不是 UTF-8 文本</translation>
+    </message>
+    <message>
+        <source>its parts are nested too deeply</source>
+        <translation>其内容嵌套过深</translation>
+    </message>
+    <message>
+        <source>it is not JSON ({})</source>
+        <translation>它不是 JSON（{}）</translation>
+    </message>
+    <message>
+        <source>it has {} MB and at most {} MB are read</source>
+        <translation>它有 {} MB，而最多只能读取 {} MB</translation>
+    </message>
+    <message>
+        <source>a smaller context ({} tokens would fit)</source>
+        <translation>更小的上下文（{} 个 token 可以容纳）</translation>
+    </message>
+    <message>
+        <source>a smaller context</source>
+        <translation>更小的上下文</translation>
+    </message>
+    <message>
+        <source>a smaller draft or none</source>
+        <translation>更小的草稿模型或不用草稿模型</translation>
+    </message>
+    <message>
+        <source>INT4 weights</source>
+        <translation>INT4 权重</translation>
+    </message>
+    <message>
+        <source>is not a list of token ids</source>
+        <translation>不是 token ID 列表</translation>
+    </message>
+    <message>
+        <source>names a token twice</source>
+        <translation>有重复的 token</translation>
+    </message>
+    <message>
+        <source>cannot be read ({})</source>
+        <translation>无法读取：{}</translation>
+    </message>
+    <message>
+        <source>{} is free</source>
+        <translation>可用内存为 {}</translation>
+    </message>
+    <message>
+        <source>{} has {}</source>
+        <translation>{} 只有 {}</translation>
+    </message>
+    <message>
+        <source>{} does not have the content it was exported with</source>
+        <translation>{} 的内容与导出时不同</translation>
+    </message>
+    <message>
+        <source>{} cannot be read ({})</source>
+        <translation>无法读取 {}（{}）</translation>
+    </message>
+    <message>
+        <source>{} is missing</source>
+        <translation>缺少 {}</translation>
+    </message>
+    <message>
+        <source>{} has {} bytes instead of {}</source>
+        <translation>{} 有 {} 字节，应为 {} 字节</translation>
+    </message>
+    <message>
+        <source>id {} is {} here and {} there</source>
+        <translation>ID {} 在此处为 {}，在彼处为 {}</translation>
+    </message>
+    <message>
+        <source> on page {}</source>
+        <translation>（第 {} 页）</translation>
     </message>
 </context>
 <context>
@@ -1646,6 +2076,37 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
 </context>
 <context>
+    <name>ModelInUse</name>
+    <message>
+        <source>No model loaded</source>
+        <translation>未加载模型</translation>
+    </message>
+    <message>
+        <source>No model</source>
+        <translation>无模型</translation>
+    </message>
+    <message>
+        <source>It is loaded with the next message.</source>
+        <translation>将在发送下一条消息时加载。</translation>
+    </message>
+    <message>
+        <source>draft model {}</source>
+        <translation>草稿模型 {}</translation>
+    </message>
+    <message>
+        <source>n-grams of the text</source>
+        <translation>文本中的 n-gram</translation>
+    </message>
+    <message>
+        <source>{model} on {device}, {numerics} numerics; guesses come from: {guessing}</source>
+        <translation>{model}，运行于 {device}，数值运算：{numerics}；猜测来源：{guessing}</translation>
+    </message>
+    <message>
+        <source>Load anyway</source>
+        <translation>仍然加载</translation>
+    </message>
+</context>
+<context>
     <name>ModelLoader</name>
     <message>
         <source>No model is installed yet; add one on the page of models.</source>
@@ -1851,34 +2312,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>The export has ended</source>
         <translation>导出已结束</translation>
-    </message>
-    <message>
-        <source>No model loaded</source>
-        <translation>未加载模型</translation>
-    </message>
-    <message>
-        <source>No model</source>
-        <translation>无模型</translation>
-    </message>
-    <message>
-        <source>It is loaded with the next message.</source>
-        <translation>将在发送下一条消息时加载。</translation>
-    </message>
-    <message>
-        <source>draft model {}</source>
-        <translation>草稿模型 {}</translation>
-    </message>
-    <message>
-        <source>n-grams of the text</source>
-        <translation>文本中的 n-gram</translation>
-    </message>
-    <message>
-        <source>{model} on {device}, {numerics} numerics; guesses come from: {guessing}</source>
-        <translation>{model}，运行于 {device}，数值运算：{numerics}；猜测来源：{guessing}</translation>
-    </message>
-    <message>
-        <source>Load anyway</source>
-        <translation>仍然加载</translation>
     </message>
 </context>
 <context>
@@ -2670,6 +3103,29 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>&amp;Delete (chats stay)</source>
         <translation>删除（保留对话）(&amp;D)</translation>
+    </message>
+</context>
+<context>
+    <name>Spelling</name>
+    <message>
+        <source>{} %</source>
+        <translation>{}%</translation>
+    </message>
+    <message>
+        <source>{}, {}</source>
+        <translation>{}、{}</translation>
+    </message>
+    <message>
+        <source>{}; {}</source>
+        <translation>{}；{}</translation>
+    </message>
+    <message>
+        <source>{}: {}</source>
+        <translation>{}：{}</translation>
+    </message>
+    <message>
+        <source>{} {}</source>
+        <translation>{}{}</translation>
     </message>
 </context>
 <context>

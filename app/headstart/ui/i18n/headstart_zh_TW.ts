@@ -211,8 +211,8 @@
         <translation>下一個對話(&amp;N)</translation>
     </message>
     <message>
-        <source>&amp;Previous Chat</source>
-        <translation>上一個對話(&amp;P)</translation>
+        <source>Pre&amp;vious Chat</source>
+        <translation>上一個對話(&amp;V)</translation>
     </message>
     <message>
         <source>&amp;Models…</source>
@@ -456,6 +456,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>其他</translation>
     </message>
     <message>
+        <source>{part} {time} ms</source>
+        <translation>{part} {time} 毫秒</translation>
+    </message>
+    <message>
         <source>Time: {}</source>
         <translation>費時：{}</translation>
     </message>
@@ -471,8 +475,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>附件</translation>
     </message>
     <message>
-        <source>{:,} tokens</source>
-        <translation>{:,} token</translation>
+        <source>{} tokens</source>
+        <translation>{} 個 token</translation>
     </message>
     <message>
         <source>Remove {}</source>
@@ -507,10 +511,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{name}: {mean} times plain decoding</source>
         <translation>{name}：一般解碼的 {mean} 倍</translation>
-    </message>
-    <message>
-        <source>all prompts</source>
-        <translation>全部提示詞</translation>
     </message>
 </context>
 <context>
@@ -673,10 +673,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>一般解碼，毫秒/token</translation>
     </message>
     <message>
-        <source>all prompts</source>
-        <translation>全部提示詞</translation>
-    </message>
-    <message>
         <source>Speedups by class</source>
         <translation>各類別的加速比</translation>
     </message>
@@ -691,6 +687,77 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Save everything (JSON)…</source>
         <translation>儲存全部 (JSON)…</translation>
+    </message>
+</context>
+<context>
+    <name>Benchmark</name>
+    <message>
+        <source>all prompts</source>
+        <translation>全部提示詞</translation>
+    </message>
+    <message>
+        <source>code</source>
+        <translation>程式碼</translation>
+    </message>
+    <message>
+        <source>edit</source>
+        <translation>編輯</translation>
+    </message>
+    <message>
+        <source>explanation</source>
+        <translation>說明</translation>
+    </message>
+    <message>
+        <source>summary</source>
+        <translation>摘要</translation>
+    </message>
+    <message>
+        <source>story</source>
+        <translation>故事</translation>
+    </message>
+    <message>
+        <source>translation</source>
+        <translation>翻譯</translation>
+    </message>
+    <message>
+        <source>retrieval</source>
+        <translation>檢索</translation>
+    </message>
+    <message>
+        <source>math</source>
+        <translation>數學</translation>
+    </message>
+    <message>
+        <source>extraction</source>
+        <translation>擷取</translation>
+    </message>
+    <message>
+        <source>roleplay</source>
+        <translation>角色扮演</translation>
+    </message>
+    <message>
+        <source>plain</source>
+        <translation>一般解碼</translation>
+    </message>
+    <message>
+        <source>auto</source>
+        <translation>自動</translation>
+    </message>
+    <message>
+        <source>draft</source>
+        <translation>草稿模型</translation>
+    </message>
+    <message>
+        <source>ngram</source>
+        <translation>n-gram</translation>
+    </message>
+    <message>
+        <source>fixed</source>
+        <translation>固定</translation>
+    </message>
+    <message>
+        <source>threshold</source>
+        <translation>閾值</translation>
     </message>
 </context>
 <context>
@@ -1158,6 +1225,369 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Cancelled.</source>
         <translation>已取消。</translation>
+    </message>
+</context>
+<context>
+    <name>Faults</name>
+    <message>
+        <source>The chat history {} is damaged ({}): restore a backup; the damaged file is kept beside it.</source>
+        <translation>聊天歷程記錄 {} 已損毀（{}）：請還原備份；損毀的檔案會保留在其旁邊。</translation>
+    </message>
+    <message>
+        <source>The chat history {} could not be used ({}); try again, then restart the program.</source>
+        <translation>無法使用聊天歷程記錄 {}（{}）；請再試一次，仍不行則重新啟動程式。</translation>
+    </message>
+    <message>
+        <source>The index of the search is damaged; start Headstart again to have it made anew: no chat is lost.</source>
+        <translation>搜尋索引已損毀；請重新啟動 Headstart 以重建索引：不會遺失任何對話。</translation>
+    </message>
+    <message>
+        <source>The disk is full, so the last change was not saved in {}; free some space and try again: everything saved before is still there.</source>
+        <translation>磁碟已滿，上次的變更未能儲存到 {}；請清出空間後再試一次：先前儲存的內容都還在。</translation>
+    </message>
+    <message>
+        <source>The chat history in {} cannot be written; make the folder readable and writable for you, then try again.</source>
+        <translation>無法寫入 {} 中的聊天歷程記錄；請讓您可以讀寫該資料夾，然後再試一次。</translation>
+    </message>
+    <message>
+        <source>Another program is using the chat history {}; close it and try again.</source>
+        <translation>另一個程式正在使用聊天歷程記錄 {}；請關閉該程式後再試一次。</translation>
+    </message>
+    <message>
+        <source>The chat history in {} cannot be used ({}); make the folder readable and writable for you, then try again.</source>
+        <translation>無法使用 {} 中的聊天歷程記錄（{}）；請讓您可以讀寫該資料夾，然後再試一次。</translation>
+    </message>
+    <message>
+        <source>The chat history {} was written by a newer version of Headstart (schema {}, this one knows {}); update Headstart to open it.</source>
+        <translation>聊天歷程記錄 {} 由較新版本的 Headstart 寫入（結構版本 {}，此版本支援到 {}）；請更新 Headstart 後再開啟。</translation>
+    </message>
+    <message>
+        <source>This chat no longer exists in the history; start a new one.</source>
+        <translation>歷程記錄中已沒有此對話；請新增對話。</translation>
+    </message>
+    <message>
+        <source>A tag needs a name; type one.</source>
+        <translation>標籤需要名稱；請輸入名稱。</translation>
+    </message>
+    <message>
+        <source>There is no tag “{}” any more; make a new one.</source>
+        <translation>標籤「{}」已不存在；請新增標籤。</translation>
+    </message>
+    <message>
+        <source>There already is a tag “{}”; choose another name.</source>
+        <translation>已有標籤「{}」；請換一個名稱。</translation>
+    </message>
+    <message>
+        <source>{} cannot be read ({}); choose a file that you may open.</source>
+        <translation>無法讀取 {}（{}）；請選擇您有權開啟的檔案。</translation>
+    </message>
+    <message>
+        <source>{} was not imported because {reason}; choose a JSON file exported by Headstart or the conversations.json from a ChatGPT export.</source>
+        <translation>未能匯入 {}，原因是{reason}；請選擇由 Headstart 匯出的 JSON 檔案，或 ChatGPT 匯出內容中的 conversations.json。</translation>
+    </message>
+    <message>
+        <source>{} cannot be written ({}); choose another folder or make room there.</source>
+        <translation>無法寫入 {}（{}）；請選擇其他資料夾，或在該處清出空間。</translation>
+    </message>
+    <message>
+        <source>There is no device {} here; present: {}. Choose one with --device.</source>
+        <translation>這台電腦上沒有裝置 {}；現有裝置：{}。請選擇其中之一。</translation>
+    </message>
+    <message>
+        <source>No model is loaded; choose one first.</source>
+        <translation>尚未載入模型；請先選擇模型。</translation>
+    </message>
+    <message>
+        <source>The engine ran out of memory. Details are in the log: {}</source>
+        <translation>引擎記憶體不足。詳情請見記錄檔：{}</translation>
+    </message>
+    <message>
+        <source>The engine failed. Details are in the log: {}</source>
+        <translation>引擎發生錯誤。詳情請見記錄檔：{}</translation>
+    </message>
+    <message>
+        <source>{} refuses {} ({}). Try --device CPU.</source>
+        <translation>{} 無法執行 {}（{}）。請將裝置改為 CPU 再試。</translation>
+    </message>
+    <message>
+        <source>{} cannot be loaded ({}). Export it again with headstart-export.</source>
+        <translation>無法載入 {}（{}）。請用 headstart-export 重新匯出。</translation>
+    </message>
+    <message>
+        <source>{} is damaged: {faults}. Export it again with headstart-export.</source>
+        <translation>{} 已損毀：{faults}。請用 headstart-export 重新匯出。</translation>
+    </message>
+    <message>
+        <source>The manifest of {} does not list {}; export the model again.</source>
+        <translation>{} 的資訊清單中沒有列出 {}；請重新匯出模型。</translation>
+    </message>
+    <message>
+        <source>The conversation has {} tokens, but the context holds {}: start a new chat, shorten the text, or load the model with a longer --context.</source>
+        <translation>對話有 {} 個 token，而上下文只能容納 {} 個：請新增對話、縮短文字，或調高上下文後重新載入模型。</translation>
+    </message>
+    <message>
+        <source>{} has no chat template, so it cannot hold a conversation; export the instruct or chat version of this model.</source>
+        <translation>{} 沒有對話範本，因此無法進行對話；請匯出此模型的 instruct 或 chat 版本。</translation>
+    </message>
+    <message>
+        <source>The chat template of {} has no place for a message of role &quot;{}&quot; here; leave it out, or use the roles system, user and assistant in their usual order.</source>
+        <translation>{} 的對話範本在此處不接受角色為「{}」的訊息；請移除該訊息，或依一般順序使用 system、user 與 assistant 角色。</translation>
+    </message>
+    <message>
+        <source>The chat template of {} refused this conversation ({}); change the system prompt or the order of the messages, or start a new conversation.</source>
+        <translation>{} 的對話範本拒絕了此對話（{}）；請變更系統提示詞或訊息順序，或新增對話。</translation>
+    </message>
+    <message>
+        <source>The engine program belongs to another version of Headstart (its messages have version {}, not {}); install Headstart again.</source>
+        <translation>引擎程式屬於另一版本的 Headstart（其訊息版本為 {}，而非 {}）；請重新安裝 Headstart。</translation>
+    </message>
+    <message>
+        <source>Loading {} with {} tokens of context takes about {} of memory, but {present}: choose {shorter}, {lighter}, or a smaller model.</source>
+        <translation>以 {1} 個 token 的上下文載入 {0} 約需 {2} 記憶體，但{present}：請選擇{shorter}、{lighter}，或更小的模型。</translation>
+    </message>
+    <message>
+        <source>The list of draft tokens in {} {fault}; export the model again.</source>
+        <translation>{} 中的草稿 token 清單有誤（{fault}）；請重新匯出模型。</translation>
+    </message>
+    <message>
+        <source>The tokenizer in {} is damaged ({}); export the model again.</source>
+        <translation>{} 中的分詞器已損毀（{}）；請重新匯出模型。</translation>
+    </message>
+    <message>
+        <source>The tokenizer in {} swallows spaces before punctuation, which would damage code; export the model again with clean_up_tokenization_spaces off.</source>
+        <translation>{} 中的分詞器會吃掉標點前的空格，這會破壞程式碼；請關閉 clean_up_tokenization_spaces 後重新匯出模型。</translation>
+    </message>
+    <message>
+        <source>{} lacks {}; export the model again.</source>
+        <translation>{} 缺少 {}；請重新匯出模型。</translation>
+    </message>
+    <message>
+        <source>{} is damaged: {} is no file of it; export it again.</source>
+        <translation>{} 已損毀：{} 不是它的檔案；請重新匯出。</translation>
+    </message>
+    <message>
+        <source>{} is installed already; it lies in the folder of the models.</source>
+        <translation>{} 已安裝；它就在模型資料夾中。</translation>
+    </message>
+    <message>
+        <source>A model named {} is installed already; remove it or rename the new folder.</source>
+        <translation>已安裝名為 {} 的模型；請移除它，或為新資料夾改名。</translation>
+    </message>
+    <message>
+        <source>{} needs {} of disk space at {}, but only {} is free; make room and add it again.</source>
+        <translation>{} 需要 {} 磁碟空間（位於 {}），但只剩 {} 可用；請清出空間後重新新增。</translation>
+    </message>
+    <message>
+        <source>{} cannot be copied to {} ({}); nothing was kept.</source>
+        <translation>無法將 {} 複製到 {}（{}）；沒有保留任何內容。</translation>
+    </message>
+    <message>
+        <source>{} does not have the content it was exported with; copy the folder again, or export again.</source>
+        <translation>{} 的內容與匯出時不同；請重新複製該資料夾，或重新匯出。</translation>
+    </message>
+    <message>
+        <source>There is no model {}; installed are {}.</source>
+        <translation>沒有模型 {}；已安裝的有 {}。</translation>
+    </message>
+    <message>
+        <source>There is no model {}: none is installed yet; run `{}` to get a small one.</source>
+        <translation>沒有模型 {}：尚未安裝任何模型；可執行 `{}` 取得一個小模型。</translation>
+    </message>
+    <message>
+        <source>draft {} does not fit {}: {difference}; choose a draft with the same tokenizer.</source>
+        <translation>草稿模型 {} 與 {} 不相容：{difference}；請選擇分詞器相同的草稿模型。</translation>
+    </message>
+    <message>
+        <source>{} is damaged: {faults}; export it again with headstart-export.</source>
+        <translation>{} 已損毀：{faults}；請用 headstart-export 重新匯出。</translation>
+    </message>
+    <message>
+        <source>{} is damaged: {} is no folder of it; export it again.</source>
+        <translation>{} 已損毀：{} 不是它的資料夾；請重新匯出。</translation>
+    </message>
+    <message>
+        <source>{} is a pair; name one model of it as the draft: {}.</source>
+        <translation>{} 是模型組合；請指定其中一個模型作為草稿模型：{}。</translation>
+    </message>
+    <message>
+        <source>No model is installed yet; run `{}` to get a small one.</source>
+        <translation>尚未安裝模型；可執行 `{}` 取得一個小模型。</translation>
+    </message>
+    <message>
+        <source>{} was written for another version of Headstart; export the model again.</source>
+        <translation>{} 是為另一版本的 Headstart 寫入的；請重新匯出模型。</translation>
+    </message>
+    <message>
+        <source>{} holds a pair; name its {} or {} folder instead.</source>
+        <translation>{} 中是模型組合；請改用其中的 {} 或 {} 資料夾。</translation>
+    </message>
+    <message>
+        <source>{} is not a Headstart model: {} is missing; export it with headstart-export.</source>
+        <translation>{} 不是 Headstart 模型：缺少 {}；請用 headstart-export 匯出。</translation>
+    </message>
+    <message>
+        <source>{} cannot be read ({}); export the model again.</source>
+        <translation>無法讀取 {}（{}）；請重新匯出模型。</translation>
+    </message>
+    <message>
+        <source>{} is damaged ({}); export the model again.</source>
+        <translation>{} 已損毀（{}）；請重新匯出模型。</translation>
+    </message>
+    <message>
+        <source>{} is damaged (its added tokens); export the model again.</source>
+        <translation>{} 已損毀（附加 token 有誤）；請重新匯出模型。</translation>
+    </message>
+    <message>
+        <source>{} is damaged; export the model again.</source>
+        <translation>{} 已損毀；請重新匯出模型。</translation>
+    </message>
+    <message>
+        <source>{} is missing; export the model again.</source>
+        <translation>缺少 {}；請重新匯出模型。</translation>
+    </message>
+    <message>
+        <source>{} is encrypted; open it with its password, save a copy without one, and attach that.</source>
+        <translation>{} 已加密；請用密碼開啟它，另存一份無密碼的副本，再附加該副本。</translation>
+    </message>
+    <message>
+        <source>{} is damaged{where} or no PDF; open it in a PDF viewer, save it again, and attach that.</source>
+        <translation>{} 已損毀{where}或不是 PDF；請用 PDF 閱讀器開啟並重新儲存，再附加。</translation>
+    </message>
+    <message>
+        <source>{} has {} pages, and {} is the most; attach those that matter as a file of their own.</source>
+        <translation>{} 有 {} 頁，而最多為 {} 頁；請將需要的頁面另存為檔案後附加。</translation>
+    </message>
+    <message>
+        <source>{} holds pictures of pages but no text, as scans do; have its text recognised (OCR) first, then attach that.</source>
+        <translation>{} 像掃描檔那樣只有頁面影像，沒有文字；請先進行文字辨識 (OCR)，再附加。</translation>
+    </message>
+    <message>
+        <source>{} has {} MB, and {} MB is the most for a PDF; attach a part of it.</source>
+        <translation>{} 有 {} MB，而 PDF 最多為 {} MB；請附加其中一部分。</translation>
+    </message>
+    <message>
+        <source>{} cannot be read ({}); check that it is there.</source>
+        <translation>無法讀取 {}（{}）；請檢查它是否存在。</translation>
+    </message>
+    <message>
+        <source>Fixed speculation needs a number of assistant tokens: set 1 to 16, or use automatic.</source>
+        <translation>固定推測需要輔助 token 數：請設為 1 至 16，或改用自動。</translation>
+    </message>
+    <message>
+        <source>The settings cannot be saved in {} ({}); make the folder writable and try again.</source>
+        <translation>無法將設定儲存到 {}（{}）；請讓該資料夾可寫入，然後再試一次。</translation>
+    </message>
+    <message>
+        <source>{} was not attached: {} files is the most for one message.</source>
+        <translation>未附加 {}：一則訊息最多可附加 {} 個檔案。</translation>
+    </message>
+    <message>
+        <source>{} is a folder; drop the files in it instead.</source>
+        <translation>{} 是資料夾；請改為拖入其中的檔案。</translation>
+    </message>
+    <message>
+        <source>{} has {} MB, and {} MB is the most; attach a part of it.</source>
+        <translation>{} 有 {} MB，而最多為 {} MB；請附加其中一部分。</translation>
+    </message>
+    <message>
+        <source>{} has {} MB of text, and {} MB is the most; attach a part of it.</source>
+        <translation>{} 有 {} MB 文字，而最多為 {} MB；請附加其中一部分。</translation>
+    </message>
+    <message>
+        <source>{} is empty; there is nothing to attach.</source>
+        <translation>{} 是空的；沒有可附加的內容。</translation>
+    </message>
+    <message>
+        <source>No model is installed yet; add one on the page of models.</source>
+        <translation>尚未安裝模型；請在模型頁面新增。</translation>
+    </message>
+    <message>
+        <source>{} is no PDF and no text in UTF-8; attach text, Markdown, code or PDF, or save it as text first.</source>
+        <translation>{} 不是 PDF，也不是 UTF-8 文字；請附加文字、Markdown、程式碼或 PDF，或先將其另存為文字檔。</translation>
+    </message>
+    <message>
+        <source>it is no export of chats</source>
+        <translation>它不是匯出的對話</translation>
+    </message>
+    <message>
+        <source>there is no chat in it</source>
+        <translation>其中沒有對話</translation>
+    </message>
+    <message>
+        <source>it is not UTF-8 text</source>
+        <translation>它不是 UTF-8 文字</translation>
+    </message>
+    <message>
+        <source>its parts are nested too deeply</source>
+        <translation>其內容巢狀過深</translation>
+    </message>
+    <message>
+        <source>it is not JSON ({})</source>
+        <translation>它不是 JSON（{}）</translation>
+    </message>
+    <message>
+        <source>it has {} MB and at most {} MB are read</source>
+        <translation>它有 {} MB，而最多只能讀取 {} MB</translation>
+    </message>
+    <message>
+        <source>a smaller context ({} tokens would fit)</source>
+        <translation>更小的上下文（{} 個 token 可以容納）</translation>
+    </message>
+    <message>
+        <source>a smaller context</source>
+        <translation>更小的上下文</translation>
+    </message>
+    <message>
+        <source>a smaller draft or none</source>
+        <translation>更小的草稿模型或不用草稿模型</translation>
+    </message>
+    <message>
+        <source>INT4 weights</source>
+        <translation>INT4 權重</translation>
+    </message>
+    <message>
+        <source>is not a list of token ids</source>
+        <translation>不是 token ID 清單</translation>
+    </message>
+    <message>
+        <source>names a token twice</source>
+        <translation>有重複的 token</translation>
+    </message>
+    <message>
+        <source>cannot be read ({})</source>
+        <translation>無法讀取：{}</translation>
+    </message>
+    <message>
+        <source>{} is free</source>
+        <translation>可用記憶體為 {}</translation>
+    </message>
+    <message>
+        <source>{} has {}</source>
+        <translation>{} 只有 {}</translation>
+    </message>
+    <message>
+        <source>{} does not have the content it was exported with</source>
+        <translation>{} 的內容與匯出時不同</translation>
+    </message>
+    <message>
+        <source>{} cannot be read ({})</source>
+        <translation>無法讀取 {}（{}）</translation>
+    </message>
+    <message>
+        <source>{} is missing</source>
+        <translation>缺少 {}</translation>
+    </message>
+    <message>
+        <source>{} has {} bytes instead of {}</source>
+        <translation>{} 有 {} 位元組，應為 {} 位元組</translation>
+    </message>
+    <message>
+        <source>id {} is {} here and {} there</source>
+        <translation>ID {} 在此處為 {}，在彼處為 {}</translation>
+    </message>
+    <message>
+        <source> on page {}</source>
+        <translation>（第 {} 頁）</translation>
     </message>
 </context>
 <context>
@@ -1646,6 +2076,37 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
 </context>
 <context>
+    <name>ModelInUse</name>
+    <message>
+        <source>No model loaded</source>
+        <translation>未載入模型</translation>
+    </message>
+    <message>
+        <source>No model</source>
+        <translation>無模型</translation>
+    </message>
+    <message>
+        <source>It is loaded with the next message.</source>
+        <translation>將在傳送下一則訊息時載入。</translation>
+    </message>
+    <message>
+        <source>draft model {}</source>
+        <translation>草稿模型 {}</translation>
+    </message>
+    <message>
+        <source>n-grams of the text</source>
+        <translation>文字中的 n-gram</translation>
+    </message>
+    <message>
+        <source>{model} on {device}, {numerics} numerics; guesses come from: {guessing}</source>
+        <translation>{model}，執行於 {device}，數值運算：{numerics}；猜測來源：{guessing}</translation>
+    </message>
+    <message>
+        <source>Load anyway</source>
+        <translation>仍要載入</translation>
+    </message>
+</context>
+<context>
     <name>ModelLoader</name>
     <message>
         <source>No model is installed yet; add one on the page of models.</source>
@@ -1851,34 +2312,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>The export has ended</source>
         <translation>匯出已結束</translation>
-    </message>
-    <message>
-        <source>No model loaded</source>
-        <translation>未載入模型</translation>
-    </message>
-    <message>
-        <source>No model</source>
-        <translation>無模型</translation>
-    </message>
-    <message>
-        <source>It is loaded with the next message.</source>
-        <translation>將在傳送下一則訊息時載入。</translation>
-    </message>
-    <message>
-        <source>draft model {}</source>
-        <translation>草稿模型 {}</translation>
-    </message>
-    <message>
-        <source>n-grams of the text</source>
-        <translation>文字中的 n-gram</translation>
-    </message>
-    <message>
-        <source>{model} on {device}, {numerics} numerics; guesses come from: {guessing}</source>
-        <translation>{model}，執行於 {device}，數值運算：{numerics}；猜測來源：{guessing}</translation>
-    </message>
-    <message>
-        <source>Load anyway</source>
-        <translation>仍要載入</translation>
     </message>
 </context>
 <context>
@@ -2670,6 +3103,29 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>&amp;Delete (chats stay)</source>
         <translation>刪除（保留對話）(&amp;D)</translation>
+    </message>
+</context>
+<context>
+    <name>Spelling</name>
+    <message>
+        <source>{} %</source>
+        <translation>{}%</translation>
+    </message>
+    <message>
+        <source>{}, {}</source>
+        <translation>{}、{}</translation>
+    </message>
+    <message>
+        <source>{}; {}</source>
+        <translation>{}；{}</translation>
+    </message>
+    <message>
+        <source>{}: {}</source>
+        <translation>{}：{}</translation>
+    </message>
+    <message>
+        <source>{} {}</source>
+        <translation>{}{}</translation>
     </message>
 </context>
 <context>

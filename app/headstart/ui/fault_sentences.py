@@ -1,0 +1,171 @@
+"""The sentences that parts without a window say to a person, as those parts write them. Knows no other language."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from PySide6.QtCore import QT_TRANSLATE_NOOP
+
+# {} is whatever stands there, {name} a part that is one of DETAILS. A test finds each where it is said.
+SENTENCES: Sequence[Any] = (
+    QT_TRANSLATE_NOOP(
+        "Faults",
+        "The chat history {} is damaged ({}): restore a backup; the damaged file is kept beside it.",
+    ),
+    QT_TRANSLATE_NOOP("Faults", "The chat history {} could not be used ({}); try again, then restart the program."),
+    QT_TRANSLATE_NOOP(
+        "Faults",
+        "The index of the search is damaged; start Headstart again to have it made anew: no chat is lost.",
+    ),
+    QT_TRANSLATE_NOOP(
+        "Faults",
+        "The disk is full, so the last change was not saved in {}; free some space and try again: everything "
+        "saved before is still there.",
+    ),
+    QT_TRANSLATE_NOOP(
+        "Faults",
+        "The chat history in {} cannot be written; make the folder readable and writable for you, then try again.",
+    ),
+    QT_TRANSLATE_NOOP("Faults", "Another program is using the chat history {}; close it and try again."),
+    QT_TRANSLATE_NOOP(
+        "Faults",
+        "The chat history in {} cannot be used ({}); make the folder readable and writable for you, then try again.",
+    ),
+    QT_TRANSLATE_NOOP(
+        "Faults",
+        "The chat history {} was written by a newer version of Headstart (schema {}, this one knows {}); "
+        "update Headstart to open it.",
+    ),
+    QT_TRANSLATE_NOOP("Faults", "This chat no longer exists in the history; start a new one."),
+    QT_TRANSLATE_NOOP("Faults", "A tag needs a name; type one."),
+    QT_TRANSLATE_NOOP("Faults", "There is no tag “{}” any more; make a new one."),
+    QT_TRANSLATE_NOOP("Faults", "There already is a tag “{}”; choose another name."),
+    QT_TRANSLATE_NOOP("Faults", "{} cannot be read ({}); choose a file that you may open."),
+    QT_TRANSLATE_NOOP(
+        "Faults",
+        "{} was not imported because {reason}; choose a JSON file exported by Headstart or the "
+        "conversations.json from a ChatGPT export.",
+    ),
+    QT_TRANSLATE_NOOP("Faults", "{} cannot be written ({}); choose another folder or make room there."),
+    QT_TRANSLATE_NOOP("Faults", "There is no device {} here; present: {}. Choose one with --device."),
+    QT_TRANSLATE_NOOP("Faults", "No model is loaded; choose one first."),
+    QT_TRANSLATE_NOOP("Faults", "The engine ran out of memory. Details are in the log: {}"),
+    QT_TRANSLATE_NOOP("Faults", "The engine failed. Details are in the log: {}"),
+    QT_TRANSLATE_NOOP("Faults", "{} refuses {} ({}). Try --device CPU."),
+    QT_TRANSLATE_NOOP("Faults", "{} cannot be loaded ({}). Export it again with headstart-export."),
+    QT_TRANSLATE_NOOP("Faults", "{} is damaged: {faults}. Export it again with headstart-export."),
+    QT_TRANSLATE_NOOP("Faults", "The manifest of {} does not list {}; export the model again."),
+    QT_TRANSLATE_NOOP(
+        "Faults",
+        "The conversation has {} tokens, but the context holds {}: start a new chat, shorten the text, or "
+        "load the model with a longer --context.",
+    ),
+    QT_TRANSLATE_NOOP(
+        "Faults",
+        "{} has no chat template, so it cannot hold a conversation; export the instruct or chat version of this model.",
+    ),
+    QT_TRANSLATE_NOOP(
+        "Faults",
+        'The chat template of {} has no place for a message of role "{}" here; leave it out, or use the roles'
+        " system, user and assistant in their usual order.",
+    ),
+    QT_TRANSLATE_NOOP(
+        "Faults",
+        "The chat template of {} refused this conversation ({}); change the system prompt or the order of the"
+        " messages, or start a new conversation.",
+    ),
+    QT_TRANSLATE_NOOP(
+        "Faults",
+        "The engine program belongs to another version of Headstart (its messages have version {}, not {}); "
+        "install Headstart again.",
+    ),
+    QT_TRANSLATE_NOOP(
+        "Faults",
+        "Loading {} with {} tokens of context takes about {} of memory, but {present}: choose {shorter}, "
+        "{lighter}, or a smaller model.",
+    ),
+    QT_TRANSLATE_NOOP("Faults", "The list of draft tokens in {} {fault}; export the model again."),
+    QT_TRANSLATE_NOOP("Faults", "The tokenizer in {} is damaged ({}); export the model again."),
+    QT_TRANSLATE_NOOP(
+        "Faults",
+        "The tokenizer in {} swallows spaces before punctuation, which would damage code; export the model "
+        "again with clean_up_tokenization_spaces off.",
+    ),
+    QT_TRANSLATE_NOOP("Faults", "{} lacks {}; export the model again."),
+    QT_TRANSLATE_NOOP("Faults", "{} is damaged: {} is no file of it; export it again."),
+    QT_TRANSLATE_NOOP("Faults", "{} is installed already; it lies in the folder of the models."),
+    QT_TRANSLATE_NOOP("Faults", "A model named {} is installed already; remove it or rename the new folder."),
+    QT_TRANSLATE_NOOP("Faults", "{} needs {} of disk space at {}, but only {} is free; make room and add it again."),
+    QT_TRANSLATE_NOOP("Faults", "{} cannot be copied to {} ({}); nothing was kept."),
+    QT_TRANSLATE_NOOP(
+        "Faults",
+        "{} does not have the content it was exported with; copy the folder again, or export again.",
+    ),
+    QT_TRANSLATE_NOOP("Faults", "There is no model {}; installed are {}."),
+    QT_TRANSLATE_NOOP("Faults", "There is no model {}: none is installed yet; run `{}` to get a small one."),
+    QT_TRANSLATE_NOOP("Faults", "draft {} does not fit {}: {difference}; choose a draft with the same tokenizer."),
+    QT_TRANSLATE_NOOP("Faults", "{} is damaged: {faults}; export it again with headstart-export."),
+    QT_TRANSLATE_NOOP("Faults", "{} is damaged: {} is no folder of it; export it again."),
+    QT_TRANSLATE_NOOP("Faults", "{} is a pair; name one model of it as the draft: {}."),
+    QT_TRANSLATE_NOOP("Faults", "No model is installed yet; run `{}` to get a small one."),
+    QT_TRANSLATE_NOOP("Faults", "{} was written for another version of Headstart; export the model again."),
+    QT_TRANSLATE_NOOP("Faults", "{} holds a pair; name its {} or {} folder instead."),
+    QT_TRANSLATE_NOOP("Faults", "{} is not a Headstart model: {} is missing; export it with headstart-export."),
+    QT_TRANSLATE_NOOP("Faults", "{} cannot be read ({}); export the model again."),
+    QT_TRANSLATE_NOOP("Faults", "{} is damaged ({}); export the model again."),
+    QT_TRANSLATE_NOOP("Faults", "{} is damaged (its added tokens); export the model again."),
+    QT_TRANSLATE_NOOP("Faults", "{} is damaged; export the model again."),
+    QT_TRANSLATE_NOOP("Faults", "{} is missing; export the model again."),
+    QT_TRANSLATE_NOOP(
+        "Faults",
+        "{} is encrypted; open it with its password, save a copy without one, and attach that.",
+    ),
+    QT_TRANSLATE_NOOP(
+        "Faults",
+        "{} is damaged{where} or no PDF; open it in a PDF viewer, save it again, and attach that.",
+    ),
+    QT_TRANSLATE_NOOP(
+        "Faults",
+        "{} has {} pages, and {} is the most; attach those that matter as a file of their own.",
+    ),
+    QT_TRANSLATE_NOOP(
+        "Faults",
+        "{} holds pictures of pages but no text, as scans do; have its text recognised (OCR) first, then attach that.",
+    ),
+    QT_TRANSLATE_NOOP("Faults", "{} has {} MB, and {} MB is the most for a PDF; attach a part of it."),
+    QT_TRANSLATE_NOOP("Faults", "{} cannot be read ({}); check that it is there."),
+    QT_TRANSLATE_NOOP("Faults", "Fixed speculation needs a number of assistant tokens: set 1 to 16, or use automatic."),
+    QT_TRANSLATE_NOOP("Faults", "The settings cannot be saved in {} ({}); make the folder writable and try again."),
+    QT_TRANSLATE_NOOP("Faults", "{} was not attached: {} files is the most for one message."),
+    QT_TRANSLATE_NOOP("Faults", "{} is a folder; drop the files in it instead."),
+    QT_TRANSLATE_NOOP("Faults", "{} has {} MB, and {} MB is the most; attach a part of it."),
+    QT_TRANSLATE_NOOP("Faults", "{} has {} MB of text, and {} MB is the most; attach a part of it."),
+    QT_TRANSLATE_NOOP("Faults", "{} is empty; there is nothing to attach."),
+    QT_TRANSLATE_NOOP("Faults", "No model is installed yet; add one on the page of models."),
+    QT_TRANSLATE_NOOP(
+        "Faults",
+        "{} is no PDF and no text in UTF-8; attach text, Markdown, code or PDF, or save it as text first.",
+    ),
+)
+DETAILS: Sequence[Any] = (
+    QT_TRANSLATE_NOOP("Faults", "it is no export of chats"),
+    QT_TRANSLATE_NOOP("Faults", "there is no chat in it"),
+    QT_TRANSLATE_NOOP("Faults", "it is not UTF-8 text"),
+    QT_TRANSLATE_NOOP("Faults", "its parts are nested too deeply"),
+    QT_TRANSLATE_NOOP("Faults", "it is not JSON ({})"),
+    QT_TRANSLATE_NOOP("Faults", "it has {} MB and at most {} MB are read"),
+    QT_TRANSLATE_NOOP("Faults", "a smaller context ({} tokens would fit)"),
+    QT_TRANSLATE_NOOP("Faults", "a smaller context"),
+    QT_TRANSLATE_NOOP("Faults", "a smaller draft or none"),
+    QT_TRANSLATE_NOOP("Faults", "INT4 weights"),
+    QT_TRANSLATE_NOOP("Faults", "is not a list of token ids"),
+    QT_TRANSLATE_NOOP("Faults", "names a token twice"),
+    QT_TRANSLATE_NOOP("Faults", "cannot be read ({})"),
+    QT_TRANSLATE_NOOP("Faults", "{} is free"),
+    QT_TRANSLATE_NOOP("Faults", "{} has {}"),
+    QT_TRANSLATE_NOOP("Faults", "{} does not have the content it was exported with"),
+    QT_TRANSLATE_NOOP("Faults", "{} cannot be read ({})"),
+    QT_TRANSLATE_NOOP("Faults", "{} is missing"),
+    QT_TRANSLATE_NOOP("Faults", "{} has {} bytes instead of {}"),
+    QT_TRANSLATE_NOOP("Faults", "id {} is {} here and {} there"),
+    QT_TRANSLATE_NOOP("Faults", " on page {}"),
+)

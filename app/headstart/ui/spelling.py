@@ -1,0 +1,53 @@
+"""How numbers, lists and pieces of a sentence are put down in the window's language. Knows no widget."""
+
+from collections.abc import Iterable
+from functools import reduce
+
+from PySide6.QtCore import QLocale
+
+from headstart.ui.translation import translate
+
+
+def decimal(value: float, places: int) -> str:
+    """With so many digits behind the point, or behind what stands for it."""
+    return QLocale().toString(float(value), "f", places)
+
+
+def whole(value: float) -> str:
+    """With its thousands told apart, where that is usual."""
+    return QLocale().toString(round(value))
+
+
+def percent(share: float, places: int = 0) -> str:
+    """Of a share from 0 to 1."""
+    return translate("Spelling", "{} %").format(decimal(share * 100, places))
+
+
+def amount(size_bytes: float) -> str:
+    """Such as "1.42 GB"."""
+    return f"{decimal(size_bytes / 1e9, 2)} GB" if size_bytes >= 1e9 else f"{decimal(size_bytes / 1e6, 0)} MB"
+
+
+def listed(parts: Iterable[str]) -> str:
+    """One behind the other; empty for none."""
+    return _joined(translate("Spelling", "{}, {}"), parts)
+
+
+def set_apart(parts: Iterable[str]) -> str:
+    """Likewise parts that may have commas of their own."""
+    return _joined(translate("Spelling", "{}; {}"), parts)
+
+
+def titled(title: str, text: str) -> str:
+    """What it is, and how much."""
+    return translate("Spelling", "{}: {}").format(title, text)
+
+
+def sentences(first: str, second: str) -> str:
+    """One behind the other."""
+    return translate("Spelling", "{} {}").format(first, second)
+
+
+def _joined(form: str, parts: Iterable[str]) -> str:
+    several = list(parts)
+    return reduce(form.format, several) if several else ""
