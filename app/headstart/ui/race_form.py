@@ -18,7 +18,6 @@ from headstart.ui.stylesheet import dress
 from headstart.ui.theme import LARGE, MEDIUM, SMALL
 from headstart.ui.titled_field import TitledField, flowing
 
-_SEED_WIDTH = 110  # pixels: few people want ten digits
 _LINES = 2  # of the prompt's box
 
 
@@ -72,7 +71,6 @@ class RaceForm(QFrame):
         for title, text in self._prompts():
             self.examples.addItem(title, text)
         self.seed.setRange(0, 2**31 - 1)
-        self.seed.setFixedWidth(_SEED_WIDTH)
         self.temperature.setRange(0.0, 2.0)
         self.temperature.setSingleStep(0.1)
         self.temperature.setToolTip(self.tr("At 0 the likeliest token is always taken; the seed then changes nothing."))
