@@ -1,7 +1,7 @@
 """From a model folder to a runner that was checked on this machine. Knows nothing of drafting or text."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -62,8 +62,7 @@ def load_model(folder: Path, place: Place, measured: Path) -> LoadedModel:
     """
     manifest = manifests.read_model(folder)
     device = devices.require(place.device)
-    measurements = Measurements(measured, manifest.name, _subject(folder, manifest, device))
-    verify(folder, manifest, measurements)
+    measurements = _verified(folder, manifest, device, measured)
     kept = shortlist.read(folder, manifest, place.rows)
     with released(folder / _WEIGHTS):
         runner, chosen = _compile(folder, replace(place, device=device), measurements, kept)
@@ -71,12 +70,38 @@ def load_model(folder: Path, place: Place, measured: Path) -> LoadedModel:
     return LoadedModel(runner, manifest, measurements, chosen, runner.kept, rest)
 
 
-def _compile(folder: Path, place: Place, measurements: Measurements, kept: Ids | None) -> tuple[AnyRunner, Properties]:
-    kind = _RUNNERS[_choose_runner(folder, place.device, measurements)]
+def fast_properties(folder: Path, device: str, measured: Path) -> Properties:
+    """What a model is loaded with for the fastest arithmetic; loads it only where that is unknown. Raises the same."""
+    manifest, device = manifests.read_model(folder), devices.require(device)
+    measurements = _verified(folder, manifest, device, measured)
+    try:
+        return properties(Numerics.FAST, fastest_hint(_builder(folder, device, measurements, None), measurements))
+    except RuntimeError as error:
+        raise _refusal(folder, device, _first_line(error)) from None
+
+
+def subject(folder: Path, device: str) -> dict[str, object]:
+    """What a measurement of this model on this device rests on. Raises BrokenModelError and DeviceError."""
+    return _subject(folder, manifests.read_model(folder), devices.require(device))
+
+
+def _verified(folder: Path, manifest: manifests.Manifest, device: str, measured: Path) -> Measurements:
+    measurements = Measurements(measured, manifest.name, _subject(folder, manifest, device))
+    verify(folder, manifest, measurements)
+    return measurements
+
+
+def _builder(folder: Path, device: str, measurements: Measurements, kept: Ids | None) -> Callable[..., AnyRunner]:
+    kind = _RUNNERS[_choose_runner(folder, device, measurements)]
 
     def build(chosen: Properties, context: int = 128) -> AnyRunner:
-        return kind(folder, place.device, chosen, context, kept)
+        return kind(folder, device, chosen, context, kept)
 
+    return build
+
+
+def _compile(folder: Path, place: Place, measurements: Measurements, kept: Ids | None) -> tuple[AnyRunner, Properties]:
+    build = _builder(folder, place.device, measurements, kept)
     try:
         hint = fastest_hint(build, measurements) if place.numerics is Numerics.FAST else "f32"
         chosen = properties(place.numerics, hint)

@@ -1,0 +1,213 @@
+"""OpenVINO GenAI's continuous batching: several answers at once, without guesses. Knows no file of prompts.
+
+Prompts become tokens and tokens text as in our own engine, so control tokens and stop strings mean the same here.
+"""
+
+import threading
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from headstart import manifest as manifests
+from headstart import paths
+from headstart.engine import budget, room
+from headstart.engine.batching import Keyed, Refusal, Reported
+from headstart.engine.engine import (
+    Event,
+    Finish,
+    FinishReason,
+    LoadOptions,
+    Origin,
+    Piece,
+    Prefill,
+    Request,
+    Round,
+    Sampling,
+    Step,
+    Timing,
+    Token,
+)
+from headstart.engine.loading import fast_properties
+from headstart.engine.runtime import openvino, openvino_genai
+from headstart.engine.tally import Tally
+from headstart.engine.text import AnswerText
+from headstart.engine.tokenizer import Tokenizer
+from headstart.errors import ChatTemplateError, ContextOverflowError, DeviceError, EngineLostError
+
+_PLAIN = Timing()  # a step is shared by all answers, so none has a time of its own
+
+
+@dataclass
+class _Answer:
+    """One answer that is being written."""
+
+    key: int
+    handle: Any
+    text: AnswerText
+    prompt_tokens: int
+    limit: FinishReason  # why it ends where GenAI says that it got too long
+    tally: Tally = field(default_factory=Tally)
+    reason: FinishReason | None = None
+
+
+class GenaiBatcher:
+    """Keeps up to `size` answers going; where one ends, the next request begins."""
+
+    def __init__(self, options: LoadOptions, size: int, longest: int) -> None:
+        """`longest`: tokens of the longest prompt and answer; fewer at once where the memory holds no more of these.
+
+        Raises BrokenModelError, DeviceError or MemoryBudgetError.
+        """
+        manifest = manifests.read_model(options.target)
+        self._context = budget.context_of(manifest, options.context)
+        self.size = _fitting(manifest, options, size, min(longest, self._context))
+        self._stop_ids = frozenset(manifest.tokenizer.stop_ids)
+        chosen = fast_properties(options.target, options.device, paths.measurements_folder())
+        self._tokenizer = Tokenizer(options.target)
+        self._pipeline = _pipeline(options, self.size, dict(chosen))
+
+    def answers(self, requests: Iterable[Keyed], cancel: threading.Event) -> Iterator[Reported]:
+        """See Batcher.answers. Raises EngineLostError when GenAI fails."""
+        waiting, present = iter(requests), list[_Answer]()
+        while True:
+            for started in self._begun(waiting, self.size - len(present)):
+                if isinstance(started, _Answer):
+                    present.append(started)
+                    yield started.key, Prefill(0, started.prompt_tokens)
+                else:
+                    yield started
+            if not present:
+                return
+            self._step(present, cancel)
+            for answer in present:
+                for event in self._news(answer):
+                    yield answer.key, event
+            present = [answer for answer in present if answer.reason is None]
+
+    def close(self) -> None:
+        """See Batcher.close. Closing again does nothing."""
+        vars(self).pop("_pipeline", None)
+
+    def _begun(self, waiting: Iterator[Keyed], places: int) -> Iterator[_Answer | tuple[int, Refusal]]:
+        while places > 0 and (following := next(waiting, None)) is not None:
+            key, request = following
+            try:
+                yield self._begin(key, request)
+                places -= 1
+            except (ContextOverflowError, ChatTemplateError) as refusal:
+                yield key, refusal
+
+    def _begin(self, key: int, request: Request) -> _Answer:
+        tally = Tally()
+        prompt = self._tokenizer.prompt(request.messages)
+        if len(prompt) >= self._context:
+            raise ContextOverflowError(
+                f"The conversation has {len(prompt)} tokens, but the context holds {self._context}: "
+                "shorten the text, or load the model with a longer --context."
+            )
+        left = self._context - len(prompt) + 1  # the last token need not be read
+        config = _config(request.sampling, min(request.max_new_tokens, left), self._stop_ids)
+        ids = openvino().Tensor(np.array([prompt], np.int64))
+        try:
+            handle = self._pipeline.add_request(key, ids, config)
+        except RuntimeError as error:
+            raise _lost(error) from None
+        limit = FinishReason.CONTEXT if left < request.max_new_tokens else FinishReason.LENGTH
+        text = AnswerText(self._tokenizer.decode_many, request.stop)
+        tally.read(Prefill(0, len(prompt)))
+        return _Answer(key, handle, text, len(prompt), limit, tally)
+
+    def _step(self, present: list[_Answer], cancel: threading.Event) -> None:
+        if cancel.is_set():
+            for answer in present:
+                answer.handle.cancel()
+                answer.reason = FinishReason.CANCELLED
+            return
+        try:
+            self._pipeline.step()
+        except RuntimeError as error:
+            raise _lost(error) from None
+
+    def _news(self, answer: _Answer) -> Iterator[Event]:
+        """What the last step gave to an answer; at its end, its Finish."""
+        while answer.reason is None and answer.handle.can_read():
+            for output in answer.handle.read().values():
+                yield from self._written(answer, list(output.generated_ids))
+                self._settle(answer, output.finish_reason.name)
+        if answer.reason is None and answer.handle.get_status().name == "IGNORED":
+            raise EngineLostError("OpenVINO GenAI has no memory left for its cache; use a smaller --batch-size.")
+        if answer.reason is not None:
+            yield from self._finished(answer)
+
+    def _written(self, answer: _Answer, ids: list[int]) -> Iterator[Step]:
+        kept = [token for token in ids if token not in self._stop_ids]
+        if not kept:
+            return
+        progress = answer.text.push(kept)
+        tokens = tuple(Token(token, Origin.TARGET) for token in kept[: progress.tokens_used])
+        done = Round(tokens, 0, 0, Origin.TARGET, _PLAIN)
+        answer.tally.add(done)
+        yield Step(progress.text, done, (Piece(progress.text, Origin.TARGET),) if progress.text else ())
+
+    def _settle(self, answer: _Answer, reason: str) -> None:
+        if answer.text.stopped:
+            if reason == "NONE":
+                answer.handle.stop()
+            answer.reason = FinishReason.STOP
+        elif reason != "NONE":
+            answer.reason = answer.limit if reason == "LENGTH" else FinishReason.STOP
+
+    def _finished(self, answer: _Answer) -> Iterator[Event]:
+        assert answer.reason is not None, "only an answer that ended is finished"
+        rest = answer.text.finish()
+        if rest:
+            yield Step(rest, Round((), 0, 0, Origin.TARGET, _PLAIN), (Piece(rest, Origin.TARGET),))
+        reason = FinishReason.STOP if answer.text.stopped else answer.reason
+        stats = answer.tally.stats(plain_ms=None, ledger_ms=0.0, context_length=self._context)
+        yield Finish(reason, stats, answer.text.token_ids)
+
+
+def _fitting(manifest: manifests.Manifest, options: LoadOptions, size: int, longest: int) -> int:
+    """`size`, or as many answers as fit into the free memory. Raises MemoryBudgetError where not one does."""
+    if options.ignore_memory:
+        return size
+    room.require(manifest, None, replace(options, draft=None, context=longest))
+    fitting = budget.largest_context((manifest,), room.free_memory()) or longest
+    return max(1, min(size, fitting // longest))
+
+
+def _pipeline(options: LoadOptions, size: int, properties: dict[str, Any]) -> Any:
+    genai = openvino_genai()
+    scheduler = genai.SchedulerConfig()
+    scheduler.max_num_seqs = size
+    scheduler.enable_prefix_caching = True  # prompts of a batch often begin alike
+    try:
+        return genai.ContinuousBatchingPipeline(str(options.target), scheduler, options.device.upper(), properties)
+    except RuntimeError as error:
+        reason = str(error).strip().splitlines()[-1]
+        raise DeviceError(
+            f"OpenVINO GenAI cannot answer in batches on {options.device} ({reason}); use --batch-engine own."
+        ) from None
+
+
+def _config(sampling: Sampling, tokens: int, stop_ids: frozenset[int]) -> Any:
+    # A new configuration: the model's own would bring its sampling and penalties.
+    drawing: dict[str, Any] = {"do_sample": False}
+    if sampling.temperature > 0.0:
+        drawing = {
+            "do_sample": True,
+            "temperature": sampling.temperature,
+            "top_p": sampling.top_p,
+            "top_k": sampling.top_k or 2**63 - 1,
+            "rng_seed": sampling.seed,  # each answer draws from a source of its own
+        }
+    return openvino_genai().GenerationConfig(
+        max_new_tokens=tokens, ignore_eos=False, stop_token_ids=set(stop_ids), **drawing
+    )
+
+
+def _lost(error: RuntimeError) -> EngineLostError:
+    reason = str(error).strip().splitlines()[-1]
+    return EngineLostError(f"OpenVINO GenAI failed ({reason}); use --batch-engine own.")
