@@ -12,11 +12,18 @@ from headstart import __doc__ as summary
 from headstart import __version__, huge_pages
 from headstart.engine.engine import Engine, LoadOptions
 from headstart.errors import HeadstartError, MemoryBudgetError, SettingsError, WindowError
-from headstart.terminal import audit, bench, chat, models, text
+from headstart.terminal import audit, bench, chat, doctor, models, text
 from headstart.terminal.command import Command, Load
 from headstart.terminal.harmless import harmless
 
-COMMANDS: tuple[Command, ...] = (chat.COMMAND, models.COMMAND, bench.COMMAND, audit.COMMAND, text.COMMAND)
+COMMANDS: tuple[Command, ...] = (
+    chat.COMMAND,
+    models.COMMAND,
+    bench.COMMAND,
+    audit.COMMAND,
+    doctor.COMMAND,
+    text.COMMAND,
+)
 FAILED, MISUSED, INTERRUPTED = 1, 2, 130
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from headstart import manifest as manifests
 from headstart import paths
-from headstart.engine import budget, room
+from headstart.engine import budget, devices, room
 from headstart.engine.costs import SIZES, Costs, Curve
 from headstart.engine.drafters import DraftModel
 from headstart.engine.engine import (
@@ -124,6 +124,7 @@ class LocalEngine:
 def load(options: LoadOptions) -> LocalEngine:
     """Load, check and measure what is not known yet. Raises BrokenModelError, DeviceError or MemoryBudgetError."""
     measured = paths.measurements_folder()
+    _require_devices(options)
     _require_room(options)
     place = _place(options.target, options)
     draft_place = _draft_place(options.draft, options) if options.draft else None
@@ -131,6 +132,13 @@ def load(options: LoadOptions) -> LocalEngine:
     tokenizer = Tokenizer(options.target)  # after the model, whose loading verifies all files
     draft = load_model(options.draft, draft_place, measured) if options.draft and draft_place else None
     return LocalEngine(target, draft, tokenizer, _learned(target, draft), options.tracing)
+
+
+def _require_devices(options: LoadOptions) -> None:
+    """Before a target has been loaded for a draft that has no place."""
+    devices.require(options.device)
+    if options.draft and options.draft_device:
+        devices.require(options.draft_device, "--draft-device")
 
 
 def _require_room(options: LoadOptions) -> None:

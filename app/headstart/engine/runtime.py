@@ -4,6 +4,8 @@ import functools
 import sys
 from typing import Any
 
+_TELEMETRY = "openvino_telemetry"
+
 
 def openvino() -> Any:
     """The `openvino` module. Its import would otherwise report to an analytics host from a forked child process."""
@@ -32,6 +34,13 @@ def openvino_genai() -> Any:
     return module
 
 
+def telemetry_loaded() -> tuple[str, ...]:
+    """Modules of OpenVINO's telemetry that this process has after all: none, if the door holds."""
+    return tuple(
+        sorted(name for name, module in sys.modules.items() if name.startswith(_TELEMETRY) and module is not None)
+    )
+
+
 def _shut_out_telemetry() -> None:
     # OpenVINO falls back to an empty stub of its own when this import fails.
-    sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]
+    sys.modules[_TELEMETRY] = None  # type: ignore[assignment]

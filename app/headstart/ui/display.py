@@ -42,9 +42,13 @@ def explained() -> Iterator[None]:
 
 
 def _missing_library() -> str:
-    """What the plugin for X11 cannot load, by its true name: Qt itself guesses wrong."""
+    return x11_fault() if os.environ.get("DISPLAY") else ""
+
+
+def x11_fault() -> str:
+    """What the plugin for X11 cannot load, by its true name, as Qt itself guesses wrong; empty where all is there."""
     plugin = Path(QLibraryInfo.path(QLibraryInfo.LibraryPath.PluginsPath)) / "platforms" / "libqxcb.so"
-    if not plugin.is_file() or not os.environ.get("DISPLAY"):
+    if not plugin.is_file():
         return ""
     try:
         ctypes.CDLL(str(plugin))

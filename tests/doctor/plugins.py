@@ -1,0 +1,56 @@
+"""OpenVINO's Core as it answers on machines that are not at hand: any devices, properties and refusals."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+
+import pytest
+
+Properties = Mapping[str, object]
+
+
+@dataclass
+class FakeCore:
+    """`devices`: properties by device; `broken`: what the plugin of a kind says instead of loading."""
+
+    devices: Mapping[str, Properties] = field(default_factory=dict)
+    broken: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def available_devices(self) -> list[str]:
+        """The names."""
+        return list(self.devices)
+
+    def get_versions(self, kind: str) -> dict[str, SimpleNamespace]:
+        """As a plugin does, or fails to."""
+        if kind in self.broken:
+            raise RuntimeError(self.broken[kind])
+        return {kind: SimpleNamespace(build_number="2026.4.1-1")}
+
+    def get_property(self, device: str, name: str) -> object:
+        """One answer; unknown names are refused as OpenVINO refuses them."""
+        try:
+            return self.devices[device][name]
+        except KeyError:
+            raise RuntimeError(f"Exception from plugin.cpp:1:\nUnsupported property {name}") from None
+
+
+CPU: Properties = {"FULL_DEVICE_NAME": "A Processor", "OPTIMIZATION_CAPABILITIES": ["FP32", "INT8"]}
+GPU: Properties = {
+    "FULL_DEVICE_NAME": "A Graphics Card (dGPU)",
+    "DEVICE_TYPE": "Type.DISCRETE",
+    "GPU_DEVICE_TOTAL_MEM_SIZE": 12_000_000_000,
+    "GPU_DRIVER_VERSION": "25.9",
+    "OPTIMIZATION_CAPABILITIES": ["FP16", "GPU_HW_MATMUL"],
+}
+NPU: Properties = {"FULL_DEVICE_NAME": "An AI Boost", "NPU_DRIVER_VERSION": 1005}
+NO_OPENCL = (
+    "Exception from src/inference/src/cpp/core.cpp:77:\n"
+    'Cannot load library "/somewhere/libopenvino_intel_gpu_plugin.so": libOpenCL.so.1: cannot open shared object file\n'
+)
+
+
+def plug_in(monkeypatch: pytest.MonkeyPatch, core: FakeCore) -> None:
+    """From now on this is the one Core."""
+    monkeypatch.setattr("headstart.engine.devices.core", lambda: core)
+    monkeypatch.setattr("headstart.engine.device_probe.core", lambda: core)
