@@ -59,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="on a terminal: underline and colour tokens by who proposed them",
     )
-    add_trace_arguments(parser, shown=False)
+    add_trace_arguments(parser)
     output.add_argument("--no-color", action="store_true", help="no colours (also: NO_COLOR=1); underlines stay")
 
 
@@ -93,17 +93,17 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
     model.add_argument("--ignore-memory", action="store_true", help="load although the memory seems too small")
 
 
-def add_trace_arguments(parser: argparse.ArgumentParser, *, shown: bool = True) -> None:
+def add_trace_arguments(parser: argparse.ArgumentParser) -> None:
     """The flags that write down every round; `tracing` reads them. They are for who tunes, not for who chats."""
-    trace = parser.add_argument_group("trace" if shown else None)
+    trace = parser.add_argument_group("trace")
     file = "write every round to this file as JSON lines, without text"
     depth = "with --trace: draft N tokens in every round and write token ids, for `headstart bench replay`"
-    trace.add_argument("--trace", metavar="FILE", type=writable_file, help=file if shown else argparse.SUPPRESS)
+    trace.add_argument("--trace", metavar="FILE", type=writable_file, help=file)
     trace.add_argument(
         "--trace-depth",
         metavar="N",
         type=whole_number("trace-depth", 1),
-        help=depth if shown else argparse.SUPPRESS,
+        help=depth,
     )
 
 
