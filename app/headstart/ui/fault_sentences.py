@@ -46,7 +46,16 @@ SENTENCES: Sequence[Any] = (
         "conversations.json from a ChatGPT export.",
     ),
     QT_TRANSLATE_NOOP("Faults", "{} cannot be written ({}); choose another folder or make room there."),
-    QT_TRANSLATE_NOOP("Faults", "There is no device {} here; present: {}. Choose one with --device."),
+    QT_TRANSLATE_NOOP(
+        "Faults",
+        "Headstart leaves the choice of a device to you, not to {}; present: {}. Choose one with {}.",
+    ),
+    QT_TRANSLATE_NOOP(
+        "Faults",
+        "There is no device {} here; present: {}. Choose one with {}; `headstart doctor` says what speaks "
+        "against a {}.",
+    ),
+    QT_TRANSLATE_NOOP("Faults", "There is no device {} here; present: {}. Choose one with {}."),
     QT_TRANSLATE_NOOP("Faults", "No model is loaded; choose one first."),
     QT_TRANSLATE_NOOP("Faults", "The engine ran out of memory. Details are in the log: {}"),
     QT_TRANSLATE_NOOP("Faults", "The engine failed. Details are in the log: {}"),

@@ -2,14 +2,17 @@
 
 from collections.abc import Iterable
 
-from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QWidget
+from PySide6.QtWidgets import QFrame, QGridLayout, QWidget
 
 from headstart.engine.engine import Step
+from headstart.ui.elided_label import ElidedLabel
 from headstart.ui.live_figures import LiveFigures
 from headstart.ui.sparkline import ShareBar, Sparkline
 from headstart.ui.spelling import decimal, listed, percent, titled, whole
 from headstart.ui.stylesheet import dress
 from headstart.ui.theme import LARGE, SMALL, Theme
+
+_WIDTHS = (3, 3, 4, 6)  # the last of them has three figures
 
 
 class LivePanel(QFrame):
@@ -22,7 +25,7 @@ class LivePanel(QFrame):
         self._theme = theme
         self._figures = LiveFigures()
         self._titles = (self.tr("Speed"), self.tr("Accepted"), self.tr("Guessed ahead"), self.tr("Time"))
-        self._labels = [QLabel(self) for _ in self._titles]
+        self._labels = [ElidedLabel(self) for _ in self._titles]
         self._lines = [Sparkline(theme.accent, top, self) for top in (0.0, 1.0, 16.0)]
         self._bar = ShareBar(self)
         grid = QGridLayout(self)
@@ -33,7 +36,7 @@ class LivePanel(QFrame):
             dress(self._labels[column], "muted")
             grid.addWidget(self._labels[column], 0, column)
             grid.addWidget(drawing, 1, column)
-            grid.setColumnStretch(column, 1)
+            grid.setColumnStretch(column, _WIDTHS[column])
         self._show()
 
     def begin(self) -> None:
@@ -60,7 +63,7 @@ class LivePanel(QFrame):
             self._time_text(),
         )
         for label, title, text in zip(self._labels, self._titles, texts, strict=True):
-            label.setText(titled(title, text))
+            label.show_text(titled(title, text))
         lines = (figures.speed, figures.acceptance, figures.length)
         for line, values, origin in zip(self._lines, lines, ("target", "draft", "n-gram"), strict=True):
             line.show_figures(values, series[origin])

@@ -1290,8 +1290,16 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>无法写入 {}（{}）；请选择其他文件夹，或在该处腾出空间。</translation>
     </message>
     <message>
-        <source>There is no device {} here; present: {}. Choose one with --device.</source>
-        <translation>这台电脑上没有设备 {}；现有设备：{}。请选择其中之一。</translation>
+        <source>Headstart leaves the choice of a device to you, not to {}; present: {}. Choose one with {}.</source>
+        <translation>Headstart 让您自己选择设备，而不交给 {}；现有设备：{}。请用 {} 选择其中之一。</translation>
+    </message>
+    <message>
+        <source>There is no device {} here; present: {}. Choose one with {}; `headstart doctor` says what speaks against a {}.</source>
+        <translation>这台电脑上没有设备 {}；现有设备：{}。请用 {} 选择其中之一；`headstart doctor` 会说明无法使用 {} 的原因。</translation>
+    </message>
+    <message>
+        <source>There is no device {} here; present: {}. Choose one with {}.</source>
+        <translation>这台电脑上没有设备 {}；现有设备：{}。请用 {} 选择其中之一。</translation>
     </message>
     <message>
         <source>No model is loaded; choose one first.</source>
@@ -2892,7 +2900,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>Nothing moves or blinks by itself.</source>
-        <translation>没有自行移动或闪烁的内容。</translation>
+        <translation>界面元素不会自行移动或闪烁。</translation>
     </message>
     <message>
         <source>Colour tokens by who proposed them.</source>

@@ -1290,8 +1290,16 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>無法寫入 {}（{}）；請選擇其他資料夾，或在該處清出空間。</translation>
     </message>
     <message>
-        <source>There is no device {} here; present: {}. Choose one with --device.</source>
-        <translation>這台電腦上沒有裝置 {}；現有裝置：{}。請選擇其中之一。</translation>
+        <source>Headstart leaves the choice of a device to you, not to {}; present: {}. Choose one with {}.</source>
+        <translation>Headstart 讓您自己選擇裝置，而不交給 {}；現有裝置：{}。請用 {} 選擇其中之一。</translation>
+    </message>
+    <message>
+        <source>There is no device {} here; present: {}. Choose one with {}; `headstart doctor` says what speaks against a {}.</source>
+        <translation>這台電腦上沒有裝置 {}；現有裝置：{}。請用 {} 選擇其中之一；`headstart doctor` 會說明無法使用 {} 的原因。</translation>
+    </message>
+    <message>
+        <source>There is no device {} here; present: {}. Choose one with {}.</source>
+        <translation>這台電腦上沒有裝置 {}；現有裝置：{}。請用 {} 選擇其中之一。</translation>
     </message>
     <message>
         <source>No model is loaded; choose one first.</source>
@@ -2892,7 +2900,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>Nothing moves or blinks by itself.</source>
-        <translation>沒有自行移動或閃爍的內容。</translation>
+        <translation>介面元素不會自行移動或閃爍。</translation>
     </message>
     <message>
         <source>Colour tokens by who proposed them.</source>
