@@ -23,7 +23,7 @@ from headstart_export import quiet
 from headstart_export.convert import MODEL_FILE
 
 PROMPTS_FILE = Path(__file__).parent / "counting_prompts.toml"
-TOKENS = 96  # longest answer
+TOKENS = 64  # longest answer
 AT_ONCE = 32  # answers written together: many times the tokens per second of one
 LIMIT = 7200  # seconds
 _REMEDY = "use --draft-vocab full to do without"

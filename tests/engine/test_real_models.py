@@ -12,7 +12,7 @@ from headstart.engine.bench.prompts import read_prompts
 from headstart.engine.engine import LoadOptions, Mode, Numerics, Origin, Sampling, Speculation
 from headstart.engine.local import LocalEngine, load
 from headstart.errors import MismatchedDraftError
-from tests.engine.answers import PLAIN, ask, request
+from tests.engine.answers import PLAIN, ask, drafter, request
 
 AUTO = Speculation()
 FIXED = Speculation(Mode.FIXED, 5)
@@ -64,6 +64,25 @@ def test_the_pair_s_draft_guesses_code_well_and_alters_nothing(real_pair: Path) 
     assert guessed.stats.acceptance_rate
     assert guessed.stats.acceptance_rate > 0.6
     assert guessed.stats.rounds < plain.stats.rounds / 2
+
+
+def test_a_chinese_answer_has_the_draft_use_its_whole_head(real_pair: Path) -> None:
+    """Where the list is short, so that it lacks many of the Chinese tokens."""
+    parts = library.choose(str(real_pair), None)
+    assert parts.draft is not None
+    if parts.draft.manifest.shortlist is None:
+        pytest.skip("this pair was exported without a list of tokens")
+    chinese = "请解释为什么天空是蓝色的。"
+    options = LoadOptions(parts.target.folder, parts.draft.folder, numerics=Numerics.EXACT, draft_vocab=16384)
+    with closing(load(options)) as engine:
+        used = drafter(engine)
+        plain = ask(engine, request(chinese, speculation=PLAIN, tokens=40))
+        guessed = ask(engine, request(chinese, speculation=FIXED, tokens=40))
+        assert used.wide
+        used._rest.wait()
+        again = ask(engine, request(chinese, speculation=FIXED, tokens=40))
+    assert plain.essence == guessed.essence == again.essence
+    assert again.stats.accepted >= guessed.stats.accepted > 0
 
 
 def test_smollm2_is_no_draft_for_qwen(real_pair: Path, real_smollm2: Path) -> None:

@@ -20,7 +20,7 @@ from headstart.engine.runner import Logits
 from headstart.engine.sampling import Ids, Row, Sampler
 from headstart.engine.shortlist import RestHead, Shortlist
 from headstart.errors import BrokenModelError
-from tests.engine.answers import LIST, PLAIN, ask, forget, request
+from tests.engine.answers import LIST, PLAIN, ask, drafter, forget, request
 from tests.toy import ToyRunner
 
 LISTED = 400  # of 624 rows
@@ -252,14 +252,6 @@ class TrimmedToy(ToyRunner):
         logits = super().forward(ids, rows, cancel)
         self.last = logits[-1]
         return logits[:, KEPT]
-
-
-def drafter(engine: LocalEngine) -> Shortlist:
-    """What the engine's draft guesses among."""
-    used = engine._decoder._draft
-    assert used is not None
-    assert used.shortlist is not None
-    return used.shortlist
 
 
 def unavailable() -> Callable[[], Row]:
