@@ -128,10 +128,9 @@ def _figures(sums: Sums) -> dict[str, object]:
 
 
 def _prompts(count: int) -> Iterator[BenchPrompt]:
-    known = [prompt for prompt in read_prompts(count) if prompt.kind in KINDS]
-    chinese = [BenchPrompt(f"chinese-{number + 1}", "chinese", text) for number, text in enumerate(CHINESE[:count])]
-    yield from known
-    yield from chinese
+    yield from read_prompts(count, KINDS)
+    for number, text in enumerate(CHINESE[:count], start=1):
+        yield BenchPrompt(f"chinese-{number}", "chinese", text)
 
 
 def _arguments() -> argparse.Namespace:

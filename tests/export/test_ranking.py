@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from headstart.engine.bench.prompts import KINDS, MOST_PER_KIND, read_prompts
 from headstart_export import counting, ranking
 from tests import tiny
 
@@ -72,5 +73,6 @@ def test_the_prompts_are_varied_and_none_is_the_benchmark_s() -> None:
     prompts = counting.prompts()
     assert len(set(prompts)) == len(prompts) > 100
     assert sum(any("\u4e00" <= character <= "\u9fff" for character in prompt) for prompt in prompts) >= 20
-    measured = Path("app/headstart/engine/bench/prompts.toml").read_text(encoding="utf-8")
-    assert not [prompt for prompt in prompts if prompt in measured]
+    measured = [prompt.text for prompt in read_prompts(MOST_PER_KIND, KINDS)]
+    assert len(measured) > 30
+    assert not set(measured) & set(prompts)
