@@ -90,7 +90,7 @@ def test_a_closed_window_leaves_no_thread_timer_or_process(qtbot: QtBot, open_pr
     app.window.close()
     assert not psutil.pid_exists(pid)
     assert threading.active_count() == threads
-    assert not [timer for timer in app.findChildren(QTimer) if timer.isActive()]
+    assert not [timer.parent() for timer in app.findChildren(QTimer) if timer.isActive()]
     assert not [timer for timer in app.chats.findChildren(QTimer) if timer.isActive()]
 
 

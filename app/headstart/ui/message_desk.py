@@ -103,8 +103,9 @@ class MessageDesk(QObject):
 
     @Slot()
     def _note_change(self) -> None:
-        self._drafting.start()
-        self.recount()
+        if self._session is not None:  # between two chats nobody is to be told
+            self._drafting.start()
+            self.recount()
 
     @Slot(str, object)
     def _submit(self, text: str, files: tuple[Attachment, ...]) -> None:
