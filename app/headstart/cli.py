@@ -12,7 +12,7 @@ from headstart import __doc__ as summary
 from headstart import __version__, huge_pages
 from headstart.engine.engine import Engine, LoadOptions
 from headstart.errors import HeadstartError, MemoryBudgetError, SettingsError, WindowError
-from headstart.terminal import audit, bench, chat, doctor, models, text
+from headstart.terminal import audit, bench, chat, doctor, models, text, tune
 from headstart.terminal.command import Command, Load
 from headstart.terminal.harmless import harmless
 
@@ -20,6 +20,7 @@ COMMANDS: tuple[Command, ...] = (
     chat.COMMAND,
     models.COMMAND,
     bench.COMMAND,
+    tune.COMMAND,
     audit.COMMAND,
     doctor.COMMAND,
     text.COMMAND,

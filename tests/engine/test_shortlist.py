@@ -57,10 +57,10 @@ def with_list(folder: Path, ranked: Any, rows: int) -> Path:
 @pytest.fixture(scope="module")
 def engine(tiny_target: Path, listed_draft: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalEngine]:
     """The target with itself as a trimmed draft, both in exact numerics."""
-    usual = local._draft_place
+    usual = local.draft_place
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HEADSTART_HOME", str(tmp_path_factory.mktemp("home")))
-        patch.setattr(local, "_draft_place", lambda *given: dataclasses.replace(usual(*given), numerics=Numerics.EXACT))
+        patch.setattr(local, "draft_place", lambda *given: dataclasses.replace(usual(*given), numerics=Numerics.EXACT))
         with closing(load(LoadOptions(tiny_target, listed_draft, numerics=Numerics.EXACT))) as loaded:
             yield loaded
 

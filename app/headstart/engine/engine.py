@@ -278,6 +278,15 @@ class Finish:
 Event = Prefill | Step | Finish
 
 
+class Open(StrEnum):
+    """What a person left open at loading, so that what tuning found for this machine decides it."""
+
+    DRAFT = "draft"
+    DEVICE = "device"
+    DRAFT_DEVICE = "draft device"
+    PROPERTIES = "properties"  # precision, threads
+
+
 @dataclass(frozen=True)
 class Tracing:
     """Rounds are written to a file as JSON lines.
@@ -300,6 +309,8 @@ class LoadOptions:
 
     `draft_device`: where the draft runs, if not beside the target. `ignore_memory`: try although it seems too big.
     `draft_vocab`: how many tokens of its list a draft guesses among; None: as it was exported, 0: all there are.
+    `properties` and `draft_properties`: of OpenVINO, before those that Headstart chooses; not for exact numerics.
+    `open`: what of these is but a default.
     """
 
     target: Path  # model folder
@@ -311,6 +322,9 @@ class LoadOptions:
     ignore_memory: bool = False
     draft_vocab: int | None = None
     tracing: Tracing | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
+    draft_properties: Mapping[str, str] = field(default_factory=dict)
+    open: tuple[Open, ...] = ()
 
 
 class Engine(Protocol):

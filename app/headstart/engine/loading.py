@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -41,6 +41,7 @@ class Place:
     numerics: Numerics
     context: int
     rows: int | None = 0  # of the output head, by the model's own list; 0: all, None: as many as it was exported for
+    properties: Properties = field(default_factory=dict)  # of OpenVINO, before those chosen here; not where exact
 
 
 @dataclass(frozen=True)
@@ -105,6 +106,8 @@ def _compile(folder: Path, place: Place, measurements: Measurements, kept: Ids |
     try:
         hint = fastest_hint(build, measurements) if place.numerics is Numerics.FAST else "f32"
         chosen = properties(place.numerics, hint)
+        if place.numerics is Numerics.FAST:
+            chosen = {**chosen, **place.properties}
         runner = build(chosen, place.context)
         warm_up(runner)
     except RuntimeError as error:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from headstart import manifest as manifests
 from headstart import paths
-from headstart.engine import budget, devices, room
+from headstart.engine import budget, devices, room, tuned
 from headstart.engine.costs import SIZES, Costs, Curve
 from headstart.engine.drafters import DraftModel
 from headstart.engine.engine import (
@@ -122,16 +122,27 @@ class LocalEngine:
 
 
 def load(options: LoadOptions) -> LocalEngine:
-    """Load, check and measure what is not known yet. Raises BrokenModelError, DeviceError or MemoryBudgetError."""
+    """Load, check and measure what is not known yet; what is left open is as it was tuned.
+
+    Raises BrokenModelError, DeviceError or MemoryBudgetError.
+    """
+    options = tuned.applied(options)
     measured = paths.measurements_folder()
     _require_devices(options)
     _require_room(options)
-    place = _place(options.target, options)
-    draft_place = _draft_place(options.draft, options) if options.draft else None
+    place = target_place(options)
+    place_of_draft = draft_place(options.draft, options) if options.draft else None
     target = load_model(options.target, place, measured)
     tokenizer = Tokenizer(options.target)  # after the model, whose loading verifies all files
-    draft = load_model(options.draft, draft_place, measured) if options.draft and draft_place else None
-    return LocalEngine(target, draft, tokenizer, _learned(target, draft), options.tracing)
+    draft = load_model(options.draft, place_of_draft, measured) if options.draft and place_of_draft else None
+    return joined(target, draft, tokenizer, options.tracing)
+
+
+def joined(
+    target: LoadedModel, draft: LoadedModel | None, tokenizer: Tokenizer, tracing: Tracing | None = None
+) -> LocalEngine:
+    """The engine of loaded models, with what was learned about them before."""
+    return LocalEngine(target, draft, tokenizer, _learned(target, draft), tracing)
 
 
 def _require_devices(options: LoadOptions) -> None:
@@ -139,6 +150,22 @@ def _require_devices(options: LoadOptions) -> None:
     devices.require(options.device)
     if options.draft and options.draft_device:
         devices.require(options.draft_device, "--draft-device")
+
+
+def target_place(options: LoadOptions) -> Place:
+    """Where the target runs."""
+    return replace(_place(options.target, options), properties=options.properties)
+
+
+def draft_place(folder: Path, options: LoadOptions) -> Place:
+    """Where a draft runs. A guess need not be exact, only fast; nor must every token be guessed."""
+    return replace(
+        _place(folder, options),
+        device=options.draft_device or options.device,
+        numerics=Numerics.FAST,
+        rows=options.draft_vocab,
+        properties=options.draft_properties,
+    )
 
 
 def _require_room(options: LoadOptions) -> None:
@@ -149,12 +176,6 @@ def _require_room(options: LoadOptions) -> None:
 def _place(folder: Path, options: LoadOptions) -> Place:
     context = budget.context_of(manifests.read_model(folder), options.context)
     return Place(options.device, options.numerics, context)
-
-
-def _draft_place(folder: Path, options: LoadOptions) -> Place:
-    """A guess need not be exact, only fast; nor must every token be guessed."""
-    device = options.draft_device or options.device
-    return replace(_place(folder, options), device=device, numerics=Numerics.FAST, rows=options.draft_vocab)
 
 
 def _draft_model(draft: LoadedModel, vocabulary: int) -> DraftModel:

@@ -27,13 +27,18 @@ def describe(device: str) -> Machine:
     """What decides here how fast `device` is."""
     return Machine(
         device=devices.full_name(device),
-        cores=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
+        cores=cores(),
         system=f"{platform.system()} {platform.machine()}",
         python=platform.python_version(),
         headstart=__version__,
         openvino=openvino().get_version(),
         openvino_genai=openvino_genai().get_version(),
     )
+
+
+def cores() -> int:
+    """Logical cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def peak_rss() -> int | None:

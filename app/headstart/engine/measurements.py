@@ -32,6 +32,16 @@ class Measurements:
     def put(self, key: str, value: object) -> None:
         """Keep plain JSON data; a folder that cannot be written is logged, not an error: it is measured again."""
         self._values[key] = value
+        self._write()
+
+    def drop(self, key: str) -> bool:
+        """Forget what was put under `key`; whether there was anything."""
+        known = self._values.pop(key, None) is not None
+        if known:
+            self._write()
+        return known
+
+    def _write(self) -> None:
         content = json.dumps({"subject": self.subject, "values": self._values}, indent=1)
         temporary = self._path.with_suffix(".new")
         try:

@@ -9,7 +9,7 @@ from typing import Protocol
 import psutil
 
 from headstart import __version__
-from headstart.engine import devices
+from headstart.engine import devices, tuned
 from headstart.engine.bench.ordered import RunBench, bench_of
 from headstart.engine.engine import Engine, LoadOptions, Message
 from headstart.engine.protocol import Description, Device, Facts, Phase
@@ -55,6 +55,7 @@ class LocalModels:
         from headstart.engine.local import load  # noqa: PLC0415 - numpy and more, which `describe` need not wait for
 
         tell(Phase.MODEL)
+        options = tuned.applied(options)
         engine = load(options)
         draft = engine.draft.manifest.name if engine.draft else None
         context = engine.target.runner.context

@@ -17,7 +17,7 @@ _log = logging.getLogger(__name__)
 
 HINTS = ("f32", "bf16", "f16")
 _REPEATS = 5
-_VERIFY = 6  # tokens of a typical verification; with 1 it spans what decoding does
+VERIFY = 6  # tokens of a typical verification; with 1 it spans what decoding does
 _KEY = "precision"
 
 
@@ -46,6 +46,13 @@ def fastest_hint(build: Build, measurements: Measurements) -> str:
     return winner
 
 
+def measured(measurements: Measurements) -> Mapping[str, Mapping[str, float]]:
+    """What `fastest_hint` measured: milliseconds by precision and number of tokens; empty where it was not asked."""
+    known = measurements.get(_KEY)
+    figures = known.get("ms") if isinstance(known, dict) else None
+    return figures if isinstance(figures, dict) else {}
+
+
 def pass_ms(runner: Runner, tokens: int, repeats: int = _REPEATS) -> float:
     """Milliseconds of a pass over `tokens` tokens behind those in the cache, the fastest of `repeats`; undone after."""
     length = len(runner.tokens)
@@ -62,7 +69,7 @@ def pass_ms(runner: Runner, tokens: int, repeats: int = _REPEATS) -> float:
 def switch_ms(runner: Runner, repeats: int = _REPEATS) -> float:
     """Milliseconds that a pass costs more when the one before it had another number of tokens, the median."""
     differences = []
-    for tokens in (min(_VERIFY, runner.context), 1) * repeats:
+    for tokens in (min(VERIFY, runner.context), 1) * repeats:
         first = pass_ms(runner, tokens, repeats=1)
         differences.append(first - pass_ms(runner, tokens, repeats=1))
     return max(float(np.median(differences)), 0.0)
@@ -86,4 +93,4 @@ def _figures(build: Build, hint: str) -> dict[str, float] | None:
     except RuntimeError as error:
         _log.info("precision %s is not to be had here: %s", hint, error)
         return None
-    return {f"{tokens} tokens": pass_ms(runner, tokens) for tokens in (1, _VERIFY)}
+    return {f"{tokens} tokens": pass_ms(runner, tokens) for tokens in (1, VERIFY)}

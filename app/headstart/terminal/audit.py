@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace, load: Load) -> int:
     screen = Screen()
     screen.remark("loading the models")
     with closing(load(options)) as engine:
-        result = _audit(arguments, engine, screen)
+        result = _audit(arguments, options.device, engine, screen)
     for line in report(result):
         print(harmless(line))
     if arguments.json:
@@ -92,14 +92,14 @@ def _finding(name: str, found: "Findings") -> list[str]:
     ]
 
 
-def _audit(arguments: argparse.Namespace, engine: Engine, screen: Screen) -> "AuditResult":
+def _audit(arguments: argparse.Namespace, device: str, engine: Engine, screen: Screen) -> "AuditResult":
     # Imported here: `headstart --help` need not wait for the engine.
     from headstart.engine.audit import AuditPlan, audit  # noqa: PLC0415
     from headstart.engine.local import LocalEngine  # noqa: PLC0415
 
     assert isinstance(engine, LocalEngine), "an audit needs the target itself"
     prompts = read_prompts(arguments.prompts, arguments.classes)[: arguments.prompts]
-    plan = AuditPlan(prompts, arguments.tokens, arguments.temperature, arguments.device)
+    plan = AuditPlan(prompts, arguments.tokens, arguments.temperature, device)
     return audit(
         engine, plan, lambda answer: screen.remark(f"scoring {len(answer.tokens)} tokens again: {answer.name}")
     )

@@ -9,7 +9,8 @@ from contextlib import closing
 from dataclasses import dataclass
 
 from headstart import library, paths
-from headstart.engine.engine import Engine, FinishReason, LoadOptions, Numerics, Tracing
+from headstart.engine import tuned
+from headstart.engine.engine import Engine, FinishReason, LoadOptions, Numerics, Open, Tracing
 from headstart.errors import SettingsError
 from headstart.library import Choice
 from headstart.terminal import report, settings
@@ -25,6 +26,7 @@ from headstart.terminal.slash import COMMANDS, converse
 
 STANDARD_INPUT = "-"
 INTERRUPTED = 130  # what shells report after Ctrl+C
+AUTOMATIC, USUAL_DEVICE = "auto", "CPU"
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,8 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
         help="a model or pair of `headstart models`, or its folder (default: the only one installed)",
     )
     model.add_argument("--draft", metavar="NAME", help="another draft model with the same vocabulary; none: no draft")
-    model.add_argument("--device", metavar="NAME", default="CPU", help="CPU, GPU, GPU.1, NPU, ... (default: CPU)")
+    device = "CPU, GPU, GPU.1, NPU, ... (default: what `headstart tune` found, or else CPU)"
+    model.add_argument("--device", metavar="NAME", default=AUTOMATIC, help=device)
     model.add_argument(
         "--numerics",
         type=_numerics,
@@ -115,17 +118,24 @@ def tracing(arguments: argparse.Namespace) -> Tracing | None:
 
 
 def load_options(arguments: argparse.Namespace, choice: Choice) -> LoadOptions:
-    """What `add_model_arguments` read, for the models that were chosen."""
-    draft = choice.draft.folder if choice.draft else None
-    return LoadOptions(
+    """What `add_model_arguments` read, for the models that were chosen; what it leaves open is as it was tuned."""
+    left_open = {
+        Open.DRAFT: arguments.draft is None,
+        Open.DEVICE: arguments.device == AUTOMATIC,
+        Open.DRAFT_DEVICE: arguments.draft_device is None,
+        Open.PROPERTIES: True,
+    }
+    options = LoadOptions(
         choice.target.folder,
-        draft,
-        arguments.device,
-        arguments.numerics,
-        arguments.context,
-        arguments.draft_device,
-        arguments.ignore_memory,
+        choice.draft.folder if choice.draft else None,
+        device=USUAL_DEVICE if left_open[Open.DEVICE] else arguments.device,
+        numerics=arguments.numerics,
+        context=arguments.context,
+        draft_device=arguments.draft_device,
+        ignore_memory=arguments.ignore_memory,
+        open=tuple(name for name, is_open in left_open.items() if is_open),
     )
+    return tuned.applied(options)
 
 
 def run(arguments: argparse.Namespace, load: Load) -> int:
@@ -199,15 +209,23 @@ def _talk(plan: Plan, engine: Engine, screen: Screen) -> int:
 
 
 def _title(plan: Plan) -> str:
-    draft = f" with draft {plan.choice.draft.name}" if plan.choice.draft else ""
-    return f"{plan.choice.target.name}{draft} on {plan.load.device}"
+    name = _draft_name(plan)
+    return f"{plan.choice.target.name}{f' with draft {name}' if name else ''} on {plan.load.device}"
+
+
+def _draft_name(plan: Plan) -> str | None:
+    """Tuning may have found no draft better, or another one."""
+    folder, chosen = plan.load.draft, plan.choice.draft
+    if folder is None:
+        return None
+    return chosen.name if chosen and chosen.folder == folder else folder.name
 
 
 def _object(plan: Plan, given: Answer) -> dict[str, object]:
     choice, load = plan.choice, plan.load
     loaded = {
         "model": choice.target.name,
-        "draft": choice.draft.name if choice.draft else None,
+        "draft": _draft_name(plan),
         "device": load.device,
         "numerics": load.numerics,
         "context": load.context,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from headstart.chat.conversation import Message as StoredMessage
 from headstart.chat.turns import turns
-from headstart.engine.engine import LoadOptions, Message, Mode, Numerics, Request, Sampling, Speculation
+from headstart.engine.engine import LoadOptions, Message, Mode, Numerics, Open, Request, Sampling, Speculation
 from headstart.errors import BrokenModelError, ModelNotFoundError
 from headstart.library import Broken, Entry, Model, Pair, choose, installed
 from headstart.settings import Settings
@@ -51,9 +51,21 @@ def installed_model(settings: Settings) -> Loadable:
     draft = choice.draft.folder if choice.draft else None
     numerics = Numerics(settings.numerics)
     options = LoadOptions(
-        choice.target.folder, draft, settings.device, numerics, settings.context, settings.draft_device or None
+        choice.target.folder,
+        draft,
+        settings.device,
+        numerics,
+        settings.context,
+        settings.draft_device or None,
+        open=_left_open(settings),
     )
     return Loadable(choice.name, options)
+
+
+def _left_open(settings: Settings) -> tuple[Open, ...]:
+    """What tuning may decide."""
+    fixed = {Open.DRAFT: settings.draft, Open.DRAFT_DEVICE: settings.draft_device}
+    return (*(name for name, value in fixed.items() if not value), Open.PROPERTIES)
 
 
 def toy_model(_settings: Settings) -> Loadable:

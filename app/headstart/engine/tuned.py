@@ -1,0 +1,121 @@
+"""What tuning found for this machine, kept and applied to what a person left open. Measures nothing."""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from headstart import __version__, paths
+from headstart import manifest as manifests
+from headstart.engine import devices
+from headstart.engine.engine import LoadOptions, Numerics, Open
+from headstart.engine.machine import cores
+from headstart.engine.measurements import Measurements
+from headstart.engine.runtime import openvino
+from headstart.engine.wire import from_data, to_data
+
+_log = logging.getLogger(__name__)
+
+_KEY = "tuned"
+_WEIGHTS = "openvino_model.bin"
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """How to load a target on this machine. What begins with `draft` is for that draft; None: none is to be used."""
+
+    device: str
+    properties: Mapping[str, str] = field(default_factory=dict)  # of OpenVINO, beyond those chosen at a first load
+    draft: Path | None = None
+    draft_weights: str | None = None  # their hash
+    draft_device: str | None = None
+    draft_properties: Mapping[str, str] = field(default_factory=dict)
+    draft_vocab: int | None = None
+    reasons: tuple[str, ...] = ()  # why, in sentences
+
+
+def applied(options: LoadOptions) -> LoadOptions:
+    """The options with nothing left open: as tuned on this machine, or else the defaults."""
+    if not options.open or not _anything():
+        return replace(options, open=())
+    found = read(options)
+    return replace(options, open=()) if found is None else merged(options, found)
+
+
+def merged(options: LoadOptions, found: Tuned) -> LoadOptions:
+    """What a person asked for counts; what was found for another device or draft does not."""
+    free = options.open
+    device = found.device if Open.DEVICE in free else options.device
+    bare = replace(options, open=())
+    if device.upper() != found.device.upper():
+        return bare
+    if Open.PROPERTIES in free and options.numerics is Numerics.FAST:
+        bare = replace(bare, properties={**found.properties, **options.properties})
+    draft = found.draft if Open.DRAFT in free else options.draft
+    return _with_draft(replace(bare, device=device, draft=draft), found, free)
+
+
+def read(options: LoadOptions) -> Tuned | None:
+    """What was found for these models on this machine; None where nothing was, or something of it has changed."""
+    data = _measurements(options).get(_KEY)
+    if data is None:
+        return None
+    try:
+        found: Tuned = from_data(Tuned, data)
+    except (TypeError, ValueError) as error:
+        _log.warning("what tuning found is ignored: %s", error)
+        return None
+    if found.draft is not None and weights(found.draft) != found.draft_weights:
+        _log.warning("what tuning found is ignored: the draft %s is no longer the one that was measured", found.draft)
+        return None
+    return found
+
+
+def keep(options: LoadOptions, found: Tuned) -> None:
+    """From now on, these models are loaded so where nothing else is asked for."""
+    _measurements(options).put(_KEY, to_data(found))
+
+
+def forget(options: LoadOptions) -> bool:
+    """Drop what was found for these models on this machine; whether there was anything."""
+    return _measurements(options).drop(_KEY)
+
+
+def weights(folder: Path) -> str | None:
+    """The hash of a model's weights, from its manifest; None where there is no such model any more."""
+    if not (folder / manifests.FILE_NAME).is_file():
+        return None
+    listed = manifests.read_model(folder).files.get(_WEIGHTS)
+    return listed.sha256 if listed else None
+
+
+def _anything() -> bool:
+    """Whether tuning ever kept anything: if not, nobody waits here for OpenVINO."""
+    return any(paths.measurements_folder().glob(f"*-{_KEY}-*.json"))
+
+
+def _with_draft(options: LoadOptions, found: Tuned, free: tuple[Open, ...]) -> LoadOptions:
+    if options.draft is None or options.draft != found.draft:
+        return options
+    vocabulary = found.draft_vocab if options.draft_vocab is None else options.draft_vocab
+    options = replace(options, draft_vocab=vocabulary)
+    if Open.DRAFT_DEVICE in free:
+        options = replace(options, draft_device=found.draft_device)
+    same_place = (options.draft_device or options.device) == (found.draft_device or found.device)
+    if Open.PROPERTIES in free and same_place:
+        options = replace(options, draft_properties={**found.draft_properties, **options.draft_properties})
+    return options
+
+
+def _measurements(options: LoadOptions) -> Measurements:
+    """By what a person asks to be loaded: a pair is another subject than its target alone."""
+    subject = {
+        "target": weights(options.target),
+        "draft": weights(options.draft) if options.draft else None,
+        "devices": {name: devices.full_name(name) for name in devices.available()},
+        "cores": cores(),
+        "openvino": openvino().get_version(),
+        "headstart": __version__,
+    }
+    name = manifests.read_model(options.target).name
+    return Measurements(paths.measurements_folder(), f"{name}-{_KEY}", subject)

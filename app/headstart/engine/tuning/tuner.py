@@ -1,0 +1,206 @@
+"""From models to the fastest way to run them here: target, then drafts, then the draft's own settings."""
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+
+import psutil
+
+from headstart import manifest as manifests
+from headstart import paths
+from headstart.engine import budget, devices, machine, precision, room, shortlist, tuned
+from headstart.engine.bench.race import raise_if_set
+from headstart.engine.engine import LoadOptions, Numerics
+from headstart.engine.loading import LoadedModel, Place, load_model
+from headstart.engine.local import LocalEngine, draft_place, joined, target_place
+from headstart.engine.runtime import openvino
+from headstart.engine.tokenizer import Tokenizer
+from headstart.engine.tuned import Tuned
+from headstart.engine.tuning.answers import AnswerRace
+from headstart.engine.tuning.candidates import Guesser, Hardware, Setting, heads, settings
+from headstart.engine.tuning.findings import DEFAULT, Findings, Stage, reasons, stage
+from headstart.engine.tuning.halving import Deadline, halve
+from headstart.engine.tuning.passes import DRAFT_PASSES, TARGET_PASSES, PassRace
+from headstart.errors import MemoryBudgetError
+
+_PASS_TURNS = (3, 6, 12)  # pairs
+_ANSWER_TURNS = (3, 4, 8)
+_LEAST_DEFAULTS = 5  # runs of the default where there is nothing to compare it with
+_CONTEXT = 2048  # tokens; longer than any prompt here, shorter than what fills a memory
+_TARGET_PART, _ANSWER_PART = 0.4, 0.7  # of the time that is left
+
+
+@dataclass(frozen=True)
+class TunePlan:
+    """What to tune. `drafts` are others that fit, by name; `placed`: the device in `load` is a person's wish."""
+
+    load: LoadOptions
+    drafts: Mapping[str, Path] = field(default_factory=dict)
+    placed: bool = False
+    seconds: float = 100.0
+
+
+@dataclass(frozen=True)
+class Watch:
+    """Who is told what goes on, and who may end it: soon after `cancel` is set, RaceCancelled is raised."""
+
+    stage: Callable[[str], None]
+    cancel: threading.Event = field(default_factory=threading.Event)
+
+
+def tune(plan: TunePlan, watch: Watch) -> tuple[Tuned, Findings]:
+    """Measure and decide. Keeps nothing: that is `tuned.keep`. Raises what loading raises, and RaceCancelled."""
+    return _Tuning(plan, watch).run()
+
+
+class _Tuning:
+    """The state between the stages."""
+
+    def __init__(self, plan: TunePlan, watch: Watch) -> None:
+        load = replace(plan.load, open=(), numerics=Numerics.FAST, context=plan.load.context or _CONTEXT)
+        self._plan, self._watch, self._load = plan, watch, load
+        self._started = time.monotonic()
+        self._deadline = Deadline(plan.seconds)
+        self._measured = paths.measurements_folder()
+        self._stages: list[Stage] = []
+
+    def run(self) -> tuple[Tuned, Findings]:
+        """All stages, each with what the ones before it chose."""
+        self._require_room()
+        watch = self._watch
+        watch.stage("loading the model")
+        target = load_model(self._load.target, target_place(self._load), self._measured)
+        self._decide_target(target)
+        raise_if_set(watch.cancel)
+        if self._load.properties or self._load.device != self._plan.load.device:
+            del target  # its memory is needed for the other
+            target = load_model(self._load.target, target_place(self._load), self._measured)
+        self._decide_draft(target)
+        del target
+        raise_if_set(watch.cancel)
+        if self._load.draft is not None:
+            self._decide_draft_settings(self._load.draft)
+        why = reasons(self._stages)
+        return self._chosen(why), self._findings(why)
+
+    def _require_room(self) -> None:
+        draft = manifests.read_model(self._load.draft) if self._load.draft else None
+        room.require(manifests.read_model(self._load.target), draft, self._load)
+
+    def _decide_target(self, target: LoadedModel) -> None:
+        name, chosen = self._race_passes("target", self._load.target, target, target_place(self._load), TARGET_PASSES)
+        if name != DEFAULT:
+            self._load = replace(self._load, device=chosen.device, properties=chosen.properties)
+
+    def _decide_draft_settings(self, folder: Path) -> None:
+        self._watch.stage("loading the draft model")
+        place = draft_place(folder, self._load)
+        name, chosen = self._race_passes(
+            "draft model", folder, load_model(folder, place, self._measured), place, DRAFT_PASSES
+        )
+        if name != DEFAULT:
+            elsewhere = None if chosen.device == self._load.device else chosen.device
+            self._load = replace(self._load, draft_device=elsewhere, draft_properties=chosen.properties)
+
+    def _race_passes(
+        self, subject: str, folder: Path, default: LoadedModel, place: Place, passes: tuple[int, ...]
+    ) -> tuple[str, Setting]:
+        hint = default.properties["INFERENCE_PRECISION_HINT"]
+        figures = precision.measured(default.measurements)
+        candidates = settings(_hardware(), place.device.upper(), figures, hint, placed=self._plan.placed)
+        race = PassRace(folder, default, place, candidates, self._measured, passes, self._watch.cancel)
+        self._watch.stage(f"{subject}: {DEFAULT} ({hint}) against {', '.join(candidates) or 'nothing else'}")
+        for _ in range(0 if candidates else _LEAST_DEFAULTS):
+            race.sample_default()
+        share = self._deadline.part(_TARGET_PART if subject == "target" else 1.0)
+        trials = halve(list(candidates), race.compare, share, _PASS_TURNS)
+        ms = {name: _by_tokens(race.medians(name)) for name in ["", *candidates]}
+        decided = self._note(stage(subject, trials, ms))
+        return decided, candidates.get(decided, Setting(place.device, place.properties))
+
+    def _decide_draft(self, target: LoadedModel) -> None:
+        self._watch.stage("loading the drafts")
+        candidates = self._guessers()
+        engines: dict[str, Callable[[], LocalEngine]] = {"": partial(self._engine, target, Guesser(self._load.draft))}
+        engines |= {name: partial(self._engine, target, guesser) for name, guesser in candidates.items()}
+        race = AnswerRace(engines, self._watch.cancel)
+        self._watch.stage(f"drafts: {DEFAULT} against {', '.join(candidates) or 'nothing else'}")
+        for number in range(0 if candidates else _LEAST_DEFAULTS):
+            race.sample_default(number)
+        trials = halve(list(candidates), race.compare, self._deadline.part(_ANSWER_PART), _ANSWER_TURNS)
+        medians = {name: race.median(name) for name in engines}
+        ms = {name: {"token of an answer": median} for name, median in medians.items() if median is not None}
+        chosen = candidates.get(self._note(stage("drafts", trials, ms)))
+        if chosen is not None:
+            self._load = replace(self._load, draft=chosen.folder, draft_vocab=chosen.rows)
+
+    def _guessers(self) -> dict[str, Guesser]:
+        default = self._load.draft
+        found = {
+            f"the draft {name}": Guesser(folder) for name, folder in self._plan.drafts.items() if folder != default
+        }
+        if default is not None:
+            listed = manifests.read_model(default).shortlist
+            ranked = shortlist.read(default, manifests.read_model(default), sys.maxsize) if listed else None
+            found |= heads(default, None if ranked is None else ranked.size, listed.rows if listed else None)
+            found["no draft model"] = Guesser(None)
+        return found
+
+    def _engine(self, target: LoadedModel, guesser: Guesser) -> LocalEngine:
+        draft = self._draft(guesser) if guesser.folder else None
+        return joined(target, draft, Tokenizer(self._load.target))
+
+    def _draft(self, guesser: Guesser) -> LoadedModel:
+        assert guesser.folder is not None
+        wanted, free = budget.share(manifests.read_model(guesser.folder), self._load.context), room.free_memory()
+        if wanted > free:
+            raise MemoryBudgetError(
+                f"It takes about {room.amount(wanted)} of memory, but {room.amount(free)} is free: "
+                "close other programs and tune again."
+            )
+        place = replace(draft_place(guesser.folder, self._load), rows=guesser.rows)
+        return load_model(guesser.folder, place, self._measured)
+
+    def _note(self, decided: Stage) -> str:
+        self._stages.append(decided)
+        self._watch.stage(reasons([decided])[0])
+        return decided.chosen.name
+
+    def _chosen(self, why: tuple[str, ...]) -> Tuned:
+        load = self._load
+        return Tuned(
+            device=load.device,
+            properties=load.properties,
+            draft=load.draft,
+            draft_weights=tuned.weights(load.draft) if load.draft else None,
+            draft_device=load.draft_device,
+            draft_properties=load.draft_properties,
+            draft_vocab=load.draft_vocab,
+            reasons=why,
+        )
+
+    def _findings(self, why: tuple[str, ...]) -> Findings:
+        draft = self._plan.load.draft
+        return Findings(
+            target=manifests.read_model(self._load.target).name,
+            draft=manifests.read_model(draft).name if draft else None,
+            device=devices.full_name(self._load.device),
+            openvino=openvino().get_version(),
+            seconds=time.monotonic() - self._started,
+            stages=tuple(self._stages),
+            reasons=why,
+        )
+
+
+def _hardware() -> Hardware:
+    logical = machine.cores()
+    physical = min(logical, psutil.cpu_count(logical=False) or logical)
+    return Hardware(logical, physical, devices.available(), pinning=sys.platform != "darwin")
+
+
+def _by_tokens(medians: Mapping[int, float]) -> Mapping[str, float]:
+    return {"1 token" if tokens == 1 else f"{tokens} tokens": ms for tokens, ms in medians.items()}

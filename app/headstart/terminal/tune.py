@@ -1,0 +1,152 @@
+"""`headstart tune`: its flags, its table, and keeping what was found. Measures nothing itself."""
+
+import argparse
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.table import Table
+
+from headstart import library
+from headstart.engine.engine import LoadOptions
+from headstart.errors import BrokenModelError, MismatchedDraftError
+from headstart.library import Broken, Choice, Model, Pair
+from headstart.terminal.chat import AUTOMATIC, USUAL_DEVICE
+from headstart.terminal.command import Command, Load
+from headstart.terminal.harmless import harmless
+from headstart.terminal.measuring import whole_number, writable_file, write_json
+from headstart.terminal.screen import Screen
+
+if TYPE_CHECKING:
+    from headstart.engine.tuning.findings import Findings, Row, Stage
+
+_SECONDS = 100
+_MOST_DRAFTS = 3  # other drafts that are tried
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The flags of `headstart tune`."""
+    model = parser.add_argument_group("model")
+    model.add_argument("--model", metavar="NAME", help="a model or pair of `headstart models`, or its folder")
+    model.add_argument("--draft", metavar="NAME", help="compare no draft but this one; none: tune the model alone")
+    model.add_argument("--device", metavar="NAME", default=AUTOMATIC, help="try no device but this one")
+    work = parser.add_argument_group("tuning")
+    work.add_argument(
+        "--seconds",
+        type=whole_number("seconds", 10),
+        default=_SECONDS,
+        metavar="N",
+        help=f"about how long it may take (default: {_SECONDS})",
+    )
+    work.add_argument("--forget", action="store_true", help="drop what was found before, and measure nothing")
+    output = parser.add_argument_group("output")
+    output.add_argument("--explain", action="store_true", help="say in words why each setting was chosen")
+    output.add_argument("--json", type=writable_file, metavar="FILE", help="write every figure to this file")
+
+
+def run(arguments: argparse.Namespace, _load: Load) -> int:
+    """Measure, show, keep. Returns the exit code."""
+    from headstart.engine import tuned  # noqa: PLC0415 - `headstart --help` need not wait for it
+
+    choice = library.choose(arguments.model, arguments.draft)
+    options = _options(arguments, choice)
+    if arguments.forget:
+        known = tuned.forget(options)
+        print(f"{choice.name}: {'what was tuned is forgotten' if known else 'nothing was tuned'}; the defaults count.")
+        return 0
+    found = _tune(arguments, choice, options)
+    for table in tables(found):
+        Console(highlight=False).print(table)
+        print()
+    for line in lines(found, explain=arguments.explain):
+        print(harmless(line))
+    if arguments.json:
+        write_json(arguments.json, dataclasses.asdict(found))
+    return 0
+
+
+COMMAND = Command("tune", "find the fastest settings for a model on this machine", add_arguments, run)
+
+
+def tables(found: "Findings") -> list[Table]:
+    """One for each stage."""
+    return [_table(stage) for stage in found.stages]
+
+
+def lines(found: "Findings", *, explain: bool) -> list[str]:
+    """What was chosen; with `explain` why."""
+    from headstart.engine.tuning.findings import DEFAULT, NOTHING_GAINED  # noqa: PLC0415 - as above
+
+    changed = [f"{stage.subject}: {stage.chosen.name}" for stage in found.stages if stage.chosen.name != DEFAULT]
+    summary = f"Chosen for {found.target}: {'; '.join(changed)}." if changed else NOTHING_GAINED
+    told = [reason for reason in found.reasons if reason != NOTHING_GAINED] if explain else []
+    kept = "Every front end loads it so from now on; `headstart tune --forget` undoes that." if changed else ""
+    where = f"{found.seconds:.0f} s on {found.device}, OpenVINO {found.openvino.partition('-')[0]}."
+    return [line for line in (*told, summary, kept, where) if line]
+
+
+def fitting_drafts(choice: Choice) -> dict[str, Path]:
+    """Other installed models with the target's vocabulary that are small enough to draft for it, by name."""
+    found = {}
+    for model in _installed():
+        small = model.manifest.size_bytes < choice.target.manifest.size_bytes / 2
+        if small and model.folder != choice.target.folder and _fits(choice.target, model):
+            found[model.name] = model.folder
+    return dict(list(found.items())[:_MOST_DRAFTS])
+
+
+def _tune(arguments: argparse.Namespace, choice: Choice, options: LoadOptions) -> "Findings":
+    from headstart.engine import tuned  # noqa: PLC0415 - as above
+    from headstart.engine.tuning.tuner import TunePlan, Watch, tune  # noqa: PLC0415
+
+    plan = TunePlan(
+        load=options,
+        drafts=fitting_drafts(choice) if arguments.draft is None else {},
+        placed=arguments.device != AUTOMATIC,
+        seconds=arguments.seconds,
+    )
+    chosen, found = tune(plan, Watch(Screen().remark))
+    tuned.keep(options, chosen)
+    return found
+
+
+def _options(arguments: argparse.Namespace, choice: Choice) -> LoadOptions:
+    device = USUAL_DEVICE if arguments.device == AUTOMATIC else arguments.device
+    return LoadOptions(choice.target.folder, choice.draft.folder if choice.draft else None, device)
+
+
+def _installed() -> list[Model]:
+    usable = [entry for entry in library.installed() if not isinstance(entry, Broken)]
+    return [part for entry in usable for part in ((entry.draft,) if isinstance(entry, Pair) else (entry,))]
+
+
+def _fits(target: Model, draft: Model) -> bool:
+    try:
+        library.require_same_vocabulary(target, draft)
+    except (MismatchedDraftError, BrokenModelError):
+        return False
+    return True
+
+
+def _table(stage: "Stage") -> Table:
+    timed = list(dict.fromkeys(name for row in stage.rows for name in row.ms))
+    shown = Table(
+        stage.subject, *(f"ms, {name}" for name in timed), "faster", "ahead", "", box=None, padding=(0, 1, 0, 0)
+    )
+    for row in stage.rows:
+        shown.add_row(harmless(row.name), *(_ms(row, name) for name in timed), *_outcome(row))
+    return shown
+
+
+def _ms(row: "Row", name: str) -> str:
+    return f"{row.ms[name]:.1f}" if name in row.ms else "–"
+
+
+def _outcome(row: "Row") -> tuple[str, str, str]:
+    from headstart.engine.tuning.findings import DEFAULT  # noqa: PLC0415 - as above
+
+    ratio = f"{row.ratio.median:.2f}x ({row.ratio.low:.2f}–{row.ratio.high:.2f})" if row.ratio else "–"
+    ahead = f"{row.better} of {row.pairs}" if row.pairs else "–"
+    remark = "chosen" if row.chosen else "no time left" if row.untimed and row.name != DEFAULT else ""
+    return ratio, ahead, harmless(row.failure) or remark

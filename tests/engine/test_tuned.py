@@ -1,0 +1,221 @@
+"""What was tuned is used where a person left it open, on the machine and models it was measured with only."""
+
+import dataclasses
+import json
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from headstart import manifest
+from headstart.engine import tuned
+from headstart.engine.bench.race import RaceCancelled
+from headstart.engine.engine import LoadOptions, Numerics, Open
+from headstart.engine.local import load
+from headstart.engine.opening import LocalModels
+from headstart.engine.protocol import Load, decode_order, encode
+from headstart.engine.tuned import Tuned
+from headstart.engine.tuning import tuner
+from headstart.engine.tuning.candidates import Setting
+from headstart.engine.tuning.findings import DEFAULT
+from headstart.engine.tuning.halving import Trial
+from headstart.engine.tuning.tuner import TunePlan, Watch, tune
+from tests.engine.answers import LIST, ask, flip_a_bit, request
+
+EVERYTHING = tuple(Open)
+TARGET, DRAFT, OTHER = Path("target"), Path("draft"), Path("other")
+ONE_THREAD = {"INFERENCE_NUM_THREADS": "1"}
+FOUND = Tuned("CPU", ONE_THREAD, DRAFT, "hash", None, {"ENABLE_CPU_PINNING": "NO"}, 300, ("because",))
+
+
+def test_everything_that_is_open_is_as_it_was_tuned() -> None:
+    assert tuned.merged(LoadOptions(TARGET, OTHER, open=EVERYTHING), FOUND) == LoadOptions(
+        TARGET, DRAFT, draft_vocab=300, properties=ONE_THREAD, draft_properties=FOUND.draft_properties
+    )
+
+
+def test_what_a_person_asks_for_counts() -> None:
+    asked = LoadOptions(TARGET, OTHER, properties={"INFERENCE_NUM_THREADS": "3"}, open=(Open.PROPERTIES,))
+    assert tuned.merged(asked, FOUND) == replace(asked, open=())
+    without = LoadOptions(TARGET, None, open=(Open.PROPERTIES, Open.DEVICE))
+    assert tuned.merged(without, FOUND).draft is None
+    assert tuned.merged(LoadOptions(TARGET, DRAFT, draft_vocab=7, open=EVERYTHING), FOUND).draft_vocab == 7
+
+
+def test_nothing_is_taken_over_to_another_device() -> None:
+    asked = LoadOptions(TARGET, OTHER, device="GPU", open=(Open.PROPERTIES, Open.DRAFT))
+    assert tuned.merged(asked, FOUND) == replace(asked, open=())
+    placed = tuned.merged(LoadOptions(TARGET, open=EVERYTHING), replace(FOUND, device="GPU"))
+    assert placed.device == "GPU"
+    elsewhere = LoadOptions(TARGET, DRAFT, draft_device="GPU", open=(Open.PROPERTIES, Open.DRAFT, Open.DEVICE))
+    assert tuned.merged(elsewhere, FOUND).draft_properties == {}
+
+
+def test_exact_numerics_leave_no_choice_of_properties() -> None:
+    asked = LoadOptions(TARGET, DRAFT, numerics=Numerics.EXACT, open=EVERYTHING)
+    assert tuned.merged(asked, FOUND).properties == {}
+
+
+def test_options_with_all_this_cross_the_wire() -> None:
+    options = LoadOptions(TARGET, DRAFT, properties=ONE_THREAD, open=EVERYTHING)
+    assert decode_order(encode(Load(options)).rstrip()) == Load(options)
+
+
+@pytest.fixture
+def pair(tiny_target: Path, tiny_draft: Path) -> LoadOptions:
+    """The tiny pair, with everything left open."""
+    return LoadOptions(tiny_target, tiny_draft, open=EVERYTHING)
+
+
+def found_for(pair: LoadOptions, draft: Path | None) -> Tuned:
+    """One thread for the target."""
+    return Tuned("CPU", ONE_THREAD, draft, tuned.weights(draft) if draft else None)
+
+
+def test_loading_takes_what_was_kept_until_it_is_forgotten(pair: LoadOptions) -> None:
+    tuned.keep(pair, found_for(pair, None))
+    engine = load(pair)
+    assert engine.target.properties["INFERENCE_NUM_THREADS"] == "1"
+    assert engine.draft is None
+    assert len(ask(engine, request(LIST, tokens=4)).ids) == 4
+    assert tuned.forget(pair)
+    assert not tuned.forget(pair)
+    assert tuned.applied(pair) == replace(pair, open=())
+
+
+def test_the_engine_s_process_tells_what_it_loaded(pair: LoadOptions) -> None:
+    tuned.keep(pair, found_for(pair, None))
+    assert LocalModels().open(pair, lambda _: None).facts.draft is None
+
+
+def test_exact_numerics_are_loaded_without_tuned_properties(pair: LoadOptions) -> None:
+    tuned.keep(pair, found_for(pair, None))
+    engine = load(replace(pair, numerics=Numerics.EXACT))
+    assert "INFERENCE_NUM_THREADS" not in engine.target.properties
+
+
+def test_a_target_alone_is_another_subject(pair: LoadOptions) -> None:
+    tuned.keep(pair, found_for(pair, pair.draft))
+    assert tuned.applied(replace(pair, draft=None)).properties == {}
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        ("headstart.engine.tuned.devices.full_name", lambda _: "Another Processor"),
+        ("headstart.engine.tuned.devices.available", lambda: ("CPU", "GPU")),
+        ("headstart.engine.tuned.cores", lambda: 999),
+        ("headstart.engine.tuned.__version__", "0.0.1"),
+    ],
+)
+def test_another_machine_or_version_knows_nothing_of_it(
+    pair: LoadOptions, monkeypatch: pytest.MonkeyPatch, place: str, value: object
+) -> None:
+    tuned.keep(pair, found_for(pair, None))
+    monkeypatch.setattr(place, value)
+    assert tuned.read(pair) is None
+
+
+def test_another_openvino_knows_nothing_of_it(pair: LoadOptions, monkeypatch: pytest.MonkeyPatch) -> None:
+    tuned.keep(pair, found_for(pair, None))
+
+    class Newer:
+        @staticmethod
+        def get_version() -> str:
+            return "2099.1"
+
+    monkeypatch.setattr("headstart.engine.tuned.openvino", lambda: Newer)
+    assert tuned.read(pair) is None
+
+
+def test_other_weights_know_nothing_of_it(pair: LoadOptions, altered: Callable[..., Path]) -> None:
+    copy = altered(pair.target)
+    options = replace(pair, target=copy)
+    tuned.keep(options, found_for(options, None))
+    assert tuned.read(options) is not None
+    change_weights(copy)
+    assert tuned.read(options) is None
+
+
+@pytest.mark.parametrize("gone", [True, False])
+def test_another_draft_that_changed_or_went_is_not_used(
+    pair: LoadOptions, altered: Callable[..., Path], *, gone: bool
+) -> None:
+    other = altered(pair.target)
+    tuned.keep(pair, found_for(pair, other))
+    assert tuned.applied(pair).draft == other
+    if gone:
+        (other / manifest.FILE_NAME).unlink()
+    else:
+        change_weights(other)
+    assert tuned.applied(pair) == replace(pair, open=())
+
+
+@pytest.mark.parametrize("value", [7, {}, {"device": 3}, {"device": "CPU", "properties": []}])
+def test_what_makes_no_sense_is_ignored(pair: LoadOptions, measured: Path, value: object) -> None:
+    tuned.keep(pair, found_for(pair, None))
+    (path,) = measured.glob("*-tuned-*.json")
+    data = json.loads(path.read_text())
+    path.write_text(json.dumps(data | {"values": {"tuned": value}}))
+    assert tuned.read(pair) is None
+
+
+def test_the_tiny_pair_is_tuned(pair: LoadOptions, tiny_other: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From end to end; a draft that is not there stands for a candidate that fails."""
+    monkeypatch.setattr(tuner, "_PASS_TURNS", (1, 1))
+    monkeypatch.setattr(tuner, "_ANSWER_TURNS", (1,))
+    said: list[str] = []
+    missing = tiny_other.parent / "missing"
+    chosen, found = tune(TunePlan(pair, {"gone": missing}, seconds=600.0), Watch(said.append))
+    assert [stage.subject for stage in found.stages][:2] == ["target", "drafts"]
+    rows = {row.name: row for row in found.stages[1].rows}
+    assert list(rows) == [DEFAULT, "the draft gone", "no draft model"]
+    assert rows["the draft gone"].failure
+    assert rows["no draft model"].pairs >= 1
+    assert rows[DEFAULT].ms["token of an answer"] > 0
+    assert found.reasons == chosen.reasons
+    assert len(found.reasons) >= len(found.stages)
+    assert any("target: as it is (" in sentence for sentence in said)
+    tuned.keep(pair, chosen)
+    assert tuned.read(pair) == chosen
+    load(pair).close()
+
+
+def test_winners_are_what_is_loaded_next(pair: LoadOptions, monkeypatch: pytest.MonkeyPatch) -> None:
+    def won(names: list[str], *_: object) -> list[Trial]:
+        return [Trial(name, [120.0] * 20, [100.0] * 20) for name in names[:1]]
+
+    monkeypatch.setattr(tuner, "halve", won)
+    monkeypatch.setattr(tuner, "settings", lambda *_, **__: {"1 thread": Setting("CPU", ONE_THREAD)})
+    chosen, found = tune(TunePlan(pair, seconds=600.0), Watch(lambda _: None))
+    assert chosen.properties == ONE_THREAD
+    assert chosen.draft is None
+    assert [stage.chosen.name for stage in found.stages] == ["1 thread", "no draft model"]
+
+
+def test_a_lone_model_is_timed_although_nothing_is_chosen(pair: LoadOptions, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tuner, "settings", lambda *_, **__: {})
+    chosen, found = tune(TunePlan(replace(pair, draft=None), seconds=600.0), Watch(lambda _: None))
+    assert chosen == Tuned("CPU", reasons=found.reasons)
+    assert [list(stage.rows[0].ms) for stage in found.stages] == [["1 token", "6 tokens"], ["token of an answer"]]
+    assert found.reasons[-1].startswith("Nothing could be improved")
+
+
+def test_it_can_be_cancelled(pair: LoadOptions, measured: Path) -> None:
+    cancel = threading.Event()
+
+    def stop(sentence: str) -> None:
+        if " against " in sentence:
+            cancel.set()
+
+    with pytest.raises(RaceCancelled):
+        tune(TunePlan(pair, seconds=600.0), Watch(stop, cancel))
+    assert not list(measured.glob("*-tuned-*.json"))
+
+
+def change_weights(folder: Path) -> None:
+    """Another weight, of which the manifest knows."""
+    flip_a_bit(folder / "openvino_model.bin")
+    manifest.write(folder, dataclasses.replace(manifest.read_model(folder), files=manifest.hash_files(folder)))

@@ -1,0 +1,143 @@
+"""`headstart tune` from outside: what is loaded afterwards, the table, the sentences and the file."""
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headstart import library
+from headstart.cli import main
+from headstart.engine import tuned
+from headstart.engine.bench.ratios import Spread
+from headstart.engine.engine import LoadOptions
+from headstart.engine.tuned import Tuned
+from headstart.engine.tuning import tuner
+from headstart.engine.tuning.findings import DEFAULT, NOTHING_GAINED, Findings, Row, Stage
+from headstart.engine.tuning.tuner import TunePlan, Watch
+from headstart.terminal.tune import fitting_drafts
+from tests.fakes import RecordingLoad
+
+Captured = pytest.CaptureFixture[str]
+ONE_THREAD = {"INFERENCE_NUM_THREADS": "1"}
+KEPT = Row(DEFAULT, {"token of an answer": 70.0}, chosen=True)
+
+
+def findings(*stages: Stage, reasons: tuple[str, ...] = ("Because.",)) -> Findings:
+    """Of a processor without a name."""
+    return Findings("big", "small", "A Processor", "2026.4.1-22982-abc", 61.4, stages, reasons)
+
+
+WON = Stage(
+    "target",
+    (
+        Row(DEFAULT, {"1 token": 80.0}),
+        Row("1 thread", {"1 token": 60.0}, Spread(1.33, 1.2, 1.4), 9, 9, chosen=True),
+        Row("on NPU", {}, failure="NPU refuses it."),
+        Row("2 threads", {}),
+    ),
+)
+
+
+@pytest.fixture
+def plans(monkeypatch: pytest.MonkeyPatch) -> list[TunePlan]:
+    """What is asked of a tuner that has its findings ready."""
+    asked: list[TunePlan] = []
+
+    def tune(plan: TunePlan, watch: Watch) -> tuple[Tuned, Findings]:
+        asked.append(plan)
+        watch.stage("loading the model")
+        return Tuned("CPU", ONE_THREAD, reasons=("Because.",)), findings(WON, Stage("drafts", (KEPT,)))
+
+    monkeypatch.setattr(tuner, "tune", tune)
+    return asked
+
+
+def test_the_table_and_what_comes_of_it(plans: list[TunePlan], tiny_pair: Path, capsys: Captured) -> None:
+    assert main(["tune", "--model", str(tiny_pair)]) == 0
+    shown = capsys.readouterr()
+    rows = [" ".join(line.split()) for line in shown.out.splitlines()]
+    assert "as it is 80.0 – –" in rows
+    assert "1 thread 60.0 1.33x (1.20–1.40) 9 of 9 chosen" in rows
+    assert "on NPU – – – NPU refuses it." in rows
+    assert "2 threads – – – no time left" in rows
+    assert rows[-3:] == [
+        "Chosen for big: target: 1 thread.",
+        "Every front end loads it so from now on; `headstart tune --forget` undoes that.",
+        "61 s on A Processor, OpenVINO 2026.4.1.",
+    ]
+    assert shown.err == "· loading the model\n"
+    assert plans == [TunePlan(LoadOptions(tiny_pair / "target", tiny_pair / "draft"), {}, placed=False, seconds=100)]
+
+
+def test_every_front_end_loads_it_until_it_is_forgotten(
+    plans: list[TunePlan], tiny_pair: Path, capsys: Captured
+) -> None:
+    load, model = RecordingLoad(), ["--model", str(tiny_pair)]
+    chat = ["chat", *model, "--prompt", "Hello", "--json"]
+    assert main(["tune", *model]) == 0
+    capsys.readouterr()
+    assert main(chat, load) == 0
+    assert json.loads(capsys.readouterr().out)["settings"]["draft"] is None
+    assert main([*chat, "--draft", str(tiny_pair / "draft")], load) == 0
+    assert main(["tune", *model, "--forget"]) == 0
+    assert "what was tuned is forgotten" in capsys.readouterr().out
+    assert main(["tune", *model, "--forget"]) == 0
+    assert "nothing was tuned" in capsys.readouterr().out
+    assert main(chat, load) == 0
+    assert [options.properties for options in load.options] == [ONE_THREAD, ONE_THREAD, {}]
+    assert [options.draft and options.draft.name for options in load.options] == [None, "draft", "draft"]
+
+
+def test_reasons_and_figures_are_given_when_asked_for(
+    plans: list[TunePlan], tiny_pair: Path, tmp_path: Path, capsys: Captured
+) -> None:
+    file = tmp_path / "tuned.json"
+    flags = ["--explain", "--json", str(file), "--device", "CPU", "--seconds", "30"]
+    assert main(["tune", "--model", str(tiny_pair), *flags]) == 0
+    assert "Because.\nChosen for big" in capsys.readouterr().out
+    data: dict[str, Any] = json.loads(file.read_text())
+    assert data["stages"][0]["rows"][1]["ratio"] == {"median": 1.33, "low": 1.2, "high": 1.4}
+    assert (plans[0].placed, plans[0].seconds) == (True, 30)
+
+
+def test_where_nothing_helps_that_is_said(monkeypatch: pytest.MonkeyPatch, tiny_pair: Path, capsys: Captured) -> None:
+    nothing = findings(Stage("drafts", (KEPT,)), reasons=("Drafts stay.", NOTHING_GAINED))
+    monkeypatch.setattr(tuner, "tune", lambda *_: (Tuned("CPU"), nothing))
+    assert main(["tune", "--model", str(tiny_pair), "--explain"]) == 0
+    assert capsys.readouterr().out.splitlines()[-3:-1] == ["Drafts stay.", NOTHING_GAINED]
+
+
+def test_too_little_time_is_refused(tiny_pair: Path, capsys: Captured) -> None:
+    assert main(["tune", "--model", str(tiny_pair), "--seconds", "5"]) == 2
+    assert "seconds must be a whole number, 10 or more" in capsys.readouterr().err
+
+
+def test_nothing_is_kept_of_a_broken_model(tmp_path: Path, headstart_home: Path) -> None:
+    assert main(["tune", "--model", str(tmp_path / "missing")]) == 1
+    assert not headstart_home.exists()
+
+
+def test_other_drafts_are_small_and_speak_the_same_vocabulary(
+    tiny_pair: Path, tiny_other: Path, headstart_home: Path
+) -> None:
+    models = headstart_home / "models"
+    models.mkdir(parents=True)
+    for name, folder in {"pair": tiny_pair, "other": tiny_other}.items():
+        (models / name).symlink_to(folder)
+    choice = library.choose("pair")
+    assert fitting_drafts(choice) == {}  # as large as its target
+    big = library.Model(choice.target.name, choice.target.folder, _grown(choice.target.manifest))
+    assert fitting_drafts(library.Choice("pair", big, choice.draft)) == {"pair/draft": models / "pair" / "draft"}
+
+
+def _grown(manifest: Any) -> Any:
+    return dataclasses.replace(manifest, size_bytes=manifest.size_bytes * 10)
+
+
+def test_what_is_stored_names_its_reasons(plans: list[TunePlan], tiny_pair: Path) -> None:
+    assert main(["tune", "--model", str(tiny_pair)]) == 0
+    found = tuned.read(plans[0].load)
+    assert found is not None
+    assert found.reasons == ("Because.",)
