@@ -12,7 +12,7 @@ from headstart.engine.bench.prompts import KINDS, MOST_PER_KIND, BenchPrompt, re
 from headstart.engine.engine import LoadOptions, Numerics
 from headstart.errors import SettingsError
 from headstart.library import Choice
-from headstart.terminal.chat import add_model_arguments, load_options
+from headstart.terminal.chat import add_model_arguments, draft_name, load_options
 from headstart.terminal.command import Command, Load
 from headstart.terminal.harmless import harmless
 from headstart.terminal.measuring import whole_number, writable_file, write_json
@@ -110,7 +110,7 @@ def _measure(arguments: argparse.Namespace, options: LoadOptions, choice: Choice
     plan = BatchPlan(options, _prompts(arguments.prompts), arguments.tokens, arguments.sizes, arguments.repeats)
     longest = max(len(prompt.text.encode()) for prompt in plan.prompts) + plan.tokens  # a token has a byte at least
     openers = Openers(own=lambda: load(options), genai=lambda size: GenaiBatcher(options, size, longest))
-    names = (choice.target.name, choice.draft.name if choice.draft else None)
+    names = (choice.target.name, draft_name(options, choice))
     return measure_batches(plan, openers, Watch(Screen().remark), names)
 
 

@@ -209,23 +209,22 @@ def _talk(plan: Plan, engine: Engine, screen: Screen) -> int:
 
 
 def _title(plan: Plan) -> str:
-    name = _draft_name(plan)
+    name = draft_name(plan.load, plan.choice)
     return f"{plan.choice.target.name}{f' with draft {name}' if name else ''} on {plan.load.device}"
 
 
-def _draft_name(plan: Plan) -> str | None:
-    """Tuning may have found no draft better, or another one."""
-    folder, chosen = plan.load.draft, plan.choice.draft
-    if folder is None:
+def draft_name(options: LoadOptions, choice: Choice) -> str | None:
+    """The draft that is loaded: tuning may have found none better, or another one."""
+    if options.draft is None:
         return None
-    return chosen.name if chosen and chosen.folder == folder else folder.name
+    return choice.draft.name if choice.draft and choice.draft.folder == options.draft else options.draft.name
 
 
 def _object(plan: Plan, given: Answer) -> dict[str, object]:
     choice, load = plan.choice, plan.load
     loaded = {
         "model": choice.target.name,
-        "draft": _draft_name(plan),
+        "draft": draft_name(plan.load, plan.choice),
         "device": load.device,
         "numerics": load.numerics,
         "context": load.context,
