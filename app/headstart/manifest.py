@@ -16,6 +16,7 @@ FILE_NAME = "manifest.json"
 SCHEMA = 1
 TARGET_FOLDER = "target"
 DRAFT_FOLDER = "draft"
+BIGRAM_FILE = "bigram.npz"  # likely next tokens; optional, found by being listed in `files`
 
 
 @dataclass(frozen=True)
@@ -188,6 +189,11 @@ def damaged_files(folder: Path, manifest: Manifest, *, hashes: bool) -> list[str
         elif hashes and hash_file(path) != listed.sha256:
             faults.append(f"{name} does not have the content it was exported with")
     return faults
+
+
+def bigram_key(before: int, last: int) -> int:
+    """The key in a table of likely next tokens of what follows `before` and `last`; -1: whatever was before."""
+    return (before + 1 << 32) + last + 1
 
 
 def _build(wanted: Any, data: Any) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 import headstart
 from headstart import manifest, paths
 from headstart.errors import HeadstartError
-from headstart_export import catalogue, progress, quiet
+from headstart_export import bigram, catalogue, progress, quiet
 from headstart_export import order as orders
 from headstart_export import recipe as recipes
 
@@ -21,9 +21,13 @@ TRUST_WARNING = "Warning: --trust-remote-code runs the Python code that comes wi
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit status: 0 done, 1 refused or failed with a sentence, 2 wrong usage, 130 interrupted."""
-    options = _parser().parse_args(arguments)
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    building_table = words[:1] == ["bigram"]
+    options = bigram.parser().parse_args(words[1:]) if building_table else _parser().parse_args(words)
     try:
-        if options.list:
+        if building_table:
+            print(bigram.run(options, progress.reporter(sys.stderr)))
+        elif options.list:
             _list_recipes(as_json=options.json)
         else:
             _export(options)
@@ -40,7 +44,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="headstart-export",
         description="Turn a language model into a checked folder that Headstart can load; with a draft, into a pair.",
-        epilog="Recipes: " + ", ".join(recipes.names()),
+        epilog="Recipes: " + ", ".join(recipes.names()) + ". `headstart-export bigram --help`: likely next tokens.",
     )
     parser.add_argument("source", nargs="?", help="recipe, hub id, Hugging Face folder, or .gguf file")
     parser.add_argument("--draft", metavar="SOURCE", help="a small model with the same vocabulary: makes a pair")

@@ -5,7 +5,7 @@ from headstart.engine.engine import Origin
 from headstart.engine.ledger import Ledger
 from headstart.engine.rounds import Outcome, Pace, Plan, Situation, Streak
 
-_DRAFT_ALLOWANCE, _NGRAM_ALLOWANCE = 2.0, 1.1  # plain steps each may lose at first
+_DRAFT_ALLOWANCE, _NGRAM_ALLOWANCE, _BIGRAM_ALLOWANCE = 2.0, 1.1, 0.5  # plain steps each may lose at first
 _HICCUP = 3.0  # a round this much over its price was held up by something else
 _CAUGHT_UP = 2  # the largest lag without a catch-up: the pending token and one the draft made but did not read
 _LEAST = 1e-6  # milliseconds
@@ -23,7 +23,11 @@ class Books:
         self.last_pass = _PREFILL  # tokens that the target verified last
         self.pace, self.ngram_pace = Pace(), Pace()
         self.streak = Streak()
-        self.accounts = {Origin.DRAFT: Ledger(_DRAFT_ALLOWANCE), Origin.NGRAM: Ledger(_NGRAM_ALLOWANCE)}
+        self.accounts = {
+            Origin.DRAFT: Ledger(_DRAFT_ALLOWANCE),
+            Origin.NGRAM: Ledger(_NGRAM_ALLOWANCE),
+            Origin.BIGRAM: Ledger(_BIGRAM_ALLOWANCE),
+        }
         self._copied = 0  # tokens
         self._switched_for: Origin | None = None  # whose round left the target at another size than plain steps have
 

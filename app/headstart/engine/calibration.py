@@ -169,6 +169,50 @@ class NgramCalibration:
         return calibration
 
 
+_CHANCE_BUCKETS = 8  # equal parts of the chances that a table gives
+_DOUBTED = 0.6  # of a table's chance is believed at first: the corpus is not the text to come
+
+
+class BigramCalibration:
+    """The acceptance of candidates of a table, by the chance it gives them: Beta priors, fading counts."""
+
+    def __init__(self) -> None:
+        """Start from the prior."""
+        self._hits, self._misses = [0.0] * _CHANCE_BUCKETS, [0.0] * _CHANCE_BUCKETS
+
+    def predict(self, chance: float) -> float:
+        """The chance in (0, 1) that a candidate to which the table gives `chance` is accepted if all before it are."""
+        bucket = _chance_bucket(chance)
+        hits, misses = self._hits[bucket], self._misses[bucket]
+        return (hits + _STRENGTH * _DOUBTED * chance) / (hits + misses + _STRENGTH)
+
+    def learn(self, chance: float, *, accepted: bool) -> None:
+        """Absorb one label."""
+        bucket = _chance_bucket(chance)
+        self._hits[bucket] = _COUNTS_MEMORY * self._hits[bucket] + accepted
+        self._misses[bucket] = _COUNTS_MEMORY * self._misses[bucket] + (not accepted)
+
+    def to_json(self) -> dict[str, Any]:
+        """What is worth keeping between runs."""
+        return {"hits": self._hits, "misses": self._misses}
+
+    @classmethod
+    def from_json(cls, data: object) -> "BigramCalibration":
+        """The stored counts, or the prior where `data` is not one."""
+        calibration = cls()
+        match data:
+            case {"hits": list() as hits, "misses": list() as misses}:
+                counts = hits + misses
+                whole = len(hits) == len(misses) == _CHANCE_BUCKETS
+                if whole and all(is_figure(count, least=0.0) for count in counts):
+                    calibration._hits, calibration._misses = list(map(float, hits)), list(map(float, misses))
+        return calibration
+
+
+def _chance_bucket(chance: float) -> int:
+    return min(int(chance * _CHANCE_BUCKETS), _CHANCE_BUCKETS - 1)
+
+
 def _cell(match_length: int, position: int) -> tuple[int, int]:
     return sum([match_length >= edge for edge in _MATCHES]), min(position, _POSITIONS) - 1
 

@@ -25,6 +25,7 @@ class Origin(StrEnum):
     TARGET = "target"  # the target's own: plain step, recovered or bonus token
     DRAFT = "draft"
     NGRAM = "n-gram"
+    BIGRAM = "bigram"  # a table counted over a corpus
 
 
 class Mode(StrEnum):
@@ -41,6 +42,7 @@ class Drafter(StrEnum):
     ANY = "any"  # whoever promises most
     DRAFT = "draft"  # the draft model alone
     NGRAM = "ngram"  # the text itself alone
+    BIGRAM = "bigram"  # the table of likely next tokens alone
 
 
 class Numerics(StrEnum):

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from headstart import manifest as manifests
-from headstart.engine import devices, shortlist
+from headstart.engine import bigram, devices, shortlist
 from headstart.engine.engine import Numerics
 from headstart.engine.head import Ids, compile_alone
 from headstart.engine.measurements import Measurements
@@ -54,6 +54,7 @@ class LoadedModel:
     properties: Properties  # that it was compiled with
     kept: Ids | None = None  # tokens that a trimmed output head scores
     rest: RestHead | None = None  # scores the others
+    table: bigram.BigramDrafter | None = None  # of likely next tokens
 
 
 def load_model(folder: Path, place: Place, measured: Path) -> LoadedModel:
@@ -65,10 +66,11 @@ def load_model(folder: Path, place: Place, measured: Path) -> LoadedModel:
     device = devices.require(place.device)
     measurements = _verified(folder, manifest, device, measured)
     kept = shortlist.read(folder, manifest, place.rows)
+    table = bigram.read(folder, manifest)
     with released(folder / _WEIGHTS):
         runner, chosen = _compile(folder, replace(place, device=device), measurements, kept)
     rest = None if runner.kept is None else _rest(folder, runner, device, chosen)
-    return LoadedModel(runner, manifest, measurements, chosen, runner.kept, rest)
+    return LoadedModel(runner, manifest, measurements, chosen, runner.kept, rest, table)
 
 
 def fast_properties(folder: Path, device: str, measured: Path) -> Properties:

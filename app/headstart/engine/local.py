@@ -63,7 +63,7 @@ class LocalEngine:
         self._policy = _restored_policy(target, draft, learned, tracing.depth if tracing else None)
         self._trace = Trace(tracing, learned.subject, self._policy) if tracing else None
         drafter = _draft_model(draft, target.runner.vocabulary) if draft else None
-        self._decoder = Decoder(target.runner, drafter, self._policy)
+        self._decoder = Decoder(target.runner, drafter, self._policy, target.table)
         self._stop_ids = frozenset(target.manifest.tokenizer.stop_ids)
 
     def generate(self, request: Request, cancel: threading.Event | None = None) -> Iterator[Event]:

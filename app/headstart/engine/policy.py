@@ -12,6 +12,7 @@ the prefix that pays (`stopping.kept_prefix`). Not drafting at all is the same t
 candidates are free and only their verification is priced. They may also follow drafted ones: where the text offers
 more behind these than drafting on would add, the round ends with its tail. tests/engine/test_stopping.py solves small
 instances exactly and finds the rule within one per cent of the best policy.
+The candidates of a table are free, too, and tried where neither a draft nor n-grams pay.
 
 Lambda is the rate of the last rounds (half-life 12), kept between that of plain decoding and 1.15 times what the
 model of the text says can be reached; rounds of n-grams have their own, since a copied passage says nothing about
@@ -29,7 +30,7 @@ from dataclasses import replace
 from typing import Any
 
 from headstart.engine.books import Books
-from headstart.engine.calibration import DraftCalibration, NgramCalibration
+from headstart.engine.calibration import BigramCalibration, DraftCalibration, NgramCalibration
 from headstart.engine.costs import BULK, Costs, Curve, is_figure
 from headstart.engine.engine import Drafter, Mode, Origin, Speculation
 from headstart.engine.rounds import NgramOffer, Outcome, Plan, Situation
@@ -60,6 +61,7 @@ class Policy:
         self.costs = costs
         self.draft = draft or DraftCalibration()
         self.ngram = ngram or NgramCalibration()
+        self.bigram = BigramCalibration()
         self.on_round: OnRound | None = None
         self._usual_tokens = _USUAL_TOKENS
         self._since_plain = 0
@@ -143,13 +145,15 @@ class Policy:
         self._books.enter(self._plan, self._situation, outcome, self.costs)
         self._learn_draft(outcome)
         self._learn_ngram(outcome)
+        self._learn_bigram(outcome)
         self._learn_tail(outcome)
         if self.on_round:
             self.on_round(self._situation, self._plan, outcome)
 
     def to_json(self) -> dict[str, Any]:
         """What is worth keeping between runs: prices, calibrations, the usual length of an answer."""
-        learned = {"draft": self.draft.to_json(), "ngram": self.ngram.to_json()}
+        drafters = {"draft": self.draft, "ngram": self.ngram, "bigram": self.bigram}
+        learned = {name: calibration.to_json() for name, calibration in drafters.items()}
         return {"costs": self.costs.to_json(), **learned, "usual_tokens": self._usual_tokens}
 
     @classmethod
@@ -159,6 +163,7 @@ class Policy:
             case {"costs": costs, "draft": draft, "ngram": ngram, "usual_tokens": usual}:
                 calibrations = DraftCalibration.from_json(draft), NgramCalibration.from_json(ngram)
                 policy = cls(Costs.from_json(costs), *calibrations)
+                policy.bigram = BigramCalibration.from_json(data.get("bigram"))
                 if is_figure(usual, least=1.0):
                     policy._usual_tokens = float(usual)
                 policy.begin_answer(Speculation())
@@ -174,7 +179,8 @@ class Policy:
         if ngram_gain > max(draft_gain, 0.0):
             return Plan(Origin.NGRAM, length)
         if draft_gain <= 0.0:
-            return Plan(Origin.TARGET)
+            length = self._price_bigram(situation, verify)
+            return Plan(Origin.BIGRAM, length) if length else Plan(Origin.TARGET)
         account, catch_up_ms = self._books.accounts[Origin.DRAFT], self._catch_up_ms(situation)
         if (situation.draft_lag or 1) > BULK and account.balance * verify[0] < catch_up_ms:
             account.invest(catch_up_ms / verify[0])
@@ -216,18 +222,32 @@ class Policy:
 
     def _price_ngram(self, situation: Situation, verify: list[float]) -> tuple[int, float]:
         """How many candidates of the offer to verify, and the tokens expected to be gained over a plain step."""
-        offer, account = situation.ngram, self._books.accounts[Origin.NGRAM]
-        if offer is None or not account.open:
+        offer = situation.ngram
+        if offer is None:
+            return 0, 0.0
+        return self._price_free(Plan(Origin.NGRAM, offer.length), self._copied(offer, offer.length), verify)
+
+    def _price_bigram(self, situation: Situation, verify: list[float]) -> int:
+        """How many of the table's candidates to verify; 0 where they do not pay."""
+        chances = [self.bigram.predict(chance) for chance in situation.bigram]
+        length, gain = self._price_free(Plan(Origin.BIGRAM, len(chances)), chances, verify)
+        return length if gain > 0.0 else 0
+
+    def _price_free(self, most: Plan, chances: list[float], verify: list[float]) -> tuple[int, float]:
+        """The same for candidates that cost nothing but their verification."""
+        books, account = self._books, self._books.accounts[most.drafter]
+        if not most.length or not account.open:
             return 0, 0.0
         credit_ms = account.credit * verify[0]
-        length = affordable(Prices(verify, 0.0, 0.0), min(offer.length, len(verify) - 1), credit_ms)
-        chances = self._copied(offer, length)
+        length = affordable(Prices(verify, 0.0, 0.0), min(most.length, len(verify) - 1), credit_ms)
+        chances = chances[:length]
         reachable = best_rate(Prices(verify, 0.0, 0.0), chances)
-        rate = self._books.ngram_pace.within(1 / verify[0], reachable, _RATE_LIMIT * reachable)
+        pace = books.ngram_pace if most.drafter is Origin.NGRAM else books.pace
+        rate = pace.within(1 / verify[0], reachable, _RATE_LIMIT * reachable)
         kept = kept_prefix(Prices(verify, 0.0, rate), survivals(chances))
         worth = self._prices.rate or 1 / verify[0]
         # Amid plain steps an offer stands alone: the pass changes its size for it and, behind it, back again.
-        back_ms = self.costs.target.switch_ms if self._books.last_pass == 1 else 0.0
+        back_ms = self.costs.target.switch_ms if books.last_pass == 1 else 0.0
         return kept, sum(survivals(chances[:kept])) - worth * (verify[kept] - verify[0] + back_ms)
 
     def _permitted_tail(self, tail: NgramOffer | None) -> NgramOffer | None:
@@ -294,6 +314,13 @@ class Policy:
         for position in range(1, labels + 1):
             self.ngram.learn(offer.match_length, position, accepted=position <= held)
 
+    def _learn_bigram(self, outcome: Outcome) -> None:
+        """The table is judged by every token that comes, whoever guessed: a bad one is never tried."""
+        if outcome.bigram_matched is not None:
+            labels = min(outcome.bigram_matched, outcome.accepted) + 1
+            for position, chance in enumerate(self._situation.bigram[:labels], start=1):
+                self.bigram.learn(chance, accepted=position <= outcome.bigram_matched)
+
     def _learn_tail(self, outcome: Outcome) -> None:
         tail, held = self._tail, outcome.accepted - len(outcome.confidences)
         if tail is None or held < 0:
@@ -304,9 +331,14 @@ class Policy:
 
 def _permitted(situation: Situation, drafter: Drafter) -> Situation:
     """As if the drafters that the user shut out were not there."""
-    if drafter is Drafter.DRAFT:
-        return replace(situation, ngram=None)
-    return replace(situation, draft_lag=None) if drafter is Drafter.NGRAM else situation
+    if drafter is Drafter.ANY:
+        return situation
+    return replace(
+        situation,
+        draft_lag=situation.draft_lag if drafter is Drafter.DRAFT else None,
+        ngram=situation.ngram if drafter is Drafter.NGRAM else None,
+        bigram=situation.bigram if drafter is Drafter.BIGRAM else (),
+    )
 
 
 def _fixed(situation: Situation, limit: int) -> Plan:
@@ -314,4 +346,4 @@ def _fixed(situation: Situation, limit: int) -> Plan:
         return Plan(Origin.DRAFT, limit)
     if situation.ngram:
         return Plan(Origin.NGRAM, min(limit, situation.ngram.length))
-    return Plan(Origin.TARGET)
+    return Plan(Origin.BIGRAM, min(limit, len(situation.bigram))) if situation.bigram else Plan(Origin.TARGET)

@@ -25,6 +25,7 @@ class Situation:
     remaining: int  # tokens that may still be emitted
     ngram: NgramOffer | None = None
     draft_lag: int | None = None  # None: no draft model
+    bigram: tuple[float, ...] = ()  # chances that a table gives to the candidates it offers
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +41,8 @@ class Outcome:
     """What became of a planned round. `accepted` of `verified` candidates held; times are milliseconds.
 
     `matched`: how many of the draft's candidates, from the first, equal the tokens that came, the target's own
-    included; so a candidate that was not verified can teach, too. `offer_matched`: the same for the n-gram offer,
-    whoever drafted.
+    included; so a candidate that was not verified can teach, too. `offer_matched`, `bigram_matched`: the same for what
+    n-grams and the table offered, whoever drafted.
     """
 
     tokens: int  # emitted, the target's own included
@@ -53,6 +54,7 @@ class Outcome:
     confidences: Sequence[float] = ()  # of all candidates that the draft model made
     matched: int | None = None
     offer_matched: int | None = None
+    bigram_matched: int | None = None
 
     @property
     def ms(self) -> float:

@@ -9,6 +9,7 @@ from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 
+from headstart.engine.bigram import BIGRAM_REACH, BigramDrafter, Chain
 from headstart.engine.drafters import NGRAM_REACH, NO_PROPOSAL, DraftModel, NgramDrafter, Proposal
 from headstart.engine.engine import FinishReason, Origin, Prefill, Round, Sampling, Speculation, Timing, Token
 from headstart.engine.policy import Policy
@@ -70,11 +71,14 @@ class Answer:
 class Decoder:
     """Writes answers one at a time; the caches keep the last one for the next prompt to build on."""
 
-    def __init__(self, target: Runner, draft: DraftModel | None, policy: Policy) -> None:
-        """`draft` None: n-grams only."""
+    def __init__(
+        self, target: Runner, draft: DraftModel | None, policy: Policy, table: BigramDrafter | None = None
+    ) -> None:
+        """`draft` None: n-grams only, and a table of likely next tokens where there is one."""
         self._target = target
         self._draft = draft
         self._ngram = NgramDrafter()
+        self._table = table
         self._policy = policy
 
     def run(self, job: Job, cancel: threading.Event) -> Iterator[Prefill | Round | FinishReason]:
@@ -95,8 +99,10 @@ class Decoder:
         started = time.perf_counter()
         before = len(answer.context)
         offer = self._ngram.propose(min(NGRAM_REACH, answer.most_candidates))
-        plan = self._policy.plan(self._situation(answer, offer))
-        guesses = self._guess(answer, plan, offer, cancel)
+        chain = self._looked_up(answer)
+        plan = self._policy.plan(replace(self._situation(answer, offer), bigram=chain.chances))
+        looked_up = plan.drafter is Origin.BIGRAM
+        guesses = _of_table(chain, plan) if looked_up else self._guess(answer, plan, offer, cancel)
         candidates = guesses.tokens[: self._worth_verifying(guesses)]
         guessed = time.perf_counter()
 
@@ -110,8 +116,10 @@ class Decoder:
         self._ngram.extend(tokens)
 
         timing = _timing(guesses.origin, started, guessed, verified)
-        self._policy.learn(_outcome(guesses, offer, chosen, len(candidates), timing))
-        labels = _label(tokens, accepted, len(guesses.confidences))
+        outcome = _outcome(guesses, offer, chosen, len(candidates), timing)
+        known = common_prefix(chain.tokens, chosen) if chain.tokens else None
+        self._policy.learn(replace(outcome, bigram_matched=known))
+        labels = _label(tokens, accepted, len(guesses.confidences), Origin.BIGRAM if looked_up else Origin.NGRAM)
         return Round(labels, len(candidates), accepted, guesses.origin if candidates else Origin.TARGET, timing)
 
     def _read_prompt(self, prompt: Sequence[int], cancel: threading.Event) -> Generator[Prefill, None, Logits]:
@@ -140,6 +148,10 @@ class Decoder:
         context = len(answer.context)
         lag = self._draft.lag(context) if self._draft and answer.most_candidates else None
         return Situation(context, answer.most_candidates + 1, _offer(offer), lag)
+
+    def _looked_up(self, answer: Answer) -> Chain:
+        length = min(BIGRAM_REACH, answer.most_candidates)
+        return self._table.propose(answer.context, length) if self._table else Chain()
 
     def _guess(self, answer: Answer, plan: Plan, offer: Proposal, cancel: threading.Event) -> Proposal:
         if plan.drafter is Origin.NGRAM:
@@ -215,9 +227,13 @@ def _outcome(guesses: Proposal, offer: Proposal, chosen: Sequence[int], verified
     )
 
 
-def _label(tokens: Sequence[int], accepted: int, drafted: int) -> tuple[Token, ...]:
-    """Of the accepted ones the first `drafted` are the draft model's; n-grams follow."""
-    origins = [Origin.DRAFT] * min(drafted, accepted) + [Origin.NGRAM] * (accepted - drafted) + [Origin.TARGET]
+def _of_table(chain: Chain, plan: Plan) -> Proposal:
+    return Proposal(chain.tokens[: plan.length], (), Origin.BIGRAM)
+
+
+def _label(tokens: Sequence[int], accepted: int, drafted: int, free: Origin = Origin.NGRAM) -> tuple[Token, ...]:
+    """Of the accepted ones the first `drafted` are the draft model's; those that cost nothing follow."""
+    origins = [Origin.DRAFT] * min(drafted, accepted) + [free] * (accepted - drafted) + [Origin.TARGET]
     return tuple(Token(token, origin) for token, origin in zip(tokens, origins, strict=False))
 
 

@@ -14,11 +14,13 @@ STYLES = {
     Origin.TARGET: Style(),
     Origin.DRAFT: Style(color="green", underline=True),
     Origin.NGRAM: Style(color="magenta", bold=True, underline=True),
+    Origin.BIGRAM: Style(color="cyan", italic=True, underline=True),
 }
 _LEGEND = {
     Origin.TARGET: "the model itself",
     Origin.DRAFT: "draft model, underlined",
     Origin.NGRAM: "n-gram, bold and underlined",
+    Origin.BIGRAM: "table, italic and underlined",
 }
 _PROGRESS_FROM = 256  # prompt tokens; shorter prompts are read before a progress line could be
 
