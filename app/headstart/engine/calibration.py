@@ -170,6 +170,8 @@ class NgramCalibration:
 
 
 _CHANCE_BUCKETS = 8  # equal parts of the chances that a table gives
+_TABLE_STRENGTH = 2.0  # labels that the prior is worth
+_TABLE_MEMORY = 0.995  # kept of the counts, per label: labels come for nothing, so a verdict may be firm
 _DOUBTED = 0.6  # of a table's chance is believed at first: the corpus is not the text to come
 
 
@@ -184,13 +186,13 @@ class BigramCalibration:
         """The chance in (0, 1) that a candidate to which the table gives `chance` is accepted if all before it are."""
         bucket = _chance_bucket(chance)
         hits, misses = self._hits[bucket], self._misses[bucket]
-        return (hits + _STRENGTH * _DOUBTED * chance) / (hits + misses + _STRENGTH)
+        return (hits + _TABLE_STRENGTH * _DOUBTED * chance) / (hits + misses + _TABLE_STRENGTH)
 
     def learn(self, chance: float, *, accepted: bool) -> None:
         """Absorb one label."""
         bucket = _chance_bucket(chance)
-        self._hits[bucket] = _COUNTS_MEMORY * self._hits[bucket] + accepted
-        self._misses[bucket] = _COUNTS_MEMORY * self._misses[bucket] + (not accepted)
+        self._hits[bucket] = _TABLE_MEMORY * self._hits[bucket] + accepted
+        self._misses[bucket] = _TABLE_MEMORY * self._misses[bucket] + (not accepted)
 
     def to_json(self) -> dict[str, Any]:
         """What is worth keeping between runs."""

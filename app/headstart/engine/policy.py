@@ -152,18 +152,17 @@ class Policy:
 
     def to_json(self) -> dict[str, Any]:
         """What is worth keeping between runs: prices, calibrations, the usual length of an answer."""
-        drafters = {"draft": self.draft, "ngram": self.ngram, "bigram": self.bigram}
-        learned = {name: calibration.to_json() for name, calibration in drafters.items()}
+        learned = {"draft": self.draft.to_json(), "ngram": self.ngram.to_json(), "bigram": self.bigram.to_json()}
         return {"costs": self.costs.to_json(), **learned, "usual_tokens": self._usual_tokens}
 
     @classmethod
     def from_json(cls, data: object) -> "Policy":
         """The stored policy; each part that cannot be read starts from its prior."""
         match data:
-            case {"costs": costs, "draft": draft, "ngram": ngram, "usual_tokens": usual}:
+            case {"costs": costs, "draft": draft, "ngram": ngram, "usual_tokens": usual, **others}:
                 calibrations = DraftCalibration.from_json(draft), NgramCalibration.from_json(ngram)
                 policy = cls(Costs.from_json(costs), *calibrations)
-                policy.bigram = BigramCalibration.from_json(data.get("bigram"))
+                policy.bigram = BigramCalibration.from_json(others.get("bigram"))
                 if is_figure(usual, least=1.0):
                     policy._usual_tokens = float(usual)
                 policy.begin_answer(Speculation())
