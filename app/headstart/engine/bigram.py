@@ -73,7 +73,8 @@ def read(folder: Path, manifest: Manifest) -> BigramDrafter | None:
     try:
         if path.stat().st_size > _MOST_BYTES:
             raise ValueError(f"it has more than {_MOST_BYTES} bytes")
-        with np.load(path, allow_pickle=False) as stored:
+        # Opened here: numpy leaves a file open that it cannot read.
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as stored:
             parts = {name: stored[name] for name in ("header", "keys", "tokens", "chances")}
         header = json.loads(parts["header"].tobytes())
         _check(parts, manifest.logit_rows)
@@ -87,7 +88,7 @@ def read(folder: Path, manifest: Manifest) -> BigramDrafter | None:
 
 def _check(parts: Mapping[str, NDArray[Any]], rows: int) -> None:
     keys, tokens, chances = parts["keys"], parts["tokens"], parts["chances"]
-    if (keys.dtype, tokens.dtype, chances.dtype) != (np.uint64, np.int32, np.uint8):
+    if [column.dtype.name for column in (keys, tokens, chances)] != ["uint64", "int32", "uint8"]:
         raise ValueError("its columns have other types")
     if keys.ndim != 1 or not keys.shape == tokens.shape == chances.shape:
         raise ValueError("its columns differ in length")
