@@ -67,15 +67,24 @@ def _model_folder(name: str) -> Path:
 def texts(sources: Sequence[Path]) -> Iterator[str]:
     """The files, and every file of the folders that is UTF-8. Raises ExportError for a named file that is not."""
     for path in sources:
-        inside = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
-        for file in inside:
-            try:
-                yield file.read_text(encoding="utf-8")
-            except UnicodeDecodeError:
-                if not path.is_dir():
-                    raise ExportError(f"{path} is not UTF-8 text; convert it or leave it out.") from None
-            except OSError as error:
-                raise ExportError(f"{file} cannot be read ({error.strerror}); leave it out.") from None
+        if path.is_dir():
+            found = (_text(file) for file in sorted(path.rglob("*")) if file.is_file())
+            yield from (text for text in found if text is not None)
+            continue
+        text = _text(path)
+        if text is None:
+            raise ExportError(f"{path} is not UTF-8 text; convert it or leave it out.")
+        yield text
+
+
+def _text(path: Path) -> str | None:
+    """What a file says; None where it is not UTF-8."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        return None
+    except OSError as error:
+        raise ExportError(f"{path} cannot be read ({error.strerror}); leave it out.") from None
 
 
 def build(folder: Path, corpus: Iterator[str], sources: Sequence[str]) -> Columns:
