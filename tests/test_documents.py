@@ -37,7 +37,7 @@ def test_continuous_integration_finds_both_commands() -> None:
 
 def test_every_flag_in_the_readme_exists(capsys: pytest.CaptureFixture[str]) -> None:
     known = _flags(export_cli.main, [], capsys) | _flags(cli.main, [], capsys)
-    for command in ("chat", "bench", "audit"):
+    for command in ("chat", "bench", "audit", "tune", "doctor"):
         known |= _flags(cli.main, [command], capsys)
     assert set(FLAG.findall(README)) <= known
 

@@ -71,6 +71,7 @@ class ModelDesk(QObject):
         """The window closes: an export ends, a verification is waited for."""
         self.adding.close()
         for verification in self._verifications.values():
+            verification.blockSignals(True)  # noqa: FBT003 - Qt's own; its last words would reach cards that are gone
             verification.close()
         QThreadPool.globalInstance().waitForDone()
 
