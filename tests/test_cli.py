@@ -26,7 +26,7 @@ FLAGS = (
     *("temperature", "top-p", "top-k", "min-p", "seed"),
     *("repetition-penalty", "presence-penalty", "frequency-penalty"),
     *("speculation", "num-assistant-tokens", "assistant-confidence-threshold", "acceptance-threshold", "drafter"),
-    *("json", "stats", "show-origin", "no-color"),
+    *("json", "stats", "show-origin", "no-color", "batch", "output", "batch-engine", "batch-size"),
 )
 
 Captured = pytest.CaptureFixture[str]

@@ -87,3 +87,7 @@ class WindowError(HeadstartError):
 
 class PeerError(HeadstartError):
     """Another program cannot take part in a benchmark; the sentence says why."""
+
+
+class BatchError(HeadstartError):
+    """A batch cannot go on; the sentence says why, and that what was answered is kept."""

@@ -52,10 +52,22 @@ def test_the_choice_says_why() -> None:
     assert choose(BatchFigures(60.0, FIGURES.genai), 100, None).reason.endswith("is faster at no number at once")
 
 
-def test_without_figures_our_own_engine_answers_and_says_how_to_measure() -> None:
-    choice = choose(None, 100, 8)
-    assert choice.engine is BatchEngine.OWN
-    assert "headstart bench batch" in choice.reason
+@pytest.mark.parametrize(
+    ("prompts", "size", "engine", "chosen"),
+    [
+        (7, None, BatchEngine.OWN, 1),
+        (8, None, BatchEngine.GENAI, 8),
+        (100, 16, BatchEngine.GENAI, 16),
+        (100, 4, BatchEngine.OWN, 1),
+        (4, 16, BatchEngine.OWN, 1),
+    ],
+)
+def test_without_figures_many_go_in_batches_and_the_reason_says_how_to_measure(
+    prompts: int, size: int | None, engine: BatchEngine, chosen: int
+) -> None:
+    choice = choose(None, prompts, size)
+    assert (choice.engine, choice.size) == (engine, chosen)
+    assert "not measured here (`headstart bench batch` does)" in choice.reason
 
 
 def test_a_named_engine_is_taken() -> None:

@@ -130,3 +130,16 @@ def test_an_answer_cannot_steer_the_terminal(start: Start) -> None:
         terminal.send("Hello\r")
         terminal.expect("␛]0;pwned␇Innocent.")
         assert "\x1b]0;pwned" not in terminal.output
+
+
+def test_ctrl_c_ends_a_batch_after_the_present_answer(start: Start, tmp_path: Path) -> None:
+    prompts = tmp_path / "prompts.jsonl"
+    prompts.write_text("".join(f'{{"id": {number}, "prompt": "Hi"}}\n' for number in range(3)), encoding="utf-8")
+    with start(["One two three four five six seven eight nine ten."], "chat", "--batch", str(prompts)) as terminal:
+        terminal.expect("1/3")
+        terminal.send(CTRL_C)
+        terminal.expect("Stopping after the present answer; Ctrl+C again stops at once.")
+        terminal.expect("Stopped with 1 prompt to go.")
+        assert terminal.exit_code() == 130
+    answers = (tmp_path / "prompts.answers.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line)["id"] for line in answers] == [0, 1]

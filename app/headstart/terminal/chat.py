@@ -13,8 +13,9 @@ from headstart.engine import tuned
 from headstart.engine.engine import Engine, FinishReason, LoadOptions, Numerics, Open, Tracing
 from headstart.errors import SettingsError
 from headstart.library import Choice
-from headstart.terminal import report, settings
+from headstart.terminal import batch, report, settings
 from headstart.terminal.answer import Answer, answer
+from headstart.terminal.batch_input import Defaults
 from headstart.terminal.command import Command, Load
 from headstart.terminal.dialogue import Dialogue
 from headstart.terminal.measuring import whole_number, writable_file
@@ -49,6 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     words.add_argument("--prompt", metavar="TEXT", type=_text, help="answer this and end; - reads standard input")
     words.add_argument("--system", metavar="TEXT", type=_text, help="instructions that stand before the conversation")
     settings.add_options(parser)
+    batch.add_arguments(parser)
     output = parser.add_argument_group("output")
     output.add_argument(
         "--json",
@@ -139,7 +141,10 @@ def load_options(arguments: argparse.Namespace, choice: Choice) -> LoadOptions:
 
 
 def run(arguments: argparse.Namespace, load: Load) -> int:
-    """Answer once, or talk until the input ends. Returns the exit code."""
+    """Answer once, or all of a file, or talk until the input ends. Returns the exit code."""
+    if arguments.batch is not None:
+        return batch.run(_batch_order(arguments), load)
+    batch.require_no_batch(arguments)
     plan = _plan(arguments)
     screen = Screen(colour=not arguments.no_color, origins=arguments.show_origin, text=not plan.json)
     if sys.stderr.isatty():
@@ -170,6 +175,15 @@ def _plan(arguments: argparse.Namespace) -> Plan:
         json=arguments.json,
         stats=arguments.stats,
     )
+
+
+def _batch_order(arguments: argparse.Namespace) -> batch.Order:
+    batch.require_no_dialogue(arguments)
+    defaults = Defaults(settings.from_arguments(arguments), arguments.system, "seed" in arguments)
+    output = batch.output_of(arguments)
+    choice = library.choose(arguments.model, arguments.draft)
+    load = dataclasses.replace(load_options(arguments, choice), tracing=tracing(arguments))
+    return batch.Order(arguments.batch, output, batch.wish_of(arguments, load=load), defaults, _loaded(choice, load))
 
 
 def _prompt(given: str | None) -> str | None:
@@ -221,21 +235,23 @@ def draft_name(options: LoadOptions, choice: Choice) -> str | None:
 
 
 def _object(plan: Plan, given: Answer) -> dict[str, object]:
-    choice, load = plan.choice, plan.load
-    loaded = {
-        "model": choice.target.name,
-        "draft": draft_name(plan.load, plan.choice),
-        "device": load.device,
-        "numerics": load.numerics,
-        "context": load.context,
-        "system": plan.dialogue.system,
-    }
+    loaded = _loaded(plan.choice, plan.load) | {"system": plan.dialogue.system}
     return {
         "text": given.text,
         "token_ids": given.token_ids,
         "finish_reason": given.reason,
         "stats": report.as_json(given.stats),
         "settings": loaded | dataclasses.asdict(plan.settings),
+    }
+
+
+def _loaded(choice: Choice, load: LoadOptions) -> dict[str, object]:
+    return {
+        "model": choice.target.name,
+        "draft": draft_name(load, choice),
+        "device": load.device,
+        "numerics": load.numerics,
+        "context": load.context,
     }
 
 
