@@ -39,7 +39,7 @@ def _title(day: date, today: date) -> str:
         return translate("DayGroups", "Last 7 days")
     if age <= 30:
         return translate("DayGroups", "Last 30 days")
-    return QLocale().toString(QDate(day.year, day.month, 1), "MMMM yyyy")
+    return QLocale().toString(QDate(day.year, day.month, 1), translate("DayGroups", "MMMM yyyy"))
 
 
 def _day(seconds: float) -> date:

@@ -1029,6 +1029,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <source>Last 30 days</source>
         <translation>最近 30 天</translation>
     </message>
+    <message>
+        <source>MMMM yyyy</source>
+        <translation>yyyy年M月</translation>
+    </message>
 </context>
 <context>
     <name>Dialogs</name>
