@@ -12,7 +12,7 @@ from headstart.ui.spelling import decimal, listed, percent, titled, whole
 from headstart.ui.stylesheet import dress
 from headstart.ui.theme import LARGE, SMALL, Theme
 
-_WIDTHS = (3, 3, 4, 6)  # the last of them has three figures
+_WIDTHS = (3, 2, 3, 6)  # the last of them has three figures
 
 
 class LivePanel(QFrame):
@@ -33,9 +33,12 @@ class LivePanel(QFrame):
         grid.setHorizontalSpacing(LARGE)
         grid.setVerticalSpacing(0)
         for column, drawing in enumerate((*self._lines, self._bar)):
-            dress(self._labels[column], "muted")
-            grid.addWidget(self._labels[column], 0, column)
-            grid.addWidget(drawing, 1, column)
+            heading = ElidedLabel(self)
+            heading.show_text(self._titles[column])
+            dress(heading, "muted")
+            grid.addWidget(heading, 0, column)
+            grid.addWidget(self._labels[column], 1, column)
+            grid.addWidget(drawing, 2, column)
             grid.setColumnStretch(column, _WIDTHS[column])
         self._show()
 
@@ -63,7 +66,8 @@ class LivePanel(QFrame):
             self._time_text(),
         )
         for label, title, text in zip(self._labels, self._titles, texts, strict=True):
-            label.show_text(titled(title, text))
+            label.show_text(text)
+            label.setAccessibleName(titled(title, text))
         lines = (figures.speed, figures.acceptance, figures.length)
         for line, values, origin in zip(self._lines, lines, ("target", "draft", "n-gram"), strict=True):
             line.show_figures(values, series[origin])
