@@ -214,16 +214,16 @@ class _SendingLog(logging.Handler):
         self._send(Logged(record.levelname, record.name, self.format(record)))
 
 
-def main(argv: Sequence[str] | None = None) -> None:
-    """Run the process; it ends when standard input does."""
+def main(argv: Sequence[str] | None = None, models: Models | None = None) -> None:
+    """Run the process; it ends when standard input does. `models` are others than those that the arguments name."""
     arguments = _parser().parse_args(argv)
     orders, reports = _take_the_pipes()
     faulthandler.enable()  # where it was when native code crashed; goes to standard error
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is meant for the other side, which then cancels
     send = Sender(os.fdopen(reports, "wb"))
     logging.basicConfig(level=logging.INFO, format="%(message)s", handlers=[_SendingLog(send)])
-    models = ToyModels(arguments.pace) if arguments.toy else LocalModels()
-    host = Host(models, send, arguments.log)
+    usual = ToyModels(arguments.pace) if arguments.toy else LocalModels()
+    host = Host(models or usual, send, arguments.log)
     threading.Thread(target=_read, args=(orders, host), daemon=True, name="reader").start()
     host.serve()
 

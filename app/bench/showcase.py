@@ -1,0 +1,180 @@
+"""A profile like that of somebody who has used the window for a week: chats, tags, models. Draws nothing.
+
+What the models say and measure comes from `showcase.json`, recorded on real ones by `screenshots.py --record`.
+"""
+
+import json
+import sqlite3
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtCore import QEventLoop, QTimer
+from PySide6.QtWidgets import QApplication
+
+from headstart import manifest, paths, vocabulary
+from headstart.chat.database import FILE_NAME
+from headstart.chat.store import open_store
+from headstart.engine.protocol import BenchSize
+from headstart.ui.asking import installed_model
+from headstart.ui.program import EngineChoice, Program
+
+HERE = Path(__file__).parent
+RECORDED = HERE / "showcase.json"  # what the engine said
+MODELS = HERE / "showcase-models.json"  # what the manifests say
+_VOCABULARY = 400  # tokens kept of each vocabulary: the first differences lie among them
+_DAY, _LIMIT = 24 * 3600.0, 280.0  # seconds
+_CALM_MS = 150  # for what timers put off
+CHAT: dict[str, object] = {"max_new_tokens": 260}
+SIZE = BenchSize(prompts=1, tokens=32, repeats=2, with_peer=True)
+
+
+@dataclass(frozen=True)
+class Talk:
+    """A chat: what was asked, how long ago, and where it is kept."""
+
+    title: str
+    questions: tuple[str, ...]
+    days: float = 0.0
+    tags: tuple[str, ...] = ()
+    pinned: bool = False
+
+
+TALKS = (
+    Talk(
+        "Regex for ISO dates",
+        ("Write a regular expression for ISO 8601 dates and explain it briefly.",),
+        9.0,
+        ("work",),
+    ),
+    Talk("摄氏度换算", ("写一个把摄氏度换算成华氏度的 Python 函数，并用一句话解释公式。",), 3.0, ("reading",)),
+    Talk(
+        "Lists, tuples and sets",
+        (
+            "Compare Python lists, tuples and sets in a small Markdown table, then say in one sentence when to use "
+            "each.",
+        ),
+        1.0,
+        ("work", "reading"),
+        pinned=True,
+    ),
+    Talk("Names for a sailing boat", ("Suggest six names for a small sailing boat, each with a short reason.",), 0.9),
+    Talk(
+        "Is it a palindrome?",
+        (
+            "Write a Python function is_palindrome(text) with a docstring and type hints. Answer with the code only.",
+            "Now let it ignore case, spaces and punctuation. Answer with the whole code.",
+        ),
+        tags=("work",),
+    ),
+)
+
+
+class Showcase:
+    """The window on such a profile; HEADSTART_HOME says where that is."""
+
+    def __init__(self, application: QApplication, *, record: bool = False) -> None:
+        """`record` has the real engine answer, with the models that are installed."""
+        self._application = application
+        command = (sys.executable, "-P", "-m", "bench.tape", "record" if record else "play", str(RECORDED))
+        self._engine = EngineChoice(command, installed_model)
+        self.program = self._opened()
+
+    def talk(self) -> None:
+        """Have every chat, then let it be as old as it says."""
+        for talk in TALKS:
+            self.program.chats.open_new()
+            session = self.program.presenter.session
+            session.change_settings(CHAT)
+            for question in talk.questions:
+                session.send(question)
+                self.settle(lambda: not self.program.presenter.session.is_answering)
+            self._file(session.chat.id, talk)
+        self.program.window.close()
+        _grow_old()
+        self.program = self._opened()
+
+    def reopen(self) -> None:
+        """End and start again, as after a change that the next start follows."""
+        self.program.window.close()
+        self.program = self._opened()
+
+    def settle(self, until: Callable[[], bool] = lambda: True) -> None:
+        """Let the window do what is due, and go on until something holds."""
+        end = time.monotonic() + _LIMIT
+        self._run_loop()
+        while not until():
+            self._run_loop()
+            if time.monotonic() > end:
+                raise SystemExit("it never came to an end")
+
+    def _run_loop(self) -> None:
+        loop = QEventLoop()
+        QTimer.singleShot(_CALM_MS, loop.quit)
+        loop.exec()
+
+    def _opened(self) -> Program:
+        opened = Program(self._application, open_store(paths.history_folder()), self._engine)
+        opened.start()
+        opened.window.resize(1180, 780)
+        opened.window.show()
+        self.program = opened
+        if opened.choices.usable:
+            self.settle(lambda: opened.loader.is_ready)
+        return opened
+
+    def _file(self, chat: str, talk: Talk) -> None:
+        program = self.program
+        program.chats.rename(chat, talk.title)
+        program.chats.pin(chat, pinned=talk.pinned)
+        for tag in talk.tags:
+            program.tags.create(tag, (chat,))
+
+
+def install() -> None:
+    """The models of the recording: true manifests, and files of the true size without content."""
+    known: Mapping[str, Any] = json.loads(MODELS.read_text(encoding="utf-8"))
+    for name, part in known.items():
+        folder = paths.models_folder() / name
+        folder.mkdir(parents=True, exist_ok=True)
+        for file, about in part["manifest"].get("files", {}).items():
+            place = folder / file
+            place.parent.mkdir(parents=True, exist_ok=True)
+            with place.open("wb") as stream:
+                stream.truncate(about["size"])
+        (folder / manifest.FILE_NAME).write_text(json.dumps(part["manifest"]), encoding="utf-8")
+        if "vocabulary" in part:
+            _write_vocabulary(folder, part)
+
+
+def note_models() -> None:
+    """Keep what `install` needs of the models that are installed."""
+    root = paths.models_folder()
+    known: dict[str, object] = {}
+    for path in sorted(root.rglob(manifest.FILE_NAME)):
+        found: dict[str, object] = {"manifest": json.loads(path.read_text(encoding="utf-8"))}
+        if (path.parent / vocabulary.FILE_NAME).is_file():
+            words = vocabulary.read(path.parent)
+            found["vocabulary"] = [words.get(index, "") for index in range(_VOCABULARY)]
+        known[path.parent.relative_to(root).as_posix()] = found
+    MODELS.write_text(json.dumps(known, ensure_ascii=False, separators=(",", ":")) + "\n", encoding="utf-8")
+
+
+def _write_vocabulary(folder: Path, part: Mapping[str, Any]) -> None:
+    words = {word: index for index, word in enumerate(part["vocabulary"])}
+    size = part["manifest"]["files"][vocabulary.FILE_NAME]["size"]
+    text = json.dumps({"model": {"vocab": words}, "added_tokens": []})
+    (folder / vocabulary.FILE_NAME).write_text(text.ljust(size), encoding="ascii")
+
+
+def _grow_old() -> None:
+    with sqlite3.connect(paths.history_folder() / FILE_NAME) as connection:
+        for talk in TALKS:
+            values = (talk.days * _DAY, talk.title)
+            connection.execute(
+                "UPDATE chat SET created = created - ?1, updated = updated - ?1 WHERE title = ?2", values
+            )
+    connection.close()

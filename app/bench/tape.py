@@ -1,0 +1,163 @@
+"""An engine's process that records what real models say and measure, or plays it again without them. Knows no window.
+
+python -m bench.tape record FILE    everything is passed on to the real engine and written down
+python -m bench.tape play FILE      the same orders get the same reports, each figure as it was measured
+"""
+
+import json
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from headstart.engine import host
+from headstart.engine.engine import Event, Finish, LoadOptions, Message, Prefill, Request, Step
+from headstart.engine.opening import LocalModels, Opened, Tell
+from headstart.engine.protocol import Bench, Description, Facts
+from headstart.engine.wire import from_data, to_data
+
+_KINDS: Mapping[str, type[Prefill | Step | Finish]] = {"Prefill": Prefill, "Step": Step, "Finish": Finish}
+_PACE = 0.01  # seconds a round, played: the window shall show it growing
+
+
+class Tape:
+    """What was recorded, by what was asked; written whenever it grows."""
+
+    def __init__(self, path: Path) -> None:
+        """An empty one where there is no file yet."""
+        self._path = path
+        self._content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+
+    def get(self, kind: str, key: object) -> Any:
+        """What was put; None where nothing was."""
+        return self._content.get(kind, {}).get(_text(key))
+
+    def put(self, kind: str, key: object, value: object) -> None:
+        """Keep it."""
+        self._content.setdefault(kind, {})[_text(key)] = to_data(value)
+        text = json.dumps(_rounded(self._content), ensure_ascii=False, separators=(",", ":"))
+        self._path.write_text(text.replace('},{"type"', '},\n{"type"') + "\n", encoding="utf-8")
+
+
+class _Recorded:
+    """Implements Engine: another one's answers, kept."""
+
+    def __init__(self, engine: Any, tape: Tape, facts: Facts) -> None:
+        self._engine, self._tape, self._facts = engine, tape, facts
+
+    def generate(self, request: Request, cancel: threading.Event | None = None) -> Iterator[Event]:
+        """See Engine.generate."""
+        events = []
+        for event in self._engine.generate(request, cancel):
+            events.append({"type": type(event).__name__, **to_data(event)})
+            yield event
+        self._tape.put("answers", _asked(request, self._facts), events)
+
+    def close(self) -> None:
+        """See Engine.close."""
+        self._engine.close()
+
+
+class _Played:
+    """Implements Engine: answers from a tape."""
+
+    def __init__(self, tape: Tape, facts: Facts) -> None:
+        self._tape, self._facts = tape, facts
+
+    def generate(self, request: Request, cancel: threading.Event | None = None) -> Iterator[Event]:  # noqa: ARG002
+        """See Engine.generate."""
+        for data in self._tape.get("answers", _asked(request, self._facts)):
+            event: Event = from_data(_KINDS[data["type"]], data)
+            if isinstance(event, Step):
+                time.sleep(_PACE)
+            yield event
+
+    def close(self) -> None:
+        """See Engine.close."""
+
+
+class Recording:
+    """Implements Models: those of this computer, with a tape running."""
+
+    def __init__(self, tape: Tape) -> None:
+        """Loads nothing yet."""
+        self._tape, self._models = tape, LocalModels()
+
+    def open(self, options: LoadOptions, tell: Tell) -> Opened:
+        """See Models.open."""
+        opened = self._models.open(options, tell)
+        self._tape.put("facts", options.numerics.value, opened.facts)
+
+        def count(messages: tuple[Message, ...], text: str) -> int:
+            found = opened.count(messages, text)
+            self._tape.put("counts", [to_data(messages), text], found)
+            return found
+
+        def bench(order: Bench, tell: Any, cancel: threading.Event) -> Mapping[str, Any]:
+            found = opened.bench(order, tell, cancel)
+            self._tape.put("bench", to_data(order.size), found)
+            return found
+
+        return Opened(_Recorded(opened.engine, self._tape, opened.facts), opened.facts, count, bench)
+
+    def describe(self) -> Description:
+        """See Models.describe."""
+        found = self._models.describe()
+        self._tape.put("description", "", found)
+        return found
+
+
+class Playing:
+    """Implements Models: what a tape has of them."""
+
+    def __init__(self, tape: Tape) -> None:
+        """Reads nothing more than the tape."""
+        self._tape = tape
+
+    def open(self, options: LoadOptions, tell: Tell) -> Opened:  # noqa: ARG002
+        """See Models.open."""
+        facts = from_data(Facts, self._tape.get("facts", options.numerics.value))
+        return Opened(_Played(self._tape, facts), facts, self._count, self._bench)
+
+    def describe(self) -> Description:
+        """See Models.describe."""
+        found: Description = from_data(Description, self._tape.get("description", ""))
+        return found
+
+    def _count(self, messages: tuple[Message, ...], text: str) -> int:
+        known = self._tape.get("counts", [to_data(messages), text])
+        return int(known) if known is not None else len(text.split())
+
+    def _bench(self, order: Bench, _tell: object, _cancel: threading.Event) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = self._tape.get("bench", to_data(order.size))
+        return found
+
+
+def _asked(request: Request, facts: Facts) -> object:
+    return [to_data(request.messages), request.speculation.mode.value, facts.numerics]
+
+
+def _text(key: object) -> str:
+    return json.dumps(key, ensure_ascii=False)
+
+
+def _rounded(value: Any) -> Any:
+    """Times to the hundredth of a millisecond: no figure shows more."""
+    if isinstance(value, dict):
+        return {key: _rounded(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_rounded(item) for item in value]
+    return round(value, 3) if isinstance(value, float) else value
+
+
+def main() -> None:
+    """Be the engine's process."""
+    mode, path, *rest = sys.argv[1:]
+    tape = Tape(Path(path))
+    host.main(rest, Recording(tape) if mode == "record" else Playing(tape))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,53 @@
+"""What the pictures are made of: recorded answers and measurements that this version still understands."""
+
+import json
+
+import pytest
+
+from bench.showcase import MODELS, RECORDED, SIZE, TALKS, install
+from bench.tape import Playing, Tape
+from headstart import library
+from headstart.engine.bench.result import BenchResult
+from headstart.engine.engine import Finish, LoadOptions, Message, Numerics, Request, Step
+from headstart.engine.wire import from_data, to_data
+from headstart.library import Broken
+
+
+@pytest.fixture(scope="module")
+def tape() -> Tape:
+    """The recording."""
+    return Tape(RECORDED)
+
+
+def test_every_talk_is_on_the_tape(tape: Tape) -> None:
+    opened = Playing(tape).open(LoadOptions(RECORDED), print)
+    for talk in TALKS:
+        said: list[Message] = []
+        for question in talk.questions:
+            said.append(Message("user", question))
+            events = list(opened.engine.generate(Request(tuple(said))))
+            end = events[-1]
+            assert isinstance(end, Finish)
+            assert end.stats.accepted > 0
+            said.append(Message("assistant", "".join(event.text for event in events if isinstance(event, Step))))
+        assert opened.count(tuple(said), "") == tape.get("counts", [to_data(tuple(said)), ""])
+
+
+def test_both_lanes_of_the_race_are_equal(tape: Tape) -> None:
+    answers = json.loads(RECORDED.read_text(encoding="utf-8"))["answers"].items()
+    lanes = [events for key, events in answers if json.loads(key)[-1] == Numerics.EXACT.value]
+    plain, speculative = (events[-1]["token_ids"] for events in lanes if len(events) > 10)
+    assert plain == speculative
+
+
+def test_the_benchmark_is_a_benchmark(tape: Tape) -> None:
+    result: BenchResult = from_data(BenchResult, tape.get("bench", to_data(SIZE)))
+    assert result.setting.repeats == SIZE.repeats
+    assert {prompt.kind for prompt in result.prompts} == {"code", "edit", "explanation", "summary", "story"}
+
+
+def test_the_models_are_whole() -> None:
+    install()
+    assert MODELS.is_file()
+    assert not [entry for entry in library.installed() if isinstance(entry, Broken)]
+    assert len(library.installed()) == 2
