@@ -44,12 +44,16 @@ class AboutDialog(QDialog):
         self._copy = self._button(self.tr("Copy versions"))
         self._close = self._button(self.tr("Close"))
         self._lay_out()
-        self.setStyleSheet(stylesheet.sheet(theme))
+        self.set_theme(theme)
         self._copy.clicked.connect(self._copy_report)
         self._close.clicked.connect(self.close)
         self.list.currentRowChanged.connect(self._show)
         self.list.addItems([" ".join((part.name, part.version)) for part in parts])
         self.list.setCurrentRow(0)
+
+    def set_theme(self, theme: Theme) -> None:
+        """Other colours."""
+        self.setStyleSheet(stylesheet.sheet(theme))
 
     def _lay_out(self) -> None:
         tabs = QTabWidget(self)

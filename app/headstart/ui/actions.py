@@ -116,9 +116,19 @@ def fill(bar: QMenuBar, actions: dict[str, QAction]) -> None:
                 menu.addAction(actions[command.name])
 
 
+def groups(made: dict[str, QAction]) -> list[tuple[str, list[QAction]]]:
+    """The menus as titles with actions."""
+    menus = dict.fromkeys(command.menu for command in COMMANDS)
+    return [(_plain(_tr(menu)), [made[each.name] for each in COMMANDS if each.menu == menu]) for menu in menus]
+
+
 def title(action: QAction) -> str:
     """The words without the mark of the access key."""
-    return _ACCESS.sub("", action.text()).replace("&", "")
+    return _plain(action.text())
+
+
+def _plain(words: str) -> str:
+    return _ACCESS.sub("", words).replace("&", "")
 
 
 def _action(command: Command, parent: QObject) -> QAction:

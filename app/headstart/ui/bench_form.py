@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QCheckBox, QFrame, QLabel, QSpinBox, QVBoxLayout, 
 
 from headstart.engine.bench.prompts import read_prompts
 from headstart.engine.protocol import BenchSize
-from headstart.ui.stylesheet import dress
+from headstart.ui.stylesheet import dress, inset
 from headstart.ui.theme import LARGE, MEDIUM
 from headstart.ui.titled_field import TitledField, flowing
 
@@ -52,6 +52,7 @@ class BenchForm(QFrame):
         spin.setRange(low, high)
         spin.setValue(value)
         spin.setMinimumWidth(_WIDTH)
+        inset(spin)
         return spin
 
     def _lay_out(self) -> None:

@@ -61,6 +61,9 @@ class ChatList(QListView):
         """Show which chat is open; where that is another one than before, select it."""
         moved, self._painter.open_chat = chat_id != self._painter.open_chat, chat_id
         self.viewport().update()
+        chosen = self.chat_at_cursor()
+        if chosen and chosen.id == chat_id and self.selectionModel().hasSelection():
+            return  # of several places where it was found, the one that was chosen
         if moved or not self.selectionModel().hasSelection():
             index = self._rows.row_of(chat_id)
             if index.isValid():

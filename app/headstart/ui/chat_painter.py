@@ -38,7 +38,8 @@ class ChatPainter(QStyledItemDelegate):
         area: QRect = option.rect
         chat = index.data(CHAT)
         if chat:
-            paint_ground(painter, option, self.theme, is_open=chat.id == self.open_chat)
+            is_open = chat.id == self.open_chat and index.data(HIT) is None  # a chat may have been hit often
+            paint_ground(painter, option, self.theme, is_open=is_open)
             self._paint_chat(painter, area.adjusted(SMALL + TINY, SMALL, -SMALL - TINY, -SMALL), index)
         else:
             paint_heading(painter, area.adjusted(SMALL + TINY, 0, 0, -TINY), str(index.data()), self.theme)

@@ -52,6 +52,7 @@ class ChatPresenter(QObject):
             self._page.composer.setFocus()
             return
         self._page.notice.hide()
+        self._page.find_bar.close_find()
         self._leave()
         self._session = session
         session.reset.connect(self._show)
@@ -74,6 +75,10 @@ class ChatPresenter(QObject):
     def say(self, sentence: str) -> None:
         """Tell what went wrong."""
         self._page.notice.say(sentence, bad=True)
+
+    def advise(self, sentence: str) -> None:
+        """Tell what is worth knowing."""
+        self._page.notice.say(sentence)
 
     @Slot()
     def reassure(self) -> None:

@@ -32,6 +32,7 @@ class ChatSession(QObject):
     answered = Signal(str, str, float)  # the chat's title, the text, seconds it took
     recorded = Signal(object)  # Chat: title, settings or time changed
     troubled = Signal(str)  # a sentence
+    advised = Signal(str)  # a sentence on what nothing went wrong with
     caught_up = Signal()  # what could not be saved is saved now
 
     def __init__(
@@ -120,7 +121,7 @@ class ChatSession(QObject):
         tries = len(self.conversation.versions(id_))
         settings = replace(self.settings, seed=self.settings.seed + tries)
         if not settings.temperature:
-            self.troubled.emit(
+            self.advised.emit(
                 self.tr("At temperature 0 the same question gets the same answer; raise it to see others.")
             )
         values = settings.chat_values()

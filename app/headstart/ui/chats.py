@@ -42,6 +42,7 @@ class Chats(QObject):
     answered = Signal(str, str, float)  # in whichever chat: its title, the text, seconds it took
     undoable = Signal(object)  # Undoable
     troubled = Signal(str)
+    advised = Signal(str)
     caught_up = Signal()  # what could not be saved is saved now
 
     def __init__(self, store: Store, loader: ModelLoader, settings: Settings, parent: QObject | None = None) -> None:
@@ -186,6 +187,7 @@ class Chats(QObject):
         session = ChatSession(self._store, self._loader, chat, self._settings, self)
         session.recorded.connect(self._note_record)
         session.troubled.connect(self.troubled)
+        session.advised.connect(self.advised)
         session.caught_up.connect(self.caught_up)
         session.caught_up.connect(self._forget_idle)
         session.ended.connect(self._forget_idle)

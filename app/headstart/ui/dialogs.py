@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Qt, Slot
-from PySide6.QtGui import QKeySequence
-from PySide6.QtWidgets import QMessageBox
+from PySide6.QtCore import QObject, Slot
 
 from headstart import paths
 from headstart.licences import components
@@ -17,6 +15,7 @@ from headstart.ui.about import AboutDialog
 from headstart.ui.log_view import LogView
 from headstart.ui.panel_desk import PanelDesk
 from headstart.ui.preferences import Preferences
+from headstart.ui.shortcuts import Shortcuts
 from headstart.ui.version_report import version_report
 
 if TYPE_CHECKING:
@@ -41,24 +40,23 @@ class Dialogs(QObject):
         desk.changed.connect(lambda values: program.change(**values))
         dialog.restore_requested.connect(lambda names: program.change(**{name: defaults()[name] for name in names}))
         program.settings_changed.connect(desk.show_settings)
-        program.looks.changed.connect(dialog.set_theme)
+        self._follow(dialog)
         desk.show_settings(program.settings)
         dialog.open()
 
     @Slot()
     def show_shortcuts(self) -> None:
         """Every command that has a key."""
-        rows = [
-            f"<tr><td>{actions.title(action)}&nbsp;&nbsp;</td><td><b>{keys}</b></td></tr>"
-            for action in self._window.actions_by_name.values()
-            if (keys := action.shortcut().toString(QKeySequence.SequenceFormat.NativeText))
-        ]
-        self._show_text(self.tr("Keyboard shortcuts"), f"<table>{''.join(rows)}</table>")
+        groups = actions.groups(self._window.actions_by_name)
+        dialog = Shortcuts(self._program.looks.theme, groups, self._window)
+        self._follow(dialog)
+        dialog.open()
 
     @Slot()
     def show_about(self) -> None:
         """What this is, and what it is made of."""
         dialog = AboutDialog(self._program.looks.theme, version_report(), components(), self._window)
+        self._follow(dialog)
         dialog.open()
 
     @Slot()
@@ -68,7 +66,9 @@ class Dialogs(QObject):
             self.tr("Window"): paths.logs_folder() / diary.FILE_NAME,
             self.tr("Engine"): self._program.link.journal.path,
         }
-        LogView(self._program.looks.theme, files, self._window).show()
+        view = LogView(self._program.looks.theme, files, self._window)
+        self._follow(view)
+        view.show()
 
     def _folders(self) -> dict[str, Path]:
         return {
@@ -80,7 +80,6 @@ class Dialogs(QObject):
             self.tr("Downloads"): paths.cache_folder(),
         }
 
-    def _show_text(self, title: str, text: str) -> None:
-        box = QMessageBox(QMessageBox.Icon.NoIcon, title, text, parent=self._window)
-        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        box.open()
+    def _follow(self, dialog: AboutDialog | LogView | Preferences | Shortcuts) -> None:
+        """The theme may change while it is open."""
+        self._program.looks.changed.connect(dialog.set_theme)

@@ -47,10 +47,14 @@ class LogView(QDialog):
         self.text = QPlainTextEdit(self)
         self._time = QTimer(self, interval=_EVERY_MS)
         self._lay_out()
-        self.setStyleSheet(stylesheet.sheet(theme))
+        self.set_theme(theme)
         self._connect()
         self._open(0)
         self._time.start()
+
+    def set_theme(self, theme: Theme) -> None:
+        """Other colours."""
+        self.setStyleSheet(stylesheet.sheet(theme))
 
     def _connect(self) -> None:
         self.file.currentIndexChanged.connect(self._open)
@@ -62,6 +66,7 @@ class LogView(QDialog):
         self.text.setReadOnly(True)
         self.text.setTabChangesFocus(True)
         self.text.setAccessibleName(self.tr("Lines of the log"))
+        self.text.setPlaceholderText(self.tr("Nothing was written down."))
         self.text.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self.text.setMaximumBlockCount(_KEPT)
         self.text.setFont(mono_font())

@@ -78,7 +78,7 @@ class ModelInUse(QObject):
             return name or self.tr("No model"), self.tr("It is loaded with the next message.")
         guessing = self.tr("draft model {}").format(facts.draft) if facts.draft else self.tr("n-grams of the text")
         return name, self.tr("{model} on {device}, {numerics} numerics; guesses come from: {guessing}").format(
-            model=facts.model, device=facts.device, numerics=word(facts.numerics), guessing=guessing
+            model=facts.model, device=facts.device, numerics=word(facts.numerics).lower(), guessing=guessing
         )
 
     @Slot(str, bool)

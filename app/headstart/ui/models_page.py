@@ -75,6 +75,8 @@ class ModelsPage(QFrame):
     def showEvent(self, event: QShowEvent) -> None:  # noqa: N802
         super().showEvent(event)
         self.shown.emit()
+        if not self.welcome.isHidden():
+            self.welcome.setFocus()
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
         super().resizeEvent(event)

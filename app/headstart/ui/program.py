@@ -150,6 +150,7 @@ class Program(QObject):
         chats.opened.connect(self._open)
         chats.listed.connect(self._list)
         chats.troubled.connect(self.presenter.say)
+        chats.advised.connect(self.presenter.advise)
         chats.caught_up.connect(self.presenter.reassure)
         self.undoing.changed.connect(self.commands.update)
         self.presenter.undoable.connect(self.undoing.keep)

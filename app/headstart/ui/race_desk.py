@@ -196,7 +196,7 @@ class RaceDesk(QObject):
             model=self._loader.name(self._settings()),
             guessing=self.tr("a draft model and n-grams") if facts.draft else self.tr("n-grams of the text"),
             device=facts.device,
-            numerics=word(facts.numerics),
+            numerics=word(facts.numerics).lower(),
         )
 
     @Slot()

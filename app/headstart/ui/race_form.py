@@ -14,11 +14,11 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from headstart.ui.stylesheet import dress
+from headstart.ui.stylesheet import dress, inset
 from headstart.ui.theme import LARGE, MEDIUM, SMALL
 from headstart.ui.titled_field import TitledField, flowing
 
-_LINES = 2  # of the prompt's box
+_LINES = 3  # of the prompt's box
 
 
 @dataclass(frozen=True)
@@ -80,6 +80,8 @@ class RaceForm(QFrame):
         self.prompt.setTabChangesFocus(True)
         self.prompt.setFixedHeight(self.prompt.fontMetrics().lineSpacing() * _LINES + 2 * MEDIUM)
         dress(self.prompt, "field")
+        for spin in (self.seed, self.temperature, self.tokens):
+            inset(spin)
 
     def _prompts(self) -> tuple[tuple[str, str], ...]:
         return (
@@ -120,4 +122,4 @@ class RaceForm(QFrame):
         column.setContentsMargins(LARGE, MEDIUM, LARGE, MEDIUM)
         column.setSpacing(SMALL)
         column.addWidget(self.prompt)
-        column.addWidget(flowing([TitledField(text, field, self) for text, field in named], self))
+        column.addWidget(flowing([TitledField(text, field, self, above=True) for text, field in named], self))

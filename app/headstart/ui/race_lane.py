@@ -100,6 +100,7 @@ class RaceLane(QFrame):
         self._bar.setAccessibleName(self.tr("Progress of: {}").format(title))
         dress(self._title, "section")
         dress(self._speed, "muted")
+        self._speed.setWordWrap(True)  # or two lanes need more than a narrow window has
         names = QVBoxLayout()
         names.setSpacing(TINY)
         names.addWidget(self._title)

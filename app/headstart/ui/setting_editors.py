@@ -18,8 +18,9 @@ from PySide6.QtWidgets import (
 )
 
 from headstart.settings import about, defaults
+from headstart.ui.choice_box import ChoiceBox
 from headstart.ui.setting_titles import meaning, title, word
-from headstart.ui.stylesheet import dress
+from headstart.ui.stylesheet import dress, inset
 from headstart.ui.theme import MEDIUM, SMALL, TINY
 
 _TYPING_MS = 600
@@ -73,7 +74,7 @@ class ChoiceEditor(SettingEditor):
 
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
         super().__init__(name, parent)
-        self._box = _ChoiceBox(self)
+        self._box = ChoiceBox(self)
         self._box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self._box.setMinimumContentsLength(8)
         self._box.setMinimumWidth(_WIDTH * 2)
@@ -136,7 +137,7 @@ class NumberEditor(SettingEditor):
         self._bound()
         self._spin.setKeyboardTracking(False)
         self._spin.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
-        self._spin.lineEdit().setTextMargins(TINY, 0, 0, 0)  # style sheets do not reach inside
+        inset(self._spin)
         self._adopt(self._spin)
         self._automatic = QCheckBox(self.tr("Auto"), self)
         self._automatic.setAccessibleName(self.tr("{}: automatic").format(title(name)))
@@ -228,17 +229,6 @@ def editor(name: str, parent: QWidget) -> SettingEditor:
 def _sample(name: str) -> Any:
     """A value of the setting's kind; where the default is automatic, one to start from."""
     return _STARTS[name] if defaults()[name] is None else defaults()[name]
-
-
-class _ChoiceBox(QComboBox):
-    """Scrolling the panel must not change values."""
-
-    def __init__(self, parent: QWidget) -> None:
-        super().__init__(parent)
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-
-    def wheelEvent(self, event: QWheelEvent) -> None:  # noqa: N802
-        event.ignore()
 
 
 class _WholeSpin(QSpinBox):

@@ -3,7 +3,7 @@
 from pathlib import Path
 from string import Template
 
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QDoubleSpinBox, QSpinBox, QWidget
 
 from headstart.ui.theme import LARGE, MEDIUM, RADIUS, SMALL, TINY, Theme
 
@@ -120,6 +120,11 @@ def sheet(theme: Theme) -> str:
 def dress(widget: QWidget, kind: str) -> None:
     """Let the rules of this kind apply to a widget."""
     widget.setProperty("kind", kind)
+
+
+def inset(spin: QSpinBox | QDoubleSpinBox) -> None:
+    """Room before the number, as fields and lists have it: style sheets do not reach inside."""
+    spin.lineEdit().setTextMargins(SMALL, 0, 0, 0)
 
 
 def mark(widget: QWidget, name: str, value: object) -> None:

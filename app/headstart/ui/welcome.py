@@ -25,6 +25,7 @@ class Welcome(QFrame):
         self._button = QPushButton(self)
         self._lay_out()
         self._button.clicked.connect(self._act)
+        self.setFocusProxy(self._button)
         self._describe()
 
     def set_exporter(self, *, installed: bool) -> None:

@@ -1037,10 +1037,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
 <context>
     <name>Dialogs</name>
     <message>
-        <source>Keyboard shortcuts</source>
-        <translation>键盘快捷键</translation>
-    </message>
-    <message>
         <source>Window</source>
         <translation>窗口</translation>
     </message>
@@ -1786,6 +1782,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Lines of the log</source>
         <translation>日志内容</translation>
+    </message>
+    <message>
+        <source>Nothing was written down.</source>
+        <translation>没有任何记录。</translation>
     </message>
     <message>
         <source>Open folder</source>
@@ -3017,6 +3017,13 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Texts that /name puts into the message; an empty one hides a built-in one.</source>
         <translation>用“/名称”填入消息的文本；留空则隐藏同名的内置提示词。</translation>
+    </message>
+</context>
+<context>
+    <name>Shortcuts</name>
+    <message>
+        <source>Keyboard shortcuts</source>
+        <translation>键盘快捷键</translation>
     </message>
 </context>
 <context>

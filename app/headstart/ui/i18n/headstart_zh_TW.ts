@@ -1037,10 +1037,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
 <context>
     <name>Dialogs</name>
     <message>
-        <source>Keyboard shortcuts</source>
-        <translation>鍵盤快速鍵</translation>
-    </message>
-    <message>
         <source>Window</source>
         <translation>視窗</translation>
     </message>
@@ -1786,6 +1782,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Lines of the log</source>
         <translation>記錄檔內容</translation>
+    </message>
+    <message>
+        <source>Nothing was written down.</source>
+        <translation>沒有任何記錄。</translation>
     </message>
     <message>
         <source>Open folder</source>
@@ -3017,6 +3017,13 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Texts that /name puts into the message; an empty one hides a built-in one.</source>
         <translation>用「/名稱」填入訊息的文字；留空則隱藏同名的內建提示詞。</translation>
+    </message>
+</context>
+<context>
+    <name>Shortcuts</name>
+    <message>
+        <source>Keyboard shortcuts</source>
+        <translation>鍵盤快速鍵</translation>
     </message>
 </context>
 <context>

@@ -1,0 +1,136 @@
+"""Every entry of every menu once, as somebody tries them out; and what stands beside the window follows its theme."""
+
+from collections.abc import Iterator
+
+import pytest
+from PySide6.QtCore import QTimer
+from PySide6.QtGui import QAction
+from PySide6.QtWidgets import QApplication, QDialog, QFileDialog, QMenu
+from pytestqt.qtbot import QtBot
+
+from headstart.ui import actions
+from headstart.ui.choice_box import ChoiceBox
+from headstart.ui.program import Program
+from tests.ui.person import ask, texts
+
+LAST = ("unload", "load", "delete", "quit")  # what they leave, others could not work with
+DIALOGS = ("preferences", "shortcuts", "about", "logs")
+
+
+@pytest.fixture
+def no_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever is asked for a file gives none."""
+    monkeypatch.setattr(QFileDialog, "getOpenFileNames", lambda *_, **__: ([], ""))
+    for name in ("getOpenFileName", "getSaveFileName"):
+        monkeypatch.setattr(QFileDialog, name, lambda *_, **__: ("", ""))
+
+
+def entries(app: Program) -> Iterator[QAction]:
+    """In the order of the menus, but for those that end something."""
+    named = app.window.actions_by_name
+    yield from (action for name, action in named.items() if name not in LAST)
+    yield from (named[name] for name in LAST)
+
+
+def choose(action: QAction) -> None:
+    """Choose it, and close what it opens."""
+    closing = QTimer(action)
+    closing.timeout.connect(close_all)
+    closing.start(20)
+    action.trigger()
+    QApplication.processEvents()
+    close_all()
+    closing.stop()
+
+
+def close_all() -> None:
+    """Whatever stands before the window."""
+    for widget in QApplication.topLevelWidgets():
+        if isinstance(widget, QDialog | QMenu) and widget.isVisible():
+            widget.close()
+
+
+@pytest.mark.usefixtures("no_files")
+def test_every_entry_can_be_chosen(qtbot: QtBot, app: Program) -> None:
+    ask(qtbot, app, "hello")
+    chat = app.presenter.session.chat.id
+    for action in entries(app):
+        app.chats.open(chat)
+        assert action.isEnabled(), action.objectName()
+        choose(action)
+        qtbot.waitUntil(lambda: not (app.window.isVisible() and app.presenter.session.is_answering))
+    assert not app.window.isVisible()
+
+
+@pytest.mark.usefixtures("no_files")
+def test_every_entry_can_be_chosen_before_there_is_a_chat(qtbot: QtBot, app: Program) -> None:
+    for action in entries(app):
+        choose(action)
+    assert not app.window.isVisible()
+
+
+@pytest.mark.parametrize("name", DIALOGS)
+def test_what_stands_beside_the_window_follows_its_theme(app: Program, name: str) -> None:
+    app.change(theme="light")
+    app.window.actions_by_name[name].trigger()
+    dialog = next(child for child in app.window.findChildren(QDialog) if child.isVisible())
+    before = dialog.styleSheet()
+    app.change(theme="dark")
+    assert dialog.styleSheet() != before
+    dialog.close()
+
+
+def test_the_groups_of_keys_are_the_menus(app: Program) -> None:
+    groups = actions.groups(app.window.actions_by_name)
+    assert [title for title, _ in groups] == ["File", "Edit", "View", "Chat", "Model", "Help"]
+    assert sum(len(commands) for _, commands in groups) == len(app.window.actions_by_name)
+
+
+def test_the_same_answer_once_more_is_no_fault(qtbot: QtBot, app: Program) -> None:
+    ask(qtbot, app, "hello")
+    app.window.actions_by_name["regenerate"].trigger()
+    qtbot.waitUntil(lambda: not app.presenter.session.is_answering)
+    notice = app.window.chat.notice
+    assert "temperature 0" in notice.text
+    assert notice.property("severity") != "danger"
+
+
+def test_another_chat_is_not_searched_for_the_words_of_the_last_one(qtbot: QtBot, app: Program) -> None:
+    ask(qtbot, app, "an apple")
+    first = app.presenter.session.chat.id
+    app.window.sidebar.new_requested.emit()
+    ask(qtbot, app, "a pear")
+    app.window.sidebar.search.setText("apple")
+    qtbot.waitUntil(lambda: bool(app.window.sidebar.list.model().rowCount() > 1))
+    app.window.sidebar.chosen.emit(first, app.store.conversation(first).path[0].id)
+    assert not app.window.chat.find_bar.isHidden()
+    app.window.sidebar.new_requested.emit()
+    assert app.window.chat.find_bar.isHidden()
+
+
+def test_the_hit_that_was_chosen_stays_chosen(qtbot: QtBot, app: Program) -> None:
+    ask(qtbot, app, "an apple")
+    app.window.sidebar.new_requested.emit()
+    ask(qtbot, app, "a pear")
+    app.window.sidebar.search.setText("apple")
+    listing = app.window.sidebar.list
+    qtbot.waitUntil(lambda: listing.model().rowCount() == 4)  # a heading, the title, the question, the answer
+    chosen = listing.model().index(3, 0)
+    listing.setCurrentIndex(chosen)
+    listing.clicked.emit(chosen)
+    assert texts(app)[0] == "an apple"
+    assert listing.currentIndex() == chosen
+
+
+def test_a_choice_that_is_cut_ends_with_dots(qtbot: QtBot) -> None:
+    box = ChoiceBox(None)  # type: ignore[arg-type]
+    qtbot.addWidget(box)
+    box.addItem("a name that is longer than the box is wide")
+    box.resize(90, 30)
+    cut = box.grab().toImage()
+    box.setItemText(0, "a name that is not the same behind the place where it is cut")
+    assert box.grab().toImage() == cut
+    box.resize(600, 30)
+    whole = box.grab().toImage()
+    box.setItemText(0, "a name that is longer than the box is wide")
+    assert box.grab().toImage() != whole
