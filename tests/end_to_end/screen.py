@@ -109,6 +109,7 @@ def open_screen(folder: Path) -> Iterator[Screen]:
     readable, writable = os.pipe()
     size = f"{SIZE[0]}x{SIZE[1]}x24"
     command = ["Xvfb", "-displayfd", str(writable), "-screen", "0", size, "-fbdir", str(folder), "-nolisten", "tcp"]
+    command.append("-noreset")  # whoever looks for the window manager before it has come would take it along on leaving
     with contextlib.ExitStack() as stack:
         server = stack.enter_context(_program(command, dict(os.environ), pass_fds=(writable,)))
         os.close(writable)
