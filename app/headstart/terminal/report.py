@@ -48,7 +48,10 @@ def _acceptance(stats: Stats) -> str:
 
 def _origins(stats: Stats) -> str:
     total = sum(stats.by_origin.values()) or 1
-    shares = [f"{origin} {stats.by_origin.get(origin, 0) / total:.0%}" for origin in Origin]
+    shown = [
+        origin for origin in Origin if origin is not Origin.BIGRAM or stats.by_origin.get(origin)
+    ]  # few have a table
+    shares = [f"{origin} {stats.by_origin.get(origin, 0) / total:.0%}" for origin in shown]
     return f"tokens by origin: {', '.join(shares)}"
 
 
