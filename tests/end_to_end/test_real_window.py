@@ -79,7 +79,8 @@ def regenerate(visit: Visit) -> None:
     visit.screen.keys("ctrl+r")
     wait(lambda: visit.messages()[3].id != first.id, "another version")
     second = visit.wait_for_answer(3, State.COMPLETE)
-    assert second.text[:40] == first.text[:40]  # both the likeliest; near-ties may part them later
+    assert second.text.strip()  # in fast arithmetic near-ties part the two, on some processors within ten tokens
+    assert {version.text for version in visit.versions(second.id)} == {first.text, second.text}
 
 
 def find(visit: Visit, word: str) -> None:

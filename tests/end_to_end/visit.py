@@ -74,6 +74,14 @@ class Visit:
         reader.close()
         return found
 
+    def versions(self, id_: int) -> tuple[Message, ...]:
+        """All that were answered in this place of the chat last opened."""
+        reader = self._reader()
+        assert reader
+        found = reader.conversation(reader.recall(LAST) or "").versions(id_)
+        reader.close()
+        return found
+
     def open_title(self) -> str:
         """Of the chat last opened."""
         reader = self._reader()
