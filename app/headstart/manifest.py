@@ -40,6 +40,7 @@ class Precision:
     ratio: float | None = None
     backup_mode: str | None = None
     all_layers: bool = False  # INT4 embeddings and output head too
+    activation_group: int | None = None  # activations that may share a scale when rounded to INT8; None: 32, as usual
 
 
 @dataclass(frozen=True)

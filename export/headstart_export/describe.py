@@ -3,7 +3,7 @@
 import importlib.metadata
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,7 @@ class Findings:
     quality: manifest.Quality
     ram_bytes: int
     shortlist: manifest.Shortlist | None = None
+    activation_group: int | None = None
 
 
 def write_manifest(folder: Path, order: ModelOrder, findings: Findings, stop_ids: tuple[int, ...]) -> manifest.Manifest:
@@ -47,7 +48,7 @@ def write_manifest(folder: Path, order: ModelOrder, findings: Findings, stop_ids
         licence=order.recipe.licence or findings.facts.licence or "unknown",
         architecture=config["architectures"][0],
         parameters=findings.facts.parameters,
-        precision=findings.precision,
+        precision=replace(findings.precision, activation_group=findings.activation_group),
         tokenizer=manifest.Tokenizer(vocabulary.fingerprint(folder), len(vocabulary.read(folder)), stop_ids),
         logit_rows=rows,
         context_length=context_length(config),

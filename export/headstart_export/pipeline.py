@@ -115,7 +115,8 @@ def _build(model: Prepared, folder: Path, job: Job, shortlist: manifest.Shortlis
         convert.convert_tokenizer(model.tokenizer, folder)
         stop_ids = describe.settle_stop_ids(folder, model.tokenizer, model.order.recipe.stop)
         answer = check.check(folder, model.tokenizer, ids, reference)
-        found = Findings(model.fetched.source, model.facts, precision, answer.quality, answer.ram_bytes, shortlist)
+        facts = model.fetched.source, model.facts, precision, answer.quality, answer.ram_bytes
+        found = Findings(*facts, shortlist, answer.activation_group)
         written = describe.write_manifest(folder, model.order, found, stop_ids)
     shutil.rmtree(half)
     job.progress.note(describe.in_a_line(written))

@@ -52,6 +52,15 @@ def compare(reference: Logits, found: Logits, ids: list[int]) -> Quality:
     )
 
 
+def mean_divergence(reference: Logits, found: Logits) -> float:
+    """KL(reference || found) in nats, averaged over the rows; both are [rows, vocabulary]."""
+    total = 0.0
+    for start in range(0, len(reference), ROWS):
+        p, q = _log_softmax(reference[start : start + ROWS]), _log_softmax(found[start : start + ROWS])
+        total += float((np.exp(p) * (p - q)).sum())
+    return total / len(reference)
+
+
 def _compare_rows(reference: Logits, found: Logits, following: list[int]) -> NDArray[np.float64]:
     """Sums over the rows: equal argmax, KL in nats, and both negative log likelihoods of what follows."""
     p, q = _log_softmax(reference), _log_softmax(found)

@@ -15,7 +15,7 @@ import numpy as np
 
 from headstart.errors import ExportError
 from headstart.manifest import Quality
-from headstart_export import quality, quiet
+from headstart_export import arithmetic, quality, quantize, quiet
 from headstart_export.convert import MODEL_FILE
 
 LIMIT = 3600  # seconds
@@ -42,6 +42,7 @@ class Answer:
     encoded: list[list[int]]
     decoded: list[str]
     chat: str | None
+    activation_group: int | None = None  # see arithmetic.py
 
 
 def run(request: Request) -> Answer:
@@ -64,8 +65,24 @@ def run(request: Request) -> Answer:
 def _answer(request: Request) -> Answer:
     found, ram_bytes = _infer(request)
     reference = np.load(request.reference, mmap_mode="r")
-    encoded, decoded, chat = _speak(request)
-    return Answer(quality.compare(reference, found, request.ids), ram_bytes, encoded, decoded, chat)
+    compared = quality.compare(reference, found, request.ids)
+    return Answer(compared, ram_bytes, *_speak(request), _activation_group(request, compared.mean_kl))
+
+
+def _activation_group(request: Request, lost_kl: float) -> int | None:
+    import openvino  # noqa: PLC0415
+
+    path = Path(request.folder) / MODEL_FILE
+    precision = quantize.read_back(path)
+    if precision.weights == "fp16":
+        return None  # nothing is multiplied in INT8
+    settings = {**SETTINGS, "KV_CACHE_PRECISION": "f16"}
+    compile_model, model = openvino.Core().compile_model, openvino.Core().read_model(path)
+
+    def build(further: dict[str, str]) -> Any:
+        return compile_model(model, "CPU", {**settings, **further}).create_infer_request()
+
+    return arithmetic.coarsest_group(build, read, request.ids, precision.group_size, lost_kl)
 
 
 def _infer(request: Request) -> tuple[quality.Logits, int]:
@@ -81,12 +98,12 @@ def _infer(request: Request) -> tuple[quality.Logits, int]:
     return read(session, request.ids), grown
 
 
-def read(session: Any, ids: list[int]) -> quality.Logits:
-    """Logits of all positions, [len(ids), vocabulary]."""
+def read(session: Any, ids: list[int], past: int = 0) -> quality.Logits:
+    """Logits of all these positions behind `past` others that were read before: [len(ids), vocabulary]."""
     inputs = {
         "input_ids": np.array([ids], np.int64),
-        "attention_mask": np.ones((1, len(ids)), np.int64),
-        "position_ids": np.arange(len(ids), dtype=np.int64)[None],
+        "attention_mask": np.ones((1, past + len(ids)), np.int64),
+        "position_ids": np.arange(past, past + len(ids), dtype=np.int64)[None],
         "beam_idx": np.zeros(1, np.int32),
     }
     wanted = {name for port in session.model_inputs for name in port.names}

@@ -13,7 +13,10 @@ from headstart.engine.measurements import Measurements
 from headstart.engine.precision import (
     HINTS,
     Properties,
+    candidates,
+    differing,
     fastest_hint,
+    hint_of,
     pass_ms,
     probe_ids,
     properties,
@@ -23,7 +26,8 @@ from headstart.engine.precision import (
 from headstart.engine.runner import Logits, Runner
 from tests.toy import ToyRunner
 
-MILLISECONDS = {"f32": (70.0, 90.0), "bf16": (100.0, 120.0), "f16": (60.0, 130.0)}  # for 1 and 6 tokens
+GROUPED = "f32, groups of 128"
+MILLISECONDS = {"f32": (70.0, 90.0), "bf16": (100.0, 120.0), "f16": (60.0, 130.0), GROUPED: (60.0, 80.0)}  # 1, 6 tokens
 
 
 @pytest.fixture
@@ -48,7 +52,7 @@ class Bench:
         self.refused: set[str] = set()
 
     def build(self, chosen: Properties) -> Runner:
-        hint = chosen["INFERENCE_PRECISION_HINT"]
+        hint = hint_of(chosen)
         if hint in self.refused:
             raise RuntimeError(f"{hint} is not supported")
         self.built.append(hint)
@@ -85,6 +89,24 @@ def test_it_is_measured_once(bench: Bench, measurements: Measurements) -> None:
     bench.built.clear()
     assert fastest_hint(bench.build, measurements) == first
     assert bench.built == []
+
+
+def test_larger_groups_of_activations_are_tried_where_the_export_allows_them(
+    bench: Bench, measurements: Measurements
+) -> None:
+    assert fastest_hint(bench.build, measurements, candidates(None)) == "f32"
+    assert (
+        fastest_hint(bench.build, measurements, candidates(128)) == GROUPED
+    )  # what was measured before had less choice
+    assert bench.built == [*HINTS, *HINTS, GROUPED]
+
+
+@pytest.mark.parametrize("hint", candidates(64))
+@pytest.mark.parametrize("other", candidates(64))
+def test_what_differs_makes_one_precision_of_another(hint: str, other: str) -> None:
+    joined = {**properties(Numerics.FAST, hint), **differing(other, hint)}
+    assert hint_of(joined) == other
+    assert joined["KV_CACHE_PRECISION"] == properties(Numerics.FAST, other)["KV_CACHE_PRECISION"]
 
 
 @pytest.mark.parametrize("known", [{"hint": "f8"}, {"hint": ["f32"]}, {}, ["f32"], "f32", 7])

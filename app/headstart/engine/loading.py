@@ -1,7 +1,7 @@
 """From a model folder to a runner that was checked on this machine. Knows nothing of drafting or text."""
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from headstart.engine.head import Ids, compile_alone
 from headstart.engine.measurements import Measurements
 from headstart.engine.memory import released
 from headstart.engine.paged import PagedRunner
-from headstart.engine.precision import Properties, fastest_hint, probe_ids, properties, warm_up
+from headstart.engine.precision import Properties, candidates, fastest_hint, probe_ids, properties, warm_up
 from headstart.engine.runner import Runner
 from headstart.engine.runtime import core, openvino
 from headstart.engine.shortlist import Head, RestHead
@@ -67,8 +67,12 @@ def load_model(folder: Path, place: Place, measured: Path) -> LoadedModel:
     measurements = _verified(folder, manifest, device, measured)
     kept = shortlist.read(folder, manifest, place.rows)
     table = bigram.read(folder, manifest)
-    with released(folder / _WEIGHTS):
-        runner, chosen = _compile(folder, replace(place, device=device), measurements, kept)
+    build = _builder(folder, device, measurements, kept)
+    try:
+        with released(folder / _WEIGHTS):
+            runner, chosen = _compile(build, place, measurements, _precisions(manifest))
+    except RuntimeError as error:
+        raise _refusal(folder, device, _first_line(error)) from None
     rest = None if runner.kept is None else _rest(folder, runner, device, chosen)
     return LoadedModel(runner, manifest, measurements, chosen, runner.kept, rest, table)
 
@@ -78,7 +82,8 @@ def fast_properties(folder: Path, device: str, measured: Path) -> Properties:
     manifest, device = manifests.read_model(folder), devices.require(device)
     measurements = _verified(folder, manifest, device, measured)
     try:
-        return properties(Numerics.FAST, fastest_hint(_builder(folder, device, measurements, None), measurements))
+        build = _builder(folder, device, measurements, None)
+        return properties(Numerics.FAST, fastest_hint(build, measurements, _precisions(manifest)))
     except RuntimeError as error:
         raise _refusal(folder, device, _first_line(error)) from None
 
@@ -103,17 +108,20 @@ def _builder(folder: Path, device: str, measurements: Measurements, kept: Ids | 
     return build
 
 
-def _compile(folder: Path, place: Place, measurements: Measurements, kept: Ids | None) -> tuple[AnyRunner, Properties]:
-    build = _builder(folder, place.device, measurements, kept)
-    try:
-        hint = fastest_hint(build, measurements) if place.numerics is Numerics.FAST else "f32"
-        chosen = properties(place.numerics, hint)
-        if place.numerics is Numerics.FAST:
-            chosen = {**chosen, **place.properties}
-        runner = build(chosen, place.context)
-        warm_up(runner)
-    except RuntimeError as error:
-        raise _refusal(folder, place.device, _first_line(error)) from None
+def _precisions(manifest: manifests.Manifest) -> Sequence[str]:
+    return candidates(manifest.precision.activation_group)
+
+
+def _compile(
+    build: Callable[..., AnyRunner], place: Place, measurements: Measurements, precisions: Sequence[str]
+) -> tuple[AnyRunner, Properties]:
+    """Raises RuntimeError where the device refuses the model."""
+    hint = fastest_hint(build, measurements, precisions) if place.numerics is Numerics.FAST else "f32"
+    chosen = properties(place.numerics, hint)
+    if place.numerics is Numerics.FAST:
+        chosen = {**chosen, **place.properties}
+    runner = build(chosen, place.context)
+    warm_up(runner)
     return runner, chosen
 
 

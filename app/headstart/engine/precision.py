@@ -16,6 +16,8 @@ Build = Callable[[Properties], Runner]  # compiles the model with these properti
 _log = logging.getLogger(__name__)
 
 HINTS = ("f32", "bf16", "f16")
+_GROUPED = "f32, groups of "  # activations that share a scale when they are rounded to INT8, more than the usual 32
+_GROUP, _USUAL_GROUP = "DYNAMIC_QUANTIZATION_GROUP_SIZE", "32"
 _REPEATS = 5
 VERIFY = 6  # tokens of a typical verification; with 1 it spans what decoding does
 _KEY = "precision"
@@ -26,23 +28,43 @@ def properties(numerics: Numerics, hint: str = "f32") -> Properties:
     common = {"PERFORMANCE_HINT": "LATENCY", "KV_CACHE_PRECISION": "bf16" if hint == "bf16" else "f16"}
     if numerics is Numerics.EXACT:
         # Without dynamic quantisation of activations a token's logits do not depend on how many are computed with it.
-        return {**common, "INFERENCE_PRECISION_HINT": "f32", "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0"}
+        return {**common, "INFERENCE_PRECISION_HINT": "f32", _GROUP: "0"}
+    if hint.startswith(_GROUPED):
+        group = hint.removeprefix(_GROUPED)
+        return {**common, "INFERENCE_PRECISION_HINT": "f32", _GROUP: group}
     return {**common, "INFERENCE_PRECISION_HINT": hint}
 
 
-def fastest_hint(build: Build, measurements: Measurements) -> str:
-    """The precision hint with the least time for one token and for a verification, measured once for the subject.
+def hint_of(chosen: Properties) -> str:
+    """The name of the precision that these properties give."""
+    group = chosen.get(_GROUP, _USUAL_GROUP)
+    return chosen["INFERENCE_PRECISION_HINT"] if group == _USUAL_GROUP else f"{_GROUPED}{group}"
+
+
+def differing(other: str, hint: str) -> Properties:
+    """What to add to the properties of `hint`, so that they are those of `other`."""
+    usual, wanted = ({_GROUP: _USUAL_GROUP, **properties(Numerics.FAST, name)} for name in (hint, other))
+    return {name: value for name, value in wanted.items() if usual[name] != value}
+
+
+def candidates(activation_group: int | None) -> Sequence[str]:
+    """The precisions to try, by name. `activation_group`: the largest that the model's export found harmless."""
+    return HINTS if activation_group is None else (*HINTS, f"{_GROUPED}{activation_group}")
+
+
+def fastest_hint(build: Build, measurements: Measurements, hints: Sequence[str] = HINTS) -> str:
+    """The precision with the least time for one token and for a verification, measured once for the subject.
 
     Raises RuntimeError where the device refuses all of them; the caller words it.
     """
     known = measurements.get(_KEY)
-    if isinstance(known, dict) and known.get("hint") in HINTS:
+    if isinstance(known, dict) and known.get("hint") in hints and known.get("tried") == list(hints):
         return str(known["hint"])
-    figures = {hint: figure for hint in HINTS if (figure := _figures(build, hint))}
+    figures = {hint: figure for hint in hints if (figure := _figures(build, hint))}
     if not figures:
         raise RuntimeError("it runs in none of the precisions f32, bf16 and f16")
     winner = min(figures, key=lambda hint: sum(figures[hint].values()))
-    measurements.put(_KEY, {"hint": winner, "ms": figures})
+    measurements.put(_KEY, {"hint": winner, "tried": list(hints), "ms": figures})
     return winner
 
 

@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from headstart.engine.engine import Numerics
-from headstart.engine.precision import properties
+from headstart.engine.precision import differing
 
 CPU = "CPU"
 _CLOSE = 1.15  # a precision that took more than so many times the fastest's time at the first load is not tried again
@@ -42,7 +41,7 @@ def settings(hardware: Hardware, device: str, figures: Figures, hint: str, *, pl
     """By name, what may beat `device` as it is. `placed`: a person has said where to run."""
     found = {} if placed else {f"on {name}": Setting(name) for name in hardware.devices if name != device}
     for other in _close_hints(figures, hint):
-        found[f"in {other}"] = Setting(device, _differing(other, hint))
+        found[f"in {other}"] = Setting(device, differing(other, hint))
     if device == CPU:
         found |= {name: Setting(CPU, chosen) for name, chosen in _threads(hardware).items()}
     return found
@@ -60,11 +59,6 @@ def heads(folder: Path, listed: int | None, exported: int | None) -> dict[str, G
 def _close_hints(figures: Figures, hint: str) -> Sequence[str]:
     sums = {name: sum(times.values()) for name, times in figures.items()}
     return [name for name in sums if name != hint and sums[name] <= _CLOSE * sums[hint]] if hint in sums else []
-
-
-def _differing(other: str, hint: str) -> Mapping[str, str]:
-    usual = properties(Numerics.FAST, hint)
-    return {name: value for name, value in properties(Numerics.FAST, other).items() if usual[name] != value}
 
 
 def _threads(hardware: Hardware) -> dict[str, Mapping[str, str]]:

@@ -109,7 +109,7 @@ class _Tuning:
     def _race_passes(
         self, subject: str, folder: Path, default: LoadedModel, place: Place, passes: tuple[int, ...]
     ) -> tuple[str, Setting]:
-        hint = default.properties["INFERENCE_PRECISION_HINT"]
+        hint = precision.hint_of(default.properties)
         figures = precision.measured(default.measurements)
         candidates = settings(_hardware(), place.device.upper(), figures, hint, placed=self._plan.placed)
         race = PassRace(folder, default, place, candidates, self._measured, passes, self._watch.cancel)
