@@ -41,6 +41,7 @@ def headstart_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A data folder of the test's own (not yet created); nothing of the user's is read or written."""
     home = tmp_path / "headstart-home"
     monkeypatch.setenv("HEADSTART_HOME", str(home))
+    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.fail.Keyring")
     return home
 
 

@@ -12,13 +12,14 @@ from headstart import __doc__ as summary
 from headstart import __version__, huge_pages
 from headstart.engine.engine import Engine, LoadOptions
 from headstart.errors import HeadstartError, MemoryBudgetError, SettingsError, WindowError
-from headstart.terminal import audit, bench, chat, doctor, models, text, tune
+from headstart.terminal import audit, bench, chat, doctor, models, remote, text, tune
 from headstart.terminal.command import Command, Load
 from headstart.terminal.harmless import harmless
 
 COMMANDS: tuple[Command, ...] = (
     chat.COMMAND,
     models.COMMAND,
+    remote.COMMAND,
     bench.COMMAND,
     tune.COMMAND,
     audit.COMMAND,
@@ -29,7 +30,11 @@ FAILED, MISUSED, INTERRUPTED = 1, 2, 130
 
 
 def load_local(options: LoadOptions) -> Engine:
-    """The engine of this computer. Imported here: `headstart --help` need not wait for it."""
+    """The engine of this computer, or the way to another. Imported here: `headstart --help` need not wait for it."""
+    if options.remote:
+        from headstart.engine.remote.engine import load as load_remote  # noqa: PLC0415
+
+        return load_remote(options)
     from headstart.engine.local import load  # noqa: PLC0415
 
     try:

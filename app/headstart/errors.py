@@ -57,6 +57,10 @@ class EngineBusyError(HeadstartError):
     """The engine does what must not be disturbed; the sentence says what, and how to end it."""
 
 
+class RemoteError(HeadstartError):
+    """A server on another computer cannot be asked, or did not answer to the end; the sentence says what to do."""
+
+
 class ProtocolError(HeadstartError):
     """What came over the wire is no message; the sentence shows its beginning."""
 

@@ -9,6 +9,7 @@ from headstart.errors import BrokenModelError, MismatchedDraftError, ModelNotFou
 from headstart.manifest import Manifest, PairManifest
 
 NO_DRAFT = "none"
+ELSEWHERE = "remote:"  # before the name of a model on another computer
 FIRST_EXPORT = "headstart-export smollm2-135m-instruct"
 
 
@@ -65,8 +66,11 @@ def installed(root: Path | None = None) -> tuple[Entry, ...]:
 def find(name: str, root: Path | None = None) -> Model | Pair:
     """The model or pair with this name, "pair/target", "pair/draft" or path.
 
-    Raises ModelNotFoundError naming what exists, BrokenModelError with the reason.
+    Raises ModelNotFoundError naming what exists, BrokenModelError with the reason, SettingsError for one that is not
+    on this computer.
     """
+    if name.startswith(ELSEWHERE):
+        raise SettingsError(f"{name} is on another computer and can only chat; choose a model of `headstart models`.")
     entries = installed(root)
     known = {entry.name: entry for entry in entries} | {part.name: part for part in _parts(entries)}
     entry = known.get(name) or _at_path(name)

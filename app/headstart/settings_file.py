@@ -53,7 +53,7 @@ def save(settings: Settings, path: Path | None = None) -> None:
         for name, known in about().items():
             _put(document, known.section, name, getattr(settings, name))
         document.setdefault("version", VERSION)
-        _replace(path, document.as_string())
+        replace_file(path, document.as_string())
     except OSError as error:
         raise SettingsError(
             f"The settings cannot be saved in {path} ({error.strerror}); make the folder writable and try again."
@@ -101,8 +101,8 @@ def _put(document: "TOMLDocument", section: str, name: str, value: object) -> No
         table[name] = plain(value)
 
 
-def _replace(path: Path, text: str) -> None:
-    """Whole or not at all, and readable by its owner alone: prompts are private."""
+def replace_file(path: Path, text: str) -> None:
+    """Whole or not at all, and readable by its owner alone: prompts and keys are private. Raises OSError."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".settings-")  # with mode 0600
     unfinished = Path(name)

@@ -20,9 +20,15 @@ HEARD = (
     "headstart.chat", "headstart.library", "headstart.intake", "headstart.manifest", "headstart.vocabulary",
     "headstart.pdf_text", "headstart.settings_file", "headstart.engine.loading", "headstart.engine.local",
     "headstart.engine.prompt", "headstart.engine.room", "headstart.engine.shortlist", "headstart.engine.tokenizer",
-    "headstart.engine.devices", "headstart.engine.host", "headstart.ui",
+    "headstart.engine.devices", "headstart.engine.host", "headstart.engine.remote", "headstart.ui",
 )  # fmt: skip
-ASKED_OF_A_TERMINAL = ("Several models are installed", "No installed model can be used", "There is no display")
+# A count of tokens that fails is a number less on the screen, and no sentence.
+ASKED_OF_A_TERMINAL = (
+    "{} does not count tokens beforehand",
+    "Several models are installed",
+    "No installed model can be used",
+    "There is no display",
+)
 
 
 def heard() -> list[Module]:

@@ -26,6 +26,7 @@ class Origin(StrEnum):
     DRAFT = "draft"
     NGRAM = "n-gram"
     BIGRAM = "bigram"  # a table counted over a corpus
+    UNKNOWN = "unknown"  # another program chose it and does not say how
 
 
 class Mode(StrEnum):
@@ -306,13 +307,28 @@ class Tracing:
 
 
 @dataclass(frozen=True)
+class Remote:
+    """A model of a server on another computer that speaks OpenAI's protocol. Its key is kept elsewhere, by `name`."""
+
+    name: str
+    url: str  # of the API: what "/chat/completions" is appended to
+    model: str | None = None  # by the server's name for it; None: the only one that it has
+    certificate: Path | None = None  # of an authority to be trusted besides those that the system trusts
+
+    @property
+    def label(self) -> str:
+        """What people call it: the server, and the model where one was named."""
+        return f"{self.name}/{self.model}" if self.model else self.name
+
+
+@dataclass(frozen=True)
 class LoadOptions:
     """What is decided when a model is loaded. `context` is in tokens; None: what the model allows, at most 8192.
 
     `draft_device`: where the draft runs, if not beside the target. `ignore_memory`: try although it seems too big.
     `draft_vocab`: how many tokens of its list a draft guesses among; None: as it was exported, 0: all there are.
     `properties` and `draft_properties`: of OpenVINO, before those that Headstart chooses; not for exact numerics.
-    `open`: what of these is but a default.
+    `open`: what of these is but a default. With `remote` nothing but that counts, and `target` is but a name.
     """
 
     target: Path  # model folder
@@ -327,6 +343,7 @@ class LoadOptions:
     properties: Mapping[str, str] = field(default_factory=dict)
     draft_properties: Mapping[str, str] = field(default_factory=dict)
     open: tuple[Open, ...] = ()
+    remote: Remote | None = None
 
 
 class Engine(Protocol):

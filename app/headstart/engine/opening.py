@@ -46,10 +46,14 @@ class Models(Protocol):
 
 
 class LocalModels:
-    """Model folders of this computer, run by Headstart's own engine."""
+    """Model folders of this computer, run by Headstart's own engine, and servers that were named instead of one."""
 
     def open(self, options: LoadOptions, tell: Tell) -> Opened:
         """See Models.open."""
+        if options.remote:
+            from headstart.engine.remote.opening import open_remote  # noqa: PLC0415 - HTTP, which few need
+
+            return open_remote(options, tell)
         tell(Phase.RUNTIME)
         openvino_genai()
         from headstart.engine.local import load  # noqa: PLC0415 - numpy and more, which `describe` need not wait for

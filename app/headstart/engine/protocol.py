@@ -94,19 +94,21 @@ class StopBench:
 class Phase(StrEnum):
     """What takes the time while a model is being loaded."""
 
+    SERVER = "server"  # asking another computer
     RUNTIME = "runtime"  # OpenVINO itself
     MODEL = "model"  # reading, checking and compiling, and measuring what is not known yet
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What is loaded. `context` is in tokens."""
+    """What is loaded. `context` is in tokens, 0 where nobody tells; `server` has the model, if not this computer."""
 
     model: str
     draft: str | None
     device: str
     numerics: str
     context: int
+    server: str = ""
 
     @property
     def has_draft(self) -> bool:

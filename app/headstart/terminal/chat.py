@@ -8,12 +8,12 @@ import time
 from contextlib import closing
 from dataclasses import dataclass
 
-from headstart import library, paths
+from headstart import library, paths, remotes
 from headstart.engine import tuned
 from headstart.engine.engine import Engine, FinishReason, LoadOptions, Numerics, Open, Tracing
 from headstart.errors import SettingsError
 from headstart.library import Choice
-from headstart.terminal import batch, report, settings
+from headstart.terminal import batch, elsewhere, report, settings
 from headstart.terminal.answer import Answer, answer
 from headstart.terminal.batch_input import Defaults
 from headstart.terminal.command import Command, Load
@@ -34,13 +34,18 @@ AUTOMATIC, USUAL_DEVICE = "auto", "CPU"
 class Plan:
     """A command line that was read, checked and found possible; nothing is loaded yet."""
 
-    choice: Choice
+    choice: Choice | None  # None: a model on another computer, which `load` names
     load: LoadOptions
     settings: Settings
     dialogue: Dialogue
     prompt: str | None  # None: a conversation
     json: bool
     stats: bool
+
+    @property
+    def name(self) -> str:
+        """Of the model, as it is chosen."""
+        return self.choice.name if self.choice else elsewhere.name(self.load)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -73,7 +78,8 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
     model.add_argument(
         "--model",
         metavar="NAME",
-        help="a model or pair of `headstart models`, or its folder (default: the only one installed)",
+        help="a model or pair of `headstart models`, its folder, or remote:NAME[/MODEL] of `headstart remote list` "
+        "(default: the only one installed)",
     )
     model.add_argument("--draft", metavar="NAME", help="another draft model with the same vocabulary; none: no draft")
     device = "CPU, GPU, GPU.1, NPU, ... (default: what `headstart tune` found, or else CPU)"
@@ -147,7 +153,9 @@ def run(arguments: argparse.Namespace, load: Load) -> int:
     batch.require_no_batch(arguments)
     plan = _plan(arguments)
     screen = Screen(colour=not arguments.no_color, origins=arguments.show_origin, text=not plan.json)
-    if sys.stderr.isatty():
+    if plan.load.remote:
+        screen.remark(*elsewhere.warnings(plan.load.remote))
+    elif sys.stderr.isatty():
         screen.remark(f"Loading {_title(plan)} ...")
     started = time.perf_counter()
     with closing(load(plan.load)) as engine:
@@ -165,16 +173,23 @@ def _plan(arguments: argparse.Namespace) -> Plan:
     if arguments.json and arguments.prompt is None:
         raise SettingsError("--json prints one answer: add --prompt TEXT, or --prompt - to read standard input.")
     wanted = settings.from_arguments(arguments)
-    choice = library.choose(arguments.model, arguments.draft)
+    choice, load = _chosen(arguments)
     return Plan(
         choice=choice,
-        load=dataclasses.replace(load_options(arguments, choice), tracing=tracing(arguments)),
+        load=load,
         settings=wanted,
         dialogue=Dialogue(arguments.system),
         prompt=_prompt(arguments.prompt),
         json=arguments.json,
         stats=arguments.stats,
     )
+
+
+def _chosen(arguments: argparse.Namespace) -> tuple[Choice | None, LoadOptions]:
+    if remotes.is_remote(arguments.model):
+        return None, elsewhere.load_options(arguments)
+    choice = library.choose(arguments.model, arguments.draft)
+    return choice, dataclasses.replace(load_options(arguments, choice), tracing=tracing(arguments))
 
 
 def _batch_order(arguments: argparse.Namespace) -> batch.Order:
@@ -207,7 +222,7 @@ def _answer_once(plan: Plan, engine: Engine, screen: Screen) -> int:
 
 
 def _talk(plan: Plan, engine: Engine, screen: Screen) -> int:
-    session = Session(engine, plan.choice.name, screen, plan.settings, plan.dialogue, plan.stats)
+    session = Session(engine, plan.name, screen, plan.settings, plan.dialogue, plan.stats)
     if sys.stdin.isatty() and sys.stdout.isatty():
         screen.remark("Ask away. /help lists the commands, Ctrl+D quits.")
         names = [command.name for command in COMMANDS]
@@ -223,6 +238,7 @@ def _talk(plan: Plan, engine: Engine, screen: Screen) -> int:
 
 
 def _title(plan: Plan) -> str:
+    assert plan.choice, "nothing is loaded from another computer"
     name = draft_name(plan.load, plan.choice)
     return f"{plan.choice.target.name}{f' with draft {name}' if name else ''} on {plan.load.device}"
 
@@ -235,7 +251,8 @@ def draft_name(options: LoadOptions, choice: Choice) -> str | None:
 
 
 def _object(plan: Plan, given: Answer) -> dict[str, object]:
-    loaded = _loaded(plan.choice, plan.load) | {"system": plan.dialogue.system}
+    loaded = _loaded(plan.choice, plan.load) if plan.choice else elsewhere.described(plan.load)
+    loaded |= {"system": plan.dialogue.system}
     return {
         "text": given.text,
         "token_ids": given.token_ids,

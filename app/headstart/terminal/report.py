@@ -8,11 +8,15 @@ from headstart.engine.engine import Origin, Stats
 
 def lines(stats: Stats) -> list[str]:
     """The statistics of one answer, a line for each subject; the last one says what speculation gained."""
+    if _is_untold(stats):
+        return [_speed(stats), _acceptance(stats), _context(stats), gain(stats)]
     return [_speed(stats), _acceptance(stats), _origins(stats), _time(stats), _context(stats), gain(stats)]
 
 
 def gain(stats: Stats) -> str:
     """One plain sentence on what speculation gave for this answer."""
+    if _is_untold(stats):
+        return "another program wrote this answer and does not tell what guessing gave"
     if not stats.drafted:
         return "plain decoding: nothing was guessed ahead"
     if stats.speedup is None:
@@ -38,6 +42,8 @@ def _speed(stats: Stats) -> str:
 
 
 def _acceptance(stats: Stats) -> str:
+    if stats.acceptance_rate is None and _is_untold(stats):
+        return "guesses are not told"
     if stats.acceptance_rate is None or stats.mean_accepted_length is None:
         return f"nothing guessed in {_count(stats.rounds, 'round')}"
     return (
@@ -46,11 +52,15 @@ def _acceptance(stats: Stats) -> str:
     )
 
 
+def _is_untold(stats: Stats) -> bool:
+    """Whether another program, here or elsewhere, wrote the answer and does not say how."""
+    return Origin.UNKNOWN in stats.by_origin
+
+
 def _origins(stats: Stats) -> str:
     total = sum(stats.by_origin.values()) or 1
-    shown = [
-        origin for origin in Origin if origin is not Origin.BIGRAM or stats.by_origin.get(origin)
-    ]  # few have a table
+    rare = (Origin.BIGRAM, Origin.UNKNOWN)  # few have a table
+    shown = [origin for origin in Origin if origin not in rare or stats.by_origin.get(origin)]
     shares = [f"{origin} {stats.by_origin.get(origin, 0) / total:.0%}" for origin in shown]
     return f"tokens by origin: {', '.join(shares)}"
 
@@ -61,6 +71,8 @@ def _time(stats: Stats) -> str:
 
 
 def _context(stats: Stats) -> str:
+    if not stats.context_length:
+        return f"context: {_count(stats.prompt_tokens, 'token')} of prompt, {stats.reused_tokens} of it reused"
     return f"context: {stats.context_used} of {stats.context_length} tokens, {stats.reused_tokens} of the prompt reused"
 
 

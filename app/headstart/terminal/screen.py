@@ -15,6 +15,7 @@ STYLES = {
     Origin.DRAFT: Style(color="green", underline=True),
     Origin.NGRAM: Style(color="magenta", bold=True, underline=True),
     Origin.BIGRAM: Style(color="cyan", italic=True, underline=True),
+    Origin.UNKNOWN: Style(),
 }
 _LEGEND = {
     Origin.TARGET: "the model itself",
@@ -72,7 +73,7 @@ class Screen:
     def legend(self) -> None:
         """What the styles of `origins` mean."""
         if self._origins and self._text and self._out.is_terminal:
-            words = [Text(_LEGEND[origin], style=style) for origin, style in STYLES.items()]
+            words = [Text(meaning, style=STYLES[origin]) for origin, meaning in _LEGEND.items()]
             self._remarks.print(Text("· tokens by origin: ") + Text(", ").join(words), soft_wrap=True)
 
     def _write(self, pieces: tuple[Piece, ...]) -> None:

@@ -351,6 +351,8 @@ class EngineLink(QObject):
 
     def _words(self, phase: Phase) -> str:
         match phase:
+            case Phase.SERVER:
+                return self.tr("Asking the other computer")
             case Phase.RUNTIME:
                 return self.tr("Starting OpenVINO")
             case Phase.MODEL:

@@ -154,6 +154,59 @@ SENTENCES: Sequence[Any] = (
         "Faults",
         "{} is no PDF and no text in UTF-8; attach text, Markdown, code or PDF, or save it as text first.",
     ),
+    QT_TRANSLATE_NOOP("Faults", "{} is on another computer and can only chat; choose a model of `headstart models`."),
+    QT_TRANSLATE_NOOP(
+        "Faults",
+        "{} does not speak TLS as expected at {} ({}); check the port, or whether the address begins with http://.",
+    ),
+    QT_TRANSLATE_NOOP(
+        "Faults",
+        "No computer is found by the address of {}, {}; check the spelling and your network.",
+    ),
+    QT_TRANSLATE_NOOP(
+        "Faults",
+        "{} cannot be reached at {} ({}); check that the server runs there and that this computer has a network.",
+    ),
+    QT_TRANSLATE_NOOP(
+        "Faults",
+        "The connection to {} broke in the middle of the answer; what came of it is kept: continue it, or ask again.",
+    ),
+    QT_TRANSLATE_NOOP("Faults", "{} broke off the answer ({}); ask again, or look into the log of that server."),
+    QT_TRANSLATE_NOOP("Faults", "{} has moved to {}; if you trust that, add it again with that address."),
+    QT_TRANSLATE_NOOP("Faults", "{} is busy{}; try again in a while."),
+    QT_TRANSLATE_NOOP("Faults", "{} failed (status {}); try again, or look into that server's log."),
+    QT_TRANSLATE_NOOP(
+        "Faults",
+        "The conversation is too long for {} ({}): start a new chat, or allow shorter answers.",
+    ),
+    QT_TRANSLATE_NOOP("Faults", "{} does not take this request (status {}); change what it names."),
+    QT_TRANSLATE_NOOP(
+        "Faults",
+        "{} does not tell its models at {}/models; check the address (it often ends in /v1), or name a model: "
+        "remote:{}/MODEL.",
+    ),
+    QT_TRANSLATE_NOOP("Faults", "{} has these models: {}; name one of them: remote:{}/MODEL."),
+    QT_TRANSLATE_NOOP("Faults", "{} has no model {}; it has {}."),
+    QT_TRANSLATE_NOOP(
+        "Faults",
+        "The certificate of {} at {} is not trusted ({}); if it is your own, add the server again with "
+        "--certificate FILE, the authority that signed it.",
+    ),
+    QT_TRANSLATE_NOOP("Faults", "{} refuses the key{}; give another one with {}."),
+    QT_TRANSLATE_NOOP("Faults", "{} wants a key{}; give it with {}."),
+    QT_TRANSLATE_NOOP("Faults", "{} does not know the model {}; {} lists what it has."),
+    QT_TRANSLATE_NOOP(
+        "Faults",
+        "There is no such API at {}; check the address of {}: it often ends in /v1.",
+    ),
+    QT_TRANSLATE_NOOP(
+        "Faults",
+        "A benchmark measures this computer, but {} is another one: choose a model that is here.",
+    ),
+    QT_TRANSLATE_NOOP("Faults", "The certificate {} cannot be used ({}); name a file in PEM form."),
+    QT_TRANSLATE_NOOP("Faults", "Others may read the key in {}: run {}, and change the key."),
+    QT_TRANSLATE_NOOP("Faults", "The key in {} cannot be read ({}); make it readable for you."),
+    QT_TRANSLATE_NOOP("Faults", "There is no server {}; {}. Add it with {}."),
 )
 DETAILS: Sequence[Any] = (
     QT_TRANSLATE_NOOP("Faults", "it is no export of chats"),

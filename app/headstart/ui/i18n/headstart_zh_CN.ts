@@ -1133,6 +1133,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>请加载模型以继续；详情请见日志：{}</translation>
     </message>
     <message>
+        <source>Asking the other computer</source>
+        <translation>正在询问另一台计算机</translation>
+    </message>
+    <message>
         <source>Starting OpenVINO</source>
         <translation>正在启动 OpenVINO</translation>
     </message>
@@ -1512,6 +1516,102 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{} is no PDF and no text in UTF-8; attach text, Markdown, code or PDF, or save it as text first.</source>
         <translation>{} 不是 PDF，也不是 UTF-8 文本；请附加文本、Markdown、代码或 PDF，或先将其另存为文本。</translation>
+    </message>
+    <message>
+        <source>{} is on another computer and can only chat; choose a model of `headstart models`.</source>
+        <translation>{} 在另一台计算机上，只能用于聊天；请从 `headstart models` 中选择模型。</translation>
+    </message>
+    <message>
+        <source>{} does not speak TLS as expected at {} ({}); check the port, or whether the address begins with http://.</source>
+        <translation>{} 在 {} 处未按预期使用 TLS（{}）；请检查端口，或地址是否应以 http:// 开头。</translation>
+    </message>
+    <message>
+        <source>No computer is found by the address of {}, {}; check the spelling and your network.</source>
+        <translation>找不到 {} 的地址 {} 所指的计算机；请检查拼写和网络。</translation>
+    </message>
+    <message>
+        <source>{} cannot be reached at {} ({}); check that the server runs there and that this computer has a network.</source>
+        <translation>无法连接 {}，地址为 {}（{}）；请确认服务器正在运行，且本机已联网。</translation>
+    </message>
+    <message>
+        <source>The connection to {} broke in the middle of the answer; what came of it is kept: continue it, or ask again.</source>
+        <translation>与 {} 的连接在回答途中中断；已收到的部分会保留：请继续生成，或重新提问。</translation>
+    </message>
+    <message>
+        <source>{} broke off the answer ({}); ask again, or look into the log of that server.</source>
+        <translation>{} 中断了回答（{}）；请重新提问，或查看该服务器的日志。</translation>
+    </message>
+    <message>
+        <source>{} has moved to {}; if you trust that, add it again with that address.</source>
+        <translation>{} 已迁移到 {}；如果您信任该地址，请用它重新添加。</translation>
+    </message>
+    <message>
+        <source>{} is busy{}; try again in a while.</source>
+        <translation>{} 正忙{}；请稍后再试。</translation>
+    </message>
+    <message>
+        <source>{} failed (status {}); try again, or look into that server&apos;s log.</source>
+        <translation>{} 出错（状态 {}）；请重试，或查看该服务器的日志。</translation>
+    </message>
+    <message>
+        <source>The conversation is too long for {} ({}): start a new chat, or allow shorter answers.</source>
+        <translation>对 {} 来说对话太长（{}）：请新建对话，或允许更短的回答。</translation>
+    </message>
+    <message>
+        <source>{} does not take this request (status {}); change what it names.</source>
+        <translation>{} 不接受此请求（状态 {}）；请更改其中指出的内容。</translation>
+    </message>
+    <message>
+        <source>{} does not tell its models at {}/models; check the address (it often ends in /v1), or name a model: remote:{}/MODEL.</source>
+        <translation>{} 在 {}/models 处没有列出模型；请检查地址（通常以 /v1 结尾），或指定模型：remote:{}/MODEL。</translation>
+    </message>
+    <message>
+        <source>{} has these models: {}; name one of them: remote:{}/MODEL.</source>
+        <translation>{} 有这些模型：{}；请指定其中一个：remote:{}/MODEL。</translation>
+    </message>
+    <message>
+        <source>{} has no model {}; it has {}.</source>
+        <translation>{} 没有模型 {}；它有 {}。</translation>
+    </message>
+    <message>
+        <source>The certificate of {} at {} is not trusted ({}); if it is your own, add the server again with --certificate FILE, the authority that signed it.</source>
+        <translation>{}（{}）的证书不受信任（{}）；如果是您自己的证书，请用 --certificate FILE 指定签发机构的证书，重新添加该服务器。</translation>
+    </message>
+    <message>
+        <source>{} refuses the key{}; give another one with {}.</source>
+        <translation>{} 拒绝了密钥{}；请用 {} 提供另一个。</translation>
+    </message>
+    <message>
+        <source>{} wants a key{}; give it with {}.</source>
+        <translation>{} 需要密钥{}；请用 {} 提供。</translation>
+    </message>
+    <message>
+        <source>{} does not know the model {}; {} lists what it has.</source>
+        <translation>{} 不认识模型 {}；{} 会列出它有的模型。</translation>
+    </message>
+    <message>
+        <source>There is no such API at {}; check the address of {}: it often ends in /v1.</source>
+        <translation>{} 处没有这样的 API；请检查 {} 的地址：通常以 /v1 结尾。</translation>
+    </message>
+    <message>
+        <source>A benchmark measures this computer, but {} is another one: choose a model that is here.</source>
+        <translation>基准测试测量的是本机，而 {} 是另一台计算机：请选择本机上的模型。</translation>
+    </message>
+    <message>
+        <source>The certificate {} cannot be used ({}); name a file in PEM form.</source>
+        <translation>无法使用证书 {}（{}）；请指定 PEM 格式的文件。</translation>
+    </message>
+    <message>
+        <source>Others may read the key in {}: run {}, and change the key.</source>
+        <translation>他人可能读取 {} 中的密钥：请运行 {}，并更换密钥。</translation>
+    </message>
+    <message>
+        <source>The key in {} cannot be read ({}); make it readable for you.</source>
+        <translation>无法读取 {} 中的密钥（{}）；请使其可供您读取。</translation>
+    </message>
+    <message>
+        <source>There is no server {}; {}. Add it with {}.</source>
+        <translation>没有服务器 {}；{}。请用 {} 添加。</translation>
     </message>
     <message>
         <source>it is no export of chats</source>

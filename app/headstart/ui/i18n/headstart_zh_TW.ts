@@ -1133,6 +1133,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>請載入模型以繼續；詳情請見記錄檔：{}</translation>
     </message>
     <message>
+        <source>Asking the other computer</source>
+        <translation>正在詢問另一部電腦</translation>
+    </message>
+    <message>
         <source>Starting OpenVINO</source>
         <translation>正在啟動 OpenVINO</translation>
     </message>
@@ -1512,6 +1516,102 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{} is no PDF and no text in UTF-8; attach text, Markdown, code or PDF, or save it as text first.</source>
         <translation>{} 不是 PDF，也不是 UTF-8 文字；請附加文字、Markdown、程式碼或 PDF，或先將其另存為文字檔。</translation>
+    </message>
+    <message>
+        <source>{} is on another computer and can only chat; choose a model of `headstart models`.</source>
+        <translation>{} 在另一部電腦上，只能用於聊天；請從 `headstart models` 中選擇模型。</translation>
+    </message>
+    <message>
+        <source>{} does not speak TLS as expected at {} ({}); check the port, or whether the address begins with http://.</source>
+        <translation>{} 在 {} 處未如預期使用 TLS（{}）；請檢查連接埠，或位址是否應以 http:// 開頭。</translation>
+    </message>
+    <message>
+        <source>No computer is found by the address of {}, {}; check the spelling and your network.</source>
+        <translation>找不到 {} 的位址 {} 所指的電腦；請檢查拼寫和網路。</translation>
+    </message>
+    <message>
+        <source>{} cannot be reached at {} ({}); check that the server runs there and that this computer has a network.</source>
+        <translation>無法連線至 {}，位址為 {}（{}）；請確認伺服器正在執行，且本機已連上網路。</translation>
+    </message>
+    <message>
+        <source>The connection to {} broke in the middle of the answer; what came of it is kept: continue it, or ask again.</source>
+        <translation>與 {} 的連線在回答途中中斷；已收到的部分會保留：請繼續產生，或重新提問。</translation>
+    </message>
+    <message>
+        <source>{} broke off the answer ({}); ask again, or look into the log of that server.</source>
+        <translation>{} 中斷了回答（{}）；請重新提問，或查看該伺服器的記錄。</translation>
+    </message>
+    <message>
+        <source>{} has moved to {}; if you trust that, add it again with that address.</source>
+        <translation>{} 已遷移到 {}；如果您信任該位址，請用它重新加入。</translation>
+    </message>
+    <message>
+        <source>{} is busy{}; try again in a while.</source>
+        <translation>{} 忙碌中{}；請稍後再試。</translation>
+    </message>
+    <message>
+        <source>{} failed (status {}); try again, or look into that server&apos;s log.</source>
+        <translation>{} 發生錯誤（狀態 {}）；請重試，或查看該伺服器的記錄。</translation>
+    </message>
+    <message>
+        <source>The conversation is too long for {} ({}): start a new chat, or allow shorter answers.</source>
+        <translation>對 {} 來說對話太長（{}）：請新增對話，或允許更短的回答。</translation>
+    </message>
+    <message>
+        <source>{} does not take this request (status {}); change what it names.</source>
+        <translation>{} 不接受此要求（狀態 {}）；請更改其中指出的內容。</translation>
+    </message>
+    <message>
+        <source>{} does not tell its models at {}/models; check the address (it often ends in /v1), or name a model: remote:{}/MODEL.</source>
+        <translation>{} 在 {}/models 處沒有列出模型；請檢查位址（通常以 /v1 結尾），或指定模型：remote:{}/MODEL。</translation>
+    </message>
+    <message>
+        <source>{} has these models: {}; name one of them: remote:{}/MODEL.</source>
+        <translation>{} 有這些模型：{}；請指定其中一個：remote:{}/MODEL。</translation>
+    </message>
+    <message>
+        <source>{} has no model {}; it has {}.</source>
+        <translation>{} 沒有模型 {}；它有 {}。</translation>
+    </message>
+    <message>
+        <source>The certificate of {} at {} is not trusted ({}); if it is your own, add the server again with --certificate FILE, the authority that signed it.</source>
+        <translation>{}（{}）的憑證不受信任（{}）；如果是您自己的憑證，請用 --certificate FILE 指定簽發機構的憑證，重新加入該伺服器。</translation>
+    </message>
+    <message>
+        <source>{} refuses the key{}; give another one with {}.</source>
+        <translation>{} 拒絕了金鑰{}；請用 {} 提供另一個。</translation>
+    </message>
+    <message>
+        <source>{} wants a key{}; give it with {}.</source>
+        <translation>{} 需要金鑰{}；請用 {} 提供。</translation>
+    </message>
+    <message>
+        <source>{} does not know the model {}; {} lists what it has.</source>
+        <translation>{} 不認識模型 {}；{} 會列出它有的模型。</translation>
+    </message>
+    <message>
+        <source>There is no such API at {}; check the address of {}: it often ends in /v1.</source>
+        <translation>{} 處沒有這樣的 API；請檢查 {} 的位址：通常以 /v1 結尾。</translation>
+    </message>
+    <message>
+        <source>A benchmark measures this computer, but {} is another one: choose a model that is here.</source>
+        <translation>基準測試測量的是本機，而 {} 是另一部電腦：請選擇本機上的模型。</translation>
+    </message>
+    <message>
+        <source>The certificate {} cannot be used ({}); name a file in PEM form.</source>
+        <translation>無法使用憑證 {}（{}）；請指定 PEM 格式的檔案。</translation>
+    </message>
+    <message>
+        <source>Others may read the key in {}: run {}, and change the key.</source>
+        <translation>他人可能讀取 {} 中的金鑰：請執行 {}，並更換金鑰。</translation>
+    </message>
+    <message>
+        <source>The key in {} cannot be read ({}); make it readable for you.</source>
+        <translation>無法讀取 {} 中的金鑰（{}）；請使其可供您讀取。</translation>
+    </message>
+    <message>
+        <source>There is no server {}; {}. Add it with {}.</source>
+        <translation>沒有伺服器 {}；{}。請用 {} 加入。</translation>
     </message>
     <message>
         <source>it is no export of chats</source>

@@ -1,0 +1,155 @@
+"""The servers on other computers that a person named, kept in remotes.toml. Asks none of them and knows no key."""
+
+import dataclasses
+import ipaddress
+import logging
+import re
+import tomllib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+from headstart import paths
+from headstart.engine.engine import LoadOptions, Remote
+from headstart.errors import ModelNotFoundError, SettingsError
+from headstart.library import ELSEWHERE
+from headstart.settings_file import replace_file
+
+FILE_NAME = "remotes.toml"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}")
+_API = "/v1"  # where most servers have it
+_log = logging.getLogger(__name__)
+
+
+def default_path() -> Path:
+    """Where the servers are kept when nobody says otherwise."""
+    return paths.config_folder() / FILE_NAME
+
+
+def configured(path: Path | None = None) -> tuple[Remote, ...]:
+    """Every server of the file by name; what is bad in it is logged and left out."""
+    path = path or default_path()
+    try:
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return ()
+    except (OSError, ValueError) as error:
+        _log.warning("%s cannot be read, so no other computer is known: %s", path, error)
+        return ()
+    tables = content.get("servers", {})
+    found = [_read(name, table) for name, table in sorted(tables.items())] if isinstance(tables, dict) else []
+    return tuple(server for server in found if server)
+
+
+def find(model: str, path: Path | None = None) -> Remote:
+    """The server and model that `remote:NAME` or `remote:NAME/MODEL` means. Raises ModelNotFoundError."""
+    assert is_remote(model), "the caller knows what is remote"
+    name, _, chosen = model.removeprefix(ELSEWHERE).partition("/")
+    known = configured(path)
+    server = next((server for server in known if server.name == name), None)
+    if server is None:
+        raise ModelNotFoundError(_unknown(name, known))
+    return dataclasses.replace(server, model=chosen) if chosen else server
+
+
+def is_remote(model: str | None) -> bool:
+    """Whether this names a model of another computer."""
+    return model is not None and model.startswith(ELSEWHERE)
+
+
+def model_name(server: Remote) -> str:
+    """What `find` finds it by."""
+    return f"{ELSEWHERE}{server.label}"
+
+
+def load_options(server: Remote) -> LoadOptions:
+    """How an engine gets at it."""
+    return LoadOptions(Path(server.label), remote=server)
+
+
+def add(server: Remote, path: Path | None = None) -> None:
+    """Keep a server, in place of one with its name. Raises SettingsError."""
+    others = [known for known in configured(path) if known.name != server.name]
+    _save([*others, server], path or default_path())
+
+
+def remove(name: str, path: Path | None = None) -> Remote:
+    """Forget a server. Raises ModelNotFoundError or SettingsError."""
+    server = find(f"{ELSEWHERE}{name}", path)
+    _save([known for known in configured(path) if known.name != name], path or default_path())
+    return server
+
+
+def checked(server: Remote) -> Remote:
+    """The server with its address in the usual form. Raises SettingsError."""
+    if not _NAME.fullmatch(server.name):
+        raise SettingsError(
+            f"A server's name has up to 40 letters, digits, dots, dashes and underscores, unlike {server.name!r}."
+        )
+    return dataclasses.replace(server, url=_address(server.url))
+
+
+def is_exposed(server: Remote) -> bool:
+    """Whether who sits between the two computers can read along."""
+    parts = urlsplit(server.url)
+    return parts.scheme == "http" and not is_here(server)
+
+
+def is_here(server: Remote) -> bool:
+    """Whether the server is another program of this computer, so that nothing leaves it."""
+    host = urlsplit(server.url).hostname or ""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _address(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+        is_whole = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:
+        is_whole = False
+    if not is_whole or parts.query or parts.fragment:
+        raise SettingsError(f"{url!r} is no address of a server; write it like https://host:8000/v1.")
+    if parts.username is not None or parts.password is not None:
+        raise SettingsError("An address must not hold a password; give the key with --key instead.")
+    return urlunsplit((parts.scheme, parts.netloc, parts.path.rstrip("/") or _API, "", ""))
+
+
+def _read(name: str, table: Any) -> Remote | None:
+    try:
+        if not isinstance(table, dict) or not all(isinstance(value, str) for value in table.values()):
+            raise SettingsError(f"servers.{name} must be a table of texts.")
+        certificate = table.get("certificate")
+        url, model = table.get("url", ""), table.get("model") or None
+        return checked(Remote(name, url, model, Path(certificate) if certificate else None))
+    except SettingsError as error:
+        _log.warning("%s", error)
+        return None
+
+
+def _save(servers: Iterable[Remote], path: Path) -> None:
+    import tomlkit  # noqa: PLC0415 - only who writes waits for it
+
+    document = tomlkit.document()
+    document["version"] = 1
+    document["servers"] = {server.name: _table(server) for server in servers}
+    try:
+        replace_file(path, document.as_string())
+    except OSError as error:
+        raise SettingsError(
+            f"The servers cannot be saved in {path} ({error.strerror}); make the folder writable and try again."
+        ) from None
+
+
+def _table(server: Remote) -> dict[str, str]:
+    table = {"url": server.url, "model": server.model, "certificate": server.certificate}
+    return {name: str(value) for name, value in table.items() if value}
+
+
+def _unknown(name: str, known: Iterable[Remote]) -> str:
+    names = ", ".join(server.name for server in known)
+    there = f"known are {names}" if names else "none is known yet"
+    return f"There is no server {name!r}; {there}. Add it with `headstart remote add {name or 'NAME'} ADDRESS`."

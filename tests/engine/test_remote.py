@@ -1,0 +1,369 @@
+"""A server answers in place of a model: what is asked, what is heard, what goes wrong, and how soon it stops."""
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trustme
+
+from headstart.engine.engine import (
+    Event,
+    Finish,
+    FinishReason,
+    Message,
+    Origin,
+    Remote,
+    Request,
+    Sampling,
+    Speculation,
+    Step,
+)
+from headstart.engine.remote import models
+from headstart.engine.remote.connection import Connection
+from headstart.engine.remote.engine import RemoteEngine
+from headstart.errors import ContextOverflowError, HeadstartError, ModelNotFoundError, RemoteError, SettingsError
+from tests.model_server import DONE, Script, chunk, serving
+
+ASKED = Request((Message("system", "Be brief."), Message("user", "Hi")), 64)
+QUICK = (0.01, 0.01, 0.01)  # seconds between tries
+Open = Callable[..., RemoteEngine]
+
+
+@pytest.fixture
+def script() -> Script:
+    return Script()
+
+
+@pytest.fixture
+def address(script: Script) -> Iterator[str]:
+    with serving(script) as url:
+        yield url
+
+
+@pytest.fixture
+def connect(address: str) -> Iterator[Open]:
+    """Opens the engine on the server."""
+    opened: list[Connection] = []
+
+    def start(model: str | None = None, key: str | None = None, url: str = "", **more: Any) -> RemoteEngine:
+        opened.append(Connection(Remote("office", url or address, model, **more), key, QUICK))
+        return RemoteEngine(opened[-1], models.chosen(opened[-1]))
+
+    yield start
+    for connection in opened:
+        connection.close()
+
+
+def text_of(events: list[Event]) -> str:
+    return "".join(event.text for event in events if isinstance(event, Step))
+
+
+def finish_of(events: list[Event]) -> Finish:
+    finish = events[-1]
+    assert isinstance(finish, Finish)
+    return finish
+
+
+def heard(engine: RemoteEngine, request: Request = ASKED) -> tuple[str, HeadstartError]:
+    """The part of an answer that came before the error."""
+    parts: list[str] = []
+    with pytest.raises(HeadstartError) as raised:
+        parts.extend(event.text for event in engine.generate(request) if isinstance(event, Step))
+    return "".join(parts), raised.value
+
+
+def test_an_answer_comes_in_chunks(connect: Open, script: Script) -> None:
+    events = list(connect().generate(ASKED))
+    assert [event.text for event in events if isinstance(event, Step)] == ["Hello", " there", "!"]
+    assert {piece.origin for event in events if isinstance(event, Step) for piece in event.pieces} == {Origin.UNKNOWN}
+    assert finish_of(events).reason is FinishReason.STOP
+    assert finish_of(events).token_ids == ()
+
+
+def test_the_request_is_mapped(connect: Open, script: Script) -> None:
+    sampling = Sampling(0.7, 0.9, 40, 0.05, 1.1, 0.2, 0.3, seed=7)
+    list(connect().generate(Request(ASKED.messages, 32, sampling, stop=("END",))))
+    assert script.asked == [
+        {
+            "model": "small",
+            "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}],
+            "stream": True,
+            "stream_options": {"include_usage": True},
+            "max_tokens": 32,
+            "temperature": 0.7,
+            "top_p": 0.9,
+            "top_k": 40,
+            "min_p": 0.05,
+            "repetition_penalty": 1.1,
+            "repeat_penalty": 1.1,
+            "presence_penalty": 0.2,
+            "frequency_penalty": 0.3,
+            "seed": 7,
+            "stop": ["END"],
+        }
+    ]
+
+
+def test_an_answer_is_written_on(connect: Open, script: Script) -> None:
+    list(connect().generate(Request((*ASKED.messages, Message("assistant", "Hel")))))
+    assert script.asked[0]["continue_final_message"] is True
+    assert script.asked[0]["add_generation_prompt"] is False
+
+
+def test_what_a_person_fixed_of_the_speculation_is_sent(connect: Open, script: Script) -> None:
+    list(connect().generate(Request(ASKED.messages, speculation=Speculation(num_assistant_tokens=3))))
+    assert script.asked[0]["num_assistant_tokens"] == 3
+
+
+def test_a_strict_server_is_asked_without_what_changes_nothing(connect: Open, script: Script) -> None:
+    script.unknown = ("top_k", "min_p", "repeat_penalty")
+    assert text_of(list(connect().generate(ASKED))) == "Hello there!"
+    assert "top_k" in script.asked[0]
+    assert not {"top_k", "min_p", "repeat_penalty"} & script.asked[1].keys()
+
+
+def test_what_a_person_wants_is_never_left_out(connect: Open, script: Script) -> None:
+    script.unknown = ("top_k",)
+    _, error = heard(connect(), Request(ASKED.messages, sampling=Sampling(temperature=1.0, top_k=5)))
+    assert str(error) == (
+        "office does not take this request (status 400, Unrecognized request argument: top_k); change what it names."
+    )
+
+
+def test_the_servers_figures_become_statistics(connect: Open, script: Script) -> None:
+    script.usage = {
+        "prompt_tokens": 20,
+        "completion_tokens": 11,
+        "prompt_tokens_details": {"cached_tokens": 8},
+        "completion_tokens_details": {"accepted_prediction_tokens": 6, "rejected_prediction_tokens": 2},
+    }
+    script.models = ({"id": "small", "max_model_len": 4096},)
+    stats = finish_of(list(connect().generate(ASKED))).stats
+    assert (stats.prompt_tokens, stats.reused_tokens, stats.output_tokens) == (20, 8, 11)
+    assert (stats.drafted, stats.accepted, stats.rounds) == (8, 6, 4)
+    assert (stats.context_used, stats.context_length) == (31, 4096)
+    assert stats.by_origin == {"unknown": 11}
+    assert stats.speedup is None
+    assert stats.ttft_ms > 0
+
+
+def test_figures_of_llama_cpp_are_understood(connect: Open, script: Script) -> None:
+    usage = {"prompt_tokens": 5, "completion_tokens": 9}
+    timings = {"draft_n": 7, "draft_n_accepted": 4}
+    script.raw = [chunk("Hi"), chunk(finish="stop", usage=usage, timings=timings), DONE]
+    stats = finish_of(list(connect().generate(ASKED))).stats
+    assert (stats.drafted, stats.accepted, stats.output_tokens) == (7, 4, 9)
+
+
+def test_a_server_without_figures_is_counted_in_chunks(connect: Open) -> None:
+    stats = finish_of(list(connect().generate(ASKED))).stats
+    assert (stats.output_tokens, stats.prompt_tokens, stats.context_used, stats.drafted) == (3, 0, 0, 0)
+
+
+def test_the_longest_answer_is_told(connect: Open, script: Script) -> None:
+    script.finish = "length"
+    assert finish_of(list(connect().generate(ASKED))).reason is FinishReason.LENGTH
+
+
+def test_chunks_may_be_cut_anywhere_and_hold_any_line_end(connect: Open, script: Script) -> None:
+    whole = b"event: message\r\n" + chunk("a\u2028b\u0085c 🐸") + chunk(finish="stop") + DONE
+    script.raw = [whole[place : place + 7] for place in range(0, len(whole), 7)]
+    assert text_of(list(connect().generate(ASKED))) == "a\u2028b\u0085c 🐸"
+
+
+def test_thinking_that_is_kept_apart_comes_before_the_answer(connect: Open, script: Script) -> None:
+    thoughts = [{"choices": [{"delta": {"reasoning_content": part}}]} for part in ("Let", " me see.")]
+    script.raw = [f"data: {thought}\n\n".replace("'", '"').encode() for thought in thoughts]
+    script.raw += [chunk("Four."), chunk(finish="stop"), DONE]
+    assert text_of(list(connect().generate(ASKED))) == "<think>\nLet me see.\n</think>\n\nFour."
+
+
+def test_cancelling_closes_the_connection_within_a_chunk(connect: Open, script: Script) -> None:
+    script.words, script.pause = ("word ",) * 10_000, 0.01
+    cancel, events = threading.Event(), []
+    for event in connect().generate(ASKED, cancel):
+        events.append(event)
+        cancel.set()
+    assert len(events) == 2
+    assert finish_of(events).reason is FinishReason.CANCELLED
+    assert script.gone.wait(10)
+
+
+def test_cancelling_does_not_wait_for_a_server_that_reads_a_long_prompt(connect: Open, script: Script) -> None:
+    script.pause = 60.0
+    cancel = threading.Event()
+    threading.Timer(0.2, cancel.set).start()
+    started = time.monotonic()
+    events = list(connect().generate(ASKED, cancel))
+    assert time.monotonic() - started < 20
+    assert finish_of(events).reason is FinishReason.CANCELLED
+    assert script.gone.wait(10)
+
+
+def test_leaving_early_closes_the_connection(connect: Open, script: Script) -> None:
+    script.words, script.pause = ("word ",) * 10_000, 0.01
+    answer = connect().generate(ASKED)
+    next(answer)
+    answer.close()  # type: ignore[attr-defined]
+    assert script.gone.wait(10)
+
+
+def test_a_busy_server_is_asked_again(connect: Open, script: Script) -> None:
+    engine = connect()
+    script.refusals, script.headers = [(429, {}), (503, {}), (500, {})], {"Retry-After": "0"}
+    assert text_of(list(engine.generate(ASKED))) == "Hello there!"
+    assert len(script.asked) == 4
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "sentence"),
+    [
+        (429, {"error": {"message": "Queue full."}}, "office is busy (Queue full); try again in a while."),
+        (
+            502,
+            {"detail": "no upstream"},
+            "office failed (status 502, no upstream); try again, or look into that server's log.",
+        ),
+    ],
+)
+def test_a_server_that_stays_busy_is_given_up(
+    connect: Open, script: Script, status: int, body: Any, sentence: str
+) -> None:
+    engine = connect()
+    script.refusals = [(status, body)] * 9
+    part, error = heard(engine)
+    assert (part, str(error)) == ("", sentence)
+    assert len(script.asked) == 4
+
+
+def test_a_break_in_the_middle_keeps_the_part_and_is_not_asked_again(connect: Open, script: Script) -> None:
+    script.breaks_after = 2
+    part, error = heard(connect())
+    assert part == "Hello there"
+    assert str(error) == (
+        "The connection to office broke in the middle of the answer; what came of it is kept: continue it, or ask "
+        "again."
+    )
+    assert len(script.asked) == 1
+
+
+def test_an_answer_that_just_ends_is_a_break_too(connect: Open, script: Script) -> None:
+    script.finish = None
+    part, error = heard(connect())
+    assert part == "Hello there!"
+    assert "broke in the middle" in str(error)
+
+
+def test_a_complaint_in_the_middle_is_told(connect: Open, script: Script) -> None:
+    script.raw = [chunk("Hel"), b'data: {"error": {"message": "out of memory"}}\n\n']
+    part, error = heard(connect())
+    assert part == "Hel"
+    assert str(error) == (
+        "office broke off the answer (out of memory); ask again, or look into the log of that server."
+    )
+
+
+def test_what_is_no_answer_is_told(connect: Open, script: Script) -> None:
+    script.raw = [b"data: <html>\n\n"]
+    assert "what came is no JSON" in str(heard(connect())[1])
+
+
+def test_a_conversation_that_is_too_long_is_told(connect: Open, script: Script) -> None:
+    engine = connect()
+    script.refusals = [(400, {"error": {"message": "This model's maximum context length is 64 tokens."}})]
+    assert isinstance(heard(engine)[1], ContextOverflowError)
+
+
+def test_a_missing_and_a_wrong_key_are_told_apart(connect: Open, script: Script) -> None:
+    script.key = "right"
+    with pytest.raises(
+        RemoteError, match=r"office wants a key \(Invalid API key\); give it with `headstart remote add"
+    ):
+        connect()
+    with pytest.raises(RemoteError, match=r"office refuses the key \(Invalid API key\); give another one"):
+        connect(key="wrong")
+    assert text_of(list(connect(key="right").generate(ASKED))) == "Hello there!"
+
+
+def test_an_unknown_model_is_told_with_those_that_there_are(connect: Open, script: Script) -> None:
+    with pytest.raises(ModelNotFoundError, match="office has no model 'large'; it has small"):
+        connect("large")
+
+
+def test_of_several_models_one_must_be_named(connect: Open, script: Script) -> None:
+    script.models = ({"id": "small"}, {"id": "team/large"})
+    with pytest.raises(ModelNotFoundError, match="these models: small, team/large; name one of them: remote:office/M"):
+        connect()
+    assert connect("team/large").model.name == "team/large"
+
+
+def test_a_server_without_a_list_may_have_the_model(connect: Open, script: Script) -> None:
+    script.models = None
+    assert connect("small").model.name == "small"
+    with pytest.raises(RemoteError, match="office does not tell its models"):
+        connect()
+
+
+def test_a_model_that_went_away_is_told(connect: Open, script: Script) -> None:
+    engine = connect()
+    script.models = ({"id": "other"},)
+    assert str(heard(engine)[1]).startswith("office does not know the model")
+
+
+def test_a_wrong_path_is_told(connect: Open, address: str) -> None:
+    with pytest.raises(RemoteError, match=r"no such API at .*it often ends in /v1"):
+        list(connect("small", url=address.removesuffix("/v1") + "/v7").generate(ASKED))
+
+
+def test_nobody_there_is_told_after_a_few_tries(connect: Open) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"  # bound, but nobody listens
+        with pytest.raises(RemoteError, match=r"office cannot be reached at http://127.* check that the server runs"):
+            connect(url=url)
+
+
+def test_a_name_that_no_computer_has_is_told(connect: Open) -> None:
+    with pytest.raises(RemoteError, match=r"No computer is found by the address of office|cannot be reached"):
+        connect(url="http://nobody.invalid/v1")
+
+
+def test_a_redirect_is_not_followed(connect: Open, script: Script) -> None:
+    script.refusals, script.headers = [(307, {})], {"Location": "https://elsewhere.example/v1"}
+    with pytest.raises(RemoteError, match=r"office has moved to https://elsewhere\.example/v1; if you trust that"):
+        connect()
+
+
+def test_tls_is_checked(connect: Open, script: Script, tmp_path: Path) -> None:
+    authority, certificate = tmp_path / "authority.pem", tmp_path / "server.pem"
+    made = trustme.CA()
+    made.cert_pem.write_to_path(authority)
+    made.issue_cert("127.0.0.1").private_key_and_cert_chain_pem.write_to_path(certificate)
+    with serving(script, certificate) as url:
+        with pytest.raises(RemoteError, match=r"certificate of office at https.* is not trusted .*--certificate FILE"):
+            connect(url=url)
+        with pytest.raises(SettingsError, match="cannot be used"):
+            connect(url=url, certificate=certificate.with_name("missing.pem"))
+        with closing(connect(url=url, certificate=authority)) as engine:
+            assert text_of(list(engine.generate(ASKED))) == "Hello there!"
+
+
+def test_a_server_without_tls_is_told(connect: Open, address: str) -> None:
+    with pytest.raises(RemoteError, match=r"office does not speak TLS as expected .*http://"):
+        connect(url=address.replace("http:", "https:"))
+
+
+def test_closing_ends_what_goes_on_and_is_harmless_twice(address: str, script: Script) -> None:
+    script.pause = 60.0
+    connection = Connection(Remote("office", address), None)
+    answer = connection.stream({"model": "small"}, threading.Event())
+    next(answer)
+    connection.close()
+    connection.close()
+    assert script.gone.wait(10)
+    answer.close()

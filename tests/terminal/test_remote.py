@@ -1,0 +1,133 @@
+"""`headstart remote`, and a chat with a server, by the command line as a person types it."""
+
+import io
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from headstart import keys, remotes
+from headstart.cli import main
+from headstart.engine.engine import Remote
+from tests.fakes import RecordingLoad
+from tests.model_server import Script, serving
+
+Captured = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def script() -> Script:
+    return Script()
+
+
+@pytest.fixture
+def address(script: Script) -> Iterator[str]:
+    with serving(script) as url:
+        yield url
+
+
+def type_in(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO(text))
+
+
+def test_a_server_is_added_asked_and_removed(
+    address: str, script: Script, capsys: Captured, monkeypatch: pytest.MonkeyPatch, headstart_home: Path
+) -> None:
+    script.key = "secret"
+    type_in(monkeypatch, "secret\n")
+    assert main(["remote", "add", "office", address, "--key"]) == 0
+    said = capsys.readouterr().err
+    assert f"office is {address}; chat with it: headstart chat --model remote:office" in said
+    assert f"no keyring, so the key is in {headstart_home / 'keys' / 'office'}, which only you can read" in said
+    assert "secret" not in said
+
+    assert main(["chat", "--model", "remote:office", "--prompt", "Hi", "--stats"]) == 0
+    shown = capsys.readouterr()
+    assert shown.out == "Hello there!\n"
+    assert f"Your messages go to office, another program on this computer: {address}" in shown.err
+    assert "another program wrote this answer" in shown.err
+
+    assert main(["remote", "check", "office"]) == 0
+    assert "office answers: 3 token" in capsys.readouterr().err
+    assert main(["remote", "remove", "office"]) == 0
+    assert remotes.configured() == ()
+    assert keys.find("office") is None
+
+
+def test_the_list(capsys: Captured, headstart_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert main(["remote", "list"]) == 0
+    assert "headstart remote add NAME ADDRESS" in capsys.readouterr().out
+    remotes.add(Remote("office", "https://office.example/v1", "large"))
+    remotes.add(Remote("home", "http://10.0.0.2:8000/v1"))
+    monkeypatch.setenv("HEADSTART_KEY_OFFICE", "secret")
+    assert main(["remote", "list"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "name    address                    model         key",
+        "home    http://10.0.0.2:8000/v1    the only one  none",
+        "office  https://office.example/v1  large         environment",
+    ]
+    assert main(["remote", "list", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["file"] == str(headstart_home / "remotes.toml")
+    assert [server["key"] for server in told["servers"]] == [None, "environment"]
+
+
+def test_it_is_said_that_messages_leave_and_who_can_read_them(capsys: Captured) -> None:
+    main(["remote", "add", "office", "https://office.example/v1"])
+    assert (
+        "Your messages leave this computer: they go to office at https://office.example/v1" in capsys.readouterr().err
+    )
+    main(["remote", "add", "home", "http://10.0.0.2"])
+    assert "They are not encrypted on the way (http)" in capsys.readouterr().err
+
+
+def test_a_chat_asks_the_server_that_was_named(capsys: Captured) -> None:
+    remotes.add(Remote("office", "https://office.example/v1"))
+    load = RecordingLoad()
+    assert main(["chat", "--model", "remote:office/team/large", "--prompt", "Hi", "--json"], load) == 0
+    assert load.options[0].remote == Remote("office", "https://office.example/v1", "team/large")
+    shown = capsys.readouterr()
+    assert json.loads(shown.out)["settings"]["model"] == "remote:office/team/large"
+    assert "leave this computer" in shown.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["chat", "--model", "remote:office"], "There is no server 'office'; none is known yet."),
+        (["remote", "check", "office"], "There is no server 'office'; none is known yet."),
+        (["remote", "remove", "office"], "There is no server 'office'; none is known yet."),
+        (["remote", "add", "a b", "http://host"], "A server's name has up to 40 letters"),
+        (["remote", "add", "office", "host"], "'host' is no address of a server; write it like https://host:8000/v1."),
+        (["remote", "add", "office", "http://host", "--certificate", "none.pem"], "There is no file"),
+        (["bench", "--model", "remote:office"], "remote:office is on another computer and can only chat"),
+        (["models", "check", "remote:office"], "remote:office is on another computer and can only chat"),
+    ],
+)
+def test_what_cannot_be_is_a_sentence(arguments: list[str], sentence: str, capsys: Captured) -> None:
+    assert main(arguments) in (1, 2)
+    assert sentence in capsys.readouterr().err
+
+
+def test_what_only_a_model_here_can_do_is_refused(capsys: Captured) -> None:
+    remotes.add(Remote("office", "https://office.example/v1"))
+    assert main(["chat", "--model", "remote:office", "--numerics", "exact", "--draft", "none"]) == 2
+    assert "--draft, --numerics: for models of this computer only" in capsys.readouterr().err
+
+
+def test_an_empty_key_is_refused(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
+    type_in(monkeypatch, "\n")
+    assert main(["remote", "add", "office", "http://10.0.0.2", "--key"]) == 2
+    assert "nothing was kept" in capsys.readouterr().err
+    assert remotes.configured() == ()
+
+
+def test_a_break_in_the_middle_shows_the_part_and_the_reason(address: str, script: Script, capsys: Captured) -> None:
+    script.breaks_after = 2
+    remotes.add(Remote("office", address))
+    assert main(["chat", "--model", "remote:office", "--prompt", "Hi"]) == 1
+    shown = capsys.readouterr()
+    assert shown.out == "Hello there\n"
+    assert "broke in the middle of the answer" in shown.err

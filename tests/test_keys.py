@@ -1,0 +1,100 @@
+"""Where the key of a server is kept and found, with a keyring and without one."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import keyring
+import pytest
+from keyring.backend import KeyringBackend
+from keyring.errors import PasswordDeleteError
+
+from headstart import keys
+from headstart.errors import SettingsError
+from headstart.keys import Place
+
+
+class MemoryKeyring(KeyringBackend):
+    """Keeps keys for a test."""
+
+    priority = 1
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.kept: dict[tuple[str, str], str] = {}
+
+    def get_password(self, service: str, username: str) -> str | None:
+        return self.kept.get((service, username))
+
+    def set_password(self, service: str, username: str, password: str) -> None:
+        self.kept[service, username] = password
+
+    def delete_password(self, service: str, username: str) -> None:
+        if self.kept.pop((service, username), None) is None:
+            raise PasswordDeleteError("no such key")
+
+
+@pytest.fixture
+def ring() -> Iterator[MemoryKeyring]:
+    before = keyring.get_keyring()
+    made = MemoryKeyring()
+    keyring.set_keyring(made)
+    yield made
+    keyring.set_keyring(before)
+
+
+def test_a_keyring_takes_the_key(ring: MemoryKeyring, headstart_home: Path) -> None:
+    assert keys.keep("office", "secret").place is Place.KEYRING
+    assert ring.kept == {("headstart", "office"): "secret"}
+    found = keys.find("office")
+    assert found
+    assert (found.secret, found.place) == ("secret", Place.KEYRING)
+    assert not headstart_home.exists()
+    keys.forget("office")
+    assert keys.find("office") is None
+
+
+def test_without_a_keyring_a_file_of_its_owner_alone_does(headstart_home: Path) -> None:
+    kept = keys.keep("office", "secret")
+    path = headstart_home / "keys" / "office"
+    assert (kept.place, kept.where) == (Place.FILE, str(path))
+    assert path.read_text() == "secret\n"
+    if os.name == "posix":
+        assert path.stat().st_mode & 0o777 == 0o600
+    assert keys.find("office") == kept
+    keys.forget("office")
+    assert keys.find("office") is None
+    keys.forget("office")
+
+
+def test_a_keyring_that_comes_later_takes_over_from_the_file(request: pytest.FixtureRequest) -> None:
+    keys.keep("office", "old")
+    request.getfixturevalue("ring")
+    keys.keep("office", "new")
+    assert not keys.file_of("office").exists()
+
+
+def test_the_environment_goes_before_everything(ring: MemoryKeyring, monkeypatch: pytest.MonkeyPatch) -> None:
+    keys.keep("my-office.2", "kept")
+    monkeypatch.setenv("HEADSTART_KEY_MY_OFFICE_2", " given \n")
+    found = keys.find("my-office.2")
+    assert found
+    assert (found.secret, found.place) == ("given", Place.ENVIRONMENT)
+
+
+def test_a_key_is_in_no_text_made_of_it() -> None:
+    assert "secret" not in repr(keys.keep("office", "secret"))
+
+
+@pytest.mark.skipif(os.name != "posix", reason="other systems have no such modes")
+def test_a_file_that_others_may_read_is_refused() -> None:
+    keys.keep("office", "secret")
+    keys.file_of("office").chmod(0o644)
+    with pytest.raises(SettingsError, match=r"Others may read the key in .*run `chmod 600"):
+        keys.find("office")
+
+
+def test_where_nothing_can_be_written_the_environment_is_named(headstart_home: Path) -> None:
+    headstart_home.write_text("a file where the folder should be")
+    with pytest.raises(SettingsError, match="HEADSTART_KEY_OFFICE"):
+        keys.keep("office", "secret")

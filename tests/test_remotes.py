@@ -1,0 +1,94 @@
+"""The servers that a person named: the file, the names, and which of them are other computers."""
+
+import logging
+from pathlib import Path
+
+import pytest
+
+from headstart import library, remotes
+from headstart.engine.engine import Remote
+from headstart.errors import ModelNotFoundError, SettingsError
+
+OFFICE = Remote("office", "https://office.example:8443/v1", "team/large", Path("/certificates/office.pem"))
+HOME = Remote("home", "http://192.168.1.5:8000/v1")
+
+
+def test_servers_are_kept_and_found_by_name() -> None:
+    remotes.add(OFFICE)
+    remotes.add(HOME)
+    assert remotes.configured() == (HOME, OFFICE)
+    assert remotes.find("remote:home") == HOME
+    assert remotes.find("remote:home/a/b").model == "a/b"
+    assert remotes.model_name(OFFICE) == "remote:office/team/large"
+    remotes.add(Remote("home", "http://192.168.1.6:8000/v1"))
+    assert remotes.find("remote:home").url == "http://192.168.1.6:8000/v1"
+    assert remotes.remove("office") == OFFICE
+    assert [server.name for server in remotes.configured()] == ["home"]
+
+
+def test_the_file_can_be_edited_and_mistakes_in_it_are_left_out(
+    headstart_home: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    remotes.add(HOME)
+    path = headstart_home / remotes.FILE_NAME
+    assert path.read_text() == 'version = 1\n\n[servers.home]\nurl = "http://192.168.1.5:8000/v1"\n'
+    path.write_text(path.read_text() + '[servers.bad]\nurl = "gopher://x"\n[servers.worse]\nurl = 5\n')
+    with caplog.at_level(logging.WARNING):
+        assert remotes.configured() == (HOME,)
+    assert len(caplog.records) == 2
+    path.write_text("[[")
+    assert remotes.configured() == ()
+
+
+def test_an_unknown_server_is_told_with_those_that_there_are() -> None:
+    with pytest.raises(ModelNotFoundError, match="no server 'office'; none is known yet"):
+        remotes.find("remote:office/large")
+    remotes.add(HOME)
+    with pytest.raises(ModelNotFoundError, match="known are home"):
+        remotes.remove("office")
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("http://host:8000", "http://host:8000/v1"),
+        ("http://host:8000/", "http://host:8000/v1"),
+        ("https://host/v3/", "https://host/v3"),
+        ("http://[::1]:8000/api/v1", "http://[::1]:8000/api/v1"),
+    ],
+)
+def test_an_address_gets_its_usual_form(written: str, meant: str) -> None:
+    assert remotes.checked(Remote("a", written)).url == meant
+
+
+@pytest.mark.parametrize(
+    "url", ["", "host:8000", "ftp://host/v1", "http://", "http://host:99999/v1", "http://host/v1?key=1", "http://[::1"]
+)
+def test_what_is_no_address_is_refused(url: str) -> None:
+    with pytest.raises(SettingsError, match="is no address of a server"):
+        remotes.checked(Remote("a", url))
+
+
+def test_an_address_holds_no_password() -> None:
+    with pytest.raises(SettingsError, match="must not hold a password"):
+        remotes.checked(Remote("a", "https://me:secret@host/v1"))
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "../keys", "-a", "a b", "x" * 41])
+def test_a_name_is_fit_for_files_and_commands(name: str) -> None:
+    with pytest.raises(SettingsError, match="A server's name"):
+        remotes.checked(Remote(name, "http://host/v1"))
+
+
+def test_who_can_read_along_is_known() -> None:
+    assert remotes.is_exposed(HOME)
+    assert not remotes.is_exposed(OFFICE)
+    for host in ("localhost", "127.0.0.1", "[::1]"):
+        server = Remote("a", f"http://{host}:1/v1")
+        assert remotes.is_here(server)
+        assert not remotes.is_exposed(server)
+
+
+def test_the_library_has_no_model_of_another_computer() -> None:
+    with pytest.raises(SettingsError, match="remote:office is on another computer and can only chat"):
+        library.find("remote:office")
