@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 
 from headstart import keys
 from headstart.engine.engine import (
@@ -79,10 +79,8 @@ def connect(remote: Remote) -> Connection:
 def load(options: LoadOptions) -> RemoteEngine:
     """Make sure that the server is there and has the model. Raises RemoteError, ModelNotFoundError, SettingsError."""
     assert options.remote, "the caller asks for a remote model"
-    connection = connect(options.remote)
-    try:
-        model = models.chosen(connection)
-    except BaseException:
-        connection.close()
-        raise
-    return RemoteEngine(connection, model)
+    with ExitStack() as undoing:
+        connection = undoing.enter_context(closing(connect(options.remote)))
+        engine = RemoteEngine(connection, models.chosen(connection))
+        undoing.pop_all()
+    return engine
