@@ -113,6 +113,15 @@ def bench(showcase: Showcase, album: Album) -> None:
     _press(showcase, "stop")
 
 
+def tune(showcase: Showcase, album: Album) -> None:
+    """What tuning found, and why."""
+    _press(showcase, "tune")
+    album.take("tune-before")
+    _tune(showcase)
+    album.take("tune")
+    _press(showcase, "stop")
+
+
 def race(showcase: Showcase, album: Album) -> None:
     """Both lanes at their end, with the proof."""
     _press(showcase, "race")
@@ -197,12 +206,27 @@ def chinese(showcase: Showcase, album: Album) -> None:
 
 SCENES: dict[str, Scene] = {
     scene.__name__: scene
-    for scene in (chat, text, empty, search, models, bench, race, preferences, palette, windows, large, narrow, chinese)
+    for scene in (
+        chat,
+        text,
+        empty,
+        search,
+        models,
+        bench,
+        tune,
+        race,
+        preferences,
+        palette,
+        windows,
+        large,
+        narrow,
+        chinese,
+    )
 }
 # The others are for looking.
 KEPT = (
-    "first-start", "chat", "panel", "new-chat", "search", "models", "benchmark", "race", "preferences", "palette",
-    "large", "chinese",
+    "first-start", "chat", "panel", "new-chat", "search", "models", "benchmark", "tune", "race", "preferences",
+    "palette", "large", "chinese",
 )  # fmt: skip
 
 
@@ -230,6 +254,12 @@ def _measure(showcase: Showcase) -> None:
     page.form.peer.setChecked(SIZE.with_peer)
     page.start_requested.emit(page.form.size_wanted())
     showcase.settle(lambda: not showcase.program.loader.occupation)
+
+
+def _tune(showcase: Showcase) -> None:
+    page = showcase.program.window.tune
+    page.start_requested.emit(page.seconds.value())
+    showcase.settle(lambda: not showcase.program.loader.occupation and showcase.program.loader.is_ready)
 
 
 def _race(showcase: Showcase) -> None:
@@ -296,6 +326,9 @@ def _record(parts: list[str], installed: Path, home: Path) -> None:
     if "bench" in parts:
         _press(showcase, "bench")
         _measure(showcase)
+    if "tune" in parts:
+        _press(showcase, "tune")
+        _tune(showcase)
     showcase.program.close()
 
 
@@ -311,7 +344,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=ROOT / "app" / "docs")
     parser.add_argument("--only", nargs="+", choices=(*SCENES, "first-start"), default=(*SCENES, "first-start"))
     parser.add_argument("--all", action="store_true", help="also those that are only for looking")
-    parser.add_argument("--record", nargs="+", choices=("chats", "bench"))
+    parser.add_argument("--record", nargs="+", choices=("chats", "bench", "tune"))
     given = parser.parse_args()
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
     installed = Path(os.environ.get("HEADSTART_HOME", ""))

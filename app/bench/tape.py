@@ -8,7 +8,7 @@ import json
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,8 @@ from headstart.engine import host
 from headstart.engine.engine import Event, Finish, LoadOptions, Message, Prefill, Request, Step
 from headstart.engine.opening import LocalModels, Opened, Tell
 from headstart.engine.protocol import Bench, Description, Facts
+from headstart.engine.tuning.findings import Findings
+from headstart.engine.tuning.messages import Tune, TuneDecided, TuneReport
 from headstart.engine.wire import from_data, to_data
 
 _KINDS: Mapping[str, type[Prefill | Step | Finish]] = {"Prefill": Prefill, "Step": Step, "Finish": Finish}
@@ -108,6 +110,20 @@ class Recording:
         self._tape.put("description", "", found)
         return found
 
+    def tune(self, order: Tune, tell: Callable[[TuneReport], None], cancel: threading.Event) -> Findings:
+        """See Models.tune."""
+        found = self._models.tune(order, tell, cancel)
+        self._tape.put("tuning", "", found)
+        return found
+
+    def recall(self, options: LoadOptions) -> Findings | None:
+        """See Models.recall."""
+        return self._models.recall(options)
+
+    def forget(self, options: LoadOptions) -> None:
+        """See Models.forget."""
+        self._models.forget(options)
+
 
 class Playing:
     """Implements Models: what a tape has of them."""
@@ -125,6 +141,20 @@ class Playing:
         """See Models.describe."""
         found: Description = from_data(Description, self._tape.get("description", ""))
         return found
+
+    def tune(self, order: Tune, tell: Callable[[TuneReport], None], cancel: threading.Event) -> Findings:  # noqa: ARG002
+        """See Models.tune."""
+        found: Findings = from_data(Findings, self._tape.get("tuning", ""))
+        for stage in found.stages:
+            tell(TuneDecided(order.ticket, stage))
+        return found
+
+    def recall(self, options: LoadOptions) -> Findings | None:  # noqa: ARG002
+        """See Models.recall: nobody has tuned yet."""
+        return None
+
+    def forget(self, options: LoadOptions) -> None:
+        """See Models.forget."""
 
     def _count(self, messages: tuple[Message, ...], text: str) -> int:
         known = self._tape.get("counts", [to_data(messages), text])

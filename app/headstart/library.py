@@ -10,6 +10,7 @@ from headstart.manifest import Manifest, PairManifest
 
 NO_DRAFT = "none"
 ELSEWHERE = "remote:"  # before the name of a model on another computer
+_MOST_DRAFTS = 3  # that may be tried for a target
 FIRST_EXPORT = "headstart-export smollm2-135m-instruct"
 
 
@@ -119,6 +120,22 @@ def vocabulary_difference(target: Model, draft: Model) -> str | None:
         _without_padding(theirs, mine, rows=draft.manifest.logit_rows),
     )
     return f"id {found.id} is {_quoted(found.first)} here and {_quoted(found.second)} there" if found else None
+
+
+def fitting_drafts(target: Model) -> dict[str, Path]:
+    """Other installed models with the target's vocabulary that are small enough to draft for it, by name; a few."""
+    usable = [entry for entry in installed() if not isinstance(entry, Broken)]
+    drafts = [entry.draft if isinstance(entry, Pair) else entry for entry in usable]
+    small = [draft for draft in drafts if draft.manifest.size_bytes < target.manifest.size_bytes / 2]
+    found = {draft.name: draft.folder for draft in small if draft.folder != target.folder and _fits(target, draft)}
+    return dict(list(found.items())[:_MOST_DRAFTS])
+
+
+def _fits(target: Model, draft: Model) -> bool:
+    try:
+        return vocabulary_difference(target, draft) is None
+    except BrokenModelError:
+        return False
 
 
 def _entry(folder: Path) -> Entry:

@@ -64,8 +64,12 @@ class Settings:
     model: str = _own("", "model", "The model or pair that answers; automatic prefers a pair.")
     # "" is automatic, "none" goes without.
     draft: str = _own("", "model", "The model that guesses ahead; automatic takes the one of the pair.")
-    device: str = _own("CPU", "model", "Device that runs the model.")
-    draft_device: str = _own("", "model", "Device that runs the draft model; automatic takes that of the model.")
+    device: str = _own(
+        "", "model", "Device that runs the model; automatic takes what tuning found, or else the processor."
+    )
+    draft_device: str = _own(
+        "", "model", "Device that runs the draft model; automatic takes what tuning found, or else that of the model."
+    )
     numerics: str = _own("fast", "model", "Fast arithmetic, or exact: the same results.", choices=("fast", "exact"))
     context: int | None = _own(AUTOMATIC, "model", "Tokens of context to make room for.", low=256)
 

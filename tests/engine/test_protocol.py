@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headstart.engine import protocol
+from headstart.engine.bench.ratios import Spread
 from headstart.engine.engine import (
     Finish,
     FinishReason,
@@ -63,6 +64,18 @@ from headstart.engine.protocol import (
     decode_report,
     encode,
 )
+from headstart.engine.tuning.findings import DEFAULT, DRAFTS, TARGET, Findings, Row, Stage, Trying
+from headstart.engine.tuning.messages import (
+    ForgetTuned,
+    RecallTuned,
+    StopTune,
+    Tune,
+    TuneDecided,
+    TunedKnown,
+    TuneEnded,
+    TuneTrying,
+    TuneWish,
+)
 from headstart.errors import ProtocolError, ProtocolVersionError, SettingsError
 
 REQUEST = Request(
@@ -74,6 +87,14 @@ REQUEST = Request(
 )
 ROUND = Round((Token(7, Origin.DRAFT), Token(8, Origin.TARGET)), 3, 1, Origin.NGRAM, Timing(1.5, 2.0, 0.1))
 STATS = Stats(9, 4, 2, 1, 3, 1, 12.5, 30.0, {"draft": 1}, {"verify": 2.0}, -1.5, None, 11, 4096)
+STAGE = Stage(
+    TARGET,
+    (
+        Row(DEFAULT, {"1 token": 80.0}),
+        Row("1 thread", {"1 token": 60.0}, Spread(1.33, 1.2, 1.4), 9, 9, chosen=True),
+        Row("on NPU", {}, failure="NPU refuses it."),
+    ),
+)
 ORDERS: tuple[protocol.Order, ...] = (
     Load(LoadOptions(Path("models/a b"), Path("models/c"), "GPU.1", Numerics.EXACT, 2048)),
     Load(LoadOptions(Path("models/a"))),
@@ -84,6 +105,10 @@ ORDERS: tuple[protocol.Order, ...] = (
     Describe(6),
     Bench(7, BenchSize(prompts=3, tokens=160, repeats=2, with_peer=True)),
     StopBench(7),
+    Tune(8, TuneWish(LoadOptions(Path("a")), {"b/draft": Path("b/draft")}, placed=True, seconds=60.0)),
+    StopTune(8),
+    RecallTuned(9, LoadOptions(Path("a"))),
+    ForgetTuned(9, LoadOptions(Path("a"))),
 )
 REPORTS: tuple[protocol.Report, ...] = (
     Ready(1234, "1.0"),
@@ -101,6 +126,12 @@ REPORTS: tuple[protocol.Report, ...] = (
     BenchHeat(7, "code-1", "code", "auto", 1, None, 1),
     Benched(7, {"schema": 1, "prompts": [{"id": "code-1", "speedup": None, "equal": True, "ms": [1.5, 2]}]}),
     Benched(7, None),
+    TuneTrying(8, Trying(TARGET)),
+    TuneTrying(8, Trying(DRAFTS, "bf16", ("1 thread",))),
+    TuneDecided(8, STAGE),
+    TuneEnded(8, Findings("a", None, "A processor", "2026.4", 61.5, (STAGE,), ("Because.",), "2026-11-21T09:00:00Z")),
+    TuneEnded(8, None),
+    TunedKnown(9, None),
     Failed("BrokenModelError", "A sentence.", "A remedy.", "Generate", 3, None),
     Logged("WARNING", "openvino", "a line\nand another"),
 )
@@ -187,9 +218,14 @@ def test_a_value_out_of_range_is_refused_as_everywhere() -> None:
 
 
 def test_a_benchmark_of_nothing_is_refused() -> None:
-    line = encode(ORDERS[-2]).replace(b'"repeats": 2', b'"repeats": 0')
+    line = encode(next(order for order in ORDERS if isinstance(order, Bench))).replace(b'"repeats": 2', b'"repeats": 0')
     with pytest.raises(SettingsError, match="at least one prompt"):
         decode_order(line)
+
+
+def test_a_tuning_without_time_is_refused() -> None:
+    with pytest.raises(SettingsError, match="needs 10 seconds at least, not 5"):
+        TuneWish(LoadOptions(Path("a")), seconds=5.0)
 
 
 def test_tuples_of_a_result_arrive_as_lists() -> None:

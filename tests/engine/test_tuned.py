@@ -17,10 +17,11 @@ from headstart.engine.local import load
 from headstart.engine.opening import LocalModels
 from headstart.engine.protocol import Load, decode_order, encode
 from headstart.engine.tuned import Tuned
-from headstart.engine.tuning import tuner
+from headstart.engine.tuning import ordered, tuner
 from headstart.engine.tuning.candidates import Setting
-from headstart.engine.tuning.findings import DEFAULT
+from headstart.engine.tuning.findings import DEFAULT, Findings, Row, Stage, Trying
 from headstart.engine.tuning.halving import Trial
+from headstart.engine.tuning.messages import Tune, TuneDecided, TuneReport, TuneTrying, TuneWish
 from headstart.engine.tuning.tuner import TunePlan, Watch, tune
 from tests.engine.answers import LIST, ask, flip_a_bit, request
 
@@ -178,9 +179,12 @@ def test_the_tiny_pair_is_tuned(pair: LoadOptions, tiny_other: Path, monkeypatch
     assert found.reasons == chosen.reasons
     assert len(found.reasons) >= len(found.stages)
     assert any("target: as it is (" in sentence for sentence in said)
-    tuned.keep(pair, chosen)
+    tuned.keep(pair, chosen, found)
     assert tuned.read(pair) == chosen
+    assert tuned.findings(pair) == found
     load(pair).close()
+    assert tuned.forget(pair)
+    assert tuned.findings(pair) is None
 
 
 def test_winners_are_what_is_loaded_next(pair: LoadOptions, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,6 +205,27 @@ def test_a_lone_model_is_timed_although_nothing_is_chosen(pair: LoadOptions, mon
     assert chosen == Tuned("CPU", reasons=found.reasons)
     assert [list(stage.rows[0].ms) for stage in found.stages] == [["1 token", "6 tokens"], ["token of an answer"]]
     assert found.reasons[-1].startswith("Nothing could be improved")
+
+
+def test_what_was_ordered_over_the_wire_is_told_and_kept(pair: LoadOptions, monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = Stage("target", (Row(DEFAULT, {"1 token": 8.0}, chosen=True),))
+    found = Findings("big", None, "A processor", "2026.4", 61.5, (stage,), ("Because.",))
+
+    def tune(plan: TunePlan, watch: Watch) -> tuple[Tuned, Findings]:
+        assert (plan.load, plan.placed, plan.seconds) == (pair, True, 60.0)
+        watch.trying(Trying("target"))
+        watch.decided(stage)
+        return found_for(pair, None), found
+
+    monkeypatch.setattr(ordered, "tune", tune)
+    said: list[TuneReport] = []
+    models = LocalModels()
+    wish = TuneWish(pair, placed=True, seconds=60.0)
+    assert models.tune(Tune(7, wish), said.append, threading.Event()) == found
+    assert said == [TuneTrying(7, Trying("target")), TuneDecided(7, stage)]
+    assert models.recall(pair) == found
+    models.forget(pair)
+    assert models.recall(pair) is None
 
 
 def test_it_can_be_cancelled(pair: LoadOptions, measured: Path) -> None:

@@ -16,7 +16,7 @@ from headstart.engine.tuned import Tuned
 from headstart.engine.tuning import tuner
 from headstart.engine.tuning.findings import DEFAULT, NOTHING_GAINED, Findings, Row, Stage
 from headstart.engine.tuning.tuner import TunePlan, Watch
-from headstart.terminal.tune import fitting_drafts
+from headstart.library import fitting_drafts
 from tests.fakes import RecordingLoad
 
 Captured = pytest.CaptureFixture[str]
@@ -127,9 +127,9 @@ def test_other_drafts_are_small_and_speak_the_same_vocabulary(
     for name, folder in {"pair": tiny_pair, "other": tiny_other}.items():
         (models / name).symlink_to(folder)
     choice = library.choose("pair")
-    assert fitting_drafts(choice) == {}  # as large as its target
+    assert fitting_drafts(choice.target) == {}  # as large as its target
     big = library.Model(choice.target.name, choice.target.folder, _grown(choice.target.manifest))
-    assert fitting_drafts(library.Choice("pair", big, choice.draft)) == {"pair/draft": models / "pair" / "draft"}
+    assert fitting_drafts(big) == {"pair/draft": models / "pair" / "draft"}
 
 
 def _grown(manifest: Any) -> Any:

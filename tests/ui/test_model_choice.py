@@ -8,7 +8,8 @@ import pytest
 from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
-from headstart import manifest
+from headstart import manifest, settings_file
+from headstart.engine.engine import Open as Left
 from headstart.errors import BrokenModelError
 from headstart.settings import Settings
 from headstart.ui.asking import Loadable, installed_model, toy_model
@@ -79,6 +80,31 @@ def test_the_composer_names_the_model_and_switches_it_for_this_chat(
     app.window.sidebar.new_requested.emit()
     choose(app, "All models")
     assert app.window.pages.currentWidget() is app.window.models
+
+
+def test_a_device_that_nobody_named_is_left_to_tuning_and_one_of_an_older_file_is_kept(
+    root: Path, tmp_path: Path
+) -> None:
+    write_model(root / "smol")
+    automatic = installed_model(Settings()).options
+    assert automatic.device == "CPU"
+    assert {Left.DEVICE, Left.DRAFT_DEVICE} <= set(automatic.open)
+    older = tmp_path / "settings.toml"
+    older.write_text('version = 1\n[model]\ndevice = "GPU"\ndraft_device = "NPU"\n')
+    chosen = installed_model(settings_file.load(older)).options
+    assert (chosen.device, chosen.draft_device) == ("GPU", "NPU")
+    assert not {Left.DEVICE, Left.DRAFT_DEVICE} & set(chosen.open)
+    placed = installed_model(Settings().for_chat({"device": "CPU"})).options  # of a chat that asked for it
+    assert placed.device == "CPU"
+    assert Left.DEVICE not in placed.open
+
+
+def test_devices_may_be_left_to_the_program(open_program: Open) -> None:
+    app = open_program()
+    for name in ("device", "draft_device"):
+        field = app.window.panel._form._editors[name]
+        assert isinstance(field, ChoiceEditor)
+        assert (field._box.currentText(), field._box.currentData()) == ("Automatic", "")
 
 
 def test_what_needs_more_than_is_free_says_how_much(root: Path, open_program: Open) -> None:

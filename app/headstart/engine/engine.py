@@ -281,6 +281,9 @@ class Finish:
 Event = Prefill | Step | Finish
 
 
+USUAL_DEVICE = "CPU"  # where nobody says otherwise
+
+
 class Open(StrEnum):
     """What a person left open at loading, so that what tuning found for this machine decides it."""
 
@@ -333,7 +336,7 @@ class LoadOptions:
 
     target: Path  # model folder
     draft: Path | None = None  # model folder with the same vocabulary
-    device: str = "CPU"
+    device: str = USUAL_DEVICE
     numerics: Numerics = Numerics.FAST
     context: int | None = None
     draft_device: str | None = None

@@ -12,7 +12,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from headstart import __version__
 from headstart.engine.bench.race import RaceCancelled
@@ -47,10 +47,12 @@ from headstart.engine.protocol import (
     failure,
 )
 from headstart.engine.toy import ToyModels
+from headstart.engine.tuning.messages import ForgetTuned, RecallTuned, StopTune, Tune, TunedKnown, TuneEnded
 from headstart.errors import HeadstartError, ModelNotFoundError
 
 Send = Callable[[Report], None]
 Verbs = Mapping[type[Order], Callable[[Any], None]]
+_T = TypeVar("_T")
 _log = logging.getLogger(__name__)
 _CHUNK = 65536  # bytes
 
@@ -65,7 +67,7 @@ class Host:
         self._log = log
         self._opened: Opened | None = None
         self._cancels: dict[int, threading.Event] = {}  # made by the reader: a cancel may come before the answer begins
-        self._bench_stops: dict[int, threading.Event] = {}  # by ticket, likewise
+        self._stops: dict[int, threading.Event] = {}  # of benchmarks and tunings by ticket, likewise
         self._work: queue.SimpleQueue[Order] = queue.SimpleQueue()
         self._asides: queue.SimpleQueue[Order] = queue.SimpleQueue()
         self._verbs: Verbs = {
@@ -75,6 +77,9 @@ class Host:
             CountTokens: self._count,
             Describe: self._describe,
             Bench: self._bench,
+            Tune: self._tune,
+            RecallTuned: self._recall,
+            ForgetTuned: self._forget,
         }
 
     def receive(self, line: bytes) -> None:
@@ -87,15 +92,15 @@ class Host:
         match order:
             case Cancel(generation):
                 self._cancels.get(generation, threading.Event()).set()
-            case StopBench(ticket):
-                self._bench_stops.get(ticket, threading.Event()).set()
-            case CountTokens() | Describe():
+            case StopBench(ticket) | StopTune(ticket):
+                self._stops.get(ticket, threading.Event()).set()
+            case CountTokens() | Describe() | RecallTuned() | ForgetTuned():
                 self._asides.put(order)
             case Generate(generation):
                 self._cancels[generation] = threading.Event()
                 self._work.put(order)
-            case Bench(ticket):
-                self._bench_stops[ticket] = threading.Event()
+            case Bench(ticket) | Tune(ticket):
+                self._stops[ticket] = threading.Event()
                 self._work.put(order)
             case _:
                 self._work.put(order)
@@ -141,13 +146,28 @@ class Host:
         self._send(Described(order.ticket, self._models.describe()))
 
     def _bench(self, order: Bench) -> None:
-        try:
-            result = self._model().bench(order, self._send, self._bench_stops[order.ticket])
-        except RaceCancelled:
-            result = None
-        finally:
-            del self._bench_stops[order.ticket]
+        result = self._unless_stopped(order.ticket, lambda stop: self._model().bench(order, self._send, stop))
         self._send(Benched(order.ticket, result))
+
+    def _tune(self, order: Tune) -> None:
+        self._free()
+        findings = self._unless_stopped(order.ticket, lambda stop: self._models.tune(order, self._send, stop))
+        self._send(TuneEnded(order.ticket, findings))
+
+    def _recall(self, order: RecallTuned) -> None:
+        self._send(TunedKnown(order.ticket, self._models.recall(order.load)))
+
+    def _forget(self, order: ForgetTuned) -> None:
+        self._models.forget(order.load)
+        self._send(TunedKnown(order.ticket, None))
+
+    def _unless_stopped(self, ticket: int, work: Callable[[threading.Event], _T]) -> _T | None:
+        try:
+            return work(self._stops[ticket])
+        except RaceCancelled:
+            return None
+        finally:
+            del self._stops[ticket]
 
     def _free(self) -> None:
         opened, self._opened = self._opened, None

@@ -2,6 +2,7 @@
 
 import os
 import platform
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
@@ -15,6 +16,8 @@ from headstart.engine.engine import Engine, LoadOptions, Message
 from headstart.engine.protocol import Description, Device, Facts, Phase
 from headstart.engine.room import free_memory
 from headstart.engine.runtime import openvino, openvino_genai
+from headstart.engine.tuning.findings import Findings
+from headstart.engine.tuning.messages import Tune, TuneReport
 
 Tell = Callable[[Phase], None]
 CountTokens = Callable[[tuple[Message, ...], str], int]
@@ -42,6 +45,18 @@ class Models(Protocol):
 
     def describe(self) -> Description:
         """The machine."""
+        ...
+
+    def tune(self, order: Tune, tell: Callable[[TuneReport], None], cancel: threading.Event) -> Findings:
+        """Find out how models run fastest here, and keep that. Raises a HeadstartError, or RaceCancelled."""
+        ...
+
+    def recall(self, options: LoadOptions) -> Findings | None:
+        """What was kept and counts."""
+        ...
+
+    def forget(self, options: LoadOptions) -> None:
+        """Drop it."""
         ...
 
 
@@ -82,6 +97,20 @@ class LocalModels:
             "openvino-genai": openvino_genai().get_version(),
         }
         return Description(present, *machine_memory(), versions)
+
+    def tune(self, order: Tune, tell: Callable[[TuneReport], None], cancel: threading.Event) -> Findings:
+        """See Models.tune."""
+        from headstart.engine.tuning.ordered import carry_out  # noqa: PLC0415 - as above
+
+        return carry_out(order, tell, cancel)
+
+    def recall(self, options: LoadOptions) -> Findings | None:
+        """See Models.recall."""
+        return tuned.findings(options)
+
+    def forget(self, options: LoadOptions) -> None:
+        """See Models.forget."""
+        tuned.forget(options)
 
 
 def machine_memory() -> tuple[int, int]:

@@ -11,6 +11,16 @@ from enum import StrEnum
 from typing import Any
 
 from headstart.engine.engine import Finish, LoadOptions, Message, Prefill, Request, Step
+from headstart.engine.tuning.messages import (
+    ForgetTuned,
+    RecallTuned,
+    StopTune,
+    Tune,
+    TuneDecided,
+    TunedKnown,
+    TuneEnded,
+    TuneTrying,
+)
 from headstart.engine.wire import from_data, to_data
 from headstart.errors import HeadstartError, ProtocolError, ProtocolVersionError, SettingsError
 
@@ -269,19 +279,26 @@ class Logged:
 
 
 BenchReport = BenchStage | BenchPlanned | BenchHeat | Benched
-Order = Load | Unload | Generate | Cancel | CountTokens | Describe | Bench | StopBench
+Order = (
+    Load | Unload | Generate | Cancel | CountTokens | Describe | Bench | StopBench
+    | Tune | StopTune | RecallTuned | ForgetTuned
+)  # fmt: skip
 Report = (
     Ready | Loading | Loaded | Unloaded | Prefilled | Stepped | Finished | Counted | Described
-    | BenchReport | Failed | Logged
+    | BenchReport | TuneTrying | TuneDecided | TuneEnded | TunedKnown | Failed | Logged
 )  # fmt: skip
 _ORDERS: dict[str, type[Order]] = {
-    kind.__name__: kind for kind in (Load, Unload, Generate, Cancel, CountTokens, Describe, Bench, StopBench)
-}
+    kind.__name__: kind
+    for kind in (
+        Load, Unload, Generate, Cancel, CountTokens, Describe, Bench, StopBench,
+        Tune, StopTune, RecallTuned, ForgetTuned,
+    )
+}  # fmt: skip
 _REPORTS: dict[str, type[Report]] = {
     kind.__name__: kind
     for kind in (
         Ready, Loading, Loaded, Unloaded, Prefilled, Stepped, Finished, Counted, Described,
-        BenchStage, BenchPlanned, BenchHeat, Benched, Failed, Logged,
+        BenchStage, BenchPlanned, BenchHeat, Benched, TuneTrying, TuneDecided, TuneEnded, TunedKnown, Failed, Logged,
     )
 }  # fmt: skip
 

@@ -14,6 +14,7 @@ from itertools import cycle
 from typing import NoReturn
 
 from headstart import __version__
+from headstart.engine import toy_tuning
 from headstart.engine.engine import (
     Event,
     Finish,
@@ -34,6 +35,8 @@ from headstart.engine.opening import Opened, Tell, machine_memory
 from headstart.engine.protocol import Description, Device, Facts, Phase
 from headstart.engine.tally import Tally
 from headstart.engine.toy_bench import bench_of
+from headstart.engine.tuning.findings import Findings
+from headstart.engine.tuning.messages import Tune, TuneReport
 from headstart.errors import BrokenModelError, ContextOverflowError, MemoryBudgetError
 
 CONTEXT = 2048  # words
@@ -124,6 +127,18 @@ class ToyModels:
         """See Models.describe."""
         versions = {"headstart": __version__, "python": platform.python_version()}
         return Description((Device("TOY", "An engine without a model"),), *machine_memory(), versions)
+
+    def tune(self, order: Tune, tell: Callable[[TuneReport], None], cancel: threading.Event) -> Findings:
+        """See Models.tune."""
+        return toy_tuning.tune(order, tell, cancel, self._pace)
+
+    def recall(self, options: LoadOptions) -> Findings | None:
+        """See Models.recall."""
+        return toy_tuning.recall(options)
+
+    def forget(self, options: LoadOptions) -> None:
+        """See Models.forget."""
+        toy_tuning.forget(options)
 
 
 def count(messages: tuple[Message, ...]) -> int:

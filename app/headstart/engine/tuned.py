@@ -12,11 +12,12 @@ from headstart.engine.engine import LoadOptions, Numerics, Open
 from headstart.engine.machine import cores
 from headstart.engine.measurements import Measurements
 from headstart.engine.runtime import openvino
+from headstart.engine.tuning.findings import Findings
 from headstart.engine.wire import from_data, to_data
 
 _log = logging.getLogger(__name__)
 
-_KEY = "tuned"
+_KEY, _FINDINGS = "tuned", "findings"
 _WEIGHTS = "openvino_model.bin"
 
 
@@ -71,14 +72,31 @@ def read(options: LoadOptions) -> Tuned | None:
     return found
 
 
-def keep(options: LoadOptions, found: Tuned) -> None:
-    """From now on, these models are loaded so where nothing else is asked for."""
-    _measurements(options).put(_KEY, to_data(found))
+def keep(options: LoadOptions, found: Tuned, findings: Findings | None = None) -> None:
+    """From now on, these models are loaded so where nothing else is asked for. `findings` is what speaks for it."""
+    kept = _measurements(options)
+    kept.put(_KEY, to_data(found))
+    kept.put(_FINDINGS, to_data(findings))
+
+
+def findings(options: LoadOptions) -> Findings | None:
+    """What was measured when that was found which counts now; None where nothing does, or that was not kept."""
+    data = _measurements(options).get(_FINDINGS)
+    if data is None or read(options) is None:
+        return None
+    try:
+        told: Findings = from_data(Findings, data)
+    except (TypeError, ValueError) as error:
+        _log.warning("what tuning measured is ignored: %s", error)
+        return None
+    return told
 
 
 def forget(options: LoadOptions) -> bool:
     """Drop what was found for these models on this machine; whether there was anything."""
-    return _measurements(options).drop(_KEY)
+    kept = _measurements(options)
+    kept.drop(_FINDINGS)
+    return kept.drop(_KEY)
 
 
 def weights(folder: Path) -> str | None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from headstart import library, paths, remotes
 from headstart.engine import tuned
-from headstart.engine.engine import Engine, FinishReason, LoadOptions, Numerics, Open, Tracing
+from headstart.engine.engine import USUAL_DEVICE, Engine, FinishReason, LoadOptions, Numerics, Open, Tracing
 from headstart.errors import SettingsError
 from headstart.library import Choice
 from headstart.terminal import batch, elsewhere, report, settings
@@ -27,7 +27,7 @@ from headstart.terminal.slash import COMMANDS, converse
 
 STANDARD_INPUT = "-"
 INTERRUPTED = 130  # what shells report after Ctrl+C
-AUTOMATIC, USUAL_DEVICE = "auto", "CPU"
+AUTOMATIC = "auto"
 
 
 @dataclass(frozen=True)

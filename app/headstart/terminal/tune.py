@@ -2,17 +2,15 @@
 
 import argparse
 import dataclasses
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
 
 from headstart import library
-from headstart.engine.engine import LoadOptions
-from headstart.errors import BrokenModelError, MismatchedDraftError
-from headstart.library import Broken, Choice, Model, Pair
-from headstart.terminal.chat import AUTOMATIC, USUAL_DEVICE
+from headstart.engine.engine import USUAL_DEVICE, LoadOptions
+from headstart.library import Choice
+from headstart.terminal.chat import AUTOMATIC
 from headstart.terminal.command import Command, Load
 from headstart.terminal.harmless import harmless
 from headstart.terminal.measuring import whole_number, writable_file, write_json
@@ -22,7 +20,6 @@ if TYPE_CHECKING:
     from headstart.engine.tuning.findings import Findings, Row, Stage
 
 _SECONDS = 100
-_MOST_DRAFTS = 3  # other drafts that are tried
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -86,47 +83,24 @@ def lines(found: "Findings", *, explain: bool) -> list[str]:
     return [line for line in (*told, summary, kept, where) if line]
 
 
-def fitting_drafts(choice: Choice) -> dict[str, Path]:
-    """Other installed models with the target's vocabulary that are small enough to draft for it, by name."""
-    found = {}
-    for model in _installed():
-        small = model.manifest.size_bytes < choice.target.manifest.size_bytes / 2
-        if small and model.folder != choice.target.folder and _fits(choice.target, model):
-            found[model.name] = model.folder
-    return dict(list(found.items())[:_MOST_DRAFTS])
-
-
 def _tune(arguments: argparse.Namespace, choice: Choice, options: LoadOptions) -> "Findings":
     from headstart.engine import tuned  # noqa: PLC0415 - as above
     from headstart.engine.tuning.tuner import TunePlan, Watch, tune  # noqa: PLC0415
 
     plan = TunePlan(
         load=options,
-        drafts=fitting_drafts(choice) if arguments.draft is None else {},
+        drafts=library.fitting_drafts(choice.target) if arguments.draft is None else {},
         placed=arguments.device != AUTOMATIC,
         seconds=arguments.seconds,
     )
     chosen, found = tune(plan, Watch(Screen().remark))
-    tuned.keep(options, chosen)
+    tuned.keep(options, chosen, found)
     return found
 
 
 def _options(arguments: argparse.Namespace, choice: Choice) -> LoadOptions:
     device = USUAL_DEVICE if arguments.device == AUTOMATIC else arguments.device
     return LoadOptions(choice.target.folder, choice.draft.folder if choice.draft else None, device)
-
-
-def _installed() -> list[Model]:
-    usable = [entry for entry in library.installed() if not isinstance(entry, Broken)]
-    return [part for entry in usable for part in ((entry.draft,) if isinstance(entry, Pair) else (entry,))]
-
-
-def _fits(target: Model, draft: Model) -> bool:
-    try:
-        library.require_same_vocabulary(target, draft)
-    except (MismatchedDraftError, BrokenModelError):
-        return False
-    return True
 
 
 def _table(stage: "Stage") -> Table:

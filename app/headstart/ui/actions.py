@@ -87,6 +87,7 @@ COMMANDS = (
         ("models", QT_TRANSLATE_NOOP("Actions", "&Models…"), "Ctrl+M"),
         ("race", QT_TRANSLATE_NOOP("Actions", "&Race…"), "Ctrl+Shift+R"),
         ("bench", QT_TRANSLATE_NOOP("Actions", "&Benchmark…"), "Ctrl+Shift+B"),
+        ("tune", QT_TRANSLATE_NOOP("Actions", "&Tune for This Machine…"), "Ctrl+Shift+M"),
         ("load", QT_TRANSLATE_NOOP("Actions", "&Load Again")),
         ("unload", QT_TRANSLATE_NOOP("Actions", "&Unload")),
     ),

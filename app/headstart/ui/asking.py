@@ -7,7 +7,17 @@ from pathlib import Path
 
 from headstart.chat.conversation import Message as StoredMessage
 from headstart.chat.turns import turns
-from headstart.engine.engine import LoadOptions, Message, Mode, Numerics, Open, Request, Sampling, Speculation
+from headstart.engine.engine import (
+    USUAL_DEVICE,
+    LoadOptions,
+    Message,
+    Mode,
+    Numerics,
+    Open,
+    Request,
+    Sampling,
+    Speculation,
+)
 from headstart.errors import BrokenModelError, ModelNotFoundError
 from headstart.library import Broken, Entry, Model, Pair, choose, installed
 from headstart.settings import Settings
@@ -53,7 +63,7 @@ def installed_model(settings: Settings) -> Loadable:
     options = LoadOptions(
         choice.target.folder,
         draft,
-        settings.device,
+        settings.device or USUAL_DEVICE,
         numerics,
         settings.context,
         settings.draft_device or None,
@@ -64,7 +74,7 @@ def installed_model(settings: Settings) -> Loadable:
 
 def _left_open(settings: Settings) -> tuple[Open, ...]:
     """What tuning may decide."""
-    fixed = {Open.DRAFT: settings.draft, Open.DRAFT_DEVICE: settings.draft_device}
+    fixed = {Open.DRAFT: settings.draft, Open.DEVICE: settings.device, Open.DRAFT_DEVICE: settings.draft_device}
     return (*(name for name, value in fixed.items() if not value), Open.PROPERTIES)
 
 

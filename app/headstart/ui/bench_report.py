@@ -4,22 +4,14 @@ from collections.abc import Iterator, Sequence
 
 from PySide6.QtCore import QDateTime, QLocale, Qt, Signal
 from PySide6.QtGui import QImage
-from PySide6.QtWidgets import (
-    QFrame,
-    QHeaderView,
-    QLabel,
-    QPushButton,
-    QTreeWidget,
-    QTreeWidgetItem,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from headstart.ui import bench_figures
 from headstart.ui.bench_chart import BenchChart
 from headstart.ui.bench_figures import Bar, Group
 from headstart.ui.bench_record import BenchRecord
 from headstart.ui.bench_words import contestant_word, kind_word
+from headstart.ui.figure_table import FigureTable
 from headstart.ui.spelling import decimal, listed, titled, whole
 from headstart.ui.stylesheet import dress
 from headstart.ui.theme import LARGE, MEDIUM, SMALL, Theme
@@ -27,8 +19,6 @@ from headstart.ui.titled_field import flowing
 
 PNG, CSV, JSON = "png", "csv", "json"
 _NOTHING = "–"
-_NARROWEST = 76  # pixels of a column; below that the table scrolls sideways
-_ROW = 30  # pixels, as the style sheet has it
 
 
 class BenchReport(QFrame):
@@ -42,7 +32,7 @@ class BenchReport(QFrame):
         self._title = QLabel(self)
         self._where = QLabel(self)
         self.chart = BenchChart(theme, self)
-        self.table = QTreeWidget(self)
+        self.table = FigureTable(self.tr("Speedups by class"), self)
         self._remarks = QLabel(self)
         self._lay_out()
 
@@ -109,29 +99,13 @@ class BenchReport(QFrame):
         return said
 
     def _fill(self, groups: Sequence[Group]) -> None:
-        names = [bar.contestant for bar in groups[0].bars]
-        self.table.clear()
-        self.table.setColumnCount(2 + len(names))
-        self.table.setHeaderLabels([self.tr("Class"), self.tr("plain, ms/token"), *map(contestant_word, names)])
+        names = [contestant_word(bar.contestant) for bar in groups[0].bars]
+        self.table.begin([self.tr("Class"), self.tr("plain, ms/token"), *names], widened=2)
         for group in groups:
             plain = _NOTHING if group.plain_ms is None else decimal(group.plain_ms, 1)
-            item = QTreeWidgetItem([kind_word(group.kind), plain, *(_mean(bar) for bar in group.bars)])
+            item = self.table.add([kind_word(group.kind), plain, *(_mean(bar) for bar in group.bars)])
             for column, bar in enumerate(group.bars, start=2):
                 item.setToolTip(column, _range(bar))
-            for column in range(1, self.table.columnCount()):
-                item.setTextAlignment(column, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-            self.table.addTopLevelItem(item)
-        self._size_table(len(groups))
-
-    def _size_table(self, rows: int) -> None:
-        """As high as it is long; the speedups share what the first two columns leave."""
-        header, item = self.table.header(), self.table.headerItem()
-        for column in range(1, self.table.columnCount()):
-            item.setTextAlignment(column, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-            header.setSectionResizeMode(column, QHeaderView.ResizeMode.Stretch)
-        for column in (0, 1):
-            header.setSectionResizeMode(column, QHeaderView.ResizeMode.ResizeToContents)
-        self.table.setFixedHeight(header.sizeHint().height() + _ROW * rows + LARGE)
 
     def _lay_out(self) -> None:
         dress(self._title, "section")
@@ -140,22 +114,12 @@ class BenchReport(QFrame):
         for label in (self._title, self._where, self._remarks):
             label.setWordWrap(True)
             label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self._lay_out_table()
         column = QVBoxLayout(self)
         column.setContentsMargins(LARGE, MEDIUM, LARGE, MEDIUM)
         column.setSpacing(SMALL)
         for part in (self._title, self._where, self.chart, self.table, self._remarks):
             column.addWidget(part)
         column.addWidget(flowing(self._buttons(), self))
-
-    def _lay_out_table(self) -> None:
-        self.table.setAccessibleName(self.tr("Speedups by class"))
-        self.table.setRootIsDecorated(False)
-        self.table.setUniformRowHeights(True)
-        self.table.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        header = self.table.header()
-        header.setStretchLastSection(False)
-        header.setMinimumSectionSize(_NARROWEST)
 
     def _buttons(self) -> Iterator[QPushButton]:
         titles = {

@@ -38,10 +38,13 @@ from headstart.engine.protocol import (
     StopBench,
 )
 from headstart.engine.supervision import CANCEL_GRACE, Journal, RestartBudget, program
+from headstart.engine.tally import Tally
+from headstart.engine.tuning.messages import RecallTuned, Tune, TuneDecided, TunedKnown, TuneEnded, TuneTrying, TuneWish
 from headstart.ui.counting import Counting
 from headstart.ui.engine_child import EngineChild
 from headstart.ui.fault_words import said
 from headstart.ui.spelling import sentences
+from headstart.ui.tune_link import ASIDES, TuneLink
 
 _SHOWN, _HIDDEN = 33, 100  # ms between two `steps`
 
@@ -79,6 +82,8 @@ class EngineLink(QObject):
         self._bench: int | None = None
         self._outbox: list[Order] = []
         self._steps: list[Step] = []
+        self.tuning = TuneLink(self._numbers, self)
+        self.tuning.due.connect(self._send)
         self._counting = Counting(self)
         self._counting.due.connect(self._send)
         self._tick = QTimer(self, singleShot=True, interval=_SHOWN)
@@ -166,6 +171,11 @@ class EngineLink(QObject):
         if self._bench is not None:
             self._send(StopBench(self._bench))
 
+    def tune(self, wish: TuneWish) -> int:
+        """Tune what the wish names, in a process without a model; the ticket that `tuning.told` bears."""
+        assert self._options is None, "unload first"
+        return self.tuning.begin(wish)
+
     def set_hidden(self, hidden: bool) -> None:
         """Told when the window is hidden or minimised: `steps` then come less often."""
         self._tick.setInterval(_HIDDEN if hidden else _SHOWN)
@@ -192,19 +202,22 @@ class EngineLink(QObject):
     @Slot(object)
     def _send(self, order: Order) -> None:
         if self._child and self._up:
-            self._child.send(order)
+            self._deliver(order)
             return
         self._outbox.append(order)
         self.start()
 
+    def _deliver(self, order: Order) -> None:
+        assert self._child
+        self._used = self._used or isinstance(order, Load | Tune)
+        self._child.send(order)
+
     def _greet(self) -> None:
         """First words to a new process: the model, then what has waited."""
-        assert self._child
         orders = [*([Load(self._options)] if self._options else []), *self._outbox]
         self._outbox.clear()
-        self._used = self._options is not None
         for order in orders:
-            self._child.send(order)
+            self._deliver(order)
 
     def _retire(self) -> None:
         assert self._child
@@ -218,11 +231,12 @@ class EngineLink(QObject):
             self._withdraw()
         if self._bench is not None:
             self._end_bench(Benched(self._bench, None))
+        self.tuning.drop()
         self._grace.stop()
         self._counting.clear()
         self._options = self._facts = None
         self._restarting = False
-        self._outbox = [order for order in self._outbox if isinstance(order, Describe)]
+        self._outbox = [order for order in self._outbox if isinstance(order, Describe | RecallTuned)]
 
     def _withdraw(self) -> None:
         """End the answer without its engine: take the order back, or tell it to stop and drop what still comes."""
@@ -233,7 +247,7 @@ class EngineLink(QObject):
         if not waiting and self._child:
             self._child.send(Cancel(generation))
         self._end_answer()
-        self.finished.emit(generation, Finish(FinishReason.CANCELLED, _NO_STATS, ()))
+        self.finished.emit(generation, Finish(FinishReason.CANCELLED, _no_stats(), ()))
 
     def _end_answer(self) -> None:
         self._flush()
@@ -293,6 +307,8 @@ class EngineLink(QObject):
                 self.benched.emit(report)
             case Benched():
                 self._end_bench(report)
+            case TuneTrying() | TuneDecided() | TuneEnded() | TunedKnown():
+                self.tuning.take(report)
 
     def _note_loaded(self, facts: Facts) -> None:
         self._facts = facts
@@ -305,11 +321,15 @@ class EngineLink(QObject):
         if report.order == CountTokens.__name__:  # a number less on the screen; the answer will say what is wrong
             self._counting.note_answer()
             return
+        if report.order in ASIDES:  # what is known of a model that loading it will complain of
+            return
         if report.order == Load.__name__:
             self._options = None
             self._restarting = False
         if report.order == Bench.__name__:
             self._bench = None
+        if report.order == Tune.__name__:
+            self.tuning.note_failure()
         if report.generation is not None or not report.order:  # an unreadable order may have been that for the answer
             self._end_answer()
         self.failed.emit(said(report.text), report)
@@ -334,6 +354,7 @@ class EngineLink(QObject):
         generation, options, was_loading = self._generation, self._options, self._options and not self._facts
         self._end_answer()
         self._facts = self._bench = None
+        self.tuning.note_failure()
         self._counting.clear()
         self._outbox.clear()
         if was_loading and hopeful:
@@ -360,19 +381,5 @@ class EngineLink(QObject):
                 return self.tr("Loading {}").format(name)
 
 
-_NO_STATS = Stats(
-    prompt_tokens=0,
-    reused_tokens=0,
-    output_tokens=0,
-    rounds=0,
-    drafted=0,
-    accepted=0,
-    ttft_ms=0.0,
-    decode_ms=0.0,
-    by_origin={},
-    by_part={},
-    ledger_ms=0.0,
-    plain_ms=None,
-    context_used=0,
-    context_length=0,
-)
+def _no_stats() -> Stats:
+    return Tally().stats(plain_ms=None, ledger_ms=0.0, context_length=0)

@@ -13,6 +13,7 @@ from headstart.ui.race_page import RacePage
 from headstart.ui.side_panel import SidePanel
 from headstart.ui.sidebar import Sidebar
 from headstart.ui.theme import Theme
+from headstart.ui.tune_page import TunePage
 
 _SIDES = (248, 720, 320)  # sidebar, pages, panel
 _SIDEBAR, _PANEL = (180, 280), (260, 460)  # least widths, at the usual size of text and at any
@@ -38,6 +39,7 @@ class MainWindow(QMainWindow):
         self.models = ModelsPage(theme, self)
         self.race = RacePage(theme, self)
         self.bench = BenchPage(theme, self)
+        self.tune = TunePage(theme, self)
         self.panel = SidePanel(theme, self)
         self.pages = QStackedWidget(self)
         self._split = QSplitter(Qt.Orientation.Horizontal, self)
@@ -51,12 +53,13 @@ class MainWindow(QMainWindow):
     def set_looks(self, theme: Theme, font: QFont) -> None:
         """Another theme or font."""
         sheet = stylesheet.sheet(theme)
-        for part in (self.sidebar, self.models, self.race, self.bench, self.panel, *self.chat.chrome()):
+        for part in (self.sidebar, self.models, self.race, self.bench, self.tune, self.panel, *self.chat.chrome()):
             part.setStyleSheet(sheet)
         self.sidebar.set_theme(theme)
         self.models.set_theme(theme)
         self.race.set_theme(theme)
         self.bench.set_theme(theme)
+        self.tune.set_theme(theme)
         self.panel.set_theme(theme)
         self.chat.set_looks(theme, font)
         for part, (least, most) in ((self.sidebar, _SIDEBAR), (self.panel, _PANEL)):
@@ -102,6 +105,7 @@ class MainWindow(QMainWindow):
         self.pages.addWidget(self.models)
         self.pages.addWidget(self.race)
         self.pages.addWidget(self.bench)
+        self.pages.addWidget(self.tune)
         for part in (self.sidebar, self.pages, self.panel):
             self._split.addWidget(part)
         self._split.setHandleWidth(1)

@@ -45,12 +45,14 @@ class ModelChoices(QObject):
 
     def by_setting(self, settings: Settings) -> dict[str, Choices]:
         """For each setting that chooses among these."""
-        devices: Choices = [(name, name, "") for name in dict.fromkeys([*self._devices, settings.device])]
+        chosen = [name for name in (settings.device, settings.draft_device) if name]
+        devices: Choices = [(name, name, "") for name in dict.fromkeys([*self._devices, *chosen])]
+        automatic = ("", self.tr("Automatic"), "")
         return {
             "model": self._models(),
             "draft": self._drafts(settings),
-            "device": devices,
-            "draft_device": [("", self.tr("Automatic"), ""), *devices],
+            "device": [automatic, *devices],
+            "draft_device": [automatic, *devices],
         }
 
     def lack(self, models: Iterable[Model], context: int | None) -> int:

@@ -8,7 +8,7 @@ from headstart.engine.engine import LoadOptions
 from headstart.engine.protocol import Facts, Failed, Load
 from headstart.errors import EngineBusyError, HeadstartError, MemoryBudgetError
 from headstart.settings import Settings
-from headstart.ui.asking import Find
+from headstart.ui.asking import Find, Loadable
 from headstart.ui.engine_link import EngineLink
 
 
@@ -47,6 +47,10 @@ class ModelLoader(QObject):
             return self._find(settings).name
         except HeadstartError:
             return ""
+
+    def wanted(self, settings: Settings) -> Loadable:
+        """What these settings ask for. Raises a HeadstartError."""
+        return self._find(settings)
 
     def obstacle(self, settings: Settings) -> str:
         """Why the engine cannot be had to measure with; empty where it can."""

@@ -46,7 +46,7 @@ class Placement(QFrame):
         """What can be chosen, by setting."""
         for name, offered in choices.items():
             self._form.set_choices(name, offered)
-        self._limits.setText(_limits(name for name, _, _ in choices.get("device", [])))
+        self._limits.setText(_limits(name for name, _, _ in choices.get("device", []) if name))
 
     def show_memory(self, free: int) -> None:
         """Bytes that a model could take now."""

@@ -35,6 +35,7 @@ from headstart.ui.sidebar_desk import SidebarDesk
 from headstart.ui.sweeping import Sweeping
 from headstart.ui.tag_desk import TagDesk
 from headstart.ui.token_count import TokenCount
+from headstart.ui.tune_desk import TuneDesk
 from headstart.ui.undoing import Undoing
 from headstart.ui.window_commands import WindowCommands
 
@@ -54,6 +55,7 @@ class Program(QObject):
     """One world of chats with its window. `close` ends the engine and lets go of the history."""
 
     settings_changed = Signal(object)  # Settings
+    _is_closed = False
 
     def __init__(self, application: QApplication, store: Store, engine: EngineChoice | None = None) -> None:
         """`engine` is another than the usual one, for tests and self-checks."""
@@ -80,10 +82,10 @@ class Program(QObject):
         self.panel = PanelDesk(self.window.panel, self.choices, self)
         self.switch = ModelSwitch(self.window.chat.composer.model_button, self.choices, self)
         self.bench = BenchDesk(self.window.bench, self.loader, self._chat_settings, self)
+        self.tune = TuneDesk(self.window.tune, self.loader, self._chat_settings, self)
         self.prompts = PromptDesk(self.window.chat, lambda: self.looks.theme, self)
         self.commands = WindowCommands(self)
         self.model_in_use = ModelInUse(self)
-        self._is_closed = False
         self._connect_chats()
         self._connect_rest()
 
@@ -141,6 +143,7 @@ class Program(QObject):
         self.models.close()
         self.race.close()
         self.bench.close()
+        self.tune.close()
         self.link.close()
         self.store.close()
 
@@ -176,7 +179,7 @@ class Program(QObject):
         self.attention.wanted.connect(self.come_forward)
         self.models.exported.connect(lambda _, sentence: self.attention.call(self.tr("The export has ended"), sentence))
         self.window.closing.connect(self.close)
-        for page in (self.window.models, self.window.race, self.window.bench):
+        for page in (self.window.models, self.window.race, self.window.bench, self.window.tune):
             page.back_requested.connect(self._show_chat)
         self.panel.changed.connect(self._change_chat)
         self.placement.changed.connect(lambda values: self.change(**values))

@@ -104,6 +104,7 @@ class WindowCommands(QObject):
             "models": lambda: self._window.show_page(self._window.models),
             "race": lambda: self._window.show_page(self._window.race),
             "bench": lambda: self._window.show_page(self._window.bench),
+            "tune": lambda: self._window.show_page(self._window.tune),
             "load": self._load_again,
             "unload": program.loader.unload,
             "zoom_in": lambda: self._zoom(1),

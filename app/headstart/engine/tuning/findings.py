@@ -6,8 +6,27 @@ from dataclasses import dataclass, field
 from headstart.engine.bench.ratios import Spread
 from headstart.engine.tuning.halving import LEAST_GAIN, Trial, winner
 
+TARGET, DRAFTS, DRAFT = "target", "drafts", "draft model"  # what is decided, in this order
 DEFAULT = "as it is"
+ANSWER = "token of an answer"  # what is timed of drafts
 NOTHING_GAINED = "Nothing could be improved: the defaults are as fast as anything tried here."
+
+
+@dataclass(frozen=True)
+class Trying:
+    """What goes on: the default is timed against others; where `against` is None, what that needs is loaded."""
+
+    subject: str  # as a Stage has it
+    hint: str = ""  # the default's precision, where that is told
+    against: tuple[str, ...] | None = None
+
+    @property
+    def sentence(self) -> str:
+        """For a line of a terminal."""
+        if self.against is None:
+            return f"loading the {_LOADED[self.subject]}"
+        hint = f" ({self.hint})" if self.hint else ""
+        return f"{self.subject}: {DEFAULT}{hint} against {', '.join(self.against) or 'nothing else'}"
 
 
 @dataclass(frozen=True)
@@ -32,7 +51,7 @@ class Row:
 class Stage:
     """What was decided in one go; the first row is the default."""
 
-    subject: str  # "target", "drafts", "draft model"
+    subject: str  # TARGET, DRAFTS or DRAFT
     rows: tuple[Row, ...]
 
     @property
@@ -57,6 +76,10 @@ class Findings:
     seconds: float  # that it took
     stages: tuple[Stage, ...]
     reasons: tuple[str, ...] = field(default=())
+    when: str = ""  # it ended, as ISO 8601
+
+
+_LOADED = {TARGET: "model", DRAFTS: "drafts", DRAFT: "draft model"}
 
 
 def stage(subject: str, trials: Sequence[Trial], ms: Mapping[str, Mapping[str, float]]) -> Stage:

@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
@@ -22,7 +23,18 @@ from headstart.engine.tokenizer import Tokenizer
 from headstart.engine.tuned import Tuned
 from headstart.engine.tuning.answers import AnswerRace
 from headstart.engine.tuning.candidates import Guesser, Hardware, Setting, heads, settings
-from headstart.engine.tuning.findings import DEFAULT, Findings, Stage, reasons, stage
+from headstart.engine.tuning.findings import (
+    ANSWER,
+    DEFAULT,
+    DRAFT,
+    DRAFTS,
+    TARGET,
+    Findings,
+    Stage,
+    Trying,
+    reasons,
+    stage,
+)
 from headstart.engine.tuning.halving import Deadline, halve
 from headstart.engine.tuning.passes import DRAFT_PASSES, TARGET_PASSES, PassRace
 from headstart.errors import MemoryBudgetError
@@ -48,8 +60,10 @@ class TunePlan:
 class Watch:
     """Who is told what goes on, and who may end it: soon after `cancel` is set, RaceCancelled is raised."""
 
-    stage: Callable[[str], None]
+    stage: Callable[[str], None]  # all of it, in words
     cancel: threading.Event = field(default_factory=threading.Event)
+    trying: Callable[[Trying], None] = lambda _: None
+    decided: Callable[[Stage], None] = lambda _: None
 
 
 def tune(plan: TunePlan, watch: Watch) -> tuple[Tuned, Findings]:
@@ -72,7 +86,7 @@ class _Tuning:
         """All stages, each with what the ones before it chose."""
         self._require_room()
         watch = self._watch
-        watch.stage("loading the model")
+        self._tell(Trying(TARGET))
         target = load_model(self._load.target, target_place(self._load), self._measured)
         self._decide_target(target)
         raise_if_set(watch.cancel)
@@ -92,16 +106,14 @@ class _Tuning:
         room.require(manifests.read_model(self._load.target), draft, self._load)
 
     def _decide_target(self, target: LoadedModel) -> None:
-        name, chosen = self._race_passes("target", self._load.target, target, target_place(self._load), TARGET_PASSES)
+        name, chosen = self._race_passes(TARGET, self._load.target, target, target_place(self._load), TARGET_PASSES)
         if name != DEFAULT:
             self._load = replace(self._load, device=chosen.device, properties=chosen.properties)
 
     def _decide_draft_settings(self, folder: Path) -> None:
-        self._watch.stage("loading the draft model")
+        self._tell(Trying(DRAFT))
         place = draft_place(folder, self._load)
-        name, chosen = self._race_passes(
-            "draft model", folder, load_model(folder, place, self._measured), place, DRAFT_PASSES
-        )
+        name, chosen = self._race_passes(DRAFT, folder, load_model(folder, place, self._measured), place, DRAFT_PASSES)
         if name != DEFAULT:
             elsewhere = None if chosen.device == self._load.device else chosen.device
             self._load = replace(self._load, draft_device=elsewhere, draft_properties=chosen.properties)
@@ -113,28 +125,28 @@ class _Tuning:
         figures = precision.measured(default.measurements)
         candidates = settings(_hardware(), place.device.upper(), figures, hint, placed=self._plan.placed)
         race = PassRace(folder, default, place, candidates, self._measured, passes, self._watch.cancel)
-        self._watch.stage(f"{subject}: {DEFAULT} ({hint}) against {', '.join(candidates) or 'nothing else'}")
+        self._tell(Trying(subject, hint, tuple(candidates)))
         for _ in range(0 if candidates else _LEAST_DEFAULTS):
             race.sample_default()
-        share = self._deadline.part(_TARGET_PART if subject == "target" else 1.0)
+        share = self._deadline.part(_TARGET_PART if subject == TARGET else 1.0)
         trials = halve(list(candidates), race.compare, share, _PASS_TURNS)
         ms = {name: _by_tokens(race.medians(name)) for name in ["", *candidates]}
         decided = self._note(stage(subject, trials, ms))
         return decided, candidates.get(decided, Setting(place.device, place.properties))
 
     def _decide_draft(self, target: LoadedModel) -> None:
-        self._watch.stage("loading the drafts")
+        self._tell(Trying(DRAFTS))
         candidates = self._guessers()
         engines: dict[str, Callable[[], LocalEngine]] = {"": partial(self._engine, target, Guesser(self._load.draft))}
         engines |= {name: partial(self._engine, target, guesser) for name, guesser in candidates.items()}
         race = AnswerRace(engines, self._watch.cancel)
-        self._watch.stage(f"drafts: {DEFAULT} against {', '.join(candidates) or 'nothing else'}")
+        self._tell(Trying(DRAFTS, against=tuple(candidates)))
         for number in range(0 if candidates else _LEAST_DEFAULTS):
             race.sample_default(number)
         trials = halve(list(candidates), race.compare, self._deadline.part(_ANSWER_PART), _ANSWER_TURNS)
         medians = {name: race.median(name) for name in engines}
-        ms = {name: {"token of an answer": median} for name, median in medians.items() if median is not None}
-        chosen = candidates.get(self._note(stage("drafts", trials, ms)))
+        ms = {name: {ANSWER: median} for name, median in medians.items() if median is not None}
+        chosen = candidates.get(self._note(stage(DRAFTS, trials, ms)))
         if chosen is not None:
             self._load = replace(self._load, draft=chosen.folder, draft_vocab=chosen.rows)
 
@@ -165,8 +177,13 @@ class _Tuning:
         place = replace(draft_place(guesser.folder, self._load), rows=guesser.rows)
         return load_model(guesser.folder, place, self._measured)
 
+    def _tell(self, trying: Trying) -> None:
+        self._watch.stage(trying.sentence)
+        self._watch.trying(trying)
+
     def _note(self, decided: Stage) -> str:
         self._stages.append(decided)
+        self._watch.decided(decided)
         self._watch.stage(reasons([decided])[0])
         return decided.chosen.name
 
@@ -193,6 +210,7 @@ class _Tuning:
             seconds=time.monotonic() - self._started,
             stages=tuple(self._stages),
             reasons=why,
+            when=datetime.now(UTC).isoformat(timespec="seconds"),
         )
 
 

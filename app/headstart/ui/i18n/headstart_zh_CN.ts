@@ -227,6 +227,10 @@
         <translation>基准测试(&amp;B)…</translation>
     </message>
     <message>
+        <source>&amp;Tune for This Machine…</source>
+        <translation>为本机调优(&amp;T)…</translation>
+    </message>
+    <message>
         <source>&amp;Load Again</source>
         <translation>重新加载(&amp;L)</translation>
     </message>
@@ -3039,12 +3043,12 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>预先猜测的模型；自动时使用模型组合中的草稿模型。</translation>
     </message>
     <message>
-        <source>Device that runs the model.</source>
-        <translation>运行模型的设备。</translation>
+        <source>Device that runs the model; automatic takes what tuning found, or else the processor.</source>
+        <translation>运行模型的设备；“自动”采用调优的结果，否则用处理器。</translation>
     </message>
     <message>
-        <source>Device that runs the draft model; automatic takes that of the model.</source>
-        <translation>运行草稿模型的设备；自动时与模型相同。</translation>
+        <source>Device that runs the draft model; automatic takes what tuning found, or else that of the model.</source>
+        <translation>运行草稿模型的设备；“自动”采用调优的结果，否则与模型相同。</translation>
     </message>
     <message>
         <source>Fast arithmetic, or exact: the same results.</source>
@@ -3296,6 +3300,290 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Messages</source>
         <translation>消息</translation>
+    </message>
+</context>
+<context>
+    <name>TuneDesk</name>
+    <message>
+        <source>{}: in other precisions and with other numbers of threads</source>
+        <translation>{}：换用其他精度和线程数</translation>
+    </message>
+    <message>
+        <source>Guessing ahead: with n-grams of the text alone</source>
+        <translation>推测解码：只用文本的 n-gram</translation>
+    </message>
+    <message>
+        <source>Guessing ahead: with its draft model, and without</source>
+        <translation>推测解码：用或不用其草稿模型</translation>
+    </message>
+    <message>
+        <source>{}; with other installed draft models that fit</source>
+        <translation>{}；换用其他已安装且合适的草稿模型</translation>
+    </message>
+    <message>
+        <source>on other devices of this computer</source>
+        <translation>换到本机的其他设备上</translation>
+    </message>
+    <message>
+        <source>The draft model: likewise in other precisions and with other numbers of threads</source>
+        <translation>草稿模型：同样换用其他精度和线程数</translation>
+    </message>
+    <message>
+        <source>Not tried: other devices, as the settings name {}</source>
+        <translation>不尝试其他设备，因为设置中指定了 {}</translation>
+    </message>
+    <message>
+        <source>Looking for draft models that fit…</source>
+        <translation>正在寻找合适的草稿模型…</translation>
+    </message>
+    <message>
+        <source>A tuning is going on; stop it on its page, or wait for its end.</source>
+        <translation>正在调优；请在其页面上停止，或等它结束。</translation>
+    </message>
+    <message>
+        <source>Cancelled; nothing was changed.</source>
+        <translation>已取消；没有任何改动。</translation>
+    </message>
+    <message>
+        <source>Ends with the run being timed…</source>
+        <translation>计时中的这一次结束后即停止…</translation>
+    </message>
+    <message>
+        <source>Ends soon.</source>
+        <translation>即将结束。</translation>
+    </message>
+    <message>
+        <source>At most {} s left.</source>
+        <translation>最多还需 {} 秒。</translation>
+    </message>
+</context>
+<context>
+    <name>TunePage</name>
+    <message>
+        <source>Tune for this machine</source>
+        <translation>为本机调优</translation>
+    </message>
+    <message>
+        <source>Start tuning</source>
+        <translation>开始调优</translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation>取消</translation>
+    </message>
+    <message>
+        <source>{} has not been tuned on this computer yet: it runs with the defaults.</source>
+        <translation>{} 尚未在本机上调优：它以默认设置运行。</translation>
+    </message>
+    <message>
+        <source>Longest time in seconds</source>
+        <translation>最长时间（秒）</translation>
+    </message>
+    <message>
+        <source>Finds out how the model of the open chat runs fastest on this machine, and uses that from then on. Every setting is timed beside the default, run by run, and replaces it only where chance is ruled out. What you have set yourself stays as it is. Chats wait until it has ended.</source>
+        <translation>找出当前对话的模型在本机上怎样运行最快，并从此采用。每种设置都与默认设置逐次并排计时，只有排除了偶然因素才会取而代之。您自己设定的不会改变。结束之前，对话需要等待。</translation>
+    </message>
+    <message>
+        <source>Progress of the tuning</source>
+        <translation>调优进度</translation>
+    </message>
+</context>
+<context>
+    <name>TuneReport</name>
+    <message>
+        <source>Forget</source>
+        <translation>忘记</translation>
+    </message>
+    <message>
+        <source>Load this model with the defaults again</source>
+        <translation>重新以默认设置加载此模型</translation>
+    </message>
+    <message>
+        <source>{}: what is measured</source>
+        <translation>{}：测量结果</translation>
+    </message>
+    <message>
+        <source>nothing tried here is faster than the defaults.</source>
+        <translation>所试的设置都不比默认设置快。</translation>
+    </message>
+    <message>
+        <source>the fastest settings found here are used from now on.</source>
+        <translation>从现在起采用在此找到的最快设置。</translation>
+    </message>
+    <message>
+        <source>{seconds} s on {device}, OpenVINO {openvino}</source>
+        <translation>在 {device} 上用时 {seconds} 秒，OpenVINO {openvino}</translation>
+    </message>
+    <message>
+        <source>Table: {}</source>
+        <translation>表格：{}</translation>
+    </message>
+    <message>
+        <source>ms, {}</source>
+        <translation>毫秒，{}</translation>
+    </message>
+    <message>
+        <source>Setting</source>
+        <translation>设置</translation>
+    </message>
+    <message>
+        <source>Speed</source>
+        <translation>速度</translation>
+    </message>
+    <message>
+        <source>Ahead</source>
+        <translation>领先</translation>
+    </message>
+    <message>
+        <source>Outcome</source>
+        <translation>结果</translation>
+    </message>
+</context>
+<context>
+    <name>Tuning</name>
+    <message>
+        <source>Model</source>
+        <translation>模型</translation>
+    </message>
+    <message>
+        <source>Guessing ahead</source>
+        <translation>推测解码</translation>
+    </message>
+    <message>
+        <source>Draft model</source>
+        <translation>草稿模型</translation>
+    </message>
+    <message>
+        <source>Loading the model…</source>
+        <translation>正在加载模型…</translation>
+    </message>
+    <message>
+        <source>Loading the draft models…</source>
+        <translation>正在加载草稿模型…</translation>
+    </message>
+    <message>
+        <source>Loading the draft model…</source>
+        <translation>正在加载草稿模型…</translation>
+    </message>
+    <message>
+        <source>as it is</source>
+        <translation>默认设置</translation>
+    </message>
+    <message>
+        <source>no draft model</source>
+        <translation>无草稿模型</translation>
+    </message>
+    <message>
+        <source>the draft with all rows</source>
+        <translation>草稿模型，全部 token</translation>
+    </message>
+    <message>
+        <source>the draft with {} rows</source>
+        <translation>草稿模型，{} 个 token</translation>
+    </message>
+    <message>
+        <source>the draft {}</source>
+        <translation>草稿模型 {}</translation>
+    </message>
+    <message>
+        <source>threads not tied to cores</source>
+        <translation>线程不绑定核心</translation>
+    </message>
+    <message>
+        <source>1 thread</source>
+        <translation>1 个线程</translation>
+    </message>
+    <message>
+        <source>{} threads, two a core</source>
+        <translation>{} 个线程，每核两个</translation>
+    </message>
+    <message>
+        <source>{} threads</source>
+        <translation>{} 个线程</translation>
+    </message>
+    <message>
+        <source>on {}</source>
+        <translation>在 {} 上</translation>
+    </message>
+    <message>
+        <source>in {}</source>
+        <translation>用 {} 精度</translation>
+    </message>
+    <message>
+        <source>token of an answer</source>
+        <translation>回答的每个 token</translation>
+    </message>
+    <message>
+        <source>1 token</source>
+        <translation>1 个 token</translation>
+    </message>
+    <message>
+        <source>{} tokens</source>
+        <translation>{} 个 token</translation>
+    </message>
+    <message>
+        <source>nothing else</source>
+        <translation>没有其他设置</translation>
+    </message>
+    <message>
+        <source>{default} against {others}</source>
+        <translation>{default} 对比 {others}</translation>
+    </message>
+    <message>
+        <source>chosen</source>
+        <translation>已选用</translation>
+    </message>
+    <message>
+        <source>no time left</source>
+        <translation>时间不够</translation>
+    </message>
+    <message>
+        <source>{setting}, because it was {gain} ({figures}).</source>
+        <translation>{setting}，因为{gain}（{figures}）。</translation>
+    </message>
+    <message>
+        <source>as it is ({}), as there is nothing else to try here.</source>
+        <translation>默认设置（{}），因为这里没有其他设置可试。</translation>
+    </message>
+    <message>
+        <source>as it is, as the time was over before anything else was timed; give it more.</source>
+        <translation>默认设置，因为在测量其他设置之前时间已用完；请给更多时间。</translation>
+    </message>
+    <message>
+        <source>as it is, as nothing else runs here.</source>
+        <translation>默认设置，因为其他设置在这里都无法运行。</translation>
+    </message>
+    <message>
+        <source>as it is, because the best of the others, {setting}, {shortfall}.</source>
+        <translation>默认设置，因为其余中最好的（{setting}）{shortfall}。</translation>
+    </message>
+    <message>
+        <source>as it is, because the best of the others, {setting}, {shortfall}; not all were timed.</source>
+        <translation>默认设置，因为其余中最好的（{setting}）{shortfall}；并非所有设置都测量过。</translation>
+    </message>
+    <message>
+        <source>was not faster: {}</source>
+        <translation>并不更快：{}</translation>
+    </message>
+    <message>
+        <source>gained too little to tell: {}</source>
+        <translation>收益太小，无法断定：{}</translation>
+    </message>
+    <message>
+        <source>was not faster often enough to rule out chance: {}</source>
+        <translation>更快的次数不足以排除偶然：{}</translation>
+    </message>
+    <message>
+        <source>{median}× as fast as the default ({low}–{high}), ahead in {better} of {pairs} runs</source>
+        <translation>速度是默认设置的 {median} 倍（{low}–{high}），{pairs} 次中领先 {better} 次</translation>
+    </message>
+    <message>
+        <source>{what}: {mine} instead of {before} ms</source>
+        <translation>{what}：{mine} 毫秒，原为 {before} 毫秒</translation>
+    </message>
+    <message>
+        <source>{what}: {mine} ms</source>
+        <translation>{what}：{mine} 毫秒</translation>
     </message>
 </context>
 <context>

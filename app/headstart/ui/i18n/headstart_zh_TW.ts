@@ -227,6 +227,10 @@
         <translation>基準測試(&amp;B)…</translation>
     </message>
     <message>
+        <source>&amp;Tune for This Machine…</source>
+        <translation>為本機調校(&amp;T)…</translation>
+    </message>
+    <message>
         <source>&amp;Load Again</source>
         <translation>重新載入(&amp;L)</translation>
     </message>
@@ -3039,12 +3043,12 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>預先猜測的模型；自動時使用模型組合中的草稿模型。</translation>
     </message>
     <message>
-        <source>Device that runs the model.</source>
-        <translation>執行模型的裝置。</translation>
+        <source>Device that runs the model; automatic takes what tuning found, or else the processor.</source>
+        <translation>執行模型的裝置；「自動」採用調校的結果，否則用處理器。</translation>
     </message>
     <message>
-        <source>Device that runs the draft model; automatic takes that of the model.</source>
-        <translation>執行草稿模型的裝置；自動時與模型相同。</translation>
+        <source>Device that runs the draft model; automatic takes what tuning found, or else that of the model.</source>
+        <translation>執行草稿模型的裝置；「自動」採用調校的結果，否則與模型相同。</translation>
     </message>
     <message>
         <source>Fast arithmetic, or exact: the same results.</source>
@@ -3296,6 +3300,290 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Messages</source>
         <translation>訊息</translation>
+    </message>
+</context>
+<context>
+    <name>TuneDesk</name>
+    <message>
+        <source>{}: in other precisions and with other numbers of threads</source>
+        <translation>{}：換用其他精度和執行緒數</translation>
+    </message>
+    <message>
+        <source>Guessing ahead: with n-grams of the text alone</source>
+        <translation>推測解碼：只用文字的 n-gram</translation>
+    </message>
+    <message>
+        <source>Guessing ahead: with its draft model, and without</source>
+        <translation>推測解碼：用或不用其草稿模型</translation>
+    </message>
+    <message>
+        <source>{}; with other installed draft models that fit</source>
+        <translation>{}；換用其他已安裝且合適的草稿模型</translation>
+    </message>
+    <message>
+        <source>on other devices of this computer</source>
+        <translation>換到本機的其他裝置上</translation>
+    </message>
+    <message>
+        <source>The draft model: likewise in other precisions and with other numbers of threads</source>
+        <translation>草稿模型：同樣換用其他精度和執行緒數</translation>
+    </message>
+    <message>
+        <source>Not tried: other devices, as the settings name {}</source>
+        <translation>不嘗試其他裝置，因為設定中指定了 {}</translation>
+    </message>
+    <message>
+        <source>Looking for draft models that fit…</source>
+        <translation>正在尋找合適的草稿模型…</translation>
+    </message>
+    <message>
+        <source>A tuning is going on; stop it on its page, or wait for its end.</source>
+        <translation>正在調校；請在其頁面上停止，或等它結束。</translation>
+    </message>
+    <message>
+        <source>Cancelled; nothing was changed.</source>
+        <translation>已取消；沒有任何變更。</translation>
+    </message>
+    <message>
+        <source>Ends with the run being timed…</source>
+        <translation>計時中的這一次結束後即停止…</translation>
+    </message>
+    <message>
+        <source>Ends soon.</source>
+        <translation>即將結束。</translation>
+    </message>
+    <message>
+        <source>At most {} s left.</source>
+        <translation>最多還需 {} 秒。</translation>
+    </message>
+</context>
+<context>
+    <name>TunePage</name>
+    <message>
+        <source>Tune for this machine</source>
+        <translation>為本機調校</translation>
+    </message>
+    <message>
+        <source>Start tuning</source>
+        <translation>開始調校</translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation>取消</translation>
+    </message>
+    <message>
+        <source>{} has not been tuned on this computer yet: it runs with the defaults.</source>
+        <translation>{} 尚未在本機上調校：它以預設設定執行。</translation>
+    </message>
+    <message>
+        <source>Longest time in seconds</source>
+        <translation>最長時間（秒）</translation>
+    </message>
+    <message>
+        <source>Finds out how the model of the open chat runs fastest on this machine, and uses that from then on. Every setting is timed beside the default, run by run, and replaces it only where chance is ruled out. What you have set yourself stays as it is. Chats wait until it has ended.</source>
+        <translation>找出目前對話的模型在本機上怎樣執行最快，並從此採用。每種設定都與預設設定逐次並排計時，只有排除了偶然因素才會取而代之。您自己設定的不會改變。結束之前，對話需要等待。</translation>
+    </message>
+    <message>
+        <source>Progress of the tuning</source>
+        <translation>調校進度</translation>
+    </message>
+</context>
+<context>
+    <name>TuneReport</name>
+    <message>
+        <source>Forget</source>
+        <translation>忘記</translation>
+    </message>
+    <message>
+        <source>Load this model with the defaults again</source>
+        <translation>重新以預設設定載入此模型</translation>
+    </message>
+    <message>
+        <source>{}: what is measured</source>
+        <translation>{}：測量結果</translation>
+    </message>
+    <message>
+        <source>nothing tried here is faster than the defaults.</source>
+        <translation>所試的設定都不比預設設定快。</translation>
+    </message>
+    <message>
+        <source>the fastest settings found here are used from now on.</source>
+        <translation>從現在起採用在此找到的最快設定。</translation>
+    </message>
+    <message>
+        <source>{seconds} s on {device}, OpenVINO {openvino}</source>
+        <translation>在 {device} 上用時 {seconds} 秒，OpenVINO {openvino}</translation>
+    </message>
+    <message>
+        <source>Table: {}</source>
+        <translation>表格：{}</translation>
+    </message>
+    <message>
+        <source>ms, {}</source>
+        <translation>毫秒，{}</translation>
+    </message>
+    <message>
+        <source>Setting</source>
+        <translation>設定</translation>
+    </message>
+    <message>
+        <source>Speed</source>
+        <translation>速度</translation>
+    </message>
+    <message>
+        <source>Ahead</source>
+        <translation>領先</translation>
+    </message>
+    <message>
+        <source>Outcome</source>
+        <translation>結果</translation>
+    </message>
+</context>
+<context>
+    <name>Tuning</name>
+    <message>
+        <source>Model</source>
+        <translation>模型</translation>
+    </message>
+    <message>
+        <source>Guessing ahead</source>
+        <translation>推測解碼</translation>
+    </message>
+    <message>
+        <source>Draft model</source>
+        <translation>草稿模型</translation>
+    </message>
+    <message>
+        <source>Loading the model…</source>
+        <translation>正在載入模型…</translation>
+    </message>
+    <message>
+        <source>Loading the draft models…</source>
+        <translation>正在載入草稿模型…</translation>
+    </message>
+    <message>
+        <source>Loading the draft model…</source>
+        <translation>正在載入草稿模型…</translation>
+    </message>
+    <message>
+        <source>as it is</source>
+        <translation>預設設定</translation>
+    </message>
+    <message>
+        <source>no draft model</source>
+        <translation>無草稿模型</translation>
+    </message>
+    <message>
+        <source>the draft with all rows</source>
+        <translation>草稿模型，全部 token</translation>
+    </message>
+    <message>
+        <source>the draft with {} rows</source>
+        <translation>草稿模型，{} 個 token</translation>
+    </message>
+    <message>
+        <source>the draft {}</source>
+        <translation>草稿模型 {}</translation>
+    </message>
+    <message>
+        <source>threads not tied to cores</source>
+        <translation>執行緒不綁定核心</translation>
+    </message>
+    <message>
+        <source>1 thread</source>
+        <translation>1 個執行緒</translation>
+    </message>
+    <message>
+        <source>{} threads, two a core</source>
+        <translation>{} 個執行緒，每核兩個</translation>
+    </message>
+    <message>
+        <source>{} threads</source>
+        <translation>{} 個執行緒</translation>
+    </message>
+    <message>
+        <source>on {}</source>
+        <translation>在 {} 上</translation>
+    </message>
+    <message>
+        <source>in {}</source>
+        <translation>用 {} 精度</translation>
+    </message>
+    <message>
+        <source>token of an answer</source>
+        <translation>回答的每個 token</translation>
+    </message>
+    <message>
+        <source>1 token</source>
+        <translation>1 個 token</translation>
+    </message>
+    <message>
+        <source>{} tokens</source>
+        <translation>{} 個 token</translation>
+    </message>
+    <message>
+        <source>nothing else</source>
+        <translation>沒有其他設定</translation>
+    </message>
+    <message>
+        <source>{default} against {others}</source>
+        <translation>{default} 對比 {others}</translation>
+    </message>
+    <message>
+        <source>chosen</source>
+        <translation>已選用</translation>
+    </message>
+    <message>
+        <source>no time left</source>
+        <translation>時間不夠</translation>
+    </message>
+    <message>
+        <source>{setting}, because it was {gain} ({figures}).</source>
+        <translation>{setting}，因為{gain}（{figures}）。</translation>
+    </message>
+    <message>
+        <source>as it is ({}), as there is nothing else to try here.</source>
+        <translation>預設設定（{}），因為這裡沒有其他設定可試。</translation>
+    </message>
+    <message>
+        <source>as it is, as the time was over before anything else was timed; give it more.</source>
+        <translation>預設設定，因為在測量其他設定之前時間已用完；請給更多時間。</translation>
+    </message>
+    <message>
+        <source>as it is, as nothing else runs here.</source>
+        <translation>預設設定，因為其他設定在這裡都無法執行。</translation>
+    </message>
+    <message>
+        <source>as it is, because the best of the others, {setting}, {shortfall}.</source>
+        <translation>預設設定，因為其餘中最好的（{setting}）{shortfall}。</translation>
+    </message>
+    <message>
+        <source>as it is, because the best of the others, {setting}, {shortfall}; not all were timed.</source>
+        <translation>預設設定，因為其餘中最好的（{setting}）{shortfall}；並非所有設定都測量過。</translation>
+    </message>
+    <message>
+        <source>was not faster: {}</source>
+        <translation>並不更快：{}</translation>
+    </message>
+    <message>
+        <source>gained too little to tell: {}</source>
+        <translation>收益太小，無法斷定：{}</translation>
+    </message>
+    <message>
+        <source>was not faster often enough to rule out chance: {}</source>
+        <translation>更快的次數不足以排除偶然：{}</translation>
+    </message>
+    <message>
+        <source>{median}× as fast as the default ({low}–{high}), ahead in {better} of {pairs} runs</source>
+        <translation>速度是預設設定的 {median} 倍（{low}–{high}），{pairs} 次中領先 {better} 次</translation>
+    </message>
+    <message>
+        <source>{what}: {mine} instead of {before} ms</source>
+        <translation>{what}：{mine} 毫秒，原為 {before} 毫秒</translation>
+    </message>
+    <message>
+        <source>{what}: {mine} ms</source>
+        <translation>{what}：{mine} 毫秒</translation>
     </message>
 </context>
 <context>

@@ -1,0 +1,57 @@
+"""A table of figures that is as high as it is long: words on the left, numbers on the right. Knows no figures."""
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QHeaderView, QTreeWidget, QTreeWidgetItem, QWidget
+
+from headstart.ui.theme import LARGE
+
+_NARROWEST = 76  # pixels of a column; below that the table scrolls sideways
+_ROW = 30  # pixels, as the style sheet has it
+_NUMBERS = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+
+
+class FigureTable(QTreeWidget):
+    """`begin`, then `add` row by row."""
+
+    def __init__(self, name: str, parent: QWidget | None = None) -> None:
+        """`name` is for screen readers."""
+        super().__init__(parent)
+        self._words = frozenset({0})
+        self.setAccessibleName(name)
+        self.setRootIsDecorated(False)
+        self.setUniformRowHeights(True)
+        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.header().setStretchLastSection(False)
+        self.header().setMinimumSectionSize(_NARROWEST)
+
+    def begin(self, titles: Sequence[str], *, widened: int = 1, words: Sequence[int] = (0,)) -> None:
+        """No rows, other columns: the first `widened` are as wide as they need, the others share what they leave.
+
+        Those in `words` are no numbers.
+        """
+        self._words = frozenset(words)
+        self.clear()
+        self.setColumnCount(len(titles))
+        self.setHeaderLabels(list(titles))
+        modes = QHeaderView.ResizeMode
+        for column in range(len(titles)):
+            self.header().setSectionResizeMode(column, modes.ResizeToContents if column < widened else modes.Stretch)
+        self._align(self.headerItem())
+        self._fit()
+
+    def add(self, cells: Sequence[str]) -> QTreeWidgetItem:
+        """One more row."""
+        item = QTreeWidgetItem(list(cells))
+        self._align(item)
+        self.addTopLevelItem(item)
+        self._fit()
+        return item
+
+    def _align(self, item: QTreeWidgetItem) -> None:
+        for column in set(range(self.columnCount())) - self._words:
+            item.setTextAlignment(column, _NUMBERS)
+
+    def _fit(self) -> None:
+        self.setFixedHeight(self.header().sizeHint().height() + _ROW * self.topLevelItemCount() + LARGE)

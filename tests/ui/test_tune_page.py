@@ -1,0 +1,176 @@
+"""Stories of the page of tuning: run, progress, result, cancel, the next start, forgetting, and what is refused."""
+
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from PySide6.QtWidgets import QPushButton
+from pytestqt.qtbot import QtBot
+
+from headstart.engine.bench.ratios import Spread
+from headstart.engine.engine import LoadOptions, Open
+from headstart.engine.tuning.candidates import Hardware, heads, settings
+from headstart.engine.tuning.findings import DEFAULT, DRAFT, DRAFTS, TARGET, Row, Stage, Trying, reasons
+from headstart.settings import Settings
+from headstart.ui import tune_words
+from headstart.ui.asking import Loadable, installed_model
+from headstart.ui.program import Program
+from headstart.ui.tune_page import TunePage
+from tests.ui.conftest import Speak
+from tests.ui.person import WAIT, ask, texts
+
+Opened = Callable[..., Program]
+START, CANCEL, FORGET = "Start tuning", "Cancel", "Forget"
+
+
+def button(page: TunePage, name: str) -> QPushButton:
+    return next(each for each in page.findChildren(QPushButton) if each.text() == name)
+
+
+def go(app: Program) -> TunePage:
+    """Go to the page and press its button."""
+    app.window.actions_by_name["tune"].trigger()
+    button(app.window.tune, START).click()
+    return app.window.tune
+
+
+def end(qtbot: QtBot, app: Program) -> None:
+    """The model is there again."""
+    qtbot.waitUntil(lambda: not app.loader.occupation and app.loader.is_ready, timeout=WAIT)
+
+
+def test_before_the_first_run_it_says_what_will_be_tried(qtbot: QtBot, app: Program) -> None:
+    app.window.actions_by_name["tune"].trigger()
+    page = app.window.tune
+    qtbot.waitUntil(lambda: "has not been tuned" in page._empty.text(), timeout=WAIT)
+    assert page.report.isHidden()
+    assert "1. toy: in other precisions" in page._plan.text()
+    assert "2. Guessing ahead: with n-grams" in page._plan.text()
+
+
+def test_a_run_shows_what_it_measured_and_why(qtbot: QtBot, open_program: Opened) -> None:
+    app = open_program(pace=0.01)
+    page = go(app)
+    qtbot.waitUntil(lambda: len(page.report.tables()) == 1, timeout=WAIT)  # stage by stage
+    assert button(page, CANCEL).isVisible()
+    assert not page._bar.isHidden()
+    end(qtbot, app)
+    said = page.report.text()
+    assert "the fastest settings found here are used from now on" in said
+    assert "1 thread, because it was 1.33× as fast as the default (1.20–1.40), ahead in 9 of 9 runs" in said
+    assert "as it is, because the best of the others, no draft model, was not faster" in said
+    assert "An engine without a model" in said
+    rows = page.report.tables()[0]
+    cells = [[rows.topLevelItem(row).text(column) for column in range(6)] for row in range(4)]  # type: ignore[union-attr]
+    assert cells[1] == ["1 thread", "60.0", "71.0", "1.33× (1.20–1.40)", "9 / 9", "chosen"]
+    assert cells[2][-1] == "The toy has no NPU."
+    assert cells[3][-1] == "no time left"
+
+
+def test_the_next_start_knows_it_until_it_is_forgotten(qtbot: QtBot, open_program: Opened) -> None:
+    app = open_program()
+    go(app)
+    end(qtbot, app)
+    again = open_program()
+    again.window.actions_by_name["tune"].trigger()
+    page = again.window.tune
+    qtbot.waitUntil(lambda: len(page.report.tables()) == 2, timeout=WAIT)
+    with qtbot.waitSignal(again.link.loaded, timeout=WAIT):  # without what was found
+        button(page, FORGET).click()
+    qtbot.waitUntil(lambda: "has not been tuned" in page._empty.text(), timeout=WAIT)
+    assert page.report.isHidden()
+
+
+def test_a_run_can_be_cancelled_and_chats_go_on(qtbot: QtBot, open_program: Opened) -> None:
+    app = open_program(pace=0.3)
+    page = go(app)
+    qtbot.waitUntil(lambda: "Model: as it is (f32) against 1 thread" in page._status.text(), timeout=WAIT)
+    app.window.actions_by_name["write"].trigger()
+    assert not app.presenter.session.send("now")
+    assert "A tuning is going on" in app.window.chat.notice.text
+    app.window.actions_by_name["tune"].trigger()
+    button(page, CANCEL).click()
+    end(qtbot, app)
+    assert "Cancelled; nothing was changed." in page.notice.text
+    qtbot.waitUntil(page.report.isHidden, timeout=WAIT)
+    app.window.actions_by_name["write"].trigger()
+    ask(qtbot, app, "there?")
+    assert texts(app)[-1] == "You wrote: there?"
+
+
+def test_a_dead_engine_ends_it_in_words_and_is_replaced(qtbot: QtBot, open_program: Opened) -> None:
+    app = open_program(pace=0.3)
+    page = go(app)
+    qtbot.waitUntil(lambda: "against" in page._status.text(), timeout=WAIT)
+    os.kill(app.link.pid, signal.SIGKILL)
+    end(qtbot, app)
+    assert "unexpectedly" in page.notice.text
+
+
+def test_without_a_model_the_page_says_so(open_program: Opened) -> None:
+    app = open_program(find=installed_model, loaded=False)
+    page = go(app)
+    assert not button(page, START).isEnabled()
+    assert page._status.text() == "No model is installed yet; add one on the page of models."
+
+
+def test_what_settings_name_is_not_tried(qtbot: QtBot, open_program: Opened) -> None:
+    def find(_: Settings) -> Loadable:
+        return Loadable("toy", LoadOptions(Path("toy"), Path("small"), "GPU", open=(Open.PROPERTIES,)))
+
+    app = open_program(find=find)
+    app.window.actions_by_name["tune"].trigger()
+    said = app.window.tune._plan.text()
+    assert "Not tried: other devices, as the settings name GPU" in said
+    assert "with its draft model, and without" in said
+    assert "other installed draft models" not in said
+
+
+def test_every_setting_that_may_be_tried_is_said_in_chinese(speak: Speak) -> None:
+    hardware = Hardware(logical=16, physical=8, devices=("CPU", "GPU.1"), pinning=True)
+    figures = {"f32": {"1": 80.0}, "bf16": {"1": 70.0}}
+    names = [*settings(hardware, "CPU", figures, "f32", placed=False), *heads(Path("d"), 9000, 4000)]
+    names += [DEFAULT, "no draft model", "the draft small/draft", "1 thread"]
+    speak("zh_CN")
+    assert not [name for name in names if tune_words.setting_word(name) == name]
+    assert "GPU.1" in tune_words.setting_word("on GPU.1")
+    assert tune_words.setting_word("by magic") == "by magic"
+
+
+def kept(*tried: Row, subject: str = DRAFT) -> Stage:
+    """The default stays."""
+    return Stage(subject, (Row(DEFAULT, {}, chosen=True), *tried))
+
+
+WON = Row("1 thread", {"1 token": 60.0}, Spread(1.3, 1.2, 1.4), 9, 9, chosen=True)
+STAGES = (
+    Stage(TARGET, (Row(DEFAULT, {"1 token": 80.0}), WON)),
+    Stage(TARGET, (Row(DEFAULT, {"1 token": 80.0}, chosen=True),)),
+    kept(Row("no draft model", {}), subject=DRAFTS),
+    kept(Row("no draft model", {}, failure="No."), subject=DRAFTS),
+    kept(Row("1 thread", {}, Spread(0.9, 0.8, 1.0), 0, 3)),
+    kept(Row("1 thread", {}, Spread(1.01, 0.8, 1.2), 2, 3)),
+    kept(Row("1 thread", {}, Spread(1.2, 0.8, 1.4), 2, 3), Row("2 threads", {})),
+)
+CASES = (
+    "because", "as there is nothing else", "was over", "nothing else runs", "was not faster", "too little", "chance",
+    "not all were timed",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_reasons_are_those_of_the_terminal(stage: Stage) -> None:
+    """The same case is told, with the same figures."""
+    terminal, window = reasons([stage])[0], tune_words.reason(stage)
+    for words in CASES:
+        assert (words in terminal) == (words in window), words
+    for row in stage.rows:
+        assert (row.name in window) <= (row.name in terminal)
+
+
+@pytest.mark.parametrize("subject", [TARGET, DRAFTS, DRAFT])
+def test_what_goes_on_is_said(subject: str) -> None:
+    assert tune_words.doing(Trying(subject)).startswith("Loading the ")
+    assert tune_words.doing(Trying(subject, against=())).endswith("as it is against nothing else")
