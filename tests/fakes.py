@@ -58,7 +58,7 @@ class ScriptedEngine:
         """See Engine.generate."""
         script = self.scripts[min(len(self.requests), len(self.scripts) - 1)]
         self.requests.append(request)
-        prompt = sum(len(message.content.split()) for message in request.messages)
+        prompt = sum(len(text.split()) for text in (request.prompt, *(turn.content for turn in request.messages)))
         if isinstance(script, Exception):
             raise script
         if prompt >= self.context:

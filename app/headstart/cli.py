@@ -3,7 +3,8 @@
 import argparse
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from io import TextIOWrapper
 from pathlib import Path
 from typing import NoReturn
@@ -12,12 +13,13 @@ from headstart import __doc__ as summary
 from headstart import __version__, huge_pages
 from headstart.engine.engine import Engine, LoadOptions
 from headstart.errors import HeadstartError, MemoryBudgetError, SettingsError, WindowError
-from headstart.terminal import audit, bench, chat, doctor, models, remote, text, tune
+from headstart.terminal import audit, bench, chat, doctor, models, remote, serve, text, tune
 from headstart.terminal.command import Command, Load
 from headstart.terminal.harmless import harmless
 
 COMMANDS: tuple[Command, ...] = (
     chat.COMMAND,
+    serve.COMMAND,
     models.COMMAND,
     remote.COMMAND,
     bench.COMMAND,
@@ -37,8 +39,26 @@ def load_local(options: LoadOptions) -> Engine:
         return load_remote(options)
     from headstart.engine.local import load  # noqa: PLC0415
 
-    try:
+    with _naming_the_flag():
         return load(options)
+
+
+def load_apart(options: LoadOptions) -> Engine:
+    """The same engine in a process of its own, which is replaced when it dies."""
+    from headstart.engine.client import EngineClient  # noqa: PLC0415
+
+    client = EngineClient()
+    with ExitStack() as undoing, _naming_the_flag():
+        undoing.callback(client.close)
+        client.load(options)
+        undoing.pop_all()
+    return client
+
+
+@contextmanager
+def _naming_the_flag() -> Iterator[None]:
+    try:
+        yield
     except MemoryBudgetError as error:
         raise MemoryBudgetError(f"{error} Add --ignore-memory to try anyway.") from None
 
@@ -58,10 +78,10 @@ def open_window(arguments: argparse.Namespace) -> int:
 
 def main(
     argv: Sequence[str] | None = None,
-    load: Load = load_local,
+    load: Load | None = None,
     window: Callable[[argparse.Namespace], int] = open_window,
 ) -> int:
-    """Run one command line; without a sub-command, open the window.
+    """Run one command line; without a sub-command, open the window. `load`: another way than the command's own.
 
     Returns the exit code: 0, 1 (failed), 2 (wrongly asked), 130 (Ctrl+C).
     """
@@ -70,7 +90,7 @@ def main(
             stream.reconfigure(errors="replace")  # a character that the terminal lacks must not end an answer
     try:
         arguments = _parser().parse_args(argv)
-        code: int = arguments.run(arguments, load) if arguments.command else window(arguments)
+        code: int = arguments.run(arguments, load or arguments.load) if arguments.command else window(arguments)
         sys.stdout.flush()
     except HeadstartError as error:
         print(f"headstart: {harmless(str(error))}", file=sys.stderr)
@@ -111,5 +131,5 @@ def _parser() -> argparse.ArgumentParser:
             command.name, help=command.summary, description=f"{command.summary.capitalize()}.", allow_abbrev=False
         )
         command.add_arguments(sub)
-        sub.set_defaults(run=command.run)
+        sub.set_defaults(run=command.run, load=load_apart if command.apart else load_local)
     return parser

@@ -89,6 +89,10 @@ class WindowError(HeadstartError):
     """No window can be shown here; the sentence names the way without one."""
 
 
+class ServerError(HeadstartError):
+    """The local server cannot be started as asked; the sentence names the way out."""
+
+
 class PeerError(HeadstartError):
     """Another program cannot take part in a benchmark; the sentence says why."""
 

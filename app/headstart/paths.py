@@ -43,6 +43,11 @@ def measurements_folder() -> Path:
     return data_folder() / "measured"
 
 
+def server_key() -> Path:
+    """The hash of the key that programs show to `headstart serve`."""
+    return data_folder() / "server-key"
+
+
 def last_benchmark() -> Path:
     """What the window's benchmark measured last."""
     return measurements_folder() / "last-benchmark.json"

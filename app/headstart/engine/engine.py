@@ -142,6 +142,7 @@ class Request:
     `messages` go through the model's chat template; special tokens inside their contents are plain text. An answer as
     the last message is written on from where it ends.
     `stop` are stop strings: the answer ends before the first one that appears.
+    `prompt` takes the place of messages: a text to be written on as it is, in which special tokens count as such.
     """
 
     messages: tuple[Message, ...]
@@ -149,10 +150,12 @@ class Request:
     sampling: Sampling = field(default_factory=Sampling)
     speculation: Speculation = field(default_factory=Speculation)
     stop: tuple[str, ...] = ()
+    prompt: str = ""
 
     def __post_init__(self) -> None:
         """Refuse what no engine could answer."""
-        _require(bool(self.messages), "messages", "at least one", len(self.messages))
+        _require(bool(self.messages) or bool(self.prompt), "messages", "at least one", len(self.messages))
+        _require(not (self.messages and self.prompt), "prompt", "alone, without messages", "beside messages")
         _require(self.max_new_tokens >= 1, "max-new-tokens", "1 or more", self.max_new_tokens)
         _require(all(self.stop), "stop", "not empty", "an empty string")
 

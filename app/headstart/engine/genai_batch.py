@@ -101,7 +101,8 @@ class GenaiBatcher:
 
     def _begin(self, key: int, request: Request) -> _Answer:
         tally = Tally()
-        prompt = self._tokenizer.prompt(request.messages)
+        tokenizer = self._tokenizer
+        prompt = tokenizer.raw_prompt(request.prompt) if request.prompt else tokenizer.prompt(request.messages)
         if len(prompt) >= self._context:
             raise ContextOverflowError(
                 f"The conversation has {len(prompt)} tokens, but the context holds {self._context}: "

@@ -97,7 +97,8 @@ class LocalEngine:
             vars(self).pop(name, None)
 
     def _job(self, request: Request) -> Job:
-        prompt = self.tokenizer.prompt(request.messages)
+        tokenizer = self.tokenizer
+        prompt = tokenizer.raw_prompt(request.prompt) if request.prompt else tokenizer.prompt(request.messages)
         room = self.target.runner.context
         if len(prompt) >= room:
             raise ContextOverflowError(

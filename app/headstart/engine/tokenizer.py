@@ -27,6 +27,7 @@ class Tokenizer:
         self._typed = Seams(markers(vocabulary.special_tokens(folder), special))
         self._native = _load(folder)
         self._starts_with_space = False
+        self._beginning: list[int] = []  # what the model expects before any text
         try:
             self._try_out(folder)
         except RuntimeError as error:  # OpenVINO has no other kind
@@ -44,6 +45,11 @@ class Tokenizer:
         """
         plain = [Message(message.role, _well_formed(message.content)) for message in messages]
         return self._encode_pieces(self._template.pieces(plain, add_generation_prompt=add_generation_prompt))
+
+    def raw_prompt(self, text: str) -> list[int]:
+        """The tokens of a text to be written on as it is, control tokens in it included, begun as the model expects."""
+        ids = self._parse(_well_formed(text))
+        return ids if ids[: len(self._beginning)] == self._beginning else [*self._beginning, *ids]
 
     def decode(self, ids: Sequence[int], *, keep_special: bool = False) -> str:
         """The text of some tokens, U+FFFD for bytes that are no character; special tokens only if asked for."""
@@ -66,8 +72,8 @@ class Tokenizer:
             ids += self._parse_further(piece)
         return ids
 
-    def _parse(self, text: str) -> list[int]:
-        ids: list[int] = self._native.encode(text, add_special_tokens=False).input_ids.data[0].tolist()
+    def _parse(self, text: str, *, as_document: bool = False) -> list[int]:
+        ids: list[int] = self._native.encode(text, add_special_tokens=as_document).input_ids.data[0].tolist()
         return ids
 
     def _parse_further(self, text: str) -> list[int]:
@@ -81,7 +87,9 @@ class Tokenizer:
         return self._parse(text)
 
     def _try_out(self, folder: Path) -> None:
-        self._starts_with_space = " " in self.decode(self._parse("a") + self._parse("a"))
+        plain, whole = self._parse("a"), self._parse("a", as_document=True)
+        self._starts_with_space = " " in self.decode(plain + plain)
+        self._beginning = whole[: whole.index(plain[0])] if plain and plain[0] in whole else []
         if self.decode(self._parse("a ,")) == "a,":
             raise BrokenModelError(
                 f"The tokenizer in {folder} swallows spaces before punctuation, which would damage code; "

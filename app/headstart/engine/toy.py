@@ -67,7 +67,7 @@ class ToyEngine:
 
     def generate(self, request: Request, cancel: threading.Event | None = None) -> Iterator[Event]:
         """See Engine.generate."""
-        prompt = count(request.messages)
+        prompt = count(request.messages) + len(request.prompt.split())
         if prompt >= self._context:
             raise ContextOverflowError(
                 f"The conversation has {prompt} tokens, but the context holds {self._context}: start a new chat."
@@ -75,7 +75,7 @@ class ToyEngine:
         tally = Tally()
         yield _read(tally, Prefill(0, prompt))
         yield _read(tally, Prefill(prompt, prompt))
-        words = _answer(request.messages[-1].content)
+        words = _answer(request.messages[-1].content if request.messages else request.prompt)
         stopped = cancel or threading.Event()
         ids: list[int] = []
         plans = _PLAIN if request.speculation.mode is Mode.OFF else _ROUNDS

@@ -11,9 +11,13 @@ Load = Callable[[LoadOptions], Engine]
 
 @dataclass(frozen=True)
 class Command:
-    """One sub-command. `run` gets the parsed arguments and the way to load a model; it returns the exit code."""
+    """One sub-command. `run` gets the parsed arguments and the way to load a model; it returns the exit code.
+
+    `apart`: its engine runs in a process of its own, so that the program outlives it.
+    """
 
     name: str
     summary: str
     add_arguments: Callable[[argparse.ArgumentParser], None]
     run: Callable[[argparse.Namespace, Load], int]
+    apart: bool = False

@@ -2,7 +2,7 @@
 
 import argparse
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,18 +36,26 @@ class Settings:
         """Refuse what no engine could answer, before a model is loaded."""
         self.request((Message("user", "?"),))
 
-    def request(self, messages: tuple[Message, ...]) -> Request:
-        """These settings for these messages."""
+    @property
+    def sampling(self) -> Sampling:
+        """How tokens are chosen."""
         values = dataclasses.asdict(self)
-        sampling = Sampling(**{field.name: values[field.name] for field in dataclasses.fields(Sampling)})
-        speculation = Speculation(
+        return Sampling(**{field.name: values[field.name] for field in dataclasses.fields(Sampling)})
+
+    @property
+    def guessing(self) -> Speculation:
+        """Who guesses ahead, and how far."""
+        return Speculation(
             self.speculation,
             self.num_assistant_tokens,
             self.assistant_confidence_threshold,
             self.acceptance_threshold,
             self.drafter,
         )
-        return Request(messages, self.max_new_tokens, sampling, speculation, self.stop)
+
+    def request(self, messages: tuple[Message, ...]) -> Request:
+        """These settings for these messages."""
+        return Request(messages, self.max_new_tokens, self.sampling, self.guessing, self.stop)
 
     def changed(self, option: "Option", text: str) -> "Settings":
         """With one setting read from `text`, or back at its default when `text` is empty."""
@@ -157,9 +165,11 @@ SPECULATION_OPTIONS = (
 OPTIONS = ANSWER_OPTIONS + SAMPLING_OPTIONS + SPECULATION_OPTIONS
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+GROUPS = {"answer": ANSWER_OPTIONS, "sampling": SAMPLING_OPTIONS, "speculation": SPECULATION_OPTIONS}
+
+
+def add_options(parser: argparse.ArgumentParser, groups: Mapping[str, Sequence[Option]] = GROUPS) -> None:
     """One flag for each setting. Absent flags leave no trace in the namespace."""
-    groups = {"answer": ANSWER_OPTIONS, "sampling": SAMPLING_OPTIONS, "speculation": SPECULATION_OPTIONS}
     for title, options in groups.items():
         group = parser.add_argument_group(title)
         for option in options:

@@ -1,0 +1,65 @@
+"""The key that programs must show. Only its hash is kept, so that it cannot be read back from the disk."""
+
+import contextlib
+import hashlib
+import hmac
+import os
+import re
+import secrets
+import tempfile
+from pathlib import Path
+
+from headstart.errors import ServerError
+
+_PREFIX = "hs-"
+_BYTES = 32  # random enough that a fast hash is as good as a slow one
+_HASH = re.compile(r"[0-9a-f]{64}")
+
+
+def new() -> str:
+    """A key that nobody has."""
+    return _PREFIX + secrets.token_urlsafe(_BYTES)
+
+
+def digest(key: str) -> str:
+    """What is kept of a key."""
+    return hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def fits(key: str, kept: str) -> bool:
+    """Whether `kept` is the digest of `key`; takes the same time whatever the key."""
+    return hmac.compare_digest(digest(key), kept)
+
+
+def read(file: Path) -> str | None:
+    """The digest that is kept in `file`; None where no key was made yet. Raises ServerError."""
+    try:
+        kept = file.read_text(encoding="ascii").strip()
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise ServerError(f"{file} cannot be read ({error}); `headstart serve --new-key` writes it anew.") from None
+    if not _HASH.fullmatch(kept):
+        raise ServerError(f"{file} is damaged; `headstart serve --new-key` writes it anew.")
+    return kept
+
+
+def write(file: Path, kept: str) -> None:
+    """Keep a digest, for this user's eyes only. Raises ServerError."""
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        handle, beside = tempfile.mkstemp(dir=file.parent)  # which nobody else may read
+    except OSError as error:
+        raise _unwritable(file, error) from None
+    try:
+        with os.fdopen(handle, "w", encoding="ascii") as stream:
+            stream.write(f"{kept}\n")
+        Path(beside).replace(file)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            Path(beside).unlink()
+        raise _unwritable(file, error) from None
+
+
+def _unwritable(file: Path, error: OSError) -> ServerError:
+    return ServerError(f"{file} cannot be written ({error.strerror}); make room or correct its rights.")

@@ -1,0 +1,95 @@
+"""From what a client sent to what the engine understands, or a refusal that says what to change. Knows no HTTP."""
+
+import re
+import secrets
+from dataclasses import dataclass, field, fields
+from typing import TypeVar
+
+import msgspec
+
+from headstart.engine.engine import Message, Request, Sampling, Speculation
+from headstart.server.refusal import RefusedError, invalid
+from headstart.server.requests import ChatRequest, Content, TextRequest, Wish
+
+_Body = TypeVar("_Body", ChatRequest, TextRequest)
+_ENDLESS = 2**31 - 1  # tokens: the context ends before
+_USUAL_TEXT = 16  # tokens of a completion, as OpenAI has it
+_FIELD = re.compile(r"`\$\.(\w+)")
+_REFUSALS = {
+    "tools": "Tools are not called here: leave out `tools`.",
+    "functions": "Functions are not called here: leave out `functions`.",
+    "n": "One answer comes for each request: leave out `n`, and ask again for another.",
+    "best_of": "One answer comes for each request: leave out `best_of`.",
+    "logit_bias": "Single tokens cannot be favoured here: leave out `logit_bias`.",
+    "logprobs": "Probabilities of tokens are not told here: leave out `logprobs`.",
+    "echo": "The prompt is not repeated here: leave out `echo`.",
+    "suffix": "A text cannot be filled in between here: put the model's own markers into `prompt`, without `suffix`.",
+    "response_format": "Answers come as plain text here: leave out `response_format`, and ask for the form in words.",
+}
+
+
+@dataclass(frozen=True)
+class Defaults:
+    """How an answer is written as far as a request leaves it open. `seed` None: another one for each request."""
+
+    sampling: Sampling = field(default_factory=Sampling)
+    speculation: Speculation = field(default_factory=Speculation)
+    seed: int | None = None
+
+
+def parsed(body: bytes, kind: type[_Body]) -> _Body:
+    """The request in `body`. Raises RefusedError, which says what is wrong where."""
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except msgspec.ValidationError as error:
+        raise _misfit(str(error)) from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise invalid(f"The body is no JSON ({error}): send one object.") from None
+    except RecursionError:
+        raise invalid("The body is nested too deeply: send one object as the API has it.") from None
+
+
+def chat_order(asked: ChatRequest, defaults: Defaults) -> Request:
+    """What a conversation asks of the engine."""
+    length = asked.max_completion_tokens or asked.max_tokens or _ENDLESS
+    messages = tuple(Message(_role(turn.role), _text(turn.content)) for turn in asked.messages)
+    return Request(messages, length, _sampling(asked, defaults), defaults.speculation, _stops(asked))
+
+
+def text_order(asked: TextRequest, defaults: Defaults) -> Request:
+    """What a text to be written on asks of the engine."""
+    prompt = asked.prompt if isinstance(asked.prompt, str) else asked.prompt[0]
+    length = asked.max_tokens or _USUAL_TEXT
+    return Request((), length, _sampling(asked, defaults), defaults.speculation, _stops(asked), prompt)
+
+
+def _sampling(asked: Wish, defaults: Defaults) -> Sampling:
+    values = {each.name: getattr(asked, each.name) for each in fields(Sampling)}
+    chosen = {name: getattr(defaults.sampling, name) if value is None else value for name, value in values.items()}
+    return Sampling(**chosen | {"seed": _seed(asked.seed, defaults.seed)})
+
+
+def _seed(asked: int | None, usual: int | None) -> int:
+    if asked is not None:
+        return asked % 2**63
+    return secrets.randbits(63) if usual is None else usual
+
+
+def _stops(asked: Wish) -> tuple[str, ...]:
+    return (asked.stop,) if isinstance(asked.stop, str) else tuple(asked.stop or ())
+
+
+def _role(role: str) -> str:
+    return "system" if role == "developer" else role
+
+
+def _text(content: Content) -> str:
+    return content if isinstance(content, str) else "".join(part.text for part in content)
+
+
+def _misfit(error: str) -> RefusedError:
+    found = _FIELD.search(error)
+    name = found.group(1) if found else None
+    if name in _REFUSALS:
+        return invalid(_REFUSALS[name], name, "unsupported_value")
+    return invalid(f"The request is not as the API has it: {error[0].lower()}{error[1:]}.", name)

@@ -1,0 +1,64 @@
+"""Errors as HTTP has them: a status and an object in OpenAI's format. Knows no route and no engine."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import msgspec
+
+from headstart.errors import ChatTemplateError, ContextOverflowError, EngineLostError, HeadstartError, SettingsError
+
+INVALID, SERVER, BUSY, FORBIDDEN = "invalid_request_error", "server_error", "rate_limit_error", "permission_error"
+_RETRY = {"retry-after": "1"}
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What went wrong. `message` is one sentence with the remedy; `param` the field that is to blame."""
+
+    message: str
+    type: str
+    param: str | None = None
+    code: str | None = None
+
+
+@dataclass(frozen=True)
+class FaultBody:
+    """The body of every answer that is none."""
+
+    error: Fault
+
+
+class RefusedError(HeadstartError):
+    """A request that is not answered, and how to say so."""
+
+    def __init__(self, status: int, fault: Fault, headers: Mapping[str, str] | None = None) -> None:
+        """`headers` go with the answer."""
+        super().__init__(fault.message)
+        self.status = status
+        self.fault = fault
+        self.headers = dict(headers or {})
+
+    @property
+    def body(self) -> bytes:
+        """The object as JSON."""
+        return msgspec.json.encode(FaultBody(self.fault))
+
+
+def invalid(message: str, param: str | None = None, code: str | None = None) -> RefusedError:
+    """The client asked for what cannot be."""
+    return RefusedError(400, Fault(message, INVALID, param, code))
+
+
+def refused(error: HeadstartError) -> RefusedError:
+    """`error` as HTTP has it."""
+    match error:
+        case RefusedError():
+            return error
+        case ContextOverflowError():
+            return invalid(str(error), "messages", "context_length_exceeded")
+        case SettingsError() | ChatTemplateError():
+            return invalid(str(error))
+        case EngineLostError():
+            return RefusedError(503, Fault(str(error), SERVER, code="engine_lost"), _RETRY)
+        case _:
+            return RefusedError(500, Fault(str(error), SERVER))

@@ -1,0 +1,207 @@
+"""What clients get, in OpenAI's words: models, whole answers and the parts of streamed ones. Knows no HTTP."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from msgspec import UNSET, UnsetType
+
+from headstart.engine.engine import FinishReason, Stats
+
+Reason = Literal["stop", "length"]
+
+
+@dataclass(frozen=True)
+class Model:
+    """What answers here."""
+
+    id: str
+    created: int  # seconds since 1970
+    object: Literal["model"] = "model"
+    owned_by: str = "headstart"
+
+
+@dataclass(frozen=True)
+class ModelList:
+    """All of them: one."""
+
+    data: list[Model]
+    object: Literal["list"] = "list"
+
+
+@dataclass(frozen=True)
+class PromptDetails:
+    """`cached_tokens`: those of the prompt that an earlier request had left in memory."""
+
+    cached_tokens: int
+
+
+@dataclass(frozen=True)
+class CompletionDetails:
+    """What guessing ahead gave: candidates that the model confirmed, and those that it did not."""
+
+    accepted_prediction_tokens: int
+    rejected_prediction_tokens: int
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Tokens of a request. Rejected candidates are no part of the answer, so `completion_tokens` has none of them."""
+
+    prompt_tokens: int
+    completion_tokens: int
+    total_tokens: int
+    prompt_tokens_details: PromptDetails
+    completion_tokens_details: CompletionDetails
+
+
+@dataclass(frozen=True)
+class AnswerMessage:
+    """The turn that was written."""
+
+    content: str
+    role: Literal["assistant"] = "assistant"
+    refusal: None = None
+
+
+@dataclass(frozen=True)
+class ChatChoice:
+    """The answer to a conversation."""
+
+    message: AnswerMessage
+    finish_reason: Reason
+    index: int = 0
+    logprobs: None = None
+
+
+@dataclass(frozen=True)
+class ChatCompletion:
+    """Reply to POST /v1/chat/completions."""
+
+    id: str
+    created: int
+    model: str
+    choices: list[ChatChoice]
+    usage: Usage
+    object: Literal["chat.completion"] = "chat.completion"
+
+
+@dataclass(frozen=True)
+class Delta:
+    """What a part of a streamed answer adds."""
+
+    role: Literal["assistant"] | UnsetType = UNSET
+    content: str | UnsetType = UNSET
+
+
+@dataclass(frozen=True)
+class ChunkChoice:
+    """A part of the answer to a conversation."""
+
+    delta: Delta
+    finish_reason: Reason | None = None
+    index: int = 0
+    logprobs: None = None
+
+
+@dataclass(frozen=True)
+class ChatChunk:
+    """An event of a streamed answer to a conversation. `usage` is there where it was asked for, in the last one."""
+
+    id: str
+    created: int
+    model: str
+    choices: list[ChunkChoice]
+    usage: Usage | UnsetType | None = UNSET
+    object: Literal["chat.completion.chunk"] = "chat.completion.chunk"
+
+
+@dataclass(frozen=True)
+class TextChoice:
+    """A text written on; a part of it where it is streamed."""
+
+    text: str
+    finish_reason: Reason | None = None
+    index: int = 0
+    logprobs: None = None
+
+
+@dataclass(frozen=True)
+class TextCompletion:
+    """Reply to POST /v1/completions, and an event of a streamed one."""
+
+    id: str
+    created: int
+    model: str
+    choices: list[TextChoice]
+    usage: Usage | UnsetType | None = UNSET
+    object: Literal["text_completion"] = "text_completion"
+
+
+Reply = ChatCompletion | ChatChunk | TextCompletion
+
+
+@dataclass(frozen=True)
+class Head:
+    """What all replies to one request begin with."""
+
+    id: str
+    created: int
+    model: str
+
+
+@dataclass(frozen=True)
+class Form:
+    """How a kind of answer is put: whole, or in parts. A part without text and reason is the first one."""
+
+    whole: Callable[[Head, str, Reason, Usage], Reply]
+    part: Callable[[Head, str | None, Reason | None, Usage | UnsetType | None], Reply]
+    tally: Callable[[Head, Usage], Reply]
+
+
+def usage_of(stats: Stats) -> Usage:
+    """The engine's figures in OpenAI's words."""
+    return Usage(
+        stats.prompt_tokens,
+        stats.output_tokens,
+        stats.prompt_tokens + stats.output_tokens,
+        PromptDetails(stats.reused_tokens),
+        CompletionDetails(stats.accepted, stats.drafted - stats.accepted),
+    )
+
+
+def reason_of(reason: FinishReason) -> Reason:
+    """The engine's reason in OpenAI's words: whatever limit was reached is a length."""
+    return "stop" if reason is FinishReason.STOP else "length"
+
+
+def _chat(head: Head, text: str, reason: Reason, usage: Usage) -> Reply:
+    return ChatCompletion(head.id, head.created, head.model, [ChatChoice(AnswerMessage(text), reason)], usage)
+
+
+def _chat_part(head: Head, text: str | None, reason: Reason | None, usage: Usage | UnsetType | None) -> Reply:
+    if text is None and reason is None:
+        delta = Delta("assistant", "")
+    else:
+        delta = Delta(content=UNSET if text is None else text)
+    return ChatChunk(head.id, head.created, head.model, [ChunkChoice(delta, reason)], usage)
+
+
+def _chat_tally(head: Head, usage: Usage) -> Reply:
+    return ChatChunk(head.id, head.created, head.model, [], usage)
+
+
+def _text(head: Head, text: str, reason: Reason, usage: Usage) -> Reply:
+    return TextCompletion(head.id, head.created, head.model, [TextChoice(text, reason)], usage)
+
+
+def _text_part(head: Head, text: str | None, reason: Reason | None, usage: Usage | UnsetType | None) -> Reply:
+    return TextCompletion(head.id, head.created, head.model, [TextChoice(text or "", reason)], usage)
+
+
+def _text_tally(head: Head, usage: Usage) -> Reply:
+    return TextCompletion(head.id, head.created, head.model, [], usage)
+
+
+CHAT = Form(_chat, _chat_part, _chat_tally)
+TEXT = Form(_text, _text_part, _text_tally)

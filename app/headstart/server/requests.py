@@ -1,0 +1,100 @@
+"""What clients send: OpenAI's requests, as far as they can be answered here. Turns nothing into anything else.
+
+Fields that are not named here are ignored, as most have no meaning on one's own computer; those that ask for another
+answer than the one that would come are named, so that they can be refused.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
+
+_Nothing = Annotated[list[Any], Meta(max_length=0, description="Not done here: leave it out.")]
+_NoBias = Annotated[dict[str, float], Meta(max_length=0, description="Not done here: leave it out.")]
+_One = Annotated[int, Meta(ge=1, le=1, description="One answer for each request.")]
+_Count = Annotated[int, Meta(ge=1)]
+_Penalty = Annotated[float, Meta(ge=-2.0, le=2.0)]
+_Text = Annotated[str, Meta(min_length=1)]
+_Stops = Annotated[list[_Text], Meta(max_length=16)]
+_Temperature = Annotated[float, Meta(ge=0.0, le=2.0, description="0 takes the likeliest token.")]
+_TopP = Annotated[float, Meta(gt=0.0, le=1.0)]
+_Seed = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1, description="Same seed, same answer.")]
+
+
+@dataclass(frozen=True)
+class TextPart:
+    """A part of a message."""
+
+    type: Literal["text"]
+    text: str
+
+
+Content = str | Annotated[list[TextPart], Meta(min_length=1)]
+
+
+@dataclass(frozen=True)
+class ChatMessage:
+    """One turn of a conversation. A last message of the assistant is written on from where it ends."""
+
+    role: Literal["system", "developer", "user", "assistant"]
+    content: Content
+    tool_calls: _Nothing | None = None
+
+
+@dataclass(frozen=True)
+class StreamOptions:
+    """How an answer is streamed."""
+
+    include_usage: bool | None = None
+
+
+@dataclass(frozen=True)
+class ResponseFormat:
+    """The form of the answer."""
+
+    type: Literal["text"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wish:
+    """What both kinds of requests may say. Of None it is as `headstart serve` was told, or else greedy."""
+
+    model: str
+    stream: bool | None = None
+    stream_options: StreamOptions | None = None
+    stop: _Text | _Stops | None = None
+    seed: _Seed | None = None
+    temperature: _Temperature | None = None
+    top_p: _TopP | None = None
+    top_k: Annotated[int, Meta(ge=0, description="0: all. Not in OpenAI's API.")] | None = None
+    min_p: Annotated[float, Meta(ge=0.0, lt=1.0, description="Not in OpenAI's API.")] | None = None
+    repetition_penalty: Annotated[float, Meta(gt=0.0, le=10.0, description="Not in OpenAI's API.")] | None = None
+    presence_penalty: _Penalty | None = None
+    frequency_penalty: _Penalty | None = None
+    n: _One | None = None
+    logit_bias: _NoBias | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChatRequest(Wish):
+    """Body of POST /v1/chat/completions."""
+
+    messages: Annotated[list[ChatMessage], Meta(min_length=1)]
+    max_tokens: _Count | None = None
+    max_completion_tokens: _Count | None = None
+    tools: _Nothing | None = None
+    functions: _Nothing | None = None
+    logprobs: Literal[False] | None = None
+    response_format: ResponseFormat | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextRequest(Wish):
+    """Body of POST /v1/completions."""
+
+    prompt: _Text | Annotated[list[_Text], Meta(min_length=1, max_length=1)]
+    max_tokens: _Count | None = None
+    echo: Literal[False] | None = None
+    best_of: _One | None = None
+    suffix: Annotated[str, Meta(max_length=0)] | None = None
+    logprobs: None = None

@@ -1,0 +1,192 @@
+"""`headstart serve`: its flags, the key, and what a person reads while the server runs. Knows no HTTP."""
+
+import argparse
+import signal
+import socket
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from headstart import library, paths
+from headstart.engine.engine import Engine, LoadOptions
+from headstart.errors import SettingsError
+from headstart.terminal import settings
+from headstart.terminal.chat import add_model_arguments, draft_name, load_options
+from headstart.terminal.command import Command, Load
+from headstart.terminal.harmless import harmless
+from headstart.terminal.measuring import whole_number
+
+if TYPE_CHECKING:  # `headstart --help` need not wait for a server's libraries
+    from headstart.server.api import Served
+
+HOST, PORT, WAITING, SECONDS = "127.0.0.1", 8642, 16, 1800
+_LAST_PORT = 65535
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A command line that was read and found possible; nothing is loaded yet."""
+
+    load: LoadOptions
+    title: str
+    served: "Served"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The flags of `headstart serve`."""
+    add_model_arguments(parser)
+    place = parser.add_argument_group("place")
+    place.add_argument("--port", type=_port, default=PORT, metavar="N", help=f"0: any that is free (default: {PORT})")
+    place.add_argument("--host", default=HOST, metavar="ADDRESS", help=f"where to listen (default: {HOST})")
+    place.add_argument(
+        "--allow-network",
+        action="store_true",
+        help="with --host: let other computers ask, too; what they send and the key travel unencrypted",
+    )
+    doors = parser.add_argument_group("doors")
+    doors.add_argument("--new-key", action="store_true", help="make another key; the one before is worth nothing then")
+    doors.add_argument(
+        "--allow-origin",
+        type=_origin,
+        action="append",
+        default=[],
+        metavar="ORIGIN",
+        help="let web pages of this origin ask, such as http://localhost:3000; may be given several times",
+    )
+    doors.add_argument(
+        "--allow-host",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="answer to this name in a request's Host, too; may be given several times",
+    )
+    _add_limits(parser)
+    title = "answers, where a request leaves it open"
+    settings.add_options(parser, {title: settings.SAMPLING_OPTIONS, "speculation": settings.SPECULATION_OPTIONS})
+
+
+def _add_limits(parser: argparse.ArgumentParser) -> None:
+    limits = parser.add_argument_group("limits")
+    limits.add_argument(
+        "--queue",
+        type=whole_number("queue", 0),
+        default=WAITING,
+        metavar="N",
+        help=f"requests that may wait while one is answered; more are sent away for a while (default: {WAITING})",
+    )
+    limits.add_argument(
+        "--time-limit",
+        type=whole_number("time-limit", 1),
+        default=SECONDS,
+        metavar="SECONDS",
+        help=f"longest time for an answer, which is then cut short (default: {SECONDS})",
+    )
+
+
+def run(arguments: argparse.Namespace, load: Load) -> int:
+    """Serve until Ctrl+C. Returns the exit code."""
+    from headstart.server.listening import listen  # noqa: PLC0415
+
+    listener = listen(arguments.host, arguments.port, beyond=arguments.allow_network)
+    with closing(listener):  # before the model takes its seconds to load: the port may be taken
+        plan = _plan(arguments)
+        _say(f"Loading {plan.title} ...")
+        with _told_to_end(), closing(load(plan.load)) as engine:
+            _serve(engine, plan, listener)
+    _say("Stopped.")
+    return 0
+
+
+COMMAND = Command(
+    "serve", "answer other programs of this computer, as OpenAI's API does", add_arguments, run, apart=True
+)
+
+
+def _plan(arguments: argparse.Namespace) -> Plan:
+    from headstart.server import gate  # noqa: PLC0415
+    from headstart.server.api import Served  # noqa: PLC0415
+    from headstart.server.limits import Limits  # noqa: PLC0415
+    from headstart.server.reading import Defaults  # noqa: PLC0415
+    from headstart.server.replies import Model  # noqa: PLC0415
+
+    usual = settings.from_arguments(arguments)
+    choice = library.choose(arguments.model, arguments.draft)
+    options = load_options(arguments, choice)
+    draft = draft_name(options, choice)
+    defaults = Defaults(usual.sampling, usual.guessing, usual.seed if "seed" in arguments else None)
+    doors = gate.Doors(
+        _key(anew=arguments.new_key),
+        gate.names(arguments.allow_host),
+        frozenset(arguments.allow_origin),
+        arguments.allow_network,
+    )
+    limits = Limits(waiting=arguments.queue, answer_seconds=arguments.time_limit)
+    title = f"{choice.target.name}{f' with draft {draft}' if draft else ''} on {options.device}"
+    return Plan(options, title, Served(Model(choice.name, int(time.time())), doors, defaults, limits))
+
+
+def _serve(engine: Engine, plan: Plan, listener: socket.socket) -> None:
+    from headstart.server.api import application  # noqa: PLC0415
+    from headstart.server.listening import Server, url  # noqa: PLC0415
+    from headstart.server.worker import Worker  # noqa: PLC0415
+
+    limits = plan.served.limits
+    with closing(Worker(engine, limits)) as worker:
+        server = Server(application(worker, plan.served), worker, limits.head_seconds)
+        _say(f"{plan.served.model.id} answers at {url(listener)} until Ctrl+C.")
+        if plan.served.doors.any_address:
+            _say("Other computers can ask, too; what they send and the key travel unencrypted.")
+        server.run([listener])
+
+
+def _key(*, anew: bool) -> str:
+    """The digest of the key; a new key is shown, this once."""
+    from headstart.server import keys  # noqa: PLC0415
+
+    file = paths.server_key()
+    kept = None if anew else keys.read(file)
+    if kept is None:
+        key = keys.new()
+        kept = keys.digest(key)
+        keys.write(file, kept)
+        _say(f"Key: {key}", "Programs send it as their API key. Keep it: it is not shown again.")
+    return kept
+
+
+@contextmanager
+def _told_to_end() -> Iterator[None]:
+    """Ctrl+C and what asks the program to end are the usual ways out, once all is put away."""
+    try:
+        previous = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    except ValueError:  # another thread than the main one: nobody can press Ctrl+C
+        yield
+        return
+    try:
+        yield
+    except KeyboardInterrupt:
+        return
+    finally:
+        signal.signal(signal.SIGTERM, previous)
+
+
+def _say(*lines: str) -> None:
+    for line in lines:
+        print(harmless(line))
+    sys.stdout.flush()
+
+
+def _port(text: str) -> int:
+    port = whole_number("port", 0)(text)
+    if port > _LAST_PORT:
+        raise SettingsError(f"port must be at most {_LAST_PORT}, not {port}.")
+    return port
+
+
+def _origin(text: str) -> str:
+    scheme, mark, rest = text.partition("://")
+    if not (scheme and mark and rest) or "/" in rest or "*" in text:
+        raise SettingsError(f"allow-origin must be an origin such as http://localhost:3000, not {text!r}.")
+    return text

@@ -1,0 +1,203 @@
+"""The API through OpenAI's own client: what it sends reaches the engine, what the engine says reaches it."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import openai
+import pytest
+
+from headstart.engine.engine import Message, Sampling, Speculation
+from headstart.errors import BrokenModelError, ChatTemplateError, HeadstartError
+from headstart.server.reading import Defaults
+from tests.fakes import ScriptedEngine
+from tests.server.serving import MODEL, Offer, Running, serving
+
+FOX = "The quick brown fox jumps over the lazy dog."
+HI: Any = [{"role": "user", "content": "Hi"}]
+
+
+@pytest.fixture
+def engine() -> ScriptedEngine:
+    return ScriptedEngine()
+
+
+@pytest.fixture
+def running(engine: ScriptedEngine) -> Iterator[Running]:
+    with serving(engine) as running:
+        yield running
+
+
+@pytest.fixture
+def client(running: Running) -> Iterator[openai.OpenAI]:
+    with running.client() as client:
+        yield client
+
+
+def test_a_conversation_is_answered(client: openai.OpenAI, engine: ScriptedEngine) -> None:
+    messages: Any = [
+        {"role": "developer", "content": "Be brief."},
+        {"role": "user", "content": [{"type": "text", "text": "One "}, {"type": "text", "text": "two"}]},
+        {"role": "assistant", "content": "Yes?", "refusal": None},
+        {"role": "user", "content": "Go on.", "name": "eve"},
+    ]
+    reply = client.chat.completions.create(model=MODEL, messages=messages)
+    assert reply.choices[0].message.content == FOX
+    assert (reply.choices[0].finish_reason, reply.object, reply.model) == ("stop", "chat.completion", MODEL)
+    (request,) = engine.requests
+    assert request.messages == (
+        Message("system", "Be brief."),
+        Message("user", "One two"),
+        Message("assistant", "Yes?"),
+        Message("user", "Go on."),
+    )
+    assert request.sampling.temperature == 0
+
+
+def test_usage_tells_what_guessing_gave(client: openai.OpenAI) -> None:
+    usage = client.chat.completions.create(model=MODEL, messages=HI).usage
+    assert usage is not None
+    assert (usage.prompt_tokens, usage.completion_tokens, usage.total_tokens) == (1, 9, 10)
+    assert usage.completion_tokens_details is not None
+    details = usage.completion_tokens_details
+    # Rounds of 1, 3, 3, 1, 1 tokens: two of two drafted held, two of three n-gram tokens, one of two at the end.
+    assert (details.accepted_prediction_tokens, details.rejected_prediction_tokens) == (5, 2)
+
+
+def test_a_streamed_answer_is_the_same_in_parts(client: openai.OpenAI) -> None:
+    chunks = list(
+        client.chat.completions.create(
+            model=MODEL, messages=HI, stream=True, stream_options={"include_usage": True}, max_tokens=7
+        )
+    )
+    *parts, last, tally = chunks
+    assert parts[0].choices[0].delta.role == "assistant"
+    assert len(parts) == 4
+    assert "".join(part.choices[0].delta.content or "" for part in parts) == "The quick brown fox jumps over the"
+    assert last.choices[0].finish_reason == "length"
+    assert {chunk.id for chunk in chunks} == {tally.id}
+    assert tally.choices == []
+    assert tally.usage is not None
+    assert tally.usage.completion_tokens == 7
+    assert all(chunk.usage is None for chunk in chunks[:-1])
+
+
+def test_without_being_asked_a_stream_tells_no_usage(client: openai.OpenAI) -> None:
+    chunks = list(client.chat.completions.create(model=MODEL, messages=HI, stream=True))
+    assert all(chunk.choices and chunk.usage is None for chunk in chunks)
+
+
+def test_a_text_is_written_on(client: openai.OpenAI, engine: ScriptedEngine) -> None:
+    whole = client.completions.create(model=MODEL, prompt="Once", max_tokens=100)
+    assert (whole.choices[0].text, whole.choices[0].finish_reason) == (FOX, "stop")
+    parts = list(client.completions.create(model=MODEL, prompt=["Once"], stream=True))
+    assert "".join(part.choices[0].text for part in parts) == FOX
+    assert [request.prompt for request in engine.requests] == ["Once", "Once"]
+    assert [request.max_new_tokens for request in engine.requests] == [100, 16]
+
+
+def test_what_is_asked_reaches_the_engine(client: openai.OpenAI, engine: ScriptedEngine) -> None:
+    client.chat.completions.create(
+        model=MODEL,
+        messages=HI,
+        temperature=0.5,
+        top_p=0.9,
+        presence_penalty=1,
+        frequency_penalty=-1.5,
+        seed=-1,
+        stop=["END", "\n\n"],
+        max_tokens=3,
+        max_completion_tokens=5,
+        user="somebody",
+        extra_body={"top_k": 40, "min_p": 0.1, "repetition_penalty": 1.2, "unknown": 1},
+    )
+    (request,) = engine.requests
+    assert request.sampling == Sampling(0.5, 0.9, 40, 0.1, 1.2, 1.0, -1.5, 2**63 - 1)
+    assert (request.stop, request.max_new_tokens) == (("END", "\n\n"), 5)
+
+
+def test_what_is_left_open_is_as_the_server_was_told(engine: ScriptedEngine) -> None:
+    defaults = Defaults(Sampling(temperature=0.7, top_k=20), Speculation(num_assistant_tokens=3), seed=8)
+    with serving(engine, Offer(defaults=defaults)) as running, running.client() as client:
+        client.chat.completions.create(model=MODEL, messages=HI, top_p=0.5)
+        client.chat.completions.create(model=MODEL, messages=HI, temperature=0, seed=9)
+    first, second = engine.requests
+    assert first.sampling == Sampling(temperature=0.7, top_p=0.5, top_k=20, seed=8)
+    assert second.sampling == Sampling(temperature=0.0, top_k=20, seed=9)
+    assert first.speculation == Speculation(num_assistant_tokens=3)
+
+
+def test_without_a_seed_no_two_requests_share_one(client: openai.OpenAI, engine: ScriptedEngine) -> None:
+    for _ in range(2):
+        client.chat.completions.create(model=MODEL, messages=HI, temperature=1)
+    assert engine.requests[0].sampling.seed != engine.requests[1].sampling.seed
+
+
+@pytest.mark.parametrize(
+    ("asked", "param", "words"),
+    [
+        ({"n": 2}, "n", "One answer"),
+        ({"tools": [{"type": "function", "function": {"name": "f"}}]}, "tools", "not called"),
+        ({"logit_bias": {"5": 1}}, "logit_bias", "favoured"),
+        ({"temperature": 3}, "temperature", "<= 2.0"),
+        ({"stop": ""}, "stop", "length >= 1"),
+        ({"max_tokens": 0}, "max_tokens", ">= 1"),
+        ({"messages": []}, "messages", "length >= 1"),
+        ({"messages": [{"role": "tool", "content": "x"}]}, "messages", "tool"),
+        ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, "messages", "image_url"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_a_sentence(
+    client: openai.OpenAI, engine: ScriptedEngine, asked: dict[str, Any], param: str, words: str
+) -> None:
+    with pytest.raises(openai.BadRequestError, match=words) as refusal:
+        client.chat.completions.create(**({"model": MODEL, "messages": HI} | asked))
+    assert (refusal.value.param, refusal.value.type) == (param, "invalid_request_error")
+    assert not engine.requests
+
+
+@pytest.mark.parametrize("asked", [{"echo": True}, {"suffix": "end"}, {"best_of": 2}, {"prompt": [1, 2]}])
+def test_so_is_what_a_text_cannot_have(client: openai.OpenAI, asked: dict[str, Any]) -> None:
+    with pytest.raises(openai.BadRequestError) as refusal:
+        client.completions.create(**({"model": MODEL, "prompt": "Once"} | asked))
+    assert refusal.value.param in asked
+
+
+def test_models_are_listed_and_others_unknown(client: openai.OpenAI) -> None:
+    assert [model.id for model in client.models.list()] == [MODEL]
+    assert client.models.retrieve(MODEL).owned_by == "headstart"
+    with pytest.raises(openai.NotFoundError, match="'gpt-5' is not served here: ask for 'toy'"):
+        client.models.retrieve("gpt-5")
+    with pytest.raises(openai.NotFoundError):
+        client.chat.completions.create(model="gpt-5", messages=HI)
+
+
+def test_a_prompt_that_does_not_fit_is_refused_streamed_or_not(engine: ScriptedEngine) -> None:
+    engine.context = 3
+    long: Any = [{"role": "user", "content": "one two three four"}]
+    with serving(engine) as running, running.client() as client:
+        for stream in (False, True):
+            with pytest.raises(openai.BadRequestError, match="4 tokens") as refusal:
+                client.chat.completions.create(model=MODEL, messages=long, stream=stream)
+            assert refusal.value.code == "context_length_exceeded"
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [(ChatTemplateError("No place for it."), 400), (BrokenModelError("Export it again."), 500)],
+)
+def test_what_the_engine_raises_is_told(error: HeadstartError, status: int) -> None:
+    with (
+        serving(ScriptedEngine([error, FOX])) as running,
+        running.client() as client,
+        pytest.raises(openai.APIStatusError, match=str(error)) as told,
+    ):
+        client.chat.completions.create(model=MODEL, messages=HI)
+    assert told.value.status_code == status
+
+
+def test_a_bug_is_an_object_too_and_the_server_goes_on(caplog: pytest.LogCaptureFixture) -> None:
+    with serving(ScriptedEngine([ZeroDivisionError("a bug"), FOX])) as running, running.client() as client:
+        with pytest.raises(openai.InternalServerError, match="ZeroDivisionError"):
+            client.chat.completions.create(model=MODEL, messages=HI)
+        assert client.chat.completions.create(model=MODEL, messages=HI).choices[0].message.content == FOX
+    assert "a bug" in caplog.text
