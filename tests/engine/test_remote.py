@@ -127,6 +127,23 @@ def test_a_strict_server_is_asked_without_what_changes_nothing(connect: Open, sc
     assert not {"top_k", "min_p", "repeat_penalty"} & script.asked[1].keys()
 
 
+def test_a_server_that_wants_to_know_how_far_its_draft_goes_is_told(connect: Open, script: Script) -> None:
+    engine = connect()
+    complaint = "Speculative decoding requires either num_assistant_tokens or assistant_confidence_threshold to be set."
+    script.refusals = [(400, {"error": complaint})]
+    assert text_of(list(engine.generate(ASKED))) == "Hello there!"
+    assert [order.get("num_assistant_tokens") for order in script.asked] == [None, 5]
+
+
+def test_a_stop_string_ends_the_answer_even_where_the_server_shows_it(connect: Open, script: Script) -> None:
+    script.words = ("One", " two E", "N", "D three", " four")
+    events = list(connect().generate(Request(ASKED.messages, stop=("END",))))
+    assert text_of(events) == "One two "
+    assert finish_of(events).reason is FinishReason.STOP
+    script.words = ("One", " E", "N")
+    assert text_of(list(connect().generate(Request(ASKED.messages, stop=("END",))))) == "One EN"
+
+
 def test_what_a_person_wants_is_never_left_out(connect: Open, script: Script) -> None:
     script.unknown = ("top_k",)
     _, error = heard(connect(), Request(ASKED.messages, sampling=Sampling(temperature=1.0, top_k=5)))

@@ -76,7 +76,7 @@ class AboutDialog(QDialog):
         text = QLabel(
             self.tr(
                 "Chat offline with a language model that gets a head start from a small one. Nothing you write leaves "
-                "this computer. Free software under the Apache License 2.0."
+                "this computer, unless you choose a model on another one. Free software under the Apache License 2.0."
             ),
             page,
         )

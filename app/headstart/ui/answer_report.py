@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Mapping
 
-from headstart.engine.engine import FinishReason, Stats
+from headstart.engine.engine import FinishReason, Origin, Stats
 from headstart.ui.spelling import decimal, listed, whole
 from headstart.ui.translation import translate
 
@@ -31,6 +31,8 @@ def line(kept: Kept) -> str:
 def gain(kept: Kept) -> str:
     """What speculation gave for this answer, as measured on this machine."""
     speedup = _number(kept, "speedup")
+    if _is_untold(kept):
+        return ""
     if not _number(kept, "drafted"):
         return translate("AnswerReport", "nothing guessed ahead")
     if speedup is None:
@@ -69,6 +71,12 @@ def details(kept: Kept) -> str:
     """Several lines for whoever wants to know more: tokens by origin, time by part, context."""
     lines = [_origins(kept), _time(kept), _context(kept)]
     return "\n".join(text for text in lines if text)
+
+
+def _is_untold(kept: Kept) -> bool:
+    """Whether another program wrote the answer, which says not how."""
+    counts = kept.get("by_origin")
+    return isinstance(counts, Mapping) and Origin.UNKNOWN.value in counts
 
 
 def _speed(kept: Kept) -> str:
@@ -114,6 +122,8 @@ def _origins(kept: Kept) -> str:
         "target": translate("AnswerReport", "target"),
     }
     parts = [f"{names[name]} {counts[name]}" for name in names if name in counts]
+    if not parts:
+        return ""
     return translate("AnswerReport", "Tokens by origin: {}").format(listed(parts))
 
 
@@ -135,7 +145,7 @@ def _time(kept: Kept) -> str:
 
 def _context(kept: Kept) -> str:
     used, room = _number(kept, "context_used"), _number(kept, "context_length")
-    if used is None or room is None:
+    if used is None or not room:  # a server need not tell
         return ""
     return translate("AnswerReport", "Context: {used} of {room} tokens").format(used=whole(used), room=whole(room))
 

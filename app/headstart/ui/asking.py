@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from headstart import remotes
 from headstart.chat.conversation import Message as StoredMessage
 from headstart.chat.turns import turns
 from headstart.engine.engine import (
@@ -55,8 +56,11 @@ Find = Callable[[Settings], Loadable]
 def installed_model(settings: Settings) -> Loadable:
     """From the library; where no model is named, the first pair, or else the first model.
 
-    Raises ModelNotFoundError, BrokenModelError, MismatchedDraftError or SettingsError.
+    Raises ModelNotFoundError, BrokenModelError, MismatchedDraftError or SettingsError. A model on another computer is
+    never chosen automatically.
     """
+    if remotes.is_remote(settings.model):
+        return Loadable(settings.model, remotes.load_options(remotes.find(settings.model)))
     choice = choose(settings.model or _preferred(installed()), settings.draft or None)
     draft = choice.draft.folder if choice.draft else None
     numerics = Numerics(settings.numerics)

@@ -40,6 +40,7 @@ class Composer(QFrame):
         self._tray = AttachmentTray(theme, self)
         self._attach = self._button(self.tr("Attach files (text, Markdown, code, PDF)"), "flat")
         self.model_button = QToolButton(self)
+        self._reach = QLabel(self)
         self._count = QLabel(self)
         self._send = self._button(self.tr("Send"), "round")
         self._lay_out()
@@ -106,6 +107,17 @@ class Composer(QFrame):
         button.setAccessibleName(self.tr("Model: {}").format(text))
         button.setAccessibleDescription(tip)
 
+    def show_reach(self, text: str, tip: str, *, leaves: bool) -> None:
+        """Whether what is written stays on this computer."""
+        self._reach.setText(text)
+        self._reach.setToolTip(tip)
+        self._reach.setAccessibleName(text)
+        self._reach.setAccessibleDescription(tip)
+        self._reach.setVisible(bool(text))
+        dress(self._reach, "badge-accent" if leaves else "badge")
+        mark(self._reach, "leaves", leaves)
+        self._reach.updateGeometry()
+
     def show_count(self, count: Count) -> None:
         """How much of the context the conversation with this message takes, and each file of it."""
         words = (
@@ -149,6 +161,7 @@ class Composer(QFrame):
         row.setSpacing(SMALL)
         row.addWidget(self._attach)
         row.addWidget(self.model_button)
+        row.addWidget(self._reach, 0, Qt.AlignmentFlag.AlignVCenter)
         row.addStretch(1)
         row.addWidget(self._count)
         row.addWidget(self._send)
@@ -163,6 +176,7 @@ class Composer(QFrame):
         self.model_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.model_button.setLayoutDirection(Qt.LayoutDirection.RightToLeft)  # the arrow behind the name
         dress(self._count, "muted")
+        dress(self._reach, "badge")
         self.setFocusProxy(self.edit)
 
     def _connect(self) -> None:

@@ -28,6 +28,7 @@ class MessageDesk(QObject):
         composer.changed.connect(self._note_change)
         composer.troubled.connect(self._complain)
         count.counted.connect(composer.show_count)
+        count.uncounted.connect(composer.hide_count)
 
     def open(self, session: ChatSession) -> None:
         """Go on with the draft of another chat."""

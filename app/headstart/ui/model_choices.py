@@ -4,10 +4,12 @@ from collections.abc import Callable, Iterable
 
 from PySide6.QtCore import QObject, Signal
 
+from headstart import remotes
 from headstart.engine import budget
+from headstart.engine.engine import Remote
 from headstart.library import NO_DRAFT, Broken, Entry, Model, Pair
 from headstart.settings import Settings
-from headstart.ui import model_facts
+from headstart.ui import model_facts, outside
 from headstart.ui.draft_fits import DraftFits
 from headstart.ui.fault_words import detailed, said
 from headstart.ui.setting_form import Choices
@@ -24,6 +26,7 @@ class ModelChoices(QObject):
         super().__init__(parent)
         self.free = free
         self.entries: tuple[Entry, ...] = ()
+        self.servers: tuple[Remote, ...] = ()  # on other computers
         self._devices = ["CPU"]
         self._fits = DraftFits(self)
         self._fits.found.connect(self.changed)
@@ -69,12 +72,16 @@ class ModelChoices(QObject):
             else:
                 size = amount(model_facts.size(entry))
                 choices.append((entry.name, f"{entry.name} ({size})", ""))
+        for server in self.servers:
+            choices.append((remotes.model_name(server), outside.model_words(server), ""))
         return choices
 
     def _drafts(self, settings: Settings) -> Choices:
         """Every model; those that do not fit are there with the reason."""
         target = self._target(settings)
         parts = {part.name: part for entry in self.usable for part in model_facts.models(entry)}
+        if remotes.is_remote(settings.model):
+            return [("", self.tr("As the server has it"), "")]
         choices: Choices = [("", self.tr("Automatic"), ""), (NO_DRAFT, self.tr("None (n-grams only)"), "")]
         for name, draft in sorted(parts.items()):
             choices.append((name, name, self._misfit(target, draft, settings.context) if target else ""))

@@ -6,14 +6,17 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Slot
 
-from headstart import library
+from headstart import library, remotes
 from headstart.engine.protocol import Description
 from headstart.errors import HeadstartError
+from headstart.ui import outside
 from headstart.ui.fault_words import said
 from headstart.ui.setting_titles import word
 
 if TYPE_CHECKING:
     from headstart.ui.program import Program
+
+_WARNED = "told that {} is elsewhere"  # the memo with the address that a person was told of
 
 
 class ModelInUse(QObject):
@@ -40,6 +43,7 @@ class ModelInUse(QObject):
     def show_installed(self) -> None:
         """Everything that lists models."""
         self._program.choices.entries = library.installed()
+        self._program.choices.servers = remotes.configured()
         self._program.models.show(self._program.loader.name(self._program.settings), self._program.settings)
         self._program.placement.show_settings(self._program.settings)
         if not self._has_model():
@@ -64,7 +68,19 @@ class ModelInUse(QObject):
         text, tip = self._model_words()
         self._program.window.chat.composer.show_model(text, tip)
         self._program.window.chat.composer.set_blocked(self._program.loader.occupation)
+        self._show_reach()
         self._program.commands.update()
+
+    def _show_reach(self) -> None:
+        session, servers = self._program.chats.current, self._program.choices.servers
+        if session is None:
+            return
+        reach = outside.reach(session.settings, servers)
+        self._program.window.chat.composer.show_reach(reach.text, reach.tip, leaves=reach.leaves)
+        server = outside.chosen(session.settings, servers)
+        if server and reach.leaves and self._program.store.recall(_WARNED.format(server.name)) != server.url:
+            self._program.store.remember(_WARNED.format(server.name), server.url)
+            self._program.window.chat.notice.say(outside.warning(server))
 
     def _model_words(self) -> tuple[str, str]:
         session = self._program.chats.current
@@ -76,6 +92,8 @@ class ModelInUse(QObject):
         facts = self._program.link.facts
         if not facts:
             return name or self.tr("No model"), self.tr("It is loaded with the next message.")
+        if facts.server:
+            return name, self.tr("{model} of the server {server}").format(model=facts.model, server=facts.server)
         guessing = self.tr("draft model {}").format(facts.draft) if facts.draft else self.tr("n-grams of the text")
         return name, self.tr("{model} on {device}, {numerics} numerics; guesses come from: {guessing}").format(
             model=facts.model, device=facts.device, numerics=word(facts.numerics).lower(), guessing=guessing

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from PySide6.QtCore import QObject, Signal, Slot
 
+from headstart import remotes
 from headstart.engine.engine import LoadOptions
 from headstart.engine.protocol import Facts, Failed, Load
 from headstart.errors import EngineBusyError, HeadstartError, MemoryBudgetError
@@ -56,6 +57,8 @@ class ModelLoader(QObject):
         """Why the engine cannot be had to measure with; empty where it can."""
         if self.occupation:
             return self.occupation
+        if remotes.is_remote(settings.model):
+            return self.tr("This measures models of this computer; choose one of them for the chat first.")
         if not self.name(settings):
             return self.tr("No model is installed yet; add one on the page of models.")
         if self.link.generation is not None:

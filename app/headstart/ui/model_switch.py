@@ -6,9 +6,10 @@ from PySide6.QtCore import QObject, Qt, Signal, Slot
 from PySide6.QtGui import QAction, QGuiApplication
 from PySide6.QtWidgets import QMenu, QToolButton
 
+from headstart import remotes
 from headstart.library import Model, Pair
 from headstart.settings import Settings
-from headstart.ui import model_facts
+from headstart.ui import model_facts, outside
 from headstart.ui.model_choices import ModelChoices
 from headstart.ui.spelling import amount
 
@@ -43,8 +44,19 @@ class ModelSwitch(QObject):
             action.setChecked(entry.name == current)
             action.triggered.connect(partial(self.chosen.emit, entry.name))
             self.menu.addAction(action)
+        self._fill_servers()
         self.menu.addSeparator()
         self.menu.addAction(self.tr("All models…"), self.page_requested.emit)
+
+    def _fill_servers(self) -> None:
+        self.menu.addSeparator()
+        for server in self._choices.servers:
+            name = remotes.model_name(server)
+            action = QAction(f"{self._short(server.label)}\t{outside.place(server)}", self.menu)
+            action.setCheckable(True)
+            action.setChecked(name == self.settings.model)
+            action.triggered.connect(partial(self.chosen.emit, name))
+            self.menu.addAction(action)
 
     def _words(self, entry: Model | Pair) -> str:
         """The name, and at the right edge what it takes."""
@@ -52,5 +64,8 @@ class ModelSwitch(QObject):
         lack = self._choices.lack(models, context)
         needed = amount(model_facts.memory(entry, context))
         detail = self.tr("{}, {} too much").format(needed, amount(lack)) if lack else needed
-        name = self.menu.fontMetrics().elidedText(entry.name, Qt.TextElideMode.ElideMiddle, _NAME_WIDTH)
-        return f"{name.replace('&', '&&')}\t{detail}"
+        return f"{self._short(entry.name)}\t{detail}"
+
+    def _short(self, name: str) -> str:
+        shown = self.menu.fontMetrics().elidedText(name, Qt.TextElideMode.ElideMiddle, _NAME_WIDTH)
+        return shown.replace("&", "&&")

@@ -253,6 +253,7 @@ class MessageText(QTextBrowser):
 
     def _describe(self, run: OriginRun) -> str:
         names = {"draft": self.tr("Draft model"), "n-gram": self.tr("N-gram of the text"), "target": self.tr("Target")}
+        names["unknown"] = self.tr("Whoever answered does not tell who guessed this")
         name = names.get(run.origin, run.origin)
         note = run.round
         if note is None:

@@ -35,6 +35,7 @@ class TokenCount(QObject):
     """Counts one thing after the other: the whole, then attachments that are new."""
 
     counted = Signal(object)  # Count
+    uncounted = Signal()  # a model that answers elsewhere counts nothing beforehand
 
     def __init__(self, link: EngineLink, parent: QObject | None = None) -> None:
         """Asks nothing yet."""
@@ -56,11 +57,14 @@ class TokenCount(QObject):
     def count(self, messages: tuple[Message, ...], attached: tuple[Attachment, ...]) -> None:
         """`counted` follows soon, if a model is loaded and nothing newer is asked."""
         self._messages, self._attached = messages, attached
-        self._pause.start()
+        if self._is_elsewhere():
+            self.uncounted.emit()
+        else:
+            self._pause.start()
 
     def settle(self, messages: tuple[Message, ...], attached: tuple[Attachment, ...], then: Then) -> None:
         """Call `then` with the count of exactly these messages, or with None where nobody counts them in time."""
-        if not self._link.facts:
+        if not self._link.facts or self._is_elsewhere():
             then(None)
         elif self._last and self._last.messages == messages:
             then(self._last)
@@ -82,11 +86,17 @@ class TokenCount(QObject):
         self._pause.stop()
         self._link.disconnect(self)
 
+    def _is_elsewhere(self) -> bool:
+        return bool(self._link.facts and self._link.facts.server)
+
     @Slot()
     def _count_anew(self) -> None:
         self._known.clear()
         self._last = None
-        self._pause.start()
+        if self._is_elsewhere():
+            self.uncounted.emit()
+        else:
+            self._pause.start()
 
     @Slot()
     def _ask(self) -> None:

@@ -6,6 +6,8 @@ from typing import Any
 from headstart.engine.engine import Mode, Request, Speculation
 
 Body = dict[str, Any]
+_LENGTH, _CONFIDENCE = "num_assistant_tokens", "assistant_confidence_threshold"
+_USUAL_LENGTH = 5  # OpenVINO GenAI's own
 # What OpenAI's own service lacks, with the value that changes nothing. Sent all the same where it is accepted: servers
 # have other defaults (a model's own repetition penalty, the forty likeliest tokens) that nobody asked for.
 _NEUTRAL: Mapping[str, Any] = {
@@ -43,17 +45,22 @@ def body(request: Request, model: str) -> Body:
     return made | _speculation(request.speculation)
 
 
-def leaner(asked: Body) -> Body:
-    """Without what a strict server may not know, where leaving it out asks for the same."""
-    return {name: value for name, value in asked.items() if name not in _NEUTRAL or value != _NEUTRAL[name]}
+def after_refusal(asked: Body, complaint: str) -> Body | None:
+    """What to ask where this was refused with a complaint that names a field nobody cares about; None: nothing else.
+
+    A strict server may not know what changes nothing; OpenVINO Model Server wants to be told how far its draft goes.
+    """
+    if _LENGTH in complaint and _LENGTH not in asked and _CONFIDENCE not in asked:
+        return asked | {_LENGTH: _USUAL_LENGTH}
+    spared = [name for name, neutral in _NEUTRAL.items() if name in asked and asked[name] == neutral]
+    if any(name in complaint for name in spared):
+        return {name: value for name, value in asked.items() if name not in spared}
+    return None
 
 
 def _speculation(wanted: Speculation) -> Body:
     """What a person fixed, by the names of OpenVINO Model Server; others have nothing to set for one answer."""
     if wanted.mode is Mode.OFF:
         return {}
-    fixed = {
-        "num_assistant_tokens": wanted.num_assistant_tokens,
-        "assistant_confidence_threshold": wanted.assistant_confidence_threshold,
-    }
+    fixed = {_LENGTH: wanted.num_assistant_tokens, _CONFIDENCE: wanted.assistant_confidence_threshold}
     return {name: value for name, value in fixed.items() if value is not None}

@@ -105,13 +105,15 @@ class Connection:
             await response.aclose()
 
     async def _posted(self, body: Body) -> httpx.Response:
-        """A server that does not know a field that changes nothing is asked without."""
+        """A server that stumbles over a field that changes nothing is asked in another way."""
         response = await self._sent("POST", _COMPLETIONS, body)
-        lean = asking.leaner(body)
-        if response.status_code in _WRONGLY_ASKED and len(lean) < len(body):
+        while response.status_code in _WRONGLY_ASKED:
             await response.aread()
-            if any(name in response.text for name in body.keys() - lean.keys()):
-                response = await self._sent("POST", _COMPLETIONS, lean)
+            other = asking.after_refusal(body, response.text)
+            if other is None or other == body:
+                break
+            body = other
+            response = await self._sent("POST", _COMPLETIONS, body)
         return response
 
     async def _sent(self, method: str, path: str, body: Body | None = None) -> httpx.Response:

@@ -23,6 +23,7 @@ from headstart.engine.remote.connection import Connection
 from headstart.engine.remote.meter import Meter
 from headstart.engine.remote.models import RemoteModel
 from headstart.engine.remote.reading import AnswerReader, Chunk, StrangeAnswerError
+from headstart.engine.text import StopStrings
 
 _ROUND = Round((), 0, 0, Origin.UNKNOWN, Timing())  # a server tells neither tokens nor rounds
 
@@ -45,11 +46,16 @@ class RemoteEngine:
         stopped = cancel or threading.Event()
         meter = Meter(self.model.context)
         reason: FinishReason | None = None
+        stops = StopStrings(request.stop)  # some servers show the stop string, too
         for chunk in self._chunks(request, stopped):
             meter.add(chunk)
             reason = chunk.reason or reason
-            if chunk.text:
-                yield Step(chunk.text, _ROUND, (Piece(chunk.text, Origin.UNKNOWN),))
+            text, at_stop = stops.push(chunk.text)
+            yield from _steps(text)
+            if at_stop:
+                reason = FinishReason.STOP
+                break
+        yield from _steps(stops.flush())
         if reason is None:
             reason = FinishReason.CANCELLED if stopped.is_set() else FinishReason.STOP
         yield Finish(reason, meter.stats(), ())
@@ -68,6 +74,11 @@ class RemoteEngine:
                     raise faults.of_strange_answer(self.remote, str(error)) from None
         if not reader.is_done and not stopped.is_set():
             raise faults.of_break(self.remote)
+
+
+def _steps(text: str) -> Iterator[Step]:
+    if text:
+        yield Step(text, _ROUND, (Piece(text, Origin.UNKNOWN),))
 
 
 def connect(remote: Remote) -> Connection:

@@ -40,8 +40,8 @@
         <translation>Headstart {}</translation>
     </message>
     <message>
-        <source>Chat offline with a language model that gets a head start from a small one. Nothing you write leaves this computer. Free software under the Apache License 2.0.</source>
-        <translation>离线与语言模型对话，由一个小模型帮它抢先一步。您输入的任何内容都不会离开这台电脑。本软件是基于 Apache License 2.0 的自由软件。</translation>
+        <source>Chat offline with a language model that gets a head start from a small one. Nothing you write leaves this computer, unless you choose a model on another one. Free software under the Apache License 2.0.</source>
+        <translation>与语言模型离线聊天，由一个小模型帮它抢先一步。除非您选择另一台电脑上的模型，否则您写的任何内容都不会离开这台电脑。以 Apache License 2.0 发布的自由软件。</translation>
     </message>
     <message>
         <source>Licence: {}</source>
@@ -1138,7 +1138,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>Asking the other computer</source>
-        <translation>正在询问另一台计算机</translation>
+        <translation>正在询问另一台电脑</translation>
     </message>
     <message>
         <source>Starting OpenVINO</source>
@@ -1523,7 +1523,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>{} is on another computer and can only chat; choose a model of `headstart models`.</source>
-        <translation>{} 在另一台计算机上，只能用于聊天；请从 `headstart models` 中选择模型。</translation>
+        <translation>{} 在另一台电脑上，只能用于聊天；请从 `headstart models` 中选择模型。</translation>
     </message>
     <message>
         <source>{} does not speak TLS as expected at {} ({}); check the port, or whether the address begins with http://.</source>
@@ -1531,11 +1531,11 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>No computer is found by the address of {}, {}; check the spelling and your network.</source>
-        <translation>找不到 {} 的地址 {} 所指的计算机；请检查拼写和网络。</translation>
+        <translation>找不到 {} 的地址 {} 所指的电脑；请检查拼写和网络。</translation>
     </message>
     <message>
         <source>{} cannot be reached at {} ({}); check that the server runs there and that this computer has a network.</source>
-        <translation>无法连接 {}，地址为 {}（{}）；请确认服务器正在运行，且本机已联网。</translation>
+        <translation>无法连接 {}，地址为 {}（{}）；请确认服务器正在运行，且这台电脑已联网。</translation>
     </message>
     <message>
         <source>The connection to {} broke in the middle of the answer; what came of it is kept: continue it, or ask again.</source>
@@ -1599,7 +1599,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>A benchmark measures this computer, but {} is another one: choose a model that is here.</source>
-        <translation>基准测试测量的是本机，而 {} 是另一台计算机：请选择本机上的模型。</translation>
+        <translation>基准测试测量的是这台电脑，而 {} 是另一台电脑：请选择这台电脑上的模型。</translation>
     </message>
     <message>
         <source>The certificate {} cannot be used ({}); name a file in PEM form.</source>
@@ -1984,6 +1984,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>目标模型</translation>
     </message>
     <message>
+        <source>Whoever answered does not tell who guessed this</source>
+        <translation>回答者没有说明这是由谁猜测的</translation>
+    </message>
+    <message>
         <source>{origin}. Nothing was guessed in this round.</source>
         <translation>{origin}。本轮没有猜测。</translation>
     </message>
@@ -2125,6 +2129,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>自动：{}</translation>
     </message>
     <message>
+        <source>As the server has it</source>
+        <translation>由服务器决定</translation>
+    </message>
+    <message>
         <source>None (n-grams only)</source>
         <translation>无（仅 n-gram）</translation>
     </message>
@@ -2206,6 +2214,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>将在发送下一条消息时加载。</translation>
     </message>
     <message>
+        <source>{model} of the server {server}</source>
+        <translation>服务器 {server} 的 {model}</translation>
+    </message>
+    <message>
         <source>draft model {}</source>
         <translation>草稿模型 {}</translation>
     </message>
@@ -2224,6 +2236,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
 </context>
 <context>
     <name>ModelLoader</name>
+    <message>
+        <source>This measures models of this computer; choose one of them for the chat first.</source>
+        <translation>这里测量的是这台电脑上的模型；请先为对话选择其中一个。</translation>
+    </message>
     <message>
         <source>No model is installed yet; add one on the page of models.</source>
         <translation>尚未安装模型；请在模型页面添加。</translation>
@@ -2291,6 +2307,53 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{}: automatic</source>
         <translation>{}：自动</translation>
+    </message>
+</context>
+<context>
+    <name>Outside</name>
+    <message>
+        <source>Nothing you write leaves this computer, and no other one is configured.</source>
+        <translation>您写的内容不会离开这台电脑，也没有配置其他电脑。</translation>
+    </message>
+    <message>
+        <source>Offline</source>
+        <translation>离线</translation>
+    </message>
+    <message>
+        <source>This chat stays on this computer. Others are configured: {}.</source>
+        <translation>此对话留在这台电脑上。已配置其他电脑：{}。</translation>
+    </message>
+    <message>
+        <source>On this computer</source>
+        <translation>在这台电脑上</translation>
+    </message>
+    <message>
+        <source>Messages go to another program on this computer: {}.</source>
+        <translation>消息会发送到这台电脑上的另一个程序：{}。</translation>
+    </message>
+    <message>
+        <source>Leaves this computer</source>
+        <translation>离开这台电脑</translation>
+    </message>
+    <message>
+        <source>Messages of this chat leave this computer: they go to {name} at {address}.</source>
+        <translation>此对话的消息会离开这台电脑：它们会发送到 {name}，地址为 {address}。</translation>
+    </message>
+    <message>
+        <source>On the way they can be read by others, as http does not encrypt.</source>
+        <translation>http 不加密，途中可能被他人读取。</translation>
+    </message>
+    <message>
+        <source>another program</source>
+        <translation>另一个程序</translation>
+    </message>
+    <message>
+        <source>another computer</source>
+        <translation>另一台电脑</translation>
+    </message>
+    <message>
+        <source>{name} ({place})</source>
+        <translation>{name}（{place}）</translation>
     </message>
 </context>
 <context>

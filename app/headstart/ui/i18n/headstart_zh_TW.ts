@@ -40,8 +40,8 @@
         <translation>Headstart {}</translation>
     </message>
     <message>
-        <source>Chat offline with a language model that gets a head start from a small one. Nothing you write leaves this computer. Free software under the Apache License 2.0.</source>
-        <translation>離線與語言模型對話，由一個小模型幫它搶先一步。您輸入的任何內容都不會離開這台電腦。本軟體是採用 Apache License 2.0 的自由軟體。</translation>
+        <source>Chat offline with a language model that gets a head start from a small one. Nothing you write leaves this computer, unless you choose a model on another one. Free software under the Apache License 2.0.</source>
+        <translation>與語言模型離線聊天，由一個小模型幫它搶先一步。除非您選擇另一台電腦上的模型，否則您寫的任何內容都不會離開這台電腦。以 Apache License 2.0 釋出的自由軟體。</translation>
     </message>
     <message>
         <source>Licence: {}</source>
@@ -1138,7 +1138,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>Asking the other computer</source>
-        <translation>正在詢問另一部電腦</translation>
+        <translation>正在詢問另一台電腦</translation>
     </message>
     <message>
         <source>Starting OpenVINO</source>
@@ -1523,7 +1523,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>{} is on another computer and can only chat; choose a model of `headstart models`.</source>
-        <translation>{} 在另一部電腦上，只能用於聊天；請從 `headstart models` 中選擇模型。</translation>
+        <translation>{} 在另一台電腦上，只能用於聊天；請從 `headstart models` 中選擇模型。</translation>
     </message>
     <message>
         <source>{} does not speak TLS as expected at {} ({}); check the port, or whether the address begins with http://.</source>
@@ -1535,7 +1535,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>{} cannot be reached at {} ({}); check that the server runs there and that this computer has a network.</source>
-        <translation>無法連線至 {}，位址為 {}（{}）；請確認伺服器正在執行，且本機已連上網路。</translation>
+        <translation>無法連線至 {}，位址為 {}（{}）；請確認伺服器正在執行，且這台電腦已連上網路。</translation>
     </message>
     <message>
         <source>The connection to {} broke in the middle of the answer; what came of it is kept: continue it, or ask again.</source>
@@ -1599,7 +1599,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>A benchmark measures this computer, but {} is another one: choose a model that is here.</source>
-        <translation>基準測試測量的是本機，而 {} 是另一部電腦：請選擇本機上的模型。</translation>
+        <translation>基準測試測量的是這台電腦，而 {} 是另一台電腦：請選擇這台電腦上的模型。</translation>
     </message>
     <message>
         <source>The certificate {} cannot be used ({}); name a file in PEM form.</source>
@@ -1984,6 +1984,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>目標模型</translation>
     </message>
     <message>
+        <source>Whoever answered does not tell who guessed this</source>
+        <translation>回答者沒有說明這是由誰猜測的</translation>
+    </message>
+    <message>
         <source>{origin}. Nothing was guessed in this round.</source>
         <translation>{origin}。本輪沒有猜測。</translation>
     </message>
@@ -2125,6 +2129,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>自動：{}</translation>
     </message>
     <message>
+        <source>As the server has it</source>
+        <translation>由伺服器決定</translation>
+    </message>
+    <message>
         <source>None (n-grams only)</source>
         <translation>無（僅 n-gram）</translation>
     </message>
@@ -2206,6 +2214,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>將在傳送下一則訊息時載入。</translation>
     </message>
     <message>
+        <source>{model} of the server {server}</source>
+        <translation>伺服器 {server} 的 {model}</translation>
+    </message>
+    <message>
         <source>draft model {}</source>
         <translation>草稿模型 {}</translation>
     </message>
@@ -2224,6 +2236,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
 </context>
 <context>
     <name>ModelLoader</name>
+    <message>
+        <source>This measures models of this computer; choose one of them for the chat first.</source>
+        <translation>這裡測量的是這台電腦上的模型；請先為對話選擇其中一個。</translation>
+    </message>
     <message>
         <source>No model is installed yet; add one on the page of models.</source>
         <translation>尚未安裝模型；請在模型頁面新增。</translation>
@@ -2291,6 +2307,53 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{}: automatic</source>
         <translation>{}：自動</translation>
+    </message>
+</context>
+<context>
+    <name>Outside</name>
+    <message>
+        <source>Nothing you write leaves this computer, and no other one is configured.</source>
+        <translation>您寫的內容不會離開這台電腦，也沒有設定其他電腦。</translation>
+    </message>
+    <message>
+        <source>Offline</source>
+        <translation>離線</translation>
+    </message>
+    <message>
+        <source>This chat stays on this computer. Others are configured: {}.</source>
+        <translation>此對話留在這台電腦上。已設定其他電腦：{}。</translation>
+    </message>
+    <message>
+        <source>On this computer</source>
+        <translation>在這台電腦上</translation>
+    </message>
+    <message>
+        <source>Messages go to another program on this computer: {}.</source>
+        <translation>訊息會傳送到這台電腦上的另一個程式：{}。</translation>
+    </message>
+    <message>
+        <source>Leaves this computer</source>
+        <translation>離開這台電腦</translation>
+    </message>
+    <message>
+        <source>Messages of this chat leave this computer: they go to {name} at {address}.</source>
+        <translation>此對話的訊息會離開這台電腦：它們會傳送到 {name}，位址為 {address}。</translation>
+    </message>
+    <message>
+        <source>On the way they can be read by others, as http does not encrypt.</source>
+        <translation>http 不加密，途中可能被他人讀取。</translation>
+    </message>
+    <message>
+        <source>another program</source>
+        <translation>另一個程式</translation>
+    </message>
+    <message>
+        <source>another computer</source>
+        <translation>另一台電腦</translation>
+    </message>
+    <message>
+        <source>{name} ({place})</source>
+        <translation>{name}（{place}）</translation>
     </message>
 </context>
 <context>

@@ -1,0 +1,145 @@
+"""A model on another computer in the window: chosen, told apart, asked, and said to be elsewhere."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import QEvent
+from PySide6.QtWidgets import QApplication
+from pytestqt.qtbot import QtBot
+
+from headstart import remotes
+from headstart.chat.store import open_store
+from headstart.engine.engine import Remote
+from headstart.settings import Settings
+from headstart.ui import outside
+from headstart.ui.asking import installed_model
+from headstart.ui.program import EngineChoice, Program
+from tests.model_folders import write_model
+from tests.model_server import Script, serving
+from tests.ui.conftest import WAIT
+
+OFFICE = Remote("office", "https://office.example/v1", "large")
+HOME = Remote("home", "http://10.0.0.2:8000/v1")
+Open = Callable[..., Program]
+
+
+@pytest.fixture
+def script() -> Script:
+    return Script(pause=0.02)
+
+
+@pytest.fixture
+def program(qtbot: QtBot, script: Script, history: Path) -> Iterator[Program]:
+    """The window with the real engine's process, a server, and a model of this computer."""
+    application = QApplication.instance()
+    assert isinstance(application, QApplication)
+    with serving(script) as address:
+        remotes.add(Remote("office", address))
+        opened = Program(application, open_store(history), EngineChoice(None, installed_model))
+        opened.change(model="remote:office")
+        opened.start()
+        opened.window.show()
+        qtbot.waitUntil(lambda: opened.loader.is_ready, timeout=WAIT)
+        yield opened
+        opened.window.close()
+        opened.window.deleteLater()
+        QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+
+
+def ask(app: Program, text: str) -> None:
+    app.window.chat.composer.set_text(text)
+    app.window.chat.composer.submit()
+
+
+def answers(app: Program) -> list[str]:
+    assert app.chats.current
+    return [message.text for message in app.chats.current.path[1::2]]
+
+
+def test_a_server_answers_in_the_window(program: Program, qtbot: QtBot) -> None:
+    session = program.chats.current
+    assert session
+    with qtbot.waitSignal(session.ended, timeout=WAIT):
+        ask(program, "Hi")
+    assert answers(program) == ["Hello there!"]
+    assert session.path[-1].model == "remote:office"
+    assert program.window.chat.composer._count.text() == ""
+    assert "small of the server office" in program.window.chat.composer.model_button.toolTip()
+    assert program.window.chat.composer._reach.text() == "On this computer"  # the test's server is here
+
+
+def test_stopping_keeps_the_part(program: Program, script: Script, qtbot: QtBot) -> None:
+    script.words = ("word ",) * 10_000
+    session = program.chats.current
+    assert session
+    ask(program, "Hi")
+    qtbot.waitUntil(lambda: "word word" in answers(program)[0], timeout=WAIT)
+    with qtbot.waitSignal(session.ended, timeout=WAIT):
+        session.stop()
+    assert script.gone.wait(10)
+    assert answers(program)[0].startswith("word word")
+
+
+def test_a_break_keeps_the_part_and_says_why(program: Program, script: Script, qtbot: QtBot) -> None:
+    script.breaks_after = 2
+    session = program.chats.current
+    assert session
+    with qtbot.waitSignal(session.ended, timeout=WAIT):
+        ask(program, "Hi")
+    assert answers(program) == ["Hello there"]
+    assert "broke in the middle of the answer" in str(session.path[-1].stats)
+
+
+def test_the_menu_marks_what_is_elsewhere(open_program: Open) -> None:
+    remotes.add(OFFICE)
+    app = open_program()
+    app.switch.menu.aboutToShow.emit()
+    texts = [action.text() for action in app.switch.menu.actions()]
+    assert "office/large\tanother computer" in texts
+    models = {value: words for value, words, _ in app.choices.by_setting(app.settings)["model"]}
+    assert models["remote:office/large"] == "office/large (another computer)"
+
+
+def test_choosing_it_says_once_that_messages_leave(open_program: Open, headstart_home: Path) -> None:
+    remotes.add(HOME)
+    app = open_program()
+    composer, notice = app.window.chat.composer, app.window.chat.notice
+    assert composer._reach.text() == "On this computer"
+    app.switch.chosen.emit("remote:home")
+    assert notice.text == (
+        "Messages of this chat leave this computer: they go to home at http://10.0.0.2:8000/v1. "
+        "On the way they can be read by others, as http does not encrypt."
+    )
+    assert composer._reach.text() == "Leaves this computer"
+    assert "http://10.0.0.2:8000/v1" in composer._reach.toolTip()
+    notice.hide()
+    app.switch.chosen.emit("")
+    app.switch.chosen.emit("remote:home")
+    assert notice.text == ""
+    remotes.add(Remote("home", "https://elsewhere.example/v1"))
+    app.model_in_use.show_installed()
+    app.model_in_use.show()
+    assert "https://elsewhere.example/v1" in notice.text
+
+
+def test_offline_is_said_only_where_it_is_true(open_program: Open) -> None:
+    assert open_program().window.chat.composer._reach.text() == "Offline"
+    here = Remote("here", "http://127.0.0.1:1/v1")
+    assert outside.reach(Settings(), [here]).text == "Offline"
+    assert outside.reach(Settings(), [here, OFFICE]).text == "On this computer"
+    assert outside.reach(Settings(model="remote:office"), [here, OFFICE]).leaves
+    assert not outside.reach(Settings(model="remote:here"), [here, OFFICE]).leaves
+    assert outside.reach(Settings(model="remote:gone"), [here]).text == ""
+
+
+def test_another_computer_is_never_chosen_automatically(headstart_home: Path) -> None:
+    remotes.add(OFFICE)
+    write_model(headstart_home / "models" / "small")
+    assert installed_model(Settings()).name == "small"
+    assert installed_model(Settings(model="remote:office")).options.remote == OFFICE
+
+
+def test_what_measures_this_computer_says_so(open_program: Open) -> None:
+    app = open_program()
+    assert "choose one of them" in app.loader.obstacle(Settings(model="remote:office"))
