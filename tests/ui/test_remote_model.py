@@ -17,10 +17,11 @@ from headstart.ui.asking import installed_model
 from headstart.ui.program import EngineChoice, Program
 from tests.model_folders import write_model
 from tests.model_server import Script, serving
-from tests.ui.conftest import WAIT
+from tests.ui.conftest import WAIT as SHORT
 
 OFFICE = Remote("office", "https://office.example/v1", "large")
 HOME = Remote("home", "http://10.0.0.2:8000/v1")
+WAIT = 3 * SHORT  # ms; the real program of the engine is started
 Open = Callable[..., Program]
 
 
