@@ -12,7 +12,7 @@ from typing import Any
 import headstart
 from headstart import manifest, paths
 from headstart.errors import HeadstartError
-from headstart_export import bigram, catalogue, progress, quiet
+from headstart_export import bigram, catalogue, ovms, progress, quiet
 from headstart_export import order as orders
 from headstart_export import recipe as recipes
 
@@ -59,6 +59,9 @@ def _parser() -> argparse.ArgumentParser:
         "--force", action="store_true", help="replace the output if it exists, once the new one is done"
     )
     parser.add_argument("--if-missing", action="store_true", help="do nothing if the output exists")
+    parser.add_argument(
+        "--for", choices=("ovms",), dest="server", help="also write what OpenVINO Model Server needs to serve it"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON on standard output (also the list)")
     parser.add_argument("--trust-remote-code", action="store_true", help="run Python code that comes with the model")
     parser.add_argument("--verbose", action="store_true", help="show what the libraries underneath print")
@@ -86,6 +89,7 @@ def _export(options: argparse.Namespace) -> None:
     reporter = progress.reporter(sys.stderr)
     if options.if_missing and (output / manifest.FILE_NAME).is_file():
         reporter.note(f"{order.name} is exported already.")
+        _serve(output, options.server, reporter)
         _print_result(output, as_json=options.json)
         return
     if options.trust_remote_code:
@@ -95,7 +99,14 @@ def _export(options: argparse.Namespace) -> None:
     quiet.prepare()
     with contextlib.nullcontext() if options.verbose else _muted():
         result = pipeline.export(order, output, paths.cache_folder(), reporter, replace=options.force)
+    _serve(result, options.server, reporter)
     _print_result(result, as_json=options.json)
+
+
+def _serve(output: Path, server: str | None, reporter: progress.Progress) -> None:
+    if server:
+        config = ovms.write(output)
+        reporter.note(f"OpenVINO Model Server takes it with --config_path {config} and offers it under /v3.")
 
 
 @contextlib.contextmanager
