@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-SOURCE_ROOTS = {"headstart": ROOT / "app", "headstart_export": ROOT / "export", "tests": ROOT}
+SOURCE_ROOTS = {"headstart": ROOT / "app", "headstart_export": ROOT / "export", "installer": ROOT, "tests": ROOT}
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 BLOCKS = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Try, ast.TryStar, ast.Match)

@@ -16,7 +16,7 @@ from tests.source_tree import Module, imports, inside
 APP = source_tree.modules("headstart")
 EXPORT = source_tree.modules("headstart_export")
 PRODUCT = APP + EXPORT
-EVERYTHING = PRODUCT + source_tree.modules("tests")
+EVERYTHING = PRODUCT + source_tree.modules("installer") + source_tree.modules("tests")
 
 OPENVINO = ("openvino", "openvino_genai", "openvino_tokenizers")
 EXPORT_ONLY = ("headstart_export", "torch", "transformers", "optimum", "nncf")

@@ -73,7 +73,7 @@ def open_window(arguments: argparse.Namespace) -> int:
         raise WindowError(
             f"The window cannot be opened ({error}); install what is missing, or use `headstart chat`."
         ) from None
-    return self_check.run() if arguments.self_check else application.run()
+    return self_check.run() if arguments.self_check else application.run(arguments.open)
 
 
 def main(
@@ -124,6 +124,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"headstart {__version__}")
     window = parser.add_argument_group("the window, which opens without a command")
     window.add_argument("--profile", metavar="DIR", type=Path, help="keep models, chats and settings in this folder")
+    window.add_argument("--open", metavar="FILE", type=Path, nargs="?", help="bring in the chats of an exported file")
     window.add_argument("--self-check", action="store_true", help="open it unseen, have one answer written, and end")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
     for command in COMMANDS:

@@ -56,12 +56,13 @@ class Choice:
 
 
 def installed(root: Path | None = None) -> tuple[Entry, ...]:
-    """Every folder with a manifest in `root` (default: `paths.models_folder()`), by name; broken ones too."""
-    root = root or paths.models_folder()
-    if not root.is_dir():
-        return ()
-    folders = sorted(path for path in root.iterdir() if (path / manifest.FILE_NAME).is_file())
-    return tuple(_entry(folder) for folder in folders if not folder.name.startswith("."))
+    """Every folder with a manifest in `root`, by name; broken ones too.
+
+    Without `root`: those in `paths.models_folder()`, and those that came with the program and are not there again.
+    """
+    bundled = None if root else paths.bundled_models_folder()
+    folders = {folder.name: folder for folder in (*_folders(bundled), *_folders(root or paths.models_folder()))}
+    return tuple(_entry(folder) for _, folder in sorted(folders.items()))
 
 
 def find(name: str, root: Path | None = None) -> Model | Pair:
@@ -136,6 +137,12 @@ def _fits(target: Model, draft: Model) -> bool:
         return vocabulary_difference(target, draft) is None
     except BrokenModelError:
         return False
+
+
+def _folders(root: Path | None) -> list[Path]:
+    if root is None or not root.is_dir():
+        return []
+    return [path for path in root.iterdir() if (path / manifest.FILE_NAME).is_file() and not path.name.startswith(".")]
 
 
 def _entry(folder: Path) -> Entry:

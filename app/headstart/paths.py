@@ -1,6 +1,7 @@
 """Where things live on this computer. Creates nothing: whoever writes makes the folder."""
 
 import os
+import sys
 from pathlib import Path
 
 import platformdirs
@@ -9,6 +10,12 @@ import platformdirs
 def models_folder() -> Path:
     """Folder of the installed models, one sub-folder each (`$HEADSTART_HOME/models` when that is set)."""
     return data_folder() / "models"
+
+
+def bundled_models_folder() -> Path | None:
+    """Folder of the models that came with an installed program, never written to; None where none came."""
+    folder = Path(sys.executable).with_name("models")
+    return folder if getattr(sys, "frozen", False) and folder.is_dir() else None
 
 
 def data_folder() -> Path:

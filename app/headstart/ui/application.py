@@ -1,9 +1,11 @@
 """`headstart` without a sub-command: one application, one window, its log and its lock. Knows no widget from inside."""
 
 import sys
+from pathlib import Path
 from typing import cast
 
-from PySide6.QtCore import QCoreApplication
+from PySide6.QtCore import QCoreApplication, QTimer
+from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication
 
 from headstart import __version__, paths, settings_file
@@ -14,33 +16,43 @@ from headstart.ui.fault_words import said
 from headstart.ui.program import Program
 from headstart.ui.recovery import Recovery
 from headstart.ui.single_instance import SingleInstance
+from headstart.ui.stylesheet import RESOURCES
 from headstart.ui.translation import Translation
 
 _NO_HISTORY = 1
 
 
-def run() -> int:
-    """Show the window until it is closed. Raises WindowError and HistoryError. Returns the exit code."""
+def run(file: Path | None = None) -> int:
+    """Show the window until it is closed, with the chats of `file` brought in.
+
+    Raises WindowError and HistoryError. Returns the exit code.
+    """
     application = make_application()
     log = diary.keep()
     diary.catch_errors(log)
     instance = SingleInstance(paths.data_folder())
-    if not instance.claim():
+    file = file.expanduser().absolute() if file else None
+    if not instance.claim(file):
         return 0
     Translation(application).speak(settings_file.load().language)
     recovery = Recovery(paths.history_folder())
     store = recovery.open()
     try:
-        return _show(application, store, instance, recovery.outcome) if store else _NO_HISTORY
+        if not store:
+            return _NO_HISTORY
+        program = Program(application, store)
+        instance.raise_requested.connect(program.come_forward)
+        instance.open_requested.connect(program.bring_in)
+        if file:
+            QTimer.singleShot(0, program, lambda: program.bring_in(str(file)))
+        return _show(application, program, recovery.outcome)
     finally:
         instance.release()
 
 
-def _show(application: QApplication, store: Store, instance: SingleInstance, outcome: str) -> int:
-    program = Program(application, store)
-    instance.raise_requested.connect(program.come_forward)
+def _show(application: QApplication, program: Program, outcome: str) -> int:
     program.start()
-    told = outcome or _back_up(store)
+    told = outcome or _back_up(program.store)
     if told:
         program.presenter.say(told)
     program.window.show()
@@ -67,4 +79,6 @@ def make_application() -> QApplication:
     QApplication.setApplicationDisplayName("Headstart")
     QApplication.setDesktopFileName("headstart")
     with display.explained():
-        return cast("QApplication | None", QApplication.instance()) or QApplication(sys.argv[:1])
+        application = cast("QApplication | None", QApplication.instance()) or QApplication(sys.argv[:1])
+    application.setWindowIcon(QIcon(str(RESOURCES / "headstart.svg")))
+    return application

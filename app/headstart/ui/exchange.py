@@ -20,6 +20,8 @@ from headstart.ui.chat_document import chat_blocks
 from headstart.ui.fault_words import said
 from headstart.ui.pdf_export import to_pdf
 
+OWN_ENDING = ".headstart.json"  # a desktop that was told of it opens such files with Headstart
+
 
 class Exchange(QObject):
     """One for the window."""
@@ -67,7 +69,7 @@ class Exchange(QObject):
 
     def _export_several(self, chat_ids: Sequence[str]) -> None:
         kinds = self.tr("JSON with all versions (*.json)")
-        chosen, _ = QFileDialog.getSaveFileName(self._window, self.tr("Export chats"), "chats.json", kinds)
+        chosen, _ = QFileDialog.getSaveFileName(self._window, self.tr("Export chats"), f"chats{OWN_ENDING}", kinds)
         if chosen:
             self.write_several(chat_ids, Path(chosen))
 
@@ -91,14 +93,16 @@ class Exchange(QObject):
             self.tr("Markdown (*.md)"): ".md",
             self.tr("Web page (*.html)"): ".html",
             self.tr("PDF (*.pdf)"): ".pdf",
-            self.tr("JSON with all versions (*.json)"): ".json",
+            self.tr("JSON with all versions (*.json)"): OWN_ENDING,
         }
 
     def _follow_kind(self, dialog: QFileDialog, kind: str) -> None:
         """The name ends as the chosen format does, so that what would be overwritten is asked about."""
-        ending = self._kinds().get(kind, "")
-        dialog.setDefaultSuffix(ending)
-        dialog.selectFile(Path(dialog.selectedFiles()[0]).with_suffix(ending).name)
+        kinds = self._kinds()
+        path = Path(dialog.selectedFiles()[0])
+        stem = path.name.removesuffix(OWN_ENDING) if path.name.endswith(OWN_ENDING) else path.stem
+        dialog.setDefaultSuffix(kinds.get(kind, ""))
+        dialog.selectFile(stem + kinds.get(kind, ""))
 
     def bring_in(self) -> None:
         """Ask for a file and add its chats."""
@@ -107,14 +111,16 @@ class Exchange(QObject):
         if chosen:
             self.read(Path(chosen))
 
-    def read(self, path: Path) -> None:
-        """Add the chats of a file."""
+    def read(self, path: Path) -> tuple[str, ...]:
+        """Add the chats of a file. Returns their ids."""
+        added: list[str] = []
         try:
             for chat, conversation in read_chats(path):
-                self._store.add(chat, conversation)
+                added.append(self._store.add(chat, conversation).id)
         except HeadstartError as error:
             self._say(said(error))
         self.imported.emit()
+        return tuple(added)
 
     def _wording(self) -> Wording:
         return Wording(

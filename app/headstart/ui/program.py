@@ -3,6 +3,7 @@
 import dataclasses
 import logging
 from dataclasses import dataclass
+from pathlib import Path
 
 from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 from PySide6.QtWidgets import QApplication
@@ -127,6 +128,11 @@ class Program(QObject):
         self.window.show()
         self.window.raise_()
         self.window.activateWindow()
+
+    @Slot(str)
+    def bring_in(self, file: str) -> None:
+        """Add the chats of an exported file."""
+        self.commands.bring_in(Path(file))
 
     def close(self) -> None:
         """End everything; harmless twice."""

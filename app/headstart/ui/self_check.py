@@ -1,13 +1,17 @@
-"""`headstart --self-check`: the window unseen, one answer, and the verdict on standard output. Changes no history."""
+"""`headstart --self-check`: is all there, does the window open, does an answer come? Changes no history."""
 
+import importlib
 import os
+import pkgutil
 import tempfile
 from pathlib import Path
 
 from PySide6.QtCore import QTimer
 
+import headstart
 from headstart import library
 from headstart.chat.store import open_store
+from headstart.engine import installation
 from headstart.engine.supervision import program
 from headstart.library import Broken
 from headstart.ui.application import make_application
@@ -21,7 +25,25 @@ _FAILED = 1
 
 
 def run() -> int:
-    """0 when an answer came: of the installed model, or of the toy engine where there is none."""
+    """0 when all is there and an answer came: of the installed model, or of the toy engine where there is none."""
+    faults = (*_missing_modules(), *installation.missing_parts())
+    for fault in faults:
+        print(f"headstart: {fault}")
+    return _FAILED if faults else _ask()
+
+
+def _missing_modules() -> list[str]:
+    """A sentence for each module of ours that cannot be imported: a frozen program lacks what nobody saw."""
+    faults = []
+    for module in pkgutil.walk_packages(headstart.__path__, "headstart."):
+        try:
+            importlib.import_module(module.name)
+        except ImportError as error:
+            faults.append(f"{module.name} cannot be imported: {error}")
+    return faults
+
+
+def _ask() -> int:
     os.environ["QT_QPA_PLATFORM"] = "offscreen"
     application = make_application()
     usable = any(not isinstance(entry, Broken) for entry in library.installed())

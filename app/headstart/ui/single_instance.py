@@ -1,19 +1,24 @@
-"""One window for each world of chats: a second start raises the first window and ends. Knows no window."""
+"""One window for each world of chats: a second start raises the first one, may hand it a file, and ends.
+
+Knows no window.
+"""
 
 import hashlib
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QLockFile, QObject, Signal, Slot
 from PySide6.QtNetwork import QLocalServer, QLocalSocket
 
 _CONNECT_MS = 800
-_RAISE = b"raise\n"
+_RAISE, _OPEN = b"raise\n", b"open\0"
 
 
 class SingleInstance(QObject):
     """Holds a lock file in `folder` while it lives."""
 
     raise_requested = Signal()
+    open_requested = Signal(str)  # the path of a file with chats
 
     def __init__(self, folder: Path, parent: QObject | None = None) -> None:
         """Takes nothing yet."""
@@ -26,10 +31,10 @@ class SingleInstance(QObject):
         self._server = QLocalServer(self)
         self._server.newConnection.connect(self._take)
 
-    def claim(self) -> bool:
-        """Whether this is the only window; if not, the other one is asked to come to the front."""
+    def claim(self, file: Path | None = None) -> bool:
+        """Whether this is the only window; if not, the other one is asked to come to the front and to open `file`."""
         if not self._lock.tryLock(0):
-            self._call()
+            self._call(_OPEN + str(file).encode("utf-8", "surrogateescape") if file else _RAISE)
             return False
         self._server.setSocketOptions(QLocalServer.SocketOption.UserAccessOption)
         QLocalServer.removeServer(self._name)
@@ -41,16 +46,22 @@ class SingleInstance(QObject):
         self._server.close()
         self._lock.unlock()
 
-    def _call(self) -> None:
+    def _call(self, message: bytes) -> None:
         socket = QLocalSocket()
         socket.connectToServer(self._name)
         if socket.waitForConnected(_CONNECT_MS):
-            socket.write(_RAISE)
+            socket.write(message)
             socket.waitForBytesWritten(_CONNECT_MS)
             socket.disconnectFromServer()
 
     @Slot()
     def _take(self) -> None:
         while socket := self._server.nextPendingConnection():
-            socket.disconnected.connect(socket.deleteLater)
+            socket.disconnected.connect(partial(self._read, socket))
             self.raise_requested.emit()
+
+    def _read(self, socket: QLocalSocket) -> None:
+        message = bytes(socket.readAll().data())
+        socket.deleteLater()
+        if message.startswith(_OPEN):
+            self.open_requested.emit(message.removeprefix(_OPEN).decode("utf-8", "surrogateescape"))

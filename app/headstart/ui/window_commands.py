@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Slot
@@ -61,6 +62,12 @@ class WindowCommands(QObject):
         self._actions["origins"].setChecked(program.settings.show_origins)
         self._actions["enter_sends"].setChecked(program.settings.enter_sends)
         self._actions[f"theme_{program.settings.theme}"].setChecked(True)
+
+    def bring_in(self, file: Path) -> None:
+        """Add the chats of an exported file and open the first of them."""
+        added = self._exchange.read(file)
+        if added:
+            self._program.chats.open(added[0])
 
     def _file(self) -> dict[str, Callable[[], object]]:
         program, sidebar = self._program, self._window.sidebar

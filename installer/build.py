@@ -1,0 +1,39 @@
+"""`python installer/build.py`: the one door. Sets up the environment of the build and has the packages made in it.
+
+Any Python that Headstart runs on will do, with nothing installed.
+"""
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+if __name__ == "__main__":
+    sys.path[0] = str(ROOT)  # started as a script, Python looks beside this file
+
+from installer import environment  # noqa: E402
+from installer.order import Order, Target, parser  # noqa: E402
+
+PREPARED = {
+    Target.WINDOWS: "The recipe for Windows is prepared and was not run; see installer/windows/README.md.",
+    Target.MACOS: "The recipe for macOS is prepared and was not run; see installer/macos/README.md.",
+}
+
+
+def main(arguments: list[str]) -> int:
+    """Build what is asked for. Returns the exit code."""
+    order = Order.of(parser(__doc__ or "").parse_args(arguments))
+    if order.target in PREPARED:
+        print(PREPARED[order.target], file=sys.stderr)
+        return 1
+    try:
+        python = environment.prepare(ROOT, order.work)
+    except subprocess.CalledProcessError as error:
+        print(f"The environment of the build could not be set up: exit code {error.returncode}.", file=sys.stderr)
+        return 1
+    command = [str(python), "-m", "installer.making", *arguments]
+    return subprocess.run(command, cwd=ROOT, env=environment.variables(ROOT), check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

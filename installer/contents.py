@@ -1,0 +1,140 @@
+"""What belongs into the frozen program and what stays out, by module and file name. Freezes nothing."""
+
+import pkgutil
+from collections.abc import Iterable
+from pathlib import PurePath
+
+# The default patterns of PyInstaller miss versioned names, and with them the reader of models.
+LIBRARIES = ("*.dll", "*.dylib", "lib*.so", "lib*.so.*")
+NATIVE_PACKAGES = ("openvino", "openvino_genai", "openvino_tokenizers")
+PYTHON_LIBRARY = "libpython3*.so*"
+METADATA = "headstart"  # its own and, by what it requires, that of every package: the list of licences reads it
+
+# Never in any program of ours: the exporter with what it needs, tests, other toolkits, and OpenVINO's telemetry.
+MODULES_OUT = (
+    "headstart_export",
+    "torch",
+    "transformers",
+    "nncf",
+    "optimum",
+    "pytest",
+    "hypothesis",
+    "mypy",
+    "_pytest",
+    "matplotlib",
+    "pandas",
+    "scipy",
+    "PIL",
+    "setuptools",
+    "pip",
+    "pkg_resources",
+    "tkinter",
+    "_tkinter",
+    "unittest",
+    "readline",
+    "curses",
+    "_curses",
+    "sqlite3.test",
+    "pydoc",
+    "pydoc_data",
+    "doctest",
+    "lib2to3",
+    "ensurepip",
+    "idlelib",
+    "openvino_telemetry",
+    "openvino.tools",
+    "openvino.torch",
+    "openvino.frontend.pytorch",
+    "openvino.frontend.tensorflow",
+    "openvino.frontend.jax",
+    "openvino.preprocess.torchvision",
+    "numpy.f2py",
+    "numpy.testing",
+    "numpy.distutils",
+    "PySide6.QtQml",
+    "PySide6.QtQuick",
+)
+NOT_OF_THE_ENGINE = ("PySide6", "shiboken6", "headstart.ui", "headstart.terminal", "prompt_toolkit", "rich", "pypdf")
+
+# Readers of formats that Headstart does not load, and plugins that it refuses to choose.
+_OPENVINO_OUT = (
+    "_gguf_frontend",
+    "_jax_frontend",
+    "_onnx_frontend",
+    "_paddle_frontend",
+    "_pytorch_frontend",
+    "_tensorflow_frontend",
+    "_tensorflow_lite_frontend",
+    "openvino_auto_",
+    "openvino_hetero_",
+    "libopenvino_c.",
+    "tbbmalloc_proxy",
+    "openvino/frontend/",
+)
+_QT_OUT = (
+    "Qt6Qml",
+    "Qt6Quick",
+    "Qt6Pdf",
+    "Qt6VirtualKeyboard",
+    "Qt6EglF",
+    "virtualkeyboard",
+    "qeglfs",
+    "egldeviceintegrations",
+    "qlinuxfb",
+    "qminimalegl",
+    "qvnc",
+    "qvkkhrdisplay",
+    "libqpdf",
+    "qmltooling",
+    "networkinformation",
+    "/tls/",
+    "libqgtk3",
+    "libqtuiotouchplugin",
+    "libqevdev",
+)
+# Of the libraries that the building system lends, those that another Linux may lack or have in other versions. All
+# the rest every desktop has, and its other libraries (those for graphics above all) rely on it being the newest.
+_LENT = (
+    "libbz2.",
+    "libcrypto.",
+    "libffi.",
+    "liblzma.",
+    "libsqlite3.",
+    "libssl.",
+    "libuuid.",
+    "libxcb-",
+    "libxkbcommon",
+)
+_SYSTEM_FOLDERS = ("/usr/lib/", "/lib/", "/usr/lib64/", "/lib64/")
+_ENDINGS_OUT = (".ts", ".pyi", ".pyx", ".pxd", ".h", ".cmake", ".pc", ".lib", "/RECORD", "/direct_url.json")
+_LANGUAGES = ("qtbase_en", "qtbase_zh_CN", "qtbase_zh_TW")
+
+
+def is_wanted(name: str, source: str = "") -> bool:
+    """Whether a file belongs into the program; `name` is its path inside it, `source` where it comes from."""
+    path = PurePath(name).as_posix()
+    if "openvino_telemetry" in path:  # not even its name: the list of licences goes by what is there
+        return False
+    if path.endswith(_ENDINGS_OUT):
+        return False
+    if source.startswith(_SYSTEM_FOLDERS):
+        return path.startswith(_LENT)
+    if "/translations/" in path:
+        return any(language in path for language in _LANGUAGES)
+    return not any(part in path for part in (*_OPENVINO_OUT, *_QT_OUT))
+
+
+def own_modules(out: Iterable[str]) -> list[str]:
+    """Every module of the application but those inside `out`: the self-check imports them all."""
+    import headstart  # noqa: PLC0415 - only in the environment of the build
+
+    found = (module.name for module in pkgutil.walk_packages(headstart.__path__, "headstart."))
+    return [name for name in found if not any(name == part or name.startswith(f"{part}.") for part in out)]
+
+
+def of_the_system(files: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+    """The names inside the program of what came from the building system; `files` are (name, source) pairs.
+
+    A package for that very system leaves them out and names their packages instead.
+    """
+    return tuple(sorted({name for name, source in files if source.startswith(_SYSTEM_FOLDERS)}))

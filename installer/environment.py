@@ -1,0 +1,54 @@
+"""The Python environment that is frozen: what Headstart needs in pinned versions and nothing else. Freezes nothing."""
+
+import hashlib
+import os
+import platform
+import subprocess
+import sys
+import venv
+from collections.abc import Mapping
+from pathlib import Path
+
+PINS = Path(__file__).with_name("pins.txt")
+_FROM_PEOPLE = ("PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "VIRTUAL_ENV")  # would let in what is not pinned
+_DONE = "complete"
+
+
+def prepare(root: Path, work: Path) -> Path:
+    """Its Python, with the application of `root` as it is now. What it needs is fetched once for each set of pins."""
+    folder = work / f"environment-{_key()}"
+    python = folder / ("Scripts" if os.name == "nt" else "bin") / "python"
+    if not (folder / _DONE).exists():
+        venv.create(folder, with_pip=True, clear=True)
+        _install(python, f"{root}[installer]")
+        (folder / _DONE).touch()
+    else:
+        _install(python, "--no-deps", "--force-reinstall", str(root))
+    return python
+
+
+def variables(root: Path, given: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """The environment variables of the build: the same wherever it runs, as far as they matter."""
+    kept = {name: value for name, value in given.items() if name not in _FROM_PEOPLE}
+    epoch = given.get("SOURCE_DATE_EPOCH") or _last_change(root)
+    return {**kept, "SOURCE_DATE_EPOCH": epoch, "PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8", "TZ": "UTC"}
+
+
+def _last_change(root: Path) -> str:
+    """The time of the last commit; in a source tree without history that of its licence, which seldom changes."""
+    command = ["git", "-C", str(root), "log", "-1", "--format=%ct"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.stdout.strip() or str(int((root / "LICENSE").stat().st_mtime))
+
+
+def _install(python: Path, *words: str) -> None:
+    settings = {"PIP_CONSTRAINT": str(PINS), "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_COMPILE": "1"}
+    command = [str(python), "-m", "pip", "install", "--quiet", *words]
+    subprocess.run(command, env={**variables(Path(words[-1].partition("[")[0])), **settings}, check=True)
+
+
+def _key() -> str:
+    """Changes with the pins and with Python."""
+    digest = hashlib.sha256(PINS.read_bytes())
+    digest.update(f"{platform.python_version()} {sys.platform} {platform.machine()}".encode())
+    return digest.hexdigest()[:12]

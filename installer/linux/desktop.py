@@ -1,0 +1,50 @@
+"""What a Linux desktop is told of Headstart: menu entry, icons, file type, description, manual. Packs nothing."""
+
+import shutil
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import headstart
+from headstart import __version__
+from headstart.cli import COMMANDS
+
+FILES = Path(__file__).parent / "files"
+ICON = Path(headstart.__file__).parent / "ui" / "resources" / "headstart.svg"
+SIZES = (48, 128, 256)
+MIME_TYPE = "application/x-headstart-chats+json"
+
+
+def put(share: Path, epoch: int) -> None:
+    """Fill `share`, which is /usr/share or ~/.local/share."""
+    _copy("headstart.desktop", share / "applications")
+    _copy("headstart-mime.xml", share / "mime" / "packages", "headstart.xml")
+    _write(share / "metainfo" / "headstart.metainfo.xml", _filled("headstart.metainfo.xml.in", epoch))
+    _write(share / "man" / "man1" / "headstart.1", manual(epoch))
+    icons = share / "icons" / "hicolor"
+    _copy(str(ICON), icons / "scalable" / "apps")
+    subprocess.run([sys.executable, "-m", "installer.linux.icons", str(ICON), str(icons)], check=True)
+
+
+def manual(epoch: int) -> str:
+    """The manual page, with the commands there are."""
+    commands = "\n".join(f".TP\n.B {command.name}\n{command.summary.capitalize()}." for command in COMMANDS)
+    return _filled("headstart.1.in", epoch).replace("@COMMANDS@", commands)
+
+
+def _filled(name: str, epoch: int) -> str:
+    text = (FILES / name).read_text(encoding="utf-8")
+    day = datetime.fromtimestamp(epoch, UTC).strftime("%Y-%m-%d")
+    return text.replace("@VERSION@", __version__).replace("@DATE@", day).replace("@MIME@", MIME_TYPE)
+
+
+def _copy(name: str, folder: Path, new_name: str = "") -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    source = FILES / name
+    shutil.copyfile(source, folder / (new_name or source.name))
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")

@@ -1,0 +1,76 @@
+"""Makes a package, step by step, inside the environment of the build. Started by build.py."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from headstart import __version__
+from headstart.errors import HeadstartError
+from installer import bill, freezing, models, stamps
+from installer.freezing import Frozen
+from installer.linux import deb, tarball
+from installer.order import Order, Target, parser
+from installer.parts import parts, table
+
+
+def main(arguments: list[str]) -> int:
+    """Build what is asked for. Returns the exit code."""
+    order = Order.of(parser(__doc__ or "").parse_args(arguments))
+    try:
+        made = make(order, int(os.environ["SOURCE_DATE_EPOCH"]))
+    except HeadstartError as error:
+        print(f"build: {error}", file=sys.stderr)
+        return 1
+    except subprocess.CalledProcessError as error:
+        print(f"build: {error.cmd[0]} failed with exit code {error.returncode}.", file=sys.stderr)
+        return 1
+    print(f"made {made}")
+    return 0
+
+
+def make(order: Order, epoch: int) -> Path:
+    """The finished package or, for the target `dir`, the folder. What it prints is for people."""
+    frozen = freezing.freeze(order.work)
+    packed = models.put(order.model, frozen.folder / freezing.MODELS) if order.model else []
+    (frozen.folder / bill.NAME).write_text(bill.bill(bill.packed(), packed, epoch), encoding="utf-8")
+    stamps.settle(frozen.folder, epoch)
+    print(table(parts(frozen.folder)), flush=True)
+    check(frozen.folder, order.work / "checked")
+    order.output.mkdir(parents=True, exist_ok=True)
+    made = _pack(order, frozen, epoch)
+    if made.is_file():
+        beside = order.output / f"{made.name}.cdx.json"
+        shutil.copyfile(frozen.folder / bill.NAME, beside)
+        stamps.write_sums(order.output, [made.name, beside.name])
+        print(f"{made.stat().st_size / 1e6:.1f} MB in {made.name}")
+    return made
+
+
+def check(folder: Path, profile: Path) -> None:
+    """Let the program look itself over, with an empty profile. Raises CalledProcessError."""
+    shutil.rmtree(profile, ignore_errors=True)
+    command = [str(folder / freezing.WINDOW), "--profile", str(profile), "--self-check"]
+    plain = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "LD_"))}
+    subprocess.run(command, env=plain, check=True)
+
+
+def _pack(order: Order, frozen: Frozen, epoch: int) -> Path:
+    version = f"{__version__}+model" if order.model else __version__
+    match order.target:
+        case Target.DEB:
+            staged = deb.stage(frozen, order.work / "deb", version, epoch)
+            stamps.settle(staged, epoch)
+            check(staged / deb.PROGRAM, order.work / "checked")
+            return deb.pack(staged, order.output)
+        case Target.TARBALL:
+            return tarball.pack(frozen.folder, order.work / "tarball", order.output, epoch)
+        case _:
+            made = order.output / "headstart"
+            shutil.rmtree(made, ignore_errors=True)
+            return Path(shutil.copytree(frozen.folder, made, symlinks=True))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
