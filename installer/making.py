@@ -26,12 +26,12 @@ def main(arguments: list[str]) -> int:
     except subprocess.CalledProcessError as error:
         print(f"build: {error.cmd[0]} failed with exit code {error.returncode}.", file=sys.stderr)
         return 1
-    print(f"made {made}")
+    print("\n".join(f"made {path}" for path in made))
     return 0
 
 
-def make(order: Order, epoch: int) -> Path:
-    """The finished package or, for the target `dir`, the folder. What it prints is for people."""
+def make(order: Order, epoch: int) -> list[Path]:
+    """The finished packages or, for the target `dir`, the folder. What it prints is for people."""
     frozen = freezing.freeze(order.work)
     packed = models.put(order.model, frozen.folder / freezing.MODELS) if order.model else []
     (frozen.folder / bill.NAME).write_text(bill.bill(bill.packed(), packed, epoch), encoding="utf-8")
@@ -40,11 +40,11 @@ def make(order: Order, epoch: int) -> Path:
     check(frozen.folder, order.work / "checked")
     order.output.mkdir(parents=True, exist_ok=True)
     made = _pack(order, frozen, epoch)
-    if made.is_file():
-        beside = order.output / f"{made.name}.cdx.json"
+    for path in filter(Path.is_file, made):
+        beside = order.output / f"{path.name}.cdx.json"
         shutil.copyfile(frozen.folder / bill.NAME, beside)
-        stamps.write_sums(order.output, [made.name, beside.name])
-        print(f"{made.stat().st_size / 1e6:.1f} MB in {made.name}")
+        stamps.write_sums(order.output, [path.name, beside.name])
+        print(f"{path.stat().st_size / 1e6:.1f} MB in {path.name}")
     return made
 
 
@@ -56,20 +56,19 @@ def check(folder: Path, profile: Path) -> None:
     subprocess.run(command, env=plain, check=True)
 
 
-def _pack(order: Order, frozen: Frozen, epoch: int) -> Path:
+def _pack(order: Order, frozen: Frozen, epoch: int) -> list[Path]:
     version = f"{__version__}+model" if order.model else __version__
     match order.target:
         case Target.DEB:
-            staged = deb.stage(frozen, order.work / "deb", version, epoch)
-            stamps.settle(staged, epoch)
-            check(staged / deb.PROGRAM, order.work / "checked")
-            return deb.pack(staged, order.output)
+            trees = deb.stage(frozen, order.work / "deb", version, epoch)
+            check(trees[0] / deb.PROGRAM, order.work / "checked")
+            return [deb.pack(tree, order.output, epoch) for tree in trees]
         case Target.TARBALL:
-            return tarball.pack(frozen.folder, order.work / "tarball", order.output, epoch)
+            return [tarball.pack(frozen.folder, order.work / "tarball", order.output, epoch)]
         case _:
             made = order.output / "headstart"
             shutil.rmtree(made, ignore_errors=True)
-            return Path(shutil.copytree(frozen.folder, made, symlinks=True))
+            return [Path(shutil.copytree(frozen.folder, made, symlinks=True))]
 
 
 if __name__ == "__main__":

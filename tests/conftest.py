@@ -26,8 +26,16 @@ USER_MODELS = paths.models_folder()
 USER_CACHE = paths.cache_folder()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests by the real models they use, so that `-m "not real"` always tells the truth."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark tests by the real models they use, so that `-m "not real"` always tells the truth.
+
+    What builds and installs packages takes minutes and runs only where -m names it.
+    """
+    asked = "installer" in config.getoption("markexpr")
+    left_out = [item for item in items if item.get_closest_marker("installer") and not asked]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
     for item in items:
         names = getattr(item, "fixturenames", ())
         if "real_smollm2" in names:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -216,3 +217,20 @@ def test_a_pair_inside_a_pair_is_refused(root: Path) -> None:
     path.write_text(json.dumps({"kind": "pair", "schema": 1, "name": "x", "shared_ids": 1, "created": "now"}))
     with pytest.raises(BrokenModelError, match="holds a pair"):
         library.find("pair")
+
+
+def test_models_that_came_with_the_program_are_installed_unless_there_are_newer_ones(
+    headstart_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = headstart_home / "models"
+    write_model(tmp_path / "models" / "bundled")
+    write_model(tmp_path / "models" / "both")
+    write_model(own / "both")
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "headstart"))
+    assert [entry.name for entry in library.installed()] == ["both"]  # not a frozen program
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
+    assert [(entry.name, entry.folder.parent) for entry in library.installed()] == [
+        ("both", own),
+        ("bundled", tmp_path / "models"),
+    ]
+    assert [entry.name for entry in library.installed(own)] == ["both"]

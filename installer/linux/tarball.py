@@ -10,7 +10,7 @@ from headstart import __version__
 from installer import stamps
 from installer.linux import desktop
 
-_STUB = Path(__file__).with_name("self_extract.sh")
+STUB = Path(__file__).with_name("self_extract.sh")
 _PRESET = 6
 
 
@@ -25,7 +25,7 @@ def pack(program: Path, work: Path, output: Path, epoch: int) -> Path:
     archive = work / "payload.tar.xz"
     write_archive(tree, archive)
     made = output / f"headstart-{__version__}-linux-{platform.machine()}.run"
-    stub = head(_STUB.read_text(encoding="utf-8"), stamps.digest(archive))
+    stub = head(STUB.read_text(encoding="utf-8"), stamps.digest(archive))
     with made.open("wb") as stream, archive.open("rb") as payload:
         stream.write(stub)
         shutil.copyfileobj(payload, stream)

@@ -15,6 +15,7 @@ from PySide6.QtCore import QObject, QTimer
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from headstart.chat.exchange.own import to_json
 from headstart.ui.program import Program
 from headstart.ui.single_instance import SingleInstance
 
@@ -64,6 +65,28 @@ def test_a_second_window_raises_the_first(qtbot: QtBot, tmp_path: Path) -> None:
     first.release()
     assert second.claim()
     second.release()
+
+
+def test_a_second_start_hands_its_file_to_the_first_window(qtbot: QtBot, tmp_path: Path) -> None:
+    first, second = SingleInstance(tmp_path), SingleInstance(tmp_path)
+    file = tmp_path / "线 of chats.headstart.json"
+    assert first.claim(file)
+    with qtbot.waitSignal(first.open_requested, timeout=20_000) as handed:
+        assert not second.claim(file)
+    assert handed.args == [str(file)]
+    first.release()
+
+
+def test_the_chats_of_a_file_come_in_and_the_first_is_open(qtbot: QtBot, app: Program, tmp_path: Path) -> None:
+    with qtbot.waitSignal(app.presenter.answered, timeout=20_000):
+        app.presenter.session.send("hello")
+    former = app.presenter.session.chat.id
+    file = tmp_path / "hello.headstart.json"
+    file.write_text(to_json([(app.store.chats()[0], app.store.conversation(former))]), encoding="utf-8")
+    app.bring_in(str(file))
+    assert app.presenter.session.chat.id != former
+    assert app.presenter.session.path[0].text == "hello"
+    assert len(app.store.chats()) == 2
 
 
 def test_a_window_that_died_is_no_hindrance(tmp_path: Path) -> None:

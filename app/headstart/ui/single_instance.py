@@ -4,7 +4,6 @@ Knows no window.
 """
 
 import hashlib
-from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QLockFile, QObject, Signal, Slot
@@ -57,10 +56,13 @@ class SingleInstance(QObject):
     @Slot()
     def _take(self) -> None:
         while socket := self._server.nextPendingConnection():
-            socket.disconnected.connect(partial(self._read, socket))
+            socket.disconnected.connect(self._read)
             self.raise_requested.emit()
 
-    def _read(self, socket: QLocalSocket) -> None:
+    @Slot()
+    def _read(self) -> None:
+        socket = self.sender()
+        assert isinstance(socket, QLocalSocket)
         message = bytes(socket.readAll().data())
         socket.deleteLater()
         if message.startswith(_OPEN):

@@ -1,0 +1,116 @@
+"""The door, its environment and its pins, the models it packs, and the list of what is inside."""
+
+import json
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from installer.order import Order, Target, parser
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from headstart.errors import HeadstartError
+from headstart.licences import Component
+from headstart.manifest import read_model
+from installer import bill, environment, making, models
+
+ROOT = Path(__file__).resolve().parents[2]
+EPOCH = 1_700_000_000
+PARTS = (
+    Component("Headstart", "1.2.3", "Apache-2.0", "", ()),
+    Component("Python", "3.11.7", "PSF-2.0", "https://www.python.org", ()),
+    Component("PySide6_Essentials", "6.11.3", "LGPL-3.0-only OR GPL-2.0-only", "", ()),
+    Component("odd", "1", "Some, Licence", "", ()),
+)
+
+
+def test_the_door_says_what_it_makes() -> None:
+    door = ROOT / "installer" / "build.py"
+    done = subprocess.run([sys.executable, str(door), "--help"], capture_output=True, text=True, check=True)
+    assert all(target in done.stdout for target in Target)
+
+
+@pytest.mark.parametrize("target", ["windows", "macos"])
+def test_what_was_not_run_is_said_so(target: str) -> None:
+    door = ROOT / "installer" / "build.py"
+    done = subprocess.run([sys.executable, str(door), "--target", target], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "was not run; see installer/" in done.stderr
+    assert (ROOT / "installer" / target / "README.md").is_file()
+
+
+def test_an_order_is_what_the_command_line_says(tmp_path: Path) -> None:
+    words = ["--target", "deb", "--with-model", "smol", "--output", str(tmp_path), "--work", str(tmp_path / "w")]
+    assert Order.of(parser("x").parse_args(words)) == Order(Target.DEB, "smol", tmp_path, tmp_path / "w")
+
+
+def test_a_build_knows_nothing_of_who_runs_it() -> None:
+    given = {
+        "PATH": "/bin",
+        "PYTHONPATH": "/secret",
+        "SOURCE_DATE_EPOCH": "5",
+        "LC_ALL": "zh_CN",
+        "PYTHONHASHSEED": "7",
+    }
+    made = environment.variables(ROOT, given)
+    assert made == {"PATH": "/bin", "SOURCE_DATE_EPOCH": "5", "PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8", "TZ": "UTC"}
+    assert int(environment.variables(ROOT, {"PATH": "/usr/bin:/bin"})["SOURCE_DATE_EPOCH"]) > EPOCH
+
+
+def test_pins_are_what_the_project_asks_for() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    asked = [Requirement(line) for line in (*project["dependencies"], *project["optional-dependencies"]["installer"])]
+    lines = [line for line in environment.PINS.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
+    pins = {}
+    for pin in map(Requirement, lines):
+        (exact,) = pin.specifier
+        assert exact.operator == "=="
+        if pin.marker is None or pin.marker.evaluate():
+            pins[canonicalize_name(pin.name)] = exact.version
+    wanted = [need for need in asked if need.marker is None or need.marker.evaluate()]
+    assert not [str(need) for need in wanted if not need.specifier.contains(pins[canonicalize_name(need.name)])]
+
+
+def test_the_list_of_what_is_inside_names_versions_and_licences(tiny_target: Path) -> None:
+    manifest = read_model(tiny_target)
+    text = bill.bill(PARTS, [manifest], EPOCH)
+    assert text == bill.bill(PARTS, [manifest], EPOCH)
+    document = json.loads(text)
+    assert (document["bomFormat"], document["specVersion"]) == ("CycloneDX", "1.6")
+    assert document["metadata"]["timestamp"] == "2023-11-14T22:13:20Z"
+    assert document["metadata"]["component"]["version"] == "1.2.3"
+    named = {part["name"]: part for part in document["components"]}
+    assert named["Python"]["licenses"] == [{"license": {"id": "PSF-2.0"}}]
+    assert named["PySide6_Essentials"]["licenses"] == [{"expression": "LGPL-3.0-only OR GPL-2.0-only"}]
+    assert named["PySide6_Essentials"]["purl"] == "pkg:pypi/pyside6-essentials@6.11.3"
+    assert named["odd"]["licenses"] == [{"license": {"name": "Some, Licence"}}]
+    assert named[manifest.name]["type"] == "machine-learning-model"
+
+
+def test_what_is_left_out_is_not_listed() -> None:
+    names = {part.name for part in bill.packed()}
+    assert "openvino" in names
+    assert "openvino-telemetry" not in names
+
+
+def test_a_model_is_packed_whole(tiny_target: Path, headstart_home: Path, tmp_path: Path) -> None:
+    (headstart_home / "models").mkdir(parents=True)
+    (headstart_home / "models" / "tiny-target").symlink_to(tiny_target)
+    (packed,) = models.put("tiny", tmp_path / "models")
+    assert packed == read_model(tmp_path / "models" / "tiny-target")
+    assert [manifest.name for manifest in models.put(str(tiny_target), tmp_path / "others")] == [packed.name]
+
+
+def test_a_model_that_is_not_there_is_asked_for(headstart_home: Path, tmp_path: Path) -> None:
+    with pytest.raises(HeadstartError, match="none is installed"):
+        models.put("smollm2", tmp_path)
+
+
+def test_a_program_that_fails_its_own_check_is_not_packed(tmp_path: Path) -> None:
+    program = tmp_path / "headstart"
+    program.write_text("#!/bin/sh\nexit 3\n", encoding="utf-8")
+    program.chmod(0o755)
+    with pytest.raises(subprocess.CalledProcessError):
+        making.check(tmp_path, tmp_path / "profile")

@@ -1,0 +1,156 @@
+"""What a Linux desktop is told, and the file that unpacks itself."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+from installer.linux import deb, desktop, tarball
+
+from headstart import __version__
+from headstart.cli import COMMANDS
+from headstart.ui.exchange import OWN_ENDING
+from installer import stamps
+
+EPOCH = 1_700_000_000
+NAMESPACE = "{http://www.freedesktop.org/standards/shared-mime-info}"
+
+
+@pytest.fixture
+def share(tmp_path: Path) -> Path:
+    folder = tmp_path / "share"
+    desktop.put(folder, EPOCH)
+    return folder
+
+
+def needs(*programs: str) -> None:
+    missing = [name for name in programs if not shutil.which(name)]
+    if missing:
+        pytest.skip(f"{', '.join(missing)} not installed")
+
+
+def test_the_manual_names_every_command() -> None:
+    text = desktop.manual(EPOCH)
+    assert all(f".B {command.name}\n" in text for command in COMMANDS)
+    assert f'"2023-11-14" "Headstart {__version__}"' in text
+    assert "@" not in text
+
+
+def test_the_file_type_is_that_of_our_exports(share: Path) -> None:
+    root = ET.fromstring((share / "mime/packages/headstart.xml").read_text(encoding="utf-8"))  # noqa: S314 - our own file
+    kind = root.find(f"{NAMESPACE}mime-type")
+    assert kind is not None
+    assert kind.get("type") == desktop.MIME_TYPE
+    pattern = kind.find(f"{NAMESPACE}glob")
+    assert pattern is not None
+    assert pattern.get("pattern") == f"*{OWN_ENDING}"
+    assert f"MimeType={desktop.MIME_TYPE};" in (share / "applications/headstart.desktop").read_text(encoding="utf-8")
+
+
+def test_the_menu_entry_is_valid(share: Path) -> None:
+    needs("desktop-file-validate")
+    done = subprocess.run(
+        ["desktop-file-validate", str(share / "applications/headstart.desktop")], capture_output=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, b"")
+
+
+def test_the_description_is_valid(share: Path) -> None:
+    needs("appstreamcli")
+    file = share / "metainfo/headstart.metainfo.xml"
+    no_address = "cid-desktopapp-is-not-rdns=info"  # Headstart has no address on the web to be named after
+    command = ["appstreamcli", "validate", "--no-net", "--no-color", f"--override={no_address}", str(file)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_icon_comes_in_the_sizes_of_menus(share: Path) -> None:
+    icons = share / "icons/hicolor"
+    drawn = {path.relative_to(icons).as_posix() for path in icons.rglob("headstart.*")}
+    assert drawn == {
+        "scalable/apps/headstart.svg",
+        *(f"{size}x{size}/apps/headstart.png" for size in (48, 128, 256)),
+    }
+
+
+def test_removing_says_where_the_chats_are() -> None:
+    said = subprocess.run(
+        ["sh", str(desktop.FILES / "postrm"), "remove"], capture_output=True, text=True, check=True
+    ).stdout
+    assert "~/.local/share/headstart" in said
+    silent = subprocess.run(["sh", str(desktop.FILES / "postrm"), "upgrade", "1"], capture_output=True, check=True)
+    assert silent.stdout == b""
+
+
+def test_dependencies_of_a_program_are_those_that_debian_knows(tmp_path: Path) -> None:
+    needs("dpkg-shlibdeps", "dpkg-query", "file")
+    program = tmp_path / "program"
+    program.mkdir()
+    shutil.copy("/bin/true", program / "headstart")
+    assert re.match(r"libc6 \(>= [\d.]+\)", deb.dependencies(program, tmp_path / "work"))
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Path:
+    """A package that unpacks itself, with a program that says its name."""
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "headstart").write_text("#!/bin/sh\necho I am Headstart\n", encoding="utf-8")
+    (tree / "headstart").chmod(0o755)
+    (tree / "link").symlink_to("headstart")
+    desktop.put(tree / "share", EPOCH)
+    shutil.copyfile(desktop.FILES / "uninstall.sh", tree / "uninstall.sh")
+    stamps.settle(tree, EPOCH)
+    for name in ("one.xz", "two.xz"):
+        tarball.write_archive(tree, tmp_path / name)
+    assert (tmp_path / "one.xz").read_bytes() == (tmp_path / "two.xz").read_bytes()
+    stub = tarball.head(tarball.STUB.read_text(encoding="utf-8"), stamps.digest(tmp_path / "one.xz"))
+    made = tmp_path / "headstart.run"
+    made.write_bytes(stub + (tmp_path / "one.xz").read_bytes())
+    return made
+
+
+def test_a_package_unpacks_itself_and_goes_again(archive: Path, tmp_path: Path) -> None:
+    needs("sh", "tar", "xz", "sha256sum")
+    home = tmp_path / "my home"
+    home.mkdir()
+
+    def run(*command: str) -> str:
+        done = subprocess.run(
+            command, env={"HOME": str(home), "PATH": "/usr/bin:/bin"}, capture_output=True, text=True, check=True
+        )
+        return done.stdout
+
+    for _ in ("install", "upgrade"):
+        run("sh", str(archive))
+        assert run(str(home / ".local/bin/headstart")) == "I am Headstart\n"
+    entry = (home / ".local/share/applications/headstart.desktop").read_text(encoding="utf-8")
+    assert f'Exec="{home}/.local/opt/headstart/headstart" --open %f\n' in entry
+    chats = home / ".local/share/headstart"
+    chats.mkdir()
+    assert str(chats) in run("sh", str(home / ".local/opt/headstart/uninstall.sh"))
+    left = {path.relative_to(home).as_posix() for path in home.rglob("*") if not path.is_dir()}
+    assert not [name for name in left if "mime" not in name and "mimeinfo.cache" not in name]
+    assert chats.is_dir()
+
+
+def test_a_damaged_package_is_refused(archive: Path, tmp_path: Path) -> None:
+    needs("sh", "tar", "xz", "sha256sum")
+    data = bytearray(archive.read_bytes())
+    data[-100] ^= 1
+    archive.write_bytes(bytes(data))
+    done = subprocess.run(["sh", str(archive), "--check"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, "headstart: this file is damaged; fetch it again.\n")
+
+
+def test_what_is_not_ours_is_not_replaced(archive: Path, tmp_path: Path) -> None:
+    needs("sh", "tar", "xz", "sha256sum")
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    command = ["sh", str(archive), "--to", str(mine)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "is not Headstart" in done.stderr
+    assert mine.is_dir()
