@@ -16,7 +16,8 @@ _UNSEEN = "not yet on this kind of processor"
 _ON_CPU = "Use --device CPU."
 _NODES = {"GPU": "/dev/dri/renderD*", "NPU": "/dev/accel/accel*"}  # where Linux shows them
 _DRIVERS = {
-    "GPU": "If it is an Intel GPU, install its compute runtime (OpenCL and Level Zero); Headstart works without.",
+    "GPU": "If it is an Intel GPU, install its compute runtime (OpenCL and Level Zero) and, beside Headstart's package "
+    "for Debian, headstart-accelerators; Headstart works without.",
     "NPU": "If it is an Intel NPU, install its driver (Level Zero and firmware); Headstart works without.",
 }
 
