@@ -36,14 +36,18 @@ def parser() -> argparse.ArgumentParser:
         description="Build a table of likely next tokens from text, for a model to guess with where it has no draft.",
     )
     made.add_argument("--model", required=True, metavar="NAME", help="installed model, pair (its target), or folder")
-    made.add_argument("--text", required=True, nargs="+", type=Path, metavar="PATH", help="files, or folders of them")
+    task = made.add_mutually_exclusive_group(required=True)
+    task.add_argument("--text", nargs="+", type=Path, metavar="PATH", help="files, or folders of them")
+    task.add_argument("--remove", action="store_true", help="take the model's table out again")
     made.add_argument("--output", type=Path, metavar="FILE", help="default: into the model, listed in its manifest")
     return made
 
 
 def run(options: argparse.Namespace, progress: Progress) -> Path:
-    """Build and write the table; return its path. Raises HeadstartError."""
+    """Build and write the table, or remove it; return its path. Raises HeadstartError."""
     folder = _model_folder(options.model)
+    if options.remove:
+        return remove(folder)
     with progress.step(f"Counting the tokens of {len(options.text)} sources"):
         table = build(folder, texts(options.text), [path.name for path in options.text])
     size = table["keys"].size
@@ -130,6 +134,24 @@ def install(table: Columns, folder: Path) -> Path:
     write(table, path)
     files[manifest.BIGRAM_FILE] = manifest.File(manifest.hash_file(path), path.stat().st_size)
     manifest.write(folder, dataclasses.replace(described, files=files))
+    return path
+
+
+def remove(folder: Path) -> Path:
+    """Take the table out of a model folder, the manifest first: without its entry nobody looks for the file.
+
+    Raises ExportError where there is none, or where it cannot be removed.
+    """
+    described = manifest.read_model(folder)
+    path = folder / manifest.BIGRAM_FILE
+    if manifest.BIGRAM_FILE not in described.files and not path.exists():
+        raise ExportError(f"{described.name} has no table of likely next tokens; build one with --text.")
+    files = {name: file for name, file in described.files.items() if name != manifest.BIGRAM_FILE}
+    try:
+        manifest.write(folder, dataclasses.replace(described, files=files))
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise ExportError(f"{path} cannot be removed ({error.strerror}); make its folder writable.") from None
     return path
 
 

@@ -116,6 +116,16 @@ class TestTable:
         assert table.propose([7, 1], 1).tokens == (3,)
         assert table.propose([4], 8).tokens == ()
 
+    def test_it_is_taken_out_again(self, model: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert cli.main(["bigram", "--model", str(model), "--remove"]) == 0
+        assert capsys.readouterr().out == f"{model / manifest.BIGRAM_FILE}\n"
+        described = manifest.read_model(model)
+        assert bigram.read(model, described) is None
+        assert not manifest.damaged_files(model, described, hashes=True)
+        assert not (model / manifest.BIGRAM_FILE).exists()
+        assert cli.main(["bigram", "--model", str(model), "--remove"]) == 1
+        assert "has no table of likely next tokens; build one with --text." in capsys.readouterr().err
+
     def test_a_model_without_one_has_none(self, tiny_target: Path) -> None:
         assert bigram.read(tiny_target, manifest.read_model(tiny_target)) is None
 

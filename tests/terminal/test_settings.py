@@ -45,7 +45,7 @@ def test_every_flag_reaches_the_request() -> None:
         (("--temperature", "warm"), "temperature must be a number, not 'warm'."),
         (("--temperature", "nan"), "temperature must be between 0 (greedy) and 100, not nan."),
         (("--speculation", "wild"), "speculation must be auto, fixed or off, not 'wild'."),
-        (("--drafter", "me"), "drafter must be any, draft or ngram, not 'me'."),
+        (("--drafter", "me"), "drafter must be any, draft, ngram or bigram, not 'me'."),
         (("--num-assistant-tokens", "x"), "num-assistant-tokens must be a whole number or auto, not 'x'."),
         (("--num-assistant-tokens", "99"), "num-assistant-tokens must be between 1 and 16, not 99."),
         (("--max-new-tokens", "0"), "max-new-tokens must be 1 or more, not 0."),

@@ -10,7 +10,10 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel, QToolButton
 from pytestqt.qtbot import QtBot
 
+from headstart.engine.engine import Origin
 from headstart.ui import theme
+from headstart.ui.answer_report import details
+from headstart.ui.legend import Legend
 from headstart.ui.message import MessageContent, MessageState, OriginRun, RoundNote
 from headstart.ui.message_view import MessageView
 from headstart.ui.text_view import MessageText
@@ -238,6 +241,23 @@ def test_tooltips_show_addresses_and_rounds(show: Show) -> None:
     assert text.tooltip_at(_point(text, "Hello")) == "Target"
 
 
+def test_every_origin_has_a_look_a_place_in_the_legend_and_words(show: Show) -> None:
+    known = {origin.value for origin in Origin} - {Origin.UNKNOWN.value}
+    legend = Legend(LIGHT)
+    swatches = {swatch._origin: swatch.accessibleName() for swatch in legend._swatches}
+    assert swatches.keys() == known
+    assert DARK.origins.keys() == LIGHT.origins.keys() == known - {Origin.TARGET.value}
+    runs = tuple(OriginRun(2, origin, RoundNote(origin, 2, 1)) for origin in sorted(known))
+    view = show(_answer("a b c d ", origins=runs))
+    view.set_origins_visible(True)
+    for letter, origin in zip("abcd", sorted(known), strict=True):
+        said = _text(view).tooltip_at(_point(_text(view), letter))
+        assert said.endswith(" guessed 2, 1 held.")
+        assert f" {origin} " not in said
+    told = details({"by_origin": dict.fromkeys(known, 7)})
+    assert told == "Tokens by origin: draft 7, n-gram 7, corpus table 7, target 7"
+
+
 def _grounds(text: MessageText) -> dict[str, str]:
     found, block = {}, text.document().begin()
     while block.isValid():
@@ -248,14 +268,15 @@ def _grounds(text: MessageText) -> dict[str, str]:
 
 
 def test_origins_are_coloured_exactly_and_only_when_asked(show: Show) -> None:
-    source = "a **bold** c"
-    runs = tuple(OriginRun(n, origin) for n, origin in ((2, "target"), (4, "draft"), (6, "n-gram")))
+    source = "a **bold** c d"
+    runs = tuple(OriginRun(n, origin) for n, origin in ((2, "target"), (4, "draft"), (6, "n-gram"), (2, "bigram")))
     view = show(_answer(source, origins=runs))
     assert _grounds(_text(view)) == {}
     view.set_origins_visible(True)
     assert _grounds(_text(view)) == {
         "bo": LIGHT.origins["draft"].background,
         "ld c": LIGHT.origins["n-gram"].background,
+        " d": LIGHT.origins["bigram"].background,
     }
     view.set_looks(DARK, theme.text_font(10))
     assert _grounds(_text(view))["bo"] == DARK.origins["draft"].background

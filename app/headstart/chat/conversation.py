@@ -27,7 +27,7 @@ class State(StrEnum):
 
 
 class Run(NamedTuple):
-    """A stretch of `characters` code points of a text and who proposed it ("target", "draft", "n-gram")."""
+    """A stretch of `characters` code points of a text and who proposed it ("target", "draft", "n-gram", "bigram")."""
 
     characters: int
     origin: str

@@ -88,7 +88,7 @@ WHOLE = Kind("a whole number", "N", int)
 NUMBER = Kind("a number", "X", float)
 TEXTS = Kind("valid text", "TEXT", lambda text: (valid_text(text),))
 MODE = Kind("auto, fixed or off", "auto|fixed|off", Mode)
-DRAFTER = Kind("any, draft or ngram", "any|draft|ngram", Drafter)
+DRAFTER = Kind("any, draft, ngram or bigram", "any|draft|ngram|bigram", Drafter)
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,8 @@ SPECULATION_OPTIONS = (
     Option(
         "drafter",
         DRAFTER,
-        "who may guess: the draft model alone, n-grams of the text alone, or any of them (default: any)",
+        "who may guess: the draft model alone, n-grams of the text alone, the table of `headstart-export bigram` "
+        "alone, or any of them (default: any)",
     ),
 )
 OPTIONS = ANSWER_OPTIONS + SAMPLING_OPTIONS + SPECULATION_OPTIONS

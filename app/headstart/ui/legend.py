@@ -48,7 +48,7 @@ class Swatch(QWidget):
 
 
 class Legend(QWidget):
-    """One row: draft, n-gram, target."""
+    """One row: draft, n-gram, table, target."""
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -60,6 +60,7 @@ class Legend(QWidget):
         self._swatches = (
             Swatch(self.tr("draft model"), "draft", theme, self),
             Swatch(self.tr("n-gram"), "n-gram", theme, self),
+            Swatch(self.tr("corpus table"), "bigram", theme, self),
             Swatch(self.tr("target"), "target", theme, self),
         )
         row = QHBoxLayout(self)
@@ -72,7 +73,7 @@ class Legend(QWidget):
         self.setToolTip(
             self.tr(
                 "The target confirmed every token; colours say who had guessed it: the draft model, "
-                "repeated text (n-grams), or nobody but the target itself."
+                "repeated text (n-grams), a table of what usually follows what, or nobody but the target itself."
             )
         )
         row.setAlignment(Qt.AlignmentFlag.AlignVCenter)

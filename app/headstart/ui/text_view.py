@@ -252,8 +252,13 @@ class MessageText(QTextBrowser):
                 yield a + shift, b + shift, origin
 
     def _describe(self, run: OriginRun) -> str:
-        names = {"draft": self.tr("Draft model"), "n-gram": self.tr("N-gram of the text"), "target": self.tr("Target")}
-        names["unknown"] = self.tr("Whoever answered does not tell who guessed this")
+        names = {
+            "draft": self.tr("Draft model"),
+            "n-gram": self.tr("N-gram of the text"),
+            "bigram": self.tr("Table counted over a corpus"),
+            "target": self.tr("Target"),
+            "unknown": self.tr("Whoever answered does not tell who guessed this"),
+        }
         name = names.get(run.origin, run.origin)
         note = run.round
         if note is None:

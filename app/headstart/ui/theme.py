@@ -108,12 +108,14 @@ LIGHT = Theme(
         {
             "draft": _mark("#dff5e5", "#2f9152", Underline.DotLine),
             "n-gram": _mark("#fdf0d5", "#b7791f", Underline.DashUnderline),
+            "bigram": _mark("#efebfc", "#6f52c9", Underline.DashDotLine),
         }
     ),
     series=MappingProxyType(
         {
             "draft": "#2f9152",
             "n-gram": "#b7791f",
+            "bigram": "#6f52c9",
             "target": "#3b6fd1",
             "verify": "#3b6fd1",
             "other": "#7d8590",
@@ -169,12 +171,14 @@ DARK = Theme(
         {
             "draft": _mark("#183626", "#4cae74", Underline.DotLine),
             "n-gram": _mark("#3a2c10", "#d39a3c", Underline.DashUnderline),
+            "bigram": _mark("#2b2545", "#a893f0", Underline.DashDotLine),
         }
     ),
     series=MappingProxyType(
         {
             "draft": "#4cae74",
             "n-gram": "#d39a3c",
+            "bigram": "#a893f0",
             "target": "#6f9df0",
             "verify": "#6f9df0",
             "other": "#8b95a3",

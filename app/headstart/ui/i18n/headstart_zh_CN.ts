@@ -444,6 +444,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>n-gram</translation>
     </message>
     <message>
+        <source>corpus table</source>
+        <translation>语料表</translation>
+    </message>
+    <message>
         <source>target</source>
         <translation>目标</translation>
     </message>
@@ -1802,12 +1806,16 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>n-gram</translation>
     </message>
     <message>
+        <source>corpus table</source>
+        <translation>语料表</translation>
+    </message>
+    <message>
         <source>target</source>
         <translation>目标</translation>
     </message>
     <message>
-        <source>The target confirmed every token; colours say who had guessed it: the draft model, repeated text (n-grams), or nobody but the target itself.</source>
-        <translation>每个 token 都经过目标模型确认；颜色表示它由谁猜出：草稿模型、重复的文本 (n-gram)，或只由目标模型自己生成。</translation>
+        <source>The target confirmed every token; colours say who had guessed it: the draft model, repeated text (n-grams), a table of what usually follows what, or nobody but the target itself.</source>
+        <translation>每个 token 都经过目标模型确认；颜色表示它由谁猜出：草稿模型、重复的文本 (n-gram)、统计常见后续的语料表，或只由目标模型自己生成。</translation>
     </message>
 </context>
 <context>
@@ -1978,6 +1986,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>N-gram of the text</source>
         <translation>文本中的 n-gram</translation>
+    </message>
+    <message>
+        <source>Table counted over a corpus</source>
+        <translation>语料统计表</translation>
     </message>
     <message>
         <source>Target</source>

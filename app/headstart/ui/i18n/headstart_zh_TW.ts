@@ -444,6 +444,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>n-gram</translation>
     </message>
     <message>
+        <source>corpus table</source>
+        <translation>語料表</translation>
+    </message>
+    <message>
         <source>target</source>
         <translation>目標</translation>
     </message>
@@ -1802,12 +1806,16 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>n-gram</translation>
     </message>
     <message>
+        <source>corpus table</source>
+        <translation>語料表</translation>
+    </message>
+    <message>
         <source>target</source>
         <translation>目標</translation>
     </message>
     <message>
-        <source>The target confirmed every token; colours say who had guessed it: the draft model, repeated text (n-grams), or nobody but the target itself.</source>
-        <translation>每個 token 都經過目標模型確認；顏色表示它由誰猜出：草稿模型、重複的文字 (n-gram)，或只由目標模型自己產生。</translation>
+        <source>The target confirmed every token; colours say who had guessed it: the draft model, repeated text (n-grams), a table of what usually follows what, or nobody but the target itself.</source>
+        <translation>每個 token 都經過目標模型確認；顏色表示它由誰猜出：草稿模型、重複的文字 (n-gram)、統計常見後續的語料表，或只由目標模型自己產生。</translation>
     </message>
 </context>
 <context>
@@ -1978,6 +1986,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>N-gram of the text</source>
         <translation>文字中的 n-gram</translation>
+    </message>
+    <message>
+        <source>Table counted over a corpus</source>
+        <translation>語料統計表</translation>
     </message>
     <message>
         <source>Target</source>
