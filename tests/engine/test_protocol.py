@@ -104,6 +104,7 @@ ORDERS: tuple[protocol.Order, ...] = (
     CountTokens(5, REQUEST.messages, "text"),
     Describe(6),
     Bench(7, BenchSize(prompts=3, tokens=160, repeats=2, with_peer=True)),
+    Bench(7, BenchSize(prompts=1, tokens=16, repeats=1, with_peer=False, kinds=("math", "code"), sweep=True)),
     StopBench(7),
     Tune(8, TuneWish(LoadOptions(Path("a")), {"b/draft": Path("b/draft")}, placed=True, seconds=60.0)),
     StopTune(8),
@@ -221,6 +222,12 @@ def test_a_benchmark_of_nothing_is_refused() -> None:
     line = encode(next(order for order in ORDERS if isinstance(order, Bench))).replace(b'"repeats": 2', b'"repeats": 0')
     with pytest.raises(SettingsError, match="at least one prompt"):
         decode_order(line)
+
+
+@pytest.mark.parametrize("kinds", [(), ("poetry",)])
+def test_a_benchmark_of_unknown_classes_is_refused(kinds: tuple[str, ...]) -> None:
+    with pytest.raises(SettingsError, match="There is no class"):
+        BenchSize(prompts=1, tokens=16, repeats=1, with_peer=False, kinds=kinds)
 
 
 def test_a_tuning_without_time_is_refused() -> None:

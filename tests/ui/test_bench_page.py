@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import re
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -12,9 +13,11 @@ from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QFileDialog, QPushButton
 from pytestqt.qtbot import QtBot
 
+from headstart.engine.bench.advice import Advice
 from headstart.ui.asking import installed_model
 from headstart.ui.bench_page import BenchPage
 from headstart.ui.bench_report import CSV, JSON, PNG
+from headstart.ui.bench_words import advice_word
 from headstart.ui.program import Program
 from tests.ui.person import WAIT, ask, begin, texts
 
@@ -60,6 +63,53 @@ def test_before_the_first_run_it_says_what_will_be_measured(qtbot: QtBot, app: P
     assert "about 20 minutes at ten tokens a second" in text
     page.form.peer.setChecked(True)
     assert "about 210 answers" in page.form._extent.text()
+
+
+def test_classes_and_ways_can_be_chosen_and_one_class_stays(qtbot: QtBot, open_program: Open) -> None:
+    app = open_program(pace=0.001)
+    app.window.actions_by_name["bench"].trigger()
+    page = app.window.bench
+    page.form.peer.setChecked(False)
+    for kind in ("edit", "explanation", "summary", "story"):
+        assert page.form.kinds[kind].isEnabled()
+        page.form.kinds[kind].setChecked(False)
+    assert not page.form.kinds["code"].isEnabled()
+    assert page.form.size_wanted().kinds == ("code",)
+    page.form.kinds["math"].setChecked(True)
+    assert page.form.kinds["code"].isEnabled()
+    assert "2 prompts (code, math), about 16 answers" in page.form._extent.text()
+    page.form.sweep.setChecked(True)
+    assert "about 48 answers" in page.form._extent.text()
+    go(app)
+    end(qtbot, app)
+    assert [row[0] for row in rows(page)] == ["all prompts", "code", "math"]
+    assert "fixed 8" in page.report.chart.accessibleDescription()
+
+
+def test_it_advises_what_to_set_for_each_class(qtbot: QtBot, open_program: Open) -> None:
+    app = open_program(pace=0.002)
+    page = go(app)
+    end(qtbot, app)
+    table = page.report.advice.table
+    shown = [table.topLevelItem(row) for row in range(table.topLevelItemCount())]
+    assert [item.text(0) for item in shown if item] == ["code", "edit", "explanation", "summary", "story"]
+    assert all(re.fullmatch(r"off|n-gram, [35](–5)?", item.text(1)) for item in shown if item)
+    assert all(item.text(2).endswith("×") and item.text(3).endswith("×") for item in shown if item)
+    page.report.advice.show_result({"prompts": []})  # of an older version
+    assert page.report.advice.isHidden()
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (Advice("code", "draft", (5, 8), 2.1, 2.2), "draft, 5–8"),
+        (Advice("edit", "ngram", None, 2.5, None), "n-gram"),
+        (Advice("story", "off", None, 1.0, 1.1), "off"),
+        (Advice("math", "draft", (3, 3), 1.4, 1.5), "draft, 3"),
+    ],
+)
+def test_advice_is_worded_as_in_the_terminal(given: Advice, words: str) -> None:
+    assert advice_word(given) == words == given.words.replace("-8", "–8")
 
 
 def test_a_run_shows_its_progress(qtbot: QtBot, open_program: Open) -> None:

@@ -247,8 +247,8 @@ def test_every_origin_has_a_look_a_place_in_the_legend_and_words(show: Show) -> 
     swatches = {swatch._origin: swatch.accessibleName() for swatch in legend._swatches}
     assert swatches.keys() == known
     assert DARK.origins.keys() == LIGHT.origins.keys() == known - {Origin.TARGET.value}
-    runs = tuple(OriginRun(2, origin, RoundNote(origin, 2, 1)) for origin in sorted(known))
-    view = show(_answer("a b c d ", origins=runs))
+    runs = tuple(OriginRun(4, origin, RoundNote(origin, 2, 1)) for origin in sorted(known))
+    view = show(_answer("aaa bbb ccc ddd", origins=runs))
     view.set_origins_visible(True)
     for letter, origin in zip("abcd", sorted(known), strict=True):
         said = _text(view).tooltip_at(_point(_text(view), letter))

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from headstart.engine.bench.prompts import USUAL_KINDS, read_kinds
 from headstart.engine.engine import Finish, LoadOptions, Message, Prefill, Request, Step
 from headstart.engine.tuning.messages import (
     ForgetTuned,
@@ -73,17 +74,23 @@ class Describe:
 
 @dataclass(frozen=True)
 class BenchSize:
-    """How much to race: prompts of each class, the longest answer, repeats, and whether OpenVINO GenAI takes part."""
+    """How much to race: prompts of each class, the longest answer, repeats, and whether OpenVINO GenAI takes part.
+
+    `sweep`: every length and every drafter, for advice that compares them.
+    """
 
     prompts: int
     tokens: int
     repeats: int
     with_peer: bool
+    kinds: tuple[str, ...] = USUAL_KINDS
+    sweep: bool = False
 
     def __post_init__(self) -> None:
         """Refuse what has no speed."""
         if self.prompts < 1 or self.repeats < 1 or self.tokens < 2:
             raise SettingsError("A benchmark needs at least one prompt, one repeat and answers of two tokens.")
+        read_kinds(",".join(self.kinds))
 
 
 @dataclass(frozen=True)

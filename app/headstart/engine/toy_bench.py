@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from headstart import __version__
+from headstart.engine.bench.contestants import SWEEP, USUAL, playable
 from headstart.engine.bench.ordered import RunBench, Tell, report
 from headstart.engine.bench.prompts import read_prompts
 from headstart.engine.bench.race import Heat, own_modes, race, raise_if_set
@@ -23,8 +24,9 @@ def bench_of(engine: Engine, facts: Facts) -> RunBench:
 
     def run(order: Bench, tell: Tell, cancel: threading.Event) -> Mapping[str, Any]:
         size, ticket = order.size, order.ticket
-        modes = own_modes(engine, size.tokens, _forget, cancel)
-        prompts = read_prompts(size.prompts)
+        names = playable(SWEEP if size.sweep else USUAL, has_draft=facts.has_draft)
+        modes = own_modes(engine, size.tokens, _forget, cancel, names)
+        prompts = read_prompts(size.prompts, size.kinds)
         tell(BenchStage(ticket, "warming up"))
         tell(BenchPlanned(ticket, len(modes) * len(prompts) * size.repeats))
         heats = []

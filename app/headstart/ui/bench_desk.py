@@ -7,6 +7,7 @@ from PySide6.QtCore import QDateTime, QElapsedTimer, QObject, Qt, Slot
 from PySide6.QtWidgets import QFileDialog
 
 from headstart import paths
+from headstart.engine.bench.contestants import SWEEP, USUAL
 from headstart.engine.bench.prompts import read_prompts
 from headstart.engine.engine import Finish
 from headstart.engine.protocol import (
@@ -31,8 +32,7 @@ from headstart.ui.fault_words import said
 from headstart.ui.model_loader import ModelLoader
 from headstart.ui.spelling import decimal, listed
 
-# Ways to decode that are raced, for an estimate; the exact number of answers is told when it has begun.
-_OWN, _PEERS = 4, 3
+_PEERS = 3  # ways of others to decode, for an estimate; the exact number of answers is told when it has begun
 _ASSUMED_MS = 100.0  # per token, before anything was measured
 
 
@@ -90,8 +90,9 @@ class BenchDesk(QObject):
 
     @Slot(object)
     def _show_extent(self, size: BenchSize) -> None:
-        prompts = read_prompts(size.prompts)
-        heats = len(prompts) * size.repeats * (_OWN + (_PEERS if size.with_peer else 0))
+        prompts = read_prompts(size.prompts, size.kinds)
+        own = len(SWEEP if size.sweep else USUAL)
+        heats = len(prompts) * size.repeats * (own + (_PEERS if size.with_peer else 0))
         known = self._measured_ms or (bench_figures.plain_ms(self._record.result.prompts) if self._record else None)
         time = self._duration(heats * size.tokens * (known or _ASSUMED_MS))
         basis = self.tr("at the speed last measured here") if known else self.tr("at ten tokens a second")

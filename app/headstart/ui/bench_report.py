@@ -7,6 +7,7 @@ from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from headstart.ui import bench_figures
+from headstart.ui.advice_table import AdviceTable
 from headstart.ui.bench_chart import BenchChart
 from headstart.ui.bench_figures import Bar, Group
 from headstart.ui.bench_record import BenchRecord
@@ -34,6 +35,7 @@ class BenchReport(QFrame):
         self.chart = BenchChart(theme, self)
         self.table = FigureTable(self.tr("Speedups by class"), self)
         self._remarks = QLabel(self)
+        self.advice = AdviceTable(self)
         self._lay_out()
 
     def show_record(self, record: BenchRecord) -> None:
@@ -43,6 +45,7 @@ class BenchReport(QFrame):
         self._where.setText(self._place(record))
         self.chart.show_groups(groups)
         self._fill(groups)
+        self.advice.show_result(record.data)
         self._remarks.setText("\n".join(self._sentences(record)))
 
     def picture(self) -> QImage:
@@ -117,7 +120,7 @@ class BenchReport(QFrame):
         column = QVBoxLayout(self)
         column.setContentsMargins(LARGE, MEDIUM, LARGE, MEDIUM)
         column.setSpacing(SMALL)
-        for part in (self._title, self._where, self.chart, self.table, self._remarks):
+        for part in (self._title, self._where, self.chart, self.table, self._remarks, self.advice):
             column.addWidget(part)
         column.addWidget(flowing(self._buttons(), self))
 

@@ -5,7 +5,10 @@ from typing import Any
 
 from PySide6.QtCore import QT_TRANSLATE_NOOP
 
+from headstart.engine.bench.advice import OFF, Advice
+from headstart.engine.bench.contestants import DRAFT_ONLY, NGRAM_ONLY
 from headstart.ui.bench_figures import ALL
+from headstart.ui.spelling import listed
 from headstart.ui.translation import translate
 
 _KINDS: Mapping[str, Any] = {
@@ -30,6 +33,12 @@ _WAYS: Mapping[str, Any] = {
     "threshold": QT_TRANSLATE_NOOP("Benchmark", "threshold"),
 }
 
+_METHODS: Mapping[str, Any] = {
+    OFF: QT_TRANSLATE_NOOP("Benchmark", "off"),
+    DRAFT_ONLY: QT_TRANSLATE_NOOP("Benchmark", "draft"),
+    NGRAM_ONLY: QT_TRANSLATE_NOOP("Benchmark", "n-gram"),
+}
+
 
 def kind_word(kind: str) -> str:
     """A class of prompts; one that is not known keeps its name."""
@@ -40,3 +49,12 @@ def contestant_word(name: str) -> str:
     """A way to decode, such as "fixed 3"; other programs keep their names."""
     way, _, figure = name.partition(" ")
     return " ".join(filter(None, (translate("Benchmark", _WAYS[way]), figure))) if way in _WAYS else name
+
+
+def advice_word(given: Advice) -> str:
+    """What to set for a class, such as "draft, 5–8"."""
+    method = translate("Benchmark", _METHODS[given.method])
+    if given.lengths is None:
+        return method
+    least, most = given.lengths
+    return listed((method, f"{least}" if least == most else f"{least}–{most}"))

@@ -19,6 +19,13 @@ EVERYTHING = (
     *(f"{THRESHOLD} {value}" for value in SWEPT_THRESHOLDS),
     AUTO,
 )
+SWEEP = (
+    PLAIN,
+    *(f"{FIXED} {length}" for length in SWEPT_LENGTHS),
+    NGRAM_ONLY,
+    DRAFT_ONLY,
+    AUTO,
+)  # what advice compares
 WORDS = "plain, auto, ngram, draft, fixed-1 to fixed-16 or threshold-0 to threshold-1"
 
 

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from headstart.engine.bench.contestants import SWEEP, USUAL
 from headstart.engine.bench.prompts import read_prompts
 from headstart.engine.bench.race import Heat
 from headstart.engine.bench.result import as_json
@@ -32,7 +33,8 @@ def bench_of(engine: LocalEngine, load: LoadOptions) -> RunBench:
             planned=lambda heats: tell(BenchPlanned(ticket, heats)),
             cancel=cancel,
         )
-        plan = BenchPlan(load, read_prompts(size.prompts), size.tokens, size.repeats, size.with_peer)
+        prompts, ways = read_prompts(size.prompts, size.kinds), SWEEP if size.sweep else USUAL
+        plan = BenchPlan(load, prompts, size.tokens, size.repeats, size.with_peer, ways)
         return as_json(measure(engine, plan, progress))
 
     return run

@@ -378,6 +378,37 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
 </context>
 <context>
+    <name>AdviceTable</name>
+    <message>
+        <source>What to set</source>
+        <translation>建议的设置</translation>
+    </message>
+    <message>
+        <source>Best setting by class</source>
+        <translation>各类别的最佳设置</translation>
+    </message>
+    <message>
+        <source>What won among the fixed settings that were raced, the wait for the first token included. Automatic speculation chooses by itself; its speedup stands beside.</source>
+        <translation>在参加比较的固定设置中胜出者，含首个 token 的等待时间。自动推测会自行选择，其加速比列在旁边。</translation>
+    </message>
+    <message>
+        <source>Class</source>
+        <translation>类别</translation>
+    </message>
+    <message>
+        <source>Best setting</source>
+        <translation>最佳设置</translation>
+    </message>
+    <message>
+        <source>its speedup</source>
+        <translation>其加速比</translation>
+    </message>
+    <message>
+        <source>that of automatic</source>
+        <translation>自动的加速比</translation>
+    </message>
+</context>
+<context>
     <name>AnswerReport</name>
     <message>
         <source>nothing guessed ahead</source>
@@ -603,6 +634,22 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>使用相同的模型并为其再次加载：最多占用三倍内存。</translation>
     </message>
     <message>
+        <source>Compare every length and every drafter</source>
+        <translation>比较每种长度和每种猜测方式</translation>
+    </message>
+    <message>
+        <source>Takes about three times as long, and makes the advice exact.</source>
+        <translation>用时约为三倍，建议因此更准确。</translation>
+    </message>
+    <message>
+        <source>At least one class of prompts is raced.</source>
+        <translation>至少要有一类提示词参加。</translation>
+    </message>
+    <message>
+        <source>Classes of prompts</source>
+        <translation>提示词类别</translation>
+    </message>
+    <message>
         <source>Prompts of each class</source>
         <translation>每类提示词数</translation>
     </message>
@@ -766,6 +813,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>threshold</source>
         <translation>阈值</translation>
+    </message>
+    <message>
+        <source>off</source>
+        <translation>关闭</translation>
+    </message>
+    <message>
+        <source>n-gram</source>
+        <translation>n-gram</translation>
     </message>
 </context>
 <context>

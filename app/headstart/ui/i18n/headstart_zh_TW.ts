@@ -378,6 +378,37 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
 </context>
 <context>
+    <name>AdviceTable</name>
+    <message>
+        <source>What to set</source>
+        <translation>建議的設定</translation>
+    </message>
+    <message>
+        <source>Best setting by class</source>
+        <translation>各類別的最佳設定</translation>
+    </message>
+    <message>
+        <source>What won among the fixed settings that were raced, the wait for the first token included. Automatic speculation chooses by itself; its speedup stands beside.</source>
+        <translation>在參加比較的固定設定中勝出者，含首個 token 的等待時間。自動推測會自行選擇，其加速比列在旁邊。</translation>
+    </message>
+    <message>
+        <source>Class</source>
+        <translation>類別</translation>
+    </message>
+    <message>
+        <source>Best setting</source>
+        <translation>最佳設定</translation>
+    </message>
+    <message>
+        <source>its speedup</source>
+        <translation>其加速比</translation>
+    </message>
+    <message>
+        <source>that of automatic</source>
+        <translation>自動的加速比</translation>
+    </message>
+</context>
+<context>
     <name>AnswerReport</name>
     <message>
         <source>nothing guessed ahead</source>
@@ -603,6 +634,22 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>使用相同的模型並為其再次載入：最多占用三倍記憶體。</translation>
     </message>
     <message>
+        <source>Compare every length and every drafter</source>
+        <translation>比較每種長度和每種猜測方式</translation>
+    </message>
+    <message>
+        <source>Takes about three times as long, and makes the advice exact.</source>
+        <translation>用時約為三倍，建議因此更準確。</translation>
+    </message>
+    <message>
+        <source>At least one class of prompts is raced.</source>
+        <translation>至少要有一類提示詞參加。</translation>
+    </message>
+    <message>
+        <source>Classes of prompts</source>
+        <translation>提示詞類別</translation>
+    </message>
+    <message>
         <source>Prompts of each class</source>
         <translation>每類提示詞數</translation>
     </message>
@@ -766,6 +813,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>threshold</source>
         <translation>閾值</translation>
+    </message>
+    <message>
+        <source>off</source>
+        <translation>關閉</translation>
+    </message>
+    <message>
+        <source>n-gram</source>
+        <translation>n-gram</translation>
     </message>
 </context>
 <context>
