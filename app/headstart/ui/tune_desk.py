@@ -97,10 +97,12 @@ class TuneDesk(QObject):
         return self._loader.obstacle(self._settings())
 
     def _wanted(self) -> Loadable | None:
+        """What would be tuned; None where there is nothing, or where it runs on another computer."""
         try:
-            return self._loader.wanted(self._settings())
+            wanted = self._loader.wanted(self._settings())
         except HeadstartError:
             return None
+        return wanted if wanted.options.remote is None else None
 
     def _plan(self, wanted: Loadable) -> list[str]:
         """What is tried, as far as settings leave it open."""
