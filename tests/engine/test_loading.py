@@ -52,7 +52,7 @@ def test_the_paged_runner_is_chosen_and_remembered(tiny_target: Path, measured: 
     compiled.clear()
     load_model(tiny_target, EXACT, measured)
     assert compiled == ["PagedRunner f32"]
-    assert remembered(measured)["runner"] == "paged"
+    assert remembered(measured)[loading._RUNNER] == "paged"
 
 
 def test_the_precision_is_measured_once(tiny_target: Path, measured: Path, compiled: list[str]) -> None:
@@ -115,7 +115,7 @@ def test_where_pages_do_not_work_the_stateful_runner_gives_the_same_answers(
     use_runners(monkeypatch, paged=broken, stateful=StatefulRunner)
     engine = load(LoadOptions(tiny_target, tiny_draft, numerics=Numerics.EXACT))
     assert isinstance(engine.target.runner, StatefulRunner)
-    assert engine.target.measurements.get("runner") == "stateful"
+    assert engine.target.measurements.get(loading._RUNNER) == "stateful"
     expected = ask(forget(pair_engine), request(LIST, tokens=24))
     for speculation in (Speculation(Mode.OFF), Speculation(Mode.FIXED, 5), Speculation()):
         given = ask(engine, request(LIST, speculation=speculation, tokens=24))
@@ -149,6 +149,7 @@ def test_a_model_that_no_runner_takes_is_refused_with_the_reasons(
 def test_a_runner_that_once_worked_and_now_fails_is_told_in_a_sentence(
     tiny_target: Path, measured: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    use_runners(monkeypatch, paged=PagedRunner, stateful=StatefulRunner)
     load_model(tiny_target, EXACT, measured)
     use_runners(monkeypatch, paged=NotRunning, stateful=StatefulRunner)
     for place in (EXACT, FAST):
@@ -160,9 +161,9 @@ def test_a_runner_that_once_worked_and_now_fails_is_told_in_a_sentence(
 def test_a_remembered_runner_that_makes_no_sense_is_chosen_anew(
     tiny_target: Path, measured: Path, known: object
 ) -> None:
-    load_model(tiny_target, EXACT, measured).measurements.put("runner", known)
+    load_model(tiny_target, EXACT, measured).measurements.put(loading._RUNNER, known)
     load_model(tiny_target, EXACT, measured)
-    assert remembered(measured)["runner"] == "paged"
+    assert remembered(measured)[loading._RUNNER] == "branching"
 
 
 def test_a_faithful_rollback_shows_as_such_and_a_false_one_too(tiny_target: Path) -> None:
@@ -229,7 +230,7 @@ def test_a_learned_policy_that_makes_no_sense_starts_anew(
 
 
 def use_runners(monkeypatch: pytest.MonkeyPatch, *, paged: Any, stateful: Any) -> None:
-    """Put these in the places of the two runners."""
+    """Put these in the places of the runners, of which none has branches."""
     monkeypatch.setattr(loading, "_RUNNERS", {"paged": paged, "stateful": stateful})
 
 

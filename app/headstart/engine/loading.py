@@ -9,13 +9,14 @@ import numpy as np
 
 from headstart import manifest as manifests
 from headstart.engine import bigram, devices, shortlist
+from headstart.engine.branching import BranchingRunner
 from headstart.engine.engine import Numerics
 from headstart.engine.head import Ids, compile_alone
 from headstart.engine.measurements import Measurements
 from headstart.engine.memory import released
 from headstart.engine.paged import PagedRunner
 from headstart.engine.precision import Properties, candidates, fastest_hint, probe_ids, properties, warm_up
-from headstart.engine.runner import Runner
+from headstart.engine.runner import Branch, Branching, Runner
 from headstart.engine.runtime import core, openvino
 from headstart.engine.shortlist import Head, RestHead
 from headstart.engine.stateful import StatefulRunner
@@ -25,7 +26,12 @@ _log = logging.getLogger(__name__)
 
 AnyRunner = PagedRunner | StatefulRunner
 RunnerClass = type[PagedRunner] | type[StatefulRunner]
-_RUNNERS: Mapping[str, RunnerClass] = {"paged": PagedRunner, "stateful": StatefulRunner}
+_RUNNERS: Mapping[str, RunnerClass] = {
+    "branching": BranchingRunner,
+    "paged": PagedRunner,
+    "stateful": StatefulRunner,
+}
+_RUNNER = "runner, branches tried"  # another name than before there were any: the choice is to be made again
 _MODEL, _WEIGHTS = _MODEL_FILES = ("openvino_model.xml", "openvino_model.bin")
 _SMALL_FILE = 64 * 2**20  # bytes; smaller files are hashed at each load, larger ones when they changed
 _CHECK_PROMPT, _CHECK_REJECTED, _CHECK_ROWS = 40, 5, 4
@@ -176,22 +182,43 @@ def _stamp(path: Path) -> list[int] | None:
 
 def _choose_runner(folder: Path, device: str, measurements: Measurements) -> str:
     """The first runner whose rollback proves exact on this model and device; remembered."""
-    known = measurements.get("runner")
+    known = measurements.get(_RUNNER)
     if isinstance(known, str) and known in _RUNNERS:
         return known
     reasons = []
     for name, kind in _RUNNERS.items():
         try:
-            error = rollback_error(kind(folder, device, properties(Numerics.EXACT), 2 * _CHECK_PROMPT))
+            error = runner_error(kind(folder, device, properties(Numerics.EXACT), 2 * _CHECK_PROMPT))
         except (ImportError, RuntimeError) as refusal:  # the transformation is no public part of OpenVINO
             reasons.append(f"{name}: {_first_line(refusal)}")
             continue
         if error <= _MOST_ERROR:
-            measurements.put("runner", name)
+            measurements.put(_RUNNER, name)
             return name
-        reasons.append(f"{name}: logits differ by {error:.1%} of their deviation after a rollback")
+        reasons.append(f"{name}: logits differ by {error:.1%} of their deviation after a rollback or a branch")
     _log.info("no runner fits %s on %s: %s", folder, device, reasons)
     raise _refusal(folder, device, "; ".join(reasons))
+
+
+def runner_error(runner: Runner) -> float:
+    """The largest error of what this runner can do."""
+    return max(rollback_error(runner), branch_error(runner) if isinstance(runner, Branching) else 0.0)
+
+
+def branch_error(runner: Branching) -> float:
+    """Largest difference that it makes to logits, in standard deviations, to check a token and keep it as a branch."""
+    prompt = probe_ids(runner.vocabulary, _CHECK_PROMPT, seed=1)
+    ids = probe_ids(runner.vocabulary, _CHECK_ROWS, seed=2)
+    token, *following = probe_ids(runner.vocabulary, _CHECK_ROWS, seed=3)
+    runner.forward(prompt)
+    expected = runner.forward([ids[0], token, *following], rows=1 + len(following)).copy()
+    runner.rollback(len(prompt))
+    branches = [Branch(2, token), Branch(1, token)]
+    beside = runner.fork(ids, branches)[-1:].copy()
+    runner.take(len(prompt) + 1, 1)
+    given = np.concatenate([beside, runner.forward(following, rows=len(following))])
+    runner.rollback(0)
+    return float(np.abs(given - expected).max() / expected.std())
 
 
 def rollback_error(runner: Runner) -> float:

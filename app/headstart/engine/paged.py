@@ -22,6 +22,8 @@ _SPARE = 2  # places beyond the context: a recovery takes up to three where a ca
 class PagedRunner:
     """One sequence over one block table that is contiguous from the start."""
 
+    transformation: Mapping[str, bool] = {}  # how OpenVINO is to make a paged graph of the model
+
     def __init__(
         self, folder: Path, device: str, properties: Mapping[str, str], context: int, kept: Ids | None = None
     ) -> None:
@@ -30,7 +32,7 @@ class PagedRunner:
         `kept`: the rows that its output head is cut down to, where it can be: `self.kept` tells.
         Raises RuntimeError when OpenVINO refuses the transformation or the device; the caller words it.
         """
-        model = _paged_model(folder)
+        model = _paged_model(folder, self.transformation)
         self.vocabulary: int = model.output(0).get_partial_shape()[2].get_length()
         self.kept = kept if kept is not None and keep_rows(model, kept) else None
         compiled = core().compile_model(model, device, dict(properties))
@@ -82,17 +84,19 @@ class PagedRunner:
         if not caches:
             raise RuntimeError("no cache of keys and values was found")
         # Axis 2 of a cache block is its length in tokens; the compiled model decides it (32 on CPU, 16 on GPU).
-        self._block = int(caches[0].partial_shape[2].get_length())
-        blocks = -(-(context + _SPARE) // self._block)
+        self.block = int(caches[0].partial_shape[2].get_length())
+        blocks = -(-(context + _SPARE) // self.block)
         self.context = context
+        self.caches = []
         for port in caches:
             shape = [blocks if size.is_dynamic else size.get_length() for size in port.partial_shape]
-            self._request.set_tensor(port.any_name, ov.Tensor(port.element_type, ov.Shape(shape)))
+            self.caches.append(ov.Tensor(port.element_type, ov.Shape(shape)))
+            self._request.set_tensor(port.any_name, self.caches[-1])
         self._table = np.arange(blocks, dtype=np.int32)
 
     def _set_inputs(self, ids: Sequence[int], past: int, rows: int) -> None:
         count, total = len(ids), past + len(ids)
-        blocks = -(-total // self._block)
+        blocks = -(-total // self.block)
         tensor = openvino().Tensor
         for name, value in (
             ("input_ids", np.asarray(ids, np.int64)),  # [count]
@@ -107,11 +111,11 @@ class PagedRunner:
             self._request.set_tensor(name, tensor(value))
 
 
-def _paged_model(folder: Path) -> Any:
+def _paged_model(folder: Path, how: Mapping[str, bool]) -> Any:
     from openvino._offline_transformations import paged_attention_transformation  # noqa: PLC0415
 
     model = core().read_model(folder / "openvino_model.xml")
-    paged_attention_transformation(model)
+    paged_attention_transformation(model, **how)
     if not gather_rows(model, axis=0):
         raise RuntimeError("no output head was found")
     return model

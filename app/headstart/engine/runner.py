@@ -2,7 +2,8 @@
 
 import threading
 from collections.abc import Sequence
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,14 @@ PREFILL_CHUNK = 256  # tokens a call: cancellable soon enough, and no slower tha
 
 class Interrupted(Exception):  # noqa: N818 - stopping is no error; this unwinds one call into the runner
     """`cancel` was set before or while the model ran; the cache is as before the call, or empty: `tokens` tells."""
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A token that may come instead of the one at `place` of a pass; 0, the first, is no place for one."""
+
+    place: int
+    token: int
 
 
 class Runner(Protocol):
@@ -38,6 +47,22 @@ class Runner(Protocol):
 
     def rollback(self, length: int) -> None:
         """Forget all tokens after the first `length`; does nothing when there are no more than that."""
+        ...
+
+
+@runtime_checkable
+class Branching(Runner, Protocol):
+    """A runner that can check more than one token for the same place."""
+
+    def fork(self, ids: Sequence[int], branches: Sequence[Branch]) -> Logits:
+        """Append `ids`; return the logits after each of them, then after each branch: [ids + branches, vocabulary].
+
+        The branches are not appended, but take their room while the pass is made. For the rest see Runner.forward.
+        """
+        ...
+
+    def take(self, length: int, number: int) -> None:
+        """Forget all tokens after the first `length` and append that branch of the last fork which belongs there."""
         ...
 
 
