@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from headstart.engine.runner import Interrupted, Logits
+from headstart.engine.runner import Branch, Interrupted, Logits
 
 _MEMORY = 3  # tokens that the next one depends on
 
@@ -51,3 +51,24 @@ class ToyRunner:
             noise = np.random.default_rng([self._seed + 1, 77, *key]).normal(0.0, 1.0, self.vocabulary)
             self._rows[key] = (exact + self._blur * noise).astype(np.float32)
         return self._rows[key].copy()
+
+
+class BranchingToy(ToyRunner):
+    """Implements Branching; `taken` counts the branches that were kept."""
+
+    taken = 0
+
+    def fork(self, ids: Sequence[int], branches: Sequence[Branch]) -> Logits:
+        """See Branching.fork."""
+        past = list(self._tokens)
+        assert len(past) + len(ids) + len(branches) <= self.context
+        in_line = self.forward(ids, rows=len(ids))
+        self._fork = [([*past, *ids[: branch.place]], branch.token) for branch in branches]
+        return np.stack([*in_line, *(self.row([*before, token]) for before, token in self._fork)])
+
+    def take(self, length: int, number: int) -> None:
+        """See Branching.take."""
+        before, token = self._fork[number]
+        assert len(before) == length
+        self._tokens[:] = [*before, token]
+        self.taken += 1

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headstart.engine.calibration import DraftCalibration, NgramCalibration
+from headstart.engine.calibration import DraftCalibration, NgramCalibration, RunnerUpCalibration
 from headstart.engine.stopping import mean
 
 
@@ -176,3 +176,28 @@ class TestNgram:
     )
     def test_garbage_in_storage_is_the_prior(self, data: object) -> None:
         assert NgramCalibration.from_json(data).to_json() == NgramCalibration().to_json()
+
+
+class TestRunnersUp:
+    """Shares are nearly chances; one factor learns how nearly."""
+
+    def test_believes_a_draft_at_first(self) -> None:
+        assert 0.25 < RunnerUpCalibration().predict(0.3) < 0.3
+
+    @pytest.mark.parametrize("true", [0.5, 1.3])
+    def test_learns_how_much_the_shares_are_worth(self, true: float) -> None:
+        calibration, rng = RunnerUpCalibration(), random.Random(3)
+        for _ in range(2000):
+            share = rng.uniform(0.05, 0.4)
+            calibration.learn([share], came=rng.random() < true * share)
+        assert calibration.predict(0.2) == pytest.approx(0.2 * true, rel=0.25)
+
+    def test_comes_back_from_storage(self) -> None:
+        calibration = RunnerUpCalibration()
+        calibration.learn([0.3, 0.1], came=True)
+        restored = RunnerUpCalibration.from_json(json.loads(json.dumps(calibration.to_json())))
+        assert restored.to_json() == calibration.to_json()
+
+    @pytest.mark.parametrize("data", [None, {}, {"hits": -1.0, "promised": 2.0}, {"hits": "x", "promised": 1.0}])
+    def test_garbage_in_storage_is_the_prior(self, data: object) -> None:
+        assert RunnerUpCalibration.from_json(data).to_json() == RunnerUpCalibration().to_json()

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from headstart.engine.bench import rules
+from headstart.engine.bench.contest import speedups
+from headstart.engine.bench.recorded import Text
 from headstart.engine.bench.replay import Machine, policy_ms
 from headstart.engine.bench.rules import Foresight
 from headstart.engine.bench.traces import Recording, read_recordings
@@ -15,6 +17,13 @@ from headstart.engine.engine import Drafter, Mode, Speculation
 # Qwen2.5-Coder-1.5B INT8 with its 0.5B INT4 draft on 2 cores, `--trace-depth 8`, the last story sampled.
 FILE = Path(__file__).parent / "data" / "qwen2.5-coder.jsonl"
 RECORDINGS = read_recordings(FILE)
+# The same pair, with what the draft would have guessed instead.
+BRANCHED_FILE = FILE.with_name("qwen2.5-coder-runners-up.jsonl")
+BRANCHED = (
+    *("code", "edit", "explanation", "summary", "story"),
+    *("sampled story", "sampled role play"),
+    *("translation", "role play"),
+)
 NAMES = ("code", "edit", "explanation", "summary", "story", "sampled story")
 
 
@@ -78,6 +87,28 @@ def test_both_drafters_together_beat_each_alone_where_a_text_copies() -> None:
 def test_plain_decoding_is_what_its_steps_cost() -> None:
     recording = RECORDINGS[0]
     assert auto_ms(recording, bounds=Speculation(Mode.OFF)) == pytest.approx(plain_ms(recording))
+
+
+def test_branches_pay_where_the_draft_errs_and_cost_little_elsewhere() -> None:
+    gains = dict(zip(BRANCHED, map(gain_of_branches, read_recordings(BRANCHED_FILE)), strict=True))
+    assert mean(gains.values()) > 1.03
+    assert mean(gains[name] for name in ("story", "sampled story", "sampled role play", "role play")) > 1.05
+    assert min(gains.values()) > 0.97
+
+
+def gain_of_branches(recording: Recording) -> float:
+    """In the mean of some scatters: one pass more or less decides where all later rounds begin."""
+
+    def ms(text: Text, seed: int) -> float:
+        return policy_ms(recording.policy(), text, Machine(recording.costs(), scatter=0.05, seed=seed))
+
+    return mean(ms(recording.text.without_runners_up(), seed) / ms(recording.text, seed) for seed in range(8))
+
+
+def test_recordings_without_runners_up_are_played_without_branches() -> None:
+    assert not any(recording.text.runners_up for recording in RECORDINGS)
+    assert all("no branches" not in rule for rule in speedups(RECORDINGS[0]))
+    assert "auto, no branches" in speedups(read_recordings(BRANCHED_FILE)[0])
 
 
 def test_oracles_show_what_is_left() -> None:

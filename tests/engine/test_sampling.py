@@ -117,3 +117,20 @@ def test_a_fully_penalised_negative_penalty_encourages() -> None:
     sampler = Sampler(Sampling(presence_penalty=-0.5), prompt=[])
     sampler.commit(1)
     assert sampler.choose(row, 1) == 1
+
+
+def test_a_guess_tells_its_runners_up_with_their_shares() -> None:
+    row = np.log(np.array([0.05, 0.5, 0.0001, 0.3, 0.1, 0.0499], np.float32))
+    guess = Sampler(Sampling(), ()).guess(row, 3)
+    assert [guess.token, *(each.token for each in guess.runners_up)] == [1, 3, 4, 0]
+    assert [each.confidence for each in guess.runners_up] == pytest.approx([0.3, 0.1, 0.05], rel=1e-3)
+    listed = Sampler(Sampling(), ()).guess(row[:4], 3, ids=np.array([2, 5, 6, 9]))
+    assert [listed.token, *(each.token for each in listed.runners_up)] == [5, 9, 2]
+
+
+def test_runners_up_of_a_sampled_guess_are_those_that_its_noise_favours() -> None:
+    row = np.zeros(50, np.float32)
+    sampler = Sampler(Sampling(temperature=1.0, seed=8), ())
+    guess, noise = sampler.guess(row, 11), gumbel(hashes(8, 11, np.arange(50)))
+    ranked = np.argsort(-noise)
+    assert [guess.token, *(each.token for each in guess.runners_up)] == ranked[:4].tolist()

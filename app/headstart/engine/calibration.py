@@ -169,6 +169,42 @@ class NgramCalibration:
         return calibration
 
 
+_RUNNER_UP_STRENGTH = 4.0  # expected hits that the prior is worth
+_RUNNER_UP_PRIOR = 0.9  # hits for each that a draft's shares promise: 1.0 greedy, 0.9 sampled were measured
+_RUNNER_UP_MEMORY = 0.995  # kept, per place
+
+
+class RunnerUpCalibration:
+    """How often a draft's other choices come, against the shares that it gave them: one factor suffices."""
+
+    def __init__(self) -> None:
+        """Start from the prior."""
+        self._hits = self._promised = 0.0
+
+    def predict(self, share: float) -> float:
+        """The chance that this choice comes if all candidates before its place are accepted."""
+        prior = _RUNNER_UP_PRIOR * _RUNNER_UP_STRENGTH
+        return share * (self._hits + prior) / (self._promised + _RUNNER_UP_STRENGTH)
+
+    def learn(self, shares: Sequence[float], *, came: bool) -> None:
+        """Absorb one place: what was promised there for all its runners-up, and whether any of them came."""
+        self._hits = _RUNNER_UP_MEMORY * self._hits + came
+        self._promised = _RUNNER_UP_MEMORY * self._promised + sum(shares)
+
+    def to_json(self) -> dict[str, Any]:
+        """What is worth keeping between runs."""
+        return {"hits": self._hits, "promised": self._promised}
+
+    @classmethod
+    def from_json(cls, data: object) -> "RunnerUpCalibration":
+        """The stored counts, or the prior where `data` is not one."""
+        calibration = cls()
+        match data:
+            case {"hits": hits, "promised": promised} if is_figure(hits, least=0.0) and is_figure(promised, least=0.0):
+                calibration._hits, calibration._promised = float(hits), float(promised)
+        return calibration
+
+
 _CHANCE_BUCKETS = 8  # equal parts of the chances that a table gives
 _TABLE_STRENGTH = 2.0  # labels that the prior is worth
 _TABLE_MEMORY = 0.995  # kept of the counts, per label: labels come for nothing, so a verdict may be firm

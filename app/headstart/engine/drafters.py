@@ -2,12 +2,12 @@
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import cycle, islice
 
 from headstart.engine.engine import Origin
-from headstart.engine.runner import PREFILL_CHUNK, Runner, common_prefix
-from headstart.engine.sampling import Ids, Row, Sampler
+from headstart.engine.runner import PREFILL_CHUNK, Branch, Runner, common_prefix
+from headstart.engine.sampling import Guess, Ids, Row, Sampler
 from headstart.engine.shortlist import Shortlist
 
 WantsMore = Callable[[Sequence[int], Sequence[float]], bool]  # candidates so far, their confidences -> one more?
@@ -31,6 +31,19 @@ class Proposal:
     origin: Origin = Origin.TARGET
     match_length: int = 0  # of an n-gram: tokens before it that agree
     probabilities: tuple[float, ...] = ()
+    runners_up: tuple[tuple[Guess, ...], ...] = ()  # what the draft model would have guessed instead of each
+    branches: tuple[Branch, ...] = ()  # those of them that are checked, too; place 1 is that of the first candidate
+
+    @property
+    def size(self) -> int:
+        """Tokens to be checked."""
+        return len(self.tokens) + len(self.branches)
+
+    def branch_taken(self, chosen: Sequence[int]) -> int | None:
+        """Which branch came, `chosen` being the candidates that held and what followed: None if no one did."""
+        held = common_prefix(self.tokens, chosen)
+        wanted = [Branch(1 + held, token) for token in chosen[held : held + 1]]
+        return next((number for number, branch in enumerate(self.branches) if branch in wanted), None)
 
 
 NO_PROPOSAL = Proposal()
@@ -123,6 +136,7 @@ class DraftModel:
         tokens: list[int] = []
         confidences: list[float] = []
         probabilities: list[float] = []
+        others: list[tuple[Guess, ...]] = []
         self._follow(context)
         pending = self._read(context, cancel)
         while wants_more(tokens, confidences):
@@ -132,8 +146,10 @@ class DraftModel:
                 probabilities.append(sampler.probability(row, guess.token, tokens, ids))
             tokens.append(guess.token)
             confidences.append(guess.confidence)
+            others.append(guess.runners_up)
             pending = [guess.token]
-        return Proposal(tuple(tokens), tuple(confidences), Origin.DRAFT, probabilities=tuple(probabilities))
+        drafted = Proposal(tuple(tokens), tuple(confidences), Origin.DRAFT, runners_up=tuple(others))
+        return replace(drafted, probabilities=tuple(probabilities))
 
     def settle(self, valid: int) -> None:
         """Forget guesses past the first `valid` tokens of the text."""

@@ -12,6 +12,8 @@ the prefix that pays (`stopping.kept_prefix`). Not drafting at all is the same t
 candidates are free and only their verification is priced. They may also follow drafted ones: where the text offers
 more behind these than drafting on would add, the round ends with its tail. tests/engine/test_stopping.py solves small
 instances exactly and finds the rule within one per cent of the best policy.
+Beside the kept candidates, those of the draft's other choices are verified that pay for their row (`branches`): one is
+worth the chance that the text is right up to its place and goes on with it.
 The candidates of a table are free, too, and tried where neither a draft nor n-grams pay.
 
 Lambda is the rate of the last rounds (half-life 12), kept between that of plain decoding and 1.15 times what the
@@ -30,7 +32,7 @@ from dataclasses import replace
 from typing import Any
 
 from headstart.engine.books import Books
-from headstart.engine.calibration import BigramCalibration, DraftCalibration, NgramCalibration
+from headstart.engine.calibration import BigramCalibration, DraftCalibration, NgramCalibration, RunnerUpCalibration
 from headstart.engine.costs import BULK, Costs, Curve, is_figure
 from headstart.engine.engine import Drafter, Mode, Origin, Speculation
 from headstart.engine.rounds import NgramOffer, Outcome, Plan, Situation
@@ -62,6 +64,7 @@ class Policy:
         self.draft = draft or DraftCalibration()
         self.ngram = ngram or NgramCalibration()
         self.bigram = BigramCalibration()
+        self.runner_up = RunnerUpCalibration()
         self.on_round: OnRound | None = None
         self._usual_tokens = _USUAL_TOKENS
         self._since_plain = 0
@@ -138,6 +141,27 @@ class Policy:
             self._tail = NgramOffer(kept - usable, tail.match_length)
         return kept
 
+    def branches(self, shares: Sequence[Sequence[float]], kept: int) -> list[tuple[int, int]]:
+        """Which runners-up to verify beside the `kept` candidates: the place of the candidate and the rank, from 0.
+
+        `shares`: what the draft gave to each of them. One that comes adds itself and the target's token behind it.
+        """
+        if self._speculation.mode is Mode.FIXED or not kept:
+            return []
+        least = self._speculation.assistant_confidence_threshold or 0.0
+        before, usable = [1.0, *survivals(self._chances)], min(kept, len(self._chances))
+        rivals = [
+            (before[place] * min(self.runner_up.predict(share), 1 - self._chances[place]), place, rank)
+            for place, ranked in enumerate(shares[:usable])
+            for rank, share in enumerate(ranked)
+            if share >= least
+        ]
+        rivals.sort(reverse=True)
+        beyond = replace(self._prices, verify=self._prices.verify[kept : self._plan.length + 1])
+        rivals = rivals[: len(beyond.verify) - 1]
+        worth = kept_prefix(beyond, [chance for chance, _, _ in rivals]) if rivals else 0
+        return [(place, rank) for _, place, rank in rivals[:worth]]
+
     def learn(self, outcome: Outcome) -> None:
         """Take in what became of the round planned last."""
         self._since_plain = self._since_plain + 1 if outcome.verified else 0
@@ -147,12 +171,14 @@ class Policy:
         self._learn_ngram(outcome)
         self._learn_bigram(outcome)
         self._learn_tail(outcome)
+        self._learn_runners_up(outcome)
         if self.on_round:
             self.on_round(self._situation, self._plan, outcome)
 
     def to_json(self) -> dict[str, Any]:
         """What is worth keeping between runs: prices, calibrations, the usual length of an answer."""
         learned = {"draft": self.draft.to_json(), "ngram": self.ngram.to_json(), "bigram": self.bigram.to_json()}
+        learned["runner-up"] = self.runner_up.to_json()
         return {"costs": self.costs.to_json(), **learned, "usual_tokens": self._usual_tokens}
 
     @classmethod
@@ -163,6 +189,7 @@ class Policy:
                 calibrations = DraftCalibration.from_json(draft), NgramCalibration.from_json(ngram)
                 policy = cls(Costs.from_json(costs), *calibrations)
                 policy.bigram = BigramCalibration.from_json(others.get("bigram"))
+                policy.runner_up = RunnerUpCalibration.from_json(others.get("runner-up"))
                 if is_figure(usual, least=1.0):
                     policy._usual_tokens = float(usual)
                 policy.begin_answer(Speculation())
@@ -290,7 +317,7 @@ class Policy:
 
     def _learn_draft(self, outcome: Outcome) -> None:
         confidences = outcome.confidences
-        labels = min(len(confidences), outcome.accepted + 1)
+        labels = min(len(confidences), outcome.in_line + 1)
         if outcome.matched is None:
             labels = min(labels, outcome.verified)
         if not labels:  # a round of n-grams says little about how far the text around it has moved on
@@ -321,11 +348,19 @@ class Policy:
                 self.bigram.learn(chance, accepted=position <= outcome.bigram_matched)
 
     def _learn_tail(self, outcome: Outcome) -> None:
-        tail, held = self._tail, outcome.accepted - len(outcome.confidences)
+        tail, held = self._tail, outcome.in_line - len(outcome.confidences)
         if tail is None or held < 0:
             return
         for position in range(1, min(tail.length, held + 1) + 1):
             self.ngram.learn(tail.match_length, position, accepted=position <= held)
+
+    def _learn_runners_up(self, outcome: Outcome) -> None:
+        """A label is every place up to the first wrong candidate, checked beside it or not."""
+        if outcome.matched is None:
+            return
+        for place, others in enumerate(outcome.runners_up[: min(outcome.matched, outcome.in_line) + 1]):
+            wrong = place == outcome.matched
+            self.runner_up.learn([each.confidence for each in others], came=wrong and outcome.runner_up is not None)
 
 
 def _permitted(situation: Situation, drafter: Drafter) -> Situation:

@@ -31,3 +31,7 @@ class Recorder(Policy):
     def kept(self, confidences: Sequence[float], _tail: NgramOffer | None = None) -> int:
         """All but the last."""
         return min(len(confidences), self.depth)
+
+    def branches(self, _shares: Sequence[Sequence[float]], _kept: int) -> list[tuple[int, int]]:
+        """None: what they would have given is known from what was written."""
+        return []

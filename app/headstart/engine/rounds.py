@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from headstart.engine.engine import Origin
+from headstart.engine.sampling import Guess
 
 _KEPT = 0.5 ** (1 / 12)  # half-life of 12 rounds
 _ALWAYS = 2.0  # plain steps that are always counted in
@@ -55,6 +56,14 @@ class Outcome:
     matched: int | None = None
     offer_matched: int | None = None
     bigram_matched: int | None = None
+    runners_up: Sequence[Sequence[Guess]] = ()  # of all candidates that the draft model made
+    runner_up: int | None = None  # which of those to the first wrong candidate came, from 0
+    branched: bool = False  # it was checked, too: the last accepted candidate is a branch
+
+    @property
+    def in_line(self) -> int:
+        """Accepted candidates of the drafter's first choice."""
+        return self.accepted - self.branched
 
     @property
     def ms(self) -> float:

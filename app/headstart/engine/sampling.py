@@ -9,6 +9,7 @@ however tokens were drafted. Greedy is the case without noise.
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,8 @@ Row = NDArray[np.float32]  # [vocabulary]
 Scores = NDArray[np.float64]
 Ids = NDArray[np.int64]
 
+_RUNNERS_UP = 3  # told with a guess
+_LEAST_RUNNER_UP = 0.001  # of the guess's own weight, which is the largest
 _NEAR = 8.0  # nats below the best score; noise for lower ones is computed only where it can win
 _NUCLEUS_START = 256  # candidates looked at first when only top-p limits them
 
@@ -33,6 +36,7 @@ class Guess:
 
     token: int
     confidence: float
+    runners_up: tuple["Guess", ...] = ()  # what it would have guessed instead, the likeliest first
 
 
 @dataclass(frozen=True)
@@ -82,12 +86,10 @@ class Sampler:
         """
         row = self._penalised(row, run, ids)
         if self.is_greedy:
-            best = int(row.argmax())
-            return Guess(best if ids is None else int(ids[best]), 1.0 / float(np.exp(row - row[best]).sum()))
+            return _ranked(np.exp(row - row.max()), ids)
         survivors = self._survivors(row, ids)
         rivals, perturbed = self._rivals(survivors, position)
-        best = int(perturbed.argmax())
-        return Guess(survivors.id_at(int(rivals[best])), 1.0 / float(np.exp(perturbed - perturbed[best]).sum()))
+        return _ranked(np.exp(perturbed - perturbed.max()), rivals if survivors.ids is None else survivors.ids[rivals])
 
     def probability(self, row: Row, token: int, run: Sequence[int] = (), ids: Ids | None = None) -> float:
         """Processed probability of `token`; with greedy choice, its probability at temperature 1. `ids` as in guess."""
@@ -162,6 +164,15 @@ class Penalties:
             places, present = _places(np.fromiter(counts.keys(), np.int64), ids)
             row[places] -= self._sampling.presence_penalty + self._sampling.frequency_penalty * amounts[present]
         return row
+
+
+def _ranked(weights: NDArray[np.floating[Any]], ids: Ids | None) -> Guess:
+    """The token with the largest weight, and those that come after it. `ids` None: all, by index; ties: the first."""
+    near = np.flatnonzero(weights >= _LEAST_RUNNER_UP)
+    places = near[np.argsort(-weights[near], kind="stable")[: 1 + _RUNNERS_UP]]
+    tokens = (places if ids is None else ids[places]).tolist()
+    shares = (weights[places] / weights.sum()).tolist()
+    return Guess(tokens[0], shares[0], tuple(map(Guess, tokens[1:], shares[1:])))
 
 
 def _places(tokens: Ids, ids: Ids | None) -> tuple[Ids, NDArray[np.bool_] | slice]:

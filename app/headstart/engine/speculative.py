@@ -14,7 +14,7 @@ from headstart.engine.drafters import NGRAM_REACH, NO_PROPOSAL, DraftModel, Ngra
 from headstart.engine.engine import FinishReason, Origin, Prefill, Round, Sampling, Speculation, Timing, Token
 from headstart.engine.policy import Policy
 from headstart.engine.rounds import NgramOffer, Outcome, Plan, Situation
-from headstart.engine.runner import PREFILL_CHUNK, Interrupted, Logits, Runner, common_prefix
+from headstart.engine.runner import PREFILL_CHUNK, Branch, Branching, Interrupted, Logits, Runner, common_prefix
 from headstart.engine.sampling import Row, Sampler
 
 
@@ -103,24 +103,24 @@ class Decoder:
         plan = self._policy.plan(replace(self._situation(answer, offer), bigram=chain.chances))
         looked_up = plan.drafter is Origin.BIGRAM
         guesses = _of_table(chain, plan) if looked_up else self._guess(answer, plan, offer, cancel)
-        candidates = guesses.tokens[: self._worth_verifying(guesses)]
+        checked = self._worth_verifying(guesses)
         guessed = time.perf_counter()
 
-        logits = self._target.forward([answer.context[-1], *candidates], rows=1 + len(candidates))
+        logits = self._verify(answer, checked)
         verified = time.perf_counter()
 
-        chosen = self._choose(answer, replace(guesses, tokens=candidates), logits)
+        chosen = self._choose(answer, checked, logits)
         accepted = len(chosen) - 1
-        self._forget_after(before + accepted)
+        self._settle(before, checked, chosen)
         tokens = answer.write(chosen)
         self._ngram.extend(tokens)
 
         timing = _timing(guesses.origin, started, guessed, verified)
-        outcome = _outcome(guesses, offer, chosen, len(candidates), timing)
+        outcome = _outcome(guesses, offer, chosen, checked, timing)
         known = common_prefix(chain.tokens, chosen) if chain.tokens else None
         self._policy.learn(replace(outcome, bigram_matched=known))
         labels = _label(tokens, accepted, len(guesses.confidences), Origin.BIGRAM if looked_up else Origin.NGRAM)
-        return Round(labels, len(candidates), accepted, guesses.origin if candidates else Origin.TARGET, timing)
+        return Round(labels, checked.size, accepted, guesses.origin if checked.size else Origin.TARGET, timing)
 
     def _read_prompt(self, prompt: Sequence[int], cancel: threading.Event) -> Generator[Prefill, None, Logits]:
         """Bring the caches to the whole prompt, reusing what they share with it; return the last token's logits."""
@@ -174,22 +174,42 @@ class Decoder:
         room = min(NGRAM_REACH, answer.most_candidates - len(drafted))
         return self._ngram.propose(room, drafted) if room > 0 else NO_PROPOSAL
 
-    def _worth_verifying(self, guesses: Proposal) -> int:
+    def _worth_verifying(self, guesses: Proposal) -> Proposal:
+        """Of what the draft model guessed, the beginning that pays, with the branches that pay beside it."""
         if guesses.origin is not Origin.DRAFT:
-            return len(guesses.tokens)
+            return guesses
         tail = replace(guesses, tokens=guesses.tokens[len(guesses.confidences) :])
-        return self._policy.kept(guesses.confidences, _offer(tail))
+        kept = self._policy.kept(guesses.confidences, _offer(tail))
+        chosen: Sequence[tuple[int, int]] = ()
+        if isinstance(self._target, Branching):
+            shares = [[each.confidence for each in others] for others in guesses.runners_up]
+            chosen = self._policy.branches(shares, kept)
+        # In a pass the pending token stands before the candidates.
+        branches = tuple(Branch(1 + place, guesses.runners_up[place][rank].token) for place, rank in chosen)
+        return replace(guesses, tokens=guesses.tokens[:kept], branches=branches)
+
+    def _verify(self, answer: Answer, checked: Proposal) -> Logits:
+        """The logits after the pending token, after each candidate, then after each branch."""
+        ids = [answer.context[-1], *checked.tokens]
+        if checked.branches and isinstance(self._target, Branching):
+            return self._target.fork(ids, checked.branches)
+        return self._target.forward(ids, rows=len(ids))
 
     def _choose(self, answer: Answer, proposal: Proposal, logits: Logits) -> list[int]:
-        """The candidates that hold, then the target's own token. `logits`: [candidates + 1, vocabulary]."""
+        """The candidates that hold, then the target's own token. `logits`: [1 + candidates + branches, vocabulary]."""
         chosen: list[int] = []
-        for row, candidate in zip_longest(logits, proposal.tokens):
+        in_line = 1 + len(proposal.tokens)
+        for row, candidate in zip_longest(logits[:in_line], proposal.tokens):
             token = answer.sampler.choose(row, len(answer.context) + len(chosen), chosen)
             if token != candidate and candidate is not None and self._tolerated(answer, proposal, row, chosen):
                 token = candidate
             chosen.append(token)
             if token != candidate:
                 break
+        branch = proposal.branch_taken(chosen)
+        if branch is not None:  # the target's token is a branch: what the target writes behind it is known as well
+            row = logits[in_line + branch]
+            chosen.append(answer.sampler.choose(row, len(answer.context) + len(chosen), chosen))
         return chosen
 
     def _tolerated(self, answer: Answer, proposal: Proposal, row: Row, chosen: Sequence[int]) -> bool:
@@ -202,29 +222,47 @@ class Decoder:
         p_draft = proposal.probabilities[place] if place < len(proposal.probabilities) else 1.0
         return answer.sampler.probability(row, proposal.tokens[place], chosen) >= threshold * p_draft
 
-    def _forget_after(self, length: int) -> None:
-        self._target.rollback(length)
+    def _settle(self, length: int, checked: Proposal, chosen: Sequence[int]) -> None:
+        """Behind the text as it was, `length` tokens, the caches keep what holds. The draft did not read branches."""
+        held = length + common_prefix(checked.tokens, chosen)
+        branch = checked.branch_taken(chosen)
+        if branch is not None and isinstance(self._target, Branching):
+            self._target.take(held, branch)
+        else:
+            self._target.rollback(held)
         if self._draft is not None:
-            self._draft.settle(length)
+            self._draft.settle(held)
 
 
 def _offer(copied: Proposal) -> NgramOffer | None:
     return NgramOffer(len(copied.tokens), copied.match_length) if copied.tokens else None
 
 
-def _outcome(guesses: Proposal, offer: Proposal, chosen: Sequence[int], verified: int, timing: Timing) -> Outcome:
+def _outcome(guesses: Proposal, offer: Proposal, chosen: Sequence[int], checked: Proposal, timing: Timing) -> Outcome:
     drafted = len(guesses.confidences)
+    matched = common_prefix(guesses.tokens[:drafted], chosen) if guesses.origin is Origin.DRAFT else None
     return Outcome(
         tokens=len(chosen),
-        verified=verified,
+        verified=checked.size,
         accepted=len(chosen) - 1,
         verify_ms=timing.verify_ms,
         draft_ms=timing.draft_ms,
         other_ms=timing.other_ms,
         confidences=guesses.confidences,
-        matched=common_prefix(guesses.tokens[:drafted], chosen) if guesses.origin is Origin.DRAFT else None,
+        matched=matched,
         offer_matched=common_prefix(offer.tokens, chosen) if offer.tokens else None,
+        runners_up=guesses.runners_up,
+        runner_up=_runner_up(guesses, chosen, matched),
+        branched=checked.branch_taken(chosen) is not None,
     )
+
+
+def _runner_up(guesses: Proposal, chosen: Sequence[int], matched: int | None) -> int | None:
+    """Which of the runners-up to the first wrong candidate came."""
+    if matched is None or matched >= min(len(guesses.runners_up), len(chosen)):
+        return None
+    ranked = [each.token for each in guesses.runners_up[matched]]
+    return ranked.index(chosen[matched]) if chosen[matched] in ranked else None
 
 
 def _of_table(chain: Chain, plan: Plan) -> Proposal:

@@ -5,10 +5,12 @@ The lines of a file, each an object with the field `is`:
 - header: format and version, models with hashes, devices and properties, depth of a recording, what the policy knew;
 - answer: an answer begins: the length of its prompt, its longest length, how it is sampled, bounds of speculation;
 - round: tokens in the context and tokens that may follow, what n-grams offered and how much of it held, what was
-  planned, drafted, verified and accepted, milliseconds by part, lambda, plain step and ledger behind it;
+  planned, drafted, verified and accepted, whether a branch held, milliseconds by part, lambda, plain step and ledger
+  behind it;
 - end: why the answer ended, its statistics, what the policy's prices are now.
 
-Token ids are written only where a recording was asked for: in `answer` those of the prompt, in `end` those written.
+Token ids are written only where a recording was asked for: in `answer` those of the prompt, in `end` those written, in
+`round` what the draft would have guessed instead of each candidate, with shares.
 """
 
 import json
@@ -78,6 +80,7 @@ class Trace:
             "confidences": [_short(confidence) for confidence in outcome.confidences],
             "verified": outcome.verified,
             "accepted": outcome.accepted,
+            "branched": outcome.branched,
             "matched": outcome.matched,
             "tokens": outcome.tokens,
             "ms": [_short(ms) for ms in (outcome.draft_ms, outcome.verify_ms, outcome.other_ms)],
@@ -85,7 +88,13 @@ class Trace:
             "plain_ms": _short(self._policy.plain_ms or 0.0),
             "ledger_ms": _short(self._policy.ledger_ms),
         }
-        self._write("round", line)
+        self._write("round", line | self._runners_up(outcome))
+
+    def _runners_up(self, outcome: Outcome) -> dict[str, Any]:
+        if not self._with_tokens:
+            return {}
+        ranks = [[[each.token, _short(each.confidence)] for each in others] for others in outcome.runners_up]
+        return {"runners_up": ranks}
 
     def _tokens(self, tokens: Sequence[int]) -> dict[str, list[int]]:
         return {"ids": list(tokens)} if self._with_tokens else {}

@@ -29,6 +29,10 @@ def _auto(*, fresh: bool) -> Rule:
     )
 
 
+def _without_branches(recording: Recording) -> float:
+    return policy_ms(recording.policy(), recording.text.without_runners_up(), _machine(recording))
+
+
 WITH_DRAFT: Mapping[str, Rule] = {
     **{f"fixed {length}": _fixed(length) for length in rules.FIXED_LENGTHS},
     "two up, one down": lambda recording: rules.two_up_one_down_ms(recording.text, _machine(recording)),
@@ -44,4 +48,6 @@ def speedups(recording: Recording) -> dict[str, float]:
     plain = rules.fixed_ms(recording.text, _machine(recording), 0)
     others = WITH_DRAFT if recording.has_draft else WITHOUT_DRAFT
     contestants = {AUTO: _auto(fresh=False), f"{AUTO}, new pair": _auto(fresh=True), **others}
+    if recording.text.runners_up:
+        contestants[f"{AUTO}, no branches"] = _without_branches
     return {name: plain / rule(recording) for name, rule in contestants.items()}

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from headstart.engine.rounds import NgramOffer
+from headstart.engine.sampling import Guess
 
 _UNKNOWN = 0.5  # confidence of a candidate that nothing is known of
 
@@ -35,6 +36,9 @@ class Text:
     strays: Mapping[int, Sequence[float]] = field(default_factory=dict)  # confidences after the wrong guess at a place
     prompt: int = 1  # tokens before the first place; the draft has read none of them
     limit: int | None = None  # places that were allowed; None: as many as there are
+    runners_up: Sequence[Sequence[Guess]] = ()  # to the guess at each place, the likeliest first; empty: not known
+    came: Sequence[int | None] = ()  # which of these the text says
+    stray_runners_up: Mapping[int, Sequence[Sequence[Guess]]] = field(default_factory=dict)  # like `strays`
 
     def __len__(self) -> int:
         """Places."""
@@ -46,6 +50,16 @@ class Text:
         known = [*self.confidence[at : min(at + held + 1, at + count)], *self.strays.get(at + held, ())]
         known += [_UNKNOWN] * (count - len(known))
         return known[:count], held
+
+    def beside(self, at: int, count: int) -> Sequence[Sequence[Guess]]:
+        """The runners-up to `count` candidates from place `at`, as far as they are known."""
+        held = run_length(self.right[at : at + count])
+        known = [*self.runners_up[at : min(at + held + 1, at + count)], *self.stray_runners_up.get(at + held, ())]
+        return known[:count] if self.runners_up else ()
+
+    def without_runners_up(self) -> "Text":
+        """As if no draft had any."""
+        return replace(self, runners_up=(), came=(), stray_runners_up={})
 
     def tail(self, at: int, drafted: int) -> Offer | None:
         """What n-grams offer behind so many drafted candidates; behind a wrong one it is taken to be the same."""

@@ -1,12 +1,15 @@
 """Plays a policy on recorded texts, round by round, at a machine's prices. Knows no model and no clock."""
 
 import random
+from collections.abc import Sequence
 
 from headstart.engine.bench.recorded import Text
 from headstart.engine.costs import Costs
 from headstart.engine.engine import Origin, Speculation
 from headstart.engine.policy import Policy
 from headstart.engine.rounds import NgramOffer, Outcome, Plan, Situation
+
+Branches = Sequence[tuple[int, int]]  # place of the candidate and rank of the runner-up, from 0
 
 
 class Machine:
@@ -75,24 +78,33 @@ class Replay:
         offer = self.text.tail(self.at, drafted)
         return offer.seen if offer else None
 
-    def play(self, verified: int, held: int, drafted: int = 0) -> Outcome:
-        """A round that drafted and verified so many candidates, of which the first `held` are right."""
-        accepted, context, machine = min(held, verified), self.context, self.machine
+    def play(self, verified: int, held: int, drafted: int = 0, branches: Branches = ()) -> Outcome:
+        """A round that drafted and verified so many candidates, of which the first `held` are right.
+
+        `branches`: the runners-up verified beside them, by place and rank.
+        """
+        in_line, context, machine = min(held, verified), self.context, self.machine
         confidences, right = self.text.drafted(self.at, drafted)
-        offer = self.text.offers[self.at]
+        offer, wrong = self.text.offers[self.at], self.at + right
+        came = self.text.came[wrong] if wrong < len(self.text.came) else None
+        branched = in_line < verified and (in_line, came) in branches
+        accepted, checked = in_line + branched, verified + len(branches)
         outcome = Outcome(
             tokens=accepted + 1,
-            verified=verified,
+            verified=checked,
             accepted=accepted,
-            verify_ms=machine.verifying(context, verified),
+            verify_ms=machine.verifying(context, checked),
             draft_ms=machine.drafting(context, drafted, context - self._read),
-            other_ms=machine.around(verified),
+            other_ms=machine.around(checked),
             confidences=confidences,
-            matched=min(right, accepted + 1) if drafted else None,
+            matched=min(right, in_line + 1) if drafted else None,
             offer_matched=min(offer.held, accepted + 1) if offer else None,
+            runners_up=self.text.beside(self.at, drafted),
+            runner_up=came,
+            branched=branched,
         )
         if drafted:  # of its own candidates the draft has read all but the last, and forgets the wrong ones
-            self._read = context + min(drafted - 1, accepted)
+            self._read = context + min(drafted - 1, in_line)
         self.at += outcome.tokens
         self.ms += outcome.ms
         return outcome
@@ -123,4 +135,6 @@ def _played(policy: Policy, plan: Plan, replay: Replay) -> Outcome:
     tail = replay.text.tail(replay.at, drafted)
     if tail and held == drafted:
         held += tail.held
-    return replay.play(policy.kept(confidences, replay.tail(drafted)), held, drafted)
+    kept = policy.kept(confidences, replay.tail(drafted))
+    shares = [[each.confidence for each in ranked] for ranked in replay.text.beside(replay.at, drafted)]
+    return replay.play(kept, held, drafted, policy.branches(shares, kept))

@@ -11,6 +11,7 @@ from headstart.engine.costs import Costs
 from headstart.engine.drafters import NGRAM_REACH, NgramDrafter
 from headstart.engine.policy import Policy
 from headstart.engine.runner import common_prefix
+from headstart.engine.sampling import Guess
 from headstart.engine.trace import FORMAT
 from headstart.errors import TraceError
 
@@ -72,12 +73,16 @@ def _recordings(path: Path, lines: Sequence[Line]) -> Iterator[Recording]:
 def _recording(name: str, header: Line, answer: Line, rounds: Sequence[Line], end: Line) -> Recording:
     places = sum(done["tokens"] for done in rounds)
     right, confidence = [False] * places, [0.5] * places
+    beside: list[Sequence[Guess]] = [()] * places
     strays: dict[int, Sequence[float]] = {}
+    stray_runners_up: dict[int, Sequence[Sequence[Guess]]] = {}
     for done in rounds:
         at, seen, held = done["context"] - len(answer["ids"]) - 1, done["confidences"], done["matched"] or 0
+        others = [[Guess(token, share) for token, share in ranked] for ranked in done.get("runners_up", ())]
         for place in range(min(len(seen), done["tokens"])):
             right[at + place], confidence[at + place] = place < held, seen[place]
-        strays[at + held] = seen[held + 1 :]
+        beside[at : at + done["tokens"]] = others[: done["tokens"]]
+        strays[at + held], stray_runners_up[at + held] = seen[held + 1 :], others[held + 1 :]
     text = Text(
         right,
         confidence,
@@ -85,9 +90,17 @@ def _recording(name: str, header: Line, answer: Line, rounds: Sequence[Line], en
         strays,
         prompt=len(answer["ids"]) + 1,
         limit=answer["max_new_tokens"] - 1,
+        runners_up=beside if any(beside) else (),
+        came=[_rank(ranked, token) for ranked, token in zip(beside, end["ids"][1:], strict=False)],
+        stray_runners_up=stray_runners_up,
     )
     has_draft = any(done["confidences"] for done in rounds)
     return Recording(name, text, has_draft, end["ttft_ms"], header["policy"]["costs"], header["policy"])
+
+
+def _rank(ranked: Sequence[Guess], token: int) -> int | None:
+    tokens = [each.token for each in ranked]
+    return tokens.index(token) if token in tokens else None
 
 
 def _offers(prompt: Sequence[int], written: Sequence[int], places: int) -> list[Offer | None]:

@@ -1,0 +1,208 @@
+"""Branches: checked beside a pass as if each stood alone, kept where they hold, and never a change of the text."""
+
+import random
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from headstart.engine import loading
+from headstart.engine.branching import BranchingRunner
+from headstart.engine.costs import Costs, Curve
+from headstart.engine.drafters import DraftModel, Proposal
+from headstart.engine.engine import Mode, Numerics, Origin, Sampling, Speculation
+from headstart.engine.loading import Place, branch_error, load_model, runner_error
+from headstart.engine.local import LocalEngine
+from headstart.engine.paged import PagedRunner
+from headstart.engine.precision import probe_ids, properties
+from headstart.engine.recording import Recorder
+from headstart.engine.rounds import Outcome, Plan, Situation
+from headstart.engine.runner import Branch, Branching
+from headstart.engine.speculative import Decoder, Job
+from tests.engine.answers import CODE, LIST, PLAIN, ask, forget, request
+from tests.engine.test_exactness import VOCABULARY, write
+from tests.toy import BranchingToy, ToyRunner
+
+EXACT = properties(Numerics.EXACT)
+CONTEXT = 300  # no multiple of a cache block
+FLOOR = 1e-3  # as in test_runner: other batchings made 1.3e-4, a token that wrongly counts makes several
+
+
+class Blind(BranchingRunner):
+    """Branches see what they may not."""
+
+    def _set_inputs(self, ids: Sequence[int], past: int, rows: int) -> None:
+        branches, self._branches = self._branches, ()
+        super()._set_inputs(ids, past, rows)
+        self._branches = branches
+
+
+class Immovable(BranchingRunner):
+    """A branch is kept where it was computed."""
+
+    def take(self, length: int, number: int) -> None:
+        """Only says that it moves."""
+        self.rollback(length)
+        self._tokens.append(self._forked[number].token)
+
+
+@pytest.fixture(scope="module")
+def runners(tiny_target: Path) -> tuple[BranchingRunner, PagedRunner]:
+    """One with branches and one to compare with."""
+    return BranchingRunner(tiny_target, "CPU", EXACT, CONTEXT), PagedRunner(tiny_target, "CPU", EXACT, CONTEXT)
+
+
+class Eager(Recorder):
+    """Drafts always, and checks as many branches as find room."""
+
+    depth = 3
+
+    def plan(self, situation: Situation) -> Plan:
+        """Plain steps where speculation is off."""
+        return Plan(Origin.TARGET) if self._speculation.mode is Mode.OFF else super().plan(situation)
+
+    def branches(self, shares: Sequence[Sequence[float]], kept: int) -> list[tuple[int, int]]:
+        """Up to the end of the answer and of the context."""
+        room = self._situation.remaining - 1 - kept
+        return [(place, rank) for place in range(kept) for rank in range(len(shares[place]))][: max(room, 0)]
+
+
+class TestRunner:
+    """Against passes without branches."""
+
+    def test_without_branches_nothing_changes(self, runners: tuple[BranchingRunner, PagedRunner]) -> None:
+        ids = probe_ids(640, 50, seed=1)
+        for runner in runners:
+            runner.rollback(0)
+        given, expected = (runner.forward(ids, rows=50).copy() for runner in runners)
+        assert np.array_equal(given, expected)
+
+    def test_each_branch_is_checked_as_if_it_stood_there_alone(
+        self, runners: tuple[BranchingRunner, PagedRunner]
+    ) -> None:
+        branching, plain = runners
+        before, ids = probe_ids(640, 29, seed=2), probe_ids(640, 6, seed=3)  # over the edge of a block
+        branches = [Branch(2, 7), Branch(5, 9), Branch(1, 7), Branch(2, 11)]
+        for runner in runners:
+            runner.rollback(0)
+            runner.forward(before)
+        logits = branching.fork(ids, branches).copy()
+        assert list(branching.tokens) == [*before, *ids]
+        assert np.abs(logits[:6] - plain.forward(ids, rows=6)).max() < FLOOR
+        for branch, row in zip(branches, logits[6:], strict=True):
+            plain.rollback(len(before))
+            expected = plain.forward([*ids[: branch.place], branch.token])[0]
+            assert np.abs(row - expected).max() < FLOOR
+        assert logits.std() > 1.0  # else the floor would prove nothing
+
+    def test_whatever_was_taken_or_left_the_cache_is_that_of_its_tokens(
+        self, runners: tuple[BranchingRunner, PagedRunner]
+    ) -> None:
+        tormented, fresh = runners
+        rng = random.Random(5)
+        tormented.rollback(0)
+        tormented.forward(probe_ids(640, 20, seed=4))
+        for number in range(60):
+            length, ids = len(tormented.tokens), probe_ids(640, rng.randint(2, 8), seed=number)
+            branches = [Branch(rng.randrange(1, len(ids)), rng.randrange(640)) for _ in range(rng.randint(1, 4))]
+            tormented.fork(ids, branches)
+            if rng.random() < 0.7:
+                chosen = rng.randrange(len(branches))
+                tormented.take(length + branches[chosen].place, chosen)
+            else:
+                tormented.rollback(length + rng.randrange(1, len(ids) + 1))
+            tormented.rollback(CONTEXT - 40)
+        following = probe_ids(640, 4, seed=6)
+        fresh.rollback(0)
+        fresh.forward(tormented.tokens)
+        given, expected = (runner.forward(following, rows=4).copy() for runner in runners)
+        assert np.abs(given - expected).max() < FLOOR
+
+    def test_the_check_tells_true_from_false(self, tiny_target: Path) -> None:
+        assert branch_error(BranchingToy()) == 0.0
+        assert runner_error(BranchingRunner(tiny_target, "CPU", EXACT, 80)) < 0.001
+        for false in (Blind, Immovable):
+            assert branch_error(false(tiny_target, "CPU", EXACT, 80)) > 0.1
+
+    def test_it_is_chosen_where_it_works_and_else_the_plain_one(
+        self, tiny_target: Path, measured: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        place = Place("CPU", Numerics.EXACT, 128)
+        monkeypatch.setitem(loading._RUNNERS, "branching", Blind)
+        assert type(load_model(tiny_target, place, measured).runner) is PagedRunner
+        monkeypatch.undo()
+        (measured / next(measured.iterdir()).name).unlink()
+        assert type(load_model(tiny_target, place, measured).runner) is BranchingRunner
+
+    def test_it_claims_processors_only(self, tiny_target: Path) -> None:
+        with pytest.raises(RuntimeError, match="nothing is known of branches on GPU"):
+            BranchingRunner(tiny_target, "GPU", EXACT, 80)
+
+
+class TestText:
+    """Speculation with branches writes what the target alone writes."""
+
+    @pytest.mark.parametrize("temperature", [0.0, 0.8, 1.3])
+    @pytest.mark.parametrize("trial", range(8))
+    def test_the_text_of_toys_is_the_plain_one(self, trial: int, temperature: float) -> None:
+        rng = random.Random(trial)
+        sampling = Sampling(
+            temperature=temperature, seed=rng.randrange(2**40), frequency_penalty=rng.choice([0.0, 0.3])
+        )
+        job = Job((1, 2, 3), 150, frozenset(rng.sample(range(VOCABULARY), trial % 2)), sampling, PLAIN)
+        plain, _, reason = write(toy_decoder(ToyRunner(VOCABULARY, 170, seed=3)), job)
+        target, outcomes = BranchingToy(VOCABULARY, 170, seed=3), list[Outcome]()
+        decoder = toy_decoder(target, outcomes.append)
+        for _ in range(2):
+            again = Job(job.prompt, job.max_new_tokens, job.stop_ids, sampling, Speculation())
+            assert write(decoder, again)[0::2] == (plain, reason)
+        assert sum(outcome.branched for outcome in outcomes) == target.taken
+
+    @pytest.mark.parametrize("temperature", [0.0, 0.8])
+    def test_some_branches_of_toys_hold_and_some_do_not(self, temperature: float) -> None:
+        target, outcomes = BranchingToy(VOCABULARY, 700, seed=3), list[Outcome]()
+        sampling = Sampling(temperature=temperature, seed=9, frequency_penalty=0.3)
+        write(toy_decoder(target, outcomes.append), Job((1, 2, 3), 600, frozenset(), sampling, Speculation()))
+        missed = [each for each in outcomes if each.verified > len(each.confidences) and not each.branched]
+        assert target.taken > 20
+        assert len(missed) > 20
+
+    @pytest.mark.parametrize("sampling", [Sampling(), Sampling(temperature=0.9, seed=4)], ids=["greedy", "sampled"])
+    @pytest.mark.parametrize("text", [LIST, CODE], ids=["list", "code"])
+    def test_the_text_of_a_pair_is_the_plain_one(self, eager: LocalEngine, text: str, sampling: Sampling) -> None:
+        expected = ask(forget(eager), request(text, sampling=sampling, speculation=PLAIN, tokens=60))
+        outcomes: list[Outcome] = []
+        eager._policy.on_round = lambda _situation, _plan, outcome: outcomes.append(outcome)
+        given = ask(forget(eager), request(text, sampling=sampling, speculation=Speculation(), tokens=60))
+        assert given.essence == expected.essence
+        assert any(outcome.verified > len(outcome.confidences) for outcome in outcomes)
+
+    @pytest.fixture
+    def eager(self, pair_engine: LocalEngine, monkeypatch: pytest.MonkeyPatch) -> LocalEngine:
+        """A pair, checking as many branches as find room."""
+        assert isinstance(pair_engine.target.runner, Branching)
+        policy = Eager(pair_engine._policy.costs)
+        monkeypatch.setattr(pair_engine, "_policy", policy)
+        monkeypatch.setattr(pair_engine._decoder, "_policy", policy)
+        return pair_engine
+
+
+def test_a_branch_is_taken_at_the_first_wrong_candidate_only() -> None:
+    proposal = Proposal((5, 6, 7), branches=(Branch(1, 8), Branch(2, 9), Branch(2, 5), Branch(3, 9)))
+    assert proposal.size == 7
+    assert proposal.branch_taken([8]) == 0
+    assert proposal.branch_taken([5, 9]) == 1
+    assert proposal.branch_taken([5, 9, 6]) == 1
+    assert proposal.branch_taken([5, 6, 9, 1]) == 3
+    assert proposal.branch_taken([5, 8]) is None
+    assert proposal.branch_taken([5, 6, 7, 9]) is None
+
+
+def toy_decoder(target: ToyRunner, learned: Callable[[Outcome], Any] | None = None) -> Decoder:
+    """Guesses are wrong now and then."""
+    policy = Eager(Costs(Curve({1: 70.0, 8: 79.0, 16: 95.0}), Curve({1: 12.0})))
+    if learned:
+        policy.on_round = lambda _situation, _plan, outcome: learned(outcome)
+    return Decoder(target, DraftModel(ToyRunner(VOCABULARY, 1000, 3, blur=0.8), VOCABULARY), policy)
