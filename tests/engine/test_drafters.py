@@ -232,3 +232,28 @@ def test_probabilities_are_those_of_the_draft_without_noise() -> None:
     expected = [sampler.probability(row, token) for row, token in zip(rows, proposal.tokens, strict=True)]
     assert proposal.probabilities == pytest.approx(expected)
     assert proposal.probabilities != pytest.approx(proposal.confidences)
+
+
+def test_what_was_foretold_is_proposed_from_the_answer_s_first_token_on() -> None:
+    drafter = NgramDrafter()
+    drafter.read([1, 2, 3])
+    drafter.foretell([7, 8, 9, 10])
+    drafter.extend([7])
+    assert drafter.propose(5) == Proposal((8, 9, 10), (), Origin.NGRAM, 4)
+    drafter.extend([0, 8, 9])
+    assert drafter.propose(5).tokens == (10,)
+    drafter.extend([10])
+    assert drafter.propose(5) == NO_PROPOSAL
+    drafter.foretell([])
+    drafter.extend([7, 8])
+    assert drafter.propose(5) == NO_PROPOSAL
+
+
+def test_a_longer_match_in_the_text_comes_before_what_was_foretold() -> None:
+    drafter = NgramDrafter()
+    drafter.read([1, 2, 3, 4, 5])
+    drafter.foretell([3, 4, 9])
+    drafter.extend([0, 1, 2, 3, 4])
+    assert drafter.propose(1).tokens == (5,)
+    drafter.extend([6, 3, 4])
+    assert drafter.propose(1).tokens == (9,)

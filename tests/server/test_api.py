@@ -1,5 +1,6 @@
 """The API through OpenAI's own client: what it sends reaches the engine, what the engine says reaches it."""
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -115,6 +116,23 @@ def test_what_is_asked_reaches_the_engine(client: openai.OpenAI, engine: Scripte
     assert (request.stop, request.max_new_tokens) == (("END", "\n\n"), 5)
 
 
+def test_predictions_and_forms_reach_the_engine(client: openai.OpenAI, engine: ScriptedEngine) -> None:
+    schema = {"type": "object", "properties": {"a": {"type": "integer"}}}
+    forms: list[Any] = [
+        {"type": "json_schema", "json_schema": {"name": "a", "schema": schema, "strict": True}},
+        {"type": "json_object"},
+        {"type": "text"},
+    ]
+    for form in forms:
+        client.chat.completions.create(
+            model=MODEL, messages=HI, response_format=form, prediction={"type": "content", "content": "Foretold."}
+        )
+    assert [request.prediction for request in engine.requests] == ["Foretold."] * 3
+    told = [json.loads(request.schema) for request in engine.requests[:2]]
+    assert told == [schema, {"type": "object"}]
+    assert engine.requests[2].schema == ""
+
+
 def test_what_is_left_open_is_as_the_server_was_told(engine: ScriptedEngine) -> None:
     defaults = Defaults(Sampling(temperature=0.7, top_k=20), Speculation(num_assistant_tokens=3), seed=8)
     with serving(engine, Offer(defaults=defaults)) as running, running.client() as client:
@@ -142,6 +160,8 @@ def test_without_a_seed_no_two_requests_share_one(client: openai.OpenAI, engine:
         ({"stop": ""}, "stop", "length >= 1"),
         ({"max_tokens": 0}, "max_tokens", ">= 1"),
         ({"messages": []}, "messages", "length >= 1"),
+        ({"logprobs": True}, "logprobs", "not told"),
+        ({"response_format": {"type": "json_schema"}}, "response_format", "schema is missing"),
         ({"messages": [{"role": "tool", "content": "x"}]}, "messages", "tool"),
         ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, "messages", "image_url"),
     ],

@@ -49,59 +49,82 @@ class Proposal:
 NO_PROPOSAL = Proposal()
 
 
+class _Index:
+    """A text and where each of its n-grams went on last; an entry a token, no search."""
+
+    def __init__(self) -> None:
+        self.tokens: list[int] = []
+        self._places: dict[tuple[int, ...], int] = {}
+
+    def append(self, token: int) -> None:
+        # An entry is made once the token after the n-gram is known, so a lookup never finds the text's own end.
+        end = len(self.tokens)
+        for size in _GRAM_SIZES:
+            if size <= end:
+                self._places[tuple(self.tokens[end - size :])] = end
+        self.tokens.append(token)
+
+    def match(self, ending: Sequence[int]) -> tuple[int, int] | None:
+        """The place after the longest, latest n-gram that `ending` ends with, and how many tokens before it agree."""
+        for size in _GRAM_SIZES:
+            place = self._places.get(tuple(ending[-size:])) if size <= len(ending) else None
+            if place is not None:
+                return place, self._agreement(place, size, ending)
+        return None
+
+    def _agreement(self, place: int, size: int, ending: Sequence[int]) -> int:
+        limit = min(place, _LONGEST_MATCH, len(ending))
+        while size < limit and self.tokens[place - size - 1] == ending[-size - 1]:
+            size += 1
+        return size
+
+
 class NgramDrafter:
-    """Continues the text as it went on after the same last tokens before; an index entry a token, no search."""
+    """Continues the text as it went on after the same last tokens before, or as it was foretold."""
 
     def __init__(self) -> None:
         """Start with no text."""
-        self._tokens: list[int] = []
-        self._places: dict[tuple[int, ...], int] = {}
+        self._text = _Index()
+        self._foretold = _Index()
 
     def read(self, context: Sequence[int]) -> None:
         """Follow the text: usually a few tokens were added; anything else is indexed anew."""
-        known = len(self._tokens)
-        if known > len(context) or common_prefix(self._tokens, context) < known:
-            self._tokens, self._places, known = [], {}, 0
-        for token in context[known:]:
-            self._append(token)
+        known = len(self._text.tokens)
+        if known > len(context) or common_prefix(self._text.tokens, context) < known:
+            self._text, known = _Index(), 0
+        self.extend(context[known:])
+
+    def foretell(self, tokens: Sequence[int]) -> None:
+        """What may follow the text that was read; nothing for an answer of which nothing is known."""
+        self._foretold = _Index()
+        for token in [*self._text.tokens[-_GRAM_SIZES[0] :], *tokens] if tokens else ():
+            self._foretold.append(token)
 
     def extend(self, tokens: Sequence[int]) -> None:
         """Add tokens that follow what was read."""
         for token in tokens:
-            self._append(token)
+            self._text.append(token)
 
     def propose(self, length: int, after: Sequence[int] = ()) -> Proposal:
-        """Up to `length` tokens that followed the longest, latest match; past the text's end they repeat its period.
+        """Up to `length` tokens that followed the longest match; past the text's end they repeat its period.
 
-        `after`: tokens that are only guessed; the offer continues them.
+        `after`: tokens that are only guessed; the offer continues them. What was foretold comes before the text where
+        it matches as far, and ends where it does.
         """
-        ending = [*self._tokens[-_LONGEST_MATCH:], *after]
-        for size in _GRAM_SIZES:
-            place = self._places.get(tuple(ending[-size:])) if size <= len(ending) else None
-            if place is not None:
-                copied = self._copy(place, length, after)
-                return Proposal(copied, (), Origin.NGRAM, self._agreement(place, size, ending))
-        return NO_PROPOSAL
+        ending = [*self._text.tokens[-_LONGEST_MATCH:], *after]
+        foretold, found = self._foretold.match(ending), self._text.match(ending)
+        if foretold and (found is None or foretold[1] >= found[1]):
+            place, agreement = foretold
+            return Proposal(tuple(self._foretold.tokens[place : place + length]), (), Origin.NGRAM, agreement)
+        if found is None:
+            return NO_PROPOSAL
+        return Proposal(self._copy(found[0], length, after), (), Origin.NGRAM, found[1])
 
     def _copy(self, place: int, length: int, after: Sequence[int]) -> tuple[int, ...]:
-        run = self._tokens[place : place + length]
+        run = self._text.tokens[place : place + length]
         if len(run) < length:
             run += after
         return tuple(islice(cycle(run), length))
-
-    def _append(self, token: int) -> None:
-        # An entry is made once the token after the n-gram is known, so a lookup never finds the text's own end.
-        end = len(self._tokens)
-        for size in _GRAM_SIZES:
-            if size <= end:
-                self._places[tuple(self._tokens[end - size :])] = end
-        self._tokens.append(token)
-
-    def _agreement(self, place: int, size: int, ending: Sequence[int]) -> int:
-        limit = min(place, _LONGEST_MATCH, len(ending))
-        while size < limit and self._tokens[place - size - 1] == ending[-size - 1]:
-            size += 1
-        return size
 
 
 @dataclass

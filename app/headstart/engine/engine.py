@@ -143,6 +143,8 @@ class Request:
     the last message is written on from where it ends.
     `stop` are stop strings: the answer ends before the first one that appears.
     `prompt` takes the place of messages: a text to be written on as it is, in which special tokens count as such.
+    `prediction` is what much of the answer may look like: guesses are taken from it, and the answer stays the same.
+    `schema` is a JSON schema that the answer keeps to.
     """
 
     messages: tuple[Message, ...]
@@ -151,6 +153,8 @@ class Request:
     speculation: Speculation = field(default_factory=Speculation)
     stop: tuple[str, ...] = ()
     prompt: str = ""
+    prediction: str = ""
+    schema: str = ""
 
     def __post_init__(self) -> None:
         """Refuse what no engine could answer."""

@@ -27,6 +27,7 @@ from headstart.engine.engine import (
     Timing,
     Tracing,
 )
+from headstart.engine.grammar import Schemas
 from headstart.engine.loading import LoadedModel, Place, load_model
 from headstart.engine.measurements import Measurements
 from headstart.engine.policy import Policy
@@ -65,6 +66,7 @@ class LocalEngine:
         drafter = _draft_model(draft, target.runner.vocabulary) if draft else None
         self._decoder = Decoder(target.runner, drafter, self._policy, target.table)
         self._stop_ids = frozenset(target.manifest.tokenizer.stop_ids)
+        self._schemas = Schemas(tokenizer.folder, target.runner.vocabulary, target.manifest.tokenizer.stop_ids)
 
     def generate(self, request: Request, cancel: threading.Event | None = None) -> Iterator[Event]:
         """See Engine.generate."""
@@ -105,7 +107,15 @@ class LocalEngine:
                 f"The conversation has {len(prompt)} tokens, but the context holds {room}: "
                 "start a new chat, shorten the text, or load the model with a longer --context."
             )
-        job = Job(tuple(prompt), request.max_new_tokens, self._stop_ids, request.sampling, request.speculation)
+        job = Job(
+            tuple(prompt),
+            request.max_new_tokens,
+            self._stop_ids,
+            request.sampling,
+            request.speculation,
+            tuple(tokenizer.encode(request.prediction)),
+            self._schemas.form(request.schema) if request.schema else None,
+        )
         if self._trace:
             self._trace.begin(job)
         return job

@@ -9,7 +9,7 @@ however tokens were drafted. Greedy is the case without noise.
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from headstart.engine.noise import gumbel, hashes, word_reaching
 Row = NDArray[np.float32]  # [vocabulary]
 Scores = NDArray[np.float64]
 Ids = NDArray[np.int64]
+Allowed = NDArray[np.bool_]  # [at least vocabulary]
 
 _RUNNERS_UP = 3  # told with a guess
 _LEAST_RUNNER_UP = 0.001  # of the guess's own weight, which is the largest
@@ -51,12 +52,25 @@ class Survivors:
         return index if self.ids is None else int(self.ids[index])
 
 
+class Constraint(Protocol):
+    """What an answer must keep to, whatever is likely."""
+
+    def allowed(self, run: Sequence[int]) -> Allowed | None:
+        """Whether each token may come after what was committed and then `run`; None: all."""
+        ...
+
+    def commit(self, token: int) -> None:
+        """Count one token of the answer."""
+        ...
+
+
 class Sampler:
     """Chooses tokens for one answer; remembers what was written for the penalties."""
 
-    def __init__(self, sampling: Sampling, prompt: Sequence[int]) -> None:
+    def __init__(self, sampling: Sampling, prompt: Sequence[int], constraint: Constraint | None = None) -> None:
         """`prompt` counts for the repetition penalty only."""
         self._sampling = sampling
+        self._constraint = constraint
         self._penalties = Penalties(sampling, prompt) if _has_penalties(sampling) else None
         self._all_ids: Ids = np.zeros(0, np.int64)
 
@@ -69,10 +83,12 @@ class Sampler:
         """Count one token of the answer."""
         if self._penalties is not None:
             self._penalties.commit(token)
+        if self._constraint is not None:
+            self._constraint.commit(token)
 
     def choose(self, row: Row, position: int, run: Sequence[int] = ()) -> int:
         """The token at absolute `position`, given that the uncommitted tokens `run` come before it."""
-        row = self._penalised(row, run)
+        row = self._prepared(row, run)
         if self.is_greedy:
             return int(row.argmax())
         survivors = self._survivors(row)
@@ -84,7 +100,7 @@ class Sampler:
 
         `ids`: the tokens that `row` scores, rising; None: all, by index. Noise belongs to the token, not to its place.
         """
-        row = self._penalised(row, run, ids)
+        row = self._prepared(row, run, ids)
         if self.is_greedy:
             return _ranked(np.exp(row - row.max()), ids)
         survivors = self._survivors(row, ids)
@@ -93,14 +109,22 @@ class Sampler:
 
     def probability(self, row: Row, token: int, run: Sequence[int] = (), ids: Ids | None = None) -> float:
         """Processed probability of `token`; with greedy choice, its probability at temperature 1. `ids` as in guess."""
-        row = self._penalised(row, run, ids)
+        row = self._prepared(row, run, ids)
         survivors = Survivors(row.astype(np.float64), ids) if self.is_greedy else self._survivors(row, ids)
         weights = np.exp(survivors.scores - survivors.scores.max())
         place = token if survivors.ids is None else np.flatnonzero(survivors.ids == token)
         return float(np.sum(weights[place]) / weights.sum())
 
-    def _penalised(self, row: Row, run: Sequence[int], ids: Ids | None = None) -> Row:
-        return row if self._penalties is None else self._penalties.apply(row, run, ids)
+    def _prepared(self, row: Row, run: Sequence[int], ids: Ids | None = None) -> Row:
+        """With penalties, and without what is not allowed."""
+        if self._penalties is not None:
+            row = self._penalties.apply(row, run, ids)
+        allowed = None if self._constraint is None else self._constraint.allowed(run)
+        if allowed is None:
+            return row
+        allowed = allowed[: row.size] if ids is None else allowed[ids]
+        # A draft may know none of the tokens that are; what it guesses then will be refused.
+        return np.where(allowed, row, np.float32(-np.inf)) if allowed.any() else row
 
     def _survivors(self, row: Row, ids: Ids | None = None) -> Survivors:
         """Temperature, then top-k, top-p and min-p."""

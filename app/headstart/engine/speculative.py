@@ -15,18 +15,23 @@ from headstart.engine.engine import FinishReason, Origin, Prefill, Round, Sampli
 from headstart.engine.policy import Policy
 from headstart.engine.rounds import NgramOffer, Outcome, Plan, Situation
 from headstart.engine.runner import PREFILL_CHUNK, Branch, Branching, Interrupted, Logits, Runner, common_prefix
-from headstart.engine.sampling import Row, Sampler
+from headstart.engine.sampling import Constraint, Row, Sampler
 
 
 @dataclass(frozen=True)
 class Job:
-    """One answer in tokens. The prompt must be shorter than the target's context."""
+    """One answer in tokens. The prompt must be shorter than the target's context.
+
+    `foretold` is what may come; `constraint` what the answer must keep to.
+    """
 
     prompt: tuple[int, ...]
     max_new_tokens: int
     stop_ids: frozenset[int]
     sampling: Sampling
     speculation: Speculation
+    foretold: tuple[int, ...] = ()
+    constraint: Constraint | None = None
 
 
 class Answer:
@@ -36,7 +41,7 @@ class Answer:
         """Nothing is written yet."""
         self.job = job
         self.context = list(job.prompt)
-        self.sampler = Sampler(job.sampling, job.prompt)
+        self.sampler = Sampler(job.sampling, job.prompt, job.constraint)
         self.finish: FinishReason | None = None
         self._limit = context_limit
 
@@ -87,6 +92,7 @@ class Decoder:
         self._policy.begin_answer(job.speculation)
         try:
             logits = yield from self._read_prompt(job.prompt, cancel)
+            self._ngram.foretell(job.foretold)
             yield self._first_round(answer, logits)
             while answer.finish is None and not cancel.is_set():
                 yield self._round(answer, cancel)

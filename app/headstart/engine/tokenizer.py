@@ -23,6 +23,7 @@ class Tokenizer:
 
     def __init__(self, folder: Path) -> None:
         """Load and try. Raises BrokenModelError when a file is missing or damaged, or text does not survive."""
+        self.folder = folder
         special = vocabulary.control_tokens(folder)
         self._typed = Seams(markers(vocabulary.special_tokens(folder), special))
         self._native = _load(folder)

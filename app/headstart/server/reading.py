@@ -2,16 +2,17 @@
 
 import re
 import secrets
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import TypeVar
 
 import msgspec
 
 from headstart.engine.engine import Message, Request, Sampling, Speculation
 from headstart.server.refusal import RefusedError, invalid
-from headstart.server.requests import ChatRequest, Content, TextRequest, Wish
+from headstart.server.requests import ChatRequest, Content, ResponseFormat, TextRequest, Wish
 
 _Body = TypeVar("_Body", ChatRequest, TextRequest)
+_ANY_OBJECT = '{"type":"object"}'
 _ENDLESS = 2**31 - 1  # tokens: the context ends before
 _USUAL_TEXT = 16  # tokens of a completion, as OpenAI has it
 _FIELD = re.compile(r"`\$\.(\w+)")
@@ -24,7 +25,6 @@ _REFUSALS = {
     "logprobs": "Probabilities of tokens are not told here: leave out `logprobs`.",
     "echo": "The prompt is not repeated here: leave out `echo`.",
     "suffix": "A text cannot be filled in between here: put the model's own markers into `prompt`, without `suffix`.",
-    "response_format": "Answers come as plain text here: leave out `response_format`, and ask for the form in words.",
 }
 
 
@@ -53,7 +53,9 @@ def chat_order(asked: ChatRequest, defaults: Defaults) -> Request:
     """What a conversation asks of the engine."""
     length = asked.max_completion_tokens or asked.max_tokens or _ENDLESS
     messages = tuple(Message(_role(turn.role), _text(turn.content)) for turn in asked.messages)
-    return Request(messages, length, _sampling(asked, defaults), defaults.speculation, _stops(asked))
+    foretold = _text(asked.prediction.content) if asked.prediction else ""
+    order = Request(messages, length, _sampling(asked, defaults), defaults.speculation, _stops(asked))
+    return replace(order, prediction=foretold, schema=_schema(asked.response_format))
 
 
 def text_order(asked: TextRequest, defaults: Defaults) -> Request:
@@ -61,6 +63,16 @@ def text_order(asked: TextRequest, defaults: Defaults) -> Request:
     prompt = asked.prompt if isinstance(asked.prompt, str) else asked.prompt[0]
     length = asked.max_tokens or _USUAL_TEXT
     return Request((), length, _sampling(asked, defaults), defaults.speculation, _stops(asked), prompt)
+
+
+def _schema(asked: ResponseFormat | None) -> str:
+    if asked is None or asked.type == "text":
+        return ""
+    if asked.type == "json_object":
+        return _ANY_OBJECT
+    if asked.json_schema is None:
+        raise invalid("A schema is missing: put it into `response_format.json_schema`.", "response_format")
+    return msgspec.json.encode(asked.json_schema.schema).decode()
 
 
 def _sampling(asked: Wish, defaults: Defaults) -> Sampling:

@@ -42,6 +42,14 @@ class ChatMessage:
 
 
 @dataclass(frozen=True)
+class Prediction:
+    """What much of the answer may look like; guesses are taken from it, and the answer stays the same."""
+
+    type: Literal["content"]
+    content: Content
+
+
+@dataclass(frozen=True)
 class StreamOptions:
     """How an answer is streamed."""
 
@@ -49,10 +57,21 @@ class StreamOptions:
 
 
 @dataclass(frozen=True)
-class ResponseFormat:
-    """The form of the answer."""
+class JsonSchema:
+    """A JSON schema that the answer keeps to, strict or not."""
 
-    type: Literal["text"]
+    name: str
+    schema: Annotated[dict[str, Any], Meta(examples=[{"type": "object"}])]
+    description: str | None = None
+    strict: bool | None = None
+
+
+@dataclass(frozen=True)
+class ResponseFormat:
+    """The form of the answer: text, any JSON object, or JSON of a schema, which is then needed."""
+
+    type: Literal["text", "json_object", "json_schema"]
+    json_schema: JsonSchema | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,6 +105,7 @@ class ChatRequest(Wish):
     functions: _Nothing | None = None
     logprobs: Literal[False] | None = None
     response_format: ResponseFormat | None = None
+    prediction: Prediction | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
