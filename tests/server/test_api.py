@@ -161,7 +161,7 @@ def test_without_a_seed_no_two_requests_share_one(client: openai.OpenAI, engine:
         ({"max_tokens": 0}, "max_tokens", ">= 1"),
         ({"messages": []}, "messages", "length >= 1"),
         ({"logprobs": True}, "logprobs", "not told"),
-        ({"response_format": {"type": "json_schema"}}, "response_format", "schema is missing"),
+        ({"response_format": {"type": "json_schema"}}, "response_format", "missing required field"),
         ({"messages": [{"role": "tool", "content": "x"}]}, "messages", "tool"),
         ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, "messages", "image_url"),
     ],

@@ -62,11 +62,12 @@ def _asked(schema: str) -> dict[str, Any]:
 
 def _answered(schema: str, streamed: str | None = None) -> dict[str, Any]:
     content: dict[str, Any] = {"application/json": {"schema": _at(schema)}}
+    told = "As asked."
     if streamed:
-        told = f"With `stream`: an event for each part, `data: ` and a {streamed}; at the end `data: [DONE]`."
-        content["text/event-stream"] = {"schema": {"type": "string", "description": told}}
+        told = f"As asked. With `stream`, an event for each part has a {streamed}, and the last event is [DONE]."
+        content["text/event-stream"] = {}
     replies = {status: {"description": text, "content": _fault()} for status, text in _FAULTS.items()}
-    return {"responses": {"200": {"description": "As asked.", "content": content}} | replies}
+    return {"responses": {"200": {"description": told, "content": content}} | replies}
 
 
 def _fault() -> dict[str, Any]:

@@ -9,7 +9,7 @@ import msgspec
 
 from headstart.engine.engine import Message, Request, Sampling, Speculation
 from headstart.server.refusal import RefusedError, invalid
-from headstart.server.requests import ChatRequest, Content, ResponseFormat, TextRequest, Wish
+from headstart.server.requests import AnyObject, ChatRequest, Content, OfSchema, ResponseFormat, TextRequest, Wish
 
 _Body = TypeVar("_Body", ChatRequest, TextRequest)
 _ANY_OBJECT = '{"type":"object"}'
@@ -40,13 +40,20 @@ class Defaults:
 def parsed(body: bytes, kind: type[_Body]) -> _Body:
     """The request in `body`. Raises RefusedError, which says what is wrong where."""
     try:
-        return msgspec.json.decode(body, type=kind)
+        return msgspec.convert(_with_whole_numbers(msgspec.json.decode(body)), kind)
     except msgspec.ValidationError as error:
         raise _misfit(str(error)) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise invalid(f"The body is no JSON ({error}): send one object.") from None
     except RecursionError:
         raise invalid("The body is nested too deeply: send one object as the API has it.") from None
+
+
+def _with_whole_numbers(data: object) -> object:
+    """JSON has one kind of number: 5.0 is a whole one."""
+    if not isinstance(data, dict):
+        return data
+    return {key: int(item) if isinstance(item, float) and item.is_integer() else item for key, item in data.items()}
 
 
 def chat_order(asked: ChatRequest, defaults: Defaults) -> Request:
@@ -66,13 +73,13 @@ def text_order(asked: TextRequest, defaults: Defaults) -> Request:
 
 
 def _schema(asked: ResponseFormat | None) -> str:
-    if asked is None or asked.type == "text":
-        return ""
-    if asked.type == "json_object":
-        return _ANY_OBJECT
-    if asked.json_schema is None:
-        raise invalid("A schema is missing: put it into `response_format.json_schema`.", "response_format")
-    return msgspec.json.encode(asked.json_schema.schema).decode()
+    match asked:
+        case AnyObject():
+            return _ANY_OBJECT
+        case OfSchema(json_schema=wanted):
+            return msgspec.json.encode(wanted.schema).decode()
+        case _:
+            return ""
 
 
 def _sampling(asked: Wish, defaults: Defaults) -> Sampling:

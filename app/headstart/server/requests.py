@@ -7,12 +7,12 @@ answer than the one that would come are named, so that they can be refused.
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from msgspec import Meta
+from msgspec import Meta, Struct
 
 _Nothing = Annotated[list[Any], Meta(max_length=0, description="Not done here: leave it out.")]
 _NoBias = Annotated[dict[str, float], Meta(max_length=0, description="Not done here: leave it out.")]
 _One = Annotated[int, Meta(ge=1, le=1, description="One answer for each request.")]
-_Count = Annotated[int, Meta(ge=1)]
+_Count = Annotated[int, Meta(ge=1, le=2**31 - 1)]
 _Penalty = Annotated[float, Meta(ge=-2.0, le=2.0)]
 _Text = Annotated[str, Meta(min_length=1)]
 _Stops = Annotated[list[_Text], Meta(max_length=16)]
@@ -66,12 +66,21 @@ class JsonSchema:
     strict: bool | None = None
 
 
-@dataclass(frozen=True)
-class ResponseFormat:
-    """The form of the answer: text, any JSON object, or JSON of a schema, which is then needed."""
+class AnyText(Struct, frozen=True, tag_field="type", tag="text"):
+    """An answer as it comes."""
 
-    type: Literal["text", "json_object", "json_schema"]
-    json_schema: JsonSchema | None = None
+
+class AnyObject(Struct, frozen=True, tag_field="type", tag="json_object"):
+    """An answer that is a JSON object."""
+
+
+class OfSchema(Struct, frozen=True, tag_field="type", tag="json_schema"):
+    """An answer that keeps to a JSON schema."""
+
+    json_schema: JsonSchema
+
+
+ResponseFormat = AnyText | AnyObject | OfSchema
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +94,7 @@ class Wish:
     seed: _Seed | None = None
     temperature: _Temperature | None = None
     top_p: _TopP | None = None
-    top_k: Annotated[int, Meta(ge=0, description="0: all. Not in OpenAI's API.")] | None = None
+    top_k: Annotated[int, Meta(ge=0, le=2**31 - 1, description="0: all. Not in OpenAI's API.")] | None = None
     min_p: Annotated[float, Meta(ge=0.0, lt=1.0, description="Not in OpenAI's API.")] | None = None
     repetition_penalty: Annotated[float, Meta(gt=0.0, le=10.0, description="Not in OpenAI's API.")] | None = None
     presence_penalty: _Penalty | None = None
