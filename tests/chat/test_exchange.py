@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from headstart.chat.conversation import Attachment, Conversation, Outcome, Role, Run, State
 from headstart.chat.exchange import limits
-from headstart.chat.exchange.html import to_html
+from headstart.chat.exchange.html import to_html, to_html_all
 from headstart.chat.exchange.limits import Malformed
-from headstart.chat.exchange.markdown import to_markdown
+from headstart.chat.exchange.markdown import to_markdown, to_markdown_all
 from headstart.chat.exchange.own import to_json
 from headstart.chat.exchange.reading import parse_chats, read_chats
 from headstart.chat.exchange.wording import Wording
@@ -52,6 +52,17 @@ def test_what_is_exported_as_json_is_imported_as_it_was(conversation: Conversati
     assert dataclasses.replace(chat, id=CHAT.id) == CHAT
     assert to_json([(chat, read)]) == text
     assert chat.id != CHAT.id
+
+
+def test_several_chats_are_one_document() -> None:
+    chats = [(CHAT, _talk("first?", "one")), (dataclasses.replace(CHAT, title="Second"), _talk("second?", "two"))]
+    text = to_markdown_all(chats, WORDS)
+    assert text.split("\n---\n\n") == [to_markdown(chat, talk, WORDS) for chat, talk in chats]
+    page = to_html_all(chats, WORDS)
+    assert page.count("<html>") == page.count("</body>") == 1
+    assert page.index("<h1>On &lt;tigers&gt;</h1>") < page.index("<hr>") < page.index("<h1>Second</h1>")
+    assert "<script>" not in page
+    assert to_html_all([], WORDS).count("<body>") == 1
 
 
 def test_an_answer_being_written_is_imported_as_cut_short() -> None:

@@ -167,6 +167,28 @@ def test_a_selection_stays_when_the_list_changes(qtbot: QtBot, app: Program) -> 
     assert set(app.window.sidebar.list.selected()) == {a, b}
 
 
+BEGINNINGS = {".md": "# ", ".html": "<!DOCTYPE html>", ".json": "{"}
+
+
+@pytest.mark.parametrize(
+    ("chosen", "kind", "name"),
+    [
+        ("both.headstart.json", "Web page (*.html)", "both.html"),
+        ("both", "Markdown (*.md)", "both.md"),
+        ("both.md", "JSON with all versions (*.json)", "both.md"),
+        ("both.headstart.json", "JSON with all versions (*.json)", "both.headstart.json"),
+    ],
+)
+def test_several_chats_are_exported_as_what_was_chosen(
+    app: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chosen: str, kind: str, name: str
+) -> None:
+    _chats(app, "a", "b")
+    monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(tmp_path / chosen), kind))
+    app.window.sidebar.export_requested.emit(tuple(chat.id for chat in app.store.chats()))
+    assert (tmp_path / name).read_text(encoding="utf-8").startswith(BEGINNINGS[Path(name).suffix])
+    assert [file.name for file in tmp_path.iterdir() if file.is_file()] == [name]
+
+
 def test_the_menu_of_several_chats_pins_and_exports_all(
     qtbot: QtBot, app: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

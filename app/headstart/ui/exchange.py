@@ -8,12 +8,14 @@ from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFileDialog, QWidget
 
-from headstart.chat.exchange.html import to_html
-from headstart.chat.exchange.markdown import to_markdown
+from headstart.chat.conversation import Conversation
+from headstart.chat.exchange.html import to_html, to_html_all
+from headstart.chat.exchange.markdown import to_markdown, to_markdown_all
 from headstart.chat.exchange.own import to_json
 from headstart.chat.exchange.reading import read_chats
 from headstart.chat.exchange.wording import Wording
 from headstart.chat.exchange.writing import write_export
+from headstart.chat.record import Chat
 from headstart.chat.store import Store
 from headstart.errors import HeadstartError
 from headstart.ui.chat_document import chat_blocks
@@ -21,6 +23,7 @@ from headstart.ui.fault_words import said
 from headstart.ui.pdf_export import to_pdf
 
 OWN_ENDING = ".headstart.json"  # a desktop that was told of it opens such files with Headstart
+_JOINABLE = (".md", ".html", OWN_ENDING)  # formats that hold several chats
 
 
 class Exchange(QObject):
@@ -60,18 +63,31 @@ class Exchange(QObject):
             self._say(said(error))
 
     def write_several(self, chat_ids: Sequence[str], path: Path) -> None:
-        """Write chats into one file that can be imported again."""
+        """Write chats into one file: to be read, or with unknown endings one that can be imported again."""
         try:
-            chats = [chat for chat in map(self._store.chat, chat_ids) if chat]
-            write_export(path, to_json([(chat, self._store.conversation(chat.id)) for chat in chats]))
+            found = [chat for chat in map(self._store.chat, chat_ids) if chat]
+            chats = [(chat, self._store.conversation(chat.id)) for chat in found]
+            write_export(path, self._joined(chats, path.suffix.lower()))
         except HeadstartError as error:
             self._say(said(error))
 
     def _export_several(self, chat_ids: Sequence[str]) -> None:
-        kinds = self.tr("JSON with all versions (*.json)")
-        chosen, _ = QFileDialog.getSaveFileName(self._window, self.tr("Export chats"), f"chats{OWN_ENDING}", kinds)
+        kinds = {kind: ending for kind, ending in self._kinds().items() if ending in _JOINABLE}
+        first = next(kind for kind, ending in kinds.items() if ending == OWN_ENDING)
+        chosen, kind = QFileDialog.getSaveFileName(
+            self._window, self.tr("Export chats"), f"chats{OWN_ENDING}", ";;".join(kinds), first
+        )
         if chosen:
-            self.write_several(chat_ids, Path(chosen))
+            self.write_several(chat_ids, Path(_named(chosen, kinds.get(kind, OWN_ENDING))))
+
+    def _joined(self, chats: Sequence[tuple[Chat, Conversation]], ending: str) -> str:
+        match ending:
+            case ".html":
+                return to_html_all(chats, self._wording())
+            case ".md":
+                return to_markdown_all(chats, self._wording())
+            case _:
+                return to_json(chats)
 
     def _content(self, chat_id: str, ending: str) -> str | bytes:
         chat, conversation, words = self._store.chat(chat_id), self._store.conversation(chat_id), self._wording()
@@ -134,6 +150,13 @@ class Exchange(QObject):
             stopped=self.tr("stopped"),
             interrupted=self.tr("interrupted"),
         )
+
+
+def _named(chosen: str, ending: str) -> str:
+    """The name as a person left it where it says the format, else with the ending of the format that was chosen."""
+    if chosen.endswith(OWN_ENDING):  # as proposed
+        return chosen.removesuffix(OWN_ENDING) + ending
+    return chosen if Path(chosen).suffix.lower() in {".md", ".html", ".json"} else chosen + ending
 
 
 @contextmanager

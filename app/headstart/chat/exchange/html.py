@@ -2,7 +2,7 @@
 
 import html
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from markdown_it import MarkdownIt
 
@@ -45,12 +45,17 @@ def to_html(
 ) -> str:
     """The messages shown. `render` turns Markdown into HTML that is safe; by default CommonMark with tables."""
     words = wording or Wording()
-    title = html.escape(" ".join(chat.title.split()) or words.untitled)
-    parts = [f"<h1>{title}</h1>", f'<p class="when">{html.escape(moment(chat.created, words))}</p>']
-    shown = render or safe_renderer()
-    for message in conversation.path:
-        parts += _message(message, words, shown)
-    return _PAGE.format(title=title, body="\n".join(parts))
+    body = _article(chat, conversation, words, render or safe_renderer())
+    return _PAGE.format(title=_title(chat, words), body="\n".join(body))
+
+
+def to_html_all(chats: Iterable[tuple[Chat, Conversation]], wording: Wording | None = None) -> str:
+    """Several chats, one behind the other, under the title of the first."""
+    words, render = wording or Wording(), safe_renderer()
+    several = list(chats)
+    bodies = ["\n".join(_article(chat, conversation, words, render)) for chat, conversation in several]
+    title = _title(several[0][0], words) if several else words.untitled
+    return _PAGE.format(title=title, body="\n<hr>\n".join(bodies))
 
 
 def safe_renderer() -> Callable[[str], str]:
@@ -61,6 +66,17 @@ def safe_renderer() -> Callable[[str], str]:
         return str(parser.render(text))
 
     return render
+
+
+def _title(chat: Chat, words: Wording) -> str:
+    return html.escape(" ".join(chat.title.split()) or words.untitled)
+
+
+def _article(chat: Chat, conversation: Conversation, words: Wording, render: Callable[[str], str]) -> Iterator[str]:
+    yield f"<h1>{_title(chat, words)}</h1>"
+    yield f'<p class="when">{html.escape(moment(chat.created, words))}</p>'
+    for message in conversation.path:
+        yield from _message(message, words, render)
 
 
 def _message(message: Message, words: Wording, render: Callable[[str], str]) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """A chat as a Markdown document: what is shown of it, for readers. Knows no file."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from headstart.chat.conversation import Conversation, Message
 from headstart.chat.exchange.wording import Wording, listed, moment, speaker
@@ -15,6 +15,11 @@ def to_markdown(chat: Chat, conversation: Conversation, wording: Wording | None 
     for message in conversation.path:
         parts += [f"## {_one_line(speaker(message, words))}", *message_parts(message, words)]
     return "\n\n".join(parts) + "\n"
+
+
+def to_markdown_all(chats: Iterable[tuple[Chat, Conversation]], wording: Wording | None = None) -> str:
+    """Several chats, one behind the other with a rule between."""
+    return "\n---\n\n".join(to_markdown(chat, conversation, wording) for chat, conversation in chats)
 
 
 def message_parts(message: Message, words: Wording) -> Iterator[str]:
