@@ -5,14 +5,13 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import headstart
 from headstart import manifest, paths
 from headstart.errors import HeadstartError
-from headstart_export import bigram, catalogue, ovms, progress, quiet
+from headstart_export import bigram, catalogue, distil, ovms, progress, quiet
 from headstart_export import order as orders
 from headstart_export import recipe as recipes
 
@@ -22,15 +21,10 @@ TRUST_WARNING = "Warning: --trust-remote-code runs the Python code that comes wi
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit status: 0 done, 1 refused or failed with a sentence, 2 wrong usage, 130 interrupted."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    building_table = words[:1] == ["bigram"]
-    options = bigram.parser().parse_args(words[1:]) if building_table else _parser().parse_args(words)
+    command, made = next(((run, parser) for name, parser, run in COMMANDS if words[:1] == [name]), (_export, None))
+    options = made().parse_args(words[1:]) if made else _parser().parse_args(words)
     try:
-        if building_table:
-            print(bigram.run(options, progress.reporter(sys.stderr)))
-        elif options.list:
-            _list_recipes(as_json=options.json)
-        else:
-            _export(options)
+        command(options)
     except HeadstartError as error:
         print(f"headstart-export: {error}", file=sys.stderr)
         return 1
@@ -44,10 +38,16 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="headstart-export",
         description="Turn a language model into a checked folder that Headstart can load; with a draft, into a pair.",
-        epilog="Recipes: " + ", ".join(recipes.names()) + ". `headstart-export bigram --help`: likely next tokens.",
+        epilog="Recipes: " + ", ".join(recipes.names()) + ". "
+        "`headstart-export bigram --help`: likely next tokens; `headstart-export distil --help`: train a draft.",
     )
     parser.add_argument("source", nargs="?", help="recipe, hub id, Hugging Face folder, or .gguf file")
-    parser.add_argument("--draft", metavar="SOURCE", help="a small model with the same vocabulary: makes a pair")
+    parser.add_argument(
+        "--draft",
+        metavar="SOURCE",
+        help="a small model with the same vocabulary: makes a pair; `self`: the model's own int4 copy, "
+        "`self-skip:N`: the same without N of its middle layers (neither gains much: see export/README.md)",
+    )
     parser.add_argument("--weights", choices=recipes.PRECISIONS, help="precision (default: the recipe's, else int8)")
     parser.add_argument("--draft-weights", choices=recipes.PRECISIONS, help="precision of the draft")
     parser.add_argument(
@@ -71,6 +71,9 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _export(options: argparse.Namespace) -> None:
+    if options.list:
+        _list_recipes(as_json=options.json)
+        return
     if options.source is None:
         raise HeadstartError(
             "Name what to export: a recipe, a hub id, a folder or a .gguf file (--list shows recipes)."
@@ -96,9 +99,8 @@ def _export(options: argparse.Namespace) -> None:
         reporter.note(TRUST_WARNING)
     from headstart_export import pipeline  # noqa: PLC0415
 
-    quiet.prepare()
-    with contextlib.nullcontext() if options.verbose else _muted():
-        result = pipeline.export(order, output, paths.cache_folder(), reporter, replace=options.force)
+    with _libraries(verbose=options.verbose):
+        result = pipeline.export(order, output, paths.cache_folder(), reporter, force=options.force)
     _serve(result, options.server, reporter)
     _print_result(result, as_json=options.json)
 
@@ -109,8 +111,30 @@ def _serve(output: Path, server: str | None, reporter: progress.Progress) -> Non
         reporter.note(f"OpenVINO Model Server takes it with --config_path {config} and offers it under /v3.")
 
 
+def _distil(options: argparse.Namespace) -> None:
+    plan = distil.understand(options)
+    output = options.output or paths.models_folder() / plan.order.name
+    reporter = progress.reporter(sys.stderr)
+    if options.trust_remote_code:
+        reporter.note(TRUST_WARNING)
+    from headstart_export import distillation  # noqa: PLC0415
+
+    with _libraries(verbose=options.verbose):
+        distillation.distil_pair(plan, output, paths.cache_folder(), reporter, force=options.force)
+    print(distil.as_json(output) if options.json else output)
+
+
+def _count_bigrams(options: argparse.Namespace) -> None:
+    print(bigram.run(options, progress.reporter(sys.stderr)))
+
+
 @contextlib.contextmanager
-def _muted() -> Any:
+def _libraries(*, verbose: bool) -> Iterator[None]:
+    """Work for the libraries underneath, whose words are for nobody unless asked for."""
+    quiet.prepare()
+    if verbose:
+        yield
+        return
     with Path(os.devnull).open("w", encoding="utf-8") as nowhere, quiet.muted(nowhere):
         yield
 
@@ -129,3 +153,9 @@ def _list_recipes(*, as_json: bool) -> None:
         return
     for item in catalogue.items():
         print(f"{item.name:32} {item.kind:6} {item.title} ({item.checked})")
+
+
+COMMANDS: tuple[tuple[str, Callable[[], argparse.ArgumentParser], Callable[[argparse.Namespace], None]], ...] = (
+    ("bigram", bigram.parser, _count_bigrams),
+    ("distil", distil.parser, _distil),
+)

@@ -1,6 +1,6 @@
 """From source weights to an OpenVINO IR with 16-bit weights. Knows nothing of compression.
 
-PyTorch is loaded here and nowhere else but in `quality.py`, which asks the model this file loads.
+PyTorch is loaded here and where the model this file loads is asked (`quality.py`) or taught (`training.py`).
 """
 
 from pathlib import Path

@@ -10,24 +10,19 @@ import dataclasses
 import json
 import subprocess
 import sys
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headstart.errors import ExportError
-from headstart_export import quiet
+from headstart_export import quiet, writing
 from headstart_export.convert import MODEL_FILE
 
-PROMPTS_FILE = Path(__file__).parent / "counting_prompts.toml"
 TOKENS = 64  # longest answer
-AT_ONCE = 32  # answers written together: many times the tokens per second of one
 LIMIT = 7200  # seconds
 _REMEDY = "use --draft-vocab full to do without"
-_CACHE_GB = 2
 _TEMPERATURE = 0.8  # of the writing: some variety, as users have it
 _SOFTNESS = 2.0  # temperature at which alternatives count; 1 and 1.5 left more of other texts' tokens out, 3 as many
 _ROWS = 32  # positions at once
@@ -45,12 +40,6 @@ class Request:
     tokens: int = TOKENS
 
 
-def prompts() -> list[str]:
-    """All prompts of the committed set."""
-    groups = tomllib.loads(PROMPTS_FILE.read_text(encoding="utf-8"))
-    return [prompt for group in groups.values() for prompt in group["prompts"]]
-
-
 def count(request: Request) -> Counts:
     """Have a child process write and count. Raises ExportError when it fails."""
     command = [sys.executable, "-m", "headstart_export.counting"]
@@ -66,31 +55,7 @@ def count(request: Request) -> Counts:
     return counts
 
 
-def _write(request: Request) -> list[tuple[list[int], list[int]]]:
-    """Prompts and answers as ids."""
-    import openvino_genai as genai  # noqa: PLC0415
-
-    scheduler = genai.SchedulerConfig()
-    scheduler.cache_size = _CACHE_GB
-    scheduler.max_num_seqs = AT_ONCE
-    pipeline = genai.ContinuousBatchingPipeline(request.folder, scheduler, "CPU")
-    asked = [_encoded(pipeline.get_tokenizer(), prompt) for prompt in request.prompts]
-    ways = [_configuration(genai, request.tokens, number) for number in range(len(asked))]
-    results = pipeline.generate(asked, ways)
-    answers = [[int(token) for token in result.m_generation_ids[0]] for result in results]
-    return [(ids.data[0].tolist(), answer) for ids, answer in zip(asked, answers, strict=True)]
-
-
-def _encoded(tokenizer: Any, prompt: str) -> Any:
-    text = tokenizer.apply_chat_template([{"role": "user", "content": prompt}], add_generation_prompt=True)
-    return tokenizer.encode(text, add_special_tokens=False).input_ids
-
-
-def _configuration(genai: Any, tokens: int, seed: int) -> Any:
-    return genai.GenerationConfig(max_new_tokens=tokens, do_sample=True, temperature=_TEMPERATURE, rng_seed=seed)
-
-
-def _read_again(folder: str, texts: list[tuple[list[int], list[int]]]) -> Counts:
+def _read_again(folder: str, texts: list[writing.Text]) -> Counts:
     import openvino  # noqa: PLC0415
 
     from headstart_export import trial  # noqa: PLC0415
@@ -117,7 +82,7 @@ def main() -> None:
     """Answer the request on standard input."""
     quiet.prepare()
     request = Request(**json.load(sys.stdin))
-    texts = _write(request)
+    texts = writing.answers(writing.Request(request.folder, request.prompts, request.tokens, _TEMPERATURE))
     np.save(request.output, _read_again(request.folder, texts))
     print(sum(len(answer) for _, answer in texts))
 

@@ -34,6 +34,7 @@ class Findings:
     ram_bytes: int
     shortlist: manifest.Shortlist | None = None
     activation_group: int | None = None
+    self_draft: manifest.SelfDraft | None = None
 
 
 def write_manifest(folder: Path, order: ModelOrder, findings: Findings, stop_ids: tuple[int, ...]) -> manifest.Manifest:
@@ -61,6 +62,7 @@ def write_manifest(folder: Path, order: ModelOrder, findings: Findings, stop_ids
         created=now(),
         notes=order.recipe.notes,
         shortlist=findings.shortlist,
+        self_draft=findings.self_draft,
     )
     manifest.write(folder, result)
     return result

@@ -26,6 +26,7 @@ class GgufFacts:
     licence: str | None
     tokenizer_model: str | None
     tokenizer_splitting: str | None
+    layers: int  # 0: it does not say
 
 
 def probe(path: Path) -> GgufFacts:
@@ -67,6 +68,7 @@ def _read(path: Path) -> GgufFacts:
         licence=gguf_file.value(reader, "general.license"),
         tokenizer_model=gguf_file.value(reader, "tokenizer.ggml.model"),
         tokenizer_splitting=gguf_file.value(reader, "tokenizer.ggml.pre"),
+        layers=int(gguf_file.value(reader, f"{gguf_file.value(reader, 'general.architecture')}.block_count") or 0),
     )
 
 

@@ -9,17 +9,23 @@ from headstart_export import recipe as recipes
 from headstart_export.recipe import HubSource, LocalSource, ModelRecipe, PairRecipe
 
 DEFAULT_WEIGHTS = "int8"
+SELF_WEIGHTS = "int4"  # of a target's own copy: with the target's precision it would be as slow
+_SELF = re.compile(r"self(?:-skip:(?P<skip>\d{1,4}))?", re.ASCII)
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
 
 @dataclass(frozen=True)
 class ModelOrder:
-    """One model to build. `code` permits the model's own Python code."""
+    """One model to build. `code` permits the model's own Python code.
+
+    `skip` makes it a copy of the pair's target without so many of its layers; None: it is a model of its own.
+    """
 
     recipe: ModelRecipe
     weights: str
     role: str
     code: bool = False
+    skip: int | None = None
 
     @property
     def name(self) -> str:
@@ -64,8 +70,21 @@ def understand(words: Words) -> Order:
             if value:
                 raise ExportError(f"{option} needs --draft, or the recipe of a pair.")
         return target
-    draft = _model(words.draft, replace(words, revision=None, weights=words.draft_weights), role="draft")
-    return PairOrder(f"{target.name}+{draft.name}", replace(target, role="target"), draft, _draft_vocab(words, 0))
+    draft = _own_copy(target, words.draft, words.draft_weights) or _model(
+        words.draft, replace(words, revision=None, weights=words.draft_weights), role="draft"
+    )
+    name = f"{target.name}+{draft.name.removeprefix(f'{target.name}-') if draft.skip is not None else draft.name}"
+    return PairOrder(name, replace(target, role="target"), draft, _draft_vocab(words, 0))
+
+
+def _own_copy(target: ModelOrder, draft: str, weights: str | None) -> ModelOrder | None:
+    """The draft that "self" or "self-skip:N" means; None for other words."""
+    found = _SELF.fullmatch(draft)
+    if not found:
+        return None
+    skip = int(found["skip"] or 0)
+    recipe = replace(target.recipe, name=f"{target.name}-self{f'-skip{skip}' if skip else ''}")
+    return ModelOrder(recipe, weights or SELF_WEIGHTS, "draft", target.code, skip)
 
 
 def _recipe_pair(pair: PairRecipe, words: Words) -> PairOrder:

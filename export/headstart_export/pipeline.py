@@ -3,9 +3,9 @@
 import errno
 import gc
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from headstart_export import (
     check,
     convert,
     counting,
+    depth,
     describe,
     pair,
     quality,
@@ -24,6 +25,7 @@ from headstart_export import (
     sources,
     weights,
     workspace,
+    writing,
 )
 from headstart_export.describe import Findings
 from headstart_export.order import ModelOrder, Order, PairOrder
@@ -47,41 +49,74 @@ class Job:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A model whose weights are here and may be used, with its tokenizer."""
+    """A model whose weights are here and may be used, with its tokenizer; `self_draft` if it is its target's copy."""
 
     order: ModelOrder
     fetched: Fetched
     facts: Facts
     tokenizer: Any
+    self_draft: manifest.SelfDraft | None = None
 
 
-def export(order: Order, output: Path, cache: Path, progress: Progress, *, replace: bool) -> Path:
+def export(order: Order, output: Path, cache: Path, progress: Progress, *, force: bool) -> Path:
     """Build what is ordered into a folder. Raises HeadstartError; whatever happens, nothing half done stays."""
-    workspace.refuse_existing(output, replace=replace)
-    workspace.clean_leftovers(output)
-    room.require(order, output, cache)
-    with workspace.opened(output, replace=replace) as space, _full_disk_as_sentence(output, cache):
-        job = Job(space, cache, progress)
+    with opened(order, output, cache, progress, force=force) as job:
         if isinstance(order, PairOrder):
             _export_pair(order, job)
         else:
-            _build(_prepare(order, job), space.result, job)
-        space.move_into_place()
+            build(prepare(order, job), job.space.result, job)
     return output
 
 
+@contextmanager
+def opened(order: Order, output: Path, cache: Path, progress: Progress, *, force: bool) -> Iterator[Job]:
+    """Where an order can be carried out; what was built in `space.result` becomes the output if nothing is raised."""
+    workspace.refuse_existing(output, replace=force)
+    workspace.clean_leftovers(output)
+    room.require(order, output, cache)
+    with workspace.opened(output, replace=force) as space, _full_disk_as_sentence(output, cache):
+        job = Job(space, cache, progress)
+        yield job
+        space.move_into_place()
+
+
 def _export_pair(order: PairOrder, job: Job) -> None:
-    target, draft = _prepare(order.target, job), _prepare(order.draft, job)
+    target = prepare(order.target, job)
+    draft = prepare(order.draft, job) if order.draft.skip is None else _own_copy(target, order.draft, job)
     names = (order.target.name, order.draft.name)
     shared = pair.require_agreement(target.tokenizer, draft.tokenizer, names, job.space.scratch)
     target_folder, draft_folder = (job.space.result / name for name in (manifest.TARGET_FOLDER, manifest.DRAFT_FOLDER))
-    _build(target, target_folder, job)
+    build(target, target_folder, job)
     shortlist = _list_tokens(target, order.draft_vocab, target_folder, draft_folder, job)
-    _build(draft, draft_folder, job, shortlist)
+    build(draft, draft_folder, job, shortlist)
     pair.write_manifest(job.space.result, order.name, shared)
 
 
-def _prepare(order: ModelOrder, job: Job) -> Prepared:
+def _own_copy(target: Prepared, order: ModelOrder, job: Job) -> Prepared:
+    """The target as its own draft: the same weights, or those of fewer layers in a folder of their own."""
+    made = replace(target, order=order, self_draft=manifest.SelfDraft((), target.facts.layers))
+    if not order.skip:
+        return made
+    depth.require(target.facts.layers, order.skip, target.order.name)
+    folder = job.space.scratch / "shallow"
+    with job.progress.step(f"Leaving out {order.skip} layers of {order.recipe.title}"):
+        loaded = convert.load_weights(target.fetched.path, code=order.code)
+        kept = depth.without_middle(target.facts.layers, order.skip)
+        depth.reduced(loaded, kept).save_pretrained(folder)
+    return of_layers(made, folder, kept)
+
+
+def of_layers(model: Prepared, folder: Path, kept: Sequence[int]) -> Prepared:
+    """The copy of a model whose weights, of the kept layers, are in a Hugging Face folder."""
+    found = weights.inspect(folder, code=model.order.code or model.order.recipe.native)
+    facts = replace(found, licence=model.facts.licence)
+    made = manifest.SelfDraft(depth.dropped(model.facts.layers, kept), facts.layers)
+    fetched = Fetched(folder, model.fetched.source)  # where the weights once came from
+    return replace(model, fetched=fetched, facts=facts, self_draft=made)
+
+
+def prepare(order: ModelOrder, job: Job) -> Prepared:
+    """Fetch a model and look at it."""
     fetched = sources.fetch(order.recipe, job.cache, job.progress, code=order.code)
     with job.progress.step(f"Reading the tokenizer of {order.recipe.title}"):
         facts = weights.inspect(fetched.path, code=order.code or order.recipe.native)
@@ -99,13 +134,14 @@ def _list_tokens(target: Prepared, rows: int, source: Path, folder: Path, job: J
         return None
     folder.mkdir(exist_ok=True)
     with job.progress.step("Counting the tokens that the target writes"):
-        request = counting.Request(str(source), str(job.space.scratch / "counts.npy"), counting.prompts())
+        request = counting.Request(str(source), str(job.space.scratch / "counts.npy"), writing.prompts())
         ranked = ranking.rank(target.tokenizer, counting.count(request), ranking.texts_at_hand())
     ranking.write(ranked, rows, folder)
     return manifest.Shortlist(ranking.FILE_NAME, rows)
 
 
-def _build(model: Prepared, folder: Path, job: Job, shortlist: manifest.Shortlist | None = None) -> None:
+def build(model: Prepared, folder: Path, job: Job, shortlist: manifest.Shortlist | None = None) -> None:
+    """Convert, compress, check and describe one model into `folder`."""
     folder.mkdir(exist_ok=True)
     half, reference = job.space.scratch / "half", job.space.scratch / "reference.npy"
     ids = quality.text_ids(model.tokenizer, TEXT_LIMIT)
@@ -116,7 +152,7 @@ def _build(model: Prepared, folder: Path, job: Job, shortlist: manifest.Shortlis
         stop_ids = describe.settle_stop_ids(folder, model.tokenizer, model.order.recipe.stop)
         answer = check.check(folder, model.tokenizer, ids, reference)
         facts = model.fetched.source, model.facts, precision, answer.quality, answer.ram_bytes
-        found = Findings(*facts, shortlist, answer.activation_group)
+        found = Findings(*facts, shortlist, answer.activation_group, model.self_draft)
         written = describe.write_manifest(folder, model.order, found, stop_ids)
     shutil.rmtree(half)
     job.progress.note(describe.in_a_line(written))

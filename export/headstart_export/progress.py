@@ -7,7 +7,23 @@ from typing import Protocol, TextIO
 
 LINE_EVERY = 5.0  # seconds between two plain lines of one step
 
-Advance = Callable[[int, int], None]  # (done, total) in bytes
+Advance = Callable[[int, int], None]  # (done, total)
+Shown = Callable[[int, int], str]  # the same in words
+
+
+def megabytes(count: int) -> str:
+    """A byte count as people read it: "93 MB", "1.8 GB"."""
+    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"
+
+
+def of_bytes(done: int, total: int) -> str:
+    """Bytes: "51 MB of 1.2 GB"."""
+    return f"{megabytes(done)} of {megabytes(total)}"
+
+
+def of_steps(done: int, total: int) -> str:
+    """Steps: "51 of 120 steps"."""
+    return f"{done} of {total} steps"
 
 
 class Progress(Protocol):
@@ -16,8 +32,8 @@ class Progress(Protocol):
     def note(self, sentence: str) -> None:
         """Say one line now."""
 
-    def step(self, title: str) -> contextlib.AbstractContextManager[Advance]:
-        """Announce a step, and its time when it ends; the value counts bytes where a step has any to count."""
+    def step(self, title: str, shown: Shown = of_bytes) -> contextlib.AbstractContextManager[Advance]:
+        """Announce a step, and its time when it ends; the value counts where a step has anything to count."""
 
 
 class Silent:
@@ -27,7 +43,7 @@ class Silent:
         """Ignore it."""
 
     @contextlib.contextmanager
-    def step(self, title: str) -> Iterator[Advance]:  # noqa: ARG002
+    def step(self, title: str, shown: Shown = of_bytes) -> Iterator[Advance]:  # noqa: ARG002
         """Count for nobody."""
         yield lambda _done, _total: None
 
@@ -44,8 +60,8 @@ class Plain:
         print(sentence, file=self._stream, flush=True)
 
     @contextlib.contextmanager
-    def step(self, title: str) -> Iterator[Advance]:
-        """Write a line at the start, one every few seconds while bytes are counted, and one at the end."""
+    def step(self, title: str, shown: Shown = of_bytes) -> Iterator[Advance]:
+        """Write a line at the start, one every few seconds while anything is counted, and one at the end."""
         started = last = time.monotonic()
         self.note(f"{title} ...")
 
@@ -53,7 +69,7 @@ class Plain:
             nonlocal last
             if time.monotonic() - last >= LINE_EVERY:
                 last = time.monotonic()
-                self.note(f"  {megabytes(done)} of {megabytes(total)}")
+                self.note(f"  {shown(done, total)}")
 
         yield advance
         self.note(f"  done in {time.monotonic() - started:.1f} s")
@@ -73,8 +89,8 @@ class Bars:
         self._console.print(sentence, markup=False, highlight=False)
 
     @contextlib.contextmanager
-    def step(self, title: str) -> Iterator[Advance]:
-        """Show a spinner and the time; a bar too once bytes are counted."""
+    def step(self, title: str, shown: Shown = of_bytes) -> Iterator[Advance]:
+        """Show a spinner and the time; a bar too once anything is counted."""
         from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn  # noqa: PLC0415
         from rich.progress import Progress as Live  # noqa: PLC0415
 
@@ -82,14 +98,14 @@ class Bars:
             SpinnerColumn(finished_text="✓"),
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=24),
-            TextColumn("{task.fields[bytes]}"),
+            TextColumn("{task.fields[done]}"),
             TimeElapsedColumn(),
         )
         with Live(*columns, console=self._console, redirect_stdout=False, redirect_stderr=False) as live:
-            task = live.add_task(title, total=None, bytes="")
+            task = live.add_task(title, total=None, done="")
 
             def advance(done: int, total: int) -> None:
-                live.update(task, completed=done, total=total, bytes=f"{megabytes(done)} of {megabytes(total)}")
+                live.update(task, completed=done, total=total, done=shown(done, total))
 
             yield advance
             live.update(task, total=1, completed=1)
@@ -98,8 +114,3 @@ class Bars:
 def reporter(stream: TextIO) -> Progress:
     """The one that suits `stream`."""
     return Bars(stream) if stream.isatty() else Plain(stream)
-
-
-def megabytes(count: int) -> str:
-    """A byte count as people read it: "93 MB", "1.8 GB"."""
-    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"

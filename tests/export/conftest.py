@@ -82,9 +82,14 @@ def offline(tmp_path_factory: pytest.TempPathFactory) -> Offline:
             **USER_ENVIRONMENT,
             "HF_HUB_OFFLINE": "1",
             "HEADSTART_HOME": str(folder / "home"),
-            "PYTHONPATH": os.pathsep.join([str(folder), str(ROOT)]),
+            "PYTHONPATH": os.pathsep.join([str(folder), str(ROOT), *_search_path()]),
         }
     )
+
+
+def _search_path() -> list[str]:
+    """What PYTHONPATH named already: the packages under test may lie in another tree than those installed."""
+    return [place for place in USER_ENVIRONMENT.get("PYTHONPATH", "").split(os.pathsep) if place]
 
 
 @dataclass

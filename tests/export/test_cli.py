@@ -15,7 +15,10 @@ from tests.export.conftest import Spoken
 HEAVY = ("torch", "transformers", "optimum", "nncf", "openvino", "gguf", "huggingface_hub")
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["--list"], ["--version"], ["no such thing"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [["--help"], ["--list"], ["--version"], ["no such thing"], ["distil", "--help"], ["distil", "no such thing"]],
+)
 def test_what_needs_no_library_loads_none(arguments: list[str]) -> None:
     program = (
         "import sys, headstart_export.cli as cli\n"
@@ -108,6 +111,13 @@ def test_plain_progress_counts_bytes_now_and_then(spoken: Spoken, monkeypatch: p
         advance(51_000_000, 1_200_000_000)
     assert spoken.lines[:2] == ["Fetching ...", "  51 MB of 1.2 GB"]
     assert spoken.lines[2].startswith("  done in ")
+
+
+def test_a_step_may_count_other_things(spoken: Spoken, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "LINE_EVERY", 0.0)
+    with spoken.progress.step("Training", progress.of_steps) as advance:
+        advance(3, 25)
+    assert spoken.lines[:2] == ["Training ...", "  3 of 25 steps"]
 
 
 def test_the_list_as_json_has_what_a_program_shows(capsys: pytest.CaptureFixture[str]) -> None:

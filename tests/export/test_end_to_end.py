@@ -49,6 +49,23 @@ def without_a_weight(source: Path, folder: Path) -> Path:
     return folder
 
 
+def with_layers(source: Path, folder: Path, count: int) -> Path:
+    """A copy of so many layers, which are the source's two in turn."""
+    shutil.copytree(source, folder, dirs_exist_ok=True)
+    weights = load_file(folder / "model.safetensors")
+    for name in [name for name in weights if ".layers." in name]:
+        head, _, rest = name.partition(".layers.")
+        number, _, tail = rest.partition(".")
+        for place in range(int(number), count, 2):
+            weights[f"{head}.layers.{place}.{tail}"] = weights[name]
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    assert config["num_hidden_layers"] == len(config["layer_types"]) == 2
+    config |= {"num_hidden_layers": count, "layer_types": config["layer_types"] * (count // 2)}
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    return folder
+
+
 def without_a_template(source: Path, folder: Path) -> Path:
     """A copy that cannot chat."""
     shutil.copytree(source, folder, dirs_exist_ok=True)
@@ -67,6 +84,10 @@ def exports(
     runs["gguf"] = [str(tiny_gguf_file)]
     runs["pair"] = [target, "--draft", draft, "--draft-weights", "int4"]
     runs["listed"] = [target, "--draft", draft, "--draft-vocab", "300"]
+    deep = str(with_layers(tiny_models / "target-hf", tmp_path_factory.mktemp("deep") / "deep", 6))
+    runs["self"] = [deep, "--draft", "self"]
+    runs["shallow"] = [deep, "--draft", "self-skip:3", "--draft-weights", "fp16"]
+    runs["too shallow"] = [deep, "--draft", "self-skip:5"]
     runs["mismatch"] = [target, "--draft", other]
     runs["incomplete"] = [str(without_a_weight(tiny_models / "target-hf", tmp_path_factory.mktemp("incomplete")))]
     runs["silent"] = [str(without_a_template(tiny_models / "target-hf", tmp_path_factory.mktemp("silent")))]
@@ -200,6 +221,38 @@ def test_a_pair_s_draft_may_guess_among_the_tokens_that_the_target_writes(export
     assert read(exports, "listed/target").shortlist is read(exports, "pair/draft").shortlist is None
 
 
+def test_a_model_s_own_copy_drafts_for_it(exports: Exports) -> None:
+    assert exports.outcomes["self"].code == 0, exports.outcomes["self"].err
+    assert exports.outcomes["self"].result["manifest"]["name"] == "deep+self"
+    target, draft = read(exports, "self/target"), read(exports, "self/draft")
+    assert (target.self_draft, draft.self_draft) == (None, manifest.SelfDraft(dropped=(), layers=6))
+    assert (draft.name, draft.role, draft.precision.weights) == ("deep-self", "draft", "int4")
+    assert draft.precision.all_layers
+    assert (draft.parameters, draft.source) == (target.parameters, target.source)
+    assert draft.size_bytes < target.size_bytes
+
+
+def test_a_copy_may_lack_its_middle_layers(exports: Exports) -> None:
+    assert exports.outcomes["shallow"].code == 0, exports.outcomes["shallow"].err
+    target, draft = read(exports, "shallow/target"), read(exports, "shallow/draft")
+    assert draft.self_draft == manifest.SelfDraft(dropped=(2, 3, 4), layers=3)
+    assert (draft.name, draft.source) == ("deep-self-skip3", manifest.Source("folder", "deep"))
+    assert draft.kv_bytes_per_token * 2 == target.kv_bytes_per_token
+    config = json.loads((exports.folder / "shallow" / "draft" / "config.json").read_text(encoding="utf-8"))
+    assert config["num_hidden_layers"] == len(config["layer_types"]) == 3
+    layer = (target.parameters - draft.parameters) // 3
+    assert target.parameters - 6 * layer == draft.parameters - 3 * layer == 2 * 640 * 64 + 64  # embeddings, head, norm
+    assert draft.quality is not None
+    assert draft.quality.top1_agreement > 0.98  # with the layers that it was made of
+
+
+def test_a_model_keeps_its_first_and_its_last_layer(exports: Exports) -> None:
+    outcome = exports.outcomes["too shallow"]
+    assert outcome.code == 1
+    said = "deep has 6 layers, and its first and its last must stay: a copy can have 2 to 5 of them, not 1."
+    assert outcome.err.splitlines()[-1] == f"headstart-export: {said}"
+
+
 def test_models_that_disagree_make_no_pair(exports: Exports, tiny_models: Path) -> None:
     outcome = exports.outcomes["mismatch"]
     first = vocabulary.first_difference(*(vocabulary.read(tiny_models / f"{name}-hf") for name in ("target", "other")))
@@ -225,4 +278,4 @@ def test_a_model_that_cannot_chat_is_no_target(exports: Exports) -> None:
 
 
 def test_nothing_is_left_beside_the_results(exports: Exports) -> None:
-    assert {path.name for path in exports.folder.iterdir()} == {*SINGLE, "pair", "listed"}
+    assert {path.name for path in exports.folder.iterdir()} == {*SINGLE, "pair", "listed", "self", "shallow"}

@@ -156,7 +156,9 @@ def test_quick_reading_finds_what_the_library_finds(make_gguf: Callable[..., Pat
 
 def test_the_probe_reports_what_the_file_says(tiny_gguf_file: Path) -> None:
     facts = gguf_probe.probe(tiny_gguf_file)
-    assert dataclasses.replace(facts, parameters=0) == gguf_probe.GgufFacts("qwen2", 0, "apache-2.0", "gpt2", "gpt-2")
+    assert dataclasses.replace(facts, parameters=0) == gguf_probe.GgufFacts(
+        "qwen2", 0, "apache-2.0", "gpt2", "gpt-2", 2
+    )
     assert facts.parameters > 640 * 64
 
 

@@ -55,6 +55,21 @@ def test_a_small_memory_is_refused_with_both_numbers(tmp_path: Path, monkeypatch
         room.require(model("smollm2-135m-instruct"), tmp_path / "out", tmp_path / "cache")
 
 
+def test_a_copy_of_the_target_is_not_fetched_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def size(source: HubSource) -> int:
+        asked.append(source.id)
+        return GIB
+
+    monkeypatch.setattr(hub, "size", size)
+    monkeypatch.setattr(hub, "offline", lambda: False)
+    order = understand(Words("org/model", draft="self-skip:4"))
+    assert isinstance(order, PairOrder)
+    assert len(room._downloads((order.target, order.draft), tmp_path)) == 1
+    assert set(asked) == {"org/model"}
+
+
 def test_memory_suffices_for_what_was_measured(tmp_path: Path) -> None:
     target, draft = model("qwen2.5-coder-1.5b-instruct").recipe, model("qwen2.5-coder-0.5b-instruct").recipe
     assert 5.8e9 < room.memory(target, 1_777_088_000) < 7e9
