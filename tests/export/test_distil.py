@@ -88,7 +88,7 @@ def test_a_finished_folder_that_cannot_be_read_is_a_sentence(tmp_path: Path) -> 
 def learned(offline: Offline, deep: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """What `lessons.py` found."""
     process = offline.start("-m", "tests.export.lessons", str(deep), str(tmp_path_factory.mktemp("lessons")))
-    out, err = process.communicate(timeout=300)
+    out, err = process.communicate(timeout=600)
     assert process.returncode == 0, err
     return json.loads(out.splitlines()[-1])
 
