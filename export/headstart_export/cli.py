@@ -54,6 +54,11 @@ def _parser() -> argparse.ArgumentParser:
         "--draft-vocab", metavar="ROWS", help="tokens that the draft guesses among: 32k, 64k, a number, or full"
     )
     parser.add_argument("--revision", help="branch, tag or commit of a hub id")
+    _add_output(parser)
+    return parser
+
+
+def _add_output(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", type=Path, metavar="DIR", help="default: the library, under the model's name")
     parser.add_argument(
         "--force", action="store_true", help="replace the output if it exists, once the new one is done"
@@ -67,7 +72,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--verbose", action="store_true", help="show what the libraries underneath print")
     parser.add_argument("--list", action="store_true", help="list the recipes and stop")
     parser.add_argument("--version", action="version", version=f"headstart-export {headstart.__version__}")
-    return parser
 
 
 def _export(options: argparse.Namespace) -> None:
@@ -78,16 +82,7 @@ def _export(options: argparse.Namespace) -> None:
         raise HeadstartError(
             "Name what to export: a recipe, a hub id, a folder or a .gguf file (--list shows recipes)."
         )
-    words = orders.Words(
-        source=options.source,
-        draft=options.draft,
-        weights=options.weights,
-        draft_weights=options.draft_weights,
-        draft_vocab=options.draft_vocab,
-        revision=options.revision,
-        trust_remote_code=options.trust_remote_code,
-    )
-    order = orders.understand(words)
+    order = orders.understand(_words(options))
     output = options.output or paths.models_folder() / order.name
     reporter = progress.reporter(sys.stderr)
     if options.if_missing and (output / manifest.FILE_NAME).is_file():
@@ -103,6 +98,18 @@ def _export(options: argparse.Namespace) -> None:
         result = pipeline.export(order, output, paths.cache_folder(), reporter, force=options.force)
     _serve(result, options.server, reporter)
     _print_result(result, as_json=options.json)
+
+
+def _words(options: argparse.Namespace) -> orders.Words:
+    return orders.Words(
+        source=options.source,
+        draft=options.draft,
+        weights=options.weights,
+        draft_weights=options.draft_weights,
+        draft_vocab=options.draft_vocab,
+        revision=options.revision,
+        trust_remote_code=options.trust_remote_code,
+    )
 
 
 def _serve(output: Path, server: str | None, reporter: progress.Progress) -> None:
