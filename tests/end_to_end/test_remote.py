@@ -1,0 +1,119 @@
+"""A remote model whose server is Headstart's own: the same text as here, conversations, a stop that is heard."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from headstart import keys, remotes
+from headstart.cli import main
+from headstart.engine.engine import Finish, FinishReason, LoadOptions, Message, Numerics, Remote, Request, Sampling
+from headstart.engine.local import LocalEngine, load
+from headstart.engine.remote.connection import Connection
+from headstart.engine.remote.engine import RemoteEngine
+from headstart.engine.remote.models import chosen
+from tests.engine.answers import Answer, ask
+from tests.server.serving import KEY, MODEL, Running, serving
+
+QUESTIONS = ("What is the capital of France?", "Write a haiku about rain, then explain it in two sentences.")
+
+
+@pytest.fixture(scope="module")
+def local(tiny_pair: Path) -> Iterator[LocalEngine]:
+    """A model of this computer with its draft; exact, so that asking twice gives the same."""
+    options = LoadOptions(tiny_pair / "target", tiny_pair / "draft", numerics=Numerics.EXACT, context=512)
+    with closing(load(options)) as engine:
+        yield engine
+
+
+@pytest.fixture
+def running(local: LocalEngine) -> Iterator[Running]:
+    with serving(local) as server:
+        yield server
+
+
+@pytest.fixture
+def far(running: Running) -> Iterator[RemoteEngine]:
+    """The way to it over HTTP."""
+    with closing(Connection(Remote("office", running.url), KEY)) as connection:
+        yield RemoteEngine(connection, chosen(connection))
+
+
+def question(text: str, sampling: Sampling | None = None, stop: tuple[str, ...] = ()) -> Request:
+    return Request((Message("user", text),), 48, sampling or Sampling(), stop=stop)
+
+
+def agreed(near: Answer, text: str, finish: Finish) -> None:
+    assert text == near.text
+    assert finish.reason is near.reason
+    assert finish.stats.output_tokens == near.stats.output_tokens
+    assert finish.stats.prompt_tokens == near.stats.prompt_tokens
+
+
+def far_answer(engine: RemoteEngine, request: Request) -> tuple[str, Finish]:
+    *steps, finish = engine.generate(request)
+    assert isinstance(finish, Finish)
+    return "".join(getattr(step, "text", "") for step in steps), finish
+
+
+@pytest.mark.parametrize(
+    "sampling", [Sampling(), Sampling(0.9, 0.9, 40, 0.02, 1.1, 0.1, 0.2, seed=7)], ids=["greedy", "sampled"]
+)
+def test_the_text_is_that_of_this_computer(local: LocalEngine, far: RemoteEngine, sampling: Sampling) -> None:
+    for text in QUESTIONS:
+        request = question(text, sampling)
+        agreed(ask(local, request), *far_answer(far, request))
+
+
+def test_what_the_draft_gave_is_told(far: RemoteEngine) -> None:
+    _, finish = far_answer(far, question(QUESTIONS[1]))
+    assert finish.stats.drafted > 0
+    assert finish.stats.acceptance_rate is not None
+    assert set(finish.stats.by_origin) == {"unknown"}
+
+
+def test_an_answer_is_written_on(local: LocalEngine, far: RemoteEngine) -> None:
+    whole = ask(local, question(QUESTIONS[0])).text
+    begun = Request((Message("user", QUESTIONS[0]), Message("assistant", whole[:20])), 24)
+    agreed(ask(local, begun), *far_answer(far, begun))
+
+
+def test_a_stop_string_ends_it_there_as_here(local: LocalEngine, far: RemoteEngine) -> None:
+    whole = ask(local, question(QUESTIONS[0])).text
+    request = question(QUESTIONS[0], stop=(whole[10:14],))
+    agreed(ask(local, request), *far_answer(far, request))
+
+
+def test_a_stop_frees_the_server_for_the_next(local: LocalEngine, far: RemoteEngine) -> None:
+    request = question(QUESTIONS[0])
+    near = ask(local, request)
+    cancel = threading.Event()
+    answer = far.generate(Request((Message("user", QUESTIONS[1]),), 400), cancel)
+    next(answer)
+    cancel.set()
+    *_, finish = answer
+    assert isinstance(finish, Finish)
+    assert finish.reason is FinishReason.CANCELLED
+    agreed(near, *far_answer(far, request))
+
+
+def test_the_command_line_gets_there_with_a_key(running: Running, capsys: pytest.CaptureFixture[str]) -> None:
+    remotes.add(Remote("office", running.url))
+    assert main(["remote", "check", "office"]) == 1
+    assert "office wants a key" in capsys.readouterr().err
+    keys.keep("office", KEY)
+    assert main(["chat", "--model", f"remote:office/{MODEL}", "--prompt", QUESTIONS[0], "--max-new-tokens", "8"]) == 0
+    assert capsys.readouterr().out.strip()
+
+
+def test_smollm2_writes_the_same_greedy_text_there_and_here(real_smollm2: Path) -> None:
+    with (
+        closing(load(LoadOptions(real_smollm2, numerics=Numerics.EXACT))) as engine,
+        serving(engine) as server,
+        closing(Connection(Remote("office", server.url), KEY)) as connection,
+    ):
+        far = RemoteEngine(connection, chosen(connection))
+        for text in QUESTIONS:
+            agreed(ask(engine, question(text)), *far_answer(far, question(text)))
