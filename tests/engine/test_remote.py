@@ -341,7 +341,10 @@ def test_nobody_there_is_told_after_a_few_tries(connect: Open) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"  # bound, but nobody listens
-        with pytest.raises(RemoteError, match=r"office cannot be reached at http://127.* check that the server runs"):
+        with pytest.raises(
+            RemoteError,
+            match=r"office cannot be reached at http://127.*\(the connection is refused\); check that the server runs",
+        ):
             connect(url=url)
 
 

@@ -163,7 +163,8 @@ def _reason(cause: ssl.SSLError) -> str:
 def _brief(error: httpx.TransportError) -> str:
     if isinstance(error, httpx.TimeoutException):
         return "no answer in time"
-    return str(error).strip().rstrip(".") or type(error).__name__
+    refused = any(isinstance(cause, ConnectionRefusedError) for cause in _causes(error))
+    return "the connection is refused" if refused else str(error).strip().rstrip(".") or type(error).__name__
 
 
 def _in_brackets(words: str) -> str:
