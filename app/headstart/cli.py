@@ -37,7 +37,7 @@ def load_local(options: LoadOptions) -> Engine:
         from headstart.engine.remote.engine import load as load_remote  # noqa: PLC0415
 
         return load_remote(options)
-    from headstart.engine.local import load  # noqa: PLC0415
+    from headstart.engine.selection import load  # noqa: PLC0415
 
     with _naming_the_flag():
         return load(options)

@@ -25,6 +25,15 @@ class DeviceError(HeadstartError):
     """The asked device does not exist or refused the model; the sentence lists the devices present."""
 
 
+class UnfitError(DeviceError):
+    """A device runs the model, but not as Headstart's own engine needs it."""
+
+    def __init__(self, model: str, device: str, reason: str) -> None:
+        """`reason` is what a check of it found."""
+        super().__init__(f"{device} refuses {model} ({reason}). Try --device CPU.")
+        self.reason = reason
+
+
 class MemoryBudgetError(HeadstartError):
     """A model needs more memory than is free; the sentence gives both numbers and the ways out."""
 

@@ -148,6 +148,11 @@ class Manifest:
     shortlist: Shortlist | None = None
     self_draft: SelfDraft | None = None  # None: a model of its own
 
+    @property
+    def is_eagle(self) -> bool:
+        """Whether it is an EAGLE-3 head: it guesses from what its own target computes, and is no model by itself."""
+        return "eagle3" in self.architecture.lower()
+
 
 @dataclass(frozen=True)
 class PairManifest:

@@ -119,9 +119,10 @@ def test_a_list_that_cannot_be_made_is_a_problem(monkeypatch: pytest.MonkeyPatch
         ("npu", "There is no device npu here; present: CPU. Choose one with --device; `headstart doctor` says what"),
         ("TPU", "There is no device TPU here; present: CPU. Choose one with --device."),
         (
-            "AUTO",
-            "Headstart leaves the choice of a device to you, not to AUTO; present: CPU. Choose one with --device.",
+            "HETERO:CPU",
+            "Headstart runs a model on one device, not on HETERO:CPU; present: CPU. Choose one with --device, or AUTO.",
         ),
+        ("AUTO:GPU,NPU", "There is no device AUTO:GPU,NPU here; present: CPU. Choose one with --device."),
     ],
 )
 def test_a_wrong_place_is_refused_in_one_sentence(monkeypatch: pytest.MonkeyPatch, device: str, sentence: str) -> None:

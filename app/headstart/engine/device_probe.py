@@ -32,7 +32,7 @@ def probe(name: str) -> Probe:
         name,
         devices.full_name(name),
         _plugin(kind),
-        str(_property(name, f"{kind}_DRIVER_VERSION") or ""),
+        devices.driver(name),
         devices.memory(name),
         _capabilities(name),
     )

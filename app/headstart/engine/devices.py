@@ -5,7 +5,8 @@ import re
 from headstart.engine.runtime import core
 from headstart.errors import DeviceError
 
-_CHOOSERS = {"AUTO", "MULTI", "HETERO", "BATCH"}  # OpenVINO's words for "choose for me" and "several"
+AUTO = "AUTO"
+_SEVERAL = {"MULTI", "HETERO", "BATCH"}  # OpenVINO's words for more than one device at once
 
 
 def available() -> tuple[str, ...]:
@@ -14,12 +15,33 @@ def available() -> tuple[str, ...]:
 
 
 def require(device: str, option: str = "--device") -> str:
-    """`device` in upper case, if it exists. Raises DeviceError with those present, to be chosen with `option`."""
+    """`device` in upper case, if it exists; for AUTO the device that it means here.
+
+    Raises DeviceError with those present, to be chosen with `option`.
+    """
     present = available()
-    wanted = device.upper()
+    wanted = _best(device, present) if leaves_choice(device) else device.upper()
     if wanted not in present and not any(name.startswith(f"{wanted}.") for name in present):
         raise DeviceError(_refusal(device, present, option))
     return wanted
+
+
+def leaves_choice(device: str) -> bool:
+    """Whether this is OpenVINO's word for the best device, maybe with a list to choose from ("AUTO:GPU,CPU")."""
+    return device.upper().partition(":")[0] == AUTO
+
+
+def kind(device: str) -> str:
+    """Such as "GPU" of "GPU.1"."""
+    return device.upper().partition(".")[0]
+
+
+def driver(device: str) -> str:
+    """The version of its driver, as far as it tells; a processor has none."""
+    try:
+        return str(core().get_property(device, f"{kind(device)}_DRIVER_VERSION"))
+    except RuntimeError:  # the plugin does not know the property
+        return ""
 
 
 def memory(device: str) -> int | None:
@@ -40,11 +62,22 @@ def full_name(device: str) -> str:
         return device
 
 
+def _best(device: str, present: tuple[str, ...]) -> str:
+    """As OpenVINO's AUTO ranks them: a graphics card, built-in graphics, the processor; an NPU only when listed."""
+    listed = device.upper().partition(":")[2]
+    if listed:
+        order = [name for wanted in listed.split(",") for name in present if wanted.strip() in {name, kind(name)}]
+    else:
+        graphics = [name for name in present if kind(name) == "GPU"]
+        order = sorted(graphics, key=lambda name: memory(name) is None) + [n for n in present if kind(n) == "CPU"]
+    return order[0] if order else device.upper()
+
+
 def _refusal(device: str, present: tuple[str, ...], option: str) -> str:
-    kind = re.split(r"[.:]", device.upper())[0]
+    wanted = re.split(r"[.:]", device.upper())[0]
     here = f"present: {', '.join(present)}"
-    if kind in _CHOOSERS:
-        return f"Headstart leaves the choice of a device to you, not to {device}; {here}. Choose one with {option}."
-    missing = kind in {"GPU", "NPU"} and not any(name.partition(".")[0] == kind for name in present)
-    why = f"; `headstart doctor` says what speaks against a {kind}" if missing else ""
+    if wanted in _SEVERAL:
+        return f"Headstart runs a model on one device, not on {device}; {here}. Choose one with {option}, or AUTO."
+    missing = wanted in {"GPU", "NPU"} and not any(kind(name) == wanted for name in present)
+    why = f"; `headstart doctor` says what speaks against a {wanted}" if missing else ""
     return f"There is no device {device} here; {here}. Choose one with {option}{why}."

@@ -26,7 +26,7 @@ class Origin(StrEnum):
     DRAFT = "draft"
     NGRAM = "n-gram"
     BIGRAM = "bigram"  # a table counted over a corpus
-    UNKNOWN = "unknown"  # another program chose it and does not say how
+    UNKNOWN = "unknown"  # the engine or another program chose it and does not say how
 
 
 class Mode(StrEnum):
@@ -51,6 +51,22 @@ class Numerics(StrEnum):
 
     FAST = "fast"
     EXACT = "exact"
+
+
+class EngineKind(StrEnum):
+    """Who runs a model."""
+
+    AUTO = "auto"  # whoever suits the device and the draft
+    HEADSTART = "headstart"
+    GENAI = "genai"  # OpenVINO GenAI
+
+
+class KvPrecision(StrEnum):
+    """How keys and values are kept. What an 8-bit cache saves it costs in precision: rejected guesses leave a trace."""
+
+    AUTO = "auto"  # 16 bits
+    U8 = "u8"
+    F16 = "f16"
 
 
 @dataclass(frozen=True)
@@ -107,13 +123,18 @@ class Sampling:
 
 @dataclass(frozen=True)
 class Speculation:
-    """What the user fixed of the speculation; None leaves a bound to the policy. Both bounds may be set together."""
+    """What the user fixed of the speculation; None leaves a bound to the policy. Both bounds may be set together.
+
+    The last two grow a tree of guesses, which takes an EAGLE-3 head: guesses kept at each place, and places.
+    """
 
     mode: Mode = Mode.AUTO
     num_assistant_tokens: int | None = None  # most draft tokens in one round; the length itself when FIXED
     assistant_confidence_threshold: float | None = None  # stop drafting below this confidence of the draft
     acceptance_threshold: float = 1.0  # below 1: accept when p_target / p_draft reaches it; may change the answer
     drafter: Drafter = Drafter.ANY
+    branching_factor: int | None = None
+    tree_depth: int | None = None
 
     def __post_init__(self) -> None:
         """Refuse values outside their range with a sentence that names the option."""
@@ -131,6 +152,10 @@ class Speculation:
             "above 0 and at most 1",
             self.acceptance_threshold,
         )
+        for name, value in (("branching-factor", self.branching_factor), ("tree-depth", self.tree_depth)):
+            _require(value is None or 1 <= value <= 16, name, "between 1 and 16", value)
+        if (self.branching_factor is None) != (self.tree_depth is None):
+            raise SettingsError("A tree of guesses needs both --branching-factor and --tree-depth.")
         if self.mode is Mode.FIXED and count is None:
             raise SettingsError("Fixed speculation needs a length: add --num-assistant-tokens (1 to 16), or use auto.")
 
@@ -338,7 +363,8 @@ class LoadOptions:
     `draft_device`: where the draft runs, if not beside the target. `ignore_memory`: try although it seems too big.
     `draft_vocab`: how many tokens of its list a draft guesses among; None: as it was exported, 0: all there are.
     `properties` and `draft_properties`: of OpenVINO, before those that Headstart chooses; not for exact numerics.
-    `open`: what of these is but a default. With `remote` nothing but that counts, and `target` is but a name.
+    `open`: what of these is but a default. `engine`: who runs it. With `remote` nothing but that counts, and `target`
+    is but a name.
     """
 
     target: Path  # model folder
@@ -354,6 +380,15 @@ class LoadOptions:
     draft_properties: Mapping[str, str] = field(default_factory=dict)
     open: tuple[Open, ...] = ()
     remote: Remote | None = None
+    engine: EngineKind = EngineKind.AUTO
+    kv_precision: KvPrecision = KvPrecision.AUTO
+
+    def __post_init__(self) -> None:
+        """Refuse an 8-bit cache where results must not depend on guesses."""
+        if self.numerics is Numerics.EXACT and self.kv_precision is KvPrecision.U8:
+            raise SettingsError(
+                "Exact numerics need keys and values in 16 bits: leave out --kv-precision u8, or use --numerics fast."
+            )
 
 
 class Engine(Protocol):

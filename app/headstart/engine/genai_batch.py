@@ -24,11 +24,11 @@ from headstart.engine.engine import (
     Prefill,
     Request,
     Round,
-    Sampling,
     Step,
     Timing,
     Token,
 )
+from headstart.engine.genai.configuration import configuration, lost, reason
 from headstart.engine.loading import fast_properties
 from headstart.engine.runtime import openvino, openvino_genai
 from headstart.engine.tally import Tally
@@ -64,7 +64,7 @@ class GenaiBatcher:
         self._context = budget.context_of(manifest, options.context)
         self.size = _fitting(manifest, options, size, min(longest, self._context))
         self._stop_ids = frozenset(manifest.tokenizer.stop_ids)
-        chosen = fast_properties(options.target, options.device, paths.measurements_folder())
+        chosen = fast_properties(options.target, options.device, paths.measurements_folder(), options.kv_precision)
         self._tokenizer = Tokenizer(options.target)
         self._pipeline = _pipeline(options, self.size, dict(chosen))
 
@@ -109,7 +109,7 @@ class GenaiBatcher:
                 "shorten the text, or load the model with a longer --context."
             )
         left = self._context - len(prompt) + 1  # the last token need not be read
-        config = _config(request.sampling, min(request.max_new_tokens, left), self._stop_ids)
+        config = configuration(request.sampling, min(request.max_new_tokens, left), self._stop_ids, {})
         ids = openvino().Tensor(np.array([prompt], np.int64))
         try:
             handle = self._pipeline.add_request(key, ids, config)
@@ -152,22 +152,22 @@ class GenaiBatcher:
         answer.tally.add(done)
         yield Step(progress.text, done, (Piece(progress.text, Origin.TARGET),) if progress.text else ())
 
-    def _settle(self, answer: _Answer, reason: str) -> None:
+    def _settle(self, answer: _Answer, finish: str) -> None:
         if answer.text.stopped:
-            if reason == "NONE":
+            if finish == "NONE":
                 answer.handle.stop()
             answer.reason = FinishReason.STOP
-        elif reason != "NONE":
-            answer.reason = answer.limit if reason == "LENGTH" else FinishReason.STOP
+        elif finish != "NONE":
+            answer.reason = answer.limit if finish == "LENGTH" else FinishReason.STOP
 
     def _finished(self, answer: _Answer) -> Iterator[Event]:
         assert answer.reason is not None, "only an answer that ended is finished"
         rest = answer.text.finish()
         if rest:
             yield Step(rest, Round((), 0, 0, Origin.TARGET, _PLAIN), (Piece(rest, Origin.TARGET),))
-        reason = FinishReason.STOP if answer.text.stopped else answer.reason
+        ending = FinishReason.STOP if answer.text.stopped else answer.reason
         stats = answer.tally.stats(plain_ms=None, ledger_ms=0.0, context_length=self._context)
-        yield Finish(reason, stats, answer.text.token_ids)
+        yield Finish(ending, stats, answer.text.token_ids)
 
 
 def _fitting(manifest: manifests.Manifest, options: LoadOptions, size: int, longest: int) -> int:
@@ -175,7 +175,7 @@ def _fitting(manifest: manifests.Manifest, options: LoadOptions, size: int, long
     if options.ignore_memory:
         return size
     room.require(manifest, None, replace(options, draft=None, context=longest))
-    fitting = budget.largest_context((manifest,), room.free_memory()) or longest
+    fitting = budget.largest_context((manifest,), room.free_memory(), options.kv_precision) or longest
     return max(1, min(size, fitting // longest))
 
 
@@ -187,28 +187,10 @@ def _pipeline(options: LoadOptions, size: int, properties: dict[str, Any]) -> An
     try:
         return genai.ContinuousBatchingPipeline(str(options.target), scheduler, options.device.upper(), properties)
     except RuntimeError as error:
-        reason = str(error).strip().splitlines()[-1]
         raise DeviceError(
-            f"OpenVINO GenAI cannot answer in batches on {options.device} ({reason}); use --batch-engine own."
+            f"OpenVINO GenAI cannot answer in batches on {options.device} ({reason(error)}); use --batch-engine own."
         ) from None
 
 
-def _config(sampling: Sampling, tokens: int, stop_ids: frozenset[int]) -> Any:
-    # A new configuration: the model's own would bring its sampling and penalties.
-    drawing: dict[str, Any] = {"do_sample": False}
-    if sampling.temperature > 0.0:
-        drawing = {
-            "do_sample": True,
-            "temperature": sampling.temperature,
-            "top_p": sampling.top_p,
-            "top_k": sampling.top_k or 2**63 - 1,
-            "rng_seed": sampling.seed,  # each answer draws from a source of its own
-        }
-    return openvino_genai().GenerationConfig(
-        max_new_tokens=tokens, ignore_eos=False, stop_token_ids=set(stop_ids), **drawing
-    )
-
-
 def _lost(error: RuntimeError) -> EngineLostError:
-    reason = str(error).strip().splitlines()[-1]
-    return EngineLostError(f"OpenVINO GenAI failed ({reason}); use --batch-engine own.")
+    return lost(error, "use --batch-engine own")

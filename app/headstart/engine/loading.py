@@ -10,7 +10,7 @@ import numpy as np
 from headstart import manifest as manifests
 from headstart.engine import bigram, devices, shortlist
 from headstart.engine.branching import BranchingRunner
-from headstart.engine.engine import Numerics
+from headstart.engine.engine import KvPrecision, Numerics
 from headstart.engine.head import Ids, compile_alone
 from headstart.engine.measurements import Measurements
 from headstart.engine.memory import released
@@ -20,7 +20,7 @@ from headstart.engine.runner import Branch, Branching, Runner
 from headstart.engine.runtime import core, openvino
 from headstart.engine.shortlist import Head, RestHead
 from headstart.engine.stateful import StatefulRunner
-from headstart.errors import BrokenModelError, DeviceError
+from headstart.errors import BrokenModelError, DeviceError, UnfitError
 
 _log = logging.getLogger(__name__)
 
@@ -34,6 +34,7 @@ _RUNNERS: Mapping[str, RunnerClass] = {
 _RUNNER = "runner, branches tried"  # another name than before there were any: the choice is to be made again
 _MODEL, _WEIGHTS = _MODEL_FILES = ("openvino_model.xml", "openvino_model.bin")
 _SMALL_FILE = 64 * 2**20  # bytes; smaller files are hashed at each load, larger ones when they changed
+_REFUSED = "runner refused"
 _CHECK_PROMPT, _CHECK_REJECTED, _CHECK_ROWS = 40, 5, 4
 # In standard deviations of the logits: pages gave 0, a mask 0.0009, a rollback that does not forget 0.7 and 2.3.
 _MOST_ERROR = 0.01
@@ -48,6 +49,7 @@ class Place:
     context: int
     rows: int | None = 0  # of the output head, by the model's own list; 0: all, None: as many as it was exported for
     properties: Properties = field(default_factory=dict)  # of OpenVINO, before those chosen here; not where exact
+    kv: KvPrecision = KvPrecision.AUTO
 
 
 @dataclass(frozen=True)
@@ -83,15 +85,34 @@ def load_model(folder: Path, place: Place, measured: Path) -> LoadedModel:
     return LoadedModel(runner, manifest, measurements, chosen, runner.kept, rest, table)
 
 
-def fast_properties(folder: Path, device: str, measured: Path) -> Properties:
+def fast_properties(folder: Path, device: str, measured: Path, kv: KvPrecision = KvPrecision.AUTO) -> Properties:
     """What a model is loaded with for the fastest arithmetic; loads it only where that is unknown. Raises the same."""
     manifest, device = manifests.read_model(folder), devices.require(device)
     measurements = _verified(folder, manifest, device, measured)
     try:
         build = _builder(folder, device, measurements, None)
-        return properties(Numerics.FAST, fastest_hint(build, measurements, _precisions(manifest)))
+        hint = fastest_hint(build, measurements, _precisions(manifest))
     except RuntimeError as error:
         raise _refusal(folder, device, _first_line(error)) from None
+    return properties(Numerics.FAST, hint, kv)
+
+
+def require_whole(folder: Path, device: str, measured: Path) -> None:
+    """Raises BrokenModelError where a file is missing or damaged."""
+    _verified(folder, manifests.read_model(folder), devices.require(device), measured)
+
+
+def obstacle(folder: Path, device: str, measured: Path) -> str:
+    """Why Headstart's own engine cannot run this model there, by a check that is made once; empty where it can.
+
+    Raises BrokenModelError for a damaged folder and DeviceError for a device that is absent.
+    """
+    manifest, device = manifests.read_model(folder), devices.require(device)
+    try:
+        _choose_runner(folder, device, _verified(folder, manifest, device, measured))
+    except UnfitError as error:
+        return error.reason
+    return ""
 
 
 def subject(folder: Path, device: str) -> dict[str, object]:
@@ -123,7 +144,7 @@ def _compile(
 ) -> tuple[AnyRunner, Properties]:
     """Raises RuntimeError where the device refuses the model."""
     hint = fastest_hint(build, measurements, precisions) if place.numerics is Numerics.FAST else "f32"
-    chosen = properties(place.numerics, hint)
+    chosen = properties(place.numerics, hint, place.kv)
     if place.numerics is Numerics.FAST:
         chosen = {**chosen, **place.properties}
     runner = build(chosen, place.context)
@@ -164,10 +185,12 @@ def _subject(folder: Path, manifest: manifests.Manifest, device: str) -> dict[st
     unlisted = [name for name in _MODEL_FILES if name not in manifest.files]
     if unlisted:
         raise BrokenModelError(f"The manifest of {folder} does not list {', '.join(unlisted)}; export the model again.")
+    driver = {} if device == "CPU" else {"driver": devices.driver(device)}
     return {
         "model": manifest.name,
         "weights": manifest.files[_WEIGHTS].sha256,
         "device": devices.full_name(device),
+        **driver,
         "openvino": openvino().get_version(),
     }
 
@@ -181,10 +204,12 @@ def _stamp(path: Path) -> list[int] | None:
 
 
 def _choose_runner(folder: Path, device: str, measurements: Measurements) -> str:
-    """The first runner whose rollback proves exact on this model and device; remembered."""
-    known = measurements.get(_RUNNER)
+    """The first runner whose rollback proves exact on this model and device; remembered, and so is that none does."""
+    known, refused = measurements.get(_RUNNER), measurements.get(_REFUSED)
     if isinstance(known, str) and known in _RUNNERS:
         return known
+    if isinstance(refused, str):
+        raise UnfitError(folder.name, device, refused)
     reasons = []
     for name, kind in _RUNNERS.items():
         try:
@@ -197,7 +222,10 @@ def _choose_runner(folder: Path, device: str, measurements: Measurements) -> str
             return name
         reasons.append(f"{name}: logits differ by {error:.1%} of their deviation after a rollback or a branch")
     _log.info("no runner fits %s on %s: %s", folder, device, reasons)
-    raise _refusal(folder, device, "; ".join(reasons))
+    if device == "CPU":
+        raise _refusal(folder, device, "; ".join(reasons))
+    measurements.put(_REFUSED, "; ".join(reasons))
+    raise UnfitError(folder.name, device, "; ".join(reasons))
 
 
 def runner_error(runner: Runner) -> float:

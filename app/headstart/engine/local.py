@@ -1,10 +1,8 @@
 """Headstart's own engine: one target with its drafters, from messages to text. Knows nothing of who asks."""
 
 import threading
-import time
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import groupby
 from pathlib import Path
 
 from headstart import manifest as manifests
@@ -35,11 +33,12 @@ from headstart.engine.precision import pass_ms, switch_ms
 from headstart.engine.recording import Recorder
 from headstart.engine.shortlist import Shortlist
 from headstart.engine.speculative import Decoder, Job
+from headstart.engine.steps import step_of
 from headstart.engine.tally import Tally
 from headstart.engine.text import AnswerText
 from headstart.engine.tokenizer import Tokenizer
 from headstart.engine.trace import Trace
-from headstart.errors import ContextOverflowError
+from headstart.errors import ContextOverflowError, SettingsError
 
 _POLICY = "policy, switches priced"  # another name than before: what was learned without them misleads
 _NOTHING_RUN = Round((), 0, 0, Origin.TARGET, Timing())
@@ -68,6 +67,16 @@ class LocalEngine:
         self._stop_ids = frozenset(target.manifest.tokenizer.stop_ids)
         self._schemas = Schemas(tokenizer.folder, target.runner.vocabulary, target.manifest.tokenizer.stop_ids)
 
+    @property
+    def models(self) -> tuple[manifests.Manifest, ...]:
+        """What is known of the target, then of the draft."""
+        return tuple(model.manifest for model in (self.target, self.draft) if model)
+
+    @property
+    def context(self) -> int:
+        """Tokens of room."""
+        return self.target.runner.context
+
     def generate(self, request: Request, cancel: threading.Event | None = None) -> Iterator[Event]:
         """See Engine.generate."""
         tally = Tally()
@@ -79,7 +88,7 @@ class LocalEngine:
                     tally.read(event)
                     yield event
                 case Round():
-                    step = _step(event, text)
+                    step = step_of(event, text)
                     tally.add(step.round)
                     yield step
                 case FinishReason():
@@ -99,6 +108,10 @@ class LocalEngine:
             vars(self).pop(name, None)
 
     def _job(self, request: Request) -> Job:
+        if request.speculation.tree_depth is not None:
+            raise SettingsError(
+                "A tree of guesses takes an EAGLE-3 head as draft, with OpenVINO GenAI: leave out --tree-depth."
+            )
         tokenizer = self.tokenizer
         prompt = tokenizer.raw_prompt(request.prompt) if request.prompt else tokenizer.prompt(request.messages)
         room = self.target.runner.context
@@ -186,7 +199,7 @@ def _require_room(options: LoadOptions) -> None:
 
 def _place(folder: Path, options: LoadOptions) -> Place:
     context = budget.context_of(manifests.read_model(folder), options.context)
-    return Place(options.device, options.numerics, context)
+    return Place(options.device, options.numerics, context, kv=options.kv_precision)
 
 
 def _draft_model(draft: LoadedModel, vocabulary: int) -> DraftModel:
@@ -225,19 +238,3 @@ def _measured_curve(model: LoadedModel) -> Curve:
     sizes = [tokens for tokens in SIZES if tokens <= model.runner.context]
     table = {tokens: pass_ms(model.runner, tokens, repeats=3) for tokens in sizes}
     return Curve(table, switch_ms(model.runner, repeats=3))
-
-
-def _step(done: Round, text: AnswerText) -> Step:
-    """Text of a round; the round is cut where a stop string ends the answer, and its clock includes this work."""
-    started = time.perf_counter()
-    progress = text.push([token.id for token in done.tokens])
-    tokens = done.tokens[: progress.tokens_used]
-    labelled = zip((token.origin for token in tokens), progress.texts, strict=True)
-    pieces = tuple(
-        Piece("".join(part for _, part in run), origin) for origin, run in groupby(labelled, key=lambda pair: pair[0])
-    )
-    spent = (time.perf_counter() - started) * 1000.0
-    timing = replace(done.timing, other_ms=done.timing.other_ms + spent)
-    return Step(
-        progress.text, replace(done, tokens=tokens, timing=timing), tuple(piece for piece in pieces if piece.text)
-    )

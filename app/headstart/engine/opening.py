@@ -5,19 +5,20 @@ import platform
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NoReturn, Protocol
 
 import psutil
 
 from headstart import __version__
-from headstart.engine import devices, tuned
+from headstart.engine import devices, selection, tuned
 from headstart.engine.bench.ordered import RunBench, bench_of
-from headstart.engine.engine import Engine, LoadOptions, Message
-from headstart.engine.protocol import Description, Device, Facts, Phase
+from headstart.engine.engine import Engine, EngineKind, LoadOptions, Message
+from headstart.engine.protocol import Bench, BenchReport, Description, Device, Facts, Phase
 from headstart.engine.room import free_memory
 from headstart.engine.runtime import openvino, openvino_genai
 from headstart.engine.tuning.findings import Findings
 from headstart.engine.tuning.messages import Tune, TuneReport
+from headstart.errors import SettingsError
 
 Tell = Callable[[Phase], None]
 CountTokens = Callable[[tuple[Message, ...], str], int]
@@ -71,21 +72,22 @@ class LocalModels:
             return open_remote(options, tell)
         tell(Phase.RUNTIME)
         openvino_genai()
-        from headstart.engine.local import load  # noqa: PLC0415 - numpy and more, which `describe` need not wait for
+        from headstart.engine.local import LocalEngine  # noqa: PLC0415 - numpy, which `describe` need not wait for
 
         tell(Phase.MODEL)
-        options = tuned.applied(options)
-        engine = load(options)
-        draft = engine.draft.manifest.name if engine.draft else None
-        context = engine.target.runner.context
-        facts = Facts(engine.target.manifest.name, draft, options.device, options.numerics.value, context)
+        options = selection.settled(options)
+        engine = selection.load(options)
         tokenizer = engine.tokenizer
+        bench = bench_of(engine, options) if isinstance(engine, LocalEngine) else _no_bench
+        kind = EngineKind.HEADSTART if isinstance(engine, LocalEngine) else EngineKind.GENAI
+        names = (*(model.name for model in engine.models), None)
+        facts = Facts(names[0] or "", names[1], options.device, options.numerics.value, engine.context, kind.value)
 
         def count(messages: tuple[Message, ...], text: str) -> int:
             conversation = len(tokenizer.prompt(messages)) if messages else 0
             return conversation + (len(tokenizer.encode(text)) if text else 0)
 
-        return Opened(engine, facts, count, bench_of(engine, options))
+        return Opened(engine, facts, count, bench)
 
     def describe(self) -> Description:
         """See Models.describe."""
@@ -111,6 +113,13 @@ class LocalModels:
     def forget(self, options: LoadOptions) -> None:
         """See Models.forget."""
         tuned.forget(options)
+
+
+def _no_bench(_order: Bench, _tell: Callable[[BenchReport], None], _cancel: threading.Event) -> NoReturn:
+    raise SettingsError(
+        "A benchmark times Headstart's own engine, and OpenVINO GenAI beside it: load the model on a CPU, "
+        "without an EAGLE-3 head, and run it again."
+    )
 
 
 def machine_memory() -> tuple[int, int]:

@@ -83,8 +83,10 @@ class PagedRunner:
         caches = [port for port in compiled.inputs if port.any_name.startswith(_CACHE_INPUTS)]
         if not caches:
             raise RuntimeError("no cache of keys and values was found")
-        # Axis 2 of a cache block is its length in tokens; the compiled model decides it (32 on CPU, 16 on GPU).
-        self.block = int(caches[0].partial_shape[2].get_length())
+        # Axis 2 of a block of values is its length in tokens; the compiled model decides it (32 on CPU, 16 on GPU).
+        # That of keys holds scales too where they are kept in 8 bits.
+        values = next(port for port in caches if port.any_name.startswith(_CACHE_INPUTS[1]))
+        self.block = int(values.partial_shape[2].get_length())
         blocks = -(-(context + _SPARE) // self.block)
         self.context = context
         self.caches = []

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from headstart.engine.engine import Numerics
+from headstart.engine.engine import KvPrecision, Numerics
 from headstart.engine.measurements import Measurements
 from headstart.engine.runner import Runner
 
@@ -23,9 +23,10 @@ VERIFY = 6  # tokens of a typical verification; with 1 it spans what decoding do
 _KEY = "precision"
 
 
-def properties(numerics: Numerics, hint: str = "f32") -> Properties:
-    """OpenVINO properties of a compiled model. A 16-bit cache: an 8-bit one is spoiled by rejected tokens."""
-    common = {"PERFORMANCE_HINT": "LATENCY", "KV_CACHE_PRECISION": "bf16" if hint == "bf16" else "f16"}
+def properties(numerics: Numerics, hint: str = "f32", kv: KvPrecision = KvPrecision.AUTO) -> Properties:
+    """OpenVINO properties of a compiled model. A 16-bit cache by itself: rejected tokens spoil an 8-bit one."""
+    own = "bf16" if hint == "bf16" else "f16"
+    common = {"PERFORMANCE_HINT": "LATENCY", "KV_CACHE_PRECISION": own if kv is KvPrecision.AUTO else kv.value}
     if numerics is Numerics.EXACT:
         # Without dynamic quantisation of activations a token's logits do not depend on how many are computed with it.
         return {**common, "INFERENCE_PRECISION_HINT": "f32", _GROUP: "0"}

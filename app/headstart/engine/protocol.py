@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Any
 
 from headstart.engine.bench.prompts import USUAL_KINDS, read_kinds
-from headstart.engine.engine import Finish, LoadOptions, Message, Prefill, Request, Step
+from headstart.engine.engine import EngineKind, Finish, LoadOptions, Message, Prefill, Request, Step
 from headstart.engine.tuning.messages import (
     ForgetTuned,
     RecallTuned,
@@ -126,6 +126,7 @@ class Facts:
     numerics: str
     context: int
     server: str = ""
+    engine: str = EngineKind.HEADSTART.value
 
     @property
     def has_draft(self) -> bool:

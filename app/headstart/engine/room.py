@@ -21,9 +21,9 @@ def require(target: Manifest, draft: Manifest | None, options: LoadOptions) -> N
         size = devices.memory(device) or 0
         if wanted > size:
             raise MemoryBudgetError(_sentence(models, options, wanted, f"{device} has {amount(size)}"))
-    wanted, free = budget.need(models, options.context).total - away.total(), free_memory()
+    wanted, free = budget.need(models, options.context, options.kv_precision).total - away.total(), free_memory()
     if wanted > free:
-        fitting = None if away else budget.largest_context(models, free)
+        fitting = None if away else budget.largest_context(models, free, options.kv_precision)
         raise MemoryBudgetError(_sentence(models, options, wanted, f"{amount(free)} is free", fitting))
 
 
@@ -47,7 +47,7 @@ def _away(models: tuple[Manifest, ...], options: LoadOptions) -> Counter[str]:
     taken: Counter[str] = Counter()
     for model, device in zip(models, places, strict=False):
         if devices.memory(device) is not None:
-            taken[device] += budget.share(model, options.context)
+            taken[device] += budget.share(model, options.context, options.kv_precision)
     return taken
 
 

@@ -36,6 +36,11 @@ class Tally:
         for part, ms in (("draft", timing.draft_ms), ("verify", timing.verify_ms), ("other", timing.other_ms)):
             self._parts[part] += ms
 
+    @property
+    def written(self) -> int:
+        """Tokens so far."""
+        return self._origins.total()
+
     def stats(self, *, plain_ms: float | None, ledger_ms: float, context_length: int) -> Stats:
         """The answer's statistics; the arguments are what only the policy and the runner know.
 
@@ -43,7 +48,7 @@ class Tally:
         ledger never disagree.
         """
         prompt = self._prefill.total if self._prefill else 0
-        written = self._origins.total()
+        written = self.written
         decode_ms = (self._last - self._first) * 1000.0
         if plain_ms is not None and self._drafted and written > 1:
             plain_ms = (decode_ms + ledger_ms) / (written - 1)

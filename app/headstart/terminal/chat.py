@@ -5,15 +5,28 @@ import dataclasses
 import json
 import sys
 import time
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeVar
 
 from headstart import library, paths, remotes
-from headstart.engine import tuned
-from headstart.engine.engine import USUAL_DEVICE, Engine, FinishReason, LoadOptions, Numerics, Open, Tracing
+from headstart.engine import selection
+from headstart.engine.engine import (
+    USUAL_DEVICE,
+    Engine,
+    EngineKind,
+    FinishReason,
+    KvPrecision,
+    LoadOptions,
+    Numerics,
+    Open,
+    Tracing,
+)
 from headstart.errors import SettingsError
 from headstart.library import Choice
-from headstart.terminal import batch, elsewhere, report, settings
+from headstart.terminal import batch, elsewhere, loaded, report, settings
 from headstart.terminal.answer import Answer, answer
 from headstart.terminal.batch_input import Defaults
 from headstart.terminal.command import Command, Load
@@ -27,7 +40,8 @@ from headstart.terminal.slash import COMMANDS, converse
 
 STANDARD_INPUT = "-"
 INTERRUPTED = 130  # what shells report after Ctrl+C
-AUTOMATIC = "auto"
+AUTOMATIC = ""  # of --device: as it was tuned
+Choices = TypeVar("Choices", bound=StrEnum)
 
 
 @dataclass(frozen=True)
@@ -50,7 +64,8 @@ class Plan:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The flags of `headstart chat`."""
-    add_model_arguments(parser)
+    model = add_model_arguments(parser)
+    add_engine_argument(model)
     words = parser.add_argument_group("words")
     words.add_argument("--prompt", metavar="TEXT", type=_text, help="answer this and end; - reads standard input")
     words.add_argument("--system", metavar="TEXT", type=_text, help="instructions that stand before the conversation")
@@ -72,8 +87,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     output.add_argument("--no-color", action="store_true", help="no colours (also: NO_COLOR=1); underlines stay")
 
 
-def add_model_arguments(parser: argparse.ArgumentParser) -> None:
-    """The flags that decide what is loaded, and where; `load_options` reads them."""
+def add_model_arguments(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
+    """The flags that decide what is loaded, and where; `load_options` reads them. Returns their group."""
+    parser.set_defaults(engine=EngineKind.HEADSTART)  # what measures needs the models themselves
     model = parser.add_argument_group("model")
     model.add_argument(
         "--model",
@@ -82,26 +98,51 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
         "(default: the only one installed)",
     )
     model.add_argument("--draft", metavar="NAME", help="another draft model with the same vocabulary; none: no draft")
-    device = "CPU, GPU, GPU.1, NPU, ... (default: what `headstart tune` found, or else CPU)"
+    device = "CPU, GPU, GPU.1, NPU, ..., or AUTO for the best here (default: what `headstart tune` found, or else CPU)"
     model.add_argument("--device", metavar="NAME", default=AUTOMATIC, help=device)
     model.add_argument(
         "--numerics",
-        type=_numerics,
+        type=_one_of("numerics", Numerics),
         metavar="fast|exact",
         default=Numerics.FAST,
         help="fast: the quickest arithmetic, near-ties may fall differently when speculating; exact: the same text "
         "with and without speculation, at lower speed (default: fast)",
     )
     model.add_argument(
+        "--draft-device", metavar="NAME", help="where the draft model runs (default: where the target does)"
+    )
+    _add_memory_arguments(model)
+    return model
+
+
+def _add_memory_arguments(model: argparse._ArgumentGroup) -> None:
+    model.add_argument(
         "--context",
         type=_context,
         metavar="N",
         help="tokens of room for prompt and answer (default: what the model allows, at most 8192)",
     )
-    model.add_argument(
-        "--draft-device", metavar="NAME", help="where the draft model runs (default: where the target does)"
-    )
     model.add_argument("--ignore-memory", action="store_true", help="load although the memory seems too small")
+    model.add_argument(
+        "--kv-precision",
+        type=_one_of("kv-precision", KvPrecision),
+        metavar="auto|u8|f16",
+        default=KvPrecision.AUTO,
+        help="how keys and values are kept: u8 takes 0.6 of their memory, and the answer may change (default: auto, "
+        "16 bits)",
+    )
+
+
+def add_engine_argument(model: argparse._ArgumentGroup) -> None:
+    """The flag that names the engine, for commands that only need answers."""
+    model.add_argument(
+        "--engine",
+        type=_one_of("engine", EngineKind),
+        metavar="auto|headstart|genai",
+        default=EngineKind.AUTO,
+        help="who runs the model: Headstart's own engine or OpenVINO GenAI (default: auto, its own on a CPU and on a "
+        "GPU where a check passes; OpenVINO GenAI on an NPU and with an EAGLE-3 head)",
+    )
 
 
 def add_trace_arguments(parser: argparse.ArgumentParser) -> None:
@@ -142,8 +183,10 @@ def load_options(arguments: argparse.Namespace, choice: Choice) -> LoadOptions:
         draft_device=arguments.draft_device,
         ignore_memory=arguments.ignore_memory,
         open=tuple(name for name, is_open in left_open.items() if is_open),
+        engine=arguments.engine,
+        kv_precision=arguments.kv_precision,
     )
-    return tuned.applied(options)
+    return selection.settled(options)
 
 
 def run(arguments: argparse.Namespace, load: Load) -> int:
@@ -157,6 +200,8 @@ def run(arguments: argparse.Namespace, load: Load) -> int:
         screen.remark(*elsewhere.warnings(plan.load.remote))
     elif sys.stderr.isatty():
         screen.remark(f"Loading {_title(plan)} ...")
+    if plan.choice:
+        screen.remark(*loaded.remarks(plan.load, arguments.device))
     started = time.perf_counter()
     with closing(load(plan.load)) as engine:
         if plan.stats:
@@ -251,14 +296,14 @@ def draft_name(options: LoadOptions, choice: Choice) -> str | None:
 
 
 def _object(plan: Plan, given: Answer) -> dict[str, object]:
-    loaded = _loaded(plan.choice, plan.load) if plan.choice else elsewhere.described(plan.load)
-    loaded |= {"system": plan.dialogue.system}
+    models = _loaded(plan.choice, plan.load) if plan.choice else elsewhere.described(plan.load)
+    models |= {"system": plan.dialogue.system}
     return {
         "text": given.text,
         "token_ids": given.token_ids,
         "finish_reason": given.reason,
         "stats": report.as_json(given.stats),
-        "settings": loaded | dataclasses.asdict(plan.settings),
+        "settings": models | dataclasses.asdict(plan.settings),
     }
 
 
@@ -279,11 +324,17 @@ def _text(text: str) -> str:
         raise SettingsError(f"{text!r} is not valid text.") from None
 
 
-def _numerics(text: str) -> Numerics:
-    try:
-        return Numerics(text)
-    except ValueError:
-        raise SettingsError(f"numerics must be fast or exact, not {text!r}.") from None
+def _one_of(name: str, choices: type[Choices]) -> Callable[[str], Choices]:
+    """Reads one of a few words."""
+    *words, last = choices
+
+    def read(text: str) -> Choices:
+        try:
+            return choices(text)
+        except ValueError:
+            raise SettingsError(f"{name} must be {', '.join(words)} or {last}, not {text!r}.") from None
+
+    return read
 
 
 def _context(text: str) -> int:

@@ -11,7 +11,7 @@ from headstart.errors import SettingsError
 # Flags that decide how a model of this computer is loaded, with what they are when nobody gives them.
 _LOCAL: Mapping[str, Any] = {
     "draft": None,
-    "device": "auto",
+    "device": "",
     "numerics": Numerics.FAST,
     "context": None,
     "draft_device": None,

@@ -31,6 +31,8 @@ class Settings:
     assistant_confidence_threshold: float | None = None
     acceptance_threshold: float = Speculation.acceptance_threshold
     drafter: Drafter = Speculation.drafter
+    branching_factor: int | None = None
+    tree_depth: int | None = None
 
     def __post_init__(self) -> None:
         """Refuse what no engine could answer, before a model is loaded."""
@@ -51,6 +53,8 @@ class Settings:
             self.assistant_confidence_threshold,
             self.acceptance_threshold,
             self.drafter,
+            self.branching_factor,
+            self.tree_depth,
         )
 
     def request(self, messages: tuple[Message, ...]) -> Request:
@@ -162,6 +166,13 @@ SPECULATION_OPTIONS = (
         "who may guess: the draft model alone, n-grams of the text alone, the table of `headstart-export bigram` "
         "alone, or any of them (default: any)",
     ),
+    Option(
+        "tree-depth",
+        _or_automatic(WHOLE),
+        "with an EAGLE-3 head as draft: grow a tree of guesses this many tokens deep; --num-assistant-tokens is then "
+        "how many of it are checked (default: auto, a chain)",
+    ),
+    Option("branching-factor", _or_automatic(WHOLE), "with --tree-depth: guesses kept at each place of the tree"),
 )
 OPTIONS = ANSWER_OPTIONS + SAMPLING_OPTIONS + SPECULATION_OPTIONS
 
@@ -198,6 +209,6 @@ def named(name: str) -> Option:
     for option in OPTIONS:
         if option.name == wanted:
             return option
-    if wanted in {"model", "draft", "device", "numerics", "context"}:
+    if wanted in {"model", "draft", "device", "numerics", "context", "engine", "kv-precision"}:
         raise SettingsError(f"{wanted} is fixed when the model is loaded; start headstart chat again to change it.")
     raise SettingsError(f"There is no setting {name!r}; the settings are {', '.join(o.name for o in OPTIONS)}.")

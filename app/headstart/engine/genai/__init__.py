@@ -1,0 +1,1 @@
+"""The second engine: OpenVINO GenAI behind Headstart's protocol."""

@@ -1,0 +1,25 @@
+"""What a person should know of how a model is loaded: the device that AUTO means, who answers, what 8 bits save."""
+
+from collections.abc import Iterator
+
+from headstart import manifest as manifests
+from headstart.engine import budget, devices, selection
+from headstart.engine.engine import EngineKind, KvPrecision, LoadOptions
+from headstart.engine.room import amount
+
+
+def remarks(options: LoadOptions, asked: str) -> Iterator[str]:
+    """Sentences; mostly none. `asked`: the device by the person's own words."""
+    if asked and devices.leaves_choice(asked):
+        yield f"{asked.upper()} is {options.device} here: {devices.full_name(options.device)}."
+    if options.engine is EngineKind.AUTO and (reason := selection.chosen(options).reason):
+        yield reason
+    if options.kv_precision is KvPrecision.U8:
+        yield _saving(options)
+
+
+def _saving(options: LoadOptions) -> str:
+    models = [manifests.read_model(folder) for folder in (options.target, options.draft) if folder]
+    full, less = (budget.cache(models, options.context, kv) for kv in (KvPrecision.F16, KvPrecision.U8))
+    tokens = budget.context_of(models[0], options.context)
+    return f"Keys and values of {tokens} tokens take {amount(less)} in 8 bits, where 16 bits take {amount(full)}."
