@@ -24,6 +24,7 @@ from headstart.engine.engine import (
     Step,
 )
 from headstart.engine.genai import npu, pipelines
+from headstart.engine.genai.engine import GenaiEngine
 from headstart.errors import ContextOverflowError, DeviceError, EngineLostError, SettingsError
 from tests.doctor.plugins import CPU, NPU, FakeCore, plug_in
 
@@ -74,6 +75,8 @@ def test_the_longest_prompt_is_compiled_in(tiny_target: Path, pipeline: PlayedPi
     engine = selection.load(LoadOptions(tiny_target, device="NPU"))
     assert pipeline.built == [(str(tiny_target), "NPU", {"MAX_PROMPT_LEN": 512, "MIN_RESPONSE_LEN": 512})]
     assert engine.context == 1024
+    assert isinstance(engine, GenaiEngine)
+    assert engine.reason == "OpenVINO GenAI answers: an NPU runs nothing else."
     steps, finish = _last(engine)
     assert finish.reason is FinishReason.LENGTH
     assert finish.stats.by_origin == {"target": 8}

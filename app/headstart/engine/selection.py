@@ -25,9 +25,13 @@ def load(options: LoadOptions) -> "LocalEngine | GenaiEngine":
 
     options = settled(options)
     choice = chosen(options)
+    if choice.kind is EngineKind.HEADSTART:
+        return load_own(options)
+    engine = genai.load(options)
+    engine.reason = choice.reason
     if choice.reason:
         _log.info("%s", choice.reason)
-    return genai.load(options) if choice.kind is EngineKind.GENAI else load_own(options)
+    return engine
 
 
 def chosen(options: LoadOptions) -> EngineChoice:

@@ -206,6 +206,7 @@ def run(arguments: argparse.Namespace, load: Load) -> int:
     with closing(load(plan.load)) as engine:
         if plan.stats:
             screen.remark(f"loaded in {time.perf_counter() - started:.1f} s")
+        screen.remark(*loaded.who(engine))
         screen.legend()
         return _talk(plan, engine, screen) if plan.prompt is None else _answer_once(plan, engine, screen)
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from headstart import remotes
-from headstart.engine.engine import LoadOptions, Numerics, Remote
+from headstart.engine.engine import EngineKind, KvPrecision, LoadOptions, Numerics, Remote
 from headstart.errors import SettingsError
 
 # Flags that decide how a model of this computer is loaded, with what they are when nobody gives them.
@@ -16,6 +16,8 @@ _LOCAL: Mapping[str, Any] = {
     "context": None,
     "draft_device": None,
     "ignore_memory": False,
+    "engine": EngineKind.AUTO,
+    "kv_precision": KvPrecision.AUTO,
     "trace": None,
     "trace_depth": None,
 }

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from headstart import manifest as manifests
-from headstart.engine import budget, devices, selection
-from headstart.engine.engine import EngineKind, KvPrecision, LoadOptions
+from headstart.engine import budget, devices
+from headstart.engine.engine import Engine, KvPrecision, LoadOptions
 from headstart.engine.room import amount
 
 
@@ -12,10 +12,16 @@ def remarks(options: LoadOptions, asked: str) -> Iterator[str]:
     """Sentences; mostly none. `asked`: the device by the person's own words."""
     if asked and devices.leaves_choice(asked):
         yield f"{asked.upper()} is {options.device} here: {devices.full_name(options.device)}."
-    if options.engine is EngineKind.AUTO and (reason := selection.chosen(options).reason):
-        yield reason
     if options.kv_precision is KvPrecision.U8:
         yield _saving(options)
+
+
+def who(engine: Engine) -> Iterator[str]:
+    """Why it is not Headstart's own engine that was loaded, where a person did not ask for another."""
+    from headstart.engine.genai.engine import GenaiEngine  # noqa: PLC0415 - numpy, which a help text need not wait for
+
+    if isinstance(engine, GenaiEngine) and engine.reason:
+        yield engine.reason
 
 
 def _saving(options: LoadOptions) -> str:

@@ -14,7 +14,7 @@ from headstart import library, paths
 from headstart.engine.engine import Engine, LoadOptions
 from headstart.errors import SettingsError
 from headstart.terminal import settings
-from headstart.terminal.chat import add_model_arguments, draft_name, load_options
+from headstart.terminal.chat import add_engine_argument, add_model_arguments, draft_name, load_options
 from headstart.terminal.command import Command, Load
 from headstart.terminal.harmless import harmless
 from headstart.terminal.measuring import whole_number
@@ -37,7 +37,7 @@ class Plan:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The flags of `headstart serve`."""
-    add_model_arguments(parser)
+    add_engine_argument(add_model_arguments(parser))
     place = parser.add_argument_group("place")
     place.add_argument("--port", type=_port, default=PORT, metavar="N", help=f"0: any that is free (default: {PORT})")
     place.add_argument("--host", default=HOST, metavar="ADDRESS", help=f"where to listen (default: {HOST})")

@@ -29,6 +29,7 @@ class GenaiEngine:
         """`models`: the target, then the draft. `context`: tokens, at most those that an NPU is compiled for."""
         self.models = models
         self.context = context
+        self.reason = ""  # why it is this engine, where nobody asked for it
         self.tokenizer = tokenizer
         self._made_of = made_of
         self._capacity: Capacity | None = made_of.room
