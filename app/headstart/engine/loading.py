@@ -130,7 +130,7 @@ def _builder(folder: Path, device: str, measurements: Measurements, kept: Ids | 
     kind = _RUNNERS[_choose_runner(folder, device, measurements)]
 
     def build(chosen: Properties, context: int = 128) -> AnyRunner:
-        # Where a branch holds, its keys are moved, which 8-bit ones cannot be: they share a scale with their neighbours.
+        # Where a branch holds, its keys are moved; 8-bit ones cannot be, as they share a scale with their neighbours.
         scaled = kind is BranchingRunner and chosen.get("KV_CACHE_PRECISION") == KvPrecision.U8.value
         return (PagedRunner if scaled else kind)(folder, device, chosen, context, kept)
 
