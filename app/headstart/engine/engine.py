@@ -106,18 +106,8 @@ class Sampling:
             "above 0 and at most 10",
             self.repetition_penalty,
         )
-        _require(
-            -10.0 <= self.presence_penalty <= 10.0,
-            "presence penalty",
-            "between -10 and 10",
-            self.presence_penalty,
-        )
-        _require(
-            -10.0 <= self.frequency_penalty <= 10.0,
-            "frequency penalty",
-            "between -10 and 10",
-            self.frequency_penalty,
-        )
+        for name, value in (("presence", self.presence_penalty), ("frequency", self.frequency_penalty)):
+            _require(-10.0 <= value <= 10.0, f"{name} penalty", "between -10 and 10", value)
         _require(0 <= self.seed < 2**63, "seed", "between 0 and 2^63 - 1", self.seed)
 
 
@@ -386,9 +376,7 @@ class LoadOptions:
     def __post_init__(self) -> None:
         """Refuse an 8-bit cache where results must not depend on guesses."""
         if self.numerics is Numerics.EXACT and self.kv_precision is KvPrecision.U8:
-            raise SettingsError(
-                "Exact numerics need keys and values in 16 bits: leave out --kv-precision u8, or use --numerics fast."
-            )
+            raise SettingsError("Exact numerics need keys and values in 16 bits: leave out --kv-precision u8.")
 
 
 class Engine(Protocol):
