@@ -102,12 +102,13 @@ def test_who_leaves_ends_the_answer(stream: str) -> None:
 
 
 def test_who_leaves_the_queue_is_not_answered() -> None:
-    engine = ScriptedEngine(["word " * 200, WORDS], pause=0.02)
+    engine = ScriptedEngine(["word " * 2000, WORDS], pause=0.05)
     with serving(engine) as running, running.client() as client:
         with closing(send(running)):
             wait_for(engine, 1)
             for _ in range(5):
                 send(running).close()
+            time.sleep(1.0)  # for the server to notice; the first answer takes longer than all this
         assert ask(client, "Hi") == WORDS
     assert len(engine.requests) == 2
 
