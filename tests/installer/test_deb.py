@@ -1,0 +1,74 @@
+"""The package for Debian: built, installed without a network, used in its window, and removed."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from headstart.chat.conversation import State
+from headstart.chat.database import FILE_NAME
+from headstart.ui.theme import LIGHT
+from tests.end_to_end import screen as screens
+from tests.end_to_end.screen import open_screen, wait
+from tests.end_to_end.visit import Visit
+from tests.installer import fresh_debian
+from tests.installer.fresh_debian import PERSON, FreshDebian
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = os.environ.get("HEADSTART_TEST_DEB", "")  # one with a model, to be used instead of building
+CLIPBOARD = "from PySide6.QtGui import QGuiApplication as A; a = A([]); print(a.clipboard().text())"
+
+pytestmark = [
+    pytest.mark.installer,
+    pytest.mark.skipif(bool(fresh_debian.missing()), reason=fresh_debian.missing()),
+    pytest.mark.skipif(bool(screens.missing()), reason=f"a window needs {', '.join(screens.missing())}"),
+]
+
+
+@pytest.fixture
+def package(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    """The .deb with SmolLM2."""
+    if PACKAGE:
+        return Path(PACKAGE)
+    model = request.getfixturevalue("real_smollm2")
+    order = ["--target", "deb", "--with-model", str(model), "--output", str(tmp_path / "dist")]
+    subprocess.run([sys.executable, str(ROOT / "installer" / "build.py"), *order], check=True)
+    return next((tmp_path / "dist").glob("headstart_*.deb"))
+
+
+@pytest.fixture
+def debian(tmp_path: Path) -> Iterator[FreshDebian]:
+    with fresh_debian.fresh_debian(tmp_path) as fresh:
+        yield fresh
+
+
+def test_a_chat_in_the_window_of_a_fresh_debian(package: Path, debian: FreshDebian, tmp_path: Path) -> None:
+    debian.fetch(package)
+    debian.install()
+    assert "headstart 0." in debian.run("headstart", "--version")
+    assert "the installed model answered" in debian.run("headstart", "--self-check")
+    data = debian.root / "home" / PERSON / ".local/share/headstart"
+    (tmp_path / "screen").mkdir()
+    with open_screen(tmp_path / "screen") as screen:
+        display = screen.environment["DISPLAY"]
+        visit = Visit(screen, data, ROOT)
+        with subprocess.Popen(debian.command("headstart", DISPLAY=display)) as window:
+            wait(lambda: screen.count(LIGHT.surface) > 100_000, "a window in light colours")
+            screen.type("What is a cat?")
+            screen.keys("Return")
+            answer = visit.wait_for_answer(1, State.COMPLETE)
+            screen.keys("ctrl+shift+c")
+            shown = subprocess.run(
+                [sys.executable, "-c", CLIPBOARD], env=screen.environment, capture_output=True, text=True, check=True
+            )
+            assert shown.stdout.strip() == answer.text.strip()
+            screen.save(tmp_path / "installed.png")
+            screen.keys("ctrl+q")
+            assert window.wait(timeout=60) == 0
+    assert "~/.local/share/headstart" in debian.remove("headstart")
+    assert not (debian.root / "usr/lib/headstart").exists()
+    assert not (debian.root / "usr/bin/headstart").exists()
+    assert (data / "history" / FILE_NAME).is_file()
