@@ -22,18 +22,13 @@ Build = Callable[[dict[str, str]], Any]  # from further properties to a session
 Read = Callable[[Any, list[int], int], Logits]  # from a session, ids and how many were read before
 
 
-def coarsest_group(build: Build, read: Read, ids: list[int], weight_group: int | None, allowed_kl: float) -> int | None:
-    """The largest of `GROUPS` that costs at most `SHARE` of `allowed_kl` nats; None: only the plugin's own.
-
-    `weight_group`: how many weights share a scale, which bounds the groups; None: all that one output reads.
-    """
+def coarsest_group(build: Build, read: Read, ids: list[int], lost_kl: float) -> int | None:
+    """The largest of `GROUPS` that costs at most `SHARE` of `lost_kl` nats; None: only the plugin's own."""
     exact = _logits(build({PROPERTY: "0"}), read, ids)
     found = None
     for group in GROUPS:
-        if weight_group is not None and group > weight_group:
-            break
         coarse = _logits(build({PROPERTY: str(group)}), read, ids)
-        if mean_divergence(exact, coarse) > SHARE * allowed_kl:
+        if mean_divergence(exact, coarse) > SHARE * lost_kl:
             break
         found = group
     return found

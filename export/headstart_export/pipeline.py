@@ -172,7 +172,7 @@ def _convert(model: Prepared, ids: list[int], half: Path, reference: Path, job: 
 def _compress(order: ModelOrder, half: Path, folder: Path, job: Job) -> manifest.Precision:
     with job.progress.step(f"Compressing the weights to {order.weights}"):
         source, target = half / convert.MODEL_FILE, folder / convert.MODEL_FILE
-        quantize.compress(source, order.weights, target, all_layers=order.role == "draft")
+        quantize.compress(source, order.weights, target, draft=order.role == "draft")
         precision = quantize.read_back(target)
         quantize.require(order.weights, precision)
     for name in ("config.json", "generation_config.json"):

@@ -74,15 +74,15 @@ def _activation_group(request: Request, lost_kl: float) -> int | None:
 
     path = Path(request.folder) / MODEL_FILE
     precision = quantize.read_back(path)
-    if precision.weights == "fp16":
-        return None  # nothing is multiplied in INT8
+    if precision.weights == "fp16" or precision.group_size:
+        return None  # nothing is multiplied in INT8, or the weights' own groups make a single token slower
     settings = {**SETTINGS, "KV_CACHE_PRECISION": "f16"}
     compile_model, model = openvino.Core().compile_model, openvino.Core().read_model(path)
 
     def build(further: dict[str, str]) -> Any:
         return compile_model(model, "CPU", {**settings, **further}).create_infer_request()
 
-    return arithmetic.coarsest_group(build, read, request.ids, precision.group_size, lost_kl)
+    return arithmetic.coarsest_group(build, read, request.ids, lost_kl)
 
 
 def _infer(request: Request) -> tuple[quality.Logits, int]:

@@ -202,7 +202,7 @@ def test_a_pair_holds_two_checked_models(exports: Exports) -> None:
     target, draft = read(exports, "pair/target"), read(exports, "pair/draft")
     assert (target.role, target.precision.weights, target.logit_rows) == ("target", "int8", 640)
     assert (draft.role, draft.precision.weights, draft.logit_rows) == ("draft", "int4", 624)
-    assert draft.precision.all_layers
+    assert (draft.precision.mode, draft.precision.all_layers) == ("int4_sym", False)
     assert target.tokenizer.fingerprint == draft.tokenizer.fingerprint
     assert {path.name for path in (exports.folder / "pair").iterdir()} == {"target", "draft", "manifest.json"}
 
