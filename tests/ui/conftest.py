@@ -18,7 +18,7 @@ from headstart.ui.program import EngineChoice, Program
 from headstart.ui.translation import Translation
 
 Speak = Callable[[str], object]
-WAIT = 20_000  # ms, for a loaded machine
+WAIT = 60_000  # ms, for a loaded machine
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")  # before pytest-qt makes the application
 
@@ -49,7 +49,7 @@ def link(qtbot: QtBot) -> Iterator[EngineLink]:
 @pytest.fixture
 def loaded_link(qtbot: QtBot, link: EngineLink) -> EngineLink:
     """The same with a toy model in it."""
-    with qtbot.waitSignal(link.loaded, timeout=20_000):
+    with qtbot.waitSignal(link.loaded, timeout=60_000):
         link.load(LoadOptions(Path("toy")))
     return link
 

@@ -8,7 +8,7 @@ from headstart.chat.conversation import State
 from headstart.ui.message import MessageContent
 from headstart.ui.program import Program
 
-WAIT = 20_000  # ms, for a loaded machine
+WAIT = 60_000  # ms, for a loaded machine
 
 
 def shown(app: Program) -> list[MessageContent]:

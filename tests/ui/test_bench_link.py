@@ -9,7 +9,7 @@ from headstart.engine.protocol import Benched, BenchHeat, BenchPlanned, BenchRep
 from headstart.ui.engine_link import EngineLink
 
 TOY = LoadOptions(Path("toy"))
-WAIT = 20_000  # ms, for a loaded machine
+WAIT = 60_000  # ms, for a loaded machine
 SIZE = BenchSize(prompts=1, tokens=4, repeats=1, with_peer=False)
 
 

@@ -18,7 +18,7 @@ from headstart.engine.supervision import program
 from headstart.ui.engine_link import EngineLink
 
 TOY = LoadOptions(Path("toy"))
-WAIT = 20_000  # ms, for a loaded machine
+WAIT = 60_000  # ms, for a loaded machine
 
 
 class Heard:

@@ -18,7 +18,7 @@ from headstart.ui.program import Program
 from headstart.ui.setting_editors import ChoiceEditor
 from tests.model_folders import write_model, write_pair
 
-WAIT = 20_000
+WAIT = 60_000
 Open = Callable[..., Program]
 
 # An exporter that lists a recipe, or says a line a moment for some time and then writes the model asked for.

@@ -71,14 +71,14 @@ def test_a_second_start_hands_its_file_to_the_first_window(qtbot: QtBot, tmp_pat
     first, second = SingleInstance(tmp_path), SingleInstance(tmp_path)
     file = tmp_path / "线 of chats.headstart.json"
     assert first.claim(file)
-    with qtbot.waitSignal(first.open_requested, timeout=20_000) as handed:
+    with qtbot.waitSignal(first.open_requested, timeout=60_000) as handed:
         assert not second.claim(file)
     assert handed.args == [str(file)]
     first.release()
 
 
 def test_the_chats_of_a_file_come_in_and_the_first_is_open(qtbot: QtBot, app: Program, tmp_path: Path) -> None:
-    with qtbot.waitSignal(app.presenter.answered, timeout=20_000):
+    with qtbot.waitSignal(app.presenter.answered, timeout=60_000):
         app.presenter.session.send("hello")
     former = app.presenter.session.chat.id
     file = tmp_path / "hello.headstart.json"
@@ -108,7 +108,7 @@ def test_a_closed_window_leaves_no_thread_timer_or_process(qtbot: QtBot, open_pr
     pid = app.link.pid
     for _ in range(3):
         app.window.sidebar.new_requested.emit()
-        with qtbot.waitSignal(app.presenter.answered, timeout=20_000):
+        with qtbot.waitSignal(app.presenter.answered, timeout=60_000):
             app.presenter.session.send("hello")
     app.window.close()
     assert not psutil.pid_exists(pid)
@@ -121,7 +121,7 @@ def test_chats_that_were_left_are_let_go(qtbot: QtBot, open_program: Open) -> No
     app = open_program()
     for number in range(5):
         app.window.sidebar.new_requested.emit()
-        with qtbot.waitSignal(app.presenter.answered, timeout=20_000):
+        with qtbot.waitSignal(app.presenter.answered, timeout=60_000):
             app.presenter.session.send(f"hello {number}")
     QApplication.processEvents()
     gc.collect()

@@ -12,7 +12,7 @@ from headstart.engine.tuning.messages import TuneDecided, TunedKnown, TuneEnded,
 from headstart.ui.engine_link import EngineLink
 
 TOY = LoadOptions(Path("toy"))
-WAIT = 20_000  # ms, for a loaded machine
+WAIT = 60_000  # ms, for a loaded machine
 
 
 @pytest.fixture
