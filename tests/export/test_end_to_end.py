@@ -227,7 +227,7 @@ def test_a_model_s_own_copy_drafts_for_it(exports: Exports) -> None:
     target, draft = read(exports, "self/target"), read(exports, "self/draft")
     assert (target.self_draft, draft.self_draft) == (None, manifest.SelfDraft(dropped=(), layers=6))
     assert (draft.name, draft.role, draft.precision.weights) == ("deep-self", "draft", "int4")
-    assert draft.precision.all_layers
+    assert draft.precision.mode == "int4_sym"
     assert (draft.parameters, draft.source) == (target.parameters, target.source)
     assert draft.size_bytes < target.size_bytes
 
