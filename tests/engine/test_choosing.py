@@ -115,6 +115,7 @@ def test_the_chosen_engine_is_opened_and_says_what_it_is(
     assert isinstance(opened.engine, made)
     facts = opened.facts
     assert (facts.model, facts.draft, facts.device, facts.context) == ("tiny-target", "tiny-draft", "CPU", 1024)
+    assert facts.server == ""
     assert facts.engine == {LocalEngine: "headstart", GenaiEngine: "genai"}[made]
     assert opened.count((), "Hello") > 0
     opened.engine.close()

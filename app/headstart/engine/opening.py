@@ -81,7 +81,9 @@ class LocalModels:
         bench = bench_of(engine, options) if isinstance(engine, LocalEngine) else _no_bench
         kind = EngineKind.HEADSTART if isinstance(engine, LocalEngine) else EngineKind.GENAI
         names = (*(model.name for model in engine.models), None)
-        facts = Facts(names[0] or "", names[1], options.device, options.numerics.value, engine.context, kind.value)
+        facts = Facts(
+            names[0] or "", names[1], options.device, options.numerics.value, engine.context, engine=kind.value
+        )
 
         def count(messages: tuple[Message, ...], text: str) -> int:
             conversation = len(tokenizer.prompt(messages)) if messages else 0
