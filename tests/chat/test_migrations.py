@@ -43,6 +43,7 @@ def test_a_history_of_version_1_is_brought_up_to_date(tmp_path: Path) -> None:
     assert [hit.message for hit in store.search("老虎")] == [None, 1]
     assert [hit.message for hit in store.search("sle")] == [3, 2]
     assert [hit.message for hit in store.search("s")] == [3, 2]
+    assert [(hit.message, hit.file) for hit in store.search("a")] == [(None, None), (1, "a.txt")]
     assert store.tags() == (Tag("zoo", 1),)
     store.close()
 

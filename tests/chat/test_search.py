@@ -1,5 +1,6 @@
 """Search: what is found, what is marked, and that nothing typed is an operator."""
 
+import dataclasses
 import itertools
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headstart.chat import search
-from headstart.chat.conversation import Conversation, Message, Outcome, Role
+from headstart.chat.conversation import Attachment, Conversation, Message, Outcome, Role
 from headstart.chat.store import Store, open_store
 from tests.chat.trees import PATIENT
 
@@ -201,3 +202,43 @@ def test_ten_thousand_messages_are_searched(store: Store) -> None:
     assert [hit.message for hit in store.search("common", limit=2)] == [9999, 9996]
     assert len(store.search("x): return", limit=50)) == 50
     assert not store.search("no:where")
+
+
+def _attach(store: Store, *files: Attachment, text: str = "see this") -> str:
+    chat = store.create_chat("talk")
+    store.save(chat.id, Conversation(), Conversation().ask(text, files))
+    return chat.id
+
+
+def test_a_word_in_an_attached_file_says_in_which(store: Store) -> None:
+    _attach(store, Attachment("a.txt", "cats"), Attachment("zoo.md", "# Zoo\nThe walrus sleeps, 老虎 eat.C++"))
+    for query, marked in (("walr", "walr"), ("虎", "虎"), ("C++", "C++")):
+        (hit,) = store.search(query)
+        assert (hit.message, hit.file) == (1, "zoo.md")
+        assert _marked(hit.snippet) == [marked]
+    (hit,) = store.search("zoo.md")
+    assert hit.file == "zoo.md"
+    assert store.search("see")[0].file is None
+    assert [hit.file for hit in store.search("see", tag="none")] == []
+
+
+def test_the_index_of_files_follows_what_is_changed_and_deleted(store: Store) -> None:
+    id_ = _attach(store, Attachment("a.txt", "walrus"))
+    before = store.conversation(id_)
+    after = before.edit(1, "see that", [Attachment("b.txt", "crab")])
+    store.save(id_, before, after)
+    assert [(hit.message, hit.file) for hit in store.search("crab")] == [(2, "b.txt")]
+    store.save(id_, after, before)
+    assert store.search("crab") == ()
+    changed = dataclasses.replace(before.messages[1], attachments=(Attachment("c.txt", "tiger"),))
+    store.save(id_, before, Conversation({1: changed}, before.chosen))
+    assert store.search("walrus") == ()
+    assert [hit.file for hit in store.search("tiger")] == ["c.txt"]
+    store.rebuild_index()
+    assert [hit.file for hit in store.search("tiger")] == ["c.txt"]
+    store.delete(id_)
+    assert store.search("tiger") == ()
+    store.purge()
+    store._connection.execute("INSERT INTO file_words (file_words) VALUES ('integrity-check')")
+    count = "SELECT count(*) FROM file_words WHERE file_words MATCH 'tiger'"
+    assert store._connection.execute(count).fetchone()[0] == 0

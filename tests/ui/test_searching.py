@@ -11,7 +11,7 @@ from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
 from headstart.chat import search
-from headstart.chat.conversation import Conversation, Message, Role
+from headstart.chat.conversation import Attachment, Conversation, Message, Role
 from headstart.chat.store import Store, open_store
 from headstart.ui.program import Program
 from headstart.ui.searching import Findings, Searching
@@ -172,3 +172,58 @@ def test_results_follow_what_is_written_meanwhile(qtbot: QtBot, app: Program) ->
     qtbot.waitUntil(lambda: chat_rows(app) == ["3 results", "walrus", "walrus", "walrus"], timeout=WAIT)
     click_chat(app, "walrus")
     assert texts(app)[0] == "walrus"
+
+
+def _attach(app: Program, *files: Attachment) -> None:
+    chat = app.store.create_chat("report")
+    app.store.save(chat.id, Conversation(), Conversation().ask("read this crab", files))
+    app.chats.refresh()
+
+
+def _marked_in_files(app: Program) -> list[str]:
+    """What is marked in the files of the first message."""
+    view = app.window.chat.transcript.view(0)
+    text = view._unfolded
+    assert text
+    found = text._highlighter._matches
+    return [text.document().toPlainText()[start:end] for start, end in found]
+
+
+def test_a_hit_in_an_attached_file_says_so_and_opens_it(qtbot: QtBot, app: Program) -> None:
+    lines = "".join(f"line {number} of the zoo\n" for number in range(4000))
+    _attach(app, Attachment("a.txt", "nothing"), Attachment("zoo.txt", lines + "a Walrus and a crab\n" + lines))
+    sidebar = app.window.sidebar
+    sidebar.search.setText("walrus")
+    qtbot.waitUntil(lambda: chat_rows(app) == ["1 result", "report"], timeout=WAIT)
+    row = sidebar.list.model().index(1, 0)
+    assert "zoo.txt" in str(row.data(Qt.ItemDataRole.AccessibleTextRole))
+    assert "zoo.txt" in str(row.data(Qt.ItemDataRole.ToolTipRole))
+    assert not sidebar.list.grab().isNull()
+    QTest.mouseClick(sidebar.list.viewport(), Qt.MouseButton.LeftButton, pos=sidebar.list.visualRect(row).center())
+    assert app.window.chat.find_bar._count.text() == "1 of 1"
+    assert _marked_in_files(app) == ["Walrus"]
+    transcript = app.window.chat.transcript
+    (match,) = transcript._matches
+    place = transcript.view(0).place_of(match.start, match.file)
+    assert 0 <= transcript.view(0).mapTo(transcript, place.center().toPoint()).y() < transcript.height()
+
+
+def test_find_in_chat_walks_through_files_and_text(qtbot: QtBot, app: Program) -> None:
+    far = "x\n" * 20_000
+    _attach(app, Attachment("a.txt", "crab\n" + far + "crab"), Attachment("b.txt", "a crab"))
+    click_chat(app, "report")
+    bar = app.window.chat.find_bar
+    bar.open_find()
+    bar.field.setText("crab")
+    assert bar._count.text() == "1 of 4"
+    assert _marked_in_files(app) == ["crab", "crab"]
+    bar._next.click()
+    assert _marked_in_files(app) == ["crab", "crab"]
+    assert "…" in (app.window.chat.transcript.view(0)._unfolded or pytest.fail("folded")).document().toPlainText()
+    bar._next.click()
+    bar._next.click()
+    assert bar._count.text() == "4 of 4"
+    bar._next.click()
+    assert bar._count.text() == "1 of 4"
+    bar.close_find()
+    assert _marked_in_files(app) == []

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from headstart.chat import search
+from headstart.chat import rows, search
 from headstart.errors import DamagedHistoryError, HistoryError
 
 FILE_NAME = "history.db"
@@ -34,6 +34,7 @@ def connect(path: Path) -> sqlite3.Connection:
     try:
         connection.row_factory = sqlite3.Row
         connection.create_function("words", 1, search.words, deterministic=True)
+        connection.create_function("attached", 1, rows.attached_text, deterministic=True)
         connection.create_function("holds", 2, search.holds, deterministic=True)
         for pragma in _PRAGMAS:
             connection.execute(pragma)

@@ -112,7 +112,30 @@ _DRAFT_FILES = (
     "CREATE INDEX draft_file_by_chat ON draft_file (chat)",
 )
 
-STEPS = (_CHATS_AND_MESSAGES, _FULL_TEXT, _TAGS, _PREFIXES, _DRAFT_FILES)  # step n leads from version n to n + 1
+# Apart from the texts, so that a hit can say where it is, and so that an answer being written does not touch it.
+_ATTACHED_WORDS = (
+    """CREATE VIRTUAL TABLE file_words
+        USING fts5 (words, content = '', prefix = '1 2', tokenize = 'unicode61 remove_diacritics 2')""",
+    "INSERT INTO file_words (rowid, words) SELECT rank, words(attached(attachments)) FROM message "
+    "WHERE attachments <> '[]'",
+    """CREATE TRIGGER files_added AFTER INSERT ON message WHEN new.attachments <> '[]' BEGIN
+        INSERT INTO file_words (rowid, words) VALUES (new.rank, words(attached(new.attachments)));
+    END""",
+    """CREATE TRIGGER files_removed AFTER DELETE ON message WHEN old.attachments <> '[]' BEGIN
+        INSERT INTO file_words (file_words, rowid, words)
+            VALUES ('delete', old.rank, words(attached(old.attachments)));
+    END""",
+    """CREATE TRIGGER files_changed AFTER UPDATE OF attachments ON message
+    WHEN old.attachments <> new.attachments BEGIN
+        INSERT INTO file_words (file_words, rowid, words)
+            SELECT 'delete', old.rank, words(attached(old.attachments)) WHERE old.attachments <> '[]';
+        INSERT INTO file_words (rowid, words)
+            SELECT new.rank, words(attached(new.attachments)) WHERE new.attachments <> '[]';
+    END""",
+)
+
+# Step n leads from version n to n + 1.
+STEPS = (_CHATS_AND_MESSAGES, _FULL_TEXT, _TAGS, _PREFIXES, _DRAFT_FILES, _ATTACHED_WORDS)
 NEWEST = len(STEPS)
 
 
@@ -151,8 +174,10 @@ def rebuild_index(connection: sqlite3.Connection) -> None:
     for statement in (
         "INSERT INTO title_words (title_words) VALUES ('delete-all')",
         "INSERT INTO message_words (message_words) VALUES ('delete-all')",
+        "INSERT INTO file_words (file_words) VALUES ('delete-all')",
         "INSERT INTO title_words (rowid, words) SELECT rank, words(title) FROM chat",
         "INSERT INTO message_words (rowid, words) SELECT rank, words(text) FROM message WHERE state <> 'streaming'",
+        _ATTACHED_WORDS[1],
     ):
         connection.execute(statement)
     connection.execute("REPLACE INTO memo (name, value) VALUES ('words', ?)", (str(search.VERSION),))

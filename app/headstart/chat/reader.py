@@ -10,7 +10,7 @@ from typing import NamedTuple
 from headstart.chat import database, search, tags
 from headstart.chat.conversation import Attachment, Conversation
 from headstart.chat.record import Chat
-from headstart.chat.rows import read_chat, read_conversation
+from headstart.chat.rows import read_attachments, read_chat, read_conversation
 from headstart.chat.unicode import storable
 
 _CHATS = f"SELECT chat.*, {tags.NAMES} FROM chat"  # noqa: S608
@@ -24,26 +24,32 @@ class _Place(NamedTuple):
     words: str
     joined: str
     columns: str
+    test: str = "chat.deleted IS NULL"
 
 
 _TITLES = _Place("chat", "chat.title", "title_words", "", f"chat.*, {tags.NAMES}")
-_MESSAGES = _Place(
+_CHAT = "JOIN chat ON chat.rank = message.chat"
+_WRITTEN = f"message.id AS message, message.created AS time, chat.*, {tags.NAMES}"
+_MESSAGES = _Place("message", "message.text", "message_words", _CHAT, f"message.text AS text, {_WRITTEN}")
+_FILES = _Place(
     "message",
-    "message.text",
-    "message_words",
-    "JOIN chat ON chat.rank = message.chat",
-    f"message.id AS message, message.text AS text, message.created AS time, chat.*, {tags.NAMES}",
+    "attached(message.attachments)",
+    "file_words",
+    _CHAT,
+    f"message.attachments AS files, {_WRITTEN}",
+    f"{_MESSAGES.test} AND message.attachments <> '[]'",
 )
 
 
 @dataclass(frozen=True)
 class Hit:
-    """Where a search found something: in a message, or in the title when `message` is None."""
+    """Where a search found something: in a message, in a file attached to it, or in the title when both are None."""
 
     chat: Chat
     message: int | None
     snippet: search.Snippet
     time: float  # when that was written; for a title, when the chat was last changed
+    file: str | None = None  # the name of the attached file
 
 
 class Reader:
@@ -87,11 +93,12 @@ class Reader:
         return tuple(Attachment(row["name"], row["text"]) for row in self._rows(query, (chat_id,)))
 
     def search(self, query: str, limit: int = 100, tag: str = "") -> tuple[Hit, ...]:
-        """Titles and then messages that hold every word of the query, newest first; nothing from the bin.
+        """Titles, then messages, then attached files that hold every word of the query, newest first; not from the bin.
 
         With a tag: only in chats that have it.
         """
-        return (*self.title_hits(query, limit, tag), *self.message_hits(query, limit, tag))
+        finds = (self.title_hits, self.message_hits, self.file_hits)
+        return tuple(hit for find in finds for hit in find(query, limit, tag))
 
     def title_hits(self, query: str, limit: int = 100, tag: str = "") -> Iterator[Hit]:
         """Those of `search` in titles, each as soon as it is found, until `interrupt` is called."""
@@ -103,6 +110,12 @@ class Reader:
         """Those in messages, likewise."""
         for row in self._found(_MESSAGES, query, limit, tag):
             yield Hit(read_chat(row), row["message"], search.snippet(row["text"], query), row["time"])
+
+    def file_hits(self, query: str, limit: int = 100, tag: str = "") -> Iterator[Hit]:
+        """Those in attached files, one for each message whose files hold every word between them."""
+        for row in self._found(_FILES, query, limit, tag):
+            name, snippet = _in_files(read_attachments(row["files"]), query)
+            yield Hit(read_chat(row), row["message"], snippet, row["time"], name)
 
     def interrupt(self) -> None:
         """End the search that runs now, if one does; may be called from another thread."""
@@ -119,7 +132,7 @@ class Reader:
         words, literals = search.full_text_query(query), search.literals(query)
         if not (words or literals):
             return
-        tests = ["chat.deleted IS NULL", *(f"holds({place.text}, ?)" for _ in literals)]
+        tests = [place.test, *(f"holds({place.text}, ?)" for _ in literals)]
         values: list[str | int] = [*literals]
         if tag:
             tests.append(tags.HAS_TAG)
@@ -149,6 +162,14 @@ class Reader:
     def _explained(self) -> Iterator[None]:
         with database.explained(self.path):
             yield
+
+
+def _in_files(files: Sequence[Attachment], query: str) -> tuple[str, search.Snippet]:
+    """The first file with a hit in its text, or else in its name, and the neighbourhood of that."""
+    found = [(file.name, search.snippet(file.text, query)) for file in files]
+    inside = (each for each in found if each[1].ranges)
+    named = (each for each in found if search.ranges(each[0], query))
+    return next(inside, next(named, found[0]))
 
 
 def open_reader(folder: Path) -> Reader:

@@ -74,9 +74,22 @@ def read_message(row: sqlite3.Row) -> Message:
         settings=json.loads(row["settings"]),
         stats=json.loads(row["stats"]),
         origins=tuple(Run(*run) for run in json.loads(row["origins"])),
-        attachments=tuple(Attachment(*attachment) for attachment in json.loads(row["attachments"])),
+        attachments=read_attachments(row["attachments"]),
         edited=bool(row["edited"]),
     )
+
+
+def read_attachments(column: str) -> tuple[Attachment, ...]:
+    """The files of column attachments."""
+    return tuple(Attachment(*attachment) for attachment in json.loads(column))
+
+
+def attached_text(column: str) -> str:
+    """Names and texts of the files, to be searched; nothing where the column is damaged, which reading it tells."""
+    try:
+        return "\n".join(f"{file.name}\n{file.text}" for file in read_attachments(column))
+    except (ValueError, TypeError):
+        return ""
 
 
 def read_conversation(rows: Iterable[sqlite3.Row]) -> Conversation:

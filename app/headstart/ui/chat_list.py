@@ -4,7 +4,6 @@ from PySide6.QtCore import QItemSelection, QItemSelectionModel, QModelIndex, QPo
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QAbstractItemView, QListView, QWidget
 
-from headstart.chat.reader import Hit
 from headstart.chat.record import Chat
 from headstart.ui.chat_painter import ChatPainter
 from headstart.ui.chat_rows import CHAT, HIT, ChatRows
@@ -148,7 +147,7 @@ class ChatList(QListView):
     def _choose(self, index: QModelIndex) -> None:
         chat, hit = index.data(CHAT), index.data(HIT)
         if isinstance(chat, Chat):
-            self.chosen.emit(chat.id, hit.message if isinstance(hit, Hit) else None)
+            self.chosen.emit(chat.id, hit)
 
     @Slot(QPoint)
     def _ask_for_menu(self, place: QPoint) -> None:

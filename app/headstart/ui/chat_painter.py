@@ -1,15 +1,17 @@
 """Paints the rows of the list of chats: a heading, a title with its tags, the neighbourhood of a hit. Knows no list."""
 
-from PySide6.QtCore import QRect, QSize
+from PySide6.QtCore import QRect, QSize, Qt
 from PySide6.QtGui import QFont, QPainter
 from PySide6.QtWidgets import QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from headstart.chat.reader import Hit
 from headstart.chat.search import Range
 from headstart.ui.chat_rows import CHAT, HIT, ChatRows, Index
+from headstart.ui.icons import icon
 from headstart.ui.row_painting import line_height, paint_ground, paint_heading, paint_tags, paint_text
 from headstart.ui.theme import SMALL, TINY, Theme
 
+_NAME_SHARE = 0.4  # of a line, at most, for the name of a file
 _BEFORE_HIT = 12  # characters of context that a narrow list has room for
 
 
@@ -54,8 +56,21 @@ class ChatPainter(QStyledItemDelegate):
         title = first.adjusted(0, 0, -taken, 0)
         paint_text(painter, title, str(index.data()), self.theme.text, (in_title, self.theme.match))
         if isinstance(hit, Hit) and hit.message is not None:
+            second = first.translated(0, line)
+            if hit.file is not None:
+                second = self._paint_file(painter, second, hit.file)
             text, ranges = _trimmed(hit)
-            paint_text(painter, first.translated(0, line), text, self.theme.muted, (ranges, self.theme.match))
+            paint_text(painter, second, text, self.theme.muted, (ranges, self.theme.match))
+
+    def _paint_file(self, painter: QPainter, area: QRect, name: str) -> QRect:
+        """A paper clip with the name of the file that was hit; the room that is left."""
+        clip = QRect(area.left(), area.top(), area.height(), area.height())
+        icon("attach", self.theme.muted).paint(painter, clip)
+        metrics = painter.fontMetrics()
+        shown = metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, round(area.width() * _NAME_SHARE))
+        label = area.adjusted(clip.width() + TINY // 2, 0, 0, 0)
+        paint_text(painter, label, shown, self.theme.text, ((), self.theme.match))
+        return label.adjusted(metrics.horizontalAdvance(shown) + SMALL, 0, 0, 0)
 
 
 def _trimmed(hit: Hit) -> tuple[str, tuple[Range, ...]]:

@@ -9,12 +9,13 @@ from PySide6.QtGui import QDesktopServices, QGuiApplication
 from PySide6.QtWidgets import QMessageBox
 
 from headstart.chat.conversation import Conversation, Role
+from headstart.chat.reader import Hit
 from headstart.chat.record import Chat
 from headstart.chat.search import ranges
 from headstart.engine.engine import Step
 from headstart.ui.chat_page import ChatPage
 from headstart.ui.chat_session import ChatSession
-from headstart.ui.find import Match
+from headstart.ui.find import places
 from headstart.ui.message import MessageContent, MessageState, RoundNote
 from headstart.ui.message_contents import content
 from headstart.ui.message_desk import MessageDesk
@@ -105,17 +106,19 @@ class ChatPresenter(QObject):
         if answers:
             self._copy(answers[-1].text)
 
-    def reveal(self, message: int, query: str) -> None:
-        """Go to a message and mark the words that led there."""
+    def reveal(self, hit: Hit, query: str) -> None:
+        """Go to the message of a hit and mark the words that led there."""
         self._page.find_bar.field.setText(query)
         self._page.find_bar.show()
         transcript = self._page.transcript
         contents = transcript.contents()
-        index = next((number for number, item in enumerate(contents) if item.id == message), 0)
-        places = [Match(at, *found) for at, item in enumerate(contents) for found in ranges(item.text, query)]
+        index = next((number for number, item in enumerate(contents) if item.id == hit.message), 0)
+        found = places(contents, lambda text: ranges(text, query))
+        here = [place for place in found if place.message == index]
+        wanted = [place for place in here if (place.file is None) == (hit.file is None)]
         transcript.reveal(index, 0, 0)
-        if any(place.message == index for place in places):  # words of markup can lead to a message without one
-            transcript.show_places(places, index)
+        if here:  # words of markup and of the names of files can lead to a message without one
+            transcript.show_places(found, (wanted or here)[0])
 
     def recount(self) -> None:
         """Ask again how much of the context is used."""

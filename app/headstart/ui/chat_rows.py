@@ -26,9 +26,10 @@ class Row(NamedTuple):
     hit: Hit | None = None
 
     @property
-    def key(self) -> tuple[str, int | None]:
+    def key(self) -> tuple[str, int | None, str | None]:
         """What the row is about, whatever has changed in it; headings are about nothing."""
-        return (self.chat.id, self.hit.message if self.hit else None) if self.chat else ("", None)
+        place = (self.hit.message, self.hit.file) if self.hit else (None, None)
+        return (self.chat.id if self.chat else "", *place)
 
 
 class ChatRows(QAbstractListModel):
@@ -76,7 +77,8 @@ class ChatRows(QAbstractListModel):
         if role == HIT:
             return row.hit
         if row.chat and role == Role.ToolTipRole:
-            return "\n".join([row.title, *([", ".join(row.chat.tags)] if row.chat.tags else [])])
+            file = [self.tr("In the attached file {}").format(row.hit.file)] if row.hit and row.hit.file else []
+            return "\n".join([row.title, *([", ".join(row.chat.tags)] if row.chat.tags else []), *file])
         return self._described(row) if role == Role.AccessibleTextRole else None
 
     def setData(self, index: Index, value: object, role: int = Role.EditRole) -> bool:  # noqa: N802
@@ -123,6 +125,8 @@ class ChatRows(QAbstractListModel):
             parts.append(self.tr("pinned"))
         if chat and chat.tags:
             parts.append(self.tr("tagged {}").format(listed(chat.tags)))
+        if row.hit and row.hit.file:
+            parts.append(self.tr("in the attached file {}").format(row.hit.file))
         said = listed(parts)
         return titled(said, row.hit.snippet.text) if row.hit and row.hit.message is not None else said
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from headstart.ui import markdown, thinking
-from headstart.ui.attached_blocks import attached_blocks
+from headstart.ui.attached_blocks import Attached, attached_blocks
 from headstart.ui.blocks import Block
 from headstart.ui.markdown import MarkdownStream
 from headstart.ui.message import MessageContent, OriginRun
@@ -22,6 +22,7 @@ class MessageSource:
         self._text = content.text
         self.origins = Origins(content.origins)
         self.parts = self._split(growing=False)
+        self._around: tuple[int, int] | None = None  # file and offset that a person looks at
         self._stream: MarkdownStream | None = None
         start = self.parts.body
         self.blocks: list[Block] = (
@@ -52,7 +53,22 @@ class MessageSource:
         """What a person may unfold, and its blocks: the thinking section, or the files that go with a question."""
         if self.parts.thought:
             return self._text, markdown.parse(self.thought(), self.parts.thought[0])
-        return attached_blocks(self._content.attached, _MOST_SHOWN)
+        shown = self._shown_files()
+        return shown.source, shown.blocks
+
+    def look_at_file(self, file: int, start: int, end: int) -> bool:
+        """Have `folded` show a place in a file; whether that makes it another text."""
+        if self._shown_files().place(file, start, end):
+            return False
+        self._around = (file, start)
+        return True
+
+    def place_in_file(self, file: int, start: int, end: int) -> tuple[int, int] | None:
+        """Where a range of a file's text is in the text of `folded`; None if that does not show it."""
+        return None if self.parts.thought else self._shown_files().place(file, start, end)
+
+    def _shown_files(self) -> Attached:
+        return attached_blocks(self._content.attached, _MOST_SHOWN, self._around)
 
     def append(self, text: str, runs: Iterable[OriginRun]) -> int:
         """Add text; returns the index of the first block that changed."""

@@ -149,13 +149,35 @@ class MessageView(QWidget):
         if current is not None and inside and matches[current][0] < inside[1] and self._unfolded is None:
             self._fold.click()
         self._text.set_matches(matches, current)
-        if self._unfolded and inside:  # files that a question came with are not searched
+        if self._unfolded and inside:
             self._unfolded.set_matches(matches, current)
 
-    def place_of(self, offset: int) -> QRectF:
-        """Where the character at an offset of the text stands in this view."""
+    def set_file_matches(self, matches: Sequence[tuple[int, int, int]], current: int | None) -> None:
+        """Mark found ranges (file, start, end) of the attached files; the current one is brought into view."""
+        if current is not None:
+            self._look_at_file(*matches[current])
+        if self._unfolded is None or self._source.parts.thought:
+            return
+        found = [(number, self._source.place_in_file(*match)) for number, match in enumerate(matches)]
+        shown = [(number, place) for number, place in found if place]
+        index = next((at for at, (number, _) in enumerate(shown) if number == current), None)
+        self._unfolded.set_matches([place for _, place in shown], index)
+
+    def _look_at_file(self, file: int, start: int, end: int) -> None:
+        moved = self._source.look_at_file(file, start, end)
+        if self._unfolded is None:
+            self._fold.click()
+        elif moved:
+            self._show_unfolded()
+            self.height_changed.emit(self.message_id)
+
+    def place_of(self, offset: int, file: int | None = None) -> QRectF:
+        """Where the character at an offset of the text, or of a file's, stands in this view."""
         inside = self._source.parts.thought
         text = self._unfolded if self._unfolded and inside and offset < inside[1] else self._text
+        if file is not None and self._unfolded:
+            text = self._unfolded
+            offset = (self._source.place_in_file(file, offset, offset + 1) or (0, 0))[0]
         return text.place_of(offset).translated(text.pos().toPointF())
 
     def is_engaged(self) -> bool:

@@ -8,6 +8,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 from PySide6.QtWidgets import QApplication
 
+from headstart.chat.reader import Hit
 from headstart.chat.store import Store
 from headstart.engine.room import free_memory
 from headstart.errors import SettingsError
@@ -219,12 +220,13 @@ class Program(QObject):
         self.window.chat.composer.setFocus()
 
     @Slot(str, object)
-    def _choose(self, chat_id: str, message: int | None) -> None:
+    def _choose(self, chat_id: str, hit: Hit | None) -> None:
+        message = hit.message if hit else None
         self.chats.open(chat_id, message)
         self.window.show_page(self.window.chat)
         query = self.window.sidebar.search.text().strip()
-        if message is not None and query:
-            self.presenter.reveal(message, query)
+        if hit and message is not None and query:
+            self.presenter.reveal(hit, query)
 
     def _another_engine(self) -> EngineLink:
         return EngineLink(self._engine.command)

@@ -108,7 +108,7 @@ class _Seeker(QObject):
     def _search(self, number: int, query: str, tag: str) -> None:
         self._reader = self._reader or open_reader(self._folder)
         hits: list[Hit] = []
-        for find in (self._reader.title_hits, self._reader.message_hits):
+        for find in (self._reader.title_hits, self._reader.message_hits, self._reader.file_hits):
             for hit in find(query, tag=tag):
                 hits.append(hit)
                 if len(hits) % _AT_ONCE == 0:

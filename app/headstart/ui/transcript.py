@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QWidget
 
 from headstart.chat.turns import titled
 from headstart.ui.blocks import plain_text
-from headstart.ui.find import Match, matches
+from headstart.ui.find import Match, places, seeker
 from headstart.ui.markdown import parse
 from headstart.ui.message import MessageContent, MessageId, MessageState, RoundNote
 from headstart.ui.message_column import MessageColumn, ScrollPosition
@@ -98,15 +98,15 @@ class Transcript(MessageColumn):
     def find_text(self, text: str) -> int:
         """Mark all places of `text`, go to the first one at or below what is seen; returns how many there are."""
         self._wanted = text
-        self._matches = matches([content.text for content in self.contents()], text)
+        self._matches = places(self.contents(), seeker(text))
         first = min(self._seen(), default=0)
         self._go_to(next((i for i, match in enumerate(self._matches) if match.message >= first), 0))
         return len(self._matches)
 
-    def show_places(self, places: Sequence[Match], message: int) -> None:
-        """Mark places found elsewhere, in order, and go to the first one in a message, by its index, or after it."""
-        self._wanted, self._matches = "", list(places)
-        self._go_to(next((i for i, match in enumerate(self._matches) if match.message >= message), 0))
+    def show_places(self, found: Sequence[Match], first: Match) -> None:
+        """Mark places found elsewhere, in order, and go to one of them."""
+        self._wanted, self._matches = "", list(found)
+        self._go_to(self._matches.index(first))
 
     def find_next(self) -> None:
         """Go to the next place, from the last to the first."""
@@ -127,22 +127,26 @@ class Transcript(MessageColumn):
             self._mark(index, view)
         if self._current >= 0:
             match = self._matches[self._current]
-            place = self.view(match.message).place_of(match.start)
+            place = self.view(match.message).place_of(match.start, match.file)
             self.reveal(match.message, int(place.top()), int(place.bottom()))
         self.found_changed.emit(self._current + 1, len(self._matches))
 
     def _search_again(self) -> None:
         if self._wanted:
-            self._matches = matches([content.text for content in self.contents()], self._wanted)
+            self._matches = places(self.contents(), seeker(self._wanted))
             self._current = min(self._current, len(self._matches) - 1)
             for index, view in self.views():
                 self._mark(index, view)
             self.found_changed.emit(self._current + 1, len(self._matches))
 
     def _mark(self, index: int, view: MessageView) -> None:
-        numbers = [number for number, match in enumerate(self._matches) if match.message == index]
-        current = numbers.index(self._current) if self._current in numbers else None
-        view.set_matches([(self._matches[n].start, self._matches[n].end) for n in numbers], current)
+        here = [(number, match) for number, match in enumerate(self._matches) if match.message == index]
+        inside = [(number, match) for number, match in here if match.file is None]
+        current = next((at for at, (number, _) in enumerate(inside) if number == self._current), None)
+        view.set_matches([(match.start, match.end) for _, match in inside], current)
+        attached = [(number, match) for number, match in here if match.file is not None]
+        current = next((at for at, (number, _) in enumerate(attached) if number == self._current), None)
+        view.set_file_matches([(match.file or 0, match.start, match.end) for _, match in attached], current)
 
     # Selecting and copying
 

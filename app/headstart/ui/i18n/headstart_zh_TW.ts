@@ -930,6 +930,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
 <context>
     <name>ChatRows</name>
     <message>
+        <source>In the attached file {}</source>
+        <translation>在附件 {} 中</translation>
+    </message>
+    <message>
         <source>1 result</source>
         <translation>1 個結果</translation>
     </message>
@@ -948,6 +952,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>tagged {}</source>
         <translation>標籤：{}</translation>
+    </message>
+    <message>
+        <source>in the attached file {}</source>
+        <translation>在附件 {} 中</translation>
     </message>
 </context>
 <context>
