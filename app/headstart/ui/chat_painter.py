@@ -11,7 +11,6 @@ from headstart.ui.icons import icon
 from headstart.ui.row_painting import line_height, paint_ground, paint_heading, paint_tags, paint_text
 from headstart.ui.theme import SMALL, TINY, Theme
 
-_NAME_SHARE = 0.4  # of a line, at most, for the name of a file
 _BEFORE_HIT = 12  # characters of context that a narrow list has room for
 
 
@@ -31,7 +30,8 @@ class ChatPainter(QStyledItemDelegate):
         if option.font != self._font or not self._line:
             self._font, self._line = QFont(option.font), line_height(option.font)
         hit = self._rows.rows[index.row()].hit
-        return QSize(0, self._line * (2 if hit and hit.message is not None else 1) + 2 * SMALL)
+        lines = 1 if hit is None or hit.message is None else 2 if hit.file is None else 3
+        return QSize(0, self._line * lines + 2 * SMALL)
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         painter.save()
@@ -58,19 +58,18 @@ class ChatPainter(QStyledItemDelegate):
         if isinstance(hit, Hit) and hit.message is not None:
             second = first.translated(0, line)
             if hit.file is not None:
-                second = self._paint_file(painter, second, hit.file)
+                self._paint_file(painter, second, hit.file)
+                second = second.translated(0, line)
             text, ranges = _trimmed(hit)
             paint_text(painter, second, text, self.theme.muted, (ranges, self.theme.match))
 
-    def _paint_file(self, painter: QPainter, area: QRect, name: str) -> QRect:
-        """A paper clip with the name of the file that was hit; the room that is left."""
+    def _paint_file(self, painter: QPainter, area: QRect, name: str) -> None:
+        """A paper clip with the name of the file that was hit."""
         clip = QRect(area.left(), area.top(), area.height(), area.height())
         icon("attach", self.theme.muted).paint(painter, clip)
-        metrics = painter.fontMetrics()
-        shown = metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, round(area.width() * _NAME_SHARE))
-        label = area.adjusted(clip.width() + TINY // 2, 0, 0, 0)
-        paint_text(painter, label, shown, self.theme.text, ((), self.theme.match))
-        return label.adjusted(metrics.horizontalAdvance(shown) + SMALL, 0, 0, 0)
+        room = area.adjusted(clip.width() + TINY, 0, 0, 0)
+        shown = painter.fontMetrics().elidedText(name, Qt.TextElideMode.ElideMiddle, room.width())
+        paint_text(painter, room, shown, self.theme.muted, ((), self.theme.match))
 
 
 def _trimmed(hit: Hit) -> tuple[str, tuple[Range, ...]]:
