@@ -7,29 +7,40 @@ from pathlib import Path
 
 import pytest
 from pypdf import PdfReader
-from PySide6.QtCore import QLocale
+from PySide6.QtCore import QLocale, QTimer
 from PySide6.QtWidgets import QFileDialog
 from pytestqt.qtbot import QtBot
 
 from headstart.chat.conversation import Attachment, Conversation, Outcome
 from headstart.chat.exchange.wording import Wording
 from headstart.chat.record import Chat
-from headstart.ui.blocks import Block, Paragraph
+from headstart.ui.blocks import Block, Code, Paragraph
 from headstart.ui.chat_document import chat_blocks
 from headstart.ui.exchange import Exchange
 from headstart.ui.markdown import parse
 from headstart.ui.pagination import cut
-from headstart.ui.pdf_export import to_pdf
+from headstart.ui.pdf_export import writing_pdf
 from headstart.ui.program import Program
-from tests.ui.person import ask
+from headstart.ui.strips import runs
+from tests.ui.corpus import EVERYTHING
+from tests.ui.person import WAIT, ask
 
 GERMAN, AMERICAN = QLocale("de_DE"), QLocale("en_US")
 WORDS = Wording()
 
 
+def _pdf(blocks: list[Block], locale: QLocale) -> bytes:
+    work = writing_pdf("Tigers", [blocks], locale)
+    while True:
+        try:
+            next(work)
+        except StopIteration as end:
+            return bytes(end.value)
+
+
 def _pages(blocks: list[Block], locale: QLocale = GERMAN) -> list[str]:
     """The text of each page, without what is between words."""
-    reader = PdfReader(io.BytesIO(to_pdf("Tigers", blocks, locale)))
+    reader = PdfReader(io.BytesIO(_pdf(blocks, locale)))
     return [re.sub(r"\s", "", page.extract_text().replace("ﬁ", "fi")) for page in reader.pages]
 
 
@@ -80,10 +91,10 @@ def test_long_lines_of_code_are_broken_not_cut(qtbot: QtBot) -> None:
 
 @pytest.mark.parametrize(("locale", "width"), [(GERMAN, 595), (AMERICAN, 612)])
 def test_the_paper_is_that_of_the_country(qtbot: QtBot, locale: QLocale, width: int) -> None:
-    reader = PdfReader(io.BytesIO(to_pdf("T", parse("x"), locale)))
+    reader = PdfReader(io.BytesIO(_pdf(parse("x"), locale)))
     assert round(reader.pages[0].mediabox.width) == width
     assert reader.metadata is not None
-    assert reader.metadata.title == "T"
+    assert reader.metadata.title == "Tigers"
 
 
 def test_pages_end_between_pieces() -> None:
@@ -104,6 +115,7 @@ def test_the_format_chosen_gives_the_file_its_ending(
     dialog.filterSelected.emit(kinds[2])
     assert Path(dialog.selectedFiles()[0]).name == "tigers.pdf"
     dialog.fileSelected.emit(str(tmp_path / "tigers.pdf"))
+    qtbot.waitUntil((tmp_path / "tigers.pdf").exists, timeout=WAIT)
     (page,) = [page.extract_text() for page in PdfReader(tmp_path / "tigers.pdf").pages]
     assert "You" in page
     dialog.close()
@@ -115,5 +127,54 @@ def test_a_folder_that_is_not_there_is_told(qtbot: QtBot, app: Program, tmp_path
     say: Callable[[str], None] = said.append
     exchange = Exchange(app.window, app.store, say, app)
     exchange.write(app.presenter.session.chat.id, tmp_path / "gone" / "a.pdf")
+    qtbot.waitUntil(lambda: bool(said), timeout=WAIT)
     assert len(said) == 1
     assert "cannot be written" in said[0]
+
+
+def test_long_code_is_cut_into_runs_and_a_heading_stays_with_its_text() -> None:
+    code = "\n".join(f"line {number}" for number in range(200))
+    text = "\n\n".join(["word " * 500, "## Head", "tail " * 500, f"```py\n{code}\n```"])
+    found = list(runs(parse(text)))
+    assert len(found) >= 4
+    assert not any(isinstance(run[-1], Paragraph) and run[-1].heading for run in found)
+    codes = [block for run in found for block in run if isinstance(block, Code)]
+    assert "\n".join(block.text for block in codes) == code
+    assert {block.language for block in codes} == {"py"}
+
+
+def _long_chat(app: Program, messages: int) -> str:
+    tree = Conversation()
+    for _ in range(messages):
+        tree = tree.ask(EVERYTHING)
+    chat = app.store.create_chat("long")
+    app.store.save(chat.id, Conversation(), tree)
+    return chat.id
+
+
+def test_a_long_chat_is_written_while_the_window_works(qtbot: QtBot, app: Program, tmp_path: Path) -> None:
+    chat, path, turns = _long_chat(app, 30), tmp_path / "long.pdf", list[int]()
+    exchange, bar = app.commands._exchange, app.window.chat.work
+    beat = QTimer(app)
+    beat.timeout.connect(lambda: turns.append(bar._bar.value()))
+    beat.start(0)
+    exchange.write(chat, path)
+    assert bar.text == "Writing long.pdf"
+    qtbot.waitUntil(lambda: not exchange.pdf.is_busy, timeout=WAIT)
+    beat.stop()
+    assert len(set(turns)) > 3, "the window has its turn between the moments of the work"
+    assert turns == sorted(turns)
+    assert len(PdfReader(path).pages) > 10
+    assert not bar.text
+
+
+def test_a_pdf_can_be_given_up_and_only_one_is_written_at_a_time(qtbot: QtBot, app: Program, tmp_path: Path) -> None:
+    chat = _long_chat(app, 30)
+    exchange = app.commands._exchange
+    exchange.write(chat, tmp_path / "a.pdf")
+    exchange.write(chat, tmp_path / "b.pdf")
+    assert "Another chat is being written" in app.window.chat.notice.text
+    qtbot.waitUntil(lambda: app.window.chat.work._bar.value() > 0, timeout=WAIT)
+    app.window.chat.work.cancel_requested.emit()
+    assert not exchange.pdf.is_busy
+    assert list(tmp_path.glob("*.pdf")) == []

@@ -17,13 +17,21 @@ _REMARK = Place(quotes=1)
 
 def chat_blocks(chat: Chat, conversation: Conversation, words: Wording) -> list[Block]:
     """The messages shown."""
+    return [block for section in chat_sections(chat, conversation, words) for block in section]
+
+
+def chat_sections(chat: Chat, conversation: Conversation, words: Wording) -> list[Iterable[Block]]:
+    """The title and then each message shown, whose Markdown is read when its section is."""
     title = " ".join(chat.title.split()) or words.untitled
-    blocks: list[Block] = [_line(title, heading=1), _line(moment(chat.created, words), _REMARK)]
-    for number, message in enumerate(conversation.path):
-        blocks.append(Rule())
-        blocks.append(_line(" ".join(speaker(message, words).split()), heading=3))
-        blocks += (_apart(block, number) for block in _message(message, words))
-    return blocks
+    head = (_line(title, heading=1), _line(moment(chat.created, words), _REMARK))
+    return [head, *(_section(number, message, words) for number, message in enumerate(conversation.path))]
+
+
+def _section(number: int, message: Message, words: Wording) -> Iterator[Block]:
+    yield Rule()
+    yield _line(" ".join(speaker(message, words).split()), heading=3)
+    for block in _message(message, words):
+        yield _apart(block, number)
 
 
 def _message(message: Message, words: Wording) -> Iterator[Block]:

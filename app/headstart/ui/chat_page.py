@@ -18,6 +18,7 @@ from headstart.ui.selection_bar import SelectionBar
 from headstart.ui.stylesheet import dress, mark
 from headstart.ui.theme import ICON, MEDIUM, SMALL, TEXT_WIDTH, Theme
 from headstart.ui.transcript import Transcript
+from headstart.ui.work_bar import WorkBar
 
 
 class ChatPage(QFrame):
@@ -44,6 +45,7 @@ class ChatPage(QFrame):
         self.greeting = QLabel(self.tr("What would you like to know?"), self)
         self.notice = NoticeBar(theme, self)
         self.selection = SelectionBar(theme, self)
+        self.work = WorkBar(self)
         self.composer = Composer(theme, self)
         self.prompts = PromptPopup(theme, self.composer.edit, self.composer, self)
         self._lay_out()
@@ -118,6 +120,7 @@ class ChatPage(QFrame):
         foot = QVBoxLayout(self._foot)
         foot.setSpacing(SMALL)
         foot.addWidget(self.selection)
+        foot.addWidget(self.work)
         foot.addWidget(self.notice)
         foot.addWidget(self.composer)
         column = QVBoxLayout(self)

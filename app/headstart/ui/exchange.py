@@ -1,11 +1,9 @@
 """Saving a chat as a file and bringing chats in, with the file dialogs. Knows no page."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Qt, Signal
-from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from headstart.chat.conversation import Conversation
@@ -18,9 +16,10 @@ from headstart.chat.exchange.writing import write_export
 from headstart.chat.record import Chat
 from headstart.chat.store import Store
 from headstart.errors import HeadstartError
-from headstart.ui.chat_document import chat_blocks
+from headstart.ui.chat_document import chat_sections
 from headstart.ui.fault_words import said
-from headstart.ui.pdf_export import to_pdf
+from headstart.ui.pdf_export import writing_pdf
+from headstart.ui.pdf_saving import PdfSaving
 
 OWN_ENDING = ".headstart.json"  # a desktop that was told of it opens such files with Headstart
 _JOINABLE = (".md", ".html", OWN_ENDING)  # formats that hold several chats
@@ -35,6 +34,8 @@ class Exchange(QObject):
         """`say` tells what went wrong."""
         super().__init__(parent)
         self._window, self._store, self._say = window, store, say
+        self.pdf = PdfSaving(self)
+        self.pdf.failed.connect(say)
 
     def export(self, *chat_ids: str) -> None:
         """Ask for a file and write the chats into it, a single one in the format that its name asks for."""
@@ -56,9 +57,13 @@ class Exchange(QObject):
         dialog.open()
 
     def write(self, chat_id: str, path: Path) -> None:
-        """Write the chat; unknown endings get Markdown."""
+        """Write the chat, a PDF after this returns; unknown endings get Markdown."""
+        ending = path.suffix.lower()
         try:
-            write_export(path, self._content(chat_id, path.suffix.lower()))
+            if ending == ".pdf":
+                self._write_pdf(chat_id, path)
+            else:
+                write_export(path, self._content(chat_id, ending))
         except HeadstartError as error:
             self._say(said(error))
 
@@ -70,6 +75,15 @@ class Exchange(QObject):
             write_export(path, self._joined(chats, path.suffix.lower()))
         except HeadstartError as error:
             self._say(said(error))
+
+    def _write_pdf(self, chat_id: str, path: Path) -> None:
+        if self.pdf.is_busy:
+            self._say(self.tr("Another chat is being written as PDF; wait until that is done."))
+            return
+        chat, conversation, words = self._store.chat(chat_id), self._store.conversation(chat_id), self._wording()
+        assert chat
+        sections = chat_sections(chat, conversation, words)
+        self.pdf.start(writing_pdf(chat.title or words.untitled, sections), path)
 
     def _export_several(self, chat_ids: Sequence[str]) -> None:
         kinds = {kind: ending for kind, ending in self._kinds().items() if ending in _JOINABLE}
@@ -89,7 +103,7 @@ class Exchange(QObject):
             case _:
                 return to_json(chats)
 
-    def _content(self, chat_id: str, ending: str) -> str | bytes:
+    def _content(self, chat_id: str, ending: str) -> str:
         chat, conversation, words = self._store.chat(chat_id), self._store.conversation(chat_id), self._wording()
         assert chat
         match ending:
@@ -97,9 +111,6 @@ class Exchange(QObject):
                 return to_html(chat, conversation, words)
             case ".json":
                 return to_json([(chat, conversation)])
-            case ".pdf":
-                with _patience():  # a second for 200 messages
-                    return to_pdf(chat.title or words.untitled, chat_blocks(chat, conversation, words))
             case _:
                 return to_markdown(chat, conversation, words)
 
@@ -157,13 +168,3 @@ def _named(chosen: str, ending: str) -> str:
     if chosen.endswith(OWN_ENDING):  # as proposed
         return chosen.removesuffix(OWN_ENDING) + ending
     return chosen if Path(chosen).suffix.lower() in {".md", ".html", ".json"} else chosen + ending
-
-
-@contextmanager
-def _patience() -> Iterator[None]:
-    """The pointer says that it takes a moment."""
-    QGuiApplication.setOverrideCursor(Qt.CursorShape.WaitCursor)
-    try:
-        yield
-    finally:
-        QGuiApplication.restoreOverrideCursor()

@@ -140,6 +140,7 @@ class Program(QObject):
         if self._is_closed:
             return
         self._is_closed = True
+        self.commands.close()
         self.presenter.close()
         self._count.close()
         self.motion.restore()

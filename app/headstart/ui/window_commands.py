@@ -16,6 +16,7 @@ from headstart.ui.command_palette import CommandPalette
 from headstart.ui.dialogs import Dialogs
 from headstart.ui.exchange import Exchange
 from headstart.ui.fault_words import said
+from headstart.ui.pdf_saving import PdfSaving
 
 if TYPE_CHECKING:
     from headstart.ui.program import Program
@@ -35,6 +36,7 @@ class WindowCommands(QObject):
         self._dialogs = Dialogs(program)
         self._exchange = Exchange(self._window, program.store, program.presenter.say, self)
         self._exchange.imported.connect(program.chats.refresh)
+        self._show_work(self._exchange.pdf)
         self._window.sidebar.export_requested.connect(lambda ids: self._exchange.export(*ids))
         for name, act in {**self._file(), **self._edit(), **self._chat(), **self._rest()}.items():
             self._actions[name].triggered.connect(act)
@@ -68,6 +70,17 @@ class WindowCommands(QObject):
         added = self._exchange.read(file)
         if added:
             self._program.chats.open(added[0])
+
+    def close(self) -> None:
+        """What is being written is given up."""
+        self._exchange.pdf.cancel()
+
+    def _show_work(self, pdf: PdfSaving) -> None:
+        bar = self._window.chat.work
+        pdf.began.connect(lambda name: bar.begin(self.tr("Writing {}").format(name)))
+        pdf.progressed.connect(bar.show_progress)
+        pdf.ended.connect(bar.end)
+        bar.cancel_requested.connect(pdf.cancel)
 
     def _file(self) -> dict[str, Callable[[], object]]:
         program, sidebar = self._program, self._window.sidebar

@@ -1231,6 +1231,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>导出对话</translation>
     </message>
     <message>
+        <source>Another chat is being written as PDF; wait until that is done.</source>
+        <translation>正在将另一个对话写成 PDF；请等它完成。</translation>
+    </message>
+    <message>
         <source>Markdown (*.md)</source>
         <translation>Markdown (*.md)</translation>
     </message>
@@ -3768,12 +3772,23 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
 <context>
     <name>WindowCommands</name>
     <message>
+        <source>Writing {}</source>
+        <translation>正在写入 {}</translation>
+    </message>
+    <message>
         <source>&amp;Undo: {}</source>
         <translation>撤销(&amp;U)：{}</translation>
     </message>
     <message>
         <source>&amp;Undo</source>
         <translation>撤销(&amp;U)</translation>
+    </message>
+</context>
+<context>
+    <name>WorkBar</name>
+    <message>
+        <source>Cancel</source>
+        <translation>取消</translation>
     </message>
 </context>
 <context>
