@@ -24,12 +24,12 @@ _TURNS = [
 _SYSTEM = {"role": "system", "content": "Be brief."}
 
 
-def check(folder: Path, tokenizer: Any, ids: list[int], reference: Path) -> Answer:
-    """Try the folder out and compare. Raises ExportError with the first thing that differs."""
+def check(folder: Path, tokenizer: Any, ids: list[int], reference: Path, width: int = 0) -> Answer:
+    """Try the folder out and compare. `width` as in Request. Raises ExportError with the first thing that differs."""
     _require_files(folder)
     messages, chat = _render(tokenizer)
     texts = [*PROBES, *([chat] if chat else [])]
-    request = Request(str(folder), str(reference), ids, texts, messages)
+    request = Request(str(folder), str(reference), ids, texts, messages, width)
     answer = trial.run(request)
     for text, encoded, decoded in zip(texts, answer.encoded, answer.decoded, strict=True):
         _compare(text, encoded, decoded, tokenizer)

@@ -41,6 +41,19 @@ def load_tokenizer(source: Path, *, code: bool) -> Any:
     return tokenizer
 
 
+def load_config(source: Path, *, code: bool) -> Any:
+    """The configuration of the source's text model. Raises ExportError."""
+    quiet.prepare()
+    from transformers import AutoConfig  # noqa: PLC0415
+
+    folder, more = (source.parent, {"gguf_file": source.name}) if source.is_file() else (source, {})
+    try:
+        config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=code, **more)
+    except FAULTS as error:
+        raise ExportError(f"config.json in {source.name} cannot be used ({first_line(error)}).") from None
+    return config.get_text_config()
+
+
 def load_weights(source: Path, *, code: bool) -> Any:
     """The source as a PyTorch model in its stored precision; f16 where it comes from a GGUF file."""
     quiet.prepare()
@@ -54,7 +67,7 @@ def load_weights(source: Path, *, code: bool) -> Any:
             model, info = AutoModelForCausalLM.from_pretrained(source, dtype="auto", use_safetensors=True, **options)
     except FAULTS as error:
         raise ExportError(f"The weights in {source.name} cannot be loaded ({first_line(error)}).") from None
-    _require_all(info, source)
+    require_all(info, source)
     model.config.architectures = [type(model).__name__]  # missing where the configuration comes from a GGUF file
     return model.eval()
 
@@ -89,13 +102,7 @@ def convert_tokenizer(tokenizer: Any, folder: Path) -> None:
     openvino.save_model(decoder, folder / "openvino_detokenizer.xml")
 
 
-def first_line(error: BaseException) -> str:
-    """An error of a library, short enough for a sentence."""
-    lines = str(error).strip().splitlines()
-    return lines[0].rstrip(".")[:300] if lines else type(error).__name__
-
-
-def _require_all(info: dict[str, Any], source: Path) -> None:
+def require_all(info: dict[str, Any], source: Path) -> None:
     """Weights that a file lacks, or has in another shape, would silently become random numbers."""
     lost = [str(name) for kind in ("missing_keys", "mismatched_keys") for name in info[kind]]
     if lost:
@@ -103,6 +110,12 @@ def _require_all(info: dict[str, Any], source: Path) -> None:
             f"{source.name} does not hold all weights of its architecture: {lost[0]} is missing or has another shape "
             f"({len(lost)} in all). Choose another version of the model."
         )
+
+
+def first_line(error: BaseException) -> str:
+    """An error of a library, short enough for a sentence."""
+    lines = str(error).strip().splitlines()
+    return lines[0].rstrip(".")[:300] if lines else type(error).__name__
 
 
 def _lift_limit(model_type: str) -> None:

@@ -30,7 +30,7 @@ class Findings:
     source: manifest.Source
     facts: Facts
     precision: manifest.Precision
-    quality: manifest.Quality
+    quality: manifest.Quality | None
     ram_bytes: int
     shortlist: manifest.Shortlist | None = None
     activation_group: int | None = None
@@ -68,15 +68,16 @@ def write_manifest(folder: Path, order: ModelOrder, findings: Findings, stop_ids
     return result
 
 
-def in_a_line(model: manifest.Manifest) -> str:
-    """What a user wants to hear about a finished model."""
+def in_a_line(model: manifest.Manifest, agreement: float) -> str:
+    """What a user wants to hear about a finished model. `agreement`: as in Answer."""
+    sizes = f"{megabytes(model.size_bytes)} on disk, {megabytes(model.ram_bytes)} in memory"
     quality = model.quality
-    assert quality is not None
-    return (
-        f"{model.name}: {model.precision.weights}, {megabytes(model.size_bytes)} on disk, "
-        f"{megabytes(model.ram_bytes)} in memory; agrees with its source on {quality.top1_agreement:.1%} of "
+    found = (
         f"{quality.tokens} tokens (KL {quality.mean_kl:.4f}, perplexity x {quality.perplexity_ratio:.3f})"
+        if quality
+        else "the places where it was tried with made-up hidden states"
     )
+    return f"{model.name}: {model.precision.weights}, {sizes}; agrees with its source on {agreement:.1%} of {found}"
 
 
 def settle_stop_ids(folder: Path, tokenizer: Any, markers: Iterable[str]) -> tuple[int, ...]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from headstart import manifest
+from headstart import manifest, vocabulary
 from headstart.errors import ExportError, NotEnoughSpaceError
 from headstart_export import (
     check,
@@ -17,6 +17,7 @@ from headstart_export import (
     counting,
     depth,
     describe,
+    eagle,
     pair,
     quality,
     quantize,
@@ -49,13 +50,17 @@ class Job:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A model whose weights are here and may be used, with its tokenizer; `self_draft` if it is its target's copy."""
+    """A model whose weights are here and may be used, with its tokenizer; `self_draft` if it is its target's copy.
+
+    `head_of`: where its target's weights are, if it is an EAGLE-3 head.
+    """
 
     order: ModelOrder
     fetched: Fetched
     facts: Facts
     tokenizer: Any
     self_draft: manifest.SelfDraft | None = None
+    head_of: Path | None = None
 
 
 def export(order: Order, output: Path, cache: Path, progress: Progress, *, force: bool) -> Path:
@@ -82,7 +87,9 @@ def opened(order: Order, output: Path, cache: Path, progress: Progress, *, force
 
 def _export_pair(order: PairOrder, job: Job) -> None:
     target = prepare(order.target, job)
-    draft = prepare(order.draft, job) if order.draft.skip is None else _own_copy(target, order.draft, job)
+    draft = prepare(order.draft, job, target) if order.draft.skip is None else _own_copy(target, order.draft, job)
+    if draft.head_of and order.draft_vocab:
+        raise ExportError(f"{draft.order.name} guesses among the tokens that it was made for: leave out --draft-vocab.")
     names = (order.target.name, order.draft.name)
     shared = pair.require_agreement(target.tokenizer, draft.tokenizer, names, job.space.scratch)
     target_folder, draft_folder = (job.space.result / name for name in (manifest.TARGET_FOLDER, manifest.DRAFT_FOLDER))
@@ -115,17 +122,29 @@ def of_layers(model: Prepared, folder: Path, kept: Sequence[int]) -> Prepared:
     return replace(model, fetched=fetched, facts=facts, self_draft=made)
 
 
-def prepare(order: ModelOrder, job: Job) -> Prepared:
-    """Fetch a model and look at it."""
+def prepare(order: ModelOrder, job: Job, target: Prepared | None = None) -> Prepared:
+    """Fetch a model and look at it. `target`: what it is to draft for, which an EAGLE-3 head cannot be without."""
     fetched = sources.fetch(order.recipe, job.cache, job.progress, code=order.code)
+    facts = weights.inspect(fetched.path, code=order.code or order.recipe.native)
+    if facts.head:
+        return _head(order, fetched, facts, target)
     with job.progress.step(f"Reading the tokenizer of {order.recipe.title}"):
-        facts = weights.inspect(fetched.path, code=order.code or order.recipe.native)
         tokenizer = convert.load_tokenizer(fetched.path, code=order.code)
         if facts.is_gguf:
             check.require_round_trip(tokenizer, fetched.path.name)
         if order.role != "draft":
             check.require_chat_template(tokenizer, order.name)
     return Prepared(order, fetched, facts, tokenizer)
+
+
+def _head(order: ModelOrder, fetched: Fetched, facts: Facts, target: Prepared | None) -> Prepared:
+    if target is None:
+        raise ExportError(f"{order.name} is an EAGLE-3 head, no model by itself: name its target, and it with --draft.")
+    names = (target.order.name, order.name)
+    eagle.require_fit(fetched.path, target.fetched.path, names, code=target.order.code)
+    has_own = (fetched.path / vocabulary.FILE_NAME).is_file()
+    tokenizer = convert.load_tokenizer(fetched.path, code=order.code) if has_own else target.tokenizer
+    return Prepared(order, fetched, facts, tokenizer, head_of=target.fetched.path)
 
 
 def _list_tokens(target: Prepared, rows: int, source: Path, folder: Path, job: Job) -> manifest.Shortlist | None:
@@ -145,28 +164,34 @@ def build(model: Prepared, folder: Path, job: Job, shortlist: manifest.Shortlist
     folder.mkdir(exist_ok=True)
     half, reference = job.space.scratch / "half", job.space.scratch / "reference.npy"
     ids = quality.text_ids(model.tokenizer, TEXT_LIMIT)
-    _convert(model, ids, half, reference, job)
+    width = _convert(model, ids, half, reference, job)
     precision = _compress(model.order, half, folder, job)
     with job.progress.step("Checking the result against its source"):
         convert.convert_tokenizer(model.tokenizer, folder)
         stop_ids = describe.settle_stop_ids(folder, model.tokenizer, model.order.recipe.stop)
-        answer = check.check(folder, model.tokenizer, ids, reference)
+        answer = check.check(folder, model.tokenizer, ids, reference, width)
         facts = model.fetched.source, model.facts, precision, answer.quality, answer.ram_bytes
         found = Findings(*facts, shortlist, answer.activation_group, model.self_draft)
         written = describe.write_manifest(folder, model.order, found, stop_ids)
     shutil.rmtree(half)
-    job.progress.note(describe.in_a_line(written))
+    job.progress.note(describe.in_a_line(written, answer.agreement))
 
 
-def _convert(model: Prepared, ids: list[int], half: Path, reference: Path, job: Job) -> None:
+def _convert(model: Prepared, ids: list[int], half: Path, reference: Path, job: Job) -> int:
+    """The width as trial.Request has it."""
+    source, code = model.fetched.path, model.order.code
     with job.progress.step(f"Loading {model.order.recipe.title}"):
-        loaded = convert.load_weights(model.fetched.path, code=model.order.code)
+        head = model.head_of and eagle.load(source, model.head_of, code=code)
+        loaded = head or convert.load_weights(source, code=code)
+    width = eagle.width(loaded) if head else 0
     with job.progress.step("Reading the test text with the source model"):
-        quality.write_reference(loaded, ids, reference)
+        further = {"hidden_states": eagle.hidden_states(len(ids), width)} if head else None
+        quality.write_reference(loaded, ids, reference, further)
     with job.progress.step("Converting to OpenVINO"):
         convert.to_openvino(loaded, half)
-    del loaded
+    del loaded, head
     gc.collect()
+    return width
 
 
 def _compress(order: ModelOrder, half: Path, folder: Path, job: Job) -> manifest.Precision:

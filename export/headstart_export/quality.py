@@ -5,7 +5,7 @@ compared. The source computes in f32, whatever precision its weights are stored 
 """
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,12 +26,15 @@ def text_ids(tokenizer: Any, limit: int) -> list[int]:
     return ids[:limit]
 
 
-def write_reference(model: Any, ids: list[int], path: Path) -> None:
-    """Save the source model's logits [len(ids), vocabulary] as f32."""
+def write_reference(
+    model: Any, ids: list[int], path: Path, further: Mapping[str, NDArray[np.float32]] | None = None
+) -> None:
+    """Save the source model's logits [len(ids), vocabulary] as f32. `further`: other inputs by name."""
     import torch  # noqa: PLC0415
 
     with torch.inference_mode(), _computing_in_f32(model):
-        logits = model(input_ids=torch.tensor([ids]), use_cache=False).logits[0]
+        inputs = {name: torch.from_numpy(data)[None] for name, data in (further or {}).items()}
+        logits = model(input_ids=torch.tensor([ids]), use_cache=False, **inputs).logits[0]
         np.save(path, logits.float().numpy())
 
 
@@ -50,6 +53,11 @@ def compare(reference: Logits, found: Logits, ids: list[int]) -> Quality:
         perplexity_source=float(np.exp(source)),
         perplexity_compressed=float(np.exp(compressed)),
     )
+
+
+def agreement(reference: Logits, found: Logits) -> float:
+    """Share of rows with the same argmax; both are [rows, vocabulary]."""
+    return float(np.mean(reference.argmax(axis=1) == found.argmax(axis=1)))
 
 
 def mean_divergence(reference: Logits, found: Logits) -> float:

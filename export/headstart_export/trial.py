@@ -15,7 +15,7 @@ import numpy as np
 
 from headstart.errors import ExportError
 from headstart.manifest import Quality
-from headstart_export import arithmetic, quality, quantize, quiet
+from headstart_export import arithmetic, eagle, quality, quantize, quiet
 from headstart_export.convert import MODEL_FILE
 
 LIMIT = 3600  # seconds
@@ -24,24 +24,29 @@ SETTINGS = {"INFERENCE_PRECISION_HINT": "f32"}  # everything else as it comes
 
 @dataclass(frozen=True)
 class Request:
-    """What to try. `messages` are rendered with the chat template, or nothing when there are none."""
+    """What to try. `messages` are rendered with the chat template, or nothing when there are none.
+
+    `width`: numbers of the hidden states that an EAGLE-3 head reads for each token; 0: it is a model.
+    """
 
     folder: str
     reference: str  # .npy file of the source's logits
     ids: list[int]
     texts: list[str]
     messages: list[dict[str, str]]
+    width: int = 0
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What came of it."""
+    """What came of it. `agreement`: share of places at which its best token is the source's."""
 
-    quality: Quality
+    quality: Quality | None  # None: of an EAGLE-3 head, which reads no text by itself
     ram_bytes: int  # that the process grew by when the model was loaded and had read one token
     encoded: list[list[int]]
     decoded: list[str]
     chat: str | None
+    agreement: float = 1.0
     activation_group: int | None = None  # see arithmetic.py
 
 
@@ -59,14 +64,18 @@ def run(request: Request) -> Answer:
     except (json.JSONDecodeError, IndexError):
         reason = (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[-1]
         raise ExportError(f"The converted model cannot be used ({reason}); nothing was kept.") from None
-    return Answer(**{**answer, "quality": Quality(**answer["quality"])})
+    measured = answer["quality"]
+    return Answer(**{**answer, "quality": Quality(**measured) if measured else None})
 
 
 def _answer(request: Request) -> Answer:
     found, ram_bytes = _infer(request)
     reference = np.load(request.reference, mmap_mode="r")
+    if request.width:
+        return Answer(None, ram_bytes, *_speak(request), quality.agreement(reference, found))
     compared = quality.compare(reference, found, request.ids)
-    return Answer(compared, ram_bytes, *_speak(request), _activation_group(request, compared.mean_kl))
+    group = _activation_group(request, compared.mean_kl)
+    return Answer(compared, ram_bytes, *_speak(request), compared.top1_agreement, group)
 
 
 def _activation_group(request: Request, lost_kl: float) -> int | None:
@@ -92,19 +101,20 @@ def _infer(request: Request) -> tuple[quality.Logits, int]:
     before = psutil.Process().memory_info().rss
     model = openvino.Core().compile_model(Path(request.folder) / MODEL_FILE, "CPU", SETTINGS)
     session = model.create_infer_request()
-    read(session, request.ids[:1])
+    read(session, request.ids[:1], width=request.width)
     grown = psutil.Process().memory_info().rss - before
     session.reset_state()
-    return read(session, request.ids), grown
+    return read(session, request.ids, width=request.width), grown
 
 
-def read(session: Any, ids: list[int], past: int = 0) -> quality.Logits:
+def read(session: Any, ids: list[int], past: int = 0, width: int = 0) -> quality.Logits:
     """Logits of all these positions behind `past` others that were read before: [len(ids), vocabulary]."""
     inputs = {
         "input_ids": np.array([ids], np.int64),
         "attention_mask": np.ones((1, past + len(ids)), np.int64),
         "position_ids": np.arange(past, past + len(ids), dtype=np.int64)[None],
         "beam_idx": np.zeros(1, np.int32),
+        "hidden_states": eagle.hidden_states(past + len(ids), width)[None, past:],
     }
     wanted = {name for port in session.model_inputs for name in port.names}
     session.infer({name: value for name, value in inputs.items() if name in wanted})

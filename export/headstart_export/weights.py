@@ -24,6 +24,7 @@ class Facts:
     is_gguf: bool
     licence: str | None
     layers: int = 0  # 0: the source does not say
+    head: bool = False  # an EAGLE-3 head, which is no model by itself
 
 
 def inspect(path: Path, *, code: bool) -> Facts:
@@ -54,9 +55,8 @@ def _inspect_folder(folder: Path, *, code: bool) -> Facts:
     files = [file for file in sorted(folder.glob("*.safetensors")) if not file.name.startswith("consolidated")]
     if not files:
         raise _without_safetensors(folder)
-    return Facts(
-        sum(_parameters(file) for file in files), is_gguf=False, licence=_licence(folder), layers=_layers(config)
-    )
+    count = sum(_parameters(file) for file in files)
+    return Facts(count, is_gguf=False, licence=_licence(folder), layers=_layers(config), head=_is_head(config))
 
 
 def _refuse_code(folder: Path) -> None:
@@ -99,6 +99,12 @@ def _parameters(file: Path) -> int:
 def _layers(config: dict[str, Any]) -> int:
     found = [config[key] for key in LAYER_KEYS if isinstance(config.get(key), int)]
     return int(found[0]) if found else 0
+
+
+def _is_head(config: dict[str, Any]) -> bool:
+    """By the name of its architecture, or as it guesses among fewer tokens than it reads."""
+    names = config.get("architectures") or []
+    return "draft_vocab_size" in config or any("eagle3" in str(name).lower() for name in names)
 
 
 def _licence(folder: Path) -> str | None:
