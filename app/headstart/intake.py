@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from headstart import library, manifest, paths
+from headstart import library, manifest, own_folder, paths
 from headstart.errors import BrokenModelError, ExportError, NotEnoughSpaceError, SettingsError
 from headstart.library import Model, Pair
 
@@ -41,7 +41,7 @@ def take_in(folder: Path, go_on: GoOn, root: Path | None = None) -> str:
     _require_new(folder, root)
     _require_room(folder, root, sum(file.size for file in files))
     try:
-        root.mkdir(parents=True, exist_ok=True)
+        own_folder.make(root)
         with tempfile.TemporaryDirectory(prefix=_PREFIX, dir=root, ignore_cleanup_errors=True) as incoming:
             copied = Path(incoming) / folder.name
             _copy(files, copied, go_on)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, MutableMapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headstart import paths
+from headstart import own_folder, paths
 from headstart.errors import SettingsError
 from headstart.settings import Settings, about, defaults, plain
 
@@ -103,7 +103,7 @@ def _put(document: "TOMLDocument", section: str, name: str, value: object) -> No
 
 def replace_file(path: Path, text: str) -> None:
     """Whole or not at all, and readable by its owner alone: prompts and keys are private. Raises OSError."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    own_folder.make(path.parent)
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".settings-")  # with mode 0600
     unfinished = Path(name)
     try:

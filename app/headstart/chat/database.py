@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from headstart import own_folder
 from headstart.chat import rows, search
 from headstart.errors import DamagedHistoryError, HistoryError
 
@@ -91,7 +92,7 @@ _MAKE_WRITABLE = "make the folder readable and writable for you, then try again.
 
 
 def _make_private(path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    own_folder.make(path.parent)
     if not path.exists():
         # SQLite gives its side files the mode of this one.
         os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from headstart import own_folder
+
 _log = logging.getLogger(__name__)
 
 _UNSAFE = re.compile(r"[^\w.-]+")  # in a file name, on some system
@@ -45,7 +47,7 @@ class Measurements:
         content = json.dumps({"subject": self.subject, "values": self._values}, indent=1)
         temporary = self._path.with_suffix(".new")
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
+            own_folder.make(self._path.parent)
             temporary.write_text(content, encoding="utf-8")
             temporary.replace(self._path)
         except OSError as error:

@@ -9,6 +9,7 @@ import secrets
 import tempfile
 from pathlib import Path
 
+from headstart import own_folder
 from headstart.errors import ServerError
 
 _PREFIX = "hs-"
@@ -47,7 +48,7 @@ def read(file: Path) -> str | None:
 def write(file: Path, kept: str) -> None:
     """Keep a digest, for this user's eyes only. Raises ServerError."""
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
+        own_folder.make(file.parent)
         handle, beside = tempfile.mkstemp(dir=file.parent)  # which nobody else may read
     except OSError as error:
         raise _unwritable(file, error) from None

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from headstart import own_folder
 from headstart.engine.bench.result import BenchResult
 from headstart.engine.wire import from_data
 
@@ -49,7 +50,7 @@ def keep(path: Path, kept: BenchRecord) -> None:
     """Put it in the place of the one before; a folder that cannot be written is logged: the figures are on screen."""
     temporary = path.with_suffix(".new")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        own_folder.make(path.parent)
         temporary.write_text(as_json(kept), encoding="utf-8")
         temporary.replace(path)
     except OSError as error:

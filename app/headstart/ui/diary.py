@@ -10,7 +10,7 @@ from types import TracebackType
 from PySide6.QtCore import QCoreApplication, QMessageLogContext, QTimer, QtMsgType, qInstallMessageHandler
 from PySide6.QtWidgets import QApplication, QMessageBox
 
-from headstart import paths
+from headstart import own_folder, paths
 
 FILE_NAME = "window.log"
 _BYTES, _OLD = 2**20, 3
@@ -28,7 +28,7 @@ def keep() -> Path:
     """Write what is logged to a file that rotates; a disk that cannot be written stops nothing."""
     path = paths.logs_folder() / FILE_NAME
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        own_folder.make(path.parent)
         writer = RotatingFileHandler(path, maxBytes=_BYTES, backupCount=_OLD, encoding="utf-8")
     except OSError:
         return path
