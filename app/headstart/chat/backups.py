@@ -40,15 +40,16 @@ def back_up(connection: sqlite3.Connection, folder: Path, label: str) -> Backup:
         unfinished.replace(path)
     finally:
         unfinished.unlink(missing_ok=True)
-    for old in list_backups(folder)[KEPT:]:
+    others = [backup for backup in list_backups(folder) if backup.path != path]
+    for old in others[KEPT - 1 :]:  # never this one, however late a clock made the others
         old.path.unlink(missing_ok=True)
     return Backup(path, path.stat().st_mtime)
 
 
 def is_due(folder: Path) -> bool:
-    """Whether the newest copy is older than a day."""
-    newest = list_backups(folder)[:1]
-    return not newest or time.time() - newest[0].created > DAY
+    """Whether no copy is of the last day; one of days to come is of a clock that was wrong."""
+    now = time.time()
+    return not any(0.0 <= now - backup.created <= DAY for backup in list_backups(folder))
 
 
 def restore(folder: Path, backup: Backup | None) -> Path:

@@ -13,8 +13,10 @@ Token ids are written only where a recording was asked for: in `answer` those of
 `round` what the draft would have guessed instead of each candidate, with shares.
 """
 
+import contextlib
 import json
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, TextIO
@@ -27,6 +29,7 @@ from headstart.engine.speculative import Job
 from headstart.errors import SettingsError
 
 FORMAT = 1
+_log = logging.getLogger(__name__)
 _DIGITS = 4  # of chances and milliseconds behind the point
 
 
@@ -39,6 +42,7 @@ class Trace:
         self._with_tokens = tracing.depth is not None
         self._file = _opened(tracing.file)
         self._number = 0  # of the answer
+        self._is_torn = False
         self._write(
             "header",
             {"format": FORMAT, "headstart": __version__, **setting, "depth": tracing.depth, "policy": policy.to_json()},
@@ -61,12 +65,13 @@ class Trace:
         """It is finished; the file is up to date."""
         figures = {**_plain(stats), "reason": reason, "costs": self._policy.costs.to_json()}
         self._write("end", figures | self._tokens(tokens))
-        self._file.flush()
+        self._keep(self._file.flush)
 
     def close(self) -> None:
         """Write the rest."""
         self._policy.on_round = None
-        self._file.close()
+        with contextlib.suppress(OSError):
+            self._file.close()
 
     def _round(self, situation: Situation, plan: Plan, outcome: Outcome) -> None:
         offer = situation.ngram
@@ -100,7 +105,18 @@ class Trace:
         return {"ids": list(tokens)} if self._with_tokens else {}
 
     def _write(self, kind: str, fields: Mapping[str, Any]) -> None:
-        self._file.write(json.dumps({"is": kind, **fields}, separators=(",", ":")) + "\n")
+        line = json.dumps({"is": kind, **fields}, separators=(",", ":")) + "\n"
+        self._keep(lambda: self._file.write(line))
+
+    def _keep(self, write: Callable[[], object]) -> None:
+        """A disk that is full costs the trace, not the answer."""
+        if self._is_torn:
+            return
+        try:
+            write()
+        except OSError as error:
+            self._is_torn = True
+            _log.warning("%s ends here: %s", self._file.name, error)
 
 
 def _plain(stats: Stats) -> dict[str, Any]:

@@ -1,10 +1,12 @@
 """Where a conversation's lines come from: an editor on a terminal, or a pipe. Knows nothing of what they mean."""
 
+import contextlib
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from headstart import own_folder
 from headstart.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -67,12 +69,20 @@ def _history(path: Path) -> "History":
     from prompt_toolkit.history import FileHistory, InMemoryHistory  # noqa: PLC0415
 
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        own_folder.make(path.parent)
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600))
         path.chmod(0o600)
     except OSError:
         return InMemoryHistory()
-    return FileHistory(path)
+
+    class Kept(FileHistory):
+        """A disk that becomes full ends no conversation."""
+
+        def store_string(self, string: str) -> None:
+            with contextlib.suppress(OSError):
+                super().store_string(string)
+
+    return Kept(path)
 
 
 def _keys() -> "KeyBindings":

@@ -40,6 +40,9 @@ def run(file: Path | None = None) -> int:
     try:
         if not store:
             return _NO_HISTORY
+        if not instance.claim(file):  # the folder was made writable meanwhile, and another window was opened in it
+            store.close()
+            return 0
         program = Program(application, store)
         instance.raise_requested.connect(program.come_forward)
         instance.open_requested.connect(program.bring_in)

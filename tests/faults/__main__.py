@@ -1,0 +1,151 @@
+"""`python -m tests.faults --rounds 200 --model FOLDER`: the long version, and a table of what was lost."""
+
+import argparse
+import itertools
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+from tests.faults import damage, kills
+from tests.faults.kills import Where
+from tests.faults.table import Row, Try, as_json, markdown
+
+_NICE = 19
+_KEPT = "every question and all text older than a second is there"
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A fault, and how often it comes in a hundred rounds."""
+
+    name: str
+    promise: str
+    share: int
+    attempt: Try
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """0 when nothing was lost."""
+    arguments = _parser().parse_args(words)
+    os.nice(_NICE)
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="headstart-faults-") as folder:
+        root = Path(folder)
+        os.environ["HEADSTART_HOME"] = str(root / "files")
+        os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.fail.Keyring"
+        rows = _run(_kinds(root, arguments), arguments, started)
+    print(markdown(rows))
+    seconds = time.monotonic() - started
+    if arguments.json:
+        arguments.json.write_text(as_json(rows, arguments.seed, seconds) + "\n", encoding="utf-8")
+    faults = [fault for row in rows for fault in row.faults]
+    print(f"\nseed {arguments.seed}, {seconds:.0f} s", *faults, sep="\n")
+    return 1 if faults else 0
+
+
+def _run(kinds: list[Kind], arguments: argparse.Namespace, started: float) -> list[Row]:
+    """Kinds take turns, so that an early end has tried all."""
+    rows = {kind.name: Row(kind.name, kind.promise) for kind in kinds}
+    order = [kind for kind in kinds for _ in range(kind.share)]
+    Random(arguments.seed).shuffle(order)
+    for number, kind in zip(range(arguments.rounds), itertools.cycle(order), strict=False):
+        if time.monotonic() - started > 60.0 * arguments.minutes:
+            break
+        rows[kind.name].add(kind.attempt, arguments.seed * 100_000 + number)
+    return list(rows.values())
+
+
+def _kinds(root: Path, arguments: argparse.Namespace) -> list[Kind]:
+    return _of_processes(root, arguments) + _of_files(root / "files")
+
+
+def _of_processes(root: Path, arguments: argparse.Namespace) -> list[Kind]:
+    toy = Where(_home(root / "toy"))
+    kinds = [
+        Kind("window killed, toy engine", f"{_KEPT}; the same chat opens", 14, _in(kills.kill_window, toy)),
+        Kind(
+            "engine killed, toy engine",
+            "all text shown is there; the next answer comes",
+            7,
+            _in(kills.kill_engine, toy),
+        ),
+        Kind("window and engine stopped and resumed", "the answer goes on", 5, _in(kills.stop_for_a_while, toy)),
+        Kind("two windows at once", f"one stays; {_KEPT}", 5, _in(kills.start_twice, toy)),
+    ]
+    if arguments.model:
+        real = Where(_home(root / "real"), pace="")
+        (real.home / "models").mkdir()
+        (real.home / "models" / arguments.model.name).symlink_to(arguments.model.resolve())
+        kinds += [
+            Kind("window killed, real model", f"{_KEPT}; the same chat opens", 14, _in(kills.kill_window, real)),
+            Kind(
+                "engine killed, real model",
+                "all text shown is there; the next answer comes",
+                5,
+                _in(kills.kill_engine, real),
+            ),
+        ]
+    if arguments.source:
+        home = _home(root / "exports")
+        kinds.append(
+            Kind(
+                "export killed",
+                "a whole model or none",
+                3,
+                lambda chance: kills.kill_export(arguments.source, home, chance),
+            )
+        )
+    return kinds
+
+
+def _of_files(home: Path) -> list[Kind]:
+    _home(home)
+    told = "it is told or mended; what is written next is read again"
+    return [
+        Kind("file cut short, zeroed or garbage", told, 20, _at(damage.tear_file, home)),
+        Kind(
+            "newest changes never reached the disk",
+            "all older changes are there",
+            8,
+            _at(damage.tear_log_of_changes, home),
+        ),
+        Kind("no room for a file", "the old file stays; the next write succeeds", 10, _at(damage.fill_disk, home)),
+        Kind("no room for a message", "a sentence; all others are there", 6, _at(damage.fill_disk_while_saving, home)),
+        Kind("no room for an exported chat", "the old file stays", 3, _at(damage.fill_disk_while_exporting, home)),
+        Kind("clock jumps by up to ten years", "order, lists and backups as ever", 5, _at(damage.jump_clock, home)),
+    ]
+
+
+def _in(attempt: Callable[[Where, Random], None], where: Where) -> Try:
+    return lambda chance: attempt(where, chance)
+
+
+def _at(attempt: Callable[[Path, Random], None], home: Path) -> Try:
+    return lambda chance: attempt(home, chance)
+
+
+def _home(path: Path) -> Path:
+    shutil.rmtree(path, ignore_errors=True)
+    path.mkdir(parents=True)
+    return path
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m tests.faults", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=200)
+    parser.add_argument("--minutes", type=float, default=60.0, help="end after so many, whatever was tried by then")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--model", type=Path, help="a model folder, for rounds with a real engine")
+    parser.add_argument("--source", type=Path, help="a small Hugging Face folder, for rounds that kill its export")
+    parser.add_argument("--json", type=Path, help="also write what was found here")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,160 @@
+"""Rounds in which files are cut short, hold garbage or cannot grow, and clocks jump. Raises Lost."""
+
+import resource
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from random import Random
+from unittest import mock
+
+from headstart.chat.backups import is_due, list_backups
+from headstart.chat.conversation import Conversation
+from headstart.chat.database import FILE_NAME
+from headstart.chat.exchange.writing import write_export
+from headstart.chat.store import open_store
+from headstart.errors import HeadstartError
+from tests.faults.files import TITLE, Written, files
+from tests.faults.profile import Lost
+
+_PAGE = 4096
+_YEARS = 10 * 365 * 24 * 3600.0
+
+
+def tear_file(home: Path, chance: Random) -> None:
+    """A power cut leaves a part of a file, or zeros: it is told or mended, and what is written next is read again."""
+    file = chance.choice(files(home))
+    file.write(home)
+    before = file.read(home)
+    path = file.path(home)
+    path.write_bytes(_torn(path.read_bytes(), chance))
+    with suppress(HeadstartError):
+        file.read(home)
+    file.write(home)
+    _require_same(file, before, file.read(home))
+
+
+def tear_log_of_changes(home: Path, chance: Random) -> None:
+    """Where the newest changes were not yet on the disk, a history has all the older ones."""
+    source, copy = home / "growing", home / "cut"
+    for folder in (source, copy):
+        shutil.rmtree(folder, ignore_errors=True)
+    store = open_store(source)
+    chat = store.create_chat("growing")
+    tree = Conversation()
+    for number in range(6):
+        after = tree.ask(f"question {number} " + "word " * chance.randrange(400))
+        store.save(chat.id, tree, after)
+        tree = after
+    shutil.copytree(source, copy)
+    store.close()
+    log = copy / f"{FILE_NAME}-wal"
+    log.write_bytes(log.read_bytes()[: chance.randrange(log.stat().st_size + 1)])
+    with closing(open_store(copy)) as found:
+        texts = [m.text for chat in found.chats() for m in found.conversation(chat.id).messages.values()]
+    if texts != [message.text for message in tree.messages.values()][: len(texts)]:
+        raise Lost("older changes are gone")
+
+
+def fill_disk(home: Path, chance: Random) -> None:
+    """Where a file cannot grow, what was there stays, and it is written once there is room."""
+    file = chance.choice(files(home))
+    file.write(home)
+    before = file.read(home)
+    with no_file_beyond(chance.choice([0, 10, 100, 1000, chance.randrange(2 * _PAGE)])), suppress(*file.refusals):
+        file.write(home)
+    _require_same(file, before, file.read(home))
+    file.write(home)
+    _require_same(file, before, file.read(home))
+
+
+def fill_disk_while_saving(home: Path, chance: Random) -> None:
+    """A message that cannot be saved is refused in a sentence; every older one is there, and a later one is saved."""
+    shutil.rmtree(home / "filling", ignore_errors=True)
+    store = open_store(home / "filling")
+    chat = store.create_chat(TITLE)
+    kept = tree = Conversation()
+    for number in range(8):
+        after = tree.ask(f"question {number} " + "word " * 500)
+        limit = chance.choice([None, 0, chance.randrange(20 * _PAGE)])
+        try:
+            with no_file_beyond(limit):
+                store.save(chat.id, kept, after)
+        except HeadstartError:
+            continue
+        kept = tree = after
+    after = kept.ask("the last one")
+    store.save(chat.id, kept, after)
+    store.close()
+    with closing(open_store(home / "filling")) as found:
+        if found.conversation(chat.id).messages != after.messages:
+            raise Lost("a message that was saved is gone")
+
+
+def fill_disk_while_exporting(home: Path, chance: Random) -> None:
+    """The file that was exported before stays whole."""
+    path = home / "exported.md"
+    write_export(path, "the old one")
+    with no_file_beyond(chance.randrange(1, 3000)), suppress(HeadstartError):
+        write_export(path, "the new one " * 300)
+    if path.read_text(encoding="utf-8") not in ("the old one", "the new one " * 300):
+        raise Lost("half an export stands in its place")
+    if list(home.glob(".export-*")):
+        raise Lost("half an export was left")
+
+
+def jump_clock(home: Path, chance: Random) -> None:
+    """Messages keep their order, every chat is listed and backups go on being made, whatever the clock says."""
+    shutil.rmtree(home / "jumping", ignore_errors=True)
+    store = open_store(home / "jumping")
+    tree, now = Conversation(), time.time()
+    chat = store.create_chat("jumping")
+    for number in range(6):
+        now += chance.uniform(-_YEARS, _YEARS)
+        with mock.patch("time.time", return_value=now):
+            after = tree.ask(f"question {number}")
+            store.save(chat.id, tree, after)
+            store.create_chat(f"chat {number}")
+            store.back_up_if_due()
+        tree = after
+    found = [message.text for message in store.conversation(chat.id).path]
+    listed = {each.title for each in store.chats()}
+    store.back_up_if_due()
+    due, backups = is_due(home / "jumping"), list_backups(home / "jumping")
+    store.close()
+    if found != [f"question {number}" for number in range(6)] or len(listed) != 7:
+        raise Lost("messages or chats are in disorder")
+    if due or not backups:
+        raise Lost("no backup is made any more")
+
+
+@contextmanager
+def no_file_beyond(size: int | None) -> Iterator[None]:
+    """What a full disk or a quota does, for this process: writing beyond so many bytes of a file fails."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (soft if size is None else size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def _torn(data: bytes, chance: Random) -> bytes:
+    at = chance.choice([0, 1, len(data) // 2, len(data) - 1, chance.randrange(len(data))])
+    at_page = at - at % _PAGE
+    return chance.choice(
+        [
+            data[:at],
+            data[:at_page],
+            data[:at] + bytes(len(data) - at),
+            data[:at_page] + bytes(len(data) - at_page),
+            bytes(len(data)),
+            chance.randbytes(len(data)),
+        ]
+    )
+
+
+def _require_same(file: Written, before: object, after: object) -> None:
+    if after != before and not (FILE_NAME in file.name and TITLE in str(after)):
+        raise Lost(f"{file.name} is not what it was")

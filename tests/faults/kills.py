@@ -1,0 +1,189 @@
+"""Rounds in which a process is killed, stopped or started twice at a moment drawn by lot. Raises Lost."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+import psutil
+
+from headstart import manifest
+from headstart.chat.store import open_store
+from tests.faults.profile import ROOT, Lost, Window, environment, require_kept
+from tests.faults.window import TAKEN
+
+_LONGEST = 3.0  # seconds from the first question to the kill
+_GONE = 20.0  # seconds until an engine without a window must have ended
+_EARLY = 0.15  # share of the kills that fall into the start
+_ENGINE = "headstart.engine.host"
+
+
+@dataclass(frozen=True)
+class Where:
+    """The profile, and who answers in it: the toy engine at a pace, or the installed model."""
+
+    home: Path
+    pace: str = "0.01"
+
+
+def kill_window(where: Where, chance: Random) -> None:
+    """Killed at any moment, it has lost nothing, leaves no engine behind, and the next one opens the same chat."""
+    before = _last_open(where)
+    with _opened(where, chance) as window:
+        if chance.random() < _EARLY:
+            time.sleep(chance.uniform(0.0, 1.5))
+        else:
+            window.wait_for("shown")
+            time.sleep(chance.uniform(0.0, _LONGEST))
+        engines = _engines(window)
+        killed = window.kill()
+    require_kept(where.home, window.told, killed)
+    _require_gone(engines)
+    if before and window.told.of("open") and window.told.of("open")[0]["chat"] != before:
+        raise Lost("another chat was opened than the last one")
+    _note_open(where)
+
+
+def kill_engine(where: Where, chance: Random) -> None:
+    """Killed at any moment, the answer so far stays, and the next question is answered by another engine."""
+    with _opened(where, chance) as window:
+        window.wait_for("shown")
+        time.sleep(chance.uniform(0.0, 1.0))
+        _kill_once(window)
+        crashed = window.wait_for("crashed")["at"]
+        _wait_for_shown_after(window, crashed)
+        killed = window.kill()
+    require_kept(where.home, window.told, killed)
+    before_crash = [line for line in window.told.of("shown") if line["at"] < crashed]
+    window.told.lines = before_crash
+    require_kept(where.home, window.told, killed, unsaved=0.0)
+    _note_open(where)
+
+
+def stop_for_a_while(where: Where, chance: Random) -> None:
+    """As in sleep: engine and window stand still, then go on, and nothing is ended or lost."""
+    with _opened(where, chance) as window:
+        window.wait_for("shown", 3)
+        processes = [window.process.pid, *_engines(window)]
+        chance.shuffle(processes)
+        for pid in processes:
+            os.kill(pid, signal.SIGSTOP)
+        time.sleep(chance.uniform(0.5, 2.5))
+        chance.shuffle(processes)
+        for pid in processes:
+            os.kill(pid, signal.SIGCONT)
+        _wait_for_shown_after(window, time.monotonic())
+        if window.told.of("crashed"):
+            raise Lost("the engine was ended")
+        killed = window.kill()
+    require_kept(where.home, window.told, killed)
+    _note_open(where)
+
+
+def start_twice(where: Where, chance: Random) -> None:
+    """Two windows on one profile at once: one of them stays, the other leaves it alone."""
+    seed = chance.randrange(10**6)
+    windows = [Window(where.home, seed, where.pace)]
+    time.sleep(chance.choice([0.0, 0.0, chance.uniform(0.0, 1.0)]))
+    windows.append(Window(where.home, seed + 1, where.pace))
+    try:
+        stays = _the_one_that_stays(windows)
+        stays.wait_for("shown")
+        killed = stays.kill()
+    finally:
+        for window in windows:
+            window.kill()
+    require_kept(where.home, stays.told, killed)
+    _note_open(where)
+
+
+def kill_export(source: Path, home: Path, chance: Random) -> None:
+    """Killed at any moment, an export has left a whole model or none."""
+    output = home / "models" / "exported"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.export.staged", "as it is"],
+        cwd=ROOT,
+        env=environment(home),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    assert process.stdin
+    process.stdin.write(json.dumps([[str(source), "--output", str(output), "--force"]]))
+    process.stdin.close()
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(timeout=chance.uniform(1.0, 25.0))
+    process.kill()
+    process.wait()
+    if output.exists() and manifest.damaged_files(output, manifest.read_model(output), hashes=True):
+        raise Lost("a damaged model stands in its place")
+
+
+@contextmanager
+def _opened(where: Where, chance: Random) -> Iterator[Window]:
+    window = Window(where.home, chance.randrange(10**6), where.pace)
+    try:
+        yield window
+    finally:
+        window.kill()
+
+
+def _the_one_that_stays(windows: list[Window]) -> Window:
+    ends = time.monotonic() + 60.0
+    while all(window.process.poll() is None for window in windows):
+        if time.monotonic() > ends:
+            raise Lost("two windows have one profile")
+        time.sleep(0.02)
+    gone = next(window for window in windows if window.process.poll() is not None)
+    if gone.process.returncode != TAKEN:
+        gone.join()
+        raise Lost(f"a window ended with {gone.process.returncode}: {gone.errors[-1000:]}")
+    return next(window for window in windows if window is not gone)
+
+
+def _wait_for_shown_after(window: Window, when: float) -> None:
+    number = sum(line["at"] <= when for line in window.told.of("shown"))
+    window.wait_for("shown", number + 1)
+
+
+def _kill_once(window: Window) -> None:
+    for pid in _engines(window):
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def _engines(window: Window) -> list[int]:
+    try:
+        children = psutil.Process(window.process.pid).children()
+        return [child.pid for child in children if _ENGINE in child.cmdline()]
+    except psutil.Error:
+        return []
+
+
+def _require_gone(pids: list[int]) -> None:
+    _, left = psutil.wait_procs([psutil.Process(pid) for pid in pids if psutil.pid_exists(pid)], timeout=_GONE)
+    if left:
+        raise Lost("an engine outlives its window")
+
+
+def _last_open(where: Where) -> str:
+    """The chat that the next window must open, if that is known."""
+    note = where.home / "expected-chat"
+    return note.read_text(encoding="utf-8") if note.exists() else ""
+
+
+def _note_open(where: Where) -> None:
+    """The chat with the newest question is the one that was open."""
+    store = open_store(where.home / "history")
+    chats = store.chats()
+    store.close()
+    if chats:
+        (where.home / "expected-chat").write_text(chats[0].id, encoding="utf-8")

@@ -1,0 +1,118 @@
+"""A profile with a window that may be killed: what it told, and whether the history holds that. Knows no fault."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from headstart.chat.conversation import Role, State
+from headstart.chat.store import Store, open_store
+
+ROOT = Path(__file__).resolve().parents[2]
+UNSAVED = 1.0  # seconds of text that a kill may cost
+_LIMIT = 120.0  # seconds for anything, on a loaded machine
+
+
+class Lost(AssertionError):  # noqa: N818 - it is what happened, not an error of ours
+    """A promise that was not kept."""
+
+
+@dataclass
+class Told:
+    """What one window printed, in order."""
+
+    lines: list[dict[str, Any]] = field(default_factory=list)
+
+    def of(self, kind: str) -> list[dict[str, Any]]:
+        """The lines of one kind."""
+        return [line for line in list(self.lines) if line["is"] == kind]
+
+
+class Window:
+    """One process on a profile, without a screen."""
+
+    def __init__(self, home: Path, seed: int, pace: str = "") -> None:
+        """Starts it; `pace` of the toy engine, else the installed model answers."""
+        self.told = Told()
+        command = [sys.executable, "-m", "tests.faults.window", str(seed), *([pace] if pace else [])]
+        self.process = subprocess.Popen(
+            command, cwd=ROOT, env=environment(home), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        self._reading = threading.Thread(target=self._read, daemon=True)
+        self._reading.start()
+        self.errors = ""
+        self._draining = threading.Thread(target=self._drain, daemon=True)
+        self._draining.start()
+
+    def wait_for(self, kind: str, number: int = 1) -> dict[str, Any]:
+        """The line of this kind and number, once it is there."""
+        ends = time.monotonic() + _LIMIT
+        while len(self.told.of(kind)) < number:
+            if time.monotonic() > ends or self.process.poll() is not None:
+                raise Lost(f"no {kind} came from the window ({self.process.poll()}): {self.errors[-2000:]}")
+            time.sleep(0.01)
+        return self.told.of(kind)[number - 1]
+
+    def kill(self) -> float:
+        """End it as the system does; when, by the clock of its lines. What it had printed before is read."""
+        killed = time.monotonic()
+        with suppress(ProcessLookupError):
+            self.process.kill()
+        self.join()
+        return killed
+
+    def join(self) -> int:
+        """Wait for its end and read the rest."""
+        code = self.process.wait(timeout=_LIMIT)
+        for thread in (self._reading, self._draining):
+            thread.join(timeout=_LIMIT)
+        return code
+
+    def _read(self) -> None:
+        assert self.process.stdout
+        with self.process.stdout as lines:
+            for line in lines:
+                if line.endswith("\n"):
+                    self.told.lines.append(json.loads(line))
+
+    def _drain(self) -> None:
+        assert self.process.stderr
+        with self.process.stderr as text:
+            self.errors = text.read()
+
+
+def environment(home: Path) -> dict[str, str]:
+    """Of a window on this profile."""
+    path = os.pathsep.join([str(ROOT), str(ROOT / "app"), str(ROOT / "export")])
+    own = {"HEADSTART_HOME": str(home), "QT_QPA_PLATFORM": "offscreen", "PYTHONPATH": path}
+    return {**os.environ, **own, "PYTHON_KEYRING_BACKEND": "keyring.backends.fail.Keyring"}
+
+
+def require_kept(home: Path, told: Told, ended: float, unsaved: float = UNSAVED) -> None:
+    """All questions, and all text shown so many seconds before the end, are in a sound history. Raises Lost."""
+    store = open_store(home / "history")  # checks the file
+    try:
+        for sent in told.of("sent"):
+            texts = [m.text for m in store.conversation(sent["chat"]).messages.values() if m.role is Role.USER]
+            if sent["text"] not in texts:
+                raise Lost(f"a question is gone: {sent['text'][:60]}")
+        for shown in told.of("shown"):
+            if shown["at"] < ended - unsaved:
+                _require_text(store, shown)
+    finally:
+        store.close()
+
+
+def _require_text(store: Store, shown: dict[str, Any]) -> None:
+    message = store.conversation(shown["chat"]).messages.get(shown["message"])
+    if message is None or len(message.text) < shown["length"]:
+        have = None if message is None else len(message.text)
+        raise Lost(f"{shown['length']} characters were shown, {have} are kept")
+    if message.state is State.STREAMING:
+        raise Lost("an answer is still said to be written")

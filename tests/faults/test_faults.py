@@ -1,0 +1,161 @@
+"""A few rounds of every kind of fault, and a test for each find of the long version (`python -m tests.faults`)."""
+
+import ctypes
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from random import Random
+
+import pytest
+from PySide6.QtWidgets import QApplication
+
+if sys.platform == "win32":
+    pytest.skip("signals and limits of Unix are needed", allow_module_level=True)
+
+from headstart.chat.backups import KEPT, back_up, is_due, list_backups
+from headstart.chat.store import open_store
+from headstart.engine.engine import LoadOptions, Tracing
+from headstart.errors import HistoryError, SettingsError
+from headstart.settings import Settings
+from headstart.settings_file import save
+from headstart.terminal.prompt import _history
+from headstart.ui.single_instance import SingleInstance
+from tests.faults import __main__ as program
+from tests.faults import damage, kills
+from tests.faults.kills import Where
+from tests.faults.profile import Lost, Told, require_kept
+from tests.faults.table import Row, as_json, markdown
+
+READ_ONLY = 1  # MS_RDONLY
+OF_FILES = (
+    damage.tear_file,
+    damage.tear_log_of_changes,
+    damage.fill_disk,
+    damage.fill_disk_while_saving,
+    damage.fill_disk_while_exporting,
+    damage.jump_clock,
+)
+
+
+@pytest.fixture
+def home(headstart_home: Path) -> Path:
+    headstart_home.mkdir()
+    return headstart_home
+
+
+@pytest.mark.parametrize("attempt", [kills.kill_window, kills.kill_engine, kills.stop_for_a_while, kills.start_twice])
+def test_no_kill_loses_anything(home: Path, attempt: Callable[[Where, Random], None]) -> None:
+    attempt(Where(home), Random(7))
+
+
+@pytest.mark.parametrize("attempt", OF_FILES)
+def test_no_fault_of_a_file_loses_anything(home: Path, attempt: Callable[[Path, Random], None]) -> None:
+    for seed in range(12):
+        attempt(home, Random(seed))
+
+
+def test_a_loss_would_be_noticed(home: Path) -> None:
+    store = open_store(home / "history")
+    chat = store.create_chat("empty")
+    store.close()
+    sent = {"is": "sent", "at": 0.0, "chat": chat.id, "text": "where am I?"}
+    with pytest.raises(Lost, match="where am I"):
+        require_kept(home, Told([sent]), 10.0)
+    shown = {"is": "shown", "at": 0.0, "chat": chat.id, "message": 2, "length": 30}
+    with pytest.raises(Lost, match="30 characters were shown"):
+        require_kept(home, Told([shown]), 10.0)
+    require_kept(home, Told([shown]), 0.5)
+
+
+def test_the_table_counts_what_was_lost() -> None:
+    def lose(chance: Random) -> None:
+        raise Lost(f"{chance.random():.3f}")
+
+    row = Row("kill", "all is there")
+    row.add(lambda _: None, 1)
+    row.add(lose, 2)
+    assert "| kill | all is there | 2 | 1 |" in markdown([row])
+    (kind,) = json.loads(as_json([row], 1, 2.0))["faults"]
+    assert kind["faults"] == ["seed 2: Lost: 0.956"]
+
+
+def test_the_long_version_ends_when_it_is_time(headstart_home: Path) -> None:
+    kinds = program._of_files(headstart_home)
+    arguments = program._parser().parse_args(["--rounds", "1000", "--minutes", "0.02"])
+    rows = program._run(kinds, arguments, time.monotonic())
+    assert 0 < sum(row.tried for row in rows) < 1000
+    assert not any(row.faults for row in rows)
+
+
+@pytest.mark.parametrize("content", [b"", b"\0" * 40, b"garbage\n\xff\n"])
+def test_a_torn_lock_hinders_no_start(qapp: QApplication, home: Path, content: bytes) -> None:
+    (home / "window.lock").write_bytes(content)
+    instance = SingleInstance(home)
+    assert instance.claim()
+    assert not SingleInstance(home).claim()
+    instance.release()
+
+
+@pytest.fixture
+def read_only(tmp_path: Path) -> Iterator[Path]:
+    """A folder that cannot be written, for root neither."""
+    folder = tmp_path / "read-only"
+    folder.mkdir()
+    if os.geteuid() != 0:
+        folder.chmod(0o500)
+        yield folder
+        folder.chmod(0o700)
+        return
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.mount(b"tmpfs", bytes(folder), b"tmpfs", READ_ONLY, b"size=64k"):
+        pytest.skip(f"no file system can be mounted here: {os.strerror(ctypes.get_errno())}")
+    yield folder
+    libc.umount(bytes(folder))
+
+
+def test_a_home_that_cannot_be_written_is_told_instead_of_ending_at_once(qapp: QApplication, read_only: Path) -> None:
+    instance = SingleInstance(read_only / "none") if os.geteuid() == 0 else SingleInstance(read_only)
+    assert instance.claim()
+    assert instance.claim()
+    with pytest.raises(HistoryError, match=r"cannot be (used|written)"):
+        open_store(read_only / "history")
+    with pytest.raises(SettingsError, match="cannot be saved"):
+        save(Settings(theme="dark"), read_only / "settings.toml")
+    instance.release()
+
+
+def test_backups_of_a_day_to_come_hold_up_no_new_one(home: Path) -> None:
+    store = open_store(home / "history")
+    store.create_chat("kept")
+    for day in range(1, KEPT + 2):
+        made = back_up(store._connection, home / "history", "daily")
+        later = time.time() + day * 24 * 3600.0
+        os.utime(made.path, (later, later))
+    assert is_due(home / "history")
+    made = store.back_up_if_due()  # type: ignore[assignment]
+    store.close()
+    assert made
+    assert made.path.exists()
+    assert len(list_backups(home / "history")) == KEPT
+    assert not is_due(home / "history")
+
+
+def test_a_trace_that_has_no_room_costs_no_answer(tiny_target: Path, tmp_path: Path) -> None:
+    from headstart.engine.local import load  # noqa: PLC0415 - it needs OpenVINO
+    from tests.engine.answers import ask, request  # noqa: PLC0415
+
+    engine = load(LoadOptions(tiny_target, tracing=Tracing(Path("/dev/full"))))
+    for _ in range(2):
+        assert ask(engine, request("a b c d", tokens=8)).ids
+    engine.close()
+
+
+def test_what_was_typed_in_the_terminal_needs_no_room(tmp_path: Path) -> None:
+    kept = _history(tmp_path / "typed")
+    (tmp_path / "typed").unlink()
+    (tmp_path / "typed").symlink_to("/dev/full")
+    kept.append_string("hello")
+    assert kept.get_strings() == ["hello"]

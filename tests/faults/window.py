@@ -1,0 +1,103 @@
+"""The window on the profile in HEADSTART_HOME, asking one thing after another; prints what it shows as JSON lines.
+
+`python -m tests.faults.window SEED [PACE]`: with a pace the toy engine answers, else the model that is installed.
+"""
+
+import json
+import random
+import sys
+import time
+
+from PySide6.QtCore import QObject, Qt, QTimer, Slot
+
+from headstart import paths
+from headstart.chat.store import open_store
+from headstart.engine.supervision import program
+from headstart.ui.application import make_application
+from headstart.ui.asking import toy_model
+from headstart.ui.program import EngineChoice, Program
+from headstart.ui.single_instance import SingleInstance
+
+TAKEN = 3  # the exit code where another window has the profile
+_AGAIN_MS = 20
+_ANSWERS = 5  # in one chat, so that it fits a small context
+
+
+class Asker(QObject):
+    """Asks whenever nothing is being answered."""
+
+    def __init__(self, program_: Program, seed: int, *, toy: bool) -> None:
+        """Begins with the chat that was open last."""
+        super().__init__()
+        self._program, self._chance, self._toy = program_, random.Random(seed), toy
+        self._seed = seed
+        self._number = 0
+        self._last = (0, 0)
+        program_.link.loaded.connect(lambda _: tell("loaded", pid=program_.link.pid))
+        program_.link.steps.connect(lambda *_: self._show(), type=_after())
+        program_.link.crashed.connect(lambda sentence, _: tell("crashed", sentence=sentence))
+        program_.chats.troubled.connect(lambda sentence: tell("troubled", sentence=sentence))
+        self._timer = QTimer(self, interval=_AGAIN_MS)
+        self._timer.timeout.connect(self._ask)
+        self._timer.start()
+        session = program_.presenter.session
+        tell("open", chat=session.chat.id, texts=[message.text for message in session.path])
+
+    @Slot()
+    def _ask(self) -> None:
+        session = self._program.presenter.session
+        if session.is_answering or self._program.link.generation is not None:
+            return
+        self._number += 1
+        if len(session.path) >= 2 * _ANSWERS or self._chance.random() < 0.2:
+            self._program.window.sidebar.new_requested.emit()
+            session = self._program.presenter.session
+        text = self._question()
+        if session.send(text):
+            tell("sent", chat=session.chat.id, text=text)
+
+    def _question(self) -> str:
+        if not self._toy:
+            return f"Tell me a long story about the number {self._seed * 1000 + self._number}."
+        words = "word " * self._chance.randrange(5, 200)
+        return f"question {self._seed}-{self._number} {words}".strip()
+
+    def _show(self) -> None:
+        session = self._program.presenter.session
+        live = session.answering.live
+        if live and (live.message, len(live.text)) != self._last:
+            self._last = (live.message, len(live.text))
+            tell("shown", chat=session.chat.id, message=live.message, length=len(live.text))
+
+
+def tell(kind: str, **what: object) -> None:
+    """One line, with the time by a clock that all processes share."""
+    print(json.dumps({"is": kind, "at": time.monotonic(), **what}), flush=True)
+
+
+def _after() -> Qt.ConnectionType:
+    return Qt.ConnectionType.QueuedConnection  # what is shown by then is what a person sees
+
+
+def main() -> int:
+    """Until somebody ends it."""
+    seed, pace = int(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 else ""
+    application = make_application()
+    instance = SingleInstance(paths.data_folder())
+    if not instance.claim():
+        return TAKEN
+    toy = EngineChoice(program("--toy", "--pace", pace), toy_model) if pace else None
+    opened = Program(application, open_store(paths.history_folder()), toy)
+    opened.start()
+    opened.window.show()
+    asker = Asker(opened, seed, toy=bool(pace))
+    try:
+        return application.exec()
+    finally:
+        opened.close()
+        instance.release()
+        asker.deleteLater()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
