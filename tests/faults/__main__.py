@@ -18,6 +18,8 @@ from tests.faults.table import Row, Try, as_json, markdown
 
 _NICE = 19
 _KEPT = "every question and all text older than a second is there"
+_SAME_CHAT = f"{_KEPT}; the same chat opens"
+_NEXT_COMES = "all text shown is there; the next answer comes"
 
 
 @dataclass(frozen=True)
@@ -62,46 +64,34 @@ def _run(kinds: list[Kind], arguments: argparse.Namespace, started: float) -> li
 
 
 def _kinds(root: Path, arguments: argparse.Namespace) -> list[Kind]:
-    return _of_processes(root, arguments) + _of_files(root / "files")
-
-
-def _of_processes(root: Path, arguments: argparse.Namespace) -> list[Kind]:
-    toy = Where(_home(root / "toy"))
-    kinds = [
-        Kind("window killed, toy engine", f"{_KEPT}; the same chat opens", 14, _in(kills.kill_window, toy)),
-        Kind(
-            "engine killed, toy engine",
-            "all text shown is there; the next answer comes",
-            7,
-            _in(kills.kill_engine, toy),
-        ),
-        Kind("window and engine stopped and resumed", "the answer goes on", 5, _in(kills.stop_for_a_while, toy)),
-        Kind("two windows at once", f"one stays; {_KEPT}", 5, _in(kills.start_twice, toy)),
-    ]
+    kinds = _of_toy(Where(_home(root / "toy")))
     if arguments.model:
-        real = Where(_home(root / "real"), pace="")
-        (real.home / "models").mkdir()
-        (real.home / "models" / arguments.model.name).symlink_to(arguments.model.resolve())
-        kinds += [
-            Kind("window killed, real model", f"{_KEPT}; the same chat opens", 14, _in(kills.kill_window, real)),
-            Kind(
-                "engine killed, real model",
-                "all text shown is there; the next answer comes",
-                5,
-                _in(kills.kill_engine, real),
-            ),
-        ]
+        kinds += _of_model(Where(_home(root / "real"), pace=""), arguments.model)
     if arguments.source:
-        home = _home(root / "exports")
-        kinds.append(
-            Kind(
-                "export killed",
-                "a whole model or none",
-                3,
-                lambda chance: kills.kill_export(arguments.source, home, chance),
-            )
-        )
-    return kinds
+        kinds.append(_of_export(_home(root / "exports"), arguments.source))
+    return kinds + _of_files(root / "files")
+
+
+def _of_toy(where: Where) -> list[Kind]:
+    return [
+        Kind("window killed, toy engine", _SAME_CHAT, 14, _in(kills.kill_window, where)),
+        Kind("engine killed, toy engine", _NEXT_COMES, 7, _in(kills.kill_engine, where)),
+        Kind("window and engine stopped and resumed", "the answer goes on", 5, _in(kills.stop_for_a_while, where)),
+        Kind("two windows at once", f"one stays; {_KEPT}", 5, _in(kills.start_twice, where)),
+    ]
+
+
+def _of_model(where: Where, model: Path) -> list[Kind]:
+    (where.home / "models").mkdir()
+    (where.home / "models" / model.name).symlink_to(model.resolve())
+    return [
+        Kind("window killed, real model", _SAME_CHAT, 14, _in(kills.kill_window, where)),
+        Kind("engine killed, real model", _NEXT_COMES, 5, _in(kills.kill_engine, where)),
+    ]
+
+
+def _of_export(home: Path, source: Path) -> Kind:
+    return Kind("export killed", "a whole model or none", 3, lambda chance: kills.kill_export(source, home, chance))
 
 
 def _of_files(home: Path) -> list[Kind]:
