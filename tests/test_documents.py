@@ -7,6 +7,7 @@ import pytest
 
 from headstart import cli
 from headstart_export import cli as export_cli
+from installer.order import parser
 from tests.source_tree import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -37,7 +38,8 @@ def test_continuous_integration_finds_both_commands() -> None:
 
 def test_every_flag_in_the_readme_exists(capsys: pytest.CaptureFixture[str]) -> None:
     known = _flags(export_cli.main, [], capsys) | _flags(cli.main, [], capsys)
-    for command in ("chat", "bench", "audit", "tune", "doctor"):
+    known |= set(FLAG.findall(parser("").format_help()))
+    for command in ("chat", "bench", "audit", "tune", "doctor", "serve"):
         known |= _flags(cli.main, [command], capsys)
     assert set(FLAG.findall(README)) <= known
 
