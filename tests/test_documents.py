@@ -4,10 +4,10 @@ import re
 from collections.abc import Callable, Sequence
 
 import pytest
+from installer.order import parser
 
 from headstart import cli
 from headstart_export import cli as export_cli
-from installer.order import parser
 from tests.source_tree import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
