@@ -28,7 +28,7 @@ TREE = Speculation(num_assistant_tokens=6, branching_factor=2, tree_depth=3)
         (
             TREE,
             HEAD,
-            Guessing(Way.EAGLE, {"num_assistant_tokens": 6, "branching_factor": 2, "tree_depth": 3}, 6),
+            Guessing(Way.TREE, {"num_assistant_tokens": 6, "branching_factor": 2, "tree_depth": 3}, 6),
         ),
         (
             Speculation(drafter=Drafter.NGRAM),
@@ -52,6 +52,7 @@ def test_who_proposed_is_known_by_the_way() -> None:
         Way.PLAIN: Origin.TARGET,
         Way.DRAFT: Origin.DRAFT,
         Way.EAGLE: Origin.DRAFT,
+        Way.TREE: Origin.DRAFT,
         Way.LOOKUP: Origin.NGRAM,
     }
 

@@ -18,6 +18,7 @@ class Way(StrEnum):
     PLAIN = "plain"
     DRAFT = "draft"
     EAGLE = "EAGLE-3"
+    TREE = "EAGLE-3 tree"
     LOOKUP = "prompt lookup"
 
 
@@ -106,5 +107,6 @@ def _drafting(asked: Speculation, way: Way) -> Guessing:
     length = asked.num_assistant_tokens or _USUAL_LENGTH
     settings = {"num_assistant_tokens": length}
     if asked.branching_factor is not None and asked.tree_depth is not None:
+        way = Way.TREE
         settings |= {"branching_factor": asked.branching_factor, "tree_depth": asked.tree_depth}
     return Guessing(way, settings, length)
