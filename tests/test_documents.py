@@ -56,7 +56,7 @@ def test_the_map_names_every_part_of_the_application() -> None:
     assert not [name for name in folders + files if name not in text]
 
 
-@pytest.mark.parametrize("document", ["README.md", "CHANGELOG.md", "app/README.md", "tests/README.md"])
+@pytest.mark.parametrize("document", ["README.md", "CHANGELOG.md", "SECURITY.md", "app/README.md", "tests/README.md"])
 def test_links_lead_somewhere(document: str) -> None:
     path = ROOT / document
     targets = LINK.findall(path.read_text(encoding="utf-8"))

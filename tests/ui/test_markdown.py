@@ -160,6 +160,21 @@ def test_only_web_and_mail_addresses_become_links(source: str) -> None:
     assert not any(span.address for span in _spans(source))
 
 
+@pytest.mark.parametrize(
+    "source", ["[x](https://bank.example@evil.example/)", "https://bank.example%2f@evil.example", "HTTP://a:b@c/"]
+)
+def test_no_name_before_the_host_passes_for_a_host(source: str) -> None:
+    assert not any(span.address for span in _spans(source))
+
+
+@pytest.mark.parametrize("form", ["{}", "[x]({})", "<{}>", "[x](<{}>)"])
+@pytest.mark.parametrize("sign", ["\u202e", "\u2066", "\u200b", "\u2060", "\u200f", "\u0430"])
+def test_no_address_has_signs_that_turn_or_hide_a_part_of_it(form: str, sign: str) -> None:
+    (address,) = {span.address for span in _spans(form.format(f"https://evil.example/{sign}gpj.exe"))} - {""}
+    assert address.isascii()
+    assert address.startswith("https://evil.example/%")
+
+
 def test_bare_addresses_end_where_the_sentence_does() -> None:
     found = [
         span.address for span in _spans("See https://a.example/x_y(z). Or (https://b.example)，https://c.example。")

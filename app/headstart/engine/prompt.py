@@ -1,12 +1,16 @@
 """From a conversation to the prompt's text, through the model's chat template. Knows nothing of token ids."""
 
+import faulthandler
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from headstart.engine.engine import Message
 from headstart.engine.seams import Seams, unused_seam
 from headstart.errors import ChatTemplateError
+
+_LONGEST = 60.0  # seconds for one conversation; the longest that fit a context take less than one
 
 
 class ChatTemplate:
@@ -64,12 +68,23 @@ class ChatTemplate:
             {"role": message.role, "content": content} for message, content in zip(messages, contents, strict=True)
         ]
         try:
-            return str(self._native.apply_chat_template(history, add_generation_prompt=add_generation_prompt))
+            with _in_time():
+                return str(self._native.apply_chat_template(history, add_generation_prompt=add_generation_prompt))
         except RuntimeError as error:
             raise ChatTemplateError(
                 f"The chat template of {self._name} refused this conversation ({_reason(error)}); "
                 "change the system prompt or the order of the messages, or start a new conversation."
             ) from None
+
+
+@contextmanager
+def _in_time() -> Iterator[None]:
+    """Native code cannot be interrupted: a template that does not end takes its process with it."""
+    faulthandler.dump_traceback_later(_LONGEST, exit=True, file=2)
+    try:
+        yield
+    finally:
+        faulthandler.cancel_dump_traceback_later()
 
 
 def _reason(error: RuntimeError) -> str:

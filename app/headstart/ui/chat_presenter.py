@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from PySide6.QtCore import QObject, QUrl, Signal, Slot
+from PySide6.QtCore import QObject, Qt, QUrl, Signal, Slot
 from PySide6.QtGui import QDesktopServices, QGuiApplication
 from PySide6.QtWidgets import QMessageBox
 
@@ -281,6 +281,7 @@ class ChatPresenter(QObject):
         """A link from a model leaves this computer only when a person says so."""
         question = self.tr("Open this address in the browser?\n\n{}").format(address)
         box = QMessageBox(QMessageBox.Icon.Question, self.tr("Open link"), question, parent=self._page)
+        box.setTextFormat(Qt.TextFormat.PlainText)
         box.setStandardButtons(QMessageBox.StandardButton.Open | QMessageBox.StandardButton.Cancel)
         box.setDefaultButton(QMessageBox.StandardButton.Cancel)
         if box.exec() == QMessageBox.StandardButton.Open:

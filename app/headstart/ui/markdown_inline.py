@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Literal
 
 from markdown_it import MarkdownIt
+from markdown_it.common.normalize_url import normalizeLink
 from markdown_it.parser_inline import ParserInline
 from markdown_it.rules_inline.state_inline import Scanned, StateInline
 from markdown_it.token import Token
@@ -25,6 +26,7 @@ _FORMULA = re.compile(
 )
 _BREAK = re.compile(r"<br\s*/?>", re.I)
 _BARE_LINK = re.compile(r"https?://[^\s<>\"'`\u3000-\u303f\uff01-\uff5e]+", re.I)
+_NAME_BEFORE_HOST = re.compile(r"https?:[^?#]*?//[^/?#]*@", re.I)
 _SAFE = ("http://", "https://", "mailto:")
 _STYLES = {"strong": Style.BOLD, "em": Style.ITALIC, "s": Style.STRIKE}
 
@@ -131,8 +133,10 @@ def _within(span: Span, style: Style, address: str, title: str) -> Span:
 
 
 def safe_address(address: str) -> str:
-    """`address` if a browser may be asked to open it, else nothing."""
-    return address if address.lower().startswith(_SAFE) else ""
+    """`address` if a browser may be asked to open it, else nothing: a name before the host passes for a host."""
+    if not address.lower().startswith(_SAFE) or _NAME_BEFORE_HOST.match(address):
+        return ""
+    return address if address.isascii() else str(normalizeLink(address))  # what turns text around shows as its code
 
 
 def linked(found: Sequence[Span]) -> Iterator[Span]:
@@ -150,7 +154,7 @@ def _cut_links(span: Span) -> Iterator[Span]:
         address = _without_closing_signs(match.group())
         end = match.start() + len(address)
         yield from _part(span, done, match.start())
-        yield replace(next(_part(span, match.start(), end)), address=address)
+        yield replace(next(_part(span, match.start(), end)), address=safe_address(address))
         done = end
     yield from _part(span, done, len(span.text))
 
