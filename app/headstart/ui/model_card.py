@@ -1,21 +1,19 @@
 """One installed model or pair: what it is, and what can be done with it. Knows no library."""
 
-from collections.abc import Callable
-
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from headstart.library import Broken, Entry, Model, Pair
 from headstart.ui import model_facts
-from headstart.ui.elided_label import ElidedLabel
+from headstart.ui.card import Card
 from headstart.ui.fault_words import said
 from headstart.ui.spelling import amount
 from headstart.ui.stylesheet import dress
-from headstart.ui.theme import LARGE, MEDIUM, SMALL, TINY
+from headstart.ui.theme import LARGE, MEDIUM, TINY
 from headstart.ui.translation import translate
 
 
-class ModelCard(QFrame):
+class ModelCard(Card):
     """Emits the entry's name."""
 
     chosen = Signal(str)
@@ -24,14 +22,11 @@ class ModelCard(QFrame):
     remove_requested = Signal(str)
 
     def __init__(self, entry: Entry, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.name = entry.name
-        dress(self, "card")
-        self.setAccessibleName(entry.name)
-        self._memory = self._label("", "muted")
-        self._state = self._label("", "muted")
-        self._use = self._button(self.tr("Use"), self.tr("Use {}"), self.chosen, "primary")
-        self._verify = self._button(self.tr("Verify"), self.tr("Verify {}"), self.verify_requested)
+        super().__init__(entry.name, parent)
+        self._memory = self.label("", "muted")
+        self._state = self.label("", "muted")
+        self._use = self.button(self.tr("Use"), self.tr("Use {}"), self.chosen, "primary")
+        self._verify = self.button(self.tr("Verify"), self.tr("Verify {}"), self.verify_requested)
         self._badge = QLabel(self.tr("in use"), self)
         dress(self._badge, "badge-accent")
         self._badge.hide()
@@ -47,11 +42,11 @@ class ModelCard(QFrame):
         words = self.tr("Takes about {needed} of memory; {free} is free.").format(
             needed=amount(needed), free=amount(free)
         )
-        self._say(self._memory, words, "danger" if needed > free else "muted")
+        self.say(self._memory, words, "danger" if needed > free else "muted")
 
     def show_state(self, text: str, *, bad: bool = False) -> None:
         """How a verification goes, or went."""
-        self._say(self._state, text, "danger" if bad else "muted")
+        self.say(self._state, text, "danger" if bad else "muted")
 
     def set_busy(self, busy: bool) -> None:
         """While it is verified."""
@@ -61,72 +56,20 @@ class ModelCard(QFrame):
         column = QVBoxLayout(self)
         column.setContentsMargins(LARGE, MEDIUM, LARGE, MEDIUM)
         column.setSpacing(TINY)
-        column.addLayout(self._heading(entry))
-        column.addLayout(self._badges(entry))
+        column.addLayout(self.heading(self._badge))
+        column.addLayout(self.badges(_badges(entry)))
         for text, kind in _lines(entry):
-            column.addWidget(self._label(text, kind))
+            column.addWidget(self.label(text, kind))
         column.addWidget(self._memory)
         column.addWidget(self._state)
         column.addLayout(self._buttons(usable=not isinstance(entry, Broken)))
 
-    def _heading(self, entry: Entry) -> QHBoxLayout:
-        title = ElidedLabel(self)
-        title.show_text(entry.name)
-        font = title.font()
-        font.setPointSizeF(font.pointSizeF() * 1.15)
-        font.setBold(True)
-        title.setFont(font)
-        row = QHBoxLayout()
-        row.setSpacing(SMALL)
-        row.addWidget(title, 1)
-        row.addWidget(self._badge)
-        return row
-
-    def _badges(self, entry: Entry) -> QHBoxLayout:
-        row = QHBoxLayout()
-        row.setSpacing(SMALL)
-        row.setContentsMargins(0, 0, 0, TINY)
-        for text in _badges(entry):
-            badge = QLabel(text, self)
-            dress(badge, "badge")
-            row.addWidget(badge)
-        row.addStretch(1)
-        return row
-
     def _buttons(self, *, usable: bool) -> QHBoxLayout:
-        row = QHBoxLayout()
-        row.setSpacing(SMALL)
-        row.setContentsMargins(0, SMALL, 0, 0)
         self._use.setVisible(usable)
         self._verify.setVisible(usable)
-        folder = self._button(self.tr("Show folder"), self.tr("Show the folder of {}"), self.folder_requested)
-        remove = self._button(self.tr("Remove…"), self.tr("Remove {}"), self.remove_requested)
-        for button in (self._use, self._verify, folder, remove):
-            row.addWidget(button)
-        row.addStretch(1)
-        return row
-
-    def _label(self, text: str, kind: str) -> QLabel:
-        label = QLabel(text, self)
-        label.setWordWrap(True)
-        label.setVisible(bool(text))
-        dress(label, kind)
-        return label
-
-    def _say(self, label: QLabel, text: str, kind: str) -> None:
-        label.setText(text)
-        label.setVisible(bool(text))
-        dress(label, kind)
-        label.style().unpolish(label)
-        label.style().polish(label)
-
-    def _button(self, text: str, spoken: str, signal: object, kind: str = "plain") -> QPushButton:
-        button = QPushButton(text, self)
-        button.setAccessibleName(spoken.format(self.name))
-        dress(button, kind)
-        emit: Callable[[str], None] = signal.emit  # type: ignore[attr-defined]
-        button.clicked.connect(lambda: emit(self.name))
-        return button
+        folder = self.button(self.tr("Show folder"), self.tr("Show the folder of {}"), self.folder_requested)
+        remove = self.button(self.tr("Remove…"), self.tr("Remove {}"), self.remove_requested)
+        return self.row((self._use, self._verify, folder, remove))
 
 
 def _badges(entry: Entry) -> list[str]:

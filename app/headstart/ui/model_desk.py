@@ -20,6 +20,7 @@ from headstart.ui.engine_link import EngineLink
 from headstart.ui.fault_words import detailed, said
 from headstart.ui.model_choices import ModelChoices
 from headstart.ui.models_page import ModelsPage
+from headstart.ui.server_desk import ServerDesk
 from headstart.ui.spelling import amount
 from headstart.ui.verification import Verification
 
@@ -46,6 +47,7 @@ class ModelDesk(QObject):
         self._settings = Settings()
         self._verifications: dict[str, Verification] = {}
         self.adding = Adding(page.work, self)
+        self.servers = ServerDesk(page, make_link, self)
         self._connect_page()
         self._connect_adding()
 
@@ -55,6 +57,7 @@ class ModelDesk(QObject):
         for part in (self._page.add, self._page.welcome):
             part.set_exporter(installed=export_run.command() is not None)
         self._page.show_entries(self._choices.entries, current, _short(paths.models_folder()))
+        self.servers.show(self._choices.servers, settings)
         self.show_memory()
 
     @Slot()
@@ -70,6 +73,7 @@ class ModelDesk(QObject):
     def close(self) -> None:
         """The window closes: an export ends, a verification is waited for."""
         self.adding.close()
+        self.servers.close()
         for verification in self._verifications.values():
             verification.blockSignals(True)  # noqa: FBT003 - Qt's own; its last words would reach cards that are gone
             verification.close()

@@ -57,9 +57,13 @@ class ModelInUse(QObject):
         self._program.link.crashed.connect(lambda sentence, _: self._program.presenter.say(sentence))
         self._program.link.described.connect(self._note_machine)
         self._program.link.loaded.connect(self._program.link.describe)
-        self._program.models.chosen.connect(self._choose_model)
-        self._program.models.changed.connect(self._note_models)
-        self._program.models.removing.connect(self._note_removal)
+        models = self._program.models
+        models.chosen.connect(self._choose_model)
+        models.changed.connect(self._note_models)
+        models.removing.connect(self._note_removal)
+        models.servers.chosen.connect(self._choose_model)
+        models.servers.changed.connect(self._note_servers)
+        models.servers.removing.connect(self._note_server_removal)
         self._program.window.hidden_changed.connect(self._program.link.set_hidden)
 
     @Slot()
@@ -135,6 +139,24 @@ class ModelInUse(QObject):
             self._program.loader.unload()
         if self._program.settings.model == name:
             self._program.change(model="", draft="")
+
+    @Slot(str)
+    def _note_server_removal(self, name: str) -> None:
+        session, servers = self._program.chats.current, self._program.choices.servers
+        used = outside.chosen(session.settings, servers) if session else None
+        if used and used.name == name:
+            self._program.loader.unload()
+        usual = outside.chosen(self._program.settings, servers)
+        if usual and usual.name == name:
+            self._program.change(model="", draft="")
+
+    @Slot()
+    def _note_servers(self) -> None:
+        self.show_installed()
+        self.show()
+        session = self._program.chats.current
+        if session and remotes.is_remote(session.settings.model):  # maybe by this one, at another address now
+            self.load()
 
     @Slot()
     def _note_models(self) -> None:

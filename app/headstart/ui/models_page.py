@@ -6,12 +6,15 @@ from PySide6.QtCore import QSize, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QToolButton, QVBoxLayout, QWidget
 
+from headstart.engine.engine import Remote
 from headstart.library import Entry
 from headstart.ui.add_model import AddModel
+from headstart.ui.add_server import AddServer
 from headstart.ui.heading import Heading
 from headstart.ui.icons import icon
 from headstart.ui.model_card import ModelCard
 from headstart.ui.placement import Placement
+from headstart.ui.server_card import ServerCard
 from headstart.ui.setting_form import scrolled
 from headstart.ui.stylesheet import dress, mark
 from headstart.ui.theme import HUGE, ICON, LARGE, MEDIUM, SMALL, TEXT_WIDTH, Theme
@@ -20,13 +23,16 @@ from headstart.ui.work_card import WorkCard
 
 
 class ModelsPage(QFrame):
-    """Signals name an entry; `welcome`, `add`, `work` and `placement` have their own."""
+    """Signals name an entry or a server; `welcome`, `add`, `work`, `add_server` and `placement` have their own."""
 
     back_requested = Signal()
     chosen = Signal(str)
     verify_requested = Signal(str)
     folder_requested = Signal(str)
     remove_requested = Signal(str)
+    server_chosen = Signal(str)
+    check_requested = Signal(str)
+    server_remove_requested = Signal(str)
     dropped = Signal(str)  # a path
     shown = Signal()
 
@@ -36,15 +42,18 @@ class ModelsPage(QFrame):
         self.setAccessibleName(self.tr("Models"))
         self.setAcceptDrops(True)
         self._cards: dict[str, ModelCard] = {}
+        self._server_cards: dict[str, ServerCard] = {}
         self._back = QToolButton(self)
         self._back.setIconSize(QSize(ICON, ICON))
         self._back.setAccessibleName(self.tr("Back to the chat"))
         self._back.setToolTip(self.tr("Back to the chat (Esc)"))
         dress(self._back, "flat")
         self._folder = QLabel(self)
+        self._elsewhere = Heading(self.tr("Servers"), 1.2, self)
         self.welcome = Welcome(self)
         self.work = WorkCard(self)
         self.add = AddModel(self)
+        self.add_server = AddServer(self)
         self.placement = Placement(self)
         self._lay_out()
         self._back.clicked.connect(self.back_requested)
@@ -67,6 +76,20 @@ class ModelsPage(QFrame):
     def card(self, name: str) -> ModelCard | None:
         """The card of an entry, if it is still there."""
         return self._cards.get(name)
+
+    def show_servers(self, servers: Iterable[Remote], chosen: str) -> None:
+        """Which servers are known, and which of them new chats use."""
+        for card in self._server_cards.values():
+            card.deleteLater()
+        self._server_cards = {server.name: self._server_card(server) for server in servers}
+        for name, card in self._server_cards.items():
+            self._servers.addWidget(card)
+            card.show_chosen(name == chosen)
+        self._elsewhere.setVisible(bool(self._server_cards))
+
+    def server_card(self, name: str) -> ServerCard | None:
+        """The card of a server, if it is still known."""
+        return self._server_cards.get(name)
 
     def set_theme(self, theme: Theme) -> None:
         """Icons in another colour."""
@@ -119,8 +142,12 @@ class ModelsPage(QFrame):
         self._list.setSpacing(MEDIUM)
         self._column.addWidget(self.welcome)
         self._column.addLayout(self._list)
-        for part in (self.work, self.add, self.placement, self._folder):
+        self._servers = QVBoxLayout()
+        self._servers.setSpacing(MEDIUM)
+        for part in (self.work, self.add, self.placement, self._folder, self._elsewhere):
             self._column.addWidget(part)
+        self._column.addLayout(self._servers)
+        self._column.addWidget(self.add_server)
         self._column.addStretch(1)
         self.work.begun.connect(lambda: QTimer.singleShot(0, self, self._reveal_work))
         dress(self._folder, "muted")
@@ -139,4 +166,11 @@ class ModelsPage(QFrame):
         card.verify_requested.connect(self.verify_requested)
         card.folder_requested.connect(self.folder_requested)
         card.remove_requested.connect(self.remove_requested)
+        return card
+
+    def _server_card(self, server: Remote) -> ServerCard:
+        card = ServerCard(server, self)
+        card.chosen.connect(self.server_chosen)
+        card.check_requested.connect(self.check_requested)
+        card.remove_requested.connect(self.server_remove_requested)
         return card

@@ -5,12 +5,11 @@ from collections.abc import Callable
 from PySide6.QtCore import QObject, Signal, Slot
 
 from headstart import intake
-from headstart.engine.engine import LoadOptions, Message, Request
+from headstart.engine.engine import LoadOptions
 from headstart.library import Model, Pair
 from headstart.ui.background_task import BackgroundTask
 from headstart.ui.engine_link import EngineLink
-
-_QUESTION = Request((Message("user", "Hello"),), max_new_tokens=1)
+from headstart.ui.trying import Trying
 
 
 class Verification(QObject):
@@ -30,11 +29,11 @@ class Verification(QObject):
         super().__init__(parent)
         self.entry = entry
         self._options, self._make_link = options, make_link
-        self._link: EngineLink | None = None
+        self._trying: Trying | None = None
         self._task = BackgroundTask(self._check, self)
         self._task.progressed.connect(self._note_progress)
         self._task.done.connect(self._load)
-        self._task.failed.connect(self._fail)
+        self._task.failed.connect(self._note_trouble)
 
     def start(self) -> None:
         """`ended` follows, unless it is closed before."""
@@ -44,10 +43,8 @@ class Verification(QObject):
     def close(self) -> None:
         """Nobody wants to know any more."""
         self._task.cancel()
-        link, self._link = self._link, None
-        if link:
-            link.close()
-            link.deleteLater()
+        if self._trying:
+            self._trying.close()
 
     def _check(self, task: BackgroundTask) -> list[str]:
         def go_on(done: int, total: int) -> bool:
@@ -70,25 +67,12 @@ class Verification(QObject):
             self._end(faults, "")
             return
         self.told.emit(self.entry.name, self.tr("Every file is as it was exported. Loading it and asking for a word…"))
-        self._link = link = self._make_link()
-        link.setParent(self)
-        link.loaded.connect(self._ask)
-        link.failed.connect(self._fail)
-        link.crashed.connect(self._fail)
-        link.finished.connect(self._pass)
-        link.load(self._options)
-
-    @Slot()
-    def _ask(self) -> None:
-        if self._link:
-            self._link.generate(_QUESTION)
-
-    @Slot()
-    def _pass(self) -> None:
-        self._end([], "")
+        self._trying = Trying(self._options, self._make_link, self)
+        self._trying.ended.connect(self._note_trouble)
+        self._trying.start()
 
     @Slot(str)
-    def _fail(self, sentence: str) -> None:
+    def _note_trouble(self, sentence: str) -> None:
         self._end([], sentence)
 
     def _end(self, faults: list[str], sentence: str) -> None:

@@ -347,6 +347,77 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
 </context>
 <context>
+    <name>AddServer</name>
+    <message>
+        <source>such as {}</source>
+        <translation>例如 {}</translation>
+    </message>
+    <message>
+        <source>the only one that it has</source>
+        <translation>它唯一的模型</translation>
+    </message>
+    <message>
+        <source>none, or as it is kept</source>
+        <translation>无，或沿用已保存的密钥</translation>
+    </message>
+    <message>
+        <source>those that the system trusts</source>
+        <translation>系统信任的证书</translation>
+    </message>
+    <message>
+        <source>Browse</source>
+        <translation>浏览</translation>
+    </message>
+    <message>
+        <source>Browse for a certificate</source>
+        <translation>浏览证书</translation>
+    </message>
+    <message>
+        <source>Add</source>
+        <translation>添加</translation>
+    </message>
+    <message>
+        <source>Add this server</source>
+        <translation>添加此服务器</translation>
+    </message>
+    <message>
+        <source>Add a server</source>
+        <translation>添加服务器</translation>
+    </message>
+    <message>
+        <source>A model may run on another computer, behind a server that speaks OpenAI&apos;s protocol: OpenVINO Model Server, vLLM, llama.cpp, another Headstart. Nothing is sent to it before you check or use it; a name that is there already is changed.</source>
+        <translation>模型可以运行在另一台电脑上，由支持 OpenAI 协议的服务器提供：OpenVINO Model Server、vLLM、llama.cpp 或另一个 Headstart。在您检查或使用之前，不会向它发送任何内容；若名称已存在，则修改该服务器。</translation>
+    </message>
+    <message>
+        <source>Name</source>
+        <translation>名称</translation>
+    </message>
+    <message>
+        <source>Address</source>
+        <translation>地址</translation>
+    </message>
+    <message>
+        <source>Model</source>
+        <translation>模型</translation>
+    </message>
+    <message>
+        <source>Key</source>
+        <translation>密钥</translation>
+    </message>
+    <message>
+        <source>Certificate</source>
+        <translation>证书</translation>
+    </message>
+    <message>
+        <source>Certificates (*.pem *.crt)</source>
+        <translation>证书 (*.pem *.crt)</translation>
+    </message>
+    <message>
+        <source>Certificate of an authority</source>
+        <translation>签发机构的证书</translation>
+    </message>
+</context>
+<context>
     <name>Adding</name>
     <message>
         <source>Exporting {}</source>
@@ -2362,6 +2433,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>返回对话 (Esc)</translation>
     </message>
     <message>
+        <source>Servers</source>
+        <translation>服务器</translation>
+    </message>
+    <message>
         <source>Models are in {}</source>
         <translation>模型位于 {}</translation>
     </message>
@@ -2957,6 +3032,104 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{} messages selected</source>
         <translation>已选择 {} 条消息</translation>
+    </message>
+</context>
+<context>
+    <name>ServerCard</name>
+    <message>
+        <source>Use</source>
+        <translation>使用</translation>
+    </message>
+    <message>
+        <source>Use {}</source>
+        <translation>使用 {}</translation>
+    </message>
+    <message>
+        <source>Check</source>
+        <translation>检查</translation>
+    </message>
+    <message>
+        <source>Check {}</source>
+        <translation>检查 {}</translation>
+    </message>
+    <message>
+        <source>Remove…</source>
+        <translation>移除…</translation>
+    </message>
+    <message>
+        <source>Remove {}</source>
+        <translation>移除 {}</translation>
+    </message>
+    <message>
+        <source>in use</source>
+        <translation>使用中</translation>
+    </message>
+    <message>
+        <source>the only model it has</source>
+        <translation>它唯一的模型</translation>
+    </message>
+    <message>
+        <source>http does not encrypt: others can read on the way what is sent, and the key.</source>
+        <translation>http 不加密：发送的内容和密钥在途中可能被他人读取。</translation>
+    </message>
+    <message>
+        <source>Trusts the authority in {} too.</source>
+        <translation>也信任 {} 中的签发机构。</translation>
+    </message>
+</context>
+<context>
+    <name>ServerDesk</name>
+    <message>
+        <source>{name} is {address}. Check it, or choose it for a chat.</source>
+        <translation>{name} 的地址是 {address}。请检查它，或在对话中选用。</translation>
+    </message>
+    <message>
+        <source>A key is one line of letters, digits and signs; nothing was kept.</source>
+        <translation>密钥是一行字母、数字和符号；未保存任何内容。</translation>
+    </message>
+    <message>
+        <source>There is no file {}; name the certificate of the authority in PEM form.</source>
+        <translation>没有文件 {}；请指定签发机构的 PEM 格式证书。</translation>
+    </message>
+    <message>
+        <source>This system has no keyring, so the key is in {}, which only you can read.</source>
+        <translation>此系统没有密钥环，因此密钥保存在 {} 中，只有您可以读取。</translation>
+    </message>
+    <message>
+        <source>Asking it for its models and for a word…</source>
+        <translation>正在询问它的模型，并请它回答一个词…</translation>
+    </message>
+    <message>
+        <source>It answers.</source>
+        <translation>它有应答。</translation>
+    </message>
+    <message>
+        <source>Forget the server {} and its key? Chats written with it stay.</source>
+        <translation>要移除服务器 {} 及其密钥吗？用它写的对话会保留。</translation>
+    </message>
+    <message>
+        <source>Remove server</source>
+        <translation>移除服务器</translation>
+    </message>
+    <message>
+        <source>Remove</source>
+        <translation>移除</translation>
+    </message>
+    <message>
+        <source>Without a key.</source>
+        <translation>没有密钥。</translation>
+    </message>
+    <message>
+        <source>The key is in the system&apos;s keyring.</source>
+        <translation>密钥在系统的密钥环中。</translation>
+    </message>
+    <message>
+        <source>The key is in an environment variable.</source>
+        <translation>密钥在环境变量中。</translation>
+    </message>
+    <message>
+        <source>The key is in {}.</source>
+        <translation>密钥在 {} 中。</translation>
     </message>
 </context>
 <context>

@@ -347,6 +347,77 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
 </context>
 <context>
+    <name>AddServer</name>
+    <message>
+        <source>such as {}</source>
+        <translation>例如 {}</translation>
+    </message>
+    <message>
+        <source>the only one that it has</source>
+        <translation>它唯一的模型</translation>
+    </message>
+    <message>
+        <source>none, or as it is kept</source>
+        <translation>無，或沿用已儲存的金鑰</translation>
+    </message>
+    <message>
+        <source>those that the system trusts</source>
+        <translation>系統信任的憑證</translation>
+    </message>
+    <message>
+        <source>Browse</source>
+        <translation>瀏覽</translation>
+    </message>
+    <message>
+        <source>Browse for a certificate</source>
+        <translation>瀏覽憑證</translation>
+    </message>
+    <message>
+        <source>Add</source>
+        <translation>加入</translation>
+    </message>
+    <message>
+        <source>Add this server</source>
+        <translation>加入此伺服器</translation>
+    </message>
+    <message>
+        <source>Add a server</source>
+        <translation>加入伺服器</translation>
+    </message>
+    <message>
+        <source>A model may run on another computer, behind a server that speaks OpenAI&apos;s protocol: OpenVINO Model Server, vLLM, llama.cpp, another Headstart. Nothing is sent to it before you check or use it; a name that is there already is changed.</source>
+        <translation>模型可以在另一台電腦上執行，由支援 OpenAI 協定的伺服器提供：OpenVINO Model Server、vLLM、llama.cpp 或另一個 Headstart。在您檢查或使用之前，不會向它傳送任何內容；若名稱已存在，則修改該伺服器。</translation>
+    </message>
+    <message>
+        <source>Name</source>
+        <translation>名稱</translation>
+    </message>
+    <message>
+        <source>Address</source>
+        <translation>位址</translation>
+    </message>
+    <message>
+        <source>Model</source>
+        <translation>模型</translation>
+    </message>
+    <message>
+        <source>Key</source>
+        <translation>金鑰</translation>
+    </message>
+    <message>
+        <source>Certificate</source>
+        <translation>憑證</translation>
+    </message>
+    <message>
+        <source>Certificates (*.pem *.crt)</source>
+        <translation>憑證 (*.pem *.crt)</translation>
+    </message>
+    <message>
+        <source>Certificate of an authority</source>
+        <translation>簽發機構的憑證</translation>
+    </message>
+</context>
+<context>
     <name>Adding</name>
     <message>
         <source>Exporting {}</source>
@@ -2362,6 +2433,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>返回對話 (Esc)</translation>
     </message>
     <message>
+        <source>Servers</source>
+        <translation>伺服器</translation>
+    </message>
+    <message>
         <source>Models are in {}</source>
         <translation>模型位於 {}</translation>
     </message>
@@ -2957,6 +3032,104 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{} messages selected</source>
         <translation>已選取 {} 則訊息</translation>
+    </message>
+</context>
+<context>
+    <name>ServerCard</name>
+    <message>
+        <source>Use</source>
+        <translation>使用</translation>
+    </message>
+    <message>
+        <source>Use {}</source>
+        <translation>使用 {}</translation>
+    </message>
+    <message>
+        <source>Check</source>
+        <translation>檢查</translation>
+    </message>
+    <message>
+        <source>Check {}</source>
+        <translation>檢查 {}</translation>
+    </message>
+    <message>
+        <source>Remove…</source>
+        <translation>移除…</translation>
+    </message>
+    <message>
+        <source>Remove {}</source>
+        <translation>移除 {}</translation>
+    </message>
+    <message>
+        <source>in use</source>
+        <translation>使用中</translation>
+    </message>
+    <message>
+        <source>the only model it has</source>
+        <translation>它唯一的模型</translation>
+    </message>
+    <message>
+        <source>http does not encrypt: others can read on the way what is sent, and the key.</source>
+        <translation>http 不加密：傳送的內容和金鑰在途中可能被他人讀取。</translation>
+    </message>
+    <message>
+        <source>Trusts the authority in {} too.</source>
+        <translation>也信任 {} 中的簽發機構。</translation>
+    </message>
+</context>
+<context>
+    <name>ServerDesk</name>
+    <message>
+        <source>{name} is {address}. Check it, or choose it for a chat.</source>
+        <translation>{name} 的位址是 {address}。請檢查它，或在對話中選用。</translation>
+    </message>
+    <message>
+        <source>A key is one line of letters, digits and signs; nothing was kept.</source>
+        <translation>金鑰是一行字母、數字和符號；未儲存任何內容。</translation>
+    </message>
+    <message>
+        <source>There is no file {}; name the certificate of the authority in PEM form.</source>
+        <translation>沒有檔案 {}；請指定簽發機構的 PEM 格式憑證。</translation>
+    </message>
+    <message>
+        <source>This system has no keyring, so the key is in {}, which only you can read.</source>
+        <translation>此系統沒有金鑰圈，因此金鑰儲存在 {} 中，只有您可以讀取。</translation>
+    </message>
+    <message>
+        <source>Asking it for its models and for a word…</source>
+        <translation>正在詢問它的模型，並請它回答一個詞…</translation>
+    </message>
+    <message>
+        <source>It answers.</source>
+        <translation>它有回應。</translation>
+    </message>
+    <message>
+        <source>Forget the server {} and its key? Chats written with it stay.</source>
+        <translation>要移除伺服器 {} 及其金鑰嗎？用它寫的對話會保留。</translation>
+    </message>
+    <message>
+        <source>Remove server</source>
+        <translation>移除伺服器</translation>
+    </message>
+    <message>
+        <source>Remove</source>
+        <translation>移除</translation>
+    </message>
+    <message>
+        <source>Without a key.</source>
+        <translation>沒有金鑰。</translation>
+    </message>
+    <message>
+        <source>The key is in the system&apos;s keyring.</source>
+        <translation>金鑰在系統的金鑰圈中。</translation>
+    </message>
+    <message>
+        <source>The key is in an environment variable.</source>
+        <translation>金鑰在環境變數中。</translation>
+    </message>
+    <message>
+        <source>The key is in {}.</source>
+        <translation>金鑰在 {} 中。</translation>
     </message>
 </context>
 <context>

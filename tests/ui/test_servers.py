@@ -1,0 +1,130 @@
+"""Servers of other computers on the page of models: added, used, checked, removed, and their keys put away."""
+
+from collections.abc import Callable
+
+import pytest
+from PySide6.QtWidgets import QLabel, QMessageBox, QPushButton, QWidget
+from pytestqt.qtbot import QtBot
+
+from headstart import keys, remotes
+from headstart.engine.engine import Remote
+from headstart.engine.supervision import program
+from headstart.settings import Settings
+from headstart.ui.engine_link import EngineLink
+from headstart.ui.models_page import ModelsPage
+from headstart.ui.program import Program
+from headstart.ui.server_card import ServerCard
+from headstart.ui.server_desk import ServerDesk
+from headstart.ui.theme import LIGHT
+from tests.model_server import Script, serving
+from tests.ui.conftest import WAIT
+
+
+def words(widget: QWidget) -> str:
+    """What stands there to be read."""
+    return "\n".join(label.text() for label in widget.findChildren(QLabel) if not label.isHidden())
+
+
+def press(widget: QWidget, name: str) -> None:
+    next(each for each in widget.findChildren(QPushButton) if each.text() == name).click()
+
+
+def card(app: Program, name: str) -> ServerCard:
+    found = app.window.models.server_card(name)
+    assert found
+    return found
+
+
+def fill(page: ModelsPage, name: str, address: str, key: str = "", certificate: str = "") -> None:
+    """Type into the form and press its button."""
+    form = page.add_server
+    form.name.setText(name)
+    form.address.setText(address)
+    form.key.setText(key)
+    form.certificate.setText(certificate)
+    press(form, "Add")
+
+
+def answer_box(monkeypatch: pytest.MonkeyPatch, label: str) -> None:
+    def click(box: QMessageBox) -> None:
+        next(each for each in box.buttons() if each.text().replace("&", "") == label).click()
+
+    monkeypatch.setattr(QMessageBox, "exec", click)
+
+
+def test_a_server_is_added_with_its_key(qtbot: QtBot, app: Program) -> None:
+    page = app.window.models
+    fill(page, "office", "http://10.0.0.7:8000", key="secret-1")
+    assert remotes.configured() == (Remote("office", "http://10.0.0.7:8000/v1"),)
+    qtbot.waitUntil(lambda: keys.find("office") is not None, timeout=WAIT)
+    qtbot.waitUntil(lambda: "no keyring" in words(page.add_server), timeout=WAIT)
+    qtbot.waitUntil(lambda: "The key is in" in words(card(app, "office")), timeout=WAIT)
+    found = keys.find("office")
+    assert found
+    assert found.secret == "secret-1"  # noqa: S105 - of no server
+    assert "secret-1" not in words(page)
+    assert page.add_server.key.text() == ""
+    assert "http does not encrypt" in words(card(app, "office"))
+    assert "another computer" in words(card(app, "office"))
+    assert [server.name for server in app.choices.servers] == ["office"]
+
+
+def test_what_cannot_be_an_address_a_key_or_a_certificate_is_told(qtbot: QtBot, app: Program) -> None:
+    page = app.window.models
+    for wrong, told in (
+        (("a b", "https://x/v1"), "A server's name has"),
+        (("x", "ftp://x"), "is no address of a server"),
+        (("x", "https://me:secret@x/v1"), "must not hold a password"),
+        (("x", "https://x/v1", "schlüssel"), "A key is one line"),
+        (("x", "https://x/v1", "", "/no/such.pem"), "There is no file"),
+    ):
+        fill(page, *wrong)
+        assert told in words(page.add_server)
+        assert page.add_server.name.text() == wrong[0]
+    assert remotes.configured() == ()
+
+
+def test_a_server_is_used_and_removed(qtbot: QtBot, app: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = app.window.models
+    fill(page, "office", "https://10.0.0.7/v1", key="secret-1")
+    qtbot.waitUntil(lambda: keys.find("office") is not None, timeout=WAIT)
+    press(card(app, "office"), "Use")
+    assert app.settings.model == "remote:office"
+    assert "in use" in words(card(app, "office"))
+    answer_box(monkeypatch, "Cancel")
+    press(card(app, "office"), "Remove…")
+    assert remotes.configured()
+    answer_box(monkeypatch, "Remove")
+    press(card(app, "office"), "Remove…")
+    assert remotes.configured() == ()
+    assert page.server_card("office") is None
+    assert app.settings.model == ""
+    qtbot.waitUntil(lambda: keys.find("office") is None, timeout=WAIT)
+
+
+@pytest.fixture
+def desk(qtbot: QtBot) -> Callable[[str], ServerDesk]:
+    """Shows one server on a page; the real program asks it."""
+
+    def show(address: str) -> ServerDesk:
+        page = ModelsPage(LIGHT)
+        qtbot.addWidget(page)
+        made = ServerDesk(page, lambda: EngineLink(program()), page)
+        made.show((Remote("office", address),), Settings())
+        return made
+
+    return show
+
+
+def test_a_check_says_whether_the_server_answers(qtbot: QtBot, desk: Callable[[str], ServerDesk]) -> None:
+    with serving(Script()) as address:
+        made = desk(address)
+        shown = made._page.server_card("office")
+        assert shown
+        press(shown, "Check")
+        assert "Asking it" in words(shown)
+        qtbot.waitUntil(lambda: "It answers." in words(shown), timeout=WAIT)
+    press(shown, "Check")
+    qtbot.waitUntil(lambda: "Asking it" not in words(shown), timeout=WAIT)
+    assert "It answers." not in words(shown)
+    made.close()
