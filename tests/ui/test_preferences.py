@@ -6,7 +6,7 @@ from typing import TypeVar
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QCheckBox, QComboBox, QSpinBox, QWidget
+from PySide6.QtWidgets import QCheckBox, QComboBox, QMessageBox, QSpinBox, QWidget
 from pytestqt.qtbot import QtBot
 
 from headstart import settings_file
@@ -94,3 +94,16 @@ def test_settings_survive_a_restart(qtbot: QtBot, open_program: Callable[..., Pr
     open_program().change(language="zh_TW", notification_text=True)
     again = open_program()
     assert (again.settings.language, again.settings.notification_text) == ("zh_TW", True)
+
+
+def test_another_language_offers_to_open_the_window_anew(qtbot: QtBot, app: Program) -> None:
+    app.window.actions_by_name["preferences"].trigger()
+    dialog = app.window.findChildren(Preferences)[-1]
+    dialog.edited.emit("language", "en")
+    assert not dialog.findChildren(QMessageBox), "it is spoken already"
+    dialog.edited.emit("language", "zh_CN")
+    (box,) = dialog.findChildren(QMessageBox)
+    assert app.reopens is None
+    next(each for each in box.buttons() if each.text() == "Reopen now").click()
+    assert app.reopens is not None
+    assert not app.window.isVisible()

@@ -154,3 +154,52 @@ def test_cycles_are_collected_in_the_windows_thread_alone(qtbot: QtBot, app: Pro
     assert len(kept) > 1
     app.window.close()
     assert gc.isenabled()
+
+
+ANOTHER_LANGUAGE = """
+from PySide6.QtCore import QTimer
+from headstart import paths
+from headstart.chat.conversation import Conversation
+from headstart.chat.store import open_store
+from headstart.ui import application
+
+store = open_store(paths.history_folder())
+chats = [store.create_chat(title).id for title in ("first", "second")]
+store.close()
+opened = []
+
+
+class Watched(application.Program):
+    def start(self):
+        super().start()
+        opened.append(self)
+        QTimer.singleShot(0, self.act)
+
+    def act(self):
+        print(self.window.menuBar().actions()[0].text(), self.chats.current.chat.title)
+        if len(opened) == 1:
+            self.chats.open(chats[0])
+            self.change(language="zh_CN", restore_chat=False)
+            self.restart()
+        else:
+            self.window.close()
+
+
+application.Program = Watched
+raise SystemExit(application.run())
+"""
+
+
+def test_the_window_is_built_anew_in_another_language_with_its_chat(headstart_home: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", ANOTHER_LANGUAGE],
+        env=os.environ | {"QT_QPA_PLATFORM": "offscreen", "HEADSTART_HOME": str(headstart_home), "LANGUAGE": "en"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    first, second = done.stdout.splitlines()
+    assert first.startswith("&File")
+    assert second == "文件(&F) first"
+    assert done.returncode == 0

@@ -1,6 +1,7 @@
 """`headstart` without a sub-command: one application, one window, its log and its lock. Knows no widget from inside."""
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -34,27 +35,38 @@ def run(file: Path | None = None) -> int:
     file = file.expanduser().absolute() if file else None
     if not instance.claim(file):
         return 0
-    Translation(application).speak(settings_file.load().language)
-    recovery = Recovery(paths.history_folder())
-    store = recovery.open()
     try:
-        if not store:
-            return _NO_HISTORY
-        if not instance.claim(file):  # the folder was made writable meanwhile, and another window was opened in it
-            store.close()
-            return 0
-        program = Program(application, store)
-        instance.raise_requested.connect(program.come_forward)
-        instance.open_requested.connect(program.bring_in)
-        if file:
-            QTimer.singleShot(0, program, lambda: program.bring_in(str(file)))
-        return _show(application, program, recovery.outcome)
+        return _run(application, instance, file)
     finally:
         instance.release()
 
 
-def _show(application: QApplication, program: Program, outcome: str) -> int:
+def _run(application: QApplication, instance: SingleInstance, file: Path | None) -> int:
+    """One window after another, as long as the one before wants to be built anew: what is there keeps its words."""
+    translation, again = Translation(application), ""
+    while True:
+        translation.speak(settings_file.load().language)
+        recovery = Recovery(paths.history_folder())
+        store = recovery.open()
+        if not store:
+            return _NO_HISTORY
+        program = Program(application, store)
+        instance.raise_requested.connect(program.come_forward)
+        instance.open_requested.connect(program.bring_in)
+        if file:
+            QTimer.singleShot(0, program, partial(program.bring_in, str(file)))
+        code = _show(application, program, recovery.outcome, again)
+        if program.reopens is None:
+            return code
+        again, file = program.reopens, None
+        program.window.deleteLater()
+        program.deleteLater()
+
+
+def _show(application: QApplication, program: Program, outcome: str, chat: str) -> int:
     program.start()
+    if chat and program.store.chat(chat):
+        program.chats.open(chat)
     told = outcome or _back_up(program.store)
     if told:
         program.presenter.say(told)

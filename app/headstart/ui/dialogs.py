@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import QObject, Qt, Slot
+from PySide6.QtWidgets import QMessageBox
 
 from headstart import paths
 from headstart.licences import components
@@ -16,6 +17,7 @@ from headstart.ui.log_view import LogView
 from headstart.ui.panel_desk import PanelDesk
 from headstart.ui.preferences import Preferences
 from headstart.ui.shortcuts import Shortcuts
+from headstart.ui.translation import chosen, spoken
 from headstart.ui.version_report import version_report
 
 if TYPE_CHECKING:
@@ -37,12 +39,32 @@ class Dialogs(QObject):
         program = self._program
         dialog = Preferences(program.looks.theme, self._folders(), self._window)
         desk = PanelDesk(dialog, program.choices, dialog)
-        desk.changed.connect(lambda values: program.change(**values))
-        dialog.restore_requested.connect(lambda names: program.change(**{name: defaults()[name] for name in names}))
+        desk.changed.connect(lambda values: self._change(dialog, values))
+        dialog.restore_requested.connect(lambda names: self._change(dialog, {name: defaults()[name] for name in names}))
         program.settings_changed.connect(desk.show_settings)
         self._follow(dialog)
         desk.show_settings(program.settings)
         dialog.open()
+
+    def _change(self, dialog: Preferences, values: dict[str, object]) -> None:
+        program, before = self._program, self._program.settings.language
+        program.change(**values)
+        if spoken(chosen(program.settings.language)) != spoken(chosen(before)):
+            self._offer_restart(dialog)
+
+    def _offer_restart(self, dialog: Preferences) -> None:
+        """What was built has its words; anew it has others."""
+        question = self.tr(
+            "The window speaks another language when it is opened anew. Do that now? The chat is shown again; an "
+            "answer being written is stopped."
+        )
+        box = QMessageBox(QMessageBox.Icon.Question, self.tr("Another language"), question, parent=dialog)
+        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        now = box.addButton(self.tr("Reopen now"), QMessageBox.ButtonRole.AcceptRole)
+        box.addButton(self.tr("Later"), QMessageBox.ButtonRole.RejectRole)
+        box.setDefaultButton(now)
+        box.accepted.connect(self._program.restart)
+        box.open()
 
     @Slot()
     def show_shortcuts(self) -> None:

@@ -57,6 +57,7 @@ class Program(QObject):
     """One world of chats with its window. `close` ends the engine and lets go of the history."""
 
     settings_changed = Signal(object)  # Settings
+    reopens: str | None = None  # the id of a chat: the window wants to be built anew and to show that
     _is_closed = False
 
     def __init__(self, application: QApplication, store: Store, engine: EngineChoice | None = None) -> None:
@@ -134,6 +135,12 @@ class Program(QObject):
     def bring_in(self, file: str) -> None:
         """Add the chats of an exported file."""
         self.commands.bring_in(Path(file))
+
+    @Slot()
+    def restart(self) -> None:
+        """Close the window, to be built anew with the open chat."""
+        self.reopens = self.chats.current.chat.id if self.chats.current else ""
+        self.window.close()
 
     def close(self) -> None:
         """End everything; harmless twice."""

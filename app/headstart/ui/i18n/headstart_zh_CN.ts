@@ -1179,6 +1179,22 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
 <context>
     <name>Dialogs</name>
     <message>
+        <source>The window speaks another language when it is opened anew. Do that now? The chat is shown again; an answer being written is stopped.</source>
+        <translation>重新打开窗口后才会使用另一种语言。现在重新打开吗？对话会再次显示；正在写的回答会停止。</translation>
+    </message>
+    <message>
+        <source>Another language</source>
+        <translation>另一种语言</translation>
+    </message>
+    <message>
+        <source>Reopen now</source>
+        <translation>现在重新打开</translation>
+    </message>
+    <message>
+        <source>Later</source>
+        <translation>稍后</translation>
+    </message>
+    <message>
         <source>Window</source>
         <translation>窗口</translation>
     </message>

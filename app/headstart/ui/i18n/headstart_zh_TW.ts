@@ -1179,6 +1179,22 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
 <context>
     <name>Dialogs</name>
     <message>
+        <source>The window speaks another language when it is opened anew. Do that now? The chat is shown again; an answer being written is stopped.</source>
+        <translation>重新開啟視窗後才會使用另一種語言。現在重新開啟嗎？對話會再次顯示；正在寫的回答會停止。</translation>
+    </message>
+    <message>
+        <source>Another language</source>
+        <translation>另一種語言</translation>
+    </message>
+    <message>
+        <source>Reopen now</source>
+        <translation>現在重新開啟</translation>
+    </message>
+    <message>
+        <source>Later</source>
+        <translation>稍後</translation>
+    </message>
+    <message>
         <source>Window</source>
         <translation>視窗</translation>
     </message>
