@@ -11,6 +11,7 @@ from headstart.errors import ExportError
 PRECISIONS = ("int8", "int8-sym", "int4", "fp16")
 ROLES = ("target", "draft", "any")
 FULL = "full"  # a draft's whole vocabulary
+_MOST_PARTS = 1000  # of one file, in as many packages
 CHECKS = ("run", "not run in CI")
 _HEX = frozenset("0123456789abcdef")
 
@@ -109,7 +110,7 @@ def load(path: Path) -> Recipe:
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
         return _pair(path.stem, data) if data.get("kind") == "pair" else _model(path.stem, data)
-    except (OSError, tomllib.TOMLDecodeError, KeyError, TypeError, ValueError) as error:
+    except (OSError, tomllib.TOMLDecodeError, KeyError, RecursionError, TypeError, ValueError) as error:
         reason = f"{error} is missing" if isinstance(error, KeyError) else str(error)
         raise ExportError(f"The recipe {path.name} is wrong: {reason}.") from None
 
@@ -134,11 +135,11 @@ def _model(name: str, data: Mapping[str, Any]) -> ModelRecipe:
         role=_one_of(data["role"], ROLES, "role"),
         weights=_one_of(data["weights"], PRECISIONS, "weights"),
         parameters=_count(data, "parameters"),
-        stop=_texts(data.get("chat", {}).get("stop", []), "chat.stop"),
+        stop=_texts(_table(data.get("chat", {}), "chat").get("stop", []), "chat.stop"),
         checked=_one_of(data["checked"], CHECKS, "checked"),
         native=_truth(data.get("native", False), "native"),
         notes=_texts(data.get("notes", []), "notes"),
-        sources=tuple(_source(entry) for entry in data["source"]),
+        sources=tuple(_source(_table(entry, "source")) for entry in data["source"]),
     )
 
 
@@ -169,10 +170,10 @@ def _source(data: Mapping[str, Any]) -> Source:
         )
     if data["kind"] == "packages":
         _refuse_unknown(data, {"kind", "package", "parts", "member", "sha256", "bytes"})
-        parts = range(1, int(data.get("parts", 1)) + 1)
+        parts = range(1, _count({"parts": 1, **data}, "parts", _MOST_PARTS) + 1)
         return PackageSource(
-            packages=tuple(data["package"].format(part=part) for part in parts),
-            members=tuple(data["member"].format(part=part) for part in parts),
+            packages=tuple(_numbered(data, "package", part) for part in parts),
+            members=tuple(_numbered(data, "member", part) for part in parts),
             sha256=_sha256(data["sha256"]),
             bytes=_count(data, "bytes"),
         )
@@ -203,10 +204,25 @@ def _truth(value: Any, key: str) -> bool:
     return value
 
 
-def _count(data: Mapping[str, Any], key: str) -> int:
-    if type(data[key]) is not int or data[key] <= 0:
-        raise ValueError(f"{key} is {data[key]!r} instead of a whole number above 0")
+def _count(data: Mapping[str, Any], key: str, most: int | None = None) -> int:
+    if type(data[key]) is not int or data[key] <= 0 or (most is not None and data[key] > most):
+        bound = f"from 1 to {most}" if most is not None else "above 0"
+        raise ValueError(f"{key} is {data[key]!r} instead of a whole number {bound}")
     return int(data[key])
+
+
+def _table(value: Any, key: str) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        raise ValueError(f"{key} is {value!r} instead of a table")
+    return value
+
+
+def _numbered(data: Mapping[str, Any], key: str, part: int) -> str:
+    """The text with the part's number in it."""
+    try:
+        return _text(data, key).format(part=part)
+    except (LookupError, AttributeError) as error:
+        raise ValueError(f"{key} is {data[key]!r}, in which only {{part}} may stand in braces") from error
 
 
 def _one_of(value: Any, choices: tuple[str, ...], key: str) -> str:

@@ -7,7 +7,6 @@ import stat
 from datetime import UTC
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -25,6 +24,7 @@ from headstart.chat.exchange.writing import write_export
 from headstart.chat.record import Chat
 from headstart.errors import ExchangeError
 from tests.chat.trees import CONVERSATIONS, PATIENT
+from tests.junk import JUNK, places
 
 CHAT = Chat(
     "id",
@@ -208,25 +208,12 @@ def test_an_export_in_circles_comes_to_an_end() -> None:
     assert [message.text for message in tree.messages.values()] == ["a", "b"]
 
 
-JUNK = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text("ab\ud800", max_size=3) | st.floats(allow_nan=False),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text("ab", max_size=2), inner, max_size=3),
-    max_leaves=8,
-)
-
-
-def _places(value: object) -> list[tuple[Any, Any]]:
-    """Every place in JSON data that could hold something else."""
-    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    return [place for key, item in inside for place in [(value, key), *_places(item)]]
-
-
 @PATIENT
 @given(st.data())
 def test_an_export_with_strange_parts_is_read_or_refused(data: st.DataObject) -> None:
     source = [CHATGPT] if data.draw(st.booleans()) else json.loads(to_json([(CHAT, _talk("q", "a"))]))
     content = json.loads(json.dumps(source))
-    holder, key = data.draw(st.sampled_from(_places(content)))
+    holder, key = data.draw(st.sampled_from(places(content)))
     holder[key] = data.draw(JUNK)
     try:
         found = _imported(content)

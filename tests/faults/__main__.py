@@ -2,6 +2,7 @@
 
 import argparse
 import itertools
+import logging
 import os
 import shutil
 import sys
@@ -36,6 +37,7 @@ def main(words: Sequence[str] | None = None) -> int:
     """0 when nothing was lost."""
     arguments = _parser().parse_args(words)
     os.nice(_NICE)
+    logging.disable()  # of what is told thousands of times
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="headstart-faults-") as folder:
         root = Path(folder)

@@ -1,0 +1,232 @@
+"""Whatever stands in a file or a request, it is read or refused in a sentence; hypothesis chooses what."""
+
+import copy
+import dataclasses
+import json
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tomlkit
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from headstart import manifest, remotes, settings_file
+from headstart.errors import BrokenModelError, ExportError
+from headstart.manifest import Manifest, PairManifest
+from headstart.server.reading import Defaults, chat_order, parsed, text_order
+from headstart.server.refusal import RefusedError
+from headstart.server.requests import ChatRequest, TextRequest
+from headstart.settings import Settings
+from headstart.ui.markdown import MarkdownStream, parse
+from headstart_export import recipe
+from tests.junk import JUNK, TOML_JUNK, places
+from tests.model_folders import CREATED, describe, write_model
+
+OFTEN = settings(
+    max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
+RECIPES = sorted((Path(__file__).parents[1] / "models").glob("*.toml"))
+SETTINGS = {
+    "version": 1,
+    "appearance": {"theme": "dark", "font_size": 12, "zoom": 110, "language": "en", "reduced_motion": True},
+    "chat": {"enter_sends": False, "system_prompt": "Be brief."},
+    "model": {"model": "pair", "numerics": "exact", "context": 4096},
+    "speculation": {"speculation": "fixed", "num_assistant_tokens": 4, "acceptance_threshold": 0.5},
+    "sampling": {"temperature": 0.5, "top_p": 0.9, "top_k": 40, "seed": 7, "stop": ["END"]},
+    "presets": {"short": "Be brief."},
+    "prompts": {"sum": "Sum this up."},
+}
+SERVERS = {
+    "version": 1,
+    "servers": {
+        "office": {"url": "https://office:8443/v1", "model": "m", "certificate": "/ca.pem"},
+        "den": {"url": "http://den:8000/v1"},
+    },
+}
+CHAT = {
+    "model": "m",
+    "messages": [{"role": "system", "content": "s"}, {"role": "user", "content": [{"type": "text", "text": "hi"}]}],
+    "stream": True,
+    "stream_options": {"include_usage": True},
+    "max_tokens": 5,
+    "temperature": 0.5,
+    "top_p": 0.5,
+    "seed": 1,
+    "stop": ["a"],
+    "response_format": {"type": "json_schema", "json_schema": {"name": "n", "schema": {"type": "object"}}},
+}
+TEXT = {"model": "m", "prompt": "hi", "max_tokens": 5, "stop": "a", "temperature": 0.0}
+# What Markdown, scripts that turn, and hidden signs are made of.
+SIGNS = [
+    *"*_`~#>|-+=[]()<>!\\&:$^\n\t \r\0",
+    *"\u202e\u2066\u2069\u200b\u200d\u2060\ufeff\x1b\x07",
+    *(
+        "```",
+        "$$",
+        "\\(",
+        "\\[",
+        "](",
+        "http://a.b/",
+        "&#x202e;",
+        "<!--",
+        "- ",
+        "1. ",
+        "| a |\n|-|\n",
+        "    ",
+        "[^1]: ",
+    ),
+    *("word", "虎", "א", "👩‍👩‍👧", "\ud800"),
+]
+
+
+def changed(data: st.DataObject, source: dict[str, Any], junk: st.SearchStrategy[Any]) -> dict[str, Any]:
+    """The same with something else in one to three places, or with a place missing."""
+    content = copy.deepcopy(source)
+    for _ in range(data.draw(st.integers(1, 3))):
+        there = places(content)
+        if not there:
+            break
+        holder, key = data.draw(st.sampled_from(there))
+        if isinstance(holder, dict) and data.draw(st.booleans()):
+            del holder[key]
+        else:
+            holder[key] = data.draw(junk)
+    return content
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_model(tmp_path_factory.mktemp("junk") / "model")
+
+
+@OFTEN
+@given(st.data())
+def test_a_manifest_is_read_or_refused(model: Path, data: st.DataObject) -> None:
+    kinds: tuple[Manifest | PairManifest, ...] = (describe(model), PairManifest("p", 600, CREATED))
+    whole = dataclasses.asdict(data.draw(st.sampled_from(kinds)))
+    content = json.loads(json.dumps(whole))
+    text = json.dumps(changed(data, content, JUNK))
+    (model / manifest.FILE_NAME).write_text(text, encoding="utf-8", errors="surrogatepass")
+    try:
+        manifest.read(model)
+    except BrokenModelError as error:
+        refused = str(error)
+    else:
+        return
+    assert refused.endswith("export the model again.")
+
+
+@OFTEN
+@given(st.data())
+def test_a_recipe_is_read_or_refused(tmp_path: Path, data: st.DataObject) -> None:
+    source = data.draw(st.sampled_from(RECIPES))
+    content = tomlkit.parse(source.read_text(encoding="utf-8")).unwrap()
+    path = tmp_path / source.name
+    path.write_text(tomlkit.dumps(changed(data, content, TOML_JUNK)), encoding="utf-8")
+    try:
+        recipe.load(path)
+    except ExportError as error:
+        refused = str(error)
+    else:
+        return
+    assert refused.startswith(f"The recipe {source.name} is wrong: ")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "reason"),
+    [
+        ('chat = "x"', "chat is 'x'"),
+        ('source = [{kind = "packages", package = "{}", member = "m", sha256 = "HASH", bytes = 1}]', "package is '{}'"),
+        (
+            'source = [{kind = "packages", package = "p", member = "m", parts = 1001, sha256 = "HASH", bytes = 1}]',
+            "parts",
+        ),
+        (
+            'source = [{kind = "packages", package = "p", member = "m", parts = "2", sha256 = "HASH", bytes = 1}]',
+            "parts",
+        ),
+        ('source = ["x"]', "source"),
+        ("source = 5", "is not iterable"),
+    ],
+)
+def test_finds_in_recipes_stay_found(tmp_path: Path, wrong: str, reason: str) -> None:
+    path = tmp_path / "r.toml"
+    lines = ['title = "t"', 'licence = "l"', 'role = "target"', 'weights = "int8"', "parameters = 1", 'checked = "run"']
+    hub = 'source = [{kind = "hub", id = "a/b", revision = "c", bytes = 1}]'
+    rest = [] if wrong.startswith("source") else [hub]
+    path.write_text("\n".join([*lines, wrong.replace("HASH", "0" * 64), *rest]), encoding="utf-8")
+    with pytest.raises(ExportError, match=reason):
+        recipe.load(path)
+
+
+@settings(OFTEN, max_examples=25)  # tomlkit takes its time
+@given(st.data())
+def test_settings_are_used_as_far_as_they_make_sense(tmp_path: Path, data: st.DataObject) -> None:
+    path = tmp_path / "settings.toml"
+    path.write_text(tomlkit.dumps(changed(data, SETTINGS, TOML_JUNK)), encoding="utf-8")
+    found = settings_file.load(path)
+    settings_file.save(found, path)
+    assert settings_file.load(path) == found
+
+
+@OFTEN
+@given(st.data())
+def test_servers_are_known_as_far_as_they_make_sense(tmp_path: Path, data: st.DataObject) -> None:
+    path = tmp_path / "remotes.toml"
+    path.write_text(tomlkit.dumps(changed(data, SERVERS, TOML_JUNK)), encoding="utf-8")
+    for server in remotes.configured(path):
+        assert remotes.checked(server) == server
+
+
+@settings(OFTEN, max_examples=60)
+@given(st.binary(max_size=60) | st.text("=[]\"'{}.#\n\\ua1-:", max_size=40).map(str.encode))
+def test_bytes_are_no_settings(tmp_path: Path, content: bytes) -> None:
+    for name in ("settings.toml", "remotes.toml"):
+        (tmp_path / name).write_bytes(content)
+    assert isinstance(settings_file.load(tmp_path / "settings.toml"), Settings)
+    settings_file.save(Settings(theme="dark"), tmp_path / "settings.toml")
+    assert settings_file.load(tmp_path / "settings.toml").theme == "dark"
+    remotes.configured(tmp_path / "remotes.toml")
+
+
+@OFTEN
+@given(st.data())
+def test_a_request_is_understood_or_refused(data: st.DataObject) -> None:
+    content = changed(data, data.draw(st.sampled_from([CHAT, TEXT])), JUNK)
+    body = json.dumps(content).encode("utf-8", "surrogatepass")
+    with suppress(RefusedError):
+        chat_order(parsed(body, ChatRequest), Defaults())
+    with suppress(RefusedError):
+        text_order(parsed(body, TextRequest), Defaults())
+
+
+@OFTEN
+@given(
+    st.binary(max_size=80)
+    | st.sampled_from([b"[" * 100_000, b'{"a":' * 50_000, b"\xff{}", b"1e999", b'"' + b"\\" * 99])
+)
+def test_bytes_are_no_request(body: bytes) -> None:
+    with suppress(RefusedError):
+        parsed(body, ChatRequest)
+    with suppress(RefusedError):
+        parsed(body, TextRequest)
+
+
+@OFTEN
+@given(st.lists(st.sampled_from(SIGNS), max_size=60).map("".join), st.integers(1, 9))
+def test_any_text_is_markdown(source: str, size: int) -> None:
+    whole = parse(source)
+    stream = MarkdownStream()
+    for at in range(0, len(source), size):
+        stream.append(source[at : at + size])
+    assert list(stream.blocks) == list(whole) or not source
+
+
+@pytest.mark.parametrize(
+    "part", ["> ", "- ", "1. ", "[", "**", "![", "$$", "`", "|", "((", "<a>", "\\[", "&#x202e;", "#"]
+)
+def test_a_lot_of_one_sign_comes_to_an_end(part: str) -> None:
+    parse(part * 1500)
+    parse((part + "\n") * 500)
