@@ -120,6 +120,7 @@ def test_json_is_one_object(load: RecordingLoad, capsys: Captured) -> None:
     assert data["stats"]["acceptance_rate"] == 1.0
     expected = {"model": "smol", "draft": None, "device": "CPU", "numerics": "fast", "context": None, "system": None}
     assert expected.items() <= data["settings"].items()
+    assert data["settings"]["engine"] == "headstart"
     assert (data["settings"]["seed"], data["settings"]["stop"], data["settings"]["speculation"]) == (5, ["END"], "auto")
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import headstart
 from headstart import huge_pages, library
 from headstart.engine import budget
-from headstart.engine.engine import LoadOptions, Message, Mode, Request, Speculation
+from headstart.engine.engine import KvPrecision, LoadOptions, Message, Mode, Request, Speculation
 from headstart.engine.local import LocalEngine, load
 from headstart.engine.machine import describe
 
@@ -28,7 +28,7 @@ def main() -> None:
     """Measure each context in a process of its own, and print."""
     given = _parser().parse_args()
     if given.child:
-        print(json.dumps(_measure(given.model, given.draft, given.contexts[0])))
+        print(json.dumps(_measure(given, given.contexts[0])))
         return
     found = [_in_a_child(given, context) for context in given.contexts]
     print(json.dumps({"model": given.model, "device": describe("CPU").device, "measured": found}, indent=2))
@@ -39,6 +39,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("model", help="an installed model or pair")
     parser.add_argument("--draft", help="another draft, or none")
     parser.add_argument("--contexts", type=int, nargs="+", default=[2048, 8192])
+    parser.add_argument("--kv", type=KvPrecision, default=KvPrecision.AUTO, help="how keys and values are kept")
     parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
     return parser
 
@@ -46,18 +47,20 @@ def _parser() -> argparse.ArgumentParser:
 def _in_a_child(given: argparse.Namespace, context: int) -> dict[str, object]:
     command = [sys.executable, __file__, given.model, "--child", "--contexts", str(context)]
     command += ["--draft", given.draft] if given.draft else []
+    command += ["--kv", given.kv]
     variables = {**os.environ, **huge_pages.wished(os.environ)}  # as the program itself starts
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=variables)
     found: dict[str, object] = json.loads(done.stdout)
     return found
 
 
-def _measure(name: str, draft: str | None, context: int) -> dict[str, object]:
+def _measure(given: argparse.Namespace, context: int) -> dict[str, object]:
     """Load, have an answer written at the end of a full context, and look at this process after each."""
-    choice = library.choose(name, draft)
+    choice = library.choose(given.model, given.draft)
     models = [choice.target.manifest, *([choice.draft.manifest] if choice.draft else [])]
-    told = budget.need(models, context)
-    options = LoadOptions(choice.target.folder, choice.draft.folder if choice.draft else None, context=context)
+    told = budget.need(models, context, given.kv)
+    folder = choice.draft.folder if choice.draft else None
+    options = LoadOptions(choice.target.folder, folder, context=context, kv_precision=given.kv)
     started = time.perf_counter()
     with closing(load(options)) as engine:
         loaded, seconds, loading = _held("VmRSS"), time.perf_counter() - started, _held("VmHWM")
@@ -65,6 +68,7 @@ def _measure(name: str, draft: str | None, context: int) -> dict[str, object]:
         resident, peak = _held("VmRSS"), _held("VmHWM")
     return {
         "context": context,
+        "kv": given.kv,
         "load_seconds": round(seconds, 1),
         "loaded_mb": loaded,
         "loading_peak_mb": loading,

@@ -32,7 +32,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Precision:
-    """How the weights are stored, as read back from the IR's `rt_info`. `weights`: int8, int8-sym, int4 or fp16."""
+    """How the weights are stored, as read back from the IR. `weights`: int8, int8-sym, int4, int4-sym or fp16."""
 
     weights: str
     mode: str | None = None  # NNCF's word, e.g. "int8_asym"

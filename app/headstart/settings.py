@@ -72,6 +72,18 @@ class Settings:
     )
     numerics: str = _own("fast", "model", "Fast arithmetic, or exact: the same results.", choices=("fast", "exact"))
     context: int | None = _own(AUTOMATIC, "model", "Tokens of context to make room for.", low=256)
+    engine: str = _own(
+        "auto",
+        "model",
+        "Who runs the model: automatic takes Headstart wherever it works, and OpenVINO GenAI elsewhere.",
+        choices=("auto", "headstart", "genai"),
+    )
+    kv_precision: str = _own(
+        "auto",
+        "model",
+        "How the model remembers a chat: 8 bits take less room, but rejected guesses leave a trace; automatic is 16.",
+        choices=("auto", "f16", "u8"),
+    )
 
     speculation: str = _own(
         "auto", "speculation", "Who decides how far to guess ahead.", choices=("auto", "fixed", "off")

@@ -195,11 +195,12 @@ def _convert(model: Prepared, ids: list[int], half: Path, reference: Path, job: 
 
 
 def _compress(order: ModelOrder, half: Path, folder: Path, job: Job) -> manifest.Precision:
-    with job.progress.step(f"Compressing the weights to {order.weights}"):
+    stored = quantize.of_a_draft(order.weights) if order.role == "draft" else order.weights
+    with job.progress.step(f"Compressing the weights to {stored}"):
         source, target = half / convert.MODEL_FILE, folder / convert.MODEL_FILE
-        quantize.compress(source, order.weights, target, draft=order.role == "draft")
+        quantize.compress(source, stored, target)
         precision = quantize.read_back(target)
-        quantize.require(order.weights, precision)
+        quantize.require(stored, precision)
     for name in ("config.json", "generation_config.json"):
         if (half / name).is_file():
             (half / name).rename(folder / name)

@@ -7,19 +7,25 @@ from headstart.errors import ExportError
 from headstart.manifest import Precision
 from headstart_export import quiet
 
-GROUP_SIZE = 64  # of int4: divides the widths of the models in use, 576 and 896 included
+# 64 divides the widths of the models in use, 576 and 896 included; 128 is what NPUs are quick with in small models.
+GROUP_SIZES = {"int4": 64, "int4-sym": 128}
+LARGE = 9_000_000_000  # bytes of 16-bit weights, from which on an NPU wants one group per row: 4.5 billion of them
 # A draft's: with no zero points and half the scales a step of Qwen2.5-Coder 0.5B took 12.6 instead of 14.3 ms, and as
 # many guesses held. INT4 embeddings and head would spare another 0.7 ms of a trimmed head, but cost 2 % of the guesses.
-DRAFT_MODE, DRAFT_GROUP_SIZE = "int4_sym", 128
-_MODES = {"int8": "int8_asym", "int8-sym": "int8_sym", "int4": "int4_asym"}
-_NAMES = {mode: name for name, mode in _MODES.items()} | {DRAFT_MODE: "int4"}
+_OF_DRAFTS = {"int4": "int4-sym"}
+_MODES = {"int8": "int8_asym", "int8-sym": "int8_sym", "int4": "int4_asym", "int4-sym": "int4_sym"}
+_NAMES = {mode: name for name, mode in _MODES.items()}
 
 
-def compress(source: Path, weights: str, target: Path, *, draft: bool = False) -> None:
+def of_a_draft(weights: str) -> str:
+    """What is stored for a draft, whose guesses are checked anyway: INT4 in the form that is quickest to read."""
+    return _OF_DRAFTS.get(weights, weights)
+
+
+def compress(source: Path, weights: str, target: Path) -> None:
     """Read the 16-bit IR at `source` and write it to `target` with its weights as asked.
 
-    INT4 leaves the embeddings and the output head at INT8. A `draft`, whose guesses are checked anyway, has its INT4
-    in the form that is quickest to read.
+    INT4 leaves the embeddings and the output head at INT8.
     """
     quiet.prepare()
     import nncf  # noqa: PLC0415
@@ -27,7 +33,7 @@ def compress(source: Path, weights: str, target: Path, *, draft: bool = False) -
 
     model = openvino.Core().read_model(source)
     if weights != "fp16":
-        model = _compressed(nncf, model, weights, draft=draft)
+        model = _compressed(nncf, model, weights, large=source.with_suffix(".bin").stat().st_size > LARGE)
         # Left from the 16-bit export, it would make compressed models differ from those other exporters write.
         _forget_option(model, "KV_CACHE_PRECISION")
     openvino.save_model(model, target, compress_to_fp16=True)
@@ -61,23 +67,23 @@ def require(asked: str, found: Precision) -> None:
         )
 
 
-def _compressed(nncf: Any, model: Any, weights: str, *, draft: bool) -> Any:
+def _compressed(nncf: Any, model: Any, weights: str, *, large: bool) -> Any:
     try:
-        return nncf.compress_weights(model, **_settings(nncf, weights, draft=draft))
+        return nncf.compress_weights(model, **_settings(nncf, weights, large=large))
     except (RuntimeError, nncf.InvalidGroupSizeError, nncf.UnsupportedModelError, nncf.ValidationError) as error:
         raise ExportError(
             f"These weights cannot be compressed to {weights} ({error}); try another --weights."
         ) from None
 
 
-def _settings(nncf: Any, weights: str, *, draft: bool) -> dict[str, Any]:
-    mode, group = (DRAFT_MODE, DRAFT_GROUP_SIZE) if draft else (_MODES[weights], GROUP_SIZE)
-    if weights != "int4":
-        return {"mode": nncf.CompressWeightsMode(_MODES[weights])}
+def _settings(nncf: Any, weights: str, *, large: bool) -> dict[str, Any]:
+    chosen = nncf.CompressWeightsMode(_MODES[weights])
+    if weights not in GROUP_SIZES:
+        return {"mode": chosen}
     from nncf.quantization.advanced_parameters import GroupSizeFallbackMode  # noqa: PLC0415
 
     adjust = nncf.AdvancedCompressionParameters(group_size_fallback_mode=GroupSizeFallbackMode.ADJUST)
-    chosen = nncf.CompressWeightsMode(mode)
+    group = -1 if large and weights == "int4-sym" else GROUP_SIZES[weights]
     return {"mode": chosen, "group_size": group, "ratio": 1.0, "advanced_parameters": adjust}
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from headstart.errors import ExportError
 
-PRECISIONS = ("int8", "int8-sym", "int4", "fp16")
+PRECISIONS = ("int8", "int8-sym", "int4", "int4-sym", "fp16")
 ROLES = ("target", "draft", "any")
 FULL = "full"  # a draft's whole vocabulary
 _MOST_PARTS = 1000  # of one file, in as many packages

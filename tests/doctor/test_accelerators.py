@@ -61,9 +61,15 @@ def test_the_limits_of_an_npu_are_told_before_they_bite(monkeypatch: pytest.Monk
     assert "driver 1005" in found[2].text
     assert "none told" in found[2].text
     assert found[3].level is Level.NOTE
-    for limit in ("fixed prompt length", "draft model", "confidence threshold", "guesses from the text", "not yet"):
+    for limit in (
+        "longest prompt is compiled in",
+        "symmetric",
+        "confidence threshold",
+        "guesses from the text",
+        "not yet",
+    ):
         assert limit in found[3].text
-    assert found[3].remedy == "Use --device CPU."
+    assert "--weights int4-sym and try --device NPU" in found[3].remedy
 
 
 def test_a_device_that_tells_nothing_is_still_listed(monkeypatch: pytest.MonkeyPatch) -> None:

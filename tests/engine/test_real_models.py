@@ -10,9 +10,10 @@ from headstart import library
 from headstart.engine.audit import AuditPlan, audit
 from headstart.engine.bench.prompts import read_prompts
 from headstart.engine.engine import LoadOptions, Mode, Numerics, Origin, Sampling, Speculation
+from headstart.engine.genai.loading import load as load_genai
 from headstart.engine.local import LocalEngine, load
 from headstart.errors import MismatchedDraftError
-from tests.engine.answers import PLAIN, ask, drafter, request
+from tests.engine.answers import PLAIN, ask, collected, drafter, request
 
 AUTO = Speculation()
 FIXED = Speculation(Mode.FIXED, 5)
@@ -51,6 +52,14 @@ def test_smollm2_in_exact_numerics_writes_the_plain_text(real_smollm2: Path, sam
             for speculation in (AUTO, FIXED):
                 guessed = ask(engine, request(prompt, sampling=sampling, speculation=speculation, tokens=60))
                 assert guessed.essence == plain.essence
+
+
+def test_genai_writes_the_same_plain_text_of_smollm2(real_smollm2: Path) -> None:
+    options = LoadOptions(real_smollm2, numerics=Numerics.EXACT)
+    with closing(load(options)) as ours, closing(load_genai(options)) as theirs:
+        for prompt in (EDIT, TRANSLATE):
+            wanted = request(prompt, speculation=PLAIN, tokens=48)
+            assert collected(list(theirs.generate(wanted))).essence == ask(ours, wanted).essence
 
 
 def test_the_pair_s_draft_guesses_code_well_and_alters_nothing(real_pair: Path) -> None:

@@ -27,8 +27,15 @@ LAYOUT = {
     "tokenizer.json",
     "tokenizer_config.json",
 }
-MODES = {"int8": "int8_asym", "int8-sym": "int8_sym", "int4": "int4_asym", "fp16": None}
-AGREEMENT = {"int8": 0.9, "int8-sym": 0.9, "int4": 0.5, "fp16": 0.98, "gguf": 0.9}  # random weights: close calls abound
+MODES = {"int8": "int8_asym", "int8-sym": "int8_sym", "int4": "int4_asym", "int4-sym": "int4_sym", "fp16": None}
+AGREEMENT = {
+    "int8": 0.9,
+    "int8-sym": 0.9,
+    "int4": 0.5,
+    "int4-sym": 0.5,
+    "fp16": 0.98,
+    "gguf": 0.9,
+}  # random weights: close calls abound
 SINGLE = [*MODES, "gguf"]
 
 
@@ -128,7 +135,7 @@ def test_progress_names_every_stage(exports: Exports, name: str) -> None:
 def test_precision_is_what_was_asked_and_what_the_ir_says(exports: Exports, weights: str) -> None:
     precision = read(exports, weights).precision
     assert (precision.weights, precision.mode) == (weights, MODES[weights])
-    assert precision.group_size == (64 if weights == "int4" else None)
+    assert precision.group_size == {"int4": 64, "int4-sym": 64}.get(weights)  # a tiny model is 64 wide
     model = openvino().Core().read_model(exports.folder / weights / "openvino_model.xml")
     assert model.has_rt_info(["nncf", "weight_compression"]) == (weights != "fp16")
     assert model.has_rt_info(["runtime_options", "KV_CACHE_PRECISION"]) == (weights == "fp16")
@@ -201,7 +208,7 @@ def test_a_pair_holds_two_checked_models(exports: Exports) -> None:
     assert (pair.name, pair.shared_ids) == ("target-hf+draft-hf", 600)
     target, draft = read(exports, "pair/target"), read(exports, "pair/draft")
     assert (target.role, target.precision.weights, target.logit_rows) == ("target", "int8", 640)
-    assert (draft.role, draft.precision.weights, draft.logit_rows) == ("draft", "int4", 624)
+    assert (draft.role, draft.precision.weights, draft.logit_rows) == ("draft", "int4-sym", 624)
     assert (draft.precision.mode, draft.precision.all_layers) == ("int4_sym", False)
     assert target.tokenizer.fingerprint == draft.tokenizer.fingerprint
     assert {path.name for path in (exports.folder / "pair").iterdir()} == {"target", "draft", "manifest.json"}
@@ -226,7 +233,7 @@ def test_a_model_s_own_copy_drafts_for_it(exports: Exports) -> None:
     assert exports.outcomes["self"].result["manifest"]["name"] == "deep+self"
     target, draft = read(exports, "self/target"), read(exports, "self/draft")
     assert (target.self_draft, draft.self_draft) == (None, manifest.SelfDraft(dropped=(), layers=6))
-    assert (draft.name, draft.role, draft.precision.weights) == ("deep-self", "draft", "int4")
+    assert (draft.name, draft.role, draft.precision.weights) == ("deep-self", "draft", "int4-sym")
     assert draft.precision.mode == "int4_sym"
     assert (draft.parameters, draft.source) == (target.parameters, target.source)
     assert draft.size_bytes < target.size_bytes

@@ -8,7 +8,7 @@ import pytest
 from headstart import manifest as manifests
 from headstart.engine import selection
 from headstart.engine.engine import EngineKind, KvPrecision, LoadOptions
-from headstart.terminal.loaded import remarks, who
+from headstart.terminal.loaded import kind, remarks, who
 from tests.doctor.plugins import CPU, GPU, FakeCore, plug_in
 from tests.fakes import ScriptedEngine
 
@@ -39,5 +39,6 @@ def test_it_is_said_who_answers_where_nobody_asked_for_it(tiny_target: Path) -> 
     assert not list(who(asked))
     asked.reason = "OpenVINO GenAI answers: an NPU runs nothing else."  # type: ignore[union-attr]
     assert list(who(asked)) == ["OpenVINO GenAI answers: an NPU runs nothing else."]
+    assert kind(asked) is EngineKind.GENAI
     asked.close()
     assert not list(who(ScriptedEngine(scripts=("",))))

@@ -56,16 +56,18 @@ def _judged(device: Probe) -> Finding:
         )
     if device.kind == "GPU":
         return _HERE.note(
-            f"{name} can be tried: a model is taken only if a check at its first load shows that wrong guesses leave "
-            "no trace in its memory. Run on real hardware: not yet.",
+            f"{name} can be tried: Headstart's own engine takes a model only if a check at its first load shows that "
+            "wrong guesses leave no trace in its memory, and leaves it to OpenVINO GenAI otherwise. "
+            "Run on real hardware: not yet.",
             f"Try --device {name}; if it refuses or answers oddly, use --device CPU and report it.",
         )
     if device.kind == "NPU":
         return _HERE.note(
-            f"{name} is expected to refuse models: it compiles a fixed prompt length in, while Headstart feeds passes "
-            "of any length; so no draft model, no confidence threshold and no guesses from the text work on it. "
-            "Run on real hardware: not yet.",
-            _ON_CPU,
+            f"{name} can be tried: OpenVINO GenAI runs models on it, plain or with a draft model, if their weights are "
+            "symmetric; Headstart's own engine cannot. The longest prompt is compiled in, and there are no confidence "
+            "threshold and no guesses from the text. Run on real hardware: not yet.",
+            f"Export a model with --weights int4-sym and try --device {name}; if it refuses or answers oddly, use "
+            "--device CPU and report it.",
         )
     return _HERE.note(f"{name} is a kind of device that Headstart does not know.", _ON_CPU)
 

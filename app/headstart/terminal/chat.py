@@ -259,7 +259,7 @@ def _answer_once(plan: Plan, engine: Engine, screen: Screen) -> int:
     given = answer(engine, plan.settings.request(plan.dialogue.asked(plan.prompt).messages), screen)
     if plan.json:
         # ASCII only: a terminal shows no control character of the answer, and any encoding carries it.
-        print(json.dumps(_object(plan, given), indent=2))
+        print(json.dumps(_object(plan, given, loaded.kind(engine)), indent=2))
     else:
         screen.remark(*remarks(given, plan.settings))
     if plan.stats:
@@ -296,8 +296,9 @@ def draft_name(options: LoadOptions, choice: Choice) -> str | None:
     return choice.draft.name if choice.draft and choice.draft.folder == options.draft else options.draft.name
 
 
-def _object(plan: Plan, given: Answer) -> dict[str, object]:
-    models = _loaded(plan.choice, plan.load) if plan.choice else elsewhere.described(plan.load)
+def _object(plan: Plan, given: Answer, engine: EngineKind) -> dict[str, object]:
+    here = plan.choice and {**_loaded(plan.choice, plan.load), "engine": engine}
+    models = here or elsewhere.described(plan.load)
     models |= {"system": plan.dialogue.system}
     return {
         "text": given.text,

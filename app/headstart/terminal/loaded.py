@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from headstart import manifest as manifests
 from headstart.engine import budget, devices
-from headstart.engine.engine import Engine, KvPrecision, LoadOptions
+from headstart.engine.engine import Engine, EngineKind, KvPrecision, LoadOptions
 from headstart.engine.room import amount
 
 
@@ -22,6 +22,13 @@ def who(engine: Engine) -> Iterator[str]:
 
     if isinstance(engine, GenaiEngine) and engine.reason:
         yield engine.reason
+
+
+def kind(engine: Engine) -> EngineKind:
+    """Which engine it is."""
+    from headstart.engine.genai.engine import GenaiEngine  # noqa: PLC0415 - as above
+
+    return EngineKind.GENAI if isinstance(engine, GenaiEngine) else EngineKind.HEADSTART
 
 
 def _saving(options: LoadOptions) -> str:

@@ -24,7 +24,7 @@ from headstart.ui.stylesheet import dress
 from headstart.ui.theme import LARGE, MEDIUM, SMALL
 
 INSTALL = 'pip install ".[export]" && headstart-export {}'  # Headstart is on no package index
-WEIGHTS = ("", "int8", "int8-sym", "int4", "fp16")
+WEIGHTS = ("", "int8", "int8-sym", "int4", "int4-sym", "fp16")
 
 
 class AddModel(QFrame):

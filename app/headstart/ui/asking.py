@@ -10,6 +10,8 @@ from headstart.chat.conversation import Message as StoredMessage
 from headstart.chat.turns import turns
 from headstart.engine.engine import (
     USUAL_DEVICE,
+    EngineKind,
+    KvPrecision,
     LoadOptions,
     Message,
     Mode,
@@ -72,6 +74,8 @@ def installed_model(settings: Settings) -> Loadable:
         settings.context,
         settings.draft_device or None,
         open=_left_open(settings),
+        engine=EngineKind(settings.engine),
+        kv_precision=KvPrecision(settings.kv_precision),
     )
     return Loadable(choice.name, options)
 

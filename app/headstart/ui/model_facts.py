@@ -53,12 +53,12 @@ def device_limits(name: str) -> str:
     if name.startswith("NPU"):
         return translate(
             "ModelFacts",
-            "NPU: takes graphs of a fixed size only, so this engine, which guesses ahead, is refused there; not tried.",
+            "NPU: OpenVINO GenAI runs models of symmetric weights, their longest prompt compiled in; not tried yet.",
         )
     if name.startswith("GPU"):
         return translate(
             "ModelFacts",
-            "GPU: the first load checks that rejected guesses leave no trace; not tried on a real one yet.",
+            "GPU: if a check at the first load fails, OpenVINO GenAI runs the model; not tried on a real one yet.",
         )
     return translate("ModelFacts", "{}: everything runs here.").format(name)
 

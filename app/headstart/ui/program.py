@@ -279,7 +279,7 @@ class Program(QObject):
 
 
 def _loading(settings: Settings) -> tuple[object, ...]:
-    names = ("model", "draft", "device", "draft_device", "numerics", "context")
+    names = ("model", "draft", "device", "draft_device", "numerics", "context", "engine", "kv_precision")
     return tuple(getattr(settings, name) for name in names)
 
 

@@ -24,6 +24,8 @@ _TITLES: Mapping[str, Any] = {
     "draft_device": QT_TRANSLATE_NOOP("Settings", "Device of the draft"),
     "numerics": QT_TRANSLATE_NOOP("Settings", "Numerics"),
     "context": QT_TRANSLATE_NOOP("Settings", "Context"),
+    "engine": QT_TRANSLATE_NOOP("Settings", "Engine"),
+    "kv_precision": QT_TRANSLATE_NOOP("Settings", "Keys and values"),
     "system_prompt": QT_TRANSLATE_NOOP("Settings", "System prompt"),
     "speculation": QT_TRANSLATE_NOOP("Settings", "Speculation"),
     "num_assistant_tokens": QT_TRANSLATE_NOOP("Settings", "Assistant tokens"),
@@ -50,8 +52,17 @@ _WORDS: Mapping[str, Any] = {
     "off": QT_TRANSLATE_NOOP("Settings", "Off"),
     "fast": QT_TRANSLATE_NOOP("Settings", "Fast"),
     "exact": QT_TRANSLATE_NOOP("Settings", "Exact"),
+    "f16": QT_TRANSLATE_NOOP("Settings", "16 bits"),
+    "u8": QT_TRANSLATE_NOOP("Settings", "8 bits"),
 }
-_NATIVE = {"en": "English", "zh_CN": "简体中文", "zh_TW": "繁體中文"}  # whoever needs one reads no other
+# Names of programs, and of languages: whoever needs one reads no other.
+_NATIVE = {
+    "headstart": "Headstart",
+    "genai": "OpenVINO GenAI",
+    "en": "English",
+    "zh_CN": "简体中文",
+    "zh_TW": "繁體中文",
+}
 
 
 def title(name: str) -> str:

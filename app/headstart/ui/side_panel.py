@@ -17,7 +17,7 @@ SAMPLING = (
     "temperature", "top_p", "top_k", "min_p", "repetition_penalty", "presence_penalty", "frequency_penalty",
     "seed", "max_new_tokens", "stop",
 )  # fmt: skip
-LOADING = ("device", "draft_device", "numerics", "context")
+LOADING = ("device", "draft_device", "numerics", "context", "engine", "kv_precision")
 
 
 class SidePanel(QFrame):

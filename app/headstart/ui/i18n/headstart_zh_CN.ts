@@ -2353,12 +2353,12 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{tokens} 个 token 中有 {share}% 与原始模型一致 · KL {kl} · 困惑度 ×{ratio}</translation>
     </message>
     <message>
-        <source>NPU: takes graphs of a fixed size only, so this engine, which guesses ahead, is refused there; not tried.</source>
-        <translation>NPU：只接受固定大小的计算图，因此会拒绝这个推测解码引擎；未经测试。</translation>
+        <source>NPU: OpenVINO GenAI runs models of symmetric weights, their longest prompt compiled in; not tried yet.</source>
+        <translation>NPU：由 OpenVINO GenAI 运行对称量化的模型，最长提示词在编译时确定；尚未试过。</translation>
     </message>
     <message>
-        <source>GPU: the first load checks that rejected guesses leave no trace; not tried on a real one yet.</source>
-        <translation>GPU：首次加载时会检查被拒绝的猜测是否不留痕迹；尚未在真实 GPU 上测试。</translation>
+        <source>GPU: if a check at the first load fails, OpenVINO GenAI runs the model; not tried on a real one yet.</source>
+        <translation>GPU：若首次加载时的检查未通过，则由 OpenVINO GenAI 运行模型；尚未在真实 GPU 上试过。</translation>
     </message>
     <message>
         <source>{}: everything runs here.</source>
@@ -3230,6 +3230,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>上下文</translation>
     </message>
     <message>
+        <source>Engine</source>
+        <translation>引擎</translation>
+    </message>
+    <message>
+        <source>Keys and values</source>
+        <translation>键与值</translation>
+    </message>
+    <message>
         <source>System prompt</source>
         <translation>系统提示词</translation>
     </message>
@@ -3322,6 +3330,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>精确</translation>
     </message>
     <message>
+        <source>16 bits</source>
+        <translation>16 位</translation>
+    </message>
+    <message>
+        <source>8 bits</source>
+        <translation>8 位</translation>
+    </message>
+    <message>
         <source>Light or dark colours.</source>
         <translation>使用浅色或深色界面。</translation>
     </message>
@@ -3388,6 +3404,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Tokens of context to make room for.</source>
         <translation>为上下文预留的 token 数。</translation>
+    </message>
+    <message>
+        <source>Who runs the model: automatic takes Headstart wherever it works, and OpenVINO GenAI elsewhere.</source>
+        <translation>由谁运行模型：自动时凡 Headstart 可用之处用它，其余用 OpenVINO GenAI。</translation>
+    </message>
+    <message>
+        <source>How the model remembers a chat: 8 bits take less room, but rejected guesses leave a trace; automatic is 16.</source>
+        <translation>模型以何种精度记住对话：8 位占用更少内存，但被拒绝的猜测会留下痕迹；自动为 16 位。</translation>
     </message>
     <message>
         <source>Who decides how far to guess ahead.</source>

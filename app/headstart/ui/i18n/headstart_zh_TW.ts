@@ -2353,12 +2353,12 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{tokens} 個 token 中有 {share}% 與原始模型一致 · KL {kl} · 困惑度 ×{ratio}</translation>
     </message>
     <message>
-        <source>NPU: takes graphs of a fixed size only, so this engine, which guesses ahead, is refused there; not tried.</source>
-        <translation>NPU：只接受固定大小的計算圖，因此會拒絕這個推測解碼引擎；未經測試。</translation>
+        <source>NPU: OpenVINO GenAI runs models of symmetric weights, their longest prompt compiled in; not tried yet.</source>
+        <translation>NPU：由 OpenVINO GenAI 執行對稱量化的模型，最長提示詞在編譯時確定；尚未試過。</translation>
     </message>
     <message>
-        <source>GPU: the first load checks that rejected guesses leave no trace; not tried on a real one yet.</source>
-        <translation>GPU：首次載入時會檢查遭拒絕的猜測是否不留痕跡；尚未在真實 GPU 上測試。</translation>
+        <source>GPU: if a check at the first load fails, OpenVINO GenAI runs the model; not tried on a real one yet.</source>
+        <translation>GPU：若首次載入時的檢查未通過，則由 OpenVINO GenAI 執行模型；尚未在真實 GPU 上試過。</translation>
     </message>
     <message>
         <source>{}: everything runs here.</source>
@@ -3230,6 +3230,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>上下文</translation>
     </message>
     <message>
+        <source>Engine</source>
+        <translation>引擎</translation>
+    </message>
+    <message>
+        <source>Keys and values</source>
+        <translation>鍵與值</translation>
+    </message>
+    <message>
         <source>System prompt</source>
         <translation>系統提示詞</translation>
     </message>
@@ -3322,6 +3330,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>精確</translation>
     </message>
     <message>
+        <source>16 bits</source>
+        <translation>16 位元</translation>
+    </message>
+    <message>
+        <source>8 bits</source>
+        <translation>8 位元</translation>
+    </message>
+    <message>
         <source>Light or dark colours.</source>
         <translation>使用淺色或深色介面。</translation>
     </message>
@@ -3388,6 +3404,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Tokens of context to make room for.</source>
         <translation>為上下文保留的 token 數。</translation>
+    </message>
+    <message>
+        <source>Who runs the model: automatic takes Headstart wherever it works, and OpenVINO GenAI elsewhere.</source>
+        <translation>由誰執行模型：自動時凡 Headstart 可用之處用它，其餘用 OpenVINO GenAI。</translation>
+    </message>
+    <message>
+        <source>How the model remembers a chat: 8 bits take less room, but rejected guesses leave a trace; automatic is 16.</source>
+        <translation>模型以何種精度記住對話：8 位元占用較少記憶體，但被拒絕的猜測會留下痕跡；自動為 16 位元。</translation>
     </message>
     <message>
         <source>Who decides how far to guess ahead.</source>
