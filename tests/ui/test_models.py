@@ -338,3 +338,13 @@ def test_a_draft_that_does_not_fit_is_there_with_its_reason(qtbot: QtBot, root: 
     assert not choices(app, "draft")["none"]
     app.window.panel.edited.emit("draft", "twin")
     qtbot.waitUntil(lambda: bool(app.link.facts and app.link.facts.draft == "twin"), timeout=WAIT)
+
+
+def test_the_command_that_serves_a_model_can_be_copied(open_program: Open, root: Path) -> None:
+    hint = open_program(find=installed_model, loaded=False).window.models.serve
+    assert hint.isHidden()
+    write_model(root / "small")
+    again = open_program().window.models.serve
+    assert "a second time" in words(again)
+    press(again, "Copy command")
+    assert QGuiApplication.clipboard().text() == "headstart serve --model small"

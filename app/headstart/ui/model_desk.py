@@ -57,6 +57,8 @@ class ModelDesk(QObject):
         for part in (self._page.add, self._page.welcome):
             part.set_exporter(installed=export_run.command() is not None)
         self._page.show_entries(self._choices.entries, current, _short(paths.models_folder()))
+        names = [entry.name for entry in self._choices.usable]
+        self._page.serve.show_model(current if current in names else next(iter(names), ""))
         self.servers.show(self._choices.servers, settings)
         self.show_memory()
 

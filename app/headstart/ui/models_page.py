@@ -14,6 +14,7 @@ from headstart.ui.heading import Heading
 from headstart.ui.icons import icon
 from headstart.ui.model_card import ModelCard
 from headstart.ui.placement import Placement
+from headstart.ui.serve_hint import ServeHint
 from headstart.ui.server_card import ServerCard
 from headstart.ui.setting_form import scrolled
 from headstart.ui.stylesheet import dress, mark
@@ -54,6 +55,7 @@ class ModelsPage(QFrame):
         self.work = WorkCard(self)
         self.add = AddModel(self)
         self.add_server = AddServer(self)
+        self.serve = ServeHint(self)
         self.placement = Placement(self)
         self._lay_out()
         self._back.clicked.connect(self.back_requested)
@@ -148,6 +150,7 @@ class ModelsPage(QFrame):
             self._column.addWidget(part)
         self._column.addLayout(self._servers)
         self._column.addWidget(self.add_server)
+        self._column.addWidget(self.serve)
         self._column.addStretch(1)
         self.work.begun.connect(lambda: QTimer.singleShot(0, self, self._reveal_work))
         dress(self._folder, "muted")

@@ -3051,6 +3051,25 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
 </context>
 <context>
+    <name>ServeHint</name>
+    <message>
+        <source>Answer other programs</source>
+        <translation>应答其他程序</translation>
+    </message>
+    <message>
+        <source>Copy command</source>
+        <translation>复制命令</translation>
+    </message>
+    <message>
+        <source>Editors and scripts on this computer can ask a model as they ask OpenAI&apos;s API. In a terminal, this starts it, says its address and shows its key once; Ctrl+C ends it:
+{}
+The model is loaded a second time there and takes its memory again.</source>
+        <translation>这台电脑上的编辑器和脚本可以像调用 OpenAI 的 API 一样使用模型。在终端中运行以下命令即可启动，它会给出地址并只显示一次密钥；按 Ctrl+C 结束：
+{}
+模型会在那里再加载一次，因此再占用一份内存。</translation>
+    </message>
+</context>
+<context>
     <name>ServerCard</name>
     <message>
         <source>Use</source>

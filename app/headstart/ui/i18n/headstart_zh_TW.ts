@@ -3051,6 +3051,25 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
 </context>
 <context>
+    <name>ServeHint</name>
+    <message>
+        <source>Answer other programs</source>
+        <translation>回應其他程式</translation>
+    </message>
+    <message>
+        <source>Copy command</source>
+        <translation>複製命令</translation>
+    </message>
+    <message>
+        <source>Editors and scripts on this computer can ask a model as they ask OpenAI&apos;s API. In a terminal, this starts it, says its address and shows its key once; Ctrl+C ends it:
+{}
+The model is loaded a second time there and takes its memory again.</source>
+        <translation>這台電腦上的編輯器和指令碼可以像呼叫 OpenAI 的 API 一樣使用模型。在終端機中執行以下命令即可啟動，它會給出位址並只顯示一次金鑰；按 Ctrl+C 結束：
+{}
+模型會在那裡再載入一次，因此再佔用一份記憶體。</translation>
+    </message>
+</context>
+<context>
     <name>ServerCard</name>
     <message>
         <source>Use</source>

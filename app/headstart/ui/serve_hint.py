@@ -1,0 +1,50 @@
+"""How other programs get at a model of this computer: the command that serves it, to be copied. Starts nothing."""
+
+from PySide6.QtCore import Qt, Slot
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QVBoxLayout, QWidget
+
+from headstart.ui.stylesheet import dress
+from headstart.ui.theme import LARGE, MEDIUM, SMALL
+
+_COMMAND = "headstart serve --model {}"
+
+
+class ServeHint(QFrame):
+    """A card; shown while there is a model to be served."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        dress(self, "card")
+        self._command = ""
+        self._text = QLabel(self)
+        self._text.setWordWrap(True)
+        self._text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        dress(self._text, "muted")
+        title = QLabel(self.tr("Answer other programs"), self)
+        dress(title, "section")
+        copy = QPushButton(self.tr("Copy command"), self)
+        dress(copy, "plain")
+        copy.clicked.connect(self._copy)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(LARGE, MEDIUM, LARGE, MEDIUM)
+        column.setSpacing(SMALL)
+        for part in (title, self._text):
+            column.addWidget(part)
+        column.addWidget(copy, 0, Qt.AlignmentFlag.AlignLeft)
+        self.hide()
+
+    def show_model(self, name: str) -> None:
+        """The model to be served; empty: there is none."""
+        self._command = _COMMAND.format(name)
+        words = self.tr(
+            "Editors and scripts on this computer can ask a model as they ask OpenAI's API. In a terminal, this "
+            "starts it, says its address and shows its key once; Ctrl+C ends it:\n{}\nThe model is loaded a second "
+            "time there and takes its memory again."
+        )
+        self._text.setText(words.format(self._command))
+        self.setVisible(bool(name))
+
+    @Slot()
+    def _copy(self) -> None:
+        QGuiApplication.clipboard().setText(self._command)
