@@ -46,7 +46,7 @@ class Script:
 @contextmanager
 def serving(script: Script, certificate: Path | None = None) -> Iterator[str]:
     """The address of the API while the server runs; with a certificate (and its key, in PEM) by TLS."""
-    config = uvicorn.Config(_app(script), port=0, log_level="critical", lifespan="off", timeout_graceful_shutdown=1)
+    config = uvicorn.Config(_app(script), port=0, log_config=None, lifespan="off", timeout_graceful_shutdown=1)
     server = uvicorn.Server(config)
     if certificate:
         config.load()

@@ -53,6 +53,7 @@ def test_controls_stand_out_from_what_they_lie_on(wanted: Theme) -> None:
 @THEMES
 def test_marks_inside_controls_are_visible(wanted: Theme) -> None:
     drawn = {path.stem: set(re.findall("#[0-9a-f]{6}", path.read_text())) for path in RESOURCES.glob("*.svg")}
+    del drawn["headstart"]  # the icon of the program
     assert drawn.keys() == {"check", "down", "up"}
     for name, colours in drawn.items():
         ground = wanted.accent if name == "check" else wanted.surface
