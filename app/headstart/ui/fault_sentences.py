@@ -48,7 +48,7 @@ SENTENCES: Sequence[Any] = (
     QT_TRANSLATE_NOOP("Faults", "{} cannot be written ({}); choose another folder or make room there."),
     QT_TRANSLATE_NOOP(
         "Faults",
-        "Headstart leaves the choice of a device to you, not to {}; present: {}. Choose one with {}.",
+        "A tree of guesses takes an EAGLE-3 head as draft, with OpenVINO GenAI: leave out --tree-depth.",
     ),
     QT_TRANSLATE_NOOP(
         "Faults",

@@ -1456,8 +1456,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>无法写入 {}（{}）；请选择其他文件夹，或在该处腾出空间。</translation>
     </message>
     <message>
-        <source>Headstart leaves the choice of a device to you, not to {}; present: {}. Choose one with {}.</source>
-        <translation>Headstart 让您自己选择设备，而不交给 {}；现有设备：{}。请用 {} 选择其中之一。</translation>
+        <source>A tree of guesses takes an EAGLE-3 head as draft, with OpenVINO GenAI: leave out --tree-depth.</source>
+        <translation>猜测树需要 EAGLE-3 头作为草稿，并由 OpenVINO GenAI 运行：请去掉 --tree-depth。</translation>
     </message>
     <message>
         <source>There is no device {} here; present: {}. Choose one with {}; `headstart doctor` says what speaks against a {}.</source>

@@ -1456,8 +1456,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>無法寫入 {}（{}）；請選擇其他資料夾，或在該處清出空間。</translation>
     </message>
     <message>
-        <source>Headstart leaves the choice of a device to you, not to {}; present: {}. Choose one with {}.</source>
-        <translation>Headstart 讓您自己選擇裝置，而不交給 {}；現有裝置：{}。請用 {} 選擇其中之一。</translation>
+        <source>A tree of guesses takes an EAGLE-3 head as draft, with OpenVINO GenAI: leave out --tree-depth.</source>
+        <translation>猜測樹需要 EAGLE-3 頭作為草稿，並由 OpenVINO GenAI 執行：請移除 --tree-depth。</translation>
     </message>
     <message>
         <source>There is no device {} here; present: {}. Choose one with {}; `headstart doctor` says what speaks against a {}.</source>
