@@ -7,6 +7,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 
 from PySide6.QtWidgets import QApplication
 
@@ -84,9 +86,13 @@ def _exchange(program: Program) -> None:
     files = [paths.data_folder() / f"chat{ending}" for ending in (".md", ".html", ".pdf", ".headstart.json")]
     for file in files:
         program.commands._exchange.write(chat, file)
-        assert file.stat().st_size > 100
+        _until(partial(_is_written, file))
     program.bring_in(str(files[-1]))
     assert len(program.store.chats()) == 2
+
+
+def _is_written(file: Path) -> bool:
+    return file.is_file() and file.stat().st_size > 100
 
 
 def _set(program: Program) -> None:

@@ -124,7 +124,7 @@ def test_devices_and_context_are_chosen_for_all_chats(qtbot: QtBot, root: Path, 
     app.choices.set_devices(["CPU", "GPU.0", "NPU"])
     placement = app.window.models.placement
     assert "not tried on a real one yet" in words(placement)
-    assert "is refused there" in words(placement)
+    assert "longest prompt compiled in" in words(placement)
     placement.edited.emit("context", 2048)
     placement.edited.emit("draft_device", "GPU.0")
     assert (app.settings.context, app.settings.draft_device) == (2048, "GPU.0")
