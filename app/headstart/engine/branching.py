@@ -38,8 +38,10 @@ class BranchingRunner(PagedRunner):
         self._forked, self._fork = tuple(branches), len(self.tokens) + len(ids)
         together = [*ids, *(branch.token for branch in branches)]
         self._branches = self._forked
-        logits = self.forward(together, rows=len(together))
-        self._branches = ()
+        try:
+            logits = self.forward(together, rows=len(together))
+        finally:
+            self._branches = ()
         self.rollback(self._fork)
         return logits
 

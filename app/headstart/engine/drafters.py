@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import cycle, islice
 
 from headstart.engine.engine import Origin
@@ -171,8 +171,13 @@ class DraftModel:
             confidences.append(guess.confidence)
             others.append(guess.runners_up)
             pending = [guess.token]
-        drafted = Proposal(tuple(tokens), tuple(confidences), Origin.DRAFT, runners_up=tuple(others))
-        return replace(drafted, probabilities=tuple(probabilities))
+        return Proposal(
+            tuple(tokens),
+            tuple(confidences),
+            Origin.DRAFT,
+            probabilities=tuple(probabilities),
+            runners_up=tuple(others),
+        )
 
     def settle(self, valid: int) -> None:
         """Forget guesses past the first `valid` tokens of the text."""

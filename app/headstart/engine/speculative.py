@@ -73,6 +73,14 @@ class Answer:
         return written
 
 
+@dataclass(frozen=True)
+class Offers:
+    """The guesses that cost nothing: what the text copies from itself, and what a table looks up."""
+
+    copied: Proposal
+    looked_up: Chain
+
+
 class Decoder:
     """Writes answers one at a time; the caches keep the last one for the next prompt to build on."""
 
@@ -104,11 +112,9 @@ class Decoder:
         """Guess ahead, check all guesses in one pass, keep those that the target would have written, and one more."""
         started = time.perf_counter()
         before = len(answer.context)
-        offer = self._ngram.propose(min(NGRAM_REACH, answer.most_candidates))
-        chain = self._looked_up(answer)
-        plan = self._policy.plan(replace(self._situation(answer, offer), bigram=chain.chances))
-        looked_up = plan.drafter is Origin.BIGRAM
-        guesses = _of_table(chain, plan) if looked_up else self._guess(answer, plan, offer, cancel)
+        offers = self._offers(answer)
+        plan = self._policy.plan(self._situation(answer, offers))
+        guesses = self._guess(answer, plan, offers, cancel)
         checked = self._worth_verifying(guesses)
         guessed = time.perf_counter()
 
@@ -122,10 +128,8 @@ class Decoder:
         self._ngram.extend(tokens)
 
         timing = _timing(guesses.origin, started, guessed, verified)
-        outcome = _outcome(guesses, offer, chosen, checked, timing)
-        known = common_prefix(chain.tokens, chosen) if chain.tokens else None
-        self._policy.learn(replace(outcome, bigram_matched=known))
-        labels = _label(tokens, accepted, len(guesses.confidences), Origin.BIGRAM if looked_up else Origin.NGRAM)
+        self._policy.learn(_outcome(guesses, offers, chosen, checked, timing))
+        labels = _label(tokens, accepted, guesses)
         return Round(labels, checked.size, accepted, guesses.origin if checked.size else Origin.TARGET, timing)
 
     def _read_prompt(self, prompt: Sequence[int], cancel: threading.Event) -> Generator[Prefill, None, Logits]:
@@ -148,21 +152,26 @@ class Decoder:
         tokens = answer.write(self._choose(answer, NO_PROPOSAL, logits))
         self._ngram.extend(tokens)
         timing = Timing(other_ms=_ms(started, time.perf_counter()))
-        return Round(_label(tokens, 0, 0), 0, 0, Origin.TARGET, timing)
+        return Round(_label(tokens, 0, NO_PROPOSAL), 0, 0, Origin.TARGET, timing)
 
-    def _situation(self, answer: Answer, offer: Proposal) -> Situation:
+    def _offers(self, answer: Answer) -> Offers:
+        copied = self._ngram.propose(min(NGRAM_REACH, answer.most_candidates))
+        length = min(BIGRAM_REACH, answer.most_candidates)
+        return Offers(copied, self._table.propose(answer.context, length) if self._table else Chain())
+
+    def _situation(self, answer: Answer, offers: Offers) -> Situation:
         context = len(answer.context)
         lag = self._draft.lag(context) if self._draft and answer.most_candidates else None
-        return Situation(context, answer.most_candidates + 1, _offer(offer), lag)
+        return Situation(context, answer.most_candidates + 1, _offer(offers.copied), lag, offers.looked_up.chances)
 
-    def _looked_up(self, answer: Answer) -> Chain:
-        length = min(BIGRAM_REACH, answer.most_candidates)
-        return self._table.propose(answer.context, length) if self._table else Chain()
-
-    def _guess(self, answer: Answer, plan: Plan, offer: Proposal, cancel: threading.Event) -> Proposal:
+    def _guess(self, answer: Answer, plan: Plan, offers: Offers, cancel: threading.Event) -> Proposal:
+        if plan.drafter is Origin.DRAFT:
+            return self._draft_with_tail(answer, cancel)
         if plan.drafter is Origin.NGRAM:
-            return replace(offer, tokens=offer.tokens[: plan.length])
-        return self._draft_with_tail(answer, cancel) if plan.drafter is Origin.DRAFT else NO_PROPOSAL
+            return replace(offers.copied, tokens=offers.copied.tokens[: plan.length])
+        if plan.drafter is Origin.BIGRAM:
+            return Proposal(offers.looked_up.tokens[: plan.length], (), Origin.BIGRAM)
+        return NO_PROPOSAL
 
     def _draft_with_tail(self, answer: Answer, cancel: threading.Event) -> Proposal:
         """What the draft model guesses as far as the policy wants, then what the text itself offers behind that."""
@@ -244,8 +253,8 @@ def _offer(copied: Proposal) -> NgramOffer | None:
     return NgramOffer(len(copied.tokens), copied.match_length) if copied.tokens else None
 
 
-def _outcome(guesses: Proposal, offer: Proposal, chosen: Sequence[int], checked: Proposal, timing: Timing) -> Outcome:
-    drafted = len(guesses.confidences)
+def _outcome(guesses: Proposal, offers: Offers, chosen: Sequence[int], checked: Proposal, timing: Timing) -> Outcome:
+    drafted, copied, looked_up = len(guesses.confidences), offers.copied.tokens, offers.looked_up.tokens
     matched = common_prefix(guesses.tokens[:drafted], chosen) if guesses.origin is Origin.DRAFT else None
     return Outcome(
         tokens=len(chosen),
@@ -256,7 +265,8 @@ def _outcome(guesses: Proposal, offer: Proposal, chosen: Sequence[int], checked:
         other_ms=timing.other_ms,
         confidences=guesses.confidences,
         matched=matched,
-        offer_matched=common_prefix(offer.tokens, chosen) if offer.tokens else None,
+        offer_matched=common_prefix(copied, chosen) if copied else None,
+        bigram_matched=common_prefix(looked_up, chosen) if looked_up else None,
         runners_up=guesses.runners_up,
         runner_up=_runner_up(guesses, chosen, matched),
         branched=checked.branch_taken(chosen) is not None,
@@ -271,12 +281,9 @@ def _runner_up(guesses: Proposal, chosen: Sequence[int], matched: int | None) ->
     return ranked.index(chosen[matched]) if chosen[matched] in ranked else None
 
 
-def _of_table(chain: Chain, plan: Plan) -> Proposal:
-    return Proposal(chain.tokens[: plan.length], (), Origin.BIGRAM)
-
-
-def _label(tokens: Sequence[int], accepted: int, drafted: int, free: Origin = Origin.NGRAM) -> tuple[Token, ...]:
-    """Of the accepted ones the first `drafted` are the draft model's; those that cost nothing follow."""
+def _label(tokens: Sequence[int], accepted: int, guesses: Proposal) -> tuple[Token, ...]:
+    """Of the accepted ones the first are the draft model's, where it drafted; those that cost nothing follow."""
+    drafted, free = len(guesses.confidences), Origin.BIGRAM if guesses.origin is Origin.BIGRAM else Origin.NGRAM
     origins = [Origin.DRAFT] * min(drafted, accepted) + [free] * (accepted - drafted) + [Origin.TARGET]
     return tuple(Token(token, origin) for token, origin in zip(tokens, origins, strict=False))
 
