@@ -100,6 +100,16 @@ def test_a_run_can_be_cancelled_and_chats_go_on(qtbot: QtBot, open_program: Open
     assert texts(app)[-1] == "You wrote: there?"
 
 
+def test_the_keyboard_stays_on_the_page(qtbot: QtBot, open_program: Opened) -> None:
+    app = open_program(pace=0.05)
+    app.window.activateWindow()
+    page = go(app)
+    qtbot.waitUntil(lambda: "against" in page._status.text(), timeout=WAIT)
+    assert button(page, CANCEL).hasFocus()
+    end(qtbot, app)
+    assert button(page, START).hasFocus()
+
+
 def test_a_dead_engine_ends_it_in_words_and_is_replaced(qtbot: QtBot, open_program: Opened) -> None:
     app = open_program(pace=0.3)
     page = go(app)

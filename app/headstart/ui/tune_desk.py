@@ -140,8 +140,8 @@ class TuneDesk(QObject):
     @Slot(object)
     def _start(self, drafts: Mapping[str, Path]) -> None:
         wanted = self._wanted()
-        self._put_search_away()
         if not wanted:
+            self._put_search_away()
             self._end("")
             return
         self._loader.unload()  # its memory is needed
@@ -150,6 +150,7 @@ class TuneDesk(QObject):
         self._clock.start()
         self._tick.start()
         self._ticket = self._link.tune(wish)
+        self._put_search_away()  # not before: something always runs until the end
         self._refresh()
 
     @Slot()
