@@ -184,6 +184,15 @@ def test_a_long_text_is_shown_around_its_first_hit(store: Store) -> None:
     assert _marked(hit.snippet) == ["needle"]
 
 
+def test_a_hit_in_a_table_is_shown_without_its_bars(store: Store) -> None:
+    _tell(store, "| Animal | Legs |\n| --- | ---: |\n| Tiger | 4 |")
+    (hit,) = store.search("tiger")
+    assert hit.snippet.text == " Animal Legs Tiger 4 "
+    assert _marked(hit.snippet) == ["Tiger"]
+    (asked_for,) = store.search('"tiger |"')
+    assert _marked(asked_for.snippet) == ["Tiger |"]
+
+
 def test_an_index_can_be_made_again(store: Store) -> None:
     _tell(store, "tigers", title="about tigers")
     store.rebuild_index()

@@ -19,6 +19,8 @@ _QUOTED = re.compile(r'"([^"]*)"|(\S+)')
 _SEARCHABLE = re.compile(r"[^\W_]")
 _CASED = re.compile("[a-z]")
 _VARIANTS = (range(0x2010, 0x2070), range(0xFE10, 0xFE70), range(0xFF01, 0xFF5F))  # blocks of Unicode
+_SPACE = re.compile(r"\s+")
+_TABLE = re.compile(r"\s*\|[\s|:-]*|\s+")
 _SIGN = re.compile(r"[^\w\s\ufe0e\ufe0f]|_")
 
 
@@ -82,9 +84,8 @@ def snippet(text: str, query: str) -> Snippet:
     first = pattern.search(_folded(text)) if pattern else None
     start = max(first.start() - AROUND, 0) if first else 0
     end = min((first.end() if first else 0) + AROUND, len(text))
-    # Same length, so that the ranges found in the one hold in the other.
-    line = "".join(" " if character.isspace() else character for character in text[start:end])
-    shown = ("…" if start else "") + line + ("…" if end < len(text) else "")
+    gaps = _SPACE if "|" in query else _TABLE  # the bars of a table's cells say nothing on one line
+    shown = ("…" if start else "") + gaps.sub(" ", text[start:end]) + ("…" if end < len(text) else "")
     return Snippet(shown, ranges(shown, query))
 
 
