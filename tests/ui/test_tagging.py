@@ -3,14 +3,15 @@
 from collections.abc import Callable
 
 from PySide6.QtCore import QMimeData, QModelIndex, QPoint, QPointF, Qt
-from PySide6.QtGui import QDropEvent
+from PySide6.QtGui import QDropEvent, QFontMetrics
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QInputDialog, QLineEdit
+from PySide6.QtWidgets import QApplication, QInputDialog, QLineEdit
 from pytestqt.qtbot import QtBot
 
 from headstart.chat.tags import Tag
 from headstart.ui.chat_menu import ChatMenu, TagMenu
 from headstart.ui.program import Program
+from headstart.ui.row_painting import fitting
 from tests.ui.person import WAIT, ask, chat_rows, click_chat
 
 Open = Callable[..., Program]
@@ -37,6 +38,15 @@ def _answer_name(app: Program, name: str) -> None:
     (dialog,) = app.window.sidebar.findChildren(QInputDialog)
     dialog.setTextValue(name)
     dialog.accept()
+
+
+def test_names_of_tags_are_shown_whole_or_counted(qapp: QApplication) -> None:
+    metrics = QFontMetrics(qapp.font())
+    whole, first = (sum(metrics.horizontalAdvance(name) + 20 for name in names) for names in (["a", "wide"], ["a"]))
+    assert fitting(["a", "wide"], metrics, whole) == ["a", "wide"]
+    assert fitting(["a", "wide", "wider"], metrics, first + metrics.horizontalAdvance("+2") + 20) == ["a", "+2"]
+    assert fitting(["a", "wide"], metrics, 1) == ["+2"]
+    assert fitting([], metrics, 1) == []
 
 
 def test_a_tag_is_made_with_the_button_and_filters(qtbot: QtBot, app: Program) -> None:

@@ -51,7 +51,7 @@ class ChatPainter(QStyledItemDelegate):
         hit, chat = index.data(HIT), index.data(CHAT)
         line = line_height(painter.font())
         first = QRect(area.left(), area.top(), area.width(), line)
-        taken = paint_tags(painter, first, chat.tags, self.theme)
+        taken = paint_tags(painter, first, chat.tags, self.theme, title=str(index.data()))
         in_title = hit.snippet.ranges if isinstance(hit, Hit) and hit.message is None else ()
         title = first.adjusted(0, 0, -taken, 0)
         paint_text(painter, title, str(index.data()), self.theme.text, (in_title, self.theme.match))

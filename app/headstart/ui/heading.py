@@ -8,9 +8,9 @@ from PySide6.QtWidgets import QLabel, QWidget
 class Heading(QLabel):
     """`factor`: its size in that of the widget that it is made in."""
 
-    def __init__(self, text: str, factor: float, parent: QWidget, *, weight: QFont.Weight = QFont.Weight.Bold) -> None:
+    def __init__(self, text: str, factor: float, parent: QWidget) -> None:
         super().__init__(text, parent)
-        self._factor, self._weight = factor, weight
+        self._factor = factor
         parent.installEventFilter(self)  # a font of its own shields it from changes
         self._scale(parent.font())
 
@@ -22,5 +22,5 @@ class Heading(QLabel):
     def _scale(self, around: QFont) -> None:
         font = QFont(around)
         font.setPointSizeF(around.pointSizeF() * self._factor)
-        font.setWeight(self._weight)
+        font.setBold(True)
         self.setFont(font)

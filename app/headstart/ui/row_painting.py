@@ -1,6 +1,6 @@
 """How rows of the sidebar look: ground, headings, text with marked places, tags. Knows a theme, no row's meaning."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from PySide6.QtCore import QRect, Qt
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter, QPen
@@ -10,6 +10,7 @@ from headstart.chat.search import Range
 from headstart.ui.theme import RADIUS, SMALL, TINY, Theme
 
 SMALLER = 0.85
+_TAGS = 0.3  # of a line: what tags may take from a long title
 _BAR = 3  # width of the mark at what is open
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 
@@ -19,11 +20,11 @@ def line_height(font: QFont) -> int:
     return QFontMetrics(font).height()
 
 
-def small(font: QFont, weight: QFont.Weight = QFont.Weight.Normal) -> QFont:
+def small(font: QFont, *, bold: bool = False) -> QFont:
     """For headings and tags."""
     made = QFont(font)
     made.setPointSizeF(font.pointSizeF() * SMALLER)
-    made.setWeight(weight)
+    made.setBold(bold)
     return made
 
 
@@ -46,7 +47,7 @@ def paint_ground(painter: QPainter, option: QStyleOptionViewItem, theme: Theme, 
 
 def paint_heading(painter: QPainter, area: QRect, title: str, theme: Theme) -> None:
     """Small, strong and quiet, at the bottom of its room."""
-    painter.setFont(small(painter.font(), QFont.Weight.DemiBold))
+    painter.setFont(small(painter.font(), bold=True))
     painter.setPen(QColor(theme.muted))
     painter.drawText(area, Qt.AlignmentFlag.AlignBottom | Qt.AlignmentFlag.AlignLeft, title)
 
@@ -66,34 +67,33 @@ def paint_text(painter: QPainter, area: QRect, text: str, colour: str, marked: t
     painter.drawText(QRect(area.left(), area.top(), area.width(), metrics.height()), _LEFT, shown)
 
 
-def paint_tags(painter: QPainter, area: QRect, tags: Iterable[str], theme: Theme) -> int:
-    """Tags at the right of a line, in less than half of it, those that do not fit as "+2"; the width they take."""
+def paint_tags(painter: QPainter, area: QRect, tags: Sequence[str], theme: Theme, *, title: str) -> int:
+    """Tags at the right of a line, where `title` leaves them room; the width they take."""
     painter.save()
+    left = area.width() - QFontMetrics(painter.font()).horizontalAdvance(title) - SMALL
     painter.setFont(small(painter.font()))
     metrics = QFontMetrics(painter.font())
     right = area.right()
-    for name in _fitting(list(tags), metrics, area.width() * 2 // 5):
-        width = metrics.horizontalAdvance(name) + 2 * TINY + 2
-        chip = QRect(right - width, area.top() + 1, width, area.height() - 2)
+    for name in reversed(fitting(tags, metrics, max(left, round(area.width() * _TAGS)))):
+        chip = QRect(right - _chip(name, metrics), area.top() + 1, _chip(name, metrics), area.height() - 2)
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.setPen(QPen(QColor(theme.border), 1))
         painter.drawRoundedRect(chip, TINY, TINY)
         painter.setPen(QColor(theme.muted))
         painter.drawText(chip, Qt.AlignmentFlag.AlignCenter, name)
-        right -= width + TINY
+        right -= chip.width() + TINY
     painter.restore()
     return area.right() - right
 
 
-def _fitting(tags: list[str], metrics: QFontMetrics, room: int) -> list[str]:
-    """Right to left: what is left out first, then those shown, the last one before the first."""
-    shown: list[str] = []
-    for name in tags:
-        cut = metrics.elidedText(name, Qt.TextElideMode.ElideRight, room)
-        width = metrics.horizontalAdvance(cut) + 3 * TINY + 2
-        if shown and width > room:
-            break
-        shown.insert(0, cut)
-        room -= width
-    rest = len(tags) - len(shown)
-    return [f"+{rest}", *shown] if rest else shown
+def fitting(tags: Sequence[str], metrics: QFontMetrics, room: int) -> list[str]:
+    """As many names as fit in so many pixels, and "+2" for those that do not: a cut name says less than its chat's."""
+    for shown in range(len(tags), 0, -1):
+        found = [*tags[:shown], *([f"+{len(tags) - shown}"] if shown < len(tags) else [])]
+        if sum(_chip(name, metrics) + TINY for name in found) <= room:
+            return found
+    return [f"+{len(tags)}"] if tags else []
+
+
+def _chip(name: str, metrics: QFontMetrics) -> int:
+    return metrics.horizontalAdvance(name) + 2 * TINY + 2

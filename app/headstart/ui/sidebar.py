@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QSize, Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QFont, QKeyEvent
+from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
@@ -65,7 +65,7 @@ class Sidebar(QFrame):
         self.search.setClearButtonEnabled(True)
         self.search.installEventFilter(self)
         self.tags = TagList(theme, self)
-        self._tags_head = Heading(self.tr("Tags"), SMALLER, self, weight=QFont.Weight.DemiBold)
+        self._tags_head = Heading(self.tr("Tags"), SMALLER, self)
         self._new_tag = QToolButton(self)
         self.list = ChatList(theme, self)
         self._empty = QLabel(self)
