@@ -1,12 +1,13 @@
 """The preferences: every setting has its place and its words, and each change holds at once."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TypeVar
 
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QCheckBox, QComboBox, QMessageBox, QSpinBox, QWidget
+from PySide6.QtWidgets import QCheckBox, QComboBox, QLabel, QMessageBox, QSpinBox, QWidget
 from pytestqt.qtbot import QtBot
 
 from headstart import settings_file
@@ -88,6 +89,14 @@ def test_the_keyboard_alone_turns_pages_and_closes(qtbot: QtBot, app: Program, d
     assert not dialog._restore.isEnabled()
     QTest.keyClick(dialog, Qt.Key.Key_Escape)
     qtbot.waitUntil(lambda: app.window.findChild(Preferences) is None)
+
+
+def test_folders_are_named_from_home(app: Program, headstart_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Path, "home", lambda: headstart_home.parent)
+    app.window.actions_by_name["preferences"].trigger()
+    dialog = app.window.findChild(Preferences)
+    assert dialog
+    assert f"~/{headstart_home.name}/history" in [label.text() for label in dialog.findChildren(QLabel)]
 
 
 def test_settings_survive_a_restart(qtbot: QtBot, open_program: Callable[..., Program]) -> None:

@@ -54,6 +54,8 @@ def test_controls_stand_out_from_what_they_lie_on(wanted: Theme) -> None:
 def test_marks_inside_controls_are_visible(wanted: Theme) -> None:
     drawn = {path.stem: set(re.findall("#[0-9a-f]{6}", path.read_text())) for path in RESOURCES.glob("*.svg")}
     del drawn["headstart"]  # the icon of the program
+    for name in ("up", "down"):
+        assert drawn.pop(f"{name}-off") == drawn[name]  # fainter, as what cannot be pressed may be
     assert drawn.keys() == {"check", "down", "up"}
     for name, colours in drawn.items():
         ground = wanted.accent if name == "check" else wanted.surface

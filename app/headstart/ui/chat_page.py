@@ -79,7 +79,7 @@ class ChatPage(QFrame):
         big.setPointSizeF(font.pointSizeF() * 1.5)
         self.greeting.setFont(big)
         bold = QFont(font)
-        bold.setWeight(QFont.Weight.DemiBold)
+        bold.setBold(True)
         self._title.setFont(bold)
         for part in (self.legend, self.live, self.find_bar, self.notice, self.selection, self.composer, self.prompts):
             part.set_theme(theme)

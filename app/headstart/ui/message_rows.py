@@ -45,7 +45,7 @@ class Header(QWidget):
     def set_looks(self, theme: Theme, font: QFont) -> None:
         """Colours and font."""
         bold = QFont(font)
-        bold.setWeight(QFont.Weight.DemiBold)
+        bold.setBold(True)
         self._author.setFont(bold)
         _wear(self._author, theme.text)
         self._state.setFont(_small(font))

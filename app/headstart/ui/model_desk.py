@@ -3,7 +3,6 @@
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 from PySide6.QtCore import QObject, QThreadPool, QUrl, Signal, Slot
 from PySide6.QtGui import QDesktopServices
@@ -21,7 +20,7 @@ from headstart.ui.fault_words import detailed, said
 from headstart.ui.model_choices import ModelChoices
 from headstart.ui.models_page import ModelsPage
 from headstart.ui.server_desk import ServerDesk
-from headstart.ui.spelling import amount
+from headstart.ui.spelling import amount, place
 from headstart.ui.verification import Verification
 
 
@@ -56,7 +55,7 @@ class ModelDesk(QObject):
         self._settings = settings
         for part in (self._page.add, self._page.welcome):
             part.set_exporter(installed=export_run.command() is not None)
-        self._page.show_entries(self._choices.entries, current, _short(paths.models_folder()))
+        self._page.show_entries(self._choices.entries, current, place(paths.models_folder()))
         names = [entry.name for entry in self._choices.usable]
         self._page.serve.show_model(current if current in names else next(iter(names), ""))
         self.servers.show(self._choices.servers, settings)
@@ -167,9 +166,3 @@ class ModelDesk(QObject):
 
     def _entry(self, name: str) -> Entry | None:
         return next((entry for entry in self._choices.entries if entry.name == name), None)
-
-
-def _short(folder: Path) -> str:
-    """The folder as people write it, their home as "~"."""
-    home = Path.home()
-    return f"~/{folder.relative_to(home).as_posix()}" if folder.is_relative_to(home) else str(folder)

@@ -22,6 +22,7 @@ from headstart.settings import Settings
 from headstart.ui import stylesheet
 from headstart.ui.setting_form import Choices, SettingForm, muted, scrolled
 from headstart.ui.side_panel import GUESSING, LOADED, LOADING, PROMPT, SAMPLING
+from headstart.ui.spelling import place
 from headstart.ui.stylesheet import dress
 from headstart.ui.theme import LARGE, MEDIUM, SMALL, Theme
 from headstart.ui.translation import translate
@@ -128,7 +129,7 @@ def _folders(folders: Mapping[str, Path], parent: Preferences) -> QWidget:
     grid.setVerticalSpacing(MEDIUM)
     grid.setHorizontalSpacing(LARGE)
     for row, (title, folder) in enumerate(folders.items()):
-        path = muted(str(folder), page)
+        path = muted(place(folder), page)
         path.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         button = QPushButton(translate("Preferences", "Show"), page)
         button.setAccessibleName(translate("Preferences", "Show the folder: {}").format(title))

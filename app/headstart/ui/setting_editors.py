@@ -27,6 +27,8 @@ _TYPING_MS = 600
 _WIDTH = 88
 _POPUP = 520  # widest list of choices
 _LARGEST = 2**31 - 1  # of a spin box
+_NAMES = frozenset({"model", "draft"})  # whose choices are names: as long as people make them
+_UNITS = {"zoom": " %", "font_size": " pt"}
 _STARTS = {"num_assistant_tokens": 4, "assistant_confidence_threshold": 0.4, "context": 8192}
 
 
@@ -80,7 +82,7 @@ class ChoiceEditor(SettingEditor):
         self._box.setMinimumWidth(_WIDTH * 2)
         self._adopt(self._box)
         self.label.setMinimumWidth(_WIDTH)
-        self._row(self._box)
+        (self._column if name in _NAMES else self._row)(self._box)
         for value in about()[name].choices:
             self._box.addItem(word(value), value)
         self._box.activated.connect(self._emit)
@@ -135,6 +137,7 @@ class NumberEditor(SettingEditor):
         whole = isinstance(_sample(name), int)
         self._spin: QSpinBox | QDoubleSpinBox = _WholeSpin(self) if whole else _RealSpin(self)
         self._bound()
+        self._spin.setSuffix(_UNITS.get(name, ""))
         self._spin.setKeyboardTracking(False)
         self._spin.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         inset(self._spin)

@@ -1,7 +1,8 @@
-"""How numbers, lists and pieces of a sentence are put down in the window's language. Knows no widget."""
+"""How numbers, lists, folders and pieces of a sentence are put down in the window's language. Knows no widget."""
 
 from collections.abc import Iterable
 from functools import reduce
+from pathlib import Path
 
 from PySide6.QtCore import QLocale
 
@@ -46,6 +47,12 @@ def titled(title: str, text: str) -> str:
 def sentences(first: str, second: str) -> str:
     """One behind the other."""
     return translate("Spelling", "{} {}").format(first, second)
+
+
+def place(folder: Path) -> str:
+    """A folder as people write it, their home as "~"."""
+    home = Path.home()
+    return f"~/{folder.relative_to(home).as_posix()}" if folder.is_relative_to(home) else str(folder)
 
 
 def _joined(form: str, parts: Iterable[str]) -> str:

@@ -16,7 +16,7 @@ QLabel { color: $text; background: transparent; }
 QLabel[kind="muted"] { color: $muted; }
 QLabel[kind="danger"] { color: $danger; }
 QLabel[kind="success"] { color: $success; }
-QLabel[kind="section"] { color: $text; font-weight: 600; }
+QLabel[kind="section"] { color: $text; font-weight: 700; }
 QLabel[kind="badge"] { color: $muted; background: $raised; border-radius: ${small}px; padding: 2px ${small}px; }
 QLabel[kind="badge-accent"] {
     color: $on_accent; background: $accent; border-radius: ${small}px; padding: 2px ${small}px; }
@@ -36,7 +36,7 @@ QPushButton[kind="plain"]:disabled { color: $disabled; }
 QPushButton[kind="primary"] {
     border: 1px solid $accent; border-radius: ${small}px; padding: 6px ${large}px;
     background: $accent; color: $on_accent; }
-QPushButton[kind="primary"]:focus { border: 2px solid $text; }
+QPushButton[kind="primary"]:focus { border: 2px solid $text; padding: 5px 15px; }
 QPushButton[kind="primary"]:disabled { background: $raised; border-color: $border; color: $disabled; }
 QToolButton[kind="round"] { border: 2px solid transparent; border-radius: 17px; background: $accent; }
 QToolButton[kind="round"]:focus { border-color: $text; }
@@ -46,6 +46,7 @@ QLineEdit, QPlainTextEdit[kind="field"], QComboBox, QAbstractSpinBox {
     selection-background-color: $accent; selection-color: $on_accent; }
 QLineEdit:focus, QPlainTextEdit[kind="field"]:focus, QComboBox:focus, QAbstractSpinBox:focus { border-color: $link; }
 QLineEdit:disabled, QComboBox:disabled, QAbstractSpinBox:disabled { color: $disabled; border-color: $border; }
+QAbstractSpinBox { padding: 3px ${small}px 2px; }
 QComboBox QLineEdit, QAbstractSpinBox QLineEdit { border: none; padding: 0; background: transparent; }
 QComboBox::drop-down { border: none; width: 22px; }
 QComboBox::down-arrow { image: url("$resources/down.svg"); width: 14px; height: 14px; }
@@ -55,7 +56,8 @@ QComboBox QAbstractItemView {
 QAbstractSpinBox::up-button, QAbstractSpinBox::down-button { border: none; width: 20px; background: transparent; }
 QAbstractSpinBox::up-arrow { image: url("$resources/up.svg"); width: 11px; height: 11px; }
 QAbstractSpinBox::down-arrow { image: url("$resources/down.svg"); width: 11px; height: 11px; }
-QAbstractSpinBox::up-arrow:off, QAbstractSpinBox::down-arrow:off { image: none; }
+QAbstractSpinBox::up-arrow:off { image: url("$resources/up-off.svg"); }
+QAbstractSpinBox::down-arrow:off { image: url("$resources/down-off.svg"); }
 QCheckBox { color: $text; spacing: ${small}px; }
 QCheckBox:disabled { color: $disabled; }
 QCheckBox::indicator {
@@ -95,7 +97,7 @@ QTabBar::tab:selected { color: $text; background: $raised; }
 QTabBar::tab:focus { border-color: $link; }
 QHeaderView { background: transparent; border: none; }
 QHeaderView::section {
-    background: transparent; color: $muted; border: none; border-bottom: 1px solid $border; padding: 4px ${small}px; }
+    background: transparent; color: $muted; border: none; border-bottom: 1px solid $border; padding: 4px 11px; }
 QDialog { background: $surface; }
 QScrollBar:vertical { background: transparent; width: 12px; margin: 0; border: none; }
 QScrollBar:horizontal { background: transparent; height: 12px; margin: 0; border: none; }

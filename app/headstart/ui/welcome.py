@@ -8,7 +8,7 @@ from headstart.ui.add_model import INSTALL, missing_exporter
 from headstart.ui.export_run import FIRST
 from headstart.ui.heading import Heading
 from headstart.ui.stylesheet import dress
-from headstart.ui.theme import HUGE, MEDIUM
+from headstart.ui.theme import LARGE, MEDIUM
 
 
 class Welcome(QFrame):
@@ -41,7 +41,7 @@ class Welcome(QFrame):
         dress(self._button, "primary")
         dress(self._text, "muted")
         column = QVBoxLayout(self)
-        column.setContentsMargins(HUGE, HUGE, HUGE, HUGE)
+        column.setContentsMargins(LARGE, LARGE, LARGE, LARGE)
         column.setSpacing(MEDIUM)
         for label in (self._title, self._text):
             label.setWordWrap(True)
