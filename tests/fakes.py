@@ -5,6 +5,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from headstart.engine.engine import (
     Event,
@@ -21,6 +22,7 @@ from headstart.engine.engine import (
     Timing,
     Token,
 )
+from headstart.engine.likelihood import Likelihood, Scored
 from headstart.errors import ContextOverflowError
 
 Script = str | Exception
@@ -38,6 +40,7 @@ _TIMING = {
     Origin.NGRAM: Timing(0.0, 84.0, 1.0),
 }
 _PLAIN_MS = 71.0
+HALF = Likelihood((0xF0, 0x9F), -1.5)
 
 
 @dataclass
@@ -73,7 +76,7 @@ class ScriptedEngine:
     def _rounds(self, script: str, request: Request, cancel: threading.Event, prompt: int) -> Iterator[Event]:
         words = _words(script)[: request.max_new_tokens]
         reason = FinishReason.STOP if len(words) == len(_words(script)) else FinishReason.LENGTH
-        rounds: list[Round] = []
+        rounds, start = list[Round](), 0
         while words:
             self._wait(cancel)
             if cancel.is_set():
@@ -82,7 +85,9 @@ class ScriptedEngine:
             origins = _PATTERN[len(rounds) % len(_PATTERN)][: len(words)]
             pieces = tuple(Piece(word, origin) for word, origin in zip(words, origins, strict=False))
             rounds.append(_round(pieces))
-            yield Step("".join(words[: len(pieces)]), rounds[-1], pieces)
+            scored = () if request.likeliest is None else _scored(pieces, start, request.likeliest)
+            start += sum(len(piece.text) for piece in pieces)
+            yield Step("".join(words[: len(pieces)]), rounds[-1], pieces, scored)
             words = words[len(pieces) :]
         ids = tuple(token.id for item in rounds for token in item.tokens)
         yield Finish(reason, _stats(rounds, prompt, self.context), ids)
@@ -111,6 +116,13 @@ def _words(script: str) -> list[str]:
     """Tokens of a script: each word with the space before it."""
     first, *rest = script.split(" ")
     return [word for word in (first, *(f" {word}" for word in rest)) if word]
+
+
+def _scored(pieces: tuple[Piece, ...], start: int, likeliest: int) -> tuple[Scored, ...]:
+    """Each word is the likeliest, and half a character comes next."""
+    tokens = [Likelihood(tuple(piece.text.encode()), -0.25) for piece in pieces]
+    starts = accumulate((len(piece.text) for piece in pieces), initial=start)
+    return tuple(Scored(token, at, (token, HALF)[:likeliest]) for token, at in zip(tokens, starts, strict=False))
 
 
 def _round(pieces: tuple[Piece, ...]) -> Round:

@@ -89,6 +89,16 @@ def test_who_proposed_is_known_by_the_way() -> None:
             "use --engine headstart, or --repetition-penalty.",
         ),
         (
+            replace(ASKED, likeliest=0),
+            ALONE,
+            "OpenVINO GenAI is not asked how likely its tokens were: use --engine headstart, or leave out logprobs.",
+        ),
+        (
+            replace(ASKED, schema="{}"),
+            ALONE,
+            "OpenVINO GenAI is not asked to keep to a JSON schema: use --engine headstart, or leave the schema out.",
+        ),
+        (
             replace(ASKED, speculation=TREE),
             PAIR,
             "Only an EAGLE-3 head as draft grows a tree of guesses: leave out --tree-depth.",

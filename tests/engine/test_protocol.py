@@ -30,6 +30,7 @@ from headstart.engine.engine import (
     Timing,
     Token,
 )
+from headstart.engine.likelihood import Scored
 from headstart.engine.protocol import (
     Bench,
     Benched,
@@ -77,6 +78,7 @@ from headstart.engine.tuning.messages import (
     TuneWish,
 )
 from headstart.errors import ProtocolError, ProtocolVersionError, SettingsError
+from tests.fakes import HALF
 
 REQUEST = Request(
     (Message("system", "Sé breve."), Message("user", "什么是\n\u2028快速排序？ \U0001f40d \ud800")),
@@ -84,6 +86,7 @@ REQUEST = Request(
     sampling=Sampling(temperature=0.7, top_p=0.9, seed=2**63 - 1),
     speculation=Speculation(Mode.FIXED, 4, 0.25),
     stop=("\n\n", "</s>"),
+    likeliest=2,
 )
 ROUND = Round((Token(7, Origin.DRAFT), Token(8, Origin.TARGET)), 3, 1, Origin.NGRAM, Timing(1.5, 2.0, 0.1))
 STATS = Stats(9, 4, 2, 1, 3, 1, 12.5, 30.0, {"draft": 1}, {"verify": 2.0}, -1.5, None, 11, 4096)
@@ -118,6 +121,7 @@ REPORTS: tuple[protocol.Report, ...] = (
     Unloaded(),
     Prefilled(3, Prefill(0, 17)),
     Stepped(3, Step("ab", ROUND, (Piece("a", Origin.DRAFT), Piece("b", Origin.TARGET)))),
+    Stepped(3, Step("é", ROUND, (), (Scored(HALF, 0, (HALF, HALF)), Scored(HALF, 0)))),
     Finished(3, Finish(FinishReason.CONTEXT, STATS, (7, 8))),
     Counted(5, 17, 8192),
     Described(6, Description((Device("CPU", "A processor"),), 2**34, 2**33, {"openvino": "2026"})),

@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +114,14 @@ def test_an_answer_is_written_on(connect: Open, script: Script) -> None:
     list(connect().generate(Request((*ASKED.messages, Message("assistant", "Hel")))))
     assert script.asked[0]["continue_final_message"] is True
     assert script.asked[0]["add_generation_prompt"] is False
+
+
+@pytest.mark.parametrize("more", [{"likeliest": 0}, {"schema": "{}"}, {"messages": (), "prompt": "Once"}])
+def test_what_is_no_conversation_is_not_asked(connect: Open, script: Script, more: dict[str, Any]) -> None:
+    _, error = heard(connect(), replace(ASKED, **more))
+    assert isinstance(error, SettingsError)
+    assert str(error).startswith("office is only asked to answer conversations")
+    assert not script.asked
 
 
 def test_what_a_person_fixed_of_the_speculation_is_sent(connect: Open, script: Script) -> None:

@@ -160,7 +160,7 @@ def test_without_a_seed_no_two_requests_share_one(client: openai.OpenAI, engine:
         ({"stop": ""}, "stop", "length >= 1"),
         ({"max_tokens": 0}, "max_tokens", ">= 1"),
         ({"messages": []}, "messages", "length >= 1"),
-        ({"logprobs": True}, "logprobs", "not told"),
+        ({"logprobs": True, "top_logprobs": 21}, "top_logprobs", "<= 20"),
         ({"response_format": {"type": "json_schema"}}, "response_format", "missing required field"),
         ({"messages": [{"role": "tool", "content": "x"}]}, "messages", "tool"),
         ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, "messages", "image_url"),

@@ -7,6 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
+from headstart.engine.likelihood import MOST_LIKELIEST, Scored
 from headstart.errors import SettingsError
 
 
@@ -100,12 +101,8 @@ class Sampling:
         _require(0.0 < self.top_p <= 1.0, "top-p", "above 0 and at most 1", self.top_p)
         _require(self.top_k >= 0, "top-k", "0 (all) or more", self.top_k)
         _require(0.0 <= self.min_p < 1.0, "min-p", "at least 0 and below 1", self.min_p)
-        _require(
-            0.0 < self.repetition_penalty <= 10.0,
-            "repetition penalty",
-            "above 0 and at most 10",
-            self.repetition_penalty,
-        )
+        repetition = self.repetition_penalty
+        _require(0.0 < repetition <= 10.0, "repetition penalty", "above 0 and at most 10", repetition)
         for name, value in (("presence", self.presence_penalty), ("frequency", self.frequency_penalty)):
             _require(-10.0 <= value <= 10.0, f"{name} penalty", "between -10 and 10", value)
         _require(0 <= self.seed < 2**63, "seed", "between 0 and 2^63 - 1", self.seed)
@@ -128,20 +125,11 @@ class Speculation:
 
     def __post_init__(self) -> None:
         """Refuse values outside their range with a sentence that names the option."""
-        count, confidence = self.num_assistant_tokens, self.assistant_confidence_threshold
+        count, accepted = self.num_assistant_tokens, self.acceptance_threshold
+        least = self.assistant_confidence_threshold
         _require(count is None or 1 <= count <= 16, "num-assistant-tokens", "between 1 and 16", count)
-        _require(
-            confidence is None or 0.0 <= confidence <= 1.0,
-            "assistant-confidence-threshold",
-            "between 0 and 1",
-            confidence,
-        )
-        _require(
-            0.0 < self.acceptance_threshold <= 1.0,
-            "acceptance-threshold",
-            "above 0 and at most 1",
-            self.acceptance_threshold,
-        )
+        _require(least is None or 0.0 <= least <= 1.0, "assistant-confidence-threshold", "between 0 and 1", least)
+        _require(0.0 < accepted <= 1.0, "acceptance-threshold", "above 0 and at most 1", accepted)
         for name, value in (("branching-factor", self.branching_factor), ("tree-depth", self.tree_depth)):
             _require(value is None or 1 <= value <= 16, name, "between 1 and 16", value)
         if (self.branching_factor is None) != (self.tree_depth is None):
@@ -160,6 +148,7 @@ class Request:
     `prompt` takes the place of messages: a text to be written on as it is, in which special tokens count as such.
     `prediction` is what much of the answer may look like: guesses are taken from it, and the answer stays the same.
     `schema` is a JSON schema that the answer keeps to.
+    `likeliest` asks how likely each token was, and for so many of the likeliest in its place; None: not asked.
     """
 
     messages: tuple[Message, ...]
@@ -170,6 +159,7 @@ class Request:
     prompt: str = ""
     prediction: str = ""
     schema: str = ""
+    likeliest: int | None = None
 
     def __post_init__(self) -> None:
         """Refuse what no engine could answer."""
@@ -177,6 +167,8 @@ class Request:
         _require(not (self.messages and self.prompt), "prompt", "alone, without messages", "beside messages")
         _require(self.max_new_tokens >= 1, "max-new-tokens", "1 or more", self.max_new_tokens)
         _require(all(self.stop), "stop", "not empty", "an empty string")
+        likeliest = self.likeliest or 0
+        _require(0 <= likeliest <= MOST_LIKELIEST, "likeliest", f"between 0 and {MOST_LIKELIEST}", likeliest)
 
 
 @dataclass(frozen=True)
@@ -235,12 +227,14 @@ class Piece:
 class Step:
     """A round with the text that it made certain (whole characters only; may be empty).
 
-    `pieces` is the same text cut by origin: joined they are `text`.
+    `pieces` is the same text cut by origin: joined they are `text`. `scored` are the tokens that are certain since the
+    last step, where a request asks for their likelihood; those of a stop string never are.
     """
 
     text: str
     round: Round
     pieces: tuple[Piece, ...] = ()
+    scored: tuple[Scored, ...] = ()
 
 
 @dataclass(frozen=True)

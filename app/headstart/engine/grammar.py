@@ -2,44 +2,30 @@
 
 import json
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from headstart import vocabulary
 from headstart.engine.sampling import Allowed
+from headstart.engine.spelling import Spelling
 from headstart.errors import SettingsError
 
 # Without a bound a small model may write blanks for ever.
 _BLANKS: Any = {"whitespace_pattern": r"[\x20\x0A]{0,16}"}
 
 
-class Schemas:
-    """What makes forms for one model; reads its vocabulary when the first one is asked for, which takes a second."""
+def form(schema: str, spelling: Spelling) -> "Form":
+    """The form of one answer. Raises SettingsError for what is no JSON schema, or one that cannot be kept to."""
+    from llguidance import LLMatcher  # noqa: PLC0415 - few answers have a form
 
-    def __init__(self, folder: Path, width: int, stop_ids: Sequence[int]) -> None:
-        """`width`: tokens that the model scores."""
-        self._folder = folder
-        self._width = width
-        self._stop_ids = list(stop_ids)
-        self._native: Any = None
-
-    def form(self, schema: str) -> "Form":
-        """The form of one answer. Raises SettingsError for what is no JSON schema, or one that cannot be kept to."""
-        from llguidance import LLMatcher, LLTokenizer  # noqa: PLC0415 - few answers have a form
-
-        if self._native is None:
-            path = str(self._folder / vocabulary.FILE_NAME)
-            self._native = LLTokenizer(path, n_vocab=self._width, eos_token=self._stop_ids)
-        try:
-            grammar = LLMatcher.grammar_from_json_schema(json.loads(schema), overrides=_BLANKS)
-        except ValueError as error:
-            raise _unusable(str(error)) from None
-        matcher = LLMatcher(self._native, grammar, log_level=0)
-        if matcher.is_error():
-            raise _unusable(matcher.get_error())
-        return Form(matcher, frozenset(self._stop_ids))
+    try:
+        grammar = LLMatcher.grammar_from_json_schema(json.loads(schema), overrides=_BLANKS)
+    except ValueError as error:
+        raise _unusable(str(error)) from None
+    matcher = LLMatcher(spelling.native, grammar, log_level=0)
+    if matcher.is_error():
+        raise _unusable(matcher.get_error())
+    return Form(matcher, spelling.stop_ids)
 
 
 class Form:

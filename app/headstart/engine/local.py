@@ -7,7 +7,7 @@ from pathlib import Path
 
 from headstart import manifest as manifests
 from headstart import paths
-from headstart.engine import budget, devices, room, tuned
+from headstart.engine import budget, devices, grammar, room, tuned
 from headstart.engine.costs import SIZES, Costs, Curve
 from headstart.engine.drafters import DraftModel
 from headstart.engine.engine import (
@@ -25,14 +25,15 @@ from headstart.engine.engine import (
     Timing,
     Tracing,
 )
-from headstart.engine.grammar import Schemas
 from headstart.engine.loading import LoadedModel, Place, load_model
 from headstart.engine.measurements import Measurements
 from headstart.engine.policy import Policy
 from headstart.engine.precision import pass_ms, switch_ms
 from headstart.engine.recording import Recorder
+from headstart.engine.scorer import Scorer
 from headstart.engine.shortlist import Shortlist
 from headstart.engine.speculative import Decoder, Job
+from headstart.engine.spelling import Spelling
 from headstart.engine.steps import step_of
 from headstart.engine.tally import Tally
 from headstart.engine.text import AnswerText
@@ -65,7 +66,7 @@ class LocalEngine:
         drafter = _draft_model(draft, target.runner.vocabulary) if draft else None
         self._decoder = Decoder(target.runner, drafter, self._policy, target.table)
         self._stop_ids = frozenset(target.manifest.tokenizer.stop_ids)
-        self._schemas = Schemas(tokenizer.folder, target.runner.vocabulary, target.manifest.tokenizer.stop_ids)
+        self._spelling = Spelling(tokenizer.folder, target.runner.vocabulary, target.manifest.tokenizer.stop_ids)
 
     @property
     def models(self) -> tuple[manifests.Manifest, ...]:
@@ -81,14 +82,15 @@ class LocalEngine:
         """See Engine.generate."""
         tally = Tally()
         text = AnswerText(self.tokenizer.decode_many, request.stop)
+        scorer = None if request.likeliest is None else Scorer(self._spelling.spell, request.likeliest)
         reason = FinishReason.STOP  # unless the token layer says otherwise: a stop string ends it from here
-        for event in self._decoder.run(self._job(request), cancel or threading.Event()):
+        for event in self._decoder.run(self._job(request, scorer), cancel or threading.Event()):
             match event:
                 case Prefill():
                     tally.read(event)
                     yield event
                 case Round():
-                    step = step_of(event, text)
+                    step = step_of(event, text, scorer)
                     tally.add(step.round)
                     yield step
                 case FinishReason():
@@ -96,8 +98,9 @@ class LocalEngine:
             if text.stopped:
                 break
         rest = text.finish()
-        if rest:
-            yield Step(rest, _NOTHING_RUN, (Piece(rest, Origin.TARGET),))
+        scored = scorer.tell(text, ended=True) if scorer else ()
+        if rest or scored:
+            yield Step(rest, _NOTHING_RUN, (Piece(rest, Origin.TARGET),) if rest else (), scored)
         yield self._finished(FinishReason.STOP if text.stopped else reason, tally, text.token_ids)
 
     def close(self) -> None:
@@ -107,7 +110,7 @@ class LocalEngine:
         for name in ("_decoder", "target", "draft"):
             vars(self).pop(name, None)
 
-    def _job(self, request: Request) -> Job:
+    def _job(self, request: Request, scorer: Scorer | None) -> Job:
         if request.speculation.tree_depth is not None:
             raise SettingsError(
                 "A tree of guesses takes an EAGLE-3 head as draft, with OpenVINO GenAI: leave out --tree-depth."
@@ -127,7 +130,8 @@ class LocalEngine:
             request.sampling,
             request.speculation,
             tuple(tokenizer.encode(request.prediction)),
-            self._schemas.form(request.schema) if request.schema else None,
+            grammar.form(request.schema, self._spelling) if request.schema else None,
+            scorer.note if scorer else None,
         )
         if self._trace:
             self._trace.begin(job)

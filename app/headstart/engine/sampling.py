@@ -130,7 +130,7 @@ class Sampler:
         """Temperature, then top-k, top-p and min-p."""
         sampling = self._sampling
         if sampling.top_k or sampling.top_p < 1.0 or sampling.min_p > 0.0:
-            places = _largest(row, sampling)
+            places = _surviving(row, sampling)
             scores = row[places].astype(np.float64) / sampling.temperature
             return Survivors(scores, places if ids is None else ids[places])
         return Survivors(row.astype(np.float64) / sampling.temperature, ids)
@@ -213,23 +213,23 @@ def _has_penalties(sampling: Sampling) -> bool:
     return repetition or sampling.presence_penalty != 0.0 or sampling.frequency_penalty != 0.0
 
 
-def _largest(row: Row, sampling: Sampling) -> Ids:
+def _surviving(row: Row, sampling: Sampling) -> Ids:
     """Ids that survive top-k, top-p and min-p, by falling logit (ties: lower id first)."""
     if sampling.top_k:
-        ids = _top(row, sampling.top_k)
+        ids = largest(row, sampling.top_k)
         return _cut(row, ids, sampling, None)
     # Only top-p or min-p: look at a few of the largest first, with the mass of all the others known.
     total = float(np.exp((row - row.max()) / np.float32(sampling.temperature)).sum(dtype=np.float64))
     count = _NUCLEUS_START
     while True:
-        ids = _top(row, count)
+        ids = largest(row, count)
         kept = _cut(row, ids, sampling, total)
         if kept.size < ids.size or ids.size == row.size:
             return kept
         count *= 8
 
 
-def _top(row: Row, count: int) -> Ids:
+def largest(row: Row, count: int) -> Ids:
     """Ids of the `count` largest, by falling logit. A full partition of a large vocabulary would cost a millisecond."""
     peak = float(row.max())
     candidates: Ids = np.zeros(0, np.int64)

@@ -5,7 +5,7 @@ Knows nothing of text, of files, or of OpenVINO.
 
 import threading
 import time
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 
@@ -22,7 +22,8 @@ from headstart.engine.sampling import Constraint, Row, Sampler
 class Job:
     """One answer in tokens. The prompt must be shorter than the target's context.
 
-    `foretold` is what may come; `constraint` what the answer must keep to.
+    `foretold` is what may come; `constraint` what the answer must keep to. `witness` sees the row that each token was
+    chosen from, and the token; after the last one of the answer maybe some more.
     """
 
     prompt: tuple[int, ...]
@@ -32,6 +33,7 @@ class Job:
     speculation: Speculation
     foretold: tuple[int, ...] = ()
     constraint: Constraint | None = None
+    witness: Callable[[Row, int], None] | None = None
 
 
 class Answer:
@@ -129,6 +131,7 @@ class Decoder:
 
         timing = _timing(guesses.origin, started, guessed, verified)
         self._policy.learn(_outcome(guesses, offers, chosen, checked, timing))
+        _show(answer.job, checked, chosen, logits)  # no part of what a round costs: few ask for it
         labels = _label(tokens, accepted, guesses)
         return Round(labels, checked.size, accepted, guesses.origin if checked.size else Origin.TARGET, timing)
 
@@ -149,9 +152,11 @@ class Decoder:
     def _first_round(self, answer: Answer, logits: Logits) -> Round:
         """The prompt's own pass already gives the first token."""
         started = time.perf_counter()
-        tokens = answer.write(self._choose(answer, NO_PROPOSAL, logits))
+        chosen = self._choose(answer, NO_PROPOSAL, logits)
+        tokens = answer.write(chosen)
         self._ngram.extend(tokens)
         timing = Timing(other_ms=_ms(started, time.perf_counter()))
+        _show(answer.job, NO_PROPOSAL, chosen, logits)
         return Round(_label(tokens, 0, NO_PROPOSAL), 0, 0, Origin.TARGET, timing)
 
     def _offers(self, answer: Answer) -> Offers:
@@ -247,6 +252,17 @@ class Decoder:
             self._target.rollback(held)
         if self._draft is not None:
             self._draft.settle(held)
+
+
+def _show(job: Job, checked: Proposal, chosen: Sequence[int], logits: Logits) -> None:
+    """Have the witness see what was chosen; `logits` as in Decoder._choose."""
+    if job.witness is None:
+        return
+    places, branch = list(range(len(chosen))), checked.branch_taken(chosen)
+    if branch is not None:
+        places[-1] = 1 + len(checked.tokens) + branch
+    for place, token in zip(places, chosen, strict=True):
+        job.witness(logits[place], token)
 
 
 def _offer(copied: Proposal) -> NgramOffer | None:

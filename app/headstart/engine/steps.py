@@ -5,10 +5,11 @@ from dataclasses import replace
 from itertools import groupby
 
 from headstart.engine.engine import Piece, Round, Step
+from headstart.engine.scorer import Scorer
 from headstart.engine.text import AnswerText
 
 
-def step_of(done: Round, text: AnswerText) -> Step:
+def step_of(done: Round, text: AnswerText, scorer: Scorer | None = None) -> Step:
     """Text of a round; the round is cut where a stop string ends the answer, and its clock includes this work."""
     started = time.perf_counter()
     progress = text.push([token.id for token in done.tokens])
@@ -20,5 +21,8 @@ def step_of(done: Round, text: AnswerText) -> Step:
     spent = (time.perf_counter() - started) * 1000.0
     timing = replace(done.timing, other_ms=done.timing.other_ms + spent)
     return Step(
-        progress.text, replace(done, tokens=tokens, timing=timing), tuple(piece for piece in pieces if piece.text)
+        progress.text,
+        replace(done, tokens=tokens, timing=timing),
+        tuple(piece for piece in pieces if piece.text),
+        scorer.tell(text) if scorer else (),
     )

@@ -161,10 +161,16 @@ class AnswerText:
     @property
     def token_ids(self) -> tuple[int, ...]:
         """The answer's tokens: all of them, or after a stop string the fewest that cover the text before it."""
-        if not self.stopped:
-            return tuple(self._ids)
-        needed = bisect.bisect_left([0, *self._lengths], self._shown)
-        return tuple(self._ids[:needed])
+        return tuple(self._ids[: self.settled] if self.stopped else self._ids)
+
+    @property
+    def settled(self) -> int:
+        """How many of the tokens the answer is sure to have: the fewest that cover the text shown."""
+        return bisect.bisect_left(self._lengths, self._shown) + 1 if self._shown else 0
+
+    def start_of(self, place: int) -> int:
+        """Characters of the answer that were certain before the token at this place, from 0."""
+        return self._lengths[place - 1] if place else 0
 
     def _show(self, certain: str) -> str:
         text, self.stopped = self._stops.push(certain)

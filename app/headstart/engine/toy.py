@@ -10,7 +10,8 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from itertools import cycle
+from dataclasses import replace
+from itertools import accumulate, cycle
 from typing import NoReturn
 
 from headstart import __version__
@@ -31,6 +32,7 @@ from headstart.engine.engine import (
     Timing,
     Token,
 )
+from headstart.engine.likelihood import Likelihood, Scored
 from headstart.engine.opening import Opened, Tell, machine_memory
 from headstart.engine.protocol import Description, Device, Facts, Phase
 from headstart.engine.tally import Tally
@@ -77,12 +79,13 @@ class ToyEngine:
         yield _read(tally, Prefill(prompt, prompt))
         words = _answer(request.messages[-1].content if request.messages else request.prompt)
         stopped = cancel or threading.Event()
-        ids: list[int] = []
+        ids, shown = list[int](), 0
         plans = _PLAIN if request.speculation.mode is Mode.OFF else _ROUNDS
         for step in self._steps(words[: request.max_new_tokens], plans, stopped):
             tally.add(step.round)
             ids += [token.id for token in step.round.tokens]
-            yield step
+            yield step if request.likeliest is None else replace(step, scored=_certain(step, shown, request.likeliest))
+            shown += len(step.text)
         reason = FinishReason.LENGTH if len(words) > request.max_new_tokens else FinishReason.STOP
         stats = tally.stats(plain_ms=None, ledger_ms=0.0, context_length=self._context)
         yield Finish(FinishReason.CANCELLED if stopped.is_set() else reason, stats, tuple(ids))
@@ -171,6 +174,13 @@ def _step(pieces: tuple[Piece, ...], milliseconds: float) -> Step:
     accepted = sum(piece.origin is not Origin.TARGET for piece in pieces)
     made = Round(tokens, _DRAFTED[drafter], accepted, drafter, Timing(other_ms=milliseconds))
     return Step("".join(piece.text for piece in pieces), made, pieces)
+
+
+def _certain(step: Step, shown: int, likeliest: int) -> tuple[Scored, ...]:
+    """It never says anything else."""
+    starts = accumulate((len(piece.text) for piece in step.pieces), initial=shown)
+    tokens = [Likelihood(tuple(piece.text.encode()), 0.0) for piece in step.pieces]
+    return tuple(Scored(token, start, (token,)[:likeliest]) for token, start in zip(tokens, starts, strict=False))
 
 
 def _segfault() -> None:

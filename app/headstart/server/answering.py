@@ -16,7 +16,7 @@ from starlette.types import Receive, Scope, Send
 from headstart.engine.engine import Event, Finish, FinishReason, Prefill, Step
 from headstart.errors import HeadstartError
 from headstart.server.refusal import refused
-from headstart.server.replies import Form, Head, Reason, Reply, Usage, reason_of, usage_of
+from headstart.server.replies import Form, Head, Reason, Reply, Said, Usage, reason_of, usage_of
 from headstart.server.worker import Answer, stopping
 
 _WHOLE = [(b"content-type", b"application/json")]
@@ -26,12 +26,16 @@ _DONE = b"data: [DONE]\n\n"
 
 @dataclass(frozen=True)
 class Manner:
-    """How an answer is told. `with_usage`: at the end of a streamed one. `patience` in seconds for each part."""
+    """How an answer is told. `with_usage`: at the end of a streamed one. `patience` in seconds for each part.
+
+    `with_tokens`: and how likely each of them was.
+    """
 
     form: Form
     head: Head
     streamed: bool
     with_usage: bool
+    with_tokens: bool
     patience: float
 
 
@@ -61,13 +65,14 @@ class Reported(Response):
                 await self._pass(send, {"type": "http.response.body", "body": body})
 
     async def _whole(self, events: AsyncIterator[Event]) -> bytes:
-        manner, texts = self._manner, []
+        form, head, steps = self._manner.form, self._manner.head, list[Step]()
         async for event in events:
             if isinstance(event, Step):
-                texts.append(event.text)
+                steps.append(event)
             elif isinstance(event, Finish):
-                reply = manner.form.whole(manner.head, "".join(texts), self._reason(event), usage_of(event.stats))
-                return msgspec.json.encode(reply)
+                return msgspec.json.encode(
+                    form.whole(head, self._said(*steps), self._reason(event), usage_of(event.stats))
+                )
         raise stopping()
 
     async def _stream(self, events: AsyncGenerator[Event], send: Send) -> None:
@@ -98,8 +103,8 @@ class Reported(Response):
         match event:
             case Prefill(done, total):
                 return [f": read {done} of {total} tokens\n\n".encode()]  # which clients skip; it keeps the line alive
-            case Step(text):
-                return [self._part(text, None)] if text else []
+            case Step(text, scored=scored):
+                return [self._part(self._said(event), None)] if text or scored else []
             case Finish():
                 return self._ending(event)
 
@@ -109,9 +114,13 @@ class Reported(Response):
             last.append(_line(manner.form.tally(manner.head, usage_of(finish.stats))))
         return [*last, _DONE]
 
-    def _part(self, text: str | None, reason: Reason | None) -> bytes:
+    def _said(self, *steps: Step) -> Said:
+        scored = tuple(each for step in steps for each in step.scored) if self._manner.with_tokens else None
+        return Said("".join(step.text for step in steps), scored)
+
+    def _part(self, said: Said | None, reason: Reason | None) -> bytes:
         usage: Usage | UnsetType | None = None if self._manner.with_usage else UNSET
-        return _line(self._manner.form.part(self._manner.head, text, reason, usage))
+        return _line(self._manner.form.part(self._manner.head, said, reason, usage))
 
     def _reason(self, finish: Finish) -> Reason:
         if finish.reason is FinishReason.CANCELLED and not self._answer.out_of_time:

@@ -76,7 +76,8 @@ class Api:
     def _begun(self, order: Request, asked: Wish, form: Form) -> Response:
         head = new_head("chatcmpl" if form is CHAT else "cmpl", self._served.model.id)
         with_usage = asked.stream_options is not None and bool(asked.stream_options.include_usage)
-        manner = Manner(form, head, bool(asked.stream), with_usage, self._served.limits.send_seconds)
+        with_tokens = order.likeliest is not None
+        manner = Manner(form, head, bool(asked.stream), with_usage, with_tokens, self._served.limits.send_seconds)
         return Reported(self._worker.take(order), manner)
 
     def _require(self, name: str) -> None:

@@ -22,7 +22,6 @@ _REFUSALS = {
     "n": "One answer comes for each request: leave out `n`, and ask again for another.",
     "best_of": "One answer comes for each request: leave out `best_of`.",
     "logit_bias": "Single tokens cannot be favoured here: leave out `logit_bias`.",
-    "logprobs": "Probabilities of tokens are not told here: leave out `logprobs`.",
     "echo": "The prompt is not repeated here: leave out `echo`.",
     "suffix": "A text cannot be filled in between here: put the model's own markers into `prompt`, without `suffix`.",
 }
@@ -62,14 +61,21 @@ def chat_order(asked: ChatRequest, defaults: Defaults) -> Request:
     messages = tuple(Message(_role(turn.role), _text(turn.content)) for turn in asked.messages)
     foretold = _text(asked.prediction.content) if asked.prediction else ""
     order = Request(messages, length, _sampling(asked, defaults), defaults.speculation, _stops(asked))
-    return replace(order, prediction=foretold, schema=_schema(asked.response_format))
+    return replace(order, prediction=foretold, schema=_schema(asked.response_format), likeliest=_likeliest(asked))
 
 
 def text_order(asked: TextRequest, defaults: Defaults) -> Request:
     """What a text to be written on asks of the engine."""
     prompt = asked.prompt if isinstance(asked.prompt, str) else asked.prompt[0]
     length = asked.max_tokens or _USUAL_TEXT
-    return Request((), length, _sampling(asked, defaults), defaults.speculation, _stops(asked), prompt)
+    order = Request((), length, _sampling(asked, defaults), defaults.speculation, _stops(asked), prompt)
+    return replace(order, likeliest=asked.logprobs)
+
+
+def _likeliest(asked: ChatRequest) -> int | None:
+    """A number alone asks, too."""
+    wanted = asked.top_logprobs is not None if asked.logprobs is None else asked.logprobs
+    return asked.top_logprobs or 0 if wanted else None
 
 
 def _schema(asked: ResponseFormat | None) -> str:

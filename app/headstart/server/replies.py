@@ -7,6 +7,9 @@ from typing import Literal
 from msgspec import UNSET, UnsetType
 
 from headstart.engine.engine import FinishReason, Stats
+from headstart.engine.likelihood import Scored
+from headstart.server import logprobs
+from headstart.server.logprobs import ChatLogprobs, TextLogprobs
 
 Reason = Literal["stop", "length"]
 
@@ -71,7 +74,7 @@ class ChatChoice:
     message: AnswerMessage
     finish_reason: Reason
     index: int = 0
-    logprobs: None = None
+    logprobs: ChatLogprobs | None = None
 
 
 @dataclass(frozen=True)
@@ -101,7 +104,7 @@ class ChunkChoice:
     delta: Delta
     finish_reason: Reason | None = None
     index: int = 0
-    logprobs: None = None
+    logprobs: ChatLogprobs | None = None
 
 
 @dataclass(frozen=True)
@@ -123,7 +126,7 @@ class TextChoice:
     text: str
     finish_reason: Reason | None = None
     index: int = 0
-    logprobs: None = None
+    logprobs: TextLogprobs | None = None
 
 
 @dataclass(frozen=True)
@@ -151,11 +154,19 @@ class Head:
 
 
 @dataclass(frozen=True)
-class Form:
-    """How a kind of answer is put: whole, or in parts. A part without text and reason is the first one."""
+class Said:
+    """An answer or a part of it, with its tokens where they were asked for."""
 
-    whole: Callable[[Head, str, Reason, Usage], Reply]
-    part: Callable[[Head, str | None, Reason | None, Usage | UnsetType | None], Reply]
+    text: str
+    scored: tuple[Scored, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Form:
+    """How a kind of answer is put: whole, or in parts. A part that says nothing and has no reason is the first one."""
+
+    whole: Callable[[Head, Said, Reason, Usage], Reply]
+    part: Callable[[Head, Said | None, Reason | None, Usage | UnsetType | None], Reply]
     tally: Callable[[Head, Usage], Reply]
 
 
@@ -175,28 +186,31 @@ def reason_of(reason: FinishReason) -> Reason:
     return "stop" if reason is FinishReason.STOP else "length"
 
 
-def _chat(head: Head, text: str, reason: Reason, usage: Usage) -> Reply:
-    return ChatCompletion(head.id, head.created, head.model, [ChatChoice(AnswerMessage(text), reason)], usage)
+def _chat(head: Head, said: Said, reason: Reason, usage: Usage) -> Reply:
+    choice = ChatChoice(AnswerMessage(said.text), reason, logprobs=_of_chat(said))
+    return ChatCompletion(head.id, head.created, head.model, [choice], usage)
 
 
-def _chat_part(head: Head, text: str | None, reason: Reason | None, usage: Usage | UnsetType | None) -> Reply:
-    if text is None and reason is None:
+def _chat_part(head: Head, said: Said | None, reason: Reason | None, usage: Usage | UnsetType | None) -> Reply:
+    if said is None and reason is None:
         delta = Delta("assistant", "")
     else:
-        delta = Delta(content=UNSET if text is None else text)
-    return ChatChunk(head.id, head.created, head.model, [ChunkChoice(delta, reason)], usage)
+        delta = Delta(content=UNSET if said is None else said.text)
+    return ChatChunk(head.id, head.created, head.model, [ChunkChoice(delta, reason, logprobs=_of_chat(said))], usage)
 
 
 def _chat_tally(head: Head, usage: Usage) -> Reply:
     return ChatChunk(head.id, head.created, head.model, [], usage)
 
 
-def _text(head: Head, text: str, reason: Reason, usage: Usage) -> Reply:
-    return TextCompletion(head.id, head.created, head.model, [TextChoice(text, reason)], usage)
+def _of_chat(said: Said | None) -> ChatLogprobs | None:
+    return None if said is None or said.scored is None else logprobs.of_chat(said.scored)
 
 
-def _text_part(head: Head, text: str | None, reason: Reason | None, usage: Usage | UnsetType | None) -> Reply:
-    return TextCompletion(head.id, head.created, head.model, [TextChoice(text or "", reason)], usage)
+def _text_part(head: Head, said: Said | None, reason: Reason | None, usage: Usage | UnsetType | None) -> Reply:
+    text, scored = (said.text, said.scored) if said else ("", None)
+    choice = TextChoice(text, reason, logprobs=None if scored is None else logprobs.of_text(scored))
+    return TextCompletion(head.id, head.created, head.model, [choice], usage)
 
 
 def _text_tally(head: Head, usage: Usage) -> Reply:
@@ -204,4 +218,4 @@ def _text_tally(head: Head, usage: Usage) -> Reply:
 
 
 CHAT = Form(_chat, _chat_part, _chat_tally)
-TEXT = Form(_text, _text_part, _text_tally)
+TEXT = Form(_text_part, _text_part, _text_tally)

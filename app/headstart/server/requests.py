@@ -9,6 +9,8 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
+from headstart.engine.likelihood import MOST_LIKELIEST
+
 _Nothing = Annotated[list[Any], Meta(max_length=0, description="Not done here: leave it out.")]
 _NoBias = Annotated[dict[str, float], Meta(max_length=0, description="Not done here: leave it out.")]
 _One = Annotated[int, Meta(ge=1, le=1, description="One answer for each request.")]
@@ -18,6 +20,7 @@ _Text = Annotated[str, Meta(min_length=1)]
 _Stops = Annotated[list[_Text], Meta(max_length=16)]
 _Temperature = Annotated[float, Meta(ge=0.0, le=2.0, description="0 takes the likeliest token.")]
 _TopP = Annotated[float, Meta(gt=0.0, le=1.0)]
+_Likeliest = Annotated[int, Meta(ge=0, le=MOST_LIKELIEST, description="Tokens told beside each of the answer.")]
 _Seed = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1, description="Same seed, same answer.")]
 
 
@@ -112,7 +115,8 @@ class ChatRequest(Wish):
     max_completion_tokens: _Count | None = None
     tools: _Nothing | None = None
     functions: _Nothing | None = None
-    logprobs: Literal[False] | None = None
+    logprobs: bool | None = None
+    top_logprobs: _Likeliest | None = None
     response_format: ResponseFormat | None = None
     prediction: Prediction | None = None
 
@@ -126,4 +130,4 @@ class TextRequest(Wish):
     echo: Literal[False] | None = None
     best_of: _One | None = None
     suffix: Annotated[str, Meta(max_length=0)] | None = None
-    logprobs: None = None
+    logprobs: _Likeliest | None = None

@@ -48,6 +48,7 @@ class Guessing:
 def guessing(request: Request, abilities: Abilities) -> Guessing:
     """How to guess for this request. Raises SettingsError with the way out."""
     require_sampling(request.sampling)
+    _require_plain_answer(request)
     asked = request.speculation
     way = _way(asked, abilities)
     if asked.tree_depth is not None and way is not Way.EAGLE:
@@ -72,6 +73,13 @@ def require_sampling(sampling: Sampling) -> None:
             "OpenVINO GenAI makes unlikely tokens likelier by presence and frequency penalties: "
             f"{_OURS}, or --repetition-penalty."
         )
+
+
+def _require_plain_answer(request: Request) -> None:
+    if request.likeliest is not None:
+        raise SettingsError(f"OpenVINO GenAI is not asked how likely its tokens were: {_OURS}, or leave out logprobs.")
+    if request.schema:
+        raise SettingsError(f"OpenVINO GenAI is not asked to keep to a JSON schema: {_OURS}, or leave the schema out.")
 
 
 def _way(asked: Speculation, abilities: Abilities) -> Way:

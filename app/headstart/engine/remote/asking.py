@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from headstart.engine.engine import Mode, Request, Speculation
+from headstart.engine.engine import Mode, Remote, Request, Speculation
+from headstart.errors import SettingsError
 
 Body = dict[str, Any]
 _LENGTH, _CONFIDENCE = "num_assistant_tokens", "assistant_confidence_threshold"
@@ -17,6 +18,15 @@ _NEUTRAL: Mapping[str, Any] = {
     "repeat_penalty": 1.0,
     "stream_options": {"include_usage": True},  # without it the figures are less exact, the answer is the same
 }
+
+
+def require_conversation(request: Request, remote: Remote) -> None:
+    """Raises SettingsError for what is only asked of models that are here."""
+    if request.prompt or request.schema or request.likeliest is not None:
+        raise SettingsError(
+            f"{remote.name} is only asked to answer conversations: for a text to be written on, a JSON schema or "
+            "logprobs choose a model of this computer."
+        )
 
 
 def body(request: Request, model: str) -> Body:

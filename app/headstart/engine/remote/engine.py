@@ -43,6 +43,7 @@ class RemoteEngine:
 
     def generate(self, request: Request, cancel: threading.Event | None = None) -> Iterator[Event]:
         """See Engine.generate; also raises RemoteError, and what came before it is the part of the answer to keep."""
+        asking.require_conversation(request, self.remote)
         stopped = cancel or threading.Event()
         meter = Meter(self.model.context)
         reason: FinishReason | None = None

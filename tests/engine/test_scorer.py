@@ -1,0 +1,170 @@
+"""How likely tokens were: by the model's own logits, the same whoever guessed, in bytes that join to the text."""
+
+import random
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.special import log_softmax
+
+from headstart.engine.costs import Costs, Curve
+from headstart.engine.drafters import DraftModel
+from headstart.engine.engine import Mode, Request, Sampling, Speculation
+from headstart.engine.likelihood import Scored
+from headstart.engine.local import LocalEngine
+from headstart.engine.sampling import Row
+from headstart.engine.scorer import Scorer
+from headstart.engine.speculative import Decoder
+from headstart.engine.spelling import Spelling
+from headstart.engine.text import AnswerText
+from headstart.engine.tokenizer import Tokenizer
+from headstart.errors import SettingsError
+from tests.engine.answers import CODE, LIST, PLAIN, Answer, ask, forget, request
+from tests.engine.test_branching import Eager
+from tests.engine.test_exactness import TABLE, VOCABULARY, random_job, random_speculation, toy_decoder, write
+from tests.engine.tiny_tokenizers import KINDS, SAMPLES
+from tests.toy import BranchingToy, ToyRunner
+
+FIXED = Speculation(Mode.FIXED, 4)
+SAMPLINGS = (Sampling(), Sampling(temperature=0.7, top_k=9, repetition_penalty=1.3, presence_penalty=0.4, seed=3))
+BESIDE = 4
+NOISE = 1e-3  # as in test_runner: what other batchings make
+
+
+def spell(token: int) -> bytes:
+    return bytes([token])
+
+
+def decode(batch: list[list[int]]) -> list[str]:
+    return [bytes(ids).decode("utf-8", "replace") for ids in batch]
+
+
+def scored(wanted: Request) -> Request:
+    return replace(wanted, likeliest=BESIDE)
+
+
+def tokens_of(given: Answer) -> list[Scored]:
+    return [each for step in given.steps for each in step.scored]
+
+
+def test_likelihoods_are_the_softmax_of_the_row() -> None:
+    row: Row = np.random.default_rng(1).normal(0.0, 4.0, 256).astype(np.float32)
+    expected: NDArray[np.float64] = log_softmax(row.astype(np.float64))
+    scorer, text = Scorer(spell, 20), AnswerText(decode)
+    scorer.note(row, 65)
+    text.push([65])
+    (told,) = scorer.tell(text)
+    assert (told.token.spelling, told.start) == ((65,), 0)
+    assert told.token.logprob == pytest.approx(expected[65], abs=1e-6)
+    order = np.argsort(-row, kind="stable")[:20]
+    assert [each.spelling for each in told.likeliest] == [(token,) for token in order]
+    assert [each.logprob for each in told.likeliest] == pytest.approx(list(expected[order]), abs=1e-6)
+    assert scorer.tell(text, ended=True) == ()
+
+
+def test_tokens_are_told_when_it_is_certain_that_they_stay() -> None:
+    row: Row = np.zeros(256, np.float32)
+    scorer, text = Scorer(spell, 0), AnswerText(decode, ("END",))
+    told: list[list[bytes]] = []
+    for token in "é1 EN. 2END3".encode():
+        scorer.note(row, token)
+        text.push([token])
+        told.append([bytes(each.token.spelling) for each in scorer.tell(text)])
+        if text.stopped:
+            break
+    assert told[:2] == [[], [b"\xc3", b"\xa9"]]  # half a character is none
+    assert told[4:7] == [[], [], [b"E", b"N", b"."]]  # they might have been the stop string
+    assert b"".join(chain(*told)) == "é1 EN. 2".encode()
+    assert scorer.tell(text, ended=True) == ()
+
+
+@pytest.mark.parametrize("trial", range(20))
+def test_a_witness_sees_the_row_of_each_token(trial: int) -> None:
+    rng = random.Random(trial)
+    seen: list[tuple[Row, int]] = []
+    job = replace(random_job(rng, random_speculation(rng)), witness=lambda row, token: seen.append((row.copy(), token)))
+    tokens, _, _ = write(toy_decoder(blur=rng.choice([0.4, 1.0])), job)
+    check(seen, job.prompt, tokens)
+
+
+def test_so_it_does_where_branches_are_taken() -> None:
+    seen: list[tuple[Row, int]] = []
+    job = replace(random_job(random.Random(5), Speculation()), max_new_tokens=90, stop_ids=frozenset())
+    target, draft = BranchingToy(VOCABULARY, seed=3), ToyRunner(VOCABULARY, seed=3, blur=1.0)
+    decoder = Decoder(target, DraftModel(draft, VOCABULARY), Eager(Costs(Curve(TABLE), Curve({1: 20.0}))))
+    tokens, _, _ = write(decoder, replace(job, witness=lambda row, token: seen.append((row.copy(), token))))
+    assert target.taken > 3
+    check(seen, job.prompt, tokens)
+
+
+def check(seen: list[tuple[Row, int]], prompt: tuple[int, ...], tokens: list[int]) -> None:
+    assert [token for _, token in seen[: len(tokens)]] == tokens
+    reference = ToyRunner(VOCABULARY, seed=3)
+    for place, (row, _) in enumerate(seen[: len(tokens)]):
+        assert np.array_equal(row, reference.row([*prompt, *tokens[:place]]))
+
+
+@pytest.mark.parametrize("sampling", SAMPLINGS, ids=["greedy", "sampled"])
+@pytest.mark.parametrize("speculation", [PLAIN, FIXED, Speculation()], ids=["plain", "fixed", "auto"])
+def test_scores_are_the_model_s_own_whoever_guesses(
+    pair_engine: LocalEngine, sampling: Sampling, speculation: Speculation
+) -> None:
+    wanted = request(LIST, sampling=sampling, speculation=speculation)
+    unscored = ask(forget(pair_engine), wanted)
+    given = ask(forget(pair_engine), scored(wanted))
+    assert given.essence == unscored.essence
+    assert not tokens_of(unscored)
+    told = tokens_of(given)
+    expected = single_passes(pair_engine, wanted, given.ids)
+    assert [each.token.logprob for each in told] == pytest.approx(
+        [rows[token] for rows, token in zip(expected, given.ids, strict=True)], abs=NOISE
+    )
+    for each, rows in zip(told, expected, strict=True):
+        assert [other.logprob for other in each.likeliest] == pytest.approx(sorted(rows)[: -BESIDE - 1 : -1], abs=NOISE)
+
+
+def single_passes(engine: LocalEngine, wanted: Request, ids: tuple[int, ...]) -> list[NDArray[np.float64]]:
+    """The logarithms of all probabilities before each token, from passes over one token each."""
+    runner = forget(engine).target.runner
+    parts = [engine.tokenizer.prompt(wanted.messages), *([token] for token in ids[:-1])]
+    rows = [log_softmax(runner.forward(part)[0].astype(np.float64)) for part in parts]
+    runner.rollback(0)
+    return rows
+
+
+@pytest.mark.parametrize("asked", [LIST, CODE, "Größe 你好 🚀"])
+def test_bytes_join_to_the_text_and_starts_point_into_it(pair_engine: LocalEngine, asked: str) -> None:
+    given = ask(forget(pair_engine), scored(request(asked, sampling=Sampling(temperature=1.5, seed=4))))
+    told = tokens_of(given)
+    assert len(told) == len(given.ids)
+    control = {token for token in given.ids if not pair_engine.tokenizer.decode([token])}
+    shown = [each for each, token in zip(told, given.ids, strict=True) if token not in control]
+    assert b"".join(bytes(each.token.spelling) for each in shown).decode("utf-8", "replace") == given.text
+    for each in shown:
+        spelt = bytes(each.token.spelling)
+        if spelt.isascii():  # before it there may be half a character, which is one only now
+            assert given.text[each.start :].lstrip("\N{REPLACEMENT CHARACTER}").startswith(spelt.decode())
+
+
+def test_the_tokens_of_a_stop_string_are_not_told(pair_engine: LocalEngine) -> None:
+    whole = ask(forget(pair_engine), request(LIST))
+    stop = whole.text[20:24]
+    for speculation in (PLAIN, FIXED):
+        given = ask(forget(pair_engine), scored(request(LIST, stop=(stop,), speculation=speculation)))
+        assert len(tokens_of(given)) == len(given.ids) < len(whole.ids)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_tokens_of_every_usual_kind_are_spelt(tokenizer_folders: Path, kind: str) -> None:
+    tokenizer, spelling = Tokenizer(tokenizer_folders / kind), Spelling(tokenizer_folders / kind, 900, [2])
+    for text in SAMPLES:
+        spelt = b"".join(map(spelling.spell, tokenizer.encode(text)))
+        assert spelt.removeprefix(b" ") == text.encode().removeprefix(b" ")
+
+
+def test_more_than_the_api_has_is_refused() -> None:
+    with pytest.raises(SettingsError, match="between 0 and 20"):
+        replace(request(LIST), likeliest=21)
