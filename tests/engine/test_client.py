@@ -7,16 +7,18 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import psutil
 import pytest
 
-from headstart.engine import supervision
+from headstart.engine import child, supervision
 from headstart.engine.client import EngineClient
 from headstart.engine.engine import Engine, Event, Finish, FinishReason, LoadOptions, Message, Prefill, Request, Step
 from headstart.engine.protocol import Phase
 from headstart.engine.supervision import Journal, RestartBudget, frozen_program, program
+from headstart.engine.watch import Patience
 from headstart.errors import BrokenModelError, EngineLostError, HeadstartError, ProtocolError
 
 TOY = LoadOptions(Path("toy"))
@@ -119,6 +121,54 @@ def test_an_engine_deaf_to_cancel_is_ended(client: EngineClient) -> None:
     assert 1.9 < time.monotonic() - started < 4.0
     assert not psutil.pid_exists(before)
     assert text_of(list(client.generate(ask("next")))) == "You wrote: next "
+
+
+def impatient(tmp_path: Path) -> EngineClient:
+    """Waits for a round not at all, for the rest as usual."""
+    return EngineClient(program("--toy", "--pace", "0.005"), Journal(tmp_path / "log"), Patience(round=2.0, token=0.0))
+
+
+def test_an_engine_that_hangs_is_ended_and_the_next_question_is_answered(tmp_path: Path) -> None:
+    with closing(impatient(tmp_path)) as client:
+        client.load(TOY)
+        before = pid_of(client)
+        events: list[Event] = []
+        with pytest.raises(EngineLostError, match=r"no sign for \d+ seconds while reading the message"):
+            events.extend(client.generate(ask("toy: hang")))
+        assert not psutil.pid_exists(before)
+        assert text_of(list(client.generate(ask("next")))) == "You wrote: next "
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="no way to freeze a process")
+def test_a_device_that_hangs_in_the_middle_leaves_the_part_with_the_caller(tmp_path: Path) -> None:
+    with closing(impatient(tmp_path)) as client:
+        client.load(TOY)
+        events: list[Event] = []
+        answer = client.generate(ask("toy: words 2000"))
+        events += [next(answer) for _ in range(5)]
+        os.kill(pid_of(client), signal.SIGSTOP)
+        with pytest.raises(EngineLostError, match="while writing the answer"):
+            events.extend(answer)
+        assert text_of(events).startswith("The toy engine")
+        assert text_of(list(client.generate(ask("next")))) == "You wrote: next "
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="no way to freeze a process")
+def test_a_process_that_outlives_its_killing_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(child, "KILL_GRACE", 0.2)
+    with closing(impatient(tmp_path)) as client:
+        client.load(TOY)
+        assert client._process
+        stuck = client._process._process
+        monkeypatch.setattr(stuck, "kill", lambda: None)
+        os.kill(stuck.pid, signal.SIGSTOP)
+        with pytest.raises(EngineLostError, match="no sign"):
+            list(client.generate(ask("hello")))
+        assert stuck.poll() is None
+        assert text_of(list(client.generate(ask("next")))) == "You wrote: next "
+        psutil.Process(stuck.pid).kill()
+        stuck.wait()
+    assert "it is left alone" in (tmp_path / "log").read_text(encoding="utf-8")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals have no names there")

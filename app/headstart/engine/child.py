@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from typing import IO
 
 from headstart.engine.protocol import LineSplitter, Logged, Order, Report, decode_report, encode
-from headstart.engine.supervision import CLOSE_GRACE, Journal, signal_name
+from headstart.engine.supervision import CLOSE_GRACE, KILL_GRACE, Journal, processor_seconds, signal_name
+from headstart.engine.watch import LOOK, Patience, Watch
 from headstart.errors import EngineLostError, HeadstartError
 
 _CHUNK = 65536  # bytes
@@ -17,9 +18,10 @@ _CHUNK = 65536  # bytes
 class EngineProcess:
     """Orders go in, reports come out; what else it prints goes to the journal."""
 
-    def __init__(self, command: Sequence[str], journal: Journal) -> None:
+    def __init__(self, command: Sequence[str], journal: Journal, patience: Patience | None = None) -> None:
         """Start it. Raises EngineLostError when there is no such program."""
         self._journal = journal
+        self._watch = Watch(patience)
         self._reports: queue.SimpleQueue[Report | HeadstartError | None] = queue.SimpleQueue()
         try:
             self._process = subprocess.Popen(
@@ -36,19 +38,24 @@ class EngineProcess:
     def send(self, order: Order) -> None:
         """Send one order; to a dead process nothing, as its end is noticed on reading."""
         assert self._process.stdin
+        self._watch.note_order(order)
         with contextlib.suppress(OSError, ValueError):
             self._process.stdin.write(encode(order))
 
     def next(self, timeout: float | None) -> Report | None:
-        """The next report, None when there is none in time. Raises ProtocolError, and EngineLostError at the end."""
+        """The next report, None when there is none in time.
+
+        Raises ProtocolError, and EngineLostError at the end and for one that hangs.
+        """
         try:
-            report = self._reports.get(timeout=timeout)
+            report = self._wait(timeout)
         except queue.Empty:
             return None
         if report is None:
             raise EngineLostError(f"The engine stopped unexpectedly ({self._ending()}); see {self._journal.path}.")
         if isinstance(report, HeadstartError):
             raise report
+        self._watch.note_report(report)
         return report
 
     def close(self, grace: float = CLOSE_GRACE) -> None:
@@ -60,9 +67,29 @@ class EngineProcess:
             self._process.wait(grace)
         except subprocess.TimeoutExpired:
             self._process.kill()
-            self._process.wait()
+            self._wait_for_its_end()
         for thread in self._threads:
-            thread.join()
+            thread.join(KILL_GRACE)
+
+    def _wait(self, timeout: float | None) -> Report | HeadstartError | None:
+        while True:
+            try:
+                return self._reports.get(timeout=LOOK if timeout is None else timeout)
+            except queue.Empty:
+                self._require_sign()
+                if timeout is not None:
+                    raise
+
+    def _require_sign(self) -> None:
+        silence = self._watch.look(lambda: processor_seconds(self.pid))
+        if silence:
+            raise EngineLostError(silence.sentence)
+
+    def _wait_for_its_end(self) -> None:
+        try:
+            self._process.wait(KILL_GRACE)
+        except subprocess.TimeoutExpired:
+            self._journal.write(f"process {self.pid} does not end although it was killed; it is left alone")
 
     def _ending(self) -> str:
         code = self._process.wait()

@@ -33,18 +33,23 @@ from headstart.engine.protocol import (
     Unload,
     Unloaded,
 )
-from headstart.engine.supervision import CANCEL_GRACE, CLOSE_GRACE, START_GRACE, Journal, RestartBudget, program
+from headstart.engine.supervision import CANCEL_GRACE, CLOSE_GRACE, Journal, RestartBudget, program
+from headstart.engine.watch import Patience
 from headstart.errors import EngineLostError, HeadstartError
 
 _POLL = 0.02  # seconds between two looks at `cancel`
+_ASIDE = 120.0  # seconds for what is told without the model: it is not watched, and a driver may hang in it
 _R = TypeVar("_R", Loaded, Unloaded, Counted, Described)
 
 
 class EngineClient:
     """An Engine whose process is started when needed and replaced when it dies. Asked for one thing at a time."""
 
-    def __init__(self, command: Sequence[str] | None = None, journal: Journal | None = None) -> None:
-        """`command` is that of the engine's program unless a test wants another."""
+    def __init__(
+        self, command: Sequence[str] | None = None, journal: Journal | None = None, patience: Patience | None = None
+    ) -> None:
+        """`command` is that of the engine's program unless a test wants another; likewise `patience`."""
+        self._patience = patience
         self._journal = journal or Journal()
         self._command = command or program("--log", str(self._journal.path))
         self._budget = RestartBudget()
@@ -136,8 +141,8 @@ class EngineClient:
         return process
 
     def _start(self) -> EngineProcess:
-        process = self._process = EngineProcess(self._command, self._journal)
-        if not isinstance(self._next(START_GRACE), Ready):
+        process = self._process = EngineProcess(self._command, self._journal, self._patience)
+        if not isinstance(self._next(None), Ready):
             self._drop(0.0)
             raise EngineLostError(f"The engine does not start; see {self._journal.path}.")
         return process
@@ -148,7 +153,12 @@ class EngineClient:
     def _ask(self, order: Order, wanted: type[_R], tell: Callable[[Phase], None] | None = None) -> _R:
         self._alive().send(order)
         while True:
-            match self._next(None):
+            match self._next(None if wanted in (Loaded, Unloaded) else _ASIDE):
+                case None:
+                    self._drop(0.0)
+                    raise EngineLostError(
+                        "The engine did not answer in time and was ended; it starts again when needed."
+                    )
                 case Loading(phase) if tell:
                     tell(phase)
                 case Failed() as report if report.order == type(order).__name__:

@@ -13,11 +13,13 @@ from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
+import psutil
+
 from headstart import own_folder, paths
 
 CANCEL_GRACE = 2.0  # seconds an answer may go on after it was cancelled, before its process is killed
 CLOSE_GRACE = 0.8  # seconds a process may live on after its input was closed
-START_GRACE = 30.0  # seconds until a new process must have reported; it takes a third of one when files are cached
+KILL_GRACE = 5.0  # seconds until a killed process has gone; one that hangs in a driver may never go
 _RESTARTS, _PERIOD = 3, 300.0  # at most so many in so many seconds: a model that kills the engine must not loop
 _LOG_BYTES, _OLD_LOGS, _TAIL = 2**20, 3, 60
 
@@ -91,6 +93,15 @@ class Journal:
         for newer, older in reversed(list(pairwise(names))):
             if newer.exists():
                 newer.replace(older)
+
+
+def processor_seconds(pid: int) -> float:
+    """What a process has used of the processor so far; 0 where it has gone."""
+    try:
+        times = psutil.Process(pid).cpu_times()
+    except psutil.Error:
+        return 0.0
+    return float(times.user + times.system)
 
 
 def signal_name(number: int) -> str:

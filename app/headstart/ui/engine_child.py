@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QObject, QProcess, QTimer, Signal, Slot
 
-from headstart.engine.protocol import LineSplitter, Logged, Order, Ready, decode_report, encode
-from headstart.engine.supervision import CLOSE_GRACE, START_GRACE, Journal, signal_name
+from headstart.engine.protocol import LineSplitter, Logged, Order, decode_report, encode
+from headstart.engine.supervision import CLOSE_GRACE, KILL_GRACE, Journal, processor_seconds, signal_name
+from headstart.engine.watch import LOOK, Doing, Patience, Watch
 from headstart.errors import ProtocolError, ProtocolVersionError
 from headstart.ui.fault_words import said
 
@@ -18,13 +19,17 @@ class EngineChild(QObject):
     reported = Signal(object)  # Report, but for Logged
     ended = Signal(str, bool)
 
-    def __init__(self, command: Sequence[str], journal: Journal, parent: QObject | None = None) -> None:
-        """Nothing runs before `start`."""
+    def __init__(
+        self, command: Sequence[str], journal: Journal, patience: Patience | None = None, parent: QObject | None = None
+    ) -> None:
+        """Nothing runs before `start`. `patience` is another than the usual one for tests."""
         super().__init__(parent)
+        self._watch = Watch(patience)
         self._command = tuple(command)
         self._journal = journal
         self._lines = LineSplitter()
         self._fault: tuple[str, bool] | None = None
+        self._killed = False
         self._process = QProcess(self)
         self._process.readyReadStandardOutput.connect(self._read_reports)
         self._process.readyReadStandardError.connect(self._read_errors)
@@ -32,6 +37,8 @@ class EngineChild(QObject):
         self._process.errorOccurred.connect(self._note_error)
         self._deadline = QTimer(self, singleShot=True)
         self._deadline.timeout.connect(self._give_up)
+        self._looking = QTimer(self, interval=int(LOOK * 1000))
+        self._looking.timeout.connect(self._look)
 
     @property
     def pid(self) -> int:
@@ -40,11 +47,13 @@ class EngineChild(QObject):
 
     def start(self) -> None:
         """Start the program; `reported` tells when it is ready."""
-        self._deadline.start(int(START_GRACE * 1000))
+        self._looking.start()
         self._process.start(self._command[0], list(self._command[1:]))
 
     def send(self, order: Order) -> None:
         """Send one order; what a dead process misses is told by `ended`."""
+        self._watch.note_order(order)
+        self._looking.start()
         if self._process.state() == QProcess.ProcessState.Running:
             self._process.write(encode(order))
 
@@ -52,12 +61,16 @@ class EngineChild(QObject):
         """Let it end by closing its input; it is killed after a grace."""
         self._fault = self._fault or (self.tr("The engine was closed."), True)
         self._process.closeWriteChannel()
+        self._looking.stop()
         self._deadline.start(int(CLOSE_GRACE * 1000))
 
     def kill(self, sentence: str, *, hopeful: bool = True) -> None:
         """End it at once; `ended` will say `sentence`."""
         self._fault = self._fault or (sentence, hopeful)
+        self._looking.stop()
         self._process.kill()
+        self._deadline.start(int(KILL_GRACE * 1000))
+        self._killed = True
 
     def close(self) -> None:
         """End it and wait until it has gone: only when the window closes. Emits nothing more."""
@@ -67,7 +80,8 @@ class EngineChild(QObject):
         self.retire()
         if not self._process.waitForFinished(int(CLOSE_GRACE * 1000)):
             self._process.kill()
-            self._process.waitForFinished(_KILL_WAIT)
+            if not self._process.waitForFinished(_KILL_WAIT):
+                self._leave()
 
     @Slot()
     def _read_reports(self) -> None:
@@ -85,8 +99,7 @@ class EngineChild(QObject):
         if isinstance(report, Logged):
             self._journal.write(f"{report.level} {report.source}: {report.text}")
             return
-        if isinstance(report, Ready):
-            self._deadline.stop()
+        self._watch.note_report(report)
         self.reported.emit(report)
 
     @Slot()
@@ -94,8 +107,27 @@ class EngineChild(QObject):
         self._journal.write(bytes(self._process.readAllStandardError().data()).decode("utf-8", "replace"))
 
     @Slot()
+    def _look(self) -> None:
+        silence = self._watch.look(lambda: processor_seconds(self.pid))
+        if silence:  # a model that was being loaded would be waited for as long once more
+            self.kill(said(silence.sentence), hopeful=silence.doing not in (Doing.START, Doing.LOAD))
+        elif self._watch.is_idle:
+            self._looking.stop()
+
+    @Slot()
     def _give_up(self) -> None:
-        self.kill(self.tr("The engine does not start or end in time."))
+        if not self._killed:
+            self.kill(self.tr("The engine does not end in time."))
+            return
+        self._leave()
+        assert self._fault
+        self._end(*self._fault)
+
+    def _leave(self) -> None:
+        """A process that hangs in a driver may outlive its own killing; nobody waits for it any more."""
+        self._journal.write(f"process {self.pid} does not end although it was killed; it is left alone")
+        self._process.blockSignals(True)  # noqa: FBT003 - Qt's own signature
+        self._process.setProcessState(QProcess.ProcessState.NotRunning)  # else its destructor waits for half a minute
 
     @Slot(QProcess.ProcessError)
     def _note_error(self, error: QProcess.ProcessError) -> None:
@@ -116,5 +148,6 @@ class EngineChild(QObject):
 
     def _end(self, sentence: str, hopeful: bool) -> None:
         self._deadline.stop()
+        self._looking.stop()
         self._journal.write(f"engine process ended: {sentence}")
         self.ended.emit(sentence, hopeful)

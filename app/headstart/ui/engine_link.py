@@ -40,6 +40,7 @@ from headstart.engine.protocol import (
 from headstart.engine.supervision import CANCEL_GRACE, Journal, RestartBudget, program
 from headstart.engine.tally import Tally
 from headstart.engine.tuning.messages import RecallTuned, Tune, TuneDecided, TunedKnown, TuneEnded, TuneTrying, TuneWish
+from headstart.engine.watch import Patience
 from headstart.ui.counting import Counting
 from headstart.ui.engine_child import EngineChild
 from headstart.ui.fault_words import said
@@ -66,10 +67,15 @@ class EngineLink(QObject):
     benched = Signal(object)  # BenchReport; Benched is the last unless it ends in `failed` or `crashed`
 
     def __init__(
-        self, command: Sequence[str] | None = None, journal: Journal | None = None, parent: QObject | None = None
+        self,
+        command: Sequence[str] | None = None,
+        journal: Journal | None = None,
+        parent: QObject | None = None,
+        patience: Patience | None = None,
     ) -> None:
         """Starts nothing. `command` is that of the engine's program unless a test or the self-check wants another."""
         super().__init__(parent)
+        self._patience = patience
         self.journal = journal or Journal()
         self._command = tuple(command or program("--log", str(self.journal.path)))
         self._child: EngineChild | None = None
@@ -194,7 +200,7 @@ class EngineLink(QObject):
 
     def _spawn(self) -> None:
         self._up = self._used = self._retiring = False
-        self._child = EngineChild(self._command, self.journal, self)
+        self._child = EngineChild(self._command, self.journal, self._patience, self)
         self._child.reported.connect(self._take)
         self._child.ended.connect(self._note_end)
         self._child.start()

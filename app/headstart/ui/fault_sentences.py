@@ -59,6 +59,10 @@ SENTENCES: Sequence[Any] = (
     QT_TRANSLATE_NOOP("Faults", "No model is loaded; choose one first."),
     QT_TRANSLATE_NOOP("Faults", "The engine ran out of memory. Details are in the log: {}"),
     QT_TRANSLATE_NOOP("Faults", "The engine failed. Details are in the log: {}"),
+    QT_TRANSLATE_NOOP(
+        "Faults",
+        "The engine gave no sign for {} seconds while {doing}, so it was ended; it starts again when it is needed.",
+    ),
     QT_TRANSLATE_NOOP("Faults", "{} refuses {} ({}). Try --device CPU."),
     QT_TRANSLATE_NOOP("Faults", "{} cannot be loaded ({}). Export it again with headstart-export."),
     QT_TRANSLATE_NOOP("Faults", "{} is damaged: {faults}. Export it again with headstart-export."),
@@ -230,4 +234,9 @@ DETAILS: Sequence[Any] = (
     QT_TRANSLATE_NOOP("Faults", "{} has {} bytes instead of {}"),
     QT_TRANSLATE_NOOP("Faults", "id {} is {} here and {} there"),
     QT_TRANSLATE_NOOP("Faults", " on page {}"),
+    QT_TRANSLATE_NOOP("Faults", "starting"),
+    QT_TRANSLATE_NOOP("Faults", "loading the model"),
+    QT_TRANSLATE_NOOP("Faults", "reading the message"),
+    QT_TRANSLATE_NOOP("Faults", "writing the answer"),
+    QT_TRANSLATE_NOOP("Faults", "measuring"),
 )

@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QApplication
 from headstart.chat.reader import Hit
 from headstart.chat.store import Store
 from headstart.engine.room import free_memory
+from headstart.engine.watch import Patience
 from headstart.errors import SettingsError
 from headstart.settings import Settings
 from headstart.settings_file import load, save
@@ -51,6 +52,7 @@ class EngineChoice:
 
     command: tuple[str, ...] | None = None
     find: Find = installed_model
+    patience: Patience | None = None
 
 
 class Program(QObject):
@@ -67,7 +69,7 @@ class Program(QObject):
         self.store = store
         self.looks = Looks(application, self.settings, self)
         self._engine = engine or EngineChoice()
-        self.link = EngineLink(self._engine.command, parent=self)
+        self.link = EngineLink(self._engine.command, parent=self, patience=self._engine.patience)
         self.loader = ModelLoader(self.link, self._engine.find, self)
         self.chats = Chats(store, self.loader, self.settings, self)
         self.tags = TagDesk(store, self)

@@ -1256,8 +1256,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>引擎已关闭。</translation>
     </message>
     <message>
-        <source>The engine does not start or end in time.</source>
-        <translation>引擎未能及时启动或结束。</translation>
+        <source>The engine does not end in time.</source>
+        <translation>引擎未能及时结束。</translation>
     </message>
     <message>
         <source>The engine cannot be started ({}); install Headstart again.</source>
@@ -1478,6 +1478,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>The engine failed. Details are in the log: {}</source>
         <translation>引擎出错。详情请见日志：{}</translation>
+    </message>
+    <message>
+        <source>The engine gave no sign for {} seconds while {doing}, so it was ended; it starts again when it is needed.</source>
+        <translation>引擎在{doing}时有 {} 秒没有任何响应，因此已被结束；需要时会重新启动。</translation>
     </message>
     <message>
         <source>{} refuses {} ({}). Try --device CPU.</source>
@@ -1858,6 +1862,26 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source> on page {}</source>
         <translation>（第 {} 页）</translation>
+    </message>
+    <message>
+        <source>starting</source>
+        <translation>启动</translation>
+    </message>
+    <message>
+        <source>loading the model</source>
+        <translation>加载模型</translation>
+    </message>
+    <message>
+        <source>reading the message</source>
+        <translation>读取消息</translation>
+    </message>
+    <message>
+        <source>writing the answer</source>
+        <translation>撰写回答</translation>
+    </message>
+    <message>
+        <source>measuring</source>
+        <translation>测量</translation>
     </message>
 </context>
 <context>

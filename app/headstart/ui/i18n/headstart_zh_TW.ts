@@ -1256,8 +1256,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>引擎已關閉。</translation>
     </message>
     <message>
-        <source>The engine does not start or end in time.</source>
-        <translation>引擎未能及時啟動或結束。</translation>
+        <source>The engine does not end in time.</source>
+        <translation>引擎未能及時結束。</translation>
     </message>
     <message>
         <source>The engine cannot be started ({}); install Headstart again.</source>
@@ -1478,6 +1478,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>The engine failed. Details are in the log: {}</source>
         <translation>引擎發生錯誤。詳情請見記錄檔：{}</translation>
+    </message>
+    <message>
+        <source>The engine gave no sign for {} seconds while {doing}, so it was ended; it starts again when it is needed.</source>
+        <translation>引擎在{doing}時有 {} 秒沒有任何回應，因此已被結束；需要時會重新啟動。</translation>
     </message>
     <message>
         <source>{} refuses {} ({}). Try --device CPU.</source>
@@ -1858,6 +1862,26 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source> on page {}</source>
         <translation>（第 {} 頁）</translation>
+    </message>
+    <message>
+        <source>starting</source>
+        <translation>啟動</translation>
+    </message>
+    <message>
+        <source>loading the model</source>
+        <translation>載入模型</translation>
+    </message>
+    <message>
+        <source>reading the message</source>
+        <translation>讀取訊息</translation>
+    </message>
+    <message>
+        <source>writing the answer</source>
+        <translation>撰寫回答</translation>
+    </message>
+    <message>
+        <source>measuring</source>
+        <translation>測量</translation>
     </message>
 </context>
 <context>

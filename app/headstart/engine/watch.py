@@ -1,0 +1,227 @@
+"""How long an engine at work may give no sign before it counts as hung. Ends nothing, and knows no process.
+
+Only time in which this side ran as well is counted: a computer that slept, or a stopped terminal, is no hung engine.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from headstart.engine.engine import EngineKind, LoadOptions, Prefill
+from headstart.engine.protocol import (
+    Bench,
+    Benched,
+    Counted,
+    Described,
+    Facts,
+    Failed,
+    Finished,
+    Generate,
+    Load,
+    Loaded,
+    Order,
+    Prefilled,
+    Ready,
+    Report,
+    Stepped,
+    Unload,
+    Unloaded,
+)
+from headstart.engine.tuning.messages import Tune, TunedKnown, TuneEnded
+
+LOOK = 1.0  # seconds between two looks
+_MOST_COUNTED = 2 * LOOK  # seconds between two looks beyond which this side stood still itself
+_PASS = 256  # tokens that Headstart's own engine reads at a time
+_TELLING = 32  # prompt tokens that say something of their pace
+_GIGABYTE = 1e9
+_WEIGHTS = "*.bin"
+_ENDS: dict[type[Report], type[Order]] = {
+    Loaded: Load,
+    Unloaded: Unload,
+    Finished: Generate,
+    Benched: Bench,
+    TuneEnded: Tune,
+}
+_WORK = {kind.__name__: kind for kind in _ENDS.values()}
+_ASIDE = (Counted, Described, TunedKnown)  # from another thread than the one that works
+
+
+@dataclass(frozen=True)
+class Patience:
+    """Seconds without a sign, by what the engine does; many times what slow computers were seen to need."""
+
+    start: float = 30.0
+    load: float = 180.0
+    gigabyte: float = 120.0  # more for each one of weights
+    round: float = 60.0
+    token: float = 0.5  # more for each token of a prompt, until it is known how fast they are read
+    measuring: float = 900.0  # a heat of a benchmark, a trial of a tuning
+    margin: float = 10.0  # so many times the slowest that was seen
+    computing: float = 10.0  # so many times as long while the process uses a fifth of a processor core: it is slow
+
+
+class Doing(StrEnum):
+    """What an engine does while it is silent, as a sentence says it."""
+
+    START = "starting"
+    LOAD = "loading the model"
+    READ = "reading the message"
+    WRITE = "writing the answer"
+    MEASURE = "measuring"
+
+
+@dataclass(frozen=True)
+class Silence:
+    """The engine counts as hung."""
+
+    doing: Doing
+    seconds: float
+
+    @property
+    def sentence(self) -> str:
+        """What a person reads."""
+        return (
+            f"The engine gave no sign for {self.seconds:.0f} seconds while {self.doing.value}, so it was ended; "
+            "it starts again when it is needed."
+        )
+
+
+class Watch:
+    """Told of every order and report of one process, in their order."""
+
+    def __init__(self, patience: Patience | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+        """The process is being started. `clock` gives seconds."""
+        self._patience, self._clock = patience or Patience(), clock
+        self._orders: list[Order] = []
+        self._started = False
+        self._facts: Facts | None = None
+        self._prompt: Prefill | None = None  # of the answer at work
+        self._writing = False
+        self._pace: float | None = None  # seconds for a token of a prompt, the slowest seen
+        self._slowest = 0.0  # seconds between two rounds
+        self._silent, self._looked = 0.0, clock()
+        self._used: float | None = None  # processor seconds, at the first look after the last sign
+
+    @property
+    def is_idle(self) -> bool:
+        """Nothing to be done, so nothing to be heard."""
+        return self._started and not self._orders
+
+    def note_order(self, order: Order) -> None:
+        """An order was sent."""
+        if type(order).__name__ in _WORK:
+            if self.is_idle:
+                self._begin()
+            self._orders.append(order)
+
+    def note_report(self, report: Report) -> None:
+        """A report came."""
+        if isinstance(report, _ASIDE) or (isinstance(report, Failed) and report.order and report.order not in _WORK):
+            return
+        self._count()
+        match report:
+            case Ready():
+                self._started = True
+            case Loaded(facts):
+                self._facts = facts
+            case Prefilled(_, prefill):
+                self._note_prefill(prefill)
+            case Stepped():
+                self._note_step()
+        self._note_end(report)
+        self._begin()
+
+    def look(self, used: Callable[[], float]) -> Silence | None:
+        """Called every LOOK or so; `used` tells the processor seconds of the process so far. None: all is well."""
+        self._count()
+        if self.is_idle:
+            return None
+        if self._used is None:
+            self._used = used()
+        doing, allowed = self._allowed()
+        if self._silent <= allowed:
+            return None
+        computes = used() - self._used >= self._silent / 5
+        patient = computes and self._silent <= allowed * self._patience.computing
+        return None if patient else Silence(doing, self._silent)
+
+    def _count(self) -> None:
+        now = self._clock()
+        self._silent += min(now - self._looked, _MOST_COUNTED)
+        self._looked = now
+
+    def _begin(self) -> None:
+        self._silent, self._looked, self._used = 0.0, self._clock(), None
+
+    def _note_prefill(self, prefill: Prefill) -> None:
+        if self._prompt:
+            self._learn(prefill.done - self._prompt.done)
+        self._prompt = prefill
+
+    def _note_step(self) -> None:
+        if self._writing:
+            self._slowest = max(self._slowest, self._silent)
+        elif self._prompt:
+            self._learn(self._prompt.total - self._prompt.done)
+        self._writing = True
+
+    def _learn(self, tokens: int) -> None:
+        if tokens >= _TELLING:
+            self._pace = max(self._pace or 0.0, self._silent / tokens)
+
+    def _note_end(self, report: Report) -> None:
+        """What is at work is the oldest order; an unreadable one may have been any, and nothing is told of it again."""
+        if isinstance(report, Failed) and not report.order:
+            self._orders.clear()
+        ended = _WORK.get(report.order) if isinstance(report, Failed) else _ENDS.get(type(report))
+        done = next((order for order in self._orders if type(order) is ended), None)
+        if done:
+            self._orders.remove(done)
+            self._prompt, self._writing = None, False
+
+    def _allowed(self) -> tuple[Doing, float]:
+        patience = self._patience
+        if not self._started:
+            return Doing.START, patience.start
+        order = self._orders[0]
+        if isinstance(order, Load):
+            return Doing.LOAD, self._of_load(order.options)
+        if isinstance(order, Bench | Tune):
+            return Doing.MEASURE, patience.measuring
+        doing = Doing.WRITE if self._writing else Doing.READ
+        return doing, self._of_round()
+
+    def _of_load(self, options: LoadOptions) -> float:
+        if options.remote:
+            return float("inf")  # who asks another computer has limits of his own
+        folders = [folder for folder in (options.target, options.draft) if folder]
+        gigabytes = sum(_sizes(folders)) / _GIGABYTE
+        return self._patience.load + self._patience.gigabyte * gigabytes
+
+    def _of_round(self) -> float:
+        if self._facts and self._facts.server:
+            return float("inf")
+        patience = self._patience
+        token = patience.token if self._pace is None else max(patience.margin * self._pace, patience.token / 10)
+        return patience.round + patience.margin * self._slowest + token * self._tokens()
+
+    def _tokens(self) -> int:
+        """Tokens of the prompt that one pass may have to read."""
+        if self._prompt is None:
+            return 0
+        if self._writing:  # a draft reads it when it is first asked for a guess
+            return self._prompt.total if self._facts and self._facts.draft else 0
+        left = self._prompt.total - self._prompt.done
+        own = self._facts is None or self._facts.engine == EngineKind.HEADSTART.value
+        return min(left, _PASS) if own else left
+
+
+def _sizes(folders: list[Path]) -> Iterator[int]:
+    for folder in folders:
+        for file in folder.glob(_WEIGHTS):
+            try:
+                yield file.stat().st_size
+            except OSError:  # whoever loads it will say so
+                continue
