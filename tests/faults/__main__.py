@@ -78,6 +78,7 @@ def _of_toy(where: Where) -> list[Kind]:
     return [
         Kind("window killed, toy engine", _SAME_CHAT, 14, _in(kills.kill_window, where)),
         Kind("engine killed, toy engine", _NEXT_COMES, 7, _in(kills.kill_engine, where)),
+        Kind("engine hangs, toy engine", f"a sentence; {_NEXT_COMES}", 4, _in(kills.hang_engine, where)),
         Kind("window and engine stopped and resumed", "the answer goes on", 5, _in(kills.stop_for_a_while, where)),
         Kind("two windows at once", f"one stays; {_KEPT}", 5, _in(kills.start_twice, where)),
     ]

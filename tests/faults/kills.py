@@ -22,6 +22,7 @@ from tests.faults.window import TAKEN
 _LONGEST = 3.0  # seconds from the first question to the kill
 _GONE = 20.0  # seconds until an engine without a window must have ended
 _EARLY = 0.15  # share of the kills that fall into the start
+_PATIENCE = 5.0  # seconds of silence, where the engine is to hang
 _ENGINE = "headstart.engine.host"
 
 
@@ -67,15 +68,35 @@ def kill_engine(where: Where, chance: Random) -> None:
     _note_open(where)
 
 
+def hang_engine(where: Where, chance: Random) -> None:
+    """A call that never returns is ended with a sentence, the answer so far stays, and the next one comes."""
+    with _opened(where, chance, _PATIENCE) as window:
+        window.wait_for("shown")
+        time.sleep(chance.uniform(0.0, 1.0))
+        hung = _engines(window)
+        for pid in hung:
+            os.kill(pid, signal.SIGSTOP)
+        crashed = window.wait_for("crashed")
+        if "no sign" not in crashed["sentence"]:
+            raise Lost(f"it was told otherwise: {crashed['sentence']}")
+        _wait_for_shown_after(window, crashed["at"])
+        _require_gone(hung)
+        killed = window.kill()
+    require_kept(where.home, window.told, killed)
+    window.told.lines = [line for line in window.told.of("shown") if line["at"] < crashed["at"]]
+    require_kept(where.home, window.told, killed, unsaved=0.0)
+    _note_open(where)
+
+
 def stop_for_a_while(where: Where, chance: Random) -> None:
-    """As in sleep: engine and window stand still, then go on, and nothing is ended or lost."""
-    with _opened(where, chance) as window:
+    """As in sleep: engine and window stand still, maybe for longer than an engine may hang, then go on unharmed."""
+    with _opened(where, chance, _PATIENCE) as window:
         window.wait_for("shown", 3)
         processes = [window.process.pid, *_engines(window)]
         chance.shuffle(processes)
         for pid in processes:
             os.kill(pid, signal.SIGSTOP)
-        time.sleep(chance.uniform(0.5, 2.5))
+        time.sleep(chance.uniform(0.5, 1.3 * _PATIENCE))
         chance.shuffle(processes)
         for pid in processes:
             os.kill(pid, signal.SIGCONT)
@@ -128,8 +149,8 @@ def kill_export(source: Path, home: Path, chance: Random) -> None:
 
 
 @contextmanager
-def _opened(where: Where, chance: Random) -> Iterator[Window]:
-    window = Window(where.home, chance.randrange(10**6), where.pace)
+def _opened(where: Where, chance: Random, patience: float | None = None) -> Iterator[Window]:
+    window = Window(where.home, chance.randrange(10**6), where.pace, patience)
     try:
         yield window
     finally:

@@ -37,10 +37,11 @@ class Told:
 class Window:
     """One process on a profile, without a screen."""
 
-    def __init__(self, home: Path, seed: int, pace: str = "") -> None:
-        """Starts it; `pace` of the toy engine, else the installed model answers."""
+    def __init__(self, home: Path, seed: int, pace: str = "", patience: float | None = None) -> None:
+        """Starts it; `pace` of the toy engine, else the installed model answers. `patience`: with a silent engine."""
         self.told = Told()
-        command = [sys.executable, "-m", "tests.faults.window", str(seed), *([pace] if pace else [])]
+        command = [sys.executable, "-m", "tests.faults.window", str(seed), pace]
+        command += [] if patience is None else [str(patience)]
         self.process = subprocess.Popen(
             command, cwd=ROOT, env=environment(home), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )

@@ -30,6 +30,7 @@ from tests.faults.profile import Lost, Told, require_kept
 from tests.faults.table import Row, as_json, markdown
 
 READ_ONLY = 1  # MS_RDONLY
+KILLS = (kills.kill_window, kills.kill_engine, kills.hang_engine, kills.stop_for_a_while, kills.start_twice)
 OF_FILES = (
     damage.tear_file,
     damage.tear_log_of_changes,
@@ -46,7 +47,7 @@ def home(headstart_home: Path) -> Path:
     return headstart_home
 
 
-@pytest.mark.parametrize("attempt", [kills.kill_window, kills.kill_engine, kills.stop_for_a_while, kills.start_twice])
+@pytest.mark.parametrize("attempt", KILLS)
 def test_no_kill_loses_anything(home: Path, attempt: Callable[[Where, Random], None]) -> None:
     attempt(Where(home), Random(7))
 

@@ -1,6 +1,7 @@
 """The window on the profile in HEADSTART_HOME, asking one thing after another; prints what it shows as JSON lines.
 
-`python -m tests.faults.window SEED [PACE]`: with a pace the toy engine answers, else the model that is installed.
+`python -m tests.faults.window SEED PACE [SECONDS]`: with a pace the toy engine answers, else ("") the model that is
+installed; an engine may be silent for so many seconds.
 """
 
 import json
@@ -13,6 +14,7 @@ from PySide6.QtCore import QObject, Qt, QTimer, Slot
 from headstart import paths
 from headstart.chat.store import open_store
 from headstart.engine.supervision import program
+from headstart.engine.watch import Patience
 from headstart.ui.application import make_application
 from headstart.ui.asking import toy_model
 from headstart.ui.program import EngineChoice, Program
@@ -81,13 +83,17 @@ def _after() -> Qt.ConnectionType:
 
 def main() -> int:
     """Until somebody ends it."""
-    seed, pace = int(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 else ""
+    seed, pace = int(sys.argv[1]), sys.argv[2]
+    patience = Patience(round=float(sys.argv[3]), token=0.0) if len(sys.argv) > 3 else None
     application = make_application()
     instance = SingleInstance(paths.data_folder())
     if not instance.claim():
         return TAKEN
-    toy = EngineChoice(program("--toy", "--pace", pace), toy_model) if pace else None
-    opened = Program(application, open_store(paths.history_folder()), toy)
+    if pace:
+        engine = EngineChoice(program("--toy", "--pace", pace), toy_model, patience)
+    else:
+        engine = EngineChoice(patience=patience)
+    opened = Program(application, open_store(paths.history_folder()), engine)
     opened.start()
     opened.window.show()
     asker = Asker(opened, seed, toy=bool(pace))

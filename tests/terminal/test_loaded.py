@@ -1,5 +1,6 @@
 """What is said of how a model is loaded."""
 
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -7,7 +8,11 @@ import pytest
 
 from headstart import manifest as manifests
 from headstart.engine import selection
+from headstart.engine.choosing import EngineChoice
+from headstart.engine.client import EngineClient
 from headstart.engine.engine import EngineKind, KvPrecision, LoadOptions
+from headstart.engine.opening import LocalModels
+from headstart.engine.supervision import Journal, program
 from headstart.terminal.loaded import kind, remarks, who
 from tests.doctor.plugins import CPU, GPU, FakeCore, plug_in
 from tests.fakes import ScriptedEngine
@@ -34,11 +39,25 @@ def test_what_eight_bits_save_is_said(tiny_target: Path, tiny_draft: Path) -> No
     assert "of 512 tokens" in next(remarks(replace(options, context=512), ""))
 
 
-def test_it_is_said_who_answers_where_nobody_asked_for_it(tiny_target: Path) -> None:
-    asked = selection.load(LoadOptions(tiny_target, engine=EngineKind.GENAI))
-    assert not list(who(asked))
-    asked.reason = "OpenVINO GenAI answers: an NPU runs nothing else."  # type: ignore[union-attr]
-    assert list(who(asked)) == ["OpenVINO GenAI answers: an NPU runs nothing else."]
-    assert kind(asked) is EngineKind.GENAI
-    asked.close()
+def test_it_is_said_who_answers_where_nobody_asked_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sentence = "OpenVINO GenAI answers: an NPU runs nothing else."
+    with closing(EngineClient(program("--toy"), Journal(tmp_path / "log"))) as client:
+        assert not list(who(client))
+        facts = client.load(LoadOptions(Path("toy")))
+        assert not list(who(client))
+        assert kind(client) is EngineKind.HEADSTART
+        monkeypatch.setattr(client, "_facts", replace(facts, engine="genai", reason=sentence))
+        assert list(who(client)) == [sentence]
+        assert kind(client) is EngineKind.GENAI
     assert not list(who(ScriptedEngine(scripts=("",))))
+
+
+def test_the_engines_process_tells_who_answers(tiny_target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = LocalModels().open(LoadOptions(tiny_target), lambda _: None)
+    assert (own.facts.engine, own.facts.reason) == ("headstart", "")
+    own.engine.close()
+    found = EngineChoice(EngineKind.GENAI, "An NPU runs nothing else.")
+    monkeypatch.setattr(selection, "chosen", lambda _: found)
+    other = LocalModels().open(LoadOptions(tiny_target), lambda _: None)
+    assert (other.facts.engine, other.facts.reason) == ("genai", "An NPU runs nothing else.")
+    other.engine.close()

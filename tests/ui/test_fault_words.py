@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 from PySide6.QtWidgets import QApplication
 
+from headstart.engine.watch import Doing, Silence
 from headstart.ui import fault_words
 from headstart.ui.fault_sentences import DETAILS, SENTENCES
 from headstart.ui.fault_words import detailed, said
@@ -61,6 +62,16 @@ def test_every_sentence_is_known() -> None:
         and not text.startswith(ASKED_OF_A_TERMINAL)
     }
     assert not unknown
+
+
+@pytest.mark.parametrize("doing", Doing)
+def test_an_engine_that_hangs_is_told_in_the_windows_language(speak: Speak, doing: Doing) -> None:
+    sentence = Silence(doing, 61.0).sentence
+    assert said(sentence) == sentence
+    speak("zh_CN")
+    told = said(sentence)
+    assert "61 秒没有任何响应" in told
+    assert not re.search("[a-z]", told)
 
 
 def test_no_sentence_is_known_that_nobody_says() -> None:

@@ -55,6 +55,7 @@ class EngineClient:
         self._budget = RestartBudget()
         self._process: EngineProcess | None = None
         self._options: LoadOptions | None = None
+        self._facts: Facts | None = None
         self._numbers = itertools.count(1)
 
     @property
@@ -62,18 +63,23 @@ class EngineClient:
         """The process, if there is one."""
         return self._process.pid if self._process else None
 
+    @property
+    def facts(self) -> Facts | None:
+        """What was loaded last."""
+        return self._facts
+
     def load(self, options: LoadOptions, tell: Callable[[Phase], None] | None = None) -> Facts:
         """Load a model in a fresh process, so that nothing is left of the last. Raises what loading raises."""
         self.close()
         self._start()
-        facts = self._load(options, tell)
+        self._facts = self._load(options, tell)
         self._options = options
         self._budget.reset()
-        return facts
+        return self._facts
 
     def unload(self) -> None:
         """Free the model but keep the process."""
-        self._options = None
+        self._options = self._facts = None
         self._ask(Unload(), Unloaded)
 
     def generate(self, request: Request, cancel: threading.Event | None = None) -> Iterator[Event]:

@@ -4,8 +4,8 @@ import os
 import platform
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import NoReturn, Protocol
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NoReturn, Protocol
 
 import psutil
 
@@ -19,6 +19,10 @@ from headstart.engine.runtime import openvino, openvino_genai
 from headstart.engine.tuning.findings import Findings
 from headstart.engine.tuning.messages import Tune, TuneReport
 from headstart.errors import SettingsError
+
+if TYPE_CHECKING:
+    from headstart.engine.genai.engine import GenaiEngine
+    from headstart.engine.local import LocalEngine
 
 Tell = Callable[[Phase], None]
 CountTokens = Callable[[tuple[Message, ...], str], int]
@@ -79,11 +83,7 @@ class LocalModels:
         engine = selection.load(options)
         tokenizer = engine.tokenizer
         bench = bench_of(engine, options) if isinstance(engine, LocalEngine) else _no_bench
-        kind = EngineKind.HEADSTART if isinstance(engine, LocalEngine) else EngineKind.GENAI
-        names = (*(model.name for model in engine.models), None)
-        facts = Facts(
-            names[0] or "", names[1], options.device, options.numerics.value, engine.context, engine=kind.value
-        )
+        facts = _facts(engine, options)
 
         def count(messages: tuple[Message, ...], text: str) -> int:
             conversation = len(tokenizer.prompt(messages)) if messages else 0
@@ -115,6 +115,13 @@ class LocalModels:
     def forget(self, options: LoadOptions) -> None:
         """See Models.forget."""
         tuned.forget(options)
+
+
+def _facts(engine: "LocalEngine | GenaiEngine", options: LoadOptions) -> Facts:
+    names = (*(model.name for model in engine.models), None)
+    facts = Facts(names[0] or "", names[1], options.device, options.numerics.value, engine.context)
+    reason = getattr(engine, "reason", None)
+    return facts if reason is None else replace(facts, engine=EngineKind.GENAI.value, reason=reason)
 
 
 def _no_bench(_order: Bench, _tell: Callable[[BenchReport], None], _cancel: threading.Event) -> NoReturn:

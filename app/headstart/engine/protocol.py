@@ -118,7 +118,10 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True)
 class Facts:
-    """What is loaded. `context` is in tokens, 0 where nobody tells; `server` has the model, if not this computer."""
+    """What is loaded. `context` is in tokens, 0 where nobody tells; `server` has the model, if not this computer.
+
+    `reason`: why it is not Headstart's own engine, where nobody asked for another.
+    """
 
     model: str
     draft: str | None
@@ -127,6 +130,7 @@ class Facts:
     context: int
     server: str = ""
     engine: str = EngineKind.HEADSTART.value
+    reason: str = ""
 
     @property
     def has_draft(self) -> bool:

@@ -7,21 +7,27 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from headstart.engine.engine import Engine, Event, Finish, FinishReason, Prefill, Request, Stats, Step
+from headstart.engine.tally import Tally
+from headstart.errors import EngineLostError
 from headstart.terminal.screen import Screen
 
 
 @dataclass(frozen=True)
 class Answer:
-    """A finished answer; partial when `reason` is CANCELLED."""
+    """A finished answer; partial when `reason` is CANCELLED, and when the engine was lost: then `fault` says how."""
 
     text: str
     token_ids: tuple[int, ...]
     reason: FinishReason
     stats: Stats
+    fault: str = ""
 
 
 def answer(engine: Engine, request: Request, screen: Screen) -> Answer:
-    """Stream one answer to the screen. Ctrl+C ends it within one round, with what there is."""
+    """Stream one answer to the screen. Ctrl+C ends it within one round, with what there is.
+
+    Raises what the engine raises; EngineLostError only before the first word.
+    """
     cancel = threading.Event()
     try:
         with _ctrl_c_sets(cancel):
@@ -32,6 +38,16 @@ def answer(engine: Engine, request: Request, screen: Screen) -> Answer:
 
 def _followed(events: Iterator[Event], screen: Screen) -> Answer:
     text: list[str] = []
+    try:
+        return _whole(events, screen, text)
+    except EngineLostError as error:
+        if not any(text):
+            raise
+        stats = Tally().stats(plain_ms=None, ledger_ms=0.0, context_length=0)
+        return Answer("".join(text), (), FinishReason.CANCELLED, stats, str(error))
+
+
+def _whole(events: Iterator[Event], screen: Screen, text: list[str]) -> Answer:
     for event in events:
         match event:
             case Prefill():

@@ -24,7 +24,7 @@ from headstart.engine.engine import (
     Open,
     Tracing,
 )
-from headstart.errors import SettingsError
+from headstart.errors import EngineLostError, SettingsError
 from headstart.library import Choice
 from headstart.terminal import batch, elsewhere, loaded, report, settings
 from headstart.terminal.answer import Answer, answer
@@ -211,7 +211,7 @@ def run(arguments: argparse.Namespace, load: Load) -> int:
         return _talk(plan, engine, screen) if plan.prompt is None else _answer_once(plan, engine, screen)
 
 
-COMMAND = Command("chat", "talk with a model, or get one answer", add_arguments, run)
+COMMAND = Command("chat", "talk with a model, or get one answer", add_arguments, run, apart=True)
 
 
 def _plan(arguments: argparse.Namespace) -> Plan:
@@ -257,6 +257,8 @@ def _prompt(given: str | None) -> str | None:
 def _answer_once(plan: Plan, engine: Engine, screen: Screen) -> int:
     assert plan.prompt is not None
     given = answer(engine, plan.settings.request(plan.dialogue.asked(plan.prompt).messages), screen)
+    if given.fault:
+        raise EngineLostError(given.fault)
     if plan.json:
         # ASCII only: a terminal shows no control character of the answer, and any encoding carries it.
         print(json.dumps(_object(plan, given, loaded.kind(engine)), indent=2))

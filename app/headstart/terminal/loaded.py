@@ -4,7 +4,9 @@ from collections.abc import Iterator
 
 from headstart import manifest as manifests
 from headstart.engine import budget, devices
+from headstart.engine.client import EngineClient
 from headstart.engine.engine import Engine, EngineKind, KvPrecision, LoadOptions
+from headstart.engine.protocol import Facts
 from headstart.engine.room import amount
 
 
@@ -18,17 +20,20 @@ def remarks(options: LoadOptions, asked: str) -> Iterator[str]:
 
 def who(engine: Engine) -> Iterator[str]:
     """Why it is not Headstart's own engine that was loaded, where a person did not ask for another."""
-    from headstart.engine.genai.engine import GenaiEngine  # noqa: PLC0415 - numpy, which a help text need not wait for
-
-    if isinstance(engine, GenaiEngine) and engine.reason:
-        yield engine.reason
+    facts = _facts(engine)
+    if facts and facts.reason:
+        yield facts.reason
 
 
 def kind(engine: Engine) -> EngineKind:
     """Which engine it is."""
-    from headstart.engine.genai.engine import GenaiEngine  # noqa: PLC0415 - as above
+    facts = _facts(engine)
+    return EngineKind(facts.engine) if facts else EngineKind.HEADSTART
 
-    return EngineKind.GENAI if isinstance(engine, GenaiEngine) else EngineKind.HEADSTART
+
+def _facts(engine: Engine) -> Facts | None:
+    """Of an engine in a process of its own."""
+    return engine.facts if isinstance(engine, EngineClient) else None
 
 
 def _saving(options: LoadOptions) -> str:

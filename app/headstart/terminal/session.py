@@ -4,7 +4,7 @@ import dataclasses
 from dataclasses import dataclass
 
 from headstart.engine.engine import Engine, FinishReason
-from headstart.errors import ContextOverflowError
+from headstart.errors import ContextOverflowError, EngineLostError
 from headstart.terminal import report
 from headstart.terminal.answer import Answer, answer
 from headstart.terminal.dialogue import Dialogue
@@ -30,7 +30,10 @@ class Session:
     finished: bool = False
 
     def ask(self, text: str) -> None:
-        """Answer a message. Raises what the engine raises; the conversation is then as it was before."""
+        """Answer a message. Raises what the engine raises; the conversation is then as it was before.
+
+        Where the engine was lost in the middle of an answer, the conversation has what came of it.
+        """
         self._answer(self.dialogue.asked(text))
 
     def regenerate(self) -> None:
@@ -56,6 +59,9 @@ class Session:
             self.last = answer(self.engine, self.settings.request(question.messages), self.screen)
         except ContextOverflowError as error:
             raise ContextOverflowError(f"{error} {FRESH_START}") from None
+        if self.last.fault:
+            self.dialogue = question.answered(self.last.text)
+            raise EngineLostError(self.last.fault)
         self.interrupted = self.last.reason is FinishReason.CANCELLED
         if self.interrupted and not self.last.text:
             self.screen.remark("Stopped before the first word; the question was taken back.")
