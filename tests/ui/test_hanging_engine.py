@@ -1,0 +1,93 @@
+"""An engine that gives no sign any more is ended and replaced; what it had said stays."""
+
+import os
+import signal
+from collections.abc import Iterator
+from typing import Any
+
+import psutil
+import pytest
+from PySide6.QtCore import QProcess
+from pytestqt.qtbot import QtBot
+
+from headstart.engine.supervision import program
+from headstart.engine.watch import Patience
+from headstart.ui import engine_child
+from headstart.ui.engine_link import EngineLink
+from tests.ui.test_engine_link import TOY, WAIT, Heard, answer, ask, shown
+
+
+@pytest.fixture
+def impatient(qtbot: QtBot) -> Iterator[EngineLink]:
+    """Waits two seconds for a round."""
+    link = EngineLink(program("--toy", "--pace", "0.01"), patience=Patience(round=2.0, token=0.0))
+    with qtbot.waitSignal(link.loaded, timeout=WAIT):
+        link.load(TOY)
+    yield link
+    link.close()
+
+
+def test_an_engine_that_hangs_is_ended_and_replaced(qtbot: QtBot, impatient: EngineLink) -> None:
+    heard = Heard(impatient)
+    with qtbot.waitSignal(impatient.restarted, timeout=WAIT):
+        generation = impatient.generate(ask("toy: hang"))
+    sentence, ended = next(each[1:] for each in heard.said if each[0] == "crashed")
+    assert "while reading the message, so it was ended; it starts again when it is needed." in sentence
+    assert ended == generation
+    answer(qtbot, impatient, "next")
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="no way to freeze a process")
+def test_a_device_that_hangs_in_the_middle_keeps_the_part(qtbot: QtBot, impatient: EngineLink) -> None:
+    heard = Heard(impatient)
+    generation = impatient.generate(ask("toy: words 2000"))
+    qtbot.waitUntil(lambda: shown(heard), timeout=WAIT)
+    with qtbot.waitSignal(impatient.crashed, timeout=WAIT) as blocker:
+        os.kill(impatient.pid, signal.SIGSTOP)
+    assert "while writing the answer" in (blocker.args or [])[0]
+    assert heard.text(generation).startswith("The toy engine")
+    answer(qtbot, impatient, "next")
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="no way to freeze a process")
+def test_a_model_that_hangs_while_it_is_loaded_is_not_loaded_again(qtbot: QtBot) -> None:
+    link = EngineLink(program("--toy"), patience=Patience(load=2.0))
+    with qtbot.waitSignal(link.described, timeout=WAIT):
+        link.describe()
+    os.kill(link.pid, signal.SIGSTOP)
+    with qtbot.waitSignal(link.crashed, timeout=WAIT) as blocker:
+        link.load(TOY)
+    sentence = (blocker.args or [])[0]
+    assert "while loading the model" in sentence
+    assert "Load a model to go on" in sentence
+    assert "more memory" not in sentence
+    assert link.pid == 0
+    link.close()
+
+
+def test_a_process_that_outlives_its_killing_is_left_alone(
+    qtbot: QtBot, impatient: EngineLink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine_child, "KILL_GRACE", 0.2)
+    assert impatient._child
+    stuck = psutil.Process(impatient.pid)
+    monkeypatch.setattr(impatient._child, "_process", Immortal(impatient._child._process))
+    with qtbot.waitSignals([impatient.crashed, impatient.restarted], timeout=WAIT, order="strict"):
+        impatient.generate(ask("toy: hang"))
+    assert stuck.is_running()
+    answer(qtbot, impatient, "next")
+    stuck.kill()
+    assert any("it is left alone" in line for line in impatient.journal.tail)
+
+
+class Immortal:
+    """A QProcess that cannot be killed."""
+
+    def __init__(self, process: QProcess) -> None:
+        self._process = process
+
+    def kill(self) -> None:
+        """Nothing happens."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._process, name)
