@@ -7,7 +7,8 @@ from pathlib import PurePath
 # The default patterns of PyInstaller miss versioned names, and with them the reader of models.
 LIBRARIES = ("*.dll", "*.dylib", "lib*.so", "lib*.so.*")
 NATIVE_PACKAGES = ("openvino", "openvino_genai", "openvino_tokenizers")
-PYTHON_LIBRARY = "libpython3*.so*"
+# Names for debuggers weigh more than the rest of these; most libraries of the wheels have none, or break without.
+STRIPPED = ("libpython3*.so*", "sqlcipher3/*.so")
 METADATA = "headstart"  # its own and, by what it requires, that of every package: the list of licences reads it
 
 # Never in any program of ours: the exporter with what it needs, tests, other toolkits, and OpenVINO's telemetry.

@@ -58,7 +58,7 @@ def _drop_dangling(folder: Path) -> None:
 
 
 def _strip(inside: Path) -> None:
-    """Python's library carries names for debuggers; those of the wheels are stripped, or break when they are."""
+    """Take names for debuggers away where that is safe."""
     if shutil.which("strip"):
-        for library in inside.glob(contents.PYTHON_LIBRARY):
+        for library in (path for pattern in contents.STRIPPED for path in inside.glob(pattern)):
             subprocess.run(["strip", "--strip-unneeded", str(library)], check=True)

@@ -86,6 +86,14 @@ class DamagedHistoryError(HistoryError):
     """The file of the chat history is broken; a backup can take its place."""
 
 
+class LockedHistoryError(HistoryError):
+    """The chat history is encrypted, and nobody has said its passphrase yet."""
+
+
+class WrongPassphraseError(HistoryError):
+    """Another passphrase than the one that the chat history was encrypted with."""
+
+
 class ExchangeError(HeadstartError):
     """A file of chats cannot be written, or is none that can be read."""
 

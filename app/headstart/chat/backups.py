@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from headstart.chat.database import FILE_NAME, SIDE_FILES, explained, require_sound
+from headstart.chat.cipher import Key, errors
+from headstart.chat.database import FILE_NAME, SIDE_FILES, bare, explained, require_sound
 from headstart.errors import DamagedHistoryError
 
 KEPT = 5
@@ -22,21 +23,26 @@ class Backup:
     created: float  # seconds since 1970
 
 
+def home(folder: Path) -> Path:
+    """The folder of the copies of this history folder."""
+    return folder / "backups"
+
+
 def list_backups(folder: Path) -> tuple[Backup, ...]:
     """Those of this history folder, newest first."""
-    found = [Backup(path, path.stat().st_mtime) for path in _folder(folder).glob("*.db")]
+    found = [Backup(path, path.stat().st_mtime) for path in home(folder).glob("*.db")]
     return tuple(sorted(found, key=lambda backup: backup.created, reverse=True))
 
 
-def back_up(connection: sqlite3.Connection, folder: Path, label: str) -> Backup:
-    """Copy the database as it is now, and drop all but the newest few copies."""
-    home = _folder(folder)
-    home.mkdir(mode=0o700, exist_ok=True)
-    path = home / f"{_stamp()}-{label}.db"
+def back_up(connection: sqlite3.Connection, folder: Path, label: str, key: Key | None = None) -> Backup:
+    """Copy the database as it is now, encrypted with its key if it has one, and drop all but the newest few copies."""
+    copies = home(folder)
+    copies.mkdir(mode=0o700, exist_ok=True)
+    path = copies / f"{_stamp()}-{label}.db"
     unfinished = path.with_suffix(".new")
     unfinished.touch(mode=0o600)
     try:
-        _copy(connection, unfinished)
+        _copy(connection, unfinished, key)
         unfinished.replace(path)
     finally:
         unfinished.unlink(missing_ok=True)
@@ -52,15 +58,15 @@ def is_due(folder: Path) -> bool:
     return not any(0.0 <= now - backup.created <= DAY for backup in list_backups(folder))
 
 
-def restore(folder: Path, backup: Backup | None) -> Path:
+def restore(folder: Path, backup: Backup | None, key: Key | None = None) -> Path:
     """Put the history aside and a backup in its place (None: an empty history); the path of what was put aside.
 
-    The history must not be open. Raises HistoryError, and DamagedHistoryError for a backup that is broken too; then
-    nothing was changed.
+    The history must not be open; `key` is that of an encrypted one and of its backups. Raises HistoryError, and
+    DamagedHistoryError for a backup that is broken too; then nothing was changed.
     """
     history = folder / FILE_NAME
     aside = folder / f"damaged-{_stamp()}.db"
-    fresh = _sound_copy(backup, history) if backup else None
+    fresh = _sound_copy(backup, history, key) if backup else None
     with explained(history):
         for suffix in ("", *SIDE_FILES):
             part = history.with_name(history.name + suffix)
@@ -71,21 +77,33 @@ def restore(folder: Path, backup: Backup | None) -> Path:
     return aside
 
 
-def _sound_copy(backup: Backup, history: Path) -> Path:
+def forget(folder: Path) -> None:
+    """Remove every copy, and every damaged history that was put aside."""
+    for path in (*home(folder).glob("*.db*"), *home(folder).glob("*.new*"), *put_aside(folder)):
+        path.unlink(missing_ok=True)
+
+
+def put_aside(folder: Path) -> tuple[Path, ...]:
+    """The damaged histories that something else has replaced, with their side files, and what was to replace them."""
+    return tuple(folder.glob("damaged-*.db*")) + tuple(folder.glob("history.new*"))
+
+
+def _sound_copy(backup: Backup, history: Path, key: Key | None) -> Path:
     unfinished = history.with_suffix(".new")
-    with explained(backup.path), closing(sqlite3.connect(backup.path)) as source:
+    with explained(backup.path), closing(bare(backup.path, key)) as source:
         unfinished.touch(mode=0o600)
+        broken: tuple[type[Exception], ...] = (*errors(), DamagedHistoryError)
         try:
             require_sound(source, backup.path)
-            _copy(source, unfinished)
-        except (sqlite3.Error, DamagedHistoryError):
+            _copy(source, unfinished, key)
+        except broken:
             unfinished.unlink()
             raise
     return unfinished
 
 
-def _copy(source: sqlite3.Connection, path: Path) -> None:
-    target = sqlite3.connect(path)
+def _copy(source: sqlite3.Connection, path: Path, key: Key | None) -> None:
+    target = bare(path, key)
     try:
         source.backup(target)
         # A copy is one file; in WAL mode whoever only looks at it would make side files.

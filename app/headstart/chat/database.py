@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from headstart import own_folder
-from headstart.chat import rows, search
+from headstart.chat import cipher, rows, search
+from headstart.chat.cipher import Key
 from headstart.errors import DamagedHistoryError, HistoryError
 
 FILE_NAME = "history.db"
@@ -28,18 +29,26 @@ _PRAGMAS = (
 _log = logging.getLogger(__name__)
 
 
-def connect(path: Path) -> sqlite3.Connection:
+def bare(path: Path, key: Key | None) -> sqlite3.Connection:
+    """A connection to a file of either kind that changes nothing by itself. Transactions are the caller's."""
+    if key:
+        return cipher.connect(path, key, BUSY_SECONDS)
+    connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
+    connection.row_factory = sqlite3.Row
+    return connection
+
+
+def connect(path: Path, key: Key | None = None) -> sqlite3.Connection:
     """A connection for the calling thread; makes the file, for its owner alone. Transactions are the caller's."""
     _make_private(path)
-    connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
+    connection = bare(path, key)
     try:
-        connection.row_factory = sqlite3.Row
         connection.create_function("words", 1, search.words, deterministic=True)
         connection.create_function("attached", 1, rows.attached_text, deterministic=True)
         connection.create_function("holds", 2, search.holds, deterministic=True)
         for pragma in _PRAGMAS:
             connection.execute(pragma)
-    except sqlite3.Error:
+    except cipher.errors():
         connection.close()
         raise
     return connection
@@ -57,7 +66,7 @@ def explained(path: Path) -> Iterator[None]:
     """Turns what SQLite and the file system raise into HistoryError and DamagedHistoryError."""
     try:
         yield
-    except sqlite3.Error as error:
+    except cipher.errors() as error:
         _log.warning("%s: %s (%s)", path, error, getattr(error, "sqlite_errorname", "no code"))
         if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_CORRUPT_VTAB:
             path.with_name(INDEX_FAULT).touch()

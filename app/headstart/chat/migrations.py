@@ -4,6 +4,7 @@ import sqlite3
 from pathlib import Path
 
 from headstart.chat import backups, search
+from headstart.chat.cipher import Key
 from headstart.chat.database import INDEX_FAULT, transaction
 from headstart.errors import HistoryError
 
@@ -139,7 +140,7 @@ STEPS = (_CHATS_AND_MESSAGES, _FULL_TEXT, _TAGS, _PREFIXES, _DRAFT_FILES, _ATTAC
 NEWEST = len(STEPS)
 
 
-def migrate(connection: sqlite3.Connection, path: Path) -> None:
+def migrate(connection: sqlite3.Connection, path: Path, key: Key | None = None) -> None:
     """Bring the file to the newest version, after a backup. Raises HistoryError for a file from a later program."""
     version = schema_version(connection)
     if version > NEWEST:
@@ -148,7 +149,7 @@ def migrate(connection: sqlite3.Connection, path: Path) -> None:
             f"{NEWEST}); update Headstart to open it."
         )
     if 0 < version < NEWEST:
-        backups.back_up(connection, path.parent, f"before-{NEWEST}")
+        backups.back_up(connection, path.parent, f"before-{NEWEST}", key)
     for number in range(version, NEWEST):
         with transaction(connection):
             _step(connection, number)

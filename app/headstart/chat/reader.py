@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from headstart.chat import database, search, tags
+from headstart.chat.cipher import Key, errors
 from headstart.chat.conversation import Attachment, Conversation
 from headstart.chat.record import Chat
 from headstart.chat.rows import read_attachments, read_chat, read_conversation
@@ -55,9 +56,10 @@ class Hit:
 class Reader:
     """What is saved. Use it in the thread that opened it; every method raises HistoryError."""
 
-    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+    def __init__(self, path: Path, connection: sqlite3.Connection, key: Key | None = None) -> None:
         """Use `open_reader` or `headstart.chat.store.open_store`."""
         self.path = path
+        self.key = key  # None: the history is not encrypted
         self._connection = connection
 
     def close(self) -> None:
@@ -150,8 +152,8 @@ class Reader:
     def _until_interrupted(self, query: str, values: Sequence[str | int]) -> Iterator[sqlite3.Row]:
         try:
             yield from self._connection.execute(query, values)
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode != sqlite3.SQLITE_INTERRUPT:
+        except errors() as error:
+            if getattr(error, "sqlite_errorcode", 0) != sqlite3.SQLITE_INTERRUPT:
                 raise
 
     def _rows(self, query: str, values: Sequence[str | int | None]) -> list[sqlite3.Row]:
@@ -172,10 +174,10 @@ def _in_files(files: Sequence[Attachment], query: str) -> tuple[str, search.Snip
     return next(inside, next(named, found[0]))
 
 
-def open_reader(folder: Path) -> Reader:
-    """A reader for the calling thread, of a history that `open_store` has opened before. Raises HistoryError."""
+def open_reader(folder: Path, key: Key | None = None) -> Reader:
+    """A reader for the calling thread, of a history that `open_store` has opened with this key. Raises HistoryError."""
     path = folder / database.FILE_NAME
     with database.explained(path):
-        connection = database.connect(path)
+        connection = database.connect(path, key)
         connection.execute("PRAGMA query_only = ON")
-        return Reader(path, connection)
+        return Reader(path, connection, key)

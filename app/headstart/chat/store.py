@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
-from headstart.chat import backups, database, migrations, rows, tags
+from headstart.chat import backups, database, encryption, migrations, rows, tags
+from headstart.chat.cipher import Key
 from headstart.chat.conversation import Attachment, Conversation, Json, Message, Run
 from headstart.chat.reader import Reader
 from headstart.chat.record import Chat
@@ -126,7 +127,7 @@ class Store(Reader):
             empty = self._connection.execute("SELECT NOT EXISTS (SELECT 1 FROM chat)").fetchone()[0]
             if empty or not backups.is_due(self.path.parent):
                 return None
-            return backups.back_up(self._connection, self.path.parent, "daily")
+            return backups.back_up(self._connection, self.path.parent, "daily", self.key)
 
     def rebuild_index(self) -> None:
         """Make the full-text index again from the texts."""
@@ -171,17 +172,20 @@ class Store(Reader):
             yield
 
 
-def open_store(folder: Path) -> Store:
+def open_store(folder: Path, key: Key | None = None) -> Store:
     """Check the history in this folder, bring it up to date and open it; answers cut short are marked as such.
 
-    Raises HistoryError, and DamagedHistoryError where `headstart.chat.backups` helps.
+    Raises HistoryError, DamagedHistoryError where `headstart.chat.backups` helps, and LockedHistoryError where it is
+    encrypted and no key is given: `headstart.chat.encryption.unlock` has it.
     """
     path = folder / database.FILE_NAME
+    encryption.settle(folder)
+    key = encryption.require_key(folder, key)
     with database.explained(path), ExitStack() as stack:
-        connection = stack.enter_context(closing(database.connect(path)))
-        _prepare(connection, path)
+        connection = stack.enter_context(closing(database.connect(path, key)))
+        _prepare(connection, path, key)
         stack.pop_all()
-        return Store(path, connection)
+        return Store(path, connection, key)
 
 
 def new_id() -> str:
@@ -189,9 +193,9 @@ def new_id() -> str:
     return uuid.uuid4().hex
 
 
-def _prepare(connection: sqlite3.Connection, path: Path) -> None:
+def _prepare(connection: sqlite3.Connection, path: Path, key: Key | None) -> None:
     database.require_sound(connection, path)
-    migrations.migrate(connection, path)
+    migrations.migrate(connection, path, key)
     migrations.refresh_index(connection, path)
     connection.execute("UPDATE message SET state = 'interrupted' WHERE state = 'streaming'")
 

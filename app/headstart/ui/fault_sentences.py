@@ -35,6 +35,25 @@ SENTENCES: Sequence[Any] = (
         "The chat history {} was written by a newer version of Headstart (schema {}, this one knows {}); "
         "update Headstart to open it.",
     ),
+    QT_TRANSLATE_NOOP("Faults", "The chat history in {} is encrypted; open it in the window, with its passphrase."),
+    QT_TRANSLATE_NOOP(
+        "Faults",
+        "This is not the passphrase of the chat history; try again, and mind capitals and the keyboard's language.",
+    ),
+    QT_TRANSLATE_NOOP("Faults", "A passphrase needs at least {} characters; take several words."),
+    QT_TRANSLATE_NOOP(
+        "Faults",
+        "The key of the chat history is damaged: put a copy of it in the place of {}; without it the chats cannot be "
+        "read.",
+    ),
+    QT_TRANSLATE_NOOP(
+        "Faults",
+        "To check a passphrase takes {} MiB of memory; close other programs and try again.",
+    ),
+    QT_TRANSLATE_NOOP(
+        "Faults",
+        "Encrypted chat histories need packages that are not installed: pip install {}, then start Headstart again.",
+    ),
     QT_TRANSLATE_NOOP("Faults", "This chat no longer exists in the history; start a new one."),
     QT_TRANSLATE_NOOP("Faults", "A tag needs a name; type one."),
     QT_TRANSLATE_NOOP("Faults", "There is no tag “{}” any more; make a new one."),

@@ -1428,6 +1428,30 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>聊天历史记录 {} 由更新版本的 Headstart 写入（架构版本 {}，此版本支持到 {}）；请更新 Headstart 后再打开。</translation>
     </message>
     <message>
+        <source>The chat history in {} is encrypted; open it in the window, with its passphrase.</source>
+        <translation>{} 中的聊天历史记录已加密；请在窗口中用密码短语打开。</translation>
+    </message>
+    <message>
+        <source>This is not the passphrase of the chat history; try again, and mind capitals and the keyboard&apos;s language.</source>
+        <translation>这不是聊天历史记录的密码短语；请重试，并留意大小写和键盘语言。</translation>
+    </message>
+    <message>
+        <source>A passphrase needs at least {} characters; take several words.</source>
+        <translation>密码短语至少需要 {} 个字符；请使用多个词。</translation>
+    </message>
+    <message>
+        <source>The key of the chat history is damaged: put a copy of it in the place of {}; without it the chats cannot be read.</source>
+        <translation>聊天历史记录的密钥已损坏：请用它的副本替换 {}；没有密钥便无法读取对话。</translation>
+    </message>
+    <message>
+        <source>To check a passphrase takes {} MiB of memory; close other programs and try again.</source>
+        <translation>核对密码短语需要 {} MiB 内存；请关闭其他程序后重试。</translation>
+    </message>
+    <message>
+        <source>Encrypted chat histories need packages that are not installed: pip install {}, then start Headstart again.</source>
+        <translation>加密的聊天历史记录需要未安装的软件包：请运行 pip install {}，然后重新启动 Headstart。</translation>
+    </message>
+    <message>
         <source>This chat no longer exists in the history; start a new one.</source>
         <translation>历史记录中已没有此对话；请新建对话。</translation>
     </message>

@@ -1428,6 +1428,30 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>聊天歷程記錄 {} 由較新版本的 Headstart 寫入（結構版本 {}，此版本支援到 {}）；請更新 Headstart 後再開啟。</translation>
     </message>
     <message>
+        <source>The chat history in {} is encrypted; open it in the window, with its passphrase.</source>
+        <translation>{} 中的聊天歷程記錄已加密；請在視窗中用通關片語開啟。</translation>
+    </message>
+    <message>
+        <source>This is not the passphrase of the chat history; try again, and mind capitals and the keyboard&apos;s language.</source>
+        <translation>這不是聊天歷程記錄的通關片語；請再試一次，並留意大小寫和鍵盤語言。</translation>
+    </message>
+    <message>
+        <source>A passphrase needs at least {} characters; take several words.</source>
+        <translation>通關片語至少需要 {} 個字元；請使用多個詞。</translation>
+    </message>
+    <message>
+        <source>The key of the chat history is damaged: put a copy of it in the place of {}; without it the chats cannot be read.</source>
+        <translation>聊天歷程記錄的金鑰已損毀：請用它的副本取代 {}；沒有金鑰便無法讀取對話。</translation>
+    </message>
+    <message>
+        <source>To check a passphrase takes {} MiB of memory; close other programs and try again.</source>
+        <translation>核對通關片語需要 {} MiB 記憶體；請關閉其他程式後再試一次。</translation>
+    </message>
+    <message>
+        <source>Encrypted chat histories need packages that are not installed: pip install {}, then start Headstart again.</source>
+        <translation>加密的聊天歷程記錄需要未安裝的套件：請執行 pip install {}，然後重新啟動 Headstart。</translation>
+    </message>
+    <message>
         <source>This chat no longer exists in the history; start a new one.</source>
         <translation>歷程記錄中已沒有此對話；請新增對話。</translation>
     </message>
