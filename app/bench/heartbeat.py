@@ -1,7 +1,8 @@
 """How late the window's thread is while a real model streams an answer into it. Knows no widget from inside."""
 
 import time
-from collections.abc import Callable
+from array import array
+from collections.abc import Callable, Iterable
 
 from PySide6.QtCore import QEventLoop, QObject, Qt, QTimer, Slot
 from PySide6.QtWidgets import QApplication
@@ -21,7 +22,7 @@ class Heartbeat(QObject):
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self.late_ms: list[float] = []
+        self.late_ms = array("d")  # of floats on their own a soak would see the memory
         self._last = 0.0
         self._timer = QTimer(self, interval=_BEAT_MS, timerType=Qt.TimerType.PreciseTimer)
         self._timer.timeout.connect(self._beat)
@@ -46,27 +47,31 @@ def streaming(program: Program, application: QApplication, model: str, tokens: i
     """Milliseconds late while the model reads and answers; raises TimeoutError where it does not load."""
     program.change(model=model, max_new_tokens=tokens)
     program.model_in_use.load()
-    _wait(application, lambda: program.loader.is_ready and program.loader.name(program.settings) == model)
+    wait(application, lambda: program.loader.is_ready and program.loader.name(program.settings) == model)
     heart, loop = Heartbeat(), QEventLoop()
     program.presenter.answered.connect(loop.quit)
     heart.start()
     program.presenter.session.send(PROMPT)
     loop.exec()
     heart.stop()
-    late = sorted(heart.late_ms)
     answer = program.presenter.session.path[-1]
+    return {"model": model, **lateness(heart.late_ms), "characters": len(answer.text)}
+
+
+def lateness(late_ms: Iterable[float]) -> dict[str, float]:
+    """Of all beats: how late half of them were at most, 99 of 100, and the latest."""
+    late = sorted(late_ms)
     return {
-        "model": model,
         "beats": len(late),
         "late_p50_ms": round(late[len(late) // 2], 2),
         "late_p99_ms": round(late[int(len(late) * 0.99)], 2),
         "late_max_ms": round(late[-1], 2),
         "over_50_ms": sum(value > 50 for value in late),
-        "characters": len(answer.text),
     }
 
 
-def _wait(application: QApplication, is_so: Callable[[], bool]) -> None:
+def wait(application: QApplication, is_so: Callable[[], bool]) -> None:
+    """Until a model is loaded; raises TimeoutError."""
     end = time.monotonic() + _LOAD_S
     while not is_so():
         application.processEvents(QEventLoop.ProcessEventsFlag.AllEvents, 50)

@@ -8,24 +8,19 @@ import argparse
 import json
 import os
 import sys
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 
 import psutil
 from PySide6.QtWidgets import QApplication
 
 from bench import corpus, heartbeat, history_cost, start_cost
+from bench.profile import opened, own_home
 from bench.table import table
 from bench.transcript_cost import TranscriptCost
 from headstart import paths
 from headstart.chat.store import open_store
 from headstart.engine.supervision import program as engine_program
 from headstart.ui.asking import toy_model
-from headstart.ui.program import EngineChoice, Program
-
-HOME = "HEADSTART_HOME"
+from headstart.ui.program import EngineChoice
 
 
 def main() -> None:
@@ -39,7 +34,7 @@ def main() -> None:
     if given.history:
         found |= _history(application, given)
     if given.model:
-        with _own_home(paths.models_folder()), _opened(application) as program:
+        with own_home(paths.models_folder()), opened(application) as program:
             found["heartbeat"] = heartbeat.streaming(program, application, given.model, given.tokens)
     print(table(found) if given.markdown else json.dumps(found, indent=2))
 
@@ -70,42 +65,16 @@ def _transcript(application: QApplication, given: argparse.Namespace) -> dict[st
 
 
 def _history(application: QApplication, given: argparse.Namespace) -> dict[str, object]:
-    with _own_home() as home:
+    with own_home() as home:
         store = open_store(paths.history_folder())
         corpus.fill(store, given.history)
         chats = len(store.chats())
         store.close()
-        with _opened(application, EngineChoice(engine_program("--toy"), toy_model)) as program:
+        with opened(application, EngineChoice(engine_program("--toy"), toy_model)) as program:
             searches = history_cost.searching(program, given.repeats)
             lists = history_cost.listing(program, application, given.repeats)
         start = start_cost.starting(home, given.repeats)
     return {"history": given.history, "chats": chats, "search": searches, "list": lists, "start": start}
-
-
-@contextmanager
-def _opened(application: QApplication, engine: EngineChoice | None = None) -> Iterator[Program]:
-    program = Program(application, open_store(paths.history_folder()), engine)
-    program.start()
-    program.window.show()
-    program.window.show_page(program.window.chat)
-    try:
-        yield program
-    finally:
-        program.window.close()
-
-
-@contextmanager
-def _own_home(models: Path | None = None) -> Iterator[Path]:
-    """A folder for chats and settings that are thrown away, with the installed models where they are needed."""
-    before = os.environ.get(HOME)
-    with tempfile.TemporaryDirectory(prefix="headstart-bench-") as folder:
-        if models:
-            (Path(folder) / models.name).symlink_to(models)
-        os.environ[HOME] = folder
-        yield Path(folder)
-    os.environ.pop(HOME)
-    if before is not None:
-        os.environ[HOME] = before
 
 
 if __name__ == "__main__":

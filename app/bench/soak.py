@@ -1,0 +1,169 @@
+"""Many answers through the real window and its engine's process: what grows with them, and how late the window is.
+
+PYTHONPATH=app python app/bench/soak.py [--answers 5000] [--minutes 8] [--model NAME] [--tokens 16]. Prints JSON.
+Without --model the toy engine answers; a model must be in $HEADSTART_HOME. A run that --minutes ends says how far it
+came. The first fifth of the answers, in which caches fill, is left out of the slopes.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+
+import psutil
+from PySide6.QtCore import QEventLoop, QObject, QTimer, Slot
+from PySide6.QtWidgets import QApplication
+
+from bench.heartbeat import Heartbeat, lateness, wait
+from bench.profile import opened, own_home
+from headstart import paths
+from headstart.engine.supervision import program as engine_program
+from headstart.ui.asking import toy_model
+from headstart.ui.program import EngineChoice, Program
+
+_IN_A_CHAT = 10  # answers, so that each conversation fits a small context
+_WARM = 0.2
+_QUESTIONS = (
+    "Name a colour.",
+    "What is {number} plus one?",
+    "Write a short sentence with the number {number}.",
+    "toy: words 60",
+    "Say **hello** in `code`, then list:\n\n- one\n- two\n\n推测解码 {number}",
+)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What both processes hold after so many answers."""
+
+    answers: int
+    window_mb: float
+    engine_mb: float
+    handles: int
+    threads: int
+    engine_handles: int
+    engine_threads: int
+
+
+class Soak(QObject):
+    """Asks again as soon as an answer has ended, until enough were given or the time is over."""
+
+    def __init__(self, program: Program, answers: int, seconds: float) -> None:
+        super().__init__()
+        self._program, self._answers = program, answers
+        self._until = time.monotonic() + seconds
+        self._every = max(1, answers // 100)
+        self._loop = QEventLoop()
+        self.samples: list[Sample] = []
+        self.given = 0
+        program.presenter.answered.connect(self._take)
+
+    def run(self) -> None:
+        """Returns when it is over."""
+        self.samples.append(_sample(self._program, 0))
+        QTimer.singleShot(0, self, self._ask)
+        self._loop.exec()
+
+    @Slot(object)
+    def _take(self, _content: object) -> None:
+        self.given += 1
+        if self.given % self._every == 0:
+            self.samples.append(_sample(self._program, self.given))
+        if self.given >= self._answers or time.monotonic() > self._until:
+            self._loop.quit()
+        else:
+            QTimer.singleShot(0, self, self._ask)
+
+    @Slot()
+    def _ask(self) -> None:
+        if self.given and self.given % _IN_A_CHAT == 0:
+            self._program.window.sidebar.new_requested.emit()
+        question = _QUESTIONS[self.given % len(_QUESTIONS)].format(number=self.given)
+        assert self._program.presenter.session.send(question), "the question was refused"
+
+
+def main() -> None:
+    """Soak and print."""
+    given = _arguments()
+    os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+    application = QApplication(sys.argv[:1])
+    toy = None if given.model else EngineChoice(engine_program("--toy"), toy_model)
+    with own_home(paths.models_folder() if given.model else None), opened(application, toy) as program:
+        if given.model:
+            program.change(model=given.model, max_new_tokens=given.tokens)
+            program.model_in_use.load()
+        wait(application, lambda: program.loader.is_ready)
+        print(json.dumps(_soaked(program, given), indent=2))
+
+
+def _soaked(program: Program, given: argparse.Namespace) -> dict[str, object]:
+    soak, heart = Soak(program, given.answers, given.minutes * 60), Heartbeat()
+    heart.start()
+    started = time.monotonic()
+    soak.run()
+    heart.stop()
+    warm = [sample for sample in soak.samples if sample.answers >= soak.given * _WARM]
+    return {
+        "engine": given.model or "toy",
+        "answers": soak.given,
+        "seconds": round(time.monotonic() - started),
+        "warm": asdict(warm[0]),
+        "end": asdict(warm[-1]),
+        "per_1000_answers": slopes(warm),
+        "heartbeat": lateness(heart.late_ms),
+    }
+
+
+def slopes(samples: list[Sample]) -> dict[str, float]:
+    """How much of each there is more after 1,000 further answers, by least squares; needs two samples."""
+    answers = [float(sample.answers) for sample in samples]
+    fields: dict[str, Callable[[Sample], float]] = {
+        "window_mb": lambda sample: sample.window_mb,
+        "engine_mb": lambda sample: sample.engine_mb,
+        "handles": lambda sample: sample.handles,
+        "threads": lambda sample: sample.threads,
+        "engine_handles": lambda sample: sample.engine_handles,
+        "engine_threads": lambda sample: sample.engine_threads,
+    }
+    return {
+        name: round(1000 * statistics.linear_regression(answers, list(map(read, samples))).slope, 3)
+        for name, read in fields.items()
+    }
+
+
+def _sample(program: Program, answers: int) -> Sample:
+    window, engine = psutil.Process(), psutil.Process(program.link.pid)
+    return Sample(
+        answers,
+        _mb(window),
+        _mb(engine),
+        _handles(window),
+        window.num_threads(),
+        _handles(engine),
+        engine.num_threads(),
+    )
+
+
+def _mb(process: psutil.Process) -> float:
+    return round(process.memory_info().rss / 2**20, 2)
+
+
+def _handles(process: psutil.Process) -> int:
+    return int(process.num_handles() if sys.platform == "win32" else process.num_fds())
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
+    parser.add_argument("--answers", type=int, default=5000)
+    parser.add_argument("--minutes", type=float, default=8.0, help="end after so many, whatever was answered by then")
+    parser.add_argument("--model", help="an installed model; without it the toy engine answers")
+    parser.add_argument("--tokens", type=int, default=16, help="at most in an answer of --model")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
