@@ -2,7 +2,7 @@
 
 import statistics
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
 from PySide6.QtCore import QEventLoop
@@ -31,11 +31,11 @@ QUERIES = {
 }
 
 
-def searching(program: Program, repeats: int) -> dict[str, Figures]:
+def searching(program: Program, repeats: int, queries: Mapping[str, str] = QUERIES) -> dict[str, Figures]:
     """Milliseconds from a query to its last hit in the window's thread, by kind of query."""
     searching = Searching(program.store.path.parent)
     _search(searching, "warm")
-    found = {kind: _timed(partial(_search, searching, query), repeats) for kind, query in QUERIES.items()}
+    found = {kind: _timed(partial(_search, searching, query), repeats) for kind, query in queries.items()}
     searching.close()
     return found
 

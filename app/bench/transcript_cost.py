@@ -12,6 +12,8 @@ from headstart.ui import theme
 from headstart.ui.message import MessageContent, RoundNote
 from headstart.ui.transcript import Transcript
 
+_CHUNK = 500  # tokens that come at once of what an answer had before
+
 
 class Cost(NamedTuple):
     """Of one update. Processor time is what remains comparable on a machine that others use."""
@@ -52,12 +54,17 @@ class TranscriptCost:
         self._settle()
         return {"first_paint_ms": first, "first_paint_cpu_ms": cpu, "settled_ms": settled, "jump_ms_max": max(scroll)}
 
-    def streaming(self, count: int, tokens: int) -> dict[str, float]:
-        """Milliseconds of each update (text, layout and paint) while an answer of 400 tokens grows."""
+    def streaming(self, count: int, tokens: int, already: int = 0) -> dict[str, float]:
+        """Milliseconds of each update (text, layout and paint) while an answer of 400 tokens grows.
+
+        `already`: tokens that it had before.
+        """
         window = self.window()
         window.show_chat([*contents(count, tokens), MessageContent("live", "assistant", "")])
         self._settle()
         window.begin_stream("live")
+        for start in range(0, already, _CHUNK):
+            self._update(window, message(start, min(_CHUNK, already - start)) + "\n\n", 0)
         updates = [self._update(window, piece, n) for n, piece in enumerate(pieces(message(7, tokens)))]
         started = time.perf_counter()
         window.end_stream("live", "18 tok/s")

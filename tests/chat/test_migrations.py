@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from headstart.chat import backups, migrations, search
+from headstart.chat import backups, database, migrations, search
 from headstart.chat.conversation import Attachment, Conversation, Run, State
-from headstart.chat.database import FILE_NAME
+from headstart.chat.database import DAMAGE, FILE_NAME
 from headstart.chat.store import Store, open_store
 from headstart.chat.tags import Tag
 from headstart.errors import DamagedHistoryError, HistoryError
@@ -184,4 +184,75 @@ def test_only_the_newest_backups_are_kept(tmp_path: Path) -> None:
     kept = {backup.path for backup in backups.list_backups(tmp_path)}
     assert kept == {backup.path for backup in made[2:]}
     assert store.back_up_if_due() is None
+    store.close()
+
+
+@pytest.fixture
+def large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A history that counts as large, of forty chats."""
+    for module in (database, backups):
+        monkeypatch.setattr(module, "READ_AT_START", 0)
+    _filled(tmp_path).close()
+    return tmp_path
+
+
+def _break(folder: Path) -> None:
+    """Spoil the first page of the messages, which a start does not look at."""
+    connection = sqlite3.connect(folder / FILE_NAME)
+    (page,) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'message'").fetchone()
+    connection.close()
+    with (folder / FILE_NAME).open("r+b") as file:
+        file.seek((page - 1) * 4096)
+        file.write(b"\xa5" * 4096)
+
+
+def test_a_large_history_is_not_read_through_at_the_start_but_before_it_is_copied(large: Path) -> None:
+    (copied,) = [backups.keep_up(large, lambda: True)]
+    assert copied == backups.list_backups(large)[0]
+    assert backups.keep_up(large, lambda: True) is None
+    copied.path.unlink()
+    _break(large)
+    open_store(large).close()
+    with pytest.raises(DamagedHistoryError, match="restore a backup"):
+        backups.keep_up(large, lambda: True)
+    assert backups.list_backups(large) == ()
+    assert (large / DAMAGE).exists()
+    with pytest.raises(DamagedHistoryError):
+        open_store(large)
+    backups.restore(large, None)
+    open_store(large).close()
+    assert not (large / DAMAGE).exists()
+
+
+def test_a_copy_that_nobody_wants_leaves_nothing_behind(large: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backups, "_PAGES", 1)
+    looks = iter([True] * 3)
+    assert backups.keep_up(large, lambda: next(looks, False)) is None
+    assert [path.name for path in (large / "backups").iterdir()] == []
+    assert backups.is_due(large)
+
+
+def test_what_is_written_while_a_copy_is_made_is_in_the_next_one(large: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backups, "_PAGES", 1)
+    store = open_store(large)
+
+    def write() -> bool:
+        store.remember("looks", str(int(store.recall("looks") or 0) + 1))
+        return True
+
+    copied = backups.keep_up(large, write)
+    assert copied
+    assert int(store.recall("looks") or 0) > 3
+    connection = sqlite3.connect(copied.path)
+    assert connection.execute("SELECT count(*) FROM chat").fetchone() == (40,)
+    assert connection.execute("SELECT count(*) FROM memo WHERE name = 'looks'").fetchone() == (0,)
+    connection.close()
+    store.close()
+
+
+def test_fewer_copies_are_kept_of_what_is_large(large: Path) -> None:
+    store = open_store(large)
+    for number in range(backups.KEPT):
+        backups.back_up(store._connection, large, str(number))
+    assert len(backups.list_backups(large)) == backups.KEPT_OF_LARGE
     store.close()

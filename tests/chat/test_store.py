@@ -102,6 +102,17 @@ def test_chats_come_last_changed_first(store: Store) -> None:
     assert [chat.title for chat in store.chats()] == ["a", "c", "b"]
 
 
+def test_of_many_chats_the_pinned_and_the_newest_are_listed(store: Store) -> None:
+    ids = [store.create_chat(title).id for title in ("a", "b", "c", "d")]
+    store.pin(ids[0], pinned=True)
+    store.create_tag("home", ids[1:3])
+    assert [chat.title for chat in store.chats(most=2)] == ["d", "a"]
+    assert [chat.title for chat in store.chats(tag="Home", most=1)] == ["c"]
+    assert [chat.title for chat in store.chats(tag="home")] == ["c", "b"]
+    store.delete(ids[3])
+    assert store.titles() == tuple((id_, title) for id_, title in zip(ids[2::-1], "cba", strict=True))
+
+
 def test_a_deleted_chat_can_be_taken_back_until_it_is_purged(store: Store) -> None:
     chat = store.create_chat("a")
     store.save(chat.id, Conversation(), BEGUN)

@@ -19,9 +19,9 @@ from headstart.chat.conversation import Conversation, State
 from headstart.chat.database import FILE_NAME, INDEX_FAULT
 from headstart.chat.store import Store, open_store
 from headstart.errors import HistoryError
-from headstart.ui import application
 from headstart.ui.program import Program
 from headstart.ui.recovery import Recovery
+from headstart.ui.upkeep import Upkeep
 from tests.ui.person import WAIT, ask, begin, stored, texts, write
 
 Open = Callable[..., Program]
@@ -229,9 +229,20 @@ def test_a_damaged_index_is_made_again_at_the_next_start(qtbot: QtBot, headstart
 def test_a_full_disk_while_backing_up_hinders_no_start(qtbot: QtBot, app: Program, history: Path) -> None:
     ask(qtbot, app, "hello")
     (history / "backups").write_text("in the way", encoding="utf-8")
-    told = application._back_up(app.store)
-    assert told.startswith("The chat history in ")
-    assert "cannot be used" in told
+    upkeep = Upkeep(history)
+    with qtbot.waitSignal(upkeep.troubled, timeout=WAIT) as told:
+        upkeep.begin()
+    upkeep.close()
+    assert told.args[0].startswith("The chat history in ")
+    assert "cannot be used" in told.args[0]
+
+
+def test_the_daily_copy_is_made_beside_the_window(qtbot: QtBot, app: Program, history: Path) -> None:
+    ask(qtbot, app, "hello")
+    upkeep = Upkeep(history)
+    upkeep.begin()
+    qtbot.waitUntil(lambda: bool(backups.list_backups(history)), timeout=WAIT)
+    upkeep.close()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="links need rights there")

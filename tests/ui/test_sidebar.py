@@ -11,6 +11,7 @@ from pytestqt.qtbot import QtBot
 
 from headstart.chat.exchange.reading import read_chats
 from headstart.ui.chat_menu import ChatMenu
+from headstart.ui.command_palette import CommandPalette
 from headstart.ui.program import Program
 from tests.ui.person import WAIT, ask, chat_rows, click_chat, shown, texts, write
 
@@ -254,13 +255,32 @@ def test_window_chat_and_draft_are_there_again_after_a_restart(qtbot: QtBot, ope
     assert not again.window.sidebar.isHidden()
 
 
-def test_a_thousand_chats_are_a_list_of_rows_not_of_widgets(qtbot: QtBot, app: Program) -> None:
+def test_of_a_thousand_chats_more_are_listed_as_one_scrolls(qtbot: QtBot, app: Program) -> None:
     for number in range(1000):
         app.store.create_chat(f"chat {number}")
     app.chats.refresh()
     listing = app.window.sidebar.list
-    assert listing.model().rowCount() == 1001
+    assert 100 < listing.model().rowCount() < 1001
     assert len(listing.viewport().children()) == 0
     assert listing.indexAt(QPoint(20, 40)).data() == "chat 999"
+
+    def scroll_on() -> bool:
+        listing.verticalScrollBar().setValue(listing.verticalScrollBar().maximum())
+        return listing.model().rowCount() == 1001
+
+    qtbot.waitUntil(scroll_on, timeout=WAIT)
+    assert listing.model().index(1000, 0).data() == "chat 0"
     write(app, "one more")
     qtbot.waitUntil(lambda: chat_rows(app)[1] == "one more", timeout=WAIT)
+
+
+def test_the_palette_offers_a_screenful_of_chats_and_finds_all(qtbot: QtBot, app: Program) -> None:
+    for number in range(300):
+        app.store.create_chat(f"chat {number}")
+    app.window.actions_by_name["palette"].trigger()
+    (palette,) = app.window.findChildren(CommandPalette)
+    assert palette.list.topLevelItemCount() < 200
+    palette.field.setText("chat 79")
+    found = [palette.list.topLevelItem(row) for row in range(palette.list.topLevelItemCount())]
+    assert [item.text(0) for item in found if item] == ["chat 279", "chat 179", "chat 79"]
+    palette.close()

@@ -2,17 +2,19 @@
 
 import sqlite3
 import time
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 from headstart.chat.cipher import Key, errors
-from headstart.chat.database import FILE_NAME, SIDE_FILES, bare, explained, require_sound
+from headstart.chat.database import FILE_NAME, READ_AT_START, SIDE_FILES, bare, connect, explained, require_sound
 from headstart.errors import DamagedHistoryError
 
-KEPT = 5
+KEPT, KEPT_OF_LARGE = 5, 2
 DAY = 24 * 3600.0
+_PAGES, _STEPS = 1000, 100_000  # copied, and gone through, between two looks at whether that is still wanted
 
 
 @dataclass(frozen=True)
@@ -34,20 +36,59 @@ def list_backups(folder: Path) -> tuple[Backup, ...]:
     return tuple(sorted(found, key=lambda backup: backup.created, reverse=True))
 
 
-def back_up(connection: sqlite3.Connection, folder: Path, label: str, key: Key | None = None) -> Backup:
-    """Copy the database as it is now, encrypted with its key if it has one, and drop all but the newest few copies."""
+class GivenUpError(Exception):
+    """The copy is not wanted any more."""
+
+
+def keep_up(folder: Path, is_wanted: Callable[[], bool], key: Key | None = None) -> Backup | None:
+    """Read a large history through and copy it, if the newest copy is older than a day, in a thread of its own.
+
+    Ends early, with None, when it is not wanted any more. Raises HistoryError, and DamagedHistoryError before anything
+    is copied.
+    """
+    path = folder / FILE_NAME
+    with explained(path), closing(connect(path, key)) as connection:
+        connection.execute("PRAGMA query_only = ON")
+        connection.set_progress_handler(lambda: int(not is_wanted()), _STEPS)
+        connection.execute("BEGIN")  # what is written meanwhile would have the copy begin anew
+        try:
+            if not is_due(folder) or not connection.execute("SELECT EXISTS (SELECT 1 FROM chat)").fetchone()[0]:
+                return None
+            if path.stat().st_size > READ_AT_START:
+                require_sound(connection, path)
+            return back_up(connection, folder, "daily", key, is_wanted)
+        except GivenUpError:
+            return None
+        except errors() as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_INTERRUPT:
+                raise
+            return None
+
+
+def back_up(
+    connection: sqlite3.Connection,
+    folder: Path,
+    label: str,
+    key: Key | None = None,
+    is_wanted: Callable[[], bool] | None = None,
+) -> Backup:
+    """Copy the database as it is now, encrypted with its key if it has one, and drop all but the newest few copies.
+
+    Raises GivenUpError when it is not wanted any more.
+    """
     copies = home(folder)
     copies.mkdir(mode=0o700, exist_ok=True)
     path = copies / f"{_stamp()}-{label}.db"
     unfinished = path.with_suffix(".new")
     unfinished.touch(mode=0o600)
     try:
-        _copy(connection, unfinished, key)
+        _copy(connection, unfinished, key, is_wanted)
         unfinished.replace(path)
     finally:
         unfinished.unlink(missing_ok=True)
     others = [backup for backup in list_backups(folder) if backup.path != path]
-    for old in others[KEPT - 1 :]:  # never this one, however late a clock made the others
+    kept = KEPT if path.stat().st_size <= READ_AT_START else KEPT_OF_LARGE
+    for old in others[kept - 1 :]:  # never this one, however late a clock made the others
         old.path.unlink(missing_ok=True)
     return Backup(path, path.stat().st_mtime)
 
@@ -102,10 +143,16 @@ def _sound_copy(backup: Backup, history: Path, key: Key | None) -> Path:
     return unfinished
 
 
-def _copy(source: sqlite3.Connection, path: Path, key: Key | None) -> None:
+def _copy(
+    source: sqlite3.Connection, path: Path, key: Key | None, is_wanted: Callable[[], bool] | None = None
+) -> None:
+    def look(_status: int, _left: int, _pages: int) -> None:
+        if is_wanted and not is_wanted():
+            raise GivenUpError
+
     target = bare(path, key)
     try:
-        source.backup(target)
+        source.backup(target, pages=_PAGES if is_wanted else -1, progress=look)
         # A copy is one file; in WAL mode whoever only looks at it would make side files.
         target.execute("PRAGMA journal_mode = DELETE")
     finally:

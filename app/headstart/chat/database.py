@@ -1,5 +1,6 @@
 """One SQLite connection to the history: how it is opened, and what its faults mean to a person. Knows no chat."""
 
+import contextlib
 import json
 import logging
 import os
@@ -7,6 +8,8 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+import msgspec
 
 from headstart import own_folder
 from headstart.chat import cipher, rows, search
@@ -16,6 +19,8 @@ from headstart.errors import DamagedHistoryError, HistoryError
 FILE_NAME = "history.db"
 SIDE_FILES = ("-wal", "-shm")  # names that SQLite appends
 INDEX_FAULT = "index-is-damaged"  # a file that asks the next start to make the full-text index again
+DAMAGE = "history-is-damaged"  # a file that has the next start read the whole history
+READ_AT_START = 64 * 2**20  # bytes: a larger history is read through later, beside the window (`backups.keep_up`)
 BUSY_SECONDS = 5.0
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _PRAGMAS = (
@@ -58,7 +63,14 @@ def require_sound(connection: sqlite3.Connection, path: Path) -> None:
     """Read the whole file once. Raises DamagedHistoryError with the first fault found."""
     found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
     if found != "ok":
+        _note_damage(path)
         raise DamagedHistoryError(damaged(path, str(found)))
+    path.with_name(DAMAGE).unlink(missing_ok=True)
+
+
+def is_read_at_start(path: Path) -> bool:
+    """Whether the check may take its time: of a large history only where something was wrong with it."""
+    return path.stat().st_size <= READ_AT_START or path.with_name(DAMAGE).exists()
 
 
 @contextmanager
@@ -70,8 +82,13 @@ def explained(path: Path) -> Iterator[None]:
         _log.warning("%s: %s (%s)", path, error, getattr(error, "sqlite_errorname", "no code"))
         if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_CORRUPT_VTAB:
             path.with_name(INDEX_FAULT).touch()
+        elif getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGE:
+            _note_damage(path)
         raise _explanation(path, error) from error
-    except json.JSONDecodeError as error:  # in a row: damage that the check of the file's structure cannot see
+    except (
+        json.JSONDecodeError,
+        msgspec.DecodeError,
+    ) as error:  # in a row: damage that the check of the file's structure cannot see
         raise DamagedHistoryError(damaged(path, str(error))) from error
     except OSError as error:
         _log.warning("%s: %s", path, error)
@@ -95,6 +112,12 @@ def damaged(path: Path, reason: str) -> str:
     """The sentence for a broken file; `headstart.chat.backups` knows what it can be replaced by."""
     fault = " ".join(reason.split())[:200]
     return f"The chat history {path} is damaged ({fault}): restore a backup; the damaged file is kept beside it."
+
+
+def _note_damage(path: Path) -> None:
+    if path.name == FILE_NAME:  # and no backup, of which there are others
+        with contextlib.suppress(OSError):
+            path.with_name(DAMAGE).touch(mode=0o600)
 
 
 _MAKE_WRITABLE = "make the folder readable and writable for you, then try again."

@@ -18,7 +18,10 @@ _CHATS = f"SELECT chat.*, {tags.NAMES} FROM chat"  # noqa: S608
 
 
 class _Place(NamedTuple):
-    """Where to search: the table with the texts, the index that holds its ranks, what to join and what to select."""
+    """Where to search: the table with the texts, the index that holds its ranks, what to join and what to select.
+
+    `listed`: FTS5's own list of the ranks in the index, where few rows of the table are in it.
+    """
 
     table: str
     text: str
@@ -26,6 +29,7 @@ class _Place(NamedTuple):
     joined: str
     columns: str
     test: str = "chat.deleted IS NULL"
+    listed: str = ""
 
 
 _TITLES = _Place("chat", "chat.title", "title_words", "", f"chat.*, {tags.NAMES}")
@@ -38,7 +42,7 @@ _FILES = _Place(
     "file_words",
     _CHAT,
     f"message.attachments AS files, {_WRITTEN}",
-    f"{_MESSAGES.test} AND message.attachments <> '[]'",
+    listed="file_words_docsize",
 )
 
 
@@ -67,11 +71,23 @@ class Reader:
         with self._explained():
             self._connection.close()
 
-    def chats(self, *, archived: bool = False, deleted: bool = False) -> tuple[Chat, ...]:
-        """Chats of one kind, last changed first."""
+    def chats(
+        self, *, archived: bool = False, deleted: bool = False, tag: str = "", most: int = -1
+    ) -> tuple[Chat, ...]:
+        """Chats of one kind, last changed first; only `most` of them, the pinned ones before others. -1: all."""
         where = f"archived = ? AND deleted IS {'NOT ' if deleted else ''}NULL"
-        rows = self._rows(f"{_CHATS} WHERE {where} ORDER BY updated DESC, rank DESC", (archived,))
+        values: list[str | int] = [archived]
+        if tag:
+            where += f" AND {tags.HAS_TAG}"
+            values.append(tag)
+        wanted = f"SELECT rank FROM chat WHERE {where} ORDER BY pinned DESC, updated DESC, rank DESC LIMIT ?"  # noqa: S608
+        rows = self._rows(f"{_CHATS} WHERE rank IN ({wanted}) ORDER BY updated DESC, rank DESC", (*values, most))
         return tuple(read_chat(row) for row in rows)
+
+    def titles(self) -> tuple[tuple[str, str], ...]:
+        """Id and title of all chats that are listed, last changed first: of ten thousand this reads little."""
+        query = "SELECT id, title FROM chat WHERE NOT archived AND deleted IS NULL ORDER BY updated DESC, rank DESC"
+        return tuple((row["id"], row["title"]) for row in self._rows(query, ()))
 
     def chat(self, chat_id: str) -> Chat | None:
         """The chat with this id, also one in the bin; None if it is gone."""
@@ -144,6 +160,9 @@ class Reader:
             source = f"{place.words} CROSS JOIN {place.table} ON {place.table}.rank = {order}"
             tests.insert(0, f"{place.words} MATCH ?")
             values.insert(0, words)
+        elif place.listed:
+            order = f"{place.listed}.id"
+            source = f"{place.listed} CROSS JOIN {place.table} ON {place.table}.rank = {order}"
         rows = f"SELECT {place.columns} FROM {source} {place.joined} WHERE {' AND '.join(tests)}"  # noqa: S608
         query = f"{rows} ORDER BY {order} DESC LIMIT ?"
         with self._explained():

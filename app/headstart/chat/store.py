@@ -194,7 +194,8 @@ def new_id() -> str:
 
 
 def _prepare(connection: sqlite3.Connection, path: Path, key: Key | None) -> None:
-    database.require_sound(connection, path)
+    if database.is_read_at_start(path):
+        database.require_sound(connection, path)
     migrations.migrate(connection, path, key)
     migrations.refresh_index(connection, path)
     connection.execute("UPDATE message SET state = 'interrupted' WHERE state = 'streaming'")

@@ -10,15 +10,13 @@ from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication
 
 from headstart import __version__, paths, settings_file
-from headstart.chat.store import Store
-from headstart.errors import HistoryError
 from headstart.ui import diary, display
-from headstart.ui.fault_words import said
 from headstart.ui.program import Program
 from headstart.ui.recovery import Recovery
 from headstart.ui.single_instance import SingleInstance
 from headstart.ui.stylesheet import RESOURCES
 from headstart.ui.translation import Translation
+from headstart.ui.upkeep import Upkeep
 
 _NO_HISTORY = 1
 
@@ -67,23 +65,17 @@ def _show(application: QApplication, program: Program, outcome: str, chat: str) 
     program.start()
     if chat and program.store.chat(chat):
         program.chats.open(chat)
-    told = outcome or _back_up(program.store)
-    if told:
-        program.presenter.say(told)
+    if outcome:
+        program.presenter.say(outcome)
     program.window.show()
+    upkeep = Upkeep(program.store.path.parent, program.store.key)
+    upkeep.troubled.connect(program.presenter.say)  # a full disk is no reason to show no chats
+    upkeep.start()
     try:
         return application.exec()
     finally:
+        upkeep.close()
         program.close()
-
-
-def _back_up(store: Store) -> str:
-    """What went wrong; a full disk is no reason to show no chats."""
-    try:
-        store.back_up_if_due()
-    except HistoryError as error:
-        return said(error)
-    return ""
 
 
 def make_application() -> QApplication:

@@ -21,6 +21,7 @@ class ChatList(QListView):
     delete_requested = Signal(object)  # tuple of chat ids
     menu_requested = Signal(object, QPoint)  # tuple[Chat, ...], place on screen
     left = Signal()  # Up from the first chat
+    more_wanted = Signal()  # older chats than those listed
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -41,6 +42,8 @@ class ChatList(QListView):
         self.customContextMenuRequested.connect(self._ask_for_menu)
         self.clicked.connect(self._click)
         self._rows.renamed.connect(self.renamed)
+        # Queued: the view is in the middle of scrolling when it asks.
+        self._rows.more_wanted.connect(self.more_wanted, Qt.ConnectionType.QueuedConnection)
 
     def show_listing(self, listing: Listing, current: str | None) -> None:
         """Show chats, or hits; `current` is the open chat."""

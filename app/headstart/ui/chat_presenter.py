@@ -17,7 +17,7 @@ from headstart.ui.chat_page import ChatPage
 from headstart.ui.chat_session import ChatSession
 from headstart.ui.find import places
 from headstart.ui.message import MessageContent, MessageState, RoundNote
-from headstart.ui.message_contents import content
+from headstart.ui.message_contents import Contents, content
 from headstart.ui.message_desk import MessageDesk
 from headstart.ui.token_count import TokenCount
 from headstart.ui.undoing import Undoable
@@ -37,6 +37,7 @@ class ChatPresenter(QObject):
         super().__init__(parent)
         self._page = page
         self._session: ChatSession | None = None
+        self._made = Contents()
         self._desk = MessageDesk(page.composer, page.notice, count, self)
         self._connect_page()
 
@@ -55,7 +56,7 @@ class ChatPresenter(QObject):
         self._page.notice.hide()
         self._page.find_bar.close_find()
         self._leave()
-        self._session = session
+        self._session, self._made = session, Contents()
         session.reset.connect(self._show)
         session.began.connect(self._begin)
         session.ended.connect(self._end)
@@ -166,8 +167,7 @@ class ChatPresenter(QObject):
             signal.disconnect(slot)
 
     def _contents(self) -> list[MessageContent]:
-        session = self.session
-        return [content(session.conversation, message) for message in session.path]
+        return self._made.of(self.session.conversation, self.session.path)
 
     @Slot()
     def _show(self) -> None:
@@ -292,7 +292,7 @@ def _update(page: ChatPage, wanted: Sequence[MessageContent]) -> None:
     transcript = page.transcript
     shown = transcript.contents()
     pairs = enumerate(zip(shown, wanted, strict=False))
-    same = next((at for at, (old, new) in pairs if _look(old) != _look(new)), None)
+    same = next((at for at, (old, new) in pairs if _differ(old, new)), None)
     same = min(len(shown), len(wanted)) if same is None else same
     if len(shown) + len(wanted) - 2 * same > 2 * _MANY:
         transcript.show_chat(wanted)
@@ -300,7 +300,7 @@ def _update(page: ChatPage, wanted: Sequence[MessageContent]) -> None:
     for gone in reversed(shown[len(wanted) :]):
         transcript.remove(gone.id)
     for old, new in zip(shown[same:], wanted[same:], strict=False):
-        if _look(old) != _look(new):
+        if _differ(old, new):
             transcript.replace(new, instead_of=old.id)
     for new in wanted[len(shown) :]:
         transcript.add(new)
@@ -308,6 +308,6 @@ def _update(page: ChatPage, wanted: Sequence[MessageContent]) -> None:
         transcript.begin_stream(wanted[-1].id)
 
 
-def _look(message: MessageContent) -> MessageContent:
-    """Without the origins, which come in shorter runs while they stream than when they are read again."""
-    return replace(message, origins=())
+def _differ(old: MessageContent, new: MessageContent) -> bool:
+    """But for the origins, which come in shorter runs while they stream than when they are read again."""
+    return old is not new and replace(old, origins=()) != replace(new, origins=())

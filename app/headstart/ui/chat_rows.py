@@ -36,15 +36,17 @@ class ChatRows(QAbstractListModel):
     """Rows that changed are painted anew and further ones added; all are made anew only where some came or went."""
 
     renamed = Signal(str, str)
+    more_wanted = Signal()  # the end of what is listed was seen, and there is more
 
     def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self.rows: tuple[Row, ...] = ()
+        self._has_more = False
 
     def show(self, listing: Listing) -> None:
         """Show chats by day, or hits."""
         rows = tuple(self._hits(listing) if listing.query else self._days(listing))
-        before, count = self.rows, len(self.rows)
+        before, count, self._has_more = self.rows, len(self.rows), listing.has_more
         if not count or [row.key for row in rows[:count]] != [row.key for row in before]:
             self.beginResetModel()
             self.rows = rows
@@ -80,6 +82,13 @@ class ChatRows(QAbstractListModel):
             file = [self.tr("In the attached file {}").format(row.hit.file)] if row.hit and row.hit.file else []
             return "\n".join([row.title, *([", ".join(row.chat.tags)] if row.chat.tags else []), *file])
         return self._described(row) if role == Role.AccessibleTextRole else None
+
+    def canFetchMore(self, _parent: Index) -> bool:  # noqa: N802
+        return self._has_more
+
+    def fetchMore(self, _parent: Index) -> None:  # noqa: N802
+        self._has_more = False  # until they are there
+        self.more_wanted.emit()
 
     def setData(self, index: Index, value: object, role: int = Role.EditRole) -> bool:  # noqa: N802
         row = self.rows[index.row()]

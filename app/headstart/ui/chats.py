@@ -20,6 +20,7 @@ from headstart.ui.undoing import Undoable
 LAST = "last chat"  # the memo that keeps the chat last open
 _BIN_DAYS = 30
 _LONGEST_TITLE = 40  # in a menu
+_LISTED = 400  # chats; the list has ten times as many rows as a screen, and is made in a few milliseconds
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,7 @@ class Listing:
     query: str = ""
     hits: tuple[Hit, ...] = ()
     is_complete: bool = True  # whether the search has come to its end
+    has_more: bool = False  # whether there are older chats than these
 
 
 class Chats(QObject):
@@ -51,6 +53,7 @@ class Chats(QObject):
         self._store, self._loader, self._settings = store, loader, settings
         self._sessions: dict[str, ChatSession] = {}
         self._query, self._tag = "", ""
+        self._room = _LISTED
         self._findings = Findings("", (), is_complete=True)
         self._searching = Searching(store.path.parent, self)
         self._searching.found.connect(self._take_findings)
@@ -96,7 +99,13 @@ class Chats(QObject):
 
     def filter(self, tag: str) -> None:
         """List only chats with this tag; "" lists all."""
-        self._tag = tag
+        self._tag, self._room = tag, _LISTED
+        self.refresh()
+
+    @Slot()
+    def list_more(self) -> None:
+        """Somebody has scrolled to the end of the list."""
+        self._room *= 2
         self.refresh()
 
     @Slot(object)
@@ -229,10 +238,10 @@ class Chats(QObject):
 
     def _emit_listing(self) -> None:
         found = self._findings
-        chats = () if found.query else self._store.chats()
-        shown = tuple(chat for chat in chats if not self._tag or self._tag in chat.tags)
+        chats = () if found.query else self._store.chats(tag=self._tag, most=self._room)
+        has_more = len(chats) == self._room
         tags = self._store.tags()
-        self.listed.emit(Listing(shown, tags, self._tag, found.query, found.hits, found.is_complete))
+        self.listed.emit(Listing(chats, tags, self._tag, found.query, found.hits, found.is_complete, has_more))
 
     def _deletion(self, chats: list[Chat]) -> Undoable:
         def take_back() -> None:

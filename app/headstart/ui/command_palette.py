@@ -1,6 +1,7 @@
 """Ctrl+K: type a few letters of a command or of a chat's title, press Enter. Knows no command from inside."""
 
 from collections.abc import Iterable
+from itertools import islice
 
 from PySide6.QtCore import QEvent, QObject, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QAction, QColor, QKeyEvent, QKeySequence
@@ -10,6 +11,7 @@ from headstart.ui import actions, stylesheet
 from headstart.ui.theme import SMALL, Theme
 
 _WHAT = Qt.ItemDataRole.UserRole
+_OFFERED = 100  # chats; who looks for another one types more letters
 _MOVES = (Qt.Key.Key_Down, Qt.Key.Key_Up, Qt.Key.Key_PageDown, Qt.Key.Key_PageUp)
 
 
@@ -71,15 +73,15 @@ class CommandPalette(QDialog):
         words = typed.lower().split()
         for action in self._commands:
             keys = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
-            self._offer(actions.title(action), keys, action, words)
-        for chat, title in self._chats:
-            self._offer(title or self.tr("New chat"), self.tr("chat"), chat, words)
+            if _holds(actions.title(action), words):
+                self._offer(actions.title(action), keys, action)
+        named = ((chat, title or self.tr("New chat")) for chat, title in self._chats)
+        for chat, title in islice((each for each in named if _holds(each[1], words)), _OFFERED):
+            self._offer(title, self.tr("chat"), chat)
         if first := self.list.topLevelItem(0):
             self.list.setCurrentItem(first)
 
-    def _offer(self, text: str, remark: str, what: object, words: list[str]) -> None:
-        if not all(word in text.lower() for word in words):
-            return
+    def _offer(self, text: str, remark: str, what: object) -> None:
         item = QTreeWidgetItem([text, remark])
         item.setData(0, _WHAT, what)
         item.setTextAlignment(1, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
@@ -95,3 +97,7 @@ class CommandPalette(QDialog):
             what.trigger()
         elif isinstance(what, str):
             self.chat_chosen.emit(what)
+
+
+def _holds(title: str, words: list[str]) -> bool:
+    return all(word in title.lower() for word in words)

@@ -1,7 +1,9 @@
 """An answer while it is being written: its text, who proposed which part, and its rounds. Knows no widget or file."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import overload
 
 from headstart.chat.conversation import Message, Run, extended
 from headstart.engine.engine import Step
@@ -37,13 +39,33 @@ def resumed(message: Message, generation: int) -> LiveAnswer:
     return LiveAnswer(message.id, generation, message.text, message.origins, rounds, len(message.text))
 
 
-def origin_runs(message: Message) -> tuple[OriginRun, ...]:
-    """The stored origins of a message with the rounds that they came from, where those were kept."""
-    kept = message.stats.get(ROUNDS)
-    rounds = [_read(item) for item in kept] if isinstance(kept, list) else []
-    if sum(length for length, _ in rounds) != sum(run.characters for run in message.origins):
-        return tuple(OriginRun(run.characters, run.origin) for run in message.origins)
-    return tuple(_joined(message.origins, rounds))
+class KeptOrigins(Sequence[OriginRun]):
+    """The stored origins of a message with the rounds that they came from, where those were kept.
+
+    Put together when somebody looks: of a long chat only what is near the eye is ever shown.
+    """
+
+    def __init__(self, message: Message) -> None:
+        self._message = message
+
+    @overload
+    def __getitem__(self, index: int) -> OriginRun: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[OriginRun]: ...
+    def __getitem__(self, index: int | slice) -> OriginRun | Sequence[OriginRun]:
+        return self._runs[index]
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+    @cached_property
+    def _runs(self) -> tuple[OriginRun, ...]:
+        message = self._message
+        kept = message.stats.get(ROUNDS)
+        rounds = [_read(item) for item in kept] if isinstance(kept, list) else []
+        if sum(length for length, _ in rounds) != sum(run.characters for run in message.origins):
+            return tuple(OriginRun(run.characters, run.origin) for run in message.origins)
+        return tuple(_joined(message.origins, rounds))
 
 
 def _joined(runs: Iterable[Run], rounds: list[tuple[int, RoundNote]]) -> Iterable[OriginRun]:

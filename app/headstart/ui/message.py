@@ -1,6 +1,6 @@
 """What one message of the transcript shows, as plain values; knows no widget."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -43,7 +43,7 @@ class MessageContent:
     id: MessageId
     role: str
     text: str
-    origins: tuple[OriginRun, ...] = ()
+    origins: Sequence[OriginRun] = ()
     author: str = ""  # shown instead of the role: a model's name
     version: int = 1
     versions: int = 1

@@ -1,12 +1,13 @@
 """From stored messages to what the transcript shows. Knows no widget."""
 
+from collections.abc import Iterable
 from types import MappingProxyType
 
 from PySide6.QtCore import QCoreApplication
 
 from headstart.chat.conversation import Conversation, Message, State
 from headstart.ui import answer_report
-from headstart.ui.live_answer import origin_runs
+from headstart.ui.live_answer import KeptOrigins
 from headstart.ui.message import MessageContent, MessageState
 
 _STATES = MappingProxyType(
@@ -19,6 +20,23 @@ _STATES = MappingProxyType(
 )
 
 
+class Contents:
+    """What is shown of one chat; a message that has not changed since is not put into words again."""
+
+    def __init__(self) -> None:
+        self._made: dict[int, tuple[Message, tuple[int, int], MessageContent]] = {}
+
+    def of(self, conversation: Conversation, messages: Iterable[Message]) -> list[MessageContent]:
+        """`content` of all of them, as the same values as before where nothing has changed."""
+        before, self._made = self._made, {}
+        for message in messages:
+            version = conversation.version(message.id)
+            known = before.get(message.id)
+            same = known is not None and known[0] is message and known[1] == version
+            self._made[message.id] = known if known and same else (message, version, content(conversation, message))
+        return [made for _, _, made in self._made.values()]
+
+
 def content(conversation: Conversation, message: Message) -> MessageContent:
     """One message; `message` may be further than that in the conversation."""
     version, versions = conversation.version(message.id)
@@ -26,7 +44,7 @@ def content(conversation: Conversation, message: Message) -> MessageContent:
         id=message.id,
         role=message.role.value,
         text=message.text,
-        origins=origin_runs(message),
+        origins=KeptOrigins(message),
         author=message.model,
         version=version,
         versions=versions,

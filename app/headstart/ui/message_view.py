@@ -64,7 +64,7 @@ class MessageView(QWidget):
         waiting = "".join(text for text, _ in self._waiting)
         runs = tuple(run for _, found in self._waiting for run in found)
         shown = self._source.content()
-        return replace(shown, text=shown.text + waiting, origins=shown.origins + runs)
+        return replace(shown, text=shown.text + waiting, origins=(*shown.origins, *runs))
 
     @property
     def message_id(self) -> MessageId:

@@ -31,6 +31,7 @@ class SidebarDesk(QObject):
         sidebar, chats = self._sidebar, self._chats
         sidebar.search_changed.connect(chats.search)
         sidebar.filter_changed.connect(chats.filter)
+        sidebar.list.more_wanted.connect(chats.list_more)
         sidebar.renamed.connect(chats.rename)
         sidebar.pin_requested.connect(self._pin)
         sidebar.delete_requested.connect(self._delete)

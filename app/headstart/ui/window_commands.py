@@ -207,7 +207,7 @@ class WindowCommands(QObject):
             presenter.stop()
 
     def _step(self, by: int) -> None:
-        chats = [chat.id for chat in self._program.store.chats()]
+        chats = [id_ for id_, _ in self._program.store.titles()]
         if chats:
             here = self._program.presenter.session.chat.id
             at = chats.index(here) + by if here in chats else 0
@@ -251,7 +251,7 @@ class WindowCommands(QObject):
 
     @Slot()
     def _palette(self) -> None:
-        chats = [(chat.id, chat.title) for chat in self._program.store.chats()]
+        chats = self._program.store.titles()
         palette = CommandPalette(self._actions.values(), chats, self._program.looks.theme, self._window)
         palette.chat_chosen.connect(self._program.chats.open)
         palette.open()

@@ -1,0 +1,45 @@
+"""Looks after the history beside the window: reads a large one through and makes the daily copy. Knows no widget."""
+
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtCore import QObject, QThreadPool, QTimer, Signal, Slot
+
+from headstart.chat import backups
+from headstart.chat.cipher import Key
+from headstart.ui.background_task import BackgroundTask
+
+_BEGINS_MS = 5000  # after the start, which has enough to read
+
+
+class Upkeep(QObject):
+    """One for a window. A history of gigabytes takes minutes, so it waits for the start and runs in a thread."""
+
+    troubled = Signal(str)
+
+    def __init__(self, folder: Path, key: Key | None = None, parent: QObject | None = None) -> None:
+        """`folder` has the history, `key` opens it; nothing is read yet."""
+        super().__init__(parent)
+        self._task = BackgroundTask(partial(_keep_up, folder, key), self)
+        self._task.failed.connect(self.troubled)
+        self._waiting = QTimer(self, singleShot=True, interval=_BEGINS_MS)
+        self._waiting.timeout.connect(self.begin)
+
+    def start(self) -> None:
+        """Begin when the window has had time for itself."""
+        self._waiting.start()
+
+    @Slot()
+    def begin(self) -> None:
+        """Begin now."""
+        self._task.start()
+
+    def close(self) -> None:
+        """Give up what is not done; the next start tries again."""
+        self._waiting.stop()
+        self._task.cancel()
+        QThreadPool.globalInstance().waitForDone()
+
+
+def _keep_up(folder: Path, key: Key | None, task: BackgroundTask) -> backups.Backup | None:
+    return backups.keep_up(folder, lambda: not task.is_cancelled, key)
