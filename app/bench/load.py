@@ -31,7 +31,6 @@ from headstart.ui.asking import toy_model
 from headstart.ui.program import EngineChoice, Program
 
 Found = dict[str, object]
-LONG = 1000  # messages of the chat that is opened
 _SCROLLS = 40
 
 
@@ -47,7 +46,7 @@ def main() -> None:
             found["start"] = start_cost.starting(folder, given.repeats)
             with opened(application, EngineChoice(engine_program("--toy"), toy_model)) as program:
                 wait(application, lambda: program.loader.is_ready)
-                found |= Load(application, program, given.repeats).measured()
+                found |= Load(application, program, given).measured()
     if given.tokens:
         found["transcript"] = _transcript(application, given.tokens)
     print(json.dumps(found, indent=2))
@@ -56,8 +55,9 @@ def main() -> None:
 class Load:
     """One window on a large history."""
 
-    def __init__(self, application: QApplication, program: Program, repeats: int) -> None:
-        self._application, self._program, self._repeats = application, program, repeats
+    def __init__(self, application: QApplication, program: Program, given: argparse.Namespace) -> None:
+        self._application, self._program = application, program
+        self._repeats, self._long = given.repeats, given.long
 
     def measured(self) -> Found:
         """Everything, in the order of a visit."""
@@ -86,7 +86,7 @@ class Load:
     def _long_chat(self) -> Found:
         """Milliseconds from the choice in the list to the painted chat, and of jumps in it."""
         chats, now = self._program.chats, time.time()
-        long = LongHistory(6).add(self._program.store, 1, LONG, now)
+        long = LongHistory(6).add(self._program.store, 1, self._long, now)
         spent = []
         for _ in range(self._repeats):
             chats.open_new()
@@ -97,7 +97,7 @@ class Load:
             spent.append(_since(started))
             self._settle()
         return {
-            "messages": LONG,
+            "messages": self._long,
             "open": history_cost.summary(spent),
             "scroll": history_cost.summary(self._scroll(self._program.window.chat.transcript)),
         }
@@ -185,6 +185,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
     parser.add_argument("--chats", type=int, default=10_000, help="0: not measured")
     parser.add_argument("--history", type=Path, help="a profile to make and keep, or one that was made")
+    parser.add_argument("--long", type=int, default=1000, help="messages of the chat that is opened")
     parser.add_argument("--tokens", type=int, default=100_000, help="of the transcript; 0: not measured")
     parser.add_argument("--repeats", type=int, default=5)
     return parser.parse_args()

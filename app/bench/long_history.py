@@ -14,7 +14,7 @@ from headstart.ui.answer_report import ROUNDS
 _LENGTHS = (4, 10, 16, 30, 40, 80, 120, 500)  # messages in a chat: 100 in the mean, most chats far shorter
 MEAN = sum(_LENGTHS) // len(_LENGTHS)
 _QUESTION, _ANSWER = 160, 800  # characters in the mean: 40 and 200 tokens
-_POOL = 20_000  # sentences; each is used some hundred times, so that a million messages are written in minutes
+_POOL = 5_000  # sentences; each is used a thousand times, so that a million messages are written in minutes
 _CHINESE = 5  # every fifth chat
 _GAP_S = 4 * 3600.0  # between two chats: ten thousand are four and a half years
 RARE = "quokka"  # a word of one chat in a thousand, with a number: "quokka17"
