@@ -59,8 +59,8 @@ def keep_up(folder: Path, is_wanted: Callable[[], bool], key: Key | None = None)
             return back_up(connection, folder, "daily", key, is_wanted)
         except GivenUpError:
             return None
-        except errors() as error:
-            if error.sqlite_errorcode != sqlite3.SQLITE_INTERRUPT:
+        except errors():
+            if is_wanted():
                 raise
             return None
 
@@ -143,9 +143,7 @@ def _sound_copy(backup: Backup, history: Path, key: Key | None) -> Path:
     return unfinished
 
 
-def _copy(
-    source: sqlite3.Connection, path: Path, key: Key | None, is_wanted: Callable[[], bool] | None = None
-) -> None:
+def _copy(source: sqlite3.Connection, path: Path, key: Key | None, is_wanted: Callable[[], bool] | None = None) -> None:
     def look(_status: int, _left: int, _pages: int) -> None:
         if is_wanted and not is_wanted():
             raise GivenUpError
