@@ -57,7 +57,8 @@ class Load:
 
     def __init__(self, application: QApplication, program: Program, given: argparse.Namespace) -> None:
         self._application, self._program = application, program
-        self._repeats, self._long = given.repeats, given.long
+        self._repeats: int = given.repeats
+        self._long: int = given.long
 
     def measured(self) -> Found:
         """Everything, in the order of a visit."""
