@@ -110,6 +110,10 @@ class ServerError(HeadstartError):
     """The local server cannot be started as asked; the sentence names the way out."""
 
 
+class PortTakenError(ServerError):
+    """Another program listens where the local server should."""
+
+
 class PeerError(HeadstartError):
     """Another program cannot take part in a benchmark; the sentence says why."""
 

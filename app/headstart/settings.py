@@ -113,6 +113,10 @@ class Settings:
     seed: int = _own(0, "sampling", "The same seed chooses the same words.", low=0, high=2**63 - 1)
     stop: tuple[str, ...] = _own((), "sampling", "The answer ends before one of these texts.")
 
+    server_port: int = _option(
+        8642, "server", "Where programs of this computer find the local server.", low=1024, high=65535
+    )
+
     presets: Mapping[str, str] = _option({}, "presets", "System prompts by name.")
     prompts: Mapping[str, str] = _option(
         {}, "prompts", "Texts that /name puts into the message; an empty one hides a built-in one.", barred=" \t\n/"

@@ -17,6 +17,7 @@ from headstart.engine.engine import Event, Finish, FinishReason, Prefill, Step
 from headstart.errors import HeadstartError
 from headstart.server.refusal import refused
 from headstart.server.replies import Form, Head, Reason, Reply, Said, Usage, reason_of, usage_of
+from headstart.server.telling import STATS
 from headstart.server.worker import Answer, stopping
 
 _WHOLE = [(b"content-type", b"application/json")]
@@ -55,8 +56,8 @@ class Reported(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send it all. Raises a HeadstartError only while nothing was sent."""
-        del scope
-        async with _ended_by_leaving(receive, self._answer), aclosing(self._answer.events()) as events:
+        noted = _noted(self._answer.events(), scope)
+        async with _ended_by_leaving(receive, self._answer), aclosing(noted) as events:
             if self._manner.streamed:
                 await self._stream(events, send)
             else:
@@ -130,6 +131,15 @@ class Reported(Response):
     async def _pass(self, send: Send, message: MutableMapping[str, Any]) -> None:
         async with asyncio.timeout(self._manner.patience):
             await send(message)
+
+
+async def _noted(events: AsyncGenerator[Event], scope: Scope) -> AsyncGenerator[Event]:
+    """The same events; the figures of the answer are kept for whoever watches the request."""
+    async with aclosing(events):
+        async for event in events:
+            if isinstance(event, Finish):
+                scope[STATS] = event.stats
+            yield event
 
 
 def _line(reply: Reply) -> bytes:

@@ -7,10 +7,10 @@ import sys
 from types import FrameType
 
 import uvicorn
-from starlette.applications import Starlette
+from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from headstart.errors import ServerError, SettingsError
+from headstart.errors import PortTakenError, ServerError, SettingsError
 from headstart.server.worker import Worker
 
 _LOCAL = "127.0.0.1"
@@ -49,7 +49,7 @@ def url(listener: socket.socket) -> str:
 class Server(uvicorn.Server):
     """Serves until told to stop; answers on their way are then ended, and told so."""
 
-    def __init__(self, app: Starlette, worker: Worker, head_seconds: float) -> None:
+    def __init__(self, app: ASGIApp, worker: Worker, head_seconds: float) -> None:
         """`head_seconds`: how long a connection may take to send the head of a request."""
         self._worker = worker
         super().__init__(
@@ -105,7 +105,7 @@ def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
 
 def _refusal(host: str, port: int, error: OSError) -> ServerError:
     if error.errno == errno.EADDRINUSE:
-        return ServerError(
+        return PortTakenError(
             f"Port {port} is taken by another program, maybe by another `headstart serve`: "
             "choose another one with --port, or --port 0 for any that is free."
         )

@@ -3,7 +3,6 @@
 import argparse
 import signal
 import socket
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -12,18 +11,19 @@ from typing import TYPE_CHECKING
 
 from headstart import library, paths
 from headstart.engine.engine import Engine, LoadOptions
-from headstart.errors import SettingsError
-from headstart.terminal import settings
+from headstart.errors import HeadstartError, SettingsError
+from headstart.terminal import serve_voice, settings
 from headstart.terminal.chat import add_engine_argument, add_model_arguments, draft_name, load_options
 from headstart.terminal.command import Command, Load
-from headstart.terminal.harmless import harmless
 from headstart.terminal.measuring import whole_number
 
 if TYPE_CHECKING:  # `headstart --help` need not wait for a server's libraries
     from headstart.server.api import Served
+    from headstart.server.telling import Tell
 
 HOST, PORT, WAITING, SECONDS = "127.0.0.1", 8642, 16, 1800
 _LAST_PORT = 65535
+_FAILED = 1
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="answer to this name in a request's Host, too; may be given several times",
     )
     _add_limits(parser)
+    parser.add_argument_group("programs").add_argument(
+        "--lines",
+        action="store_true",
+        help="say everything, each request too, as JSON lines, and end when standard input does: for a program that "
+        "starts this one",
+    )
     title = "answers, where a request leaves it open"
     settings.add_options(parser, {title: settings.SAMPLING_OPTIONS, "speculation": settings.SPECULATION_OPTIONS})
 
@@ -88,15 +94,35 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, load: Load) -> int:
     """Serve until Ctrl+C. Returns the exit code."""
-    from headstart.server.listening import listen  # noqa: PLC0415
+    if not arguments.lines:
+        _run(arguments, load, serve_voice.in_words)
+        return 0
+    with serve_voice.ended_with_input():
+        return _run_for_a_program(arguments, load)
 
-    listener = listen(arguments.host, arguments.port, beyond=arguments.allow_network)
-    with closing(listener):  # before the model takes its seconds to load: the port may be taken
-        plan = _plan(arguments)
-        _say(f"Loading {plan.title} ...")
-        with _told_to_end(), closing(load(plan.load)) as engine:
-            _serve(engine, plan, listener)
-    _say("Stopped.")
+
+def _run(arguments: argparse.Namespace, load: Load, tell: "Tell") -> None:
+    from headstart.server.listening import listen  # noqa: PLC0415
+    from headstart.server.telling import Loading, Stopped  # noqa: PLC0415
+
+    with _told_to_end():
+        listener = listen(arguments.host, arguments.port, beyond=arguments.allow_network)
+        with closing(listener):  # before the model takes its seconds to load: the port may be taken
+            plan = _plan(arguments, tell)
+            tell(Loading(plan.title))
+            with closing(load(plan.load)) as engine:
+                _serve(engine, plan, listener, tell)
+    tell(Stopped())
+
+
+def _run_for_a_program(arguments: argparse.Namespace, load: Load) -> int:
+    from headstart.server.telling import Failed  # noqa: PLC0415
+
+    try:
+        _run(arguments, load, serve_voice.in_lines)
+    except HeadstartError as error:
+        serve_voice.in_lines(Failed(type(error).__name__, str(error)))
+        return _FAILED
     return 0
 
 
@@ -105,7 +131,7 @@ COMMAND = Command(
 )
 
 
-def _plan(arguments: argparse.Namespace) -> Plan:
+def _plan(arguments: argparse.Namespace, tell: "Tell") -> Plan:
     from headstart.server import gate  # noqa: PLC0415
     from headstart.server.api import Served  # noqa: PLC0415
     from headstart.server.limits import Limits  # noqa: PLC0415
@@ -118,7 +144,7 @@ def _plan(arguments: argparse.Namespace) -> Plan:
     draft = draft_name(options, choice)
     defaults = Defaults(usual.sampling, usual.guessing, usual.seed if "seed" in arguments else None)
     doors = gate.Doors(
-        _key(anew=arguments.new_key),
+        _key(tell, anew=arguments.new_key),
         gate.names(arguments.allow_host),
         frozenset(arguments.allow_origin),
         arguments.allow_network,
@@ -128,23 +154,23 @@ def _plan(arguments: argparse.Namespace) -> Plan:
     return Plan(options, title, Served(Model(choice.name, int(time.time())), doors, defaults, limits))
 
 
-def _serve(engine: Engine, plan: Plan, listener: socket.socket) -> None:
+def _serve(engine: Engine, plan: Plan, listener: socket.socket, tell: "Tell") -> None:
     from headstart.server.api import application  # noqa: PLC0415
     from headstart.server.listening import Server, url  # noqa: PLC0415
+    from headstart.server.telling import Serving, Watched  # noqa: PLC0415
     from headstart.server.worker import Worker  # noqa: PLC0415
 
     limits = plan.served.limits
     with closing(Worker(engine, limits)) as worker:
-        server = Server(application(worker, plan.served), worker, limits.head_seconds)
-        _say(f"{plan.served.model.id} answers at {url(listener)} until Ctrl+C.")
-        if plan.served.doors.any_address:
-            _say("Other computers can ask, too; what they send and the key travel unencrypted.")
+        server = Server(Watched(application(worker, plan.served), tell), worker, limits.head_seconds)
+        tell(Serving(plan.served.model.id, url(listener), plan.served.doors.any_address))
         server.run([listener])
 
 
-def _key(*, anew: bool) -> str:
+def _key(tell: "Tell", *, anew: bool) -> str:
     """The digest of the key; a new key is shown, this once."""
     from headstart.server import keys  # noqa: PLC0415
+    from headstart.server.telling import KeyMade  # noqa: PLC0415
 
     file = paths.server_key()
     kept = None if anew else keys.read(file)
@@ -152,7 +178,7 @@ def _key(*, anew: bool) -> str:
         key = keys.new()
         kept = keys.digest(key)
         keys.write(file, kept)
-        _say(f"Key: {key}", "Programs send it as their API key. Keep it: it is not shown again.")
+        tell(KeyMade(key))
     return kept
 
 
@@ -170,12 +196,6 @@ def _told_to_end() -> Iterator[None]:
         return
     finally:
         signal.signal(signal.SIGTERM, previous)
-
-
-def _say(*lines: str) -> None:
-    for line in lines:
-        print(harmless(line))
-    sys.stdout.flush()
 
 
 def _port(text: str) -> int:

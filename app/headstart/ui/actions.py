@@ -88,6 +88,7 @@ COMMANDS = (
         ("race", QT_TRANSLATE_NOOP("Actions", "&Race…"), "Ctrl+Shift+R"),
         ("bench", QT_TRANSLATE_NOOP("Actions", "&Benchmark…"), "Ctrl+Shift+B"),
         ("tune", QT_TRANSLATE_NOOP("Actions", "&Tune for This Machine…"), "Ctrl+Shift+M"),
+        ("server", QT_TRANSLATE_NOOP("Actions", "Local &Server…"), "Ctrl+Shift+S"),
         ("load", QT_TRANSLATE_NOOP("Actions", "&Load Again")),
         ("unload", QT_TRANSLATE_NOOP("Actions", "&Unload")),
     ),

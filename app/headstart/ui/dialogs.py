@@ -87,6 +87,7 @@ class Dialogs(QObject):
         files = {
             self.tr("Window"): paths.logs_folder() / diary.FILE_NAME,
             self.tr("Engine"): self._program.link.journal.path,
+            self.tr("Local server"): self._program.server.journal.path,
         }
         view = LogView(self._program.looks.theme, files, self._window)
         self._follow(view)

@@ -9,7 +9,9 @@ from headstart.ui.bench_page import BenchPage
 from headstart.ui.busy_bar import BusyBar
 from headstart.ui.chat_page import ChatPage
 from headstart.ui.models_page import ModelsPage
+from headstart.ui.page import Page
 from headstart.ui.race_page import RacePage
+from headstart.ui.serve_page import ServePage
 from headstart.ui.side_panel import SidePanel
 from headstart.ui.sidebar import Sidebar
 from headstart.ui.theme import Theme
@@ -40,6 +42,7 @@ class MainWindow(QMainWindow):
         self.race = RacePage(theme, self)
         self.bench = BenchPage(theme, self)
         self.tune = TunePage(theme, self)
+        self.server = ServePage(theme, self)
         self.panel = SidePanel(theme, self)
         self.pages = QStackedWidget(self)
         self._split = QSplitter(Qt.Orientation.Horizontal, self)
@@ -50,16 +53,19 @@ class MainWindow(QMainWindow):
         """Chat or models."""
         self.pages.setCurrentWidget(page)
 
+    def beside_the_chat(self) -> tuple[ModelsPage | Page, ...]:
+        """The pages but that of the chat."""
+        return self.models, self.race, self.bench, self.tune, self.server
+
     def set_looks(self, theme: Theme, font: QFont) -> None:
         """Another theme or font."""
         sheet = stylesheet.sheet(theme)
-        for part in (self.sidebar, self.models, self.race, self.bench, self.tune, self.panel, *self.chat.chrome()):
+        pages = self.beside_the_chat()
+        for part in (self.sidebar, *pages, self.panel, *self.chat.chrome()):
             part.setStyleSheet(sheet)
         self.sidebar.set_theme(theme)
-        self.models.set_theme(theme)
-        self.race.set_theme(theme)
-        self.bench.set_theme(theme)
-        self.tune.set_theme(theme)
+        for page in pages:
+            page.set_theme(theme)
         self.panel.set_theme(theme)
         self.chat.set_looks(theme, font)
         for part, (least, most) in ((self.sidebar, _SIDEBAR), (self.panel, _PANEL)):
@@ -101,11 +107,8 @@ class MainWindow(QMainWindow):
         self.hidden_changed.emit(True)  # noqa: FBT003 - Qt's own signature
 
     def _lay_out(self) -> None:
-        self.pages.addWidget(self.chat)
-        self.pages.addWidget(self.models)
-        self.pages.addWidget(self.race)
-        self.pages.addWidget(self.bench)
-        self.pages.addWidget(self.tune)
+        for page in (self.chat, *self.beside_the_chat()):
+            self.pages.addWidget(page)
         for part in (self.sidebar, self.pages, self.panel):
             self._split.addWidget(part)
         self._split.setHandleWidth(1)

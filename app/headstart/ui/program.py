@@ -34,6 +34,7 @@ from headstart.ui.motion import Motion
 from headstart.ui.panel_desk import PanelDesk
 from headstart.ui.prompt_desk import PromptDesk
 from headstart.ui.race_desk import RaceDesk
+from headstart.ui.serve_desk import ServeDesk
 from headstart.ui.sidebar_desk import SidebarDesk
 from headstart.ui.sweeping import Sweeping
 from headstart.ui.tag_desk import TagDesk
@@ -88,11 +89,11 @@ class Program(QObject):
         self.switch = ModelSwitch(self.window.chat.composer.model_button, self.choices, self)
         self.bench = BenchDesk(self.window.bench, self.loader, self._chat_settings, self)
         self.tune = TuneDesk(self.window.tune, self.loader, self._chat_settings, self)
+        self.server = ServeDesk(self.window.server, self.loader, self.choices, self._chat_settings, self)
         self.prompts = PromptDesk(self.window.chat, lambda: self.looks.theme, self)
         self.commands = WindowCommands(self)
         self.model_in_use = ModelInUse(self)
-        self._connect_chats()
-        self._connect_rest()
+        self._connect()
 
     def start(self) -> None:
         """Show what there is and load what will be needed."""
@@ -161,8 +162,13 @@ class Program(QObject):
         self.race.close()
         self.bench.close()
         self.tune.close()
+        self.server.close()
         self.link.close()
         self.store.close()
+
+    def _connect(self) -> None:
+        self._connect_chats()
+        self._connect_rest()
 
     def _connect_chats(self) -> None:
         chats = self.chats
@@ -196,13 +202,16 @@ class Program(QObject):
         self.attention.wanted.connect(self.come_forward)
         self.models.exported.connect(lambda _, sentence: self.attention.call(self.tr("The export has ended"), sentence))
         self.window.closing.connect(self.close)
-        for page in (self.window.models, self.window.race, self.window.bench, self.window.tune):
+        for page in self.window.beside_the_chat():
             page.back_requested.connect(self._show_chat)
         self.panel.changed.connect(self._change_chat)
         self.placement.changed.connect(lambda values: self.change(**values))
         self.settings_changed.connect(self.placement.show_settings)
         self.switch.chosen.connect(lambda name: self._change_chat({"model": name, "draft": ""}))
         self.switch.page_requested.connect(lambda: self.window.show_page(self.window.models))
+        self.window.models.serve.page_requested.connect(lambda: self.window.show_page(self.window.server))
+        self.server.port_chosen.connect(lambda port: self.change(server_port=port))
+        self.settings_changed.connect(self.server.show)
         self.prompts.changed.connect(lambda own: self.change(prompts=own))
         self.window.panel.reset_requested.connect(lambda: self._change_chat({}))
         self.window.panel.adopt_requested.connect(self._adopt)

@@ -40,6 +40,7 @@ _TITLES: Mapping[str, Any] = {
     "seed": QT_TRANSLATE_NOOP("Settings", "Seed"),
     "max_new_tokens": QT_TRANSLATE_NOOP("Settings", "Longest answer"),
     "stop": QT_TRANSLATE_NOOP("Settings", "Stop texts"),
+    "server_port": QT_TRANSLATE_NOOP("Settings", "Port"),
     "acceptance_threshold": QT_TRANSLATE_NOOP("Settings", "Acceptance threshold"),
 }
 _WORDS: Mapping[str, Any] = {

@@ -67,6 +67,14 @@ QCheckBox::indicator:focus { border: 2px solid $link; width: 12px; height: 12px;
 QCheckBox::indicator:checked { background: $accent; border-color: $accent; image: url("$resources/check.svg"); }
 QCheckBox::indicator:checked:focus { border-color: $link; }
 QCheckBox::indicator:disabled { background: $raised; border-color: $border; }
+QCheckBox[kind="switch"] { font-weight: 600; }
+QCheckBox[kind="switch"]::indicator {
+    width: 34px; height: 18px; border: 1px solid $outline; border-radius: 10px; background: $raised;
+    image: url("$resources/switch_off.svg"); }
+QCheckBox[kind="switch"]::indicator:focus { border: 2px solid $link; width: 32px; height: 16px; }
+QCheckBox[kind="switch"]::indicator:checked {
+    background: $accent; border-color: $accent; image: url("$resources/switch_on.svg"); }
+QCheckBox[kind="switch"]::indicator:checked:focus { border-color: $text; }
 #composer { background: $surface; border: 1px solid $border; border-radius: 14px; }
 #composer[focused="true"] { border-color: $accent; }
 #composer[dropping="true"] { border: 2px dashed $accent; }

@@ -125,6 +125,7 @@ class WindowCommands(QObject):
             "race": lambda: self._window.show_page(self._window.race),
             "bench": lambda: self._window.show_page(self._window.bench),
             "tune": lambda: self._window.show_page(self._window.tune),
+            "server": lambda: self._window.show_page(self._window.server),
             "load": self._load_again,
             "unload": program.loader.unload,
             "zoom_in": lambda: self._zoom(1),
