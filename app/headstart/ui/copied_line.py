@@ -1,11 +1,11 @@
 """A line or a few that can be read and copied, not edited, with a button that copies them. Knows not what it says."""
 
-from PySide6.QtCore import Slot
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtCore import QEvent, Qt, Slot
+from PySide6.QtGui import QFont, QGuiApplication
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPlainTextEdit, QPushButton, QWidget
 
 from headstart.ui.stylesheet import dress
-from headstart.ui.theme import SMALL, mono_font
+from headstart.ui.theme import SMALL, mono_families
 
 _LINES = 4
 
@@ -18,11 +18,10 @@ class CopiedLine(QWidget):
         self.field: QLineEdit | QPlainTextEdit = QPlainTextEdit(self) if long else QLineEdit(self)
         self.field.setReadOnly(True)
         self.field.setAccessibleName(name)
-        self.field.setFont(mono_font())
         if isinstance(self.field, QPlainTextEdit):
             dress(self.field, "field")
             self.field.setTabChangesFocus(True)
-            self.field.setFixedHeight(self.field.fontMetrics().lineSpacing() * _LINES + 3 * SMALL)
+        self._scale()
         self._copy = QPushButton(self.tr("Copy"), self)
         self._copy.setAccessibleName(copy)
         dress(self._copy, "plain")
@@ -30,7 +29,7 @@ class CopiedLine(QWidget):
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(SMALL)
         row.addWidget(self.field, 1)
-        row.addWidget(self._copy)
+        row.addWidget(self._copy, 0, Qt.AlignmentFlag.AlignTop)
         self._copy.clicked.connect(self._take)
 
     @property
@@ -48,6 +47,19 @@ class CopiedLine(QWidget):
                 self.field.setCursorPosition(0)
         self.field.setPlaceholderText(hint)
         self._copy.setEnabled(bool(text))
+
+    def changeEvent(self, event: QEvent) -> None:  # noqa: N802
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange:
+            self._scale()
+
+    def _scale(self) -> None:
+        """A font of its own shields the field from changes."""
+        font = QFont(self.font())
+        font.setFamilies(mono_families())
+        self.field.setFont(font)
+        if isinstance(self.field, QPlainTextEdit):
+            self.field.setFixedHeight(self.field.fontMetrics().lineSpacing() * _LINES + 3 * SMALL)
 
     @Slot()
     def _take(self) -> None:

@@ -5,11 +5,10 @@ from collections.abc import Callable, Iterable
 from PySide6.QtCore import QObject, Signal
 
 from headstart import remotes
-from headstart.engine import budget
 from headstart.engine.engine import Remote
 from headstart.library import NO_DRAFT, Broken, Entry, Model, Pair
 from headstart.settings import Settings
-from headstart.ui import model_facts, outside
+from headstart.ui import loading_choices, model_facts, outside
 from headstart.ui.draft_fits import DraftFits
 from headstart.ui.fault_words import detailed, said
 from headstart.ui.setting_form import Choices
@@ -50,17 +49,19 @@ class ModelChoices(QObject):
         """For each setting that chooses among these."""
         chosen = [name for name in (settings.device, settings.draft_device) if name]
         devices: Choices = [(name, name, "") for name in dict.fromkeys([*self._devices, *chosen])]
-        automatic = ("", self.tr("Automatic"), "")
+        automatic, models = ("", self.tr("Automatic"), ""), self._chosen(settings)
         return {
             "model": self._models(),
             "draft": self._drafts(settings),
             "device": [automatic, *devices],
             "draft_device": [automatic, *devices],
+            "engine": loading_choices.engines(models, settings),
+            "kv_precision": loading_choices.kv_precisions(models, settings),
         }
 
-    def lack(self, models: Iterable[Model], context: int | None) -> int:
+    def lack(self, models: Iterable[Model], settings: Settings) -> int:
         """Bytes of memory that are missing for these; 0 where none are."""
-        return max(0, budget.need((model.manifest for model in models), context).total - self.free())
+        return max(0, model_facts.memory(models, settings) - self.free())
 
     def _models(self) -> Choices:
         automatic = self.usable[0].name if self.usable else ""
@@ -84,14 +85,24 @@ class ModelChoices(QObject):
             return [("", self.tr("As the server has it"), "")]
         choices: Choices = [("", self.tr("Automatic"), ""), (NO_DRAFT, self.tr("None (n-grams only)"), "")]
         for name, draft in sorted(parts.items()):
-            choices.append((name, name, self._misfit(target, draft, settings.context) if target else ""))
+            choices.append((name, name, self._misfit(target, draft, settings) if target else ""))
         return choices
 
     def _target(self, settings: Settings) -> Model | None:
         named = [entry for entry in self.usable if entry.name == settings.model]
         return next((model_facts.models(entry)[0] for entry in named or self.usable), None)
 
-    def _misfit(self, target: Model, draft: Model, context: int | None) -> str:
+    def _chosen(self, settings: Settings) -> tuple[Model, ...]:
+        """Target and draft of these settings; none where they name what is not here."""
+        named = [entry for entry in self.usable if entry.name == settings.model]
+        entry = next(iter(named or ([] if settings.model else self.usable)), None)
+        if entry is None:
+            return ()
+        target, *usual = model_facts.models(entry)
+        parts = [part for each in self.usable for part in model_facts.models(each) if part.name == settings.draft]
+        return (target, *(parts[:1] if settings.draft else usual))
+
+    def _misfit(self, target: Model, draft: Model, settings: Settings) -> str:
         if target.name == draft.name:
             return self.tr("this is the target itself")
         difference = self._fits.difference(target, draft)
@@ -99,5 +110,5 @@ class ModelChoices(QObject):
             return self.tr("comparing the tokenizers…")
         if difference:
             return self.tr("different tokenizer: {}").format(detailed(difference))
-        lack = self.lack((target, draft), context)
+        lack = self.lack((target, draft), settings)
         return self.tr("needs {} more memory").format(amount(lack)) if lack else ""

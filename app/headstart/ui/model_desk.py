@@ -69,7 +69,7 @@ class ModelDesk(QObject):
         for entry in self._choices.usable:
             card = self._page.card(entry.name)
             if card:
-                card.show_memory(model_facts.memory(entry, self._settings.context), free)
+                card.show_memory(model_facts.memory(model_facts.models(entry), self._settings), free)
 
     def close(self) -> None:
         """The window closes: an export ends, a verification is waited for."""

@@ -1,8 +1,12 @@
 """What is worth knowing of an installed model or pair, in words. Knows no widget."""
 
+from collections.abc import Iterable
+
 from headstart.engine import budget
+from headstart.engine.engine import KvPrecision
 from headstart.library import Model, Pair
 from headstart.manifest import Precision
+from headstart.settings import Settings
 from headstart.ui.spelling import decimal, whole
 from headstart.ui.translation import translate
 
@@ -17,9 +21,10 @@ def size(entry: Model | Pair) -> int:
     return sum(model.manifest.size_bytes for model in models(entry))
 
 
-def memory(entry: Model | Pair, context: int | None) -> int:
-    """Bytes of memory that it takes with this context (None: the usual one)."""
-    return budget.need((model.manifest for model in models(entry)), context).total
+def memory(parts: Iterable[Model], settings: Settings) -> int:
+    """Bytes of memory that these take together, with this context and precision of keys and values."""
+    known = [model.manifest for model in parts]
+    return budget.need(known, settings.context, KvPrecision(settings.kv_precision)).total
 
 
 def licences(entry: Model | Pair) -> str:

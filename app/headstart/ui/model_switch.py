@@ -60,9 +60,9 @@ class ModelSwitch(QObject):
 
     def _words(self, entry: Model | Pair) -> str:
         """The name, and at the right edge what it takes."""
-        models, context = model_facts.models(entry), self.settings.context
-        lack = self._choices.lack(models, context)
-        needed = amount(model_facts.memory(entry, context))
+        models = model_facts.models(entry)
+        lack = self._choices.lack(models, self.settings)
+        needed = amount(model_facts.memory(models, self.settings))
         detail = self.tr("{}, {} too much").format(needed, amount(lack)) if lack else needed
         return f"{self._short(entry.name)}\t{detail}"
 

@@ -81,7 +81,7 @@ class ServeDesk(QObject):
         served = self._served or offer
         port, free = self._settings().server_port, free_memory()
         url = self._url or serve_offer.url(port)
-        down = self.state.is_down
+        down, kept = self.state.is_down, paths.server_key().exists()
         view = ServeView(
             self.state,
             title=serve_words.title(self.state),
@@ -92,7 +92,8 @@ class ServeDesk(QObject):
             port=port,
             url=url,
             key=self._key,
-            key_words=serve_words.key(shown=bool(self._key), kept=paths.server_key().exists()),
+            key_words=serve_words.key(shown=bool(self._key), kept=kept),
+            key_hint=self.tr("kept as a hash only") if kept else self.tr("none yet"),
             curl=serve_offer.curl(url, served.model, self._key) if served else "",
         )
         self._page.show_view(view)
@@ -165,8 +166,8 @@ class ServeDesk(QObject):
     @Slot(object)
     def _take(self, told: telling.Told) -> None:
         match told:
-            case telling.Loading(title):
-                self._set(ServeState.STARTING, self.tr("Loading {}").format(title))
+            case telling.Loading():
+                self._set(ServeState.STARTING, self.tr("Loading {}").format(self._served.model if self._served else ""))
             case telling.KeyMade(key):
                 self._key = key
             case telling.Serving(_, url):

@@ -30,7 +30,7 @@ class ServeDoor(QFrame):
     def show_view(self, view: ServeView) -> None:
         """Another state, or other values."""
         self.url.show_text(view.url)
-        self.key.show_text(view.key, self.tr("kept as a hash only"))
+        self.key.show_text(view.key, view.key_hint)
         self.curl.show_text(view.curl)
         self._about_key.setText(view.key_words)
         self.new_key.setEnabled(view.state is not ServeState.STOPPING)

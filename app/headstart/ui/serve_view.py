@@ -39,4 +39,5 @@ class ServeView:
     url: str = ""
     key: str = ""
     key_words: str = ""
+    key_hint: str = ""  # in place of the key
     curl: str = ""

@@ -1,0 +1,137 @@
+"""Engine and precision of keys and values: what each saves, what speaks against it, and when it takes effect."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QComboBox, QWidget
+from pytestqt.qtbot import QtBot
+
+from headstart import settings_file
+from headstart.engine.engine import EngineKind, KvPrecision
+from headstart.library import Model
+from headstart.manifest import read_model
+from headstart.settings import Settings
+from headstart.ui import loading_choices
+from headstart.ui.asking import Loadable, installed_model
+from headstart.ui.preferences import Preferences
+from headstart.ui.program import Program
+from headstart.ui.setting_titles import title
+from tests.model_folders import write_model, write_pair
+from tests.ui.conftest import WAIT
+
+Open = Callable[..., Program]
+FULL = "101 MB"  # 12,288 bytes a token and model, 4096 tokens, two models
+SAVED = "saves 40 MB"
+
+
+@pytest.fixture
+def root(headstart_home: Path) -> Path:
+    write_pair(headstart_home / "models" / "duo")
+    return headstart_home / "models"
+
+
+@pytest.fixture
+def asked() -> list[Loadable]:
+    """What was loaded, in order."""
+    return []
+
+
+@pytest.fixture
+def app(open_program: Open, root: Path, asked: list[Loadable]) -> Program:
+    def find(settings: Settings) -> Loadable:
+        asked.append(installed_model(settings))
+        return asked[-1]
+
+    return open_program(find=find)
+
+
+def preferences(app: Program) -> Preferences:
+    app.window.actions_by_name["preferences"].trigger()
+    found = app.window.findChild(Preferences)
+    assert isinstance(found, Preferences)
+    return found
+
+
+def box(widget: QWidget, name: str) -> QComboBox:
+    (found,) = [each for each in widget.findChildren(QComboBox) if each.accessibleName() == title(name)]
+    return found
+
+
+def texts(field: QComboBox) -> list[str]:
+    return [field.itemText(row) for row in range(field.count())]
+
+
+def choose(field: QComboBox, value: str) -> None:
+    field.setCurrentIndex(field.findData(value))
+    field.activated.emit(field.currentIndex())
+
+
+def is_offered(field: QComboBox, value: str) -> bool:
+    return bool(field.model().index(field.findData(value), 0).flags() & Qt.ItemFlag.ItemIsEnabled)
+
+
+def test_what_8_bits_save_is_shown_for_the_pair_and_its_context(app: Program) -> None:
+    field = box(preferences(app), "kv_precision")
+    assert texts(field) == ["Automatic", f"16 bits · {FULL}", f"8 bits · {SAVED}"]
+    app.change(context=2048)
+    assert texts(field)[1:] == ["16 bits · 50 MB", "8 bits · saves 20 MB"]
+    app.change(draft="none")
+    assert texts(field)[1] == "16 bits · 25 MB"
+    assert texts(box(app.window.panel, "kv_precision")) == texts(field)
+
+
+def test_engine_and_precision_hold_from_the_next_load_on(qtbot: QtBot, app: Program, asked: list[Loadable]) -> None:
+    dialog = preferences(app)
+    with qtbot.waitSignal(app.link.loaded, timeout=WAIT):
+        choose(box(dialog, "kv_precision"), "u8")
+    assert asked[-1].options.kv_precision is KvPrecision.U8
+    with qtbot.waitSignal(app.link.loaded, timeout=WAIT):
+        choose(box(dialog, "engine"), "genai")
+    assert asked[-1].options.engine is EngineKind.GENAI
+    saved = settings_file.load()
+    assert (saved.engine, saved.kv_precision) == ("genai", "u8")
+
+
+def test_a_chat_may_have_its_own(qtbot: QtBot, app: Program) -> None:
+    with qtbot.waitSignal(app.link.loaded, timeout=WAIT):
+        choose(box(app.window.panel, "kv_precision"), "u8")
+    assert (app.presenter.session.settings.kv_precision, app.settings.kv_precision) == ("u8", "auto")
+
+
+def test_what_it_takes_counts_less_of_8_bits(app: Program) -> None:
+    entry = app.choices.usable[0]
+    parts = [entry] if isinstance(entry, Model) else [entry.target, entry.draft]
+    free, app.choices.free = app.choices.free, lambda: 0
+    usual, small = (app.choices.lack(parts, Settings(kv_precision=kv)) for kv in ("auto", "u8"))
+    app.choices.free = free
+    assert usual - small == pytest.approx(40_265_000, rel=0.01)
+
+
+def test_what_exact_numerics_refuse_is_greyed_with_the_reason(app: Program) -> None:
+    field = box(preferences(app), "kv_precision")
+    assert is_offered(field, "u8")
+    app.change(numerics="exact")
+    assert not is_offered(field, "u8")
+    assert "exact numerics need 16 bits" in texts(field)[2]
+
+
+def test_what_refuses_headstarts_own_engine_is_told(root: Path, tmp_path: Path) -> None:
+    target = Model("smol", folder := write_model(tmp_path / "smol"), read_model(folder))
+    ours = EngineKind.HEADSTART.value
+    reasons = {value: reason for value, _, reason in loading_choices.engines([target], Settings(device="NPU"))}
+    assert "NPU" in reasons[ours]
+    assert not reasons["genai"]
+    assert not any(reason for _, _, reason in loading_choices.engines([target], Settings()))
+    head = Model("head", folder, replace(target.manifest, architecture="LlamaEagle3"))
+    reasons = {value: reason for value, _, reason in loading_choices.engines([target, head], Settings())}
+    assert reasons == {"auto": "", ours: "head is an EAGLE-3 head", "genai": ""}
+    npu = loading_choices.kv_precisions([target], Settings(device="NPU"))
+    assert [bool(reason) for _, _, reason in npu] == [False, False, True]
+
+
+def test_nothing_is_told_of_what_is_elsewhere(app: Program) -> None:
+    told = loading_choices.kv_precisions([], Settings(model="remote:office"))
+    assert [text for _, text, _ in told] == ["Automatic", "16 bits", "8 bits"]
