@@ -119,7 +119,7 @@ class AttachmentTray(QWidget):
 
     def _fail(self, reading: PdfReading, sentence: str) -> None:
         self._drop(reading)
-        self.troubled.emit(sentence)
+        self.troubled.emit(said(sentence))
         self._note_change()
 
     def _abandon(self, reading: PdfReading) -> None:

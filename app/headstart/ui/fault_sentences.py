@@ -5,8 +5,11 @@ from typing import Any
 
 from PySide6.QtCore import QT_TRANSLATE_NOOP
 
+from headstart.ui.refusal_sentences import REFUSALS, REMEDIES
+
 # {} is whatever stands there, {name} a part that is one of DETAILS. A test finds each where it is said.
 SENTENCES: Sequence[Any] = (
+    *REFUSALS,
     QT_TRANSLATE_NOOP(
         "Faults",
         "The chat history {} is damaged ({}): restore a backup; the damaged file is kept beside it.",
@@ -232,6 +235,7 @@ SENTENCES: Sequence[Any] = (
     QT_TRANSLATE_NOOP("Faults", "There is no server {}; {}. Add it with {}."),
 )
 DETAILS: Sequence[Any] = (
+    *REMEDIES,
     QT_TRANSLATE_NOOP("Faults", "it is no export of chats"),
     QT_TRANSLATE_NOOP("Faults", "there is no chat in it"),
     QT_TRANSLATE_NOOP("Faults", "it is not UTF-8 text"),
