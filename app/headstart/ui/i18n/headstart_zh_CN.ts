@@ -231,6 +231,10 @@
         <translation>为本机调优(&amp;T)…</translation>
     </message>
     <message>
+        <source>Local &amp;Server…</source>
+        <translation>本地服务器(&amp;S)…</translation>
+    </message>
+    <message>
         <source>&amp;Load Again</source>
         <translation>重新加载(&amp;L)</translation>
     </message>
@@ -1150,6 +1154,13 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
 </context>
 <context>
+    <name>CopiedLine</name>
+    <message>
+        <source>Copy</source>
+        <translation>复制</translation>
+    </message>
+</context>
+<context>
     <name>DayGroups</name>
     <message>
         <source>Pinned</source>
@@ -1201,6 +1212,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Engine</source>
         <translation>引擎</translation>
+    </message>
+    <message>
+        <source>Local server</source>
+        <translation>本地服务器</translation>
     </message>
     <message>
         <source>Models</source>
@@ -1907,6 +1922,186 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <source>measuring</source>
         <translation>测量</translation>
     </message>
+    <message>
+        <source>{} is an EAGLE-3 head, which only OpenVINO GenAI can use: leave out --engine headstart.</source>
+        <translation>{} 是 EAGLE-3 草稿头，只有 OpenVINO GenAI 能使用：请将引擎改为自动。</translation>
+    </message>
+    <message>
+        <source>An NPU compiles a fixed prompt length in, while Headstart&apos;s own engine feeds passes of any length: leave out --engine headstart, or use --device CPU.</source>
+        <translation>NPU 会将提示词长度编译为固定值，而 Headstart 自己的引擎需要任意长度的计算：请将引擎改为自动，或将设备改为 CPU。</translation>
+    </message>
+    <message>
+        <source>Exact numerics need keys and values in 16 bits: leave out --kv-precision u8.</source>
+        <translation>精确运算需要 16 位的键与值：请将键与值改为自动。</translation>
+    </message>
+    <message>
+        <source>The conversation has {} tokens, but the NPU was compiled for prompts of at most {}: start a new chat, shorten the text, or load it with a longer --context.</source>
+        <translation>对话有 {} 个 token，而 NPU 编译时限定提示词最多 {} 个：请新建对话、缩短文本，或调大上下文后重新加载模型。</translation>
+    </message>
+    <message>
+        <source>Only an EAGLE-3 head as draft grows a tree of guesses: leave out --tree-depth.</source>
+        <translation>只有用 EAGLE-3 草稿头作草稿模型时才能生成猜测树：请去掉 --tree-depth。</translation>
+    </message>
+    <message>
+        <source>OpenVINO GenAI garbles sampled answers when a draft model guesses ahead (its issue 4190): {remedy}, --temperature 0 or --speculation off.</source>
+        <translation>有草稿模型预先猜测时，OpenVINO GenAI 会弄乱采样得到的回答（其问题编号 4190）：请{remedy}，或将温度设为 0，或关闭推测解码。</translation>
+    </message>
+    <message>
+        <source>OpenVINO GenAI makes unlikely tokens likelier by presence and frequency penalties: {remedy}, or --repetition-penalty.</source>
+        <translation>OpenVINO GenAI 的存在惩罚和频率惩罚会使不太可能的 token 变得更可能：请{remedy}，或改用重复惩罚。</translation>
+    </message>
+    <message>
+        <source>OpenVINO GenAI has no table of likely next tokens: {remedy}.</source>
+        <translation>OpenVINO GenAI 没有后续 token 的概率表：请{remedy}。</translation>
+    </message>
+    <message>
+        <source>OpenVINO GenAI cannot bound its guesses under a confidence threshold, and sixty in one round were seen: {remedy}, or --num-assistant-tokens alone.</source>
+        <translation>设有置信度阈值时，OpenVINO GenAI 无法限制猜测数量，曾在一轮中猜测六十个：请{remedy}，或只设辅助 token 数。</translation>
+    </message>
+    <message>
+        <source>OpenVINO GenAI has no acceptance threshold: {remedy}.</source>
+        <translation>OpenVINO GenAI 没有接受阈值：请{remedy}。</translation>
+    </message>
+    <message>
+        <source>An NPU takes no guesses from the text: use a draft model, or --speculation off.</source>
+        <translation>NPU 不能从文本中猜测：请使用草稿模型，或关闭推测解码。</translation>
+    </message>
+    <message>
+        <source>OpenVINO GenAI does not tell what a trace holds: use --engine headstart.</source>
+        <translation>OpenVINO GenAI 不提供轨迹所需的信息：请将引擎改为 Headstart。</translation>
+    </message>
+    <message>
+        <source>An NPU needs a context of at least {} tokens, not {}: use another --context.</source>
+        <translation>NPU 至少需要 {} 个 token 的上下文，而不是 {} 个：请更改上下文。</translation>
+    </message>
+    <message>
+        <source>An NPU computes with symmetric weights, but {} has {}: export it with --weights int4-sym, or use --device CPU.</source>
+        <translation>NPU 使用对称量化的权重，而 {} 为 {}：请用 --weights int4-sym 导出，或将设备改为 CPU。</translation>
+    </message>
+    <message>
+        <source>With an NPU, model and draft run on it together: leave out --draft-device.</source>
+        <translation>使用 NPU 时，模型与草稿模型一起在其上运行：请将草稿模型的设备改为自动。</translation>
+    </message>
+    <message>
+        <source>An NPU has arithmetic of its own: leave out --numerics exact, or use --device CPU.</source>
+        <translation>NPU 有自己的运算方式：请将数值运算改为快速，或将设备改为 CPU。</translation>
+    </message>
+    <message>
+        <source>An NPU decides itself how it keeps keys and values: leave out --kv-precision.</source>
+        <translation>NPU 自行决定键与值的精度：请将键与值改为自动。</translation>
+    </message>
+    <message>
+        <source>OpenVINO GenAI writes the right text from a tree of guesses only on a CPU with keys and values in 32 bits: use --device CPU --numerics exact without --kv-precision, or leave out --tree-depth.</source>
+        <translation>只有在 CPU 上且键与值为 32 位时，OpenVINO GenAI 才能从猜测树写出正确的文本：请将设备改为 CPU、数值运算改为精确、键与值改为自动，或去掉 --tree-depth。</translation>
+    </message>
+    <message>
+        <source>OpenVINO GenAI cannot run {} ({}) on {} ({}); {remedy}.</source>
+        <translation>OpenVINO GenAI 无法运行 {}（{}），设备为 {}（{}）；请{remedy}。</translation>
+    </message>
+    <message>
+        <source>Headstart runs a model on one device, not on {}; present: {}. Choose one with {}, or AUTO.</source>
+        <translation>Headstart 在一个设备上运行模型，而不是 {}；现有设备：{}。请用 {} 选择其一，或选 AUTO。</translation>
+    </message>
+    <message>
+        <source>A tree of guesses needs both --branching-factor and --tree-depth.</source>
+        <translation>猜测树同时需要 --branching-factor 和 --tree-depth。</translation>
+    </message>
+    <message>
+        <source>A benchmark times Headstart&apos;s own engine, and OpenVINO GenAI beside it: load the model on a CPU, without an EAGLE-3 head, and run it again.</source>
+        <translation>基准测试测量 Headstart 自己的引擎，并与 OpenVINO GenAI 比较：请在 CPU 上加载模型，不使用 EAGLE-3 草稿头，然后重新运行。</translation>
+    </message>
+    <message>
+        <source>It takes about {} of memory, but {} is free: close other programs and tune again.</source>
+        <translation>约需 {} 内存，但只有 {} 可用：请关闭其他程序，然后重新调优。</translation>
+    </message>
+    <message>
+        <source>A second copy takes about {} of memory, but {} is free: close other programs and tune again.</source>
+        <translation>第二份副本约需 {} 内存，但只有 {} 可用：请关闭其他程序，然后重新调优。</translation>
+    </message>
+    <message>
+        <source>Tuning needs {} seconds at least, not {}.</source>
+        <translation>调优至少需要 {} 秒，而不是 {} 秒。</translation>
+    </message>
+    <message>
+        <source>The engine&apos;s line was longer than {} MiB, so it cannot be a message of Headstart.</source>
+        <translation>引擎的一行超过 {} MiB，因此不可能是 Headstart 的消息。</translation>
+    </message>
+    <message>
+        <source>The engine&apos;s line is no message of Headstart: {}</source>
+        <translation>引擎的这一行不是 Headstart 的消息：{}</translation>
+    </message>
+    <message>
+        <source>The engine&apos;s line is of an unknown kind: {}</source>
+        <translation>引擎的这一行属于未知的类型：{}</translation>
+    </message>
+    <message>
+        <source>The engine&apos;s message {} is damaged ({}).</source>
+        <translation>引擎的消息 {} 已损坏（{}）。</translation>
+    </message>
+    <message>
+        <source>The server&apos;s line is no message of Headstart: {}</source>
+        <translation>服务器的这一行不是 Headstart 的消息：{}</translation>
+    </message>
+    <message>
+        <source>The engine cannot be started ({}); install Headstart again.</source>
+        <translation>无法启动引擎（{}）；请重新安装 Headstart。</translation>
+    </message>
+    <message>
+        <source>The engine stopped unexpectedly ({}); see {}.</source>
+        <translation>引擎意外停止（{}）；请查看 {}。</translation>
+    </message>
+    <message>
+        <source>The engine stopped too often; load the model again, or see {}.</source>
+        <translation>引擎停止得过于频繁；请重新加载模型，或查看 {}。</translation>
+    </message>
+    <message>
+        <source>The engine does not start; see {}.</source>
+        <translation>引擎没有启动；请查看 {}。</translation>
+    </message>
+    <message>
+        <source>The key cannot be kept: there is no keyring, and {} cannot be written ({}). Set it in the environment variable {} instead.</source>
+        <translation>无法保存密钥：没有系统密钥环，且无法写入 {}（{}）。请改在环境变量 {} 中设置密钥。</translation>
+    </message>
+    <message>
+        <source>A server&apos;s name has up to 40 letters, digits, dots, dashes and underscores, unlike {}.</source>
+        <translation>服务器名称最多可有 40 个字母、数字、点、连字符和下划线，{} 不符合。</translation>
+    </message>
+    <message>
+        <source>{} is no address of a server; write it like https://host:8000/v1.</source>
+        <translation>{} 不是服务器地址；请写成 https://host:8000/v1 这样的形式。</translation>
+    </message>
+    <message>
+        <source>An address must not hold a password; give the key with --key instead.</source>
+        <translation>地址中不得包含密码；请改在“密钥”中填写。</translation>
+    </message>
+    <message>
+        <source>The servers cannot be saved in {} ({}); make the folder writable and try again.</source>
+        <translation>无法将服务器保存到 {}（{}）；请让该文件夹可写入，然后重试。</translation>
+    </message>
+    <message>
+        <source>{} is damaged; `headstart serve --new-key` writes it anew.</source>
+        <translation>{} 已损坏；请按“新密钥”重新生成。</translation>
+    </message>
+    <message>
+        <source>{} cannot be read ({}); `headstart serve --new-key` writes it anew.</source>
+        <translation>无法读取 {}（{}）；请按“新密钥”重新生成。</translation>
+    </message>
+    <message>
+        <source>{} cannot be written ({}); make room or correct its rights.</source>
+        <translation>无法写入 {}（{}）；请腾出空间或更正其权限。</translation>
+    </message>
+    <message>
+        <source>{} port {} cannot be used ({}): choose others with --host and --port.</source>
+        <translation>无法使用 {} 的端口 {}（{}）：请选择其他端口。</translation>
+    </message>
+    <message>
+        <source>use --engine headstart</source>
+        <translation>将引擎改为 Headstart</translation>
+    </message>
+    <message>
+        <source>use --device CPU</source>
+        <translation>将设备改为 CPU</translation>
+    </message>
 </context>
 <context>
     <name>FindBar</name>
@@ -2061,6 +2256,29 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>other</source>
         <translation>其他</translation>
+    </message>
+</context>
+<context>
+    <name>LoadingChoices</name>
+    <message>
+        <source>saves {}</source>
+        <translation>节省 {}</translation>
+    </message>
+    <message>
+        <source>{} is an EAGLE-3 head</source>
+        <translation>{} 是 EAGLE-3 草稿头</translation>
+    </message>
+    <message>
+        <source>an NPU runs nothing else than OpenVINO GenAI</source>
+        <translation>NPU 只能由 OpenVINO GenAI 运行</translation>
+    </message>
+    <message>
+        <source>exact numerics need 16 bits</source>
+        <translation>精确运算需要 16 位</translation>
+    </message>
+    <message>
+        <source>an NPU decides that itself</source>
+        <translation>由 NPU 自行决定</translation>
     </message>
 </context>
 <context>
@@ -3076,6 +3294,45 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
 </context>
 <context>
+    <name>RequestLog</name>
+    <message>
+        <source>Requests</source>
+        <translation>请求</translation>
+    </message>
+    <message>
+        <source>None yet. Each is listed here with its outcome; what was asked is not.</source>
+        <translation>尚无请求。每个请求及其结果都会列在这里，但不列出所问的内容。</translation>
+    </message>
+    <message>
+        <source>Time</source>
+        <translation>时间</translation>
+    </message>
+    <message>
+        <source>Request</source>
+        <translation>请求</translation>
+    </message>
+    <message>
+        <source>Status</source>
+        <translation>状态</translation>
+    </message>
+    <message>
+        <source>Tokens</source>
+        <translation>token 数</translation>
+    </message>
+    <message>
+        <source>Seconds</source>
+        <translation>秒</translation>
+    </message>
+    <message>
+        <source>running</source>
+        <translation>进行中</translation>
+    </message>
+    <message>
+        <source>client left</source>
+        <translation>客户端已断开</translation>
+    </message>
+</context>
+<context>
     <name>SelectionBar</name>
     <message>
         <source>Copy as Markdown</source>
@@ -3099,6 +3356,106 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
 </context>
 <context>
+    <name>ServeCard</name>
+    <message>
+        <source>Answer programs of this computer</source>
+        <translation>应答这台电脑上的程序</translation>
+    </message>
+    <message>
+        <source>The server is being started</source>
+        <translation>正在启动服务器</translation>
+    </message>
+</context>
+<context>
+    <name>ServeChild</name>
+    <message>
+        <source>The server cannot be started ({}); install Headstart again.</source>
+        <translation>无法启动服务器（{}）；请重新安装 Headstart。</translation>
+    </message>
+    <message>
+        <source>exit code {}</source>
+        <translation>退出码 {}</translation>
+    </message>
+    <message>
+        <source>The server stopped unexpectedly ({}); Help › Show Logs says more.</source>
+        <translation>服务器意外停止（{}）；详情请见“帮助 › 查看日志”。</translation>
+    </message>
+</context>
+<context>
+    <name>ServeDesk</name>
+    <message>
+        <source>kept as a hash only</source>
+        <translation>只保存了哈希值</translation>
+    </message>
+    <message>
+        <source>none yet</source>
+        <translation>尚无</translation>
+    </message>
+    <message>
+        <source>The model of the open chat is on another computer; choose one of this computer.</source>
+        <translation>当前对话的模型在另一台电脑上；请选择这台电脑上的模型。</translation>
+    </message>
+    <message>
+        <source>The program is being started.</source>
+        <translation>正在启动程序。</translation>
+    </message>
+    <message>
+        <source>It is started again with the new key.</source>
+        <translation>正在用新密钥重新启动。</translation>
+    </message>
+    <message>
+        <source>Loading {}</source>
+        <translation>正在加载 {}</translation>
+    </message>
+    <message>
+        <source>Make another key? Programs that have the present one are turned away until they get it.</source>
+        <translation>要生成新密钥吗？使用现有密钥的程序在换用新密钥之前会被拒绝。</translation>
+    </message>
+    <message>
+        <source>New key</source>
+        <translation>新密钥</translation>
+    </message>
+    <message>
+        <source>Make another key</source>
+        <translation>生成新密钥</translation>
+    </message>
+</context>
+<context>
+    <name>ServeDoor</name>
+    <message>
+        <source>Address</source>
+        <translation>地址</translation>
+    </message>
+    <message>
+        <source>Copy the address</source>
+        <translation>复制地址</translation>
+    </message>
+    <message>
+        <source>Key</source>
+        <translation>密钥</translation>
+    </message>
+    <message>
+        <source>Copy the key</source>
+        <translation>复制密钥</translation>
+    </message>
+    <message>
+        <source>Try it in a terminal</source>
+        <translation>在终端中试用</translation>
+    </message>
+    <message>
+        <source>Copy the command</source>
+        <translation>复制命令</translation>
+    </message>
+    <message>
+        <source>New key</source>
+        <translation>新密钥</translation>
+    </message>
+    <message>
+        <source>For your programs</source>
+        <translation>供您的程序使用</translation>
+    </message>
+</context>
+<context>
     <name>ServeHint</name>
     <message>
         <source>Answer other programs</source>
@@ -3109,12 +3466,98 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>复制命令</translation>
     </message>
     <message>
-        <source>Editors and scripts on this computer can ask a model as they ask OpenAI&apos;s API. In a terminal, this starts it, says its address and shows its key once; Ctrl+C ends it:
+        <source>Local server…</source>
+        <translation>本地服务器…</translation>
+    </message>
+    <message>
+        <source>Editors and scripts on this computer can ask a model as they ask OpenAI&apos;s API. The page of the local server switches that on; in a terminal, this does:
 {}
 The model is loaded a second time there and takes its memory again.</source>
-        <translation>这台电脑上的编辑器和脚本可以像调用 OpenAI 的 API 一样使用模型。在终端中运行以下命令即可启动，它会给出地址并只显示一次密钥；按 Ctrl+C 结束：
+        <translation>这台电脑上的编辑器和脚本可以像调用 OpenAI 的 API 一样使用模型。可在本地服务器页面开启；在终端中则用以下命令：
 {}
 模型会在那里再加载一次，因此再占用一份内存。</translation>
+    </message>
+</context>
+<context>
+    <name>ServePage</name>
+    <message>
+        <source>Local server</source>
+        <translation>本地服务器</translation>
+    </message>
+    <message>
+        <source>Editors and scripts on this computer can ask the model of the open chat as they ask OpenAI&apos;s API. No other computer and no web page gets in, and no program without the key; the server ends with this window.</source>
+        <translation>这台电脑上的编辑器和脚本可以像调用 OpenAI 的 API 一样使用当前对话的模型。其他电脑、网页以及没有密钥的程序均无法访问；服务器随此窗口一同结束。</translation>
+    </message>
+</context>
+<context>
+    <name>ServeWords</name>
+    <message>
+        <source>Off</source>
+        <translation>已关闭</translation>
+    </message>
+    <message>
+        <source>Starting</source>
+        <translation>正在启动</translation>
+    </message>
+    <message>
+        <source>Ready</source>
+        <translation>就绪</translation>
+    </message>
+    <message>
+        <source>Busy</source>
+        <translation>忙碌</translation>
+    </message>
+    <message>
+        <source>Stopping</source>
+        <translation>正在停止</translation>
+    </message>
+    <message>
+        <source>Failed</source>
+        <translation>出错</translation>
+    </message>
+    <message>
+        <source>Model: {}</source>
+        <translation>模型：{}</translation>
+    </message>
+    <message>
+        <source>The open chat has another model or other settings now; switch off and on to serve those.</source>
+        <translation>当前对话已改用其他模型或设置；关闭后再打开即可提供它们。</translation>
+    </message>
+    <message>
+        <source>The model is loaded a second time, beside the one of the window, and takes its memory again.</source>
+        <translation>除窗口中的模型外，还会再加载一次模型，因此再占用一份内存。</translation>
+    </message>
+    <message>
+        <source>The model is loaded a second time, beside the one of the window: that takes about {needed} of memory, and {free} is free.</source>
+        <translation>除窗口中的模型外，还会再加载一次模型：约占用 {needed} 内存，可用 {free}。</translation>
+    </message>
+    <message>
+        <source>Serving {model} takes about {needed} of memory, but {free} is free: unload the model of the window (Model › Unload), choose a smaller context or a smaller model, or close other programs.</source>
+        <translation>提供 {model} 约需 {needed} 内存，但只有 {free} 可用：请卸载窗口中的模型（“模型 › 卸载”）、选择更小的上下文或更小的模型，或关闭其他程序。</translation>
+    </message>
+    <message>
+        <source>Programs send it as their API key. Copy it now: when this window closes, only its hash is left.</source>
+        <translation>程序将其作为 API 密钥发送。请现在复制：此窗口关闭后只保留其哈希值。</translation>
+    </message>
+    <message>
+        <source>The key was shown when it was made. Who has lost it makes a new one; the old one ends then.</source>
+        <translation>密钥只在生成时显示。如已遗失，可生成新密钥；旧密钥随即失效。</translation>
+    </message>
+    <message>
+        <source>It is made when the server is switched on for the first time.</source>
+        <translation>首次打开服务器时生成。</translation>
+    </message>
+    <message>
+        <source>Port {} is taken by another program; choose another port, then switch the server on again.</source>
+        <translation>端口 {} 已被另一个程序占用；请选择其他端口，然后重新打开服务器。</translation>
+    </message>
+    <message>
+        <source>A request is being answered; waiting: {}.</source>
+        <translation>正在应答一个请求；等待中：{}。</translation>
+    </message>
+    <message>
+        <source>A request is being answered.</source>
+        <translation>正在应答一个请求。</translation>
     </message>
 </context>
 <context>
@@ -3361,6 +3804,10 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>停止文本</translation>
     </message>
     <message>
+        <source>Port</source>
+        <translation>端口</translation>
+    </message>
+    <message>
         <source>Acceptance threshold</source>
         <translation>接受阈值</translation>
     </message>
@@ -3535,6 +3982,10 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>The answer ends before one of these texts.</source>
         <translation>回答在出现其中任一文本之前结束。</translation>
+    </message>
+    <message>
+        <source>Where programs of this computer find the local server.</source>
+        <translation>这台电脑上的程序在此端口找到本地服务器。</translation>
     </message>
     <message>
         <source>System prompts by name.</source>

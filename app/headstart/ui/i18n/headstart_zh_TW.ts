@@ -231,6 +231,10 @@
         <translation>為本機調校(&amp;T)…</translation>
     </message>
     <message>
+        <source>Local &amp;Server…</source>
+        <translation>本機伺服器(&amp;S)…</translation>
+    </message>
+    <message>
         <source>&amp;Load Again</source>
         <translation>重新載入(&amp;L)</translation>
     </message>
@@ -1150,6 +1154,13 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
 </context>
 <context>
+    <name>CopiedLine</name>
+    <message>
+        <source>Copy</source>
+        <translation>複製</translation>
+    </message>
+</context>
+<context>
     <name>DayGroups</name>
     <message>
         <source>Pinned</source>
@@ -1201,6 +1212,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Engine</source>
         <translation>引擎</translation>
+    </message>
+    <message>
+        <source>Local server</source>
+        <translation>本機伺服器</translation>
     </message>
     <message>
         <source>Models</source>
@@ -1907,6 +1922,186 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <source>measuring</source>
         <translation>測量</translation>
     </message>
+    <message>
+        <source>{} is an EAGLE-3 head, which only OpenVINO GenAI can use: leave out --engine headstart.</source>
+        <translation>{} 是 EAGLE-3 草稿頭，只有 OpenVINO GenAI 能使用：請將引擎改為自動。</translation>
+    </message>
+    <message>
+        <source>An NPU compiles a fixed prompt length in, while Headstart&apos;s own engine feeds passes of any length: leave out --engine headstart, or use --device CPU.</source>
+        <translation>NPU 會將提示詞長度編譯為固定值，而 Headstart 自己的引擎需要任意長度的計算：請將引擎改為自動，或將裝置改為 CPU。</translation>
+    </message>
+    <message>
+        <source>Exact numerics need keys and values in 16 bits: leave out --kv-precision u8.</source>
+        <translation>精確運算需要 16 位元的鍵與值：請將鍵與值改為自動。</translation>
+    </message>
+    <message>
+        <source>The conversation has {} tokens, but the NPU was compiled for prompts of at most {}: start a new chat, shorten the text, or load it with a longer --context.</source>
+        <translation>對話有 {} 個 token，而 NPU 編譯時限定提示詞最多 {} 個：請新增對話、縮短文字，或調大上下文後重新載入模型。</translation>
+    </message>
+    <message>
+        <source>Only an EAGLE-3 head as draft grows a tree of guesses: leave out --tree-depth.</source>
+        <translation>只有用 EAGLE-3 草稿頭作草稿模型時才能產生猜測樹：請移除 --tree-depth。</translation>
+    </message>
+    <message>
+        <source>OpenVINO GenAI garbles sampled answers when a draft model guesses ahead (its issue 4190): {remedy}, --temperature 0 or --speculation off.</source>
+        <translation>有草稿模型預先猜測時，OpenVINO GenAI 會弄亂取樣得到的回答（其問題編號 4190）：請{remedy}，或將溫度設為 0，或關閉推測解碼。</translation>
+    </message>
+    <message>
+        <source>OpenVINO GenAI makes unlikely tokens likelier by presence and frequency penalties: {remedy}, or --repetition-penalty.</source>
+        <translation>OpenVINO GenAI 的存在懲罰和頻率懲罰會使不太可能的 token 變得更可能：請{remedy}，或改用重複懲罰。</translation>
+    </message>
+    <message>
+        <source>OpenVINO GenAI has no table of likely next tokens: {remedy}.</source>
+        <translation>OpenVINO GenAI 沒有後續 token 的機率表：請{remedy}。</translation>
+    </message>
+    <message>
+        <source>OpenVINO GenAI cannot bound its guesses under a confidence threshold, and sixty in one round were seen: {remedy}, or --num-assistant-tokens alone.</source>
+        <translation>設有信心閾值時，OpenVINO GenAI 無法限制猜測數量，曾在一輪中猜測六十個：請{remedy}，或只設輔助 token 數。</translation>
+    </message>
+    <message>
+        <source>OpenVINO GenAI has no acceptance threshold: {remedy}.</source>
+        <translation>OpenVINO GenAI 沒有接受閾值：請{remedy}。</translation>
+    </message>
+    <message>
+        <source>An NPU takes no guesses from the text: use a draft model, or --speculation off.</source>
+        <translation>NPU 不能從文字中猜測：請使用草稿模型，或關閉推測解碼。</translation>
+    </message>
+    <message>
+        <source>OpenVINO GenAI does not tell what a trace holds: use --engine headstart.</source>
+        <translation>OpenVINO GenAI 不提供軌跡所需的資訊：請將引擎改為 Headstart。</translation>
+    </message>
+    <message>
+        <source>An NPU needs a context of at least {} tokens, not {}: use another --context.</source>
+        <translation>NPU 至少需要 {} 個 token 的上下文，而非 {} 個：請變更上下文。</translation>
+    </message>
+    <message>
+        <source>An NPU computes with symmetric weights, but {} has {}: export it with --weights int4-sym, or use --device CPU.</source>
+        <translation>NPU 使用對稱量化的權重，而 {} 為 {}：請用 --weights int4-sym 匯出，或將裝置改為 CPU。</translation>
+    </message>
+    <message>
+        <source>With an NPU, model and draft run on it together: leave out --draft-device.</source>
+        <translation>使用 NPU 時，模型與草稿模型一起在其上執行：請將草稿模型的裝置改為自動。</translation>
+    </message>
+    <message>
+        <source>An NPU has arithmetic of its own: leave out --numerics exact, or use --device CPU.</source>
+        <translation>NPU 有自己的運算方式：請將數值運算改為快速，或將裝置改為 CPU。</translation>
+    </message>
+    <message>
+        <source>An NPU decides itself how it keeps keys and values: leave out --kv-precision.</source>
+        <translation>NPU 自行決定鍵與值的精度：請將鍵與值改為自動。</translation>
+    </message>
+    <message>
+        <source>OpenVINO GenAI writes the right text from a tree of guesses only on a CPU with keys and values in 32 bits: use --device CPU --numerics exact without --kv-precision, or leave out --tree-depth.</source>
+        <translation>只有在 CPU 上且鍵與值為 32 位元時，OpenVINO GenAI 才能從猜測樹寫出正確的文字：請將裝置改為 CPU、數值運算改為精確、鍵與值改為自動，或移除 --tree-depth。</translation>
+    </message>
+    <message>
+        <source>OpenVINO GenAI cannot run {} ({}) on {} ({}); {remedy}.</source>
+        <translation>OpenVINO GenAI 無法執行 {}（{}），裝置為 {}（{}）；請{remedy}。</translation>
+    </message>
+    <message>
+        <source>Headstart runs a model on one device, not on {}; present: {}. Choose one with {}, or AUTO.</source>
+        <translation>Headstart 在一個裝置上執行模型，而非 {}；現有裝置：{}。請用 {} 選擇其一，或選 AUTO。</translation>
+    </message>
+    <message>
+        <source>A tree of guesses needs both --branching-factor and --tree-depth.</source>
+        <translation>猜測樹同時需要 --branching-factor 和 --tree-depth。</translation>
+    </message>
+    <message>
+        <source>A benchmark times Headstart&apos;s own engine, and OpenVINO GenAI beside it: load the model on a CPU, without an EAGLE-3 head, and run it again.</source>
+        <translation>基準測試測量 Headstart 自己的引擎，並與 OpenVINO GenAI 比較：請在 CPU 上載入模型，不使用 EAGLE-3 草稿頭，然後重新執行。</translation>
+    </message>
+    <message>
+        <source>It takes about {} of memory, but {} is free: close other programs and tune again.</source>
+        <translation>約需 {} 記憶體，但只有 {} 可用：請關閉其他程式，然後重新調校。</translation>
+    </message>
+    <message>
+        <source>A second copy takes about {} of memory, but {} is free: close other programs and tune again.</source>
+        <translation>第二份複本約需 {} 記憶體，但只有 {} 可用：請關閉其他程式，然後重新調校。</translation>
+    </message>
+    <message>
+        <source>Tuning needs {} seconds at least, not {}.</source>
+        <translation>調校至少需要 {} 秒，而非 {} 秒。</translation>
+    </message>
+    <message>
+        <source>The engine&apos;s line was longer than {} MiB, so it cannot be a message of Headstart.</source>
+        <translation>引擎的一行超過 {} MiB，因此不可能是 Headstart 的訊息。</translation>
+    </message>
+    <message>
+        <source>The engine&apos;s line is no message of Headstart: {}</source>
+        <translation>引擎的這一行不是 Headstart 的訊息：{}</translation>
+    </message>
+    <message>
+        <source>The engine&apos;s line is of an unknown kind: {}</source>
+        <translation>引擎的這一行屬於未知的類型：{}</translation>
+    </message>
+    <message>
+        <source>The engine&apos;s message {} is damaged ({}).</source>
+        <translation>引擎的訊息 {} 已損壞（{}）。</translation>
+    </message>
+    <message>
+        <source>The server&apos;s line is no message of Headstart: {}</source>
+        <translation>伺服器的這一行不是 Headstart 的訊息：{}</translation>
+    </message>
+    <message>
+        <source>The engine cannot be started ({}); install Headstart again.</source>
+        <translation>無法啟動引擎（{}）；請重新安裝 Headstart。</translation>
+    </message>
+    <message>
+        <source>The engine stopped unexpectedly ({}); see {}.</source>
+        <translation>引擎意外停止（{}）；請查看 {}。</translation>
+    </message>
+    <message>
+        <source>The engine stopped too often; load the model again, or see {}.</source>
+        <translation>引擎停止得過於頻繁；請重新載入模型，或查看 {}。</translation>
+    </message>
+    <message>
+        <source>The engine does not start; see {}.</source>
+        <translation>引擎沒有啟動；請查看 {}。</translation>
+    </message>
+    <message>
+        <source>The key cannot be kept: there is no keyring, and {} cannot be written ({}). Set it in the environment variable {} instead.</source>
+        <translation>無法儲存金鑰：沒有系統金鑰圈，且無法寫入 {}（{}）。請改在環境變數 {} 中設定金鑰。</translation>
+    </message>
+    <message>
+        <source>A server&apos;s name has up to 40 letters, digits, dots, dashes and underscores, unlike {}.</source>
+        <translation>伺服器名稱最多可有 40 個字母、數字、點、連字號和底線，{} 不符合。</translation>
+    </message>
+    <message>
+        <source>{} is no address of a server; write it like https://host:8000/v1.</source>
+        <translation>{} 不是伺服器位址；請寫成 https://host:8000/v1 這樣的形式。</translation>
+    </message>
+    <message>
+        <source>An address must not hold a password; give the key with --key instead.</source>
+        <translation>位址中不得包含密碼；請改在「金鑰」中填寫。</translation>
+    </message>
+    <message>
+        <source>The servers cannot be saved in {} ({}); make the folder writable and try again.</source>
+        <translation>無法將伺服器儲存到 {}（{}）；請讓該資料夾可寫入，然後再試一次。</translation>
+    </message>
+    <message>
+        <source>{} is damaged; `headstart serve --new-key` writes it anew.</source>
+        <translation>{} 已損壞；請按「新金鑰」重新產生。</translation>
+    </message>
+    <message>
+        <source>{} cannot be read ({}); `headstart serve --new-key` writes it anew.</source>
+        <translation>無法讀取 {}（{}）；請按「新金鑰」重新產生。</translation>
+    </message>
+    <message>
+        <source>{} cannot be written ({}); make room or correct its rights.</source>
+        <translation>無法寫入 {}（{}）；請騰出空間或更正其權限。</translation>
+    </message>
+    <message>
+        <source>{} port {} cannot be used ({}): choose others with --host and --port.</source>
+        <translation>無法使用 {} 的連接埠 {}（{}）：請選擇其他連接埠。</translation>
+    </message>
+    <message>
+        <source>use --engine headstart</source>
+        <translation>將引擎改為 Headstart</translation>
+    </message>
+    <message>
+        <source>use --device CPU</source>
+        <translation>將裝置改為 CPU</translation>
+    </message>
 </context>
 <context>
     <name>FindBar</name>
@@ -2061,6 +2256,29 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>other</source>
         <translation>其他</translation>
+    </message>
+</context>
+<context>
+    <name>LoadingChoices</name>
+    <message>
+        <source>saves {}</source>
+        <translation>節省 {}</translation>
+    </message>
+    <message>
+        <source>{} is an EAGLE-3 head</source>
+        <translation>{} 是 EAGLE-3 草稿頭</translation>
+    </message>
+    <message>
+        <source>an NPU runs nothing else than OpenVINO GenAI</source>
+        <translation>NPU 只能由 OpenVINO GenAI 執行</translation>
+    </message>
+    <message>
+        <source>exact numerics need 16 bits</source>
+        <translation>精確運算需要 16 位元</translation>
+    </message>
+    <message>
+        <source>an NPU decides that itself</source>
+        <translation>由 NPU 自行決定</translation>
     </message>
 </context>
 <context>
@@ -3076,6 +3294,45 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
 </context>
 <context>
+    <name>RequestLog</name>
+    <message>
+        <source>Requests</source>
+        <translation>要求</translation>
+    </message>
+    <message>
+        <source>None yet. Each is listed here with its outcome; what was asked is not.</source>
+        <translation>尚無要求。每個要求及其結果都會列在這裡，但不列出所問的內容。</translation>
+    </message>
+    <message>
+        <source>Time</source>
+        <translation>時間</translation>
+    </message>
+    <message>
+        <source>Request</source>
+        <translation>要求</translation>
+    </message>
+    <message>
+        <source>Status</source>
+        <translation>狀態</translation>
+    </message>
+    <message>
+        <source>Tokens</source>
+        <translation>token 數</translation>
+    </message>
+    <message>
+        <source>Seconds</source>
+        <translation>秒</translation>
+    </message>
+    <message>
+        <source>running</source>
+        <translation>進行中</translation>
+    </message>
+    <message>
+        <source>client left</source>
+        <translation>用戶端已中斷</translation>
+    </message>
+</context>
+<context>
     <name>SelectionBar</name>
     <message>
         <source>Copy as Markdown</source>
@@ -3099,6 +3356,106 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
 </context>
 <context>
+    <name>ServeCard</name>
+    <message>
+        <source>Answer programs of this computer</source>
+        <translation>回應這台電腦上的程式</translation>
+    </message>
+    <message>
+        <source>The server is being started</source>
+        <translation>正在啟動伺服器</translation>
+    </message>
+</context>
+<context>
+    <name>ServeChild</name>
+    <message>
+        <source>The server cannot be started ({}); install Headstart again.</source>
+        <translation>無法啟動伺服器（{}）；請重新安裝 Headstart。</translation>
+    </message>
+    <message>
+        <source>exit code {}</source>
+        <translation>結束代碼 {}</translation>
+    </message>
+    <message>
+        <source>The server stopped unexpectedly ({}); Help › Show Logs says more.</source>
+        <translation>伺服器意外停止（{}）；詳情請見「說明 › 檢視記錄檔」。</translation>
+    </message>
+</context>
+<context>
+    <name>ServeDesk</name>
+    <message>
+        <source>kept as a hash only</source>
+        <translation>只保存了雜湊值</translation>
+    </message>
+    <message>
+        <source>none yet</source>
+        <translation>尚無</translation>
+    </message>
+    <message>
+        <source>The model of the open chat is on another computer; choose one of this computer.</source>
+        <translation>目前對話的模型在另一台電腦上；請選擇這台電腦上的模型。</translation>
+    </message>
+    <message>
+        <source>The program is being started.</source>
+        <translation>正在啟動程式。</translation>
+    </message>
+    <message>
+        <source>It is started again with the new key.</source>
+        <translation>正在用新金鑰重新啟動。</translation>
+    </message>
+    <message>
+        <source>Loading {}</source>
+        <translation>正在載入 {}</translation>
+    </message>
+    <message>
+        <source>Make another key? Programs that have the present one are turned away until they get it.</source>
+        <translation>要產生新金鑰嗎？使用現有金鑰的程式在換用新金鑰之前會被拒絕。</translation>
+    </message>
+    <message>
+        <source>New key</source>
+        <translation>新金鑰</translation>
+    </message>
+    <message>
+        <source>Make another key</source>
+        <translation>產生新金鑰</translation>
+    </message>
+</context>
+<context>
+    <name>ServeDoor</name>
+    <message>
+        <source>Address</source>
+        <translation>位址</translation>
+    </message>
+    <message>
+        <source>Copy the address</source>
+        <translation>複製位址</translation>
+    </message>
+    <message>
+        <source>Key</source>
+        <translation>金鑰</translation>
+    </message>
+    <message>
+        <source>Copy the key</source>
+        <translation>複製金鑰</translation>
+    </message>
+    <message>
+        <source>Try it in a terminal</source>
+        <translation>在終端機中試用</translation>
+    </message>
+    <message>
+        <source>Copy the command</source>
+        <translation>複製命令</translation>
+    </message>
+    <message>
+        <source>New key</source>
+        <translation>新金鑰</translation>
+    </message>
+    <message>
+        <source>For your programs</source>
+        <translation>供您的程式使用</translation>
+    </message>
+</context>
+<context>
     <name>ServeHint</name>
     <message>
         <source>Answer other programs</source>
@@ -3109,12 +3466,98 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>複製命令</translation>
     </message>
     <message>
-        <source>Editors and scripts on this computer can ask a model as they ask OpenAI&apos;s API. In a terminal, this starts it, says its address and shows its key once; Ctrl+C ends it:
+        <source>Local server…</source>
+        <translation>本機伺服器…</translation>
+    </message>
+    <message>
+        <source>Editors and scripts on this computer can ask a model as they ask OpenAI&apos;s API. The page of the local server switches that on; in a terminal, this does:
 {}
 The model is loaded a second time there and takes its memory again.</source>
-        <translation>這台電腦上的編輯器和指令碼可以像呼叫 OpenAI 的 API 一樣使用模型。在終端機中執行以下命令即可啟動，它會給出位址並只顯示一次金鑰；按 Ctrl+C 結束：
+        <translation>這台電腦上的編輯器和指令碼可以像呼叫 OpenAI 的 API 一樣使用模型。可在本機伺服器頁面開啟；在終端機中則用以下命令：
 {}
 模型會在那裡再載入一次，因此再佔用一份記憶體。</translation>
+    </message>
+</context>
+<context>
+    <name>ServePage</name>
+    <message>
+        <source>Local server</source>
+        <translation>本機伺服器</translation>
+    </message>
+    <message>
+        <source>Editors and scripts on this computer can ask the model of the open chat as they ask OpenAI&apos;s API. No other computer and no web page gets in, and no program without the key; the server ends with this window.</source>
+        <translation>這台電腦上的編輯器和指令碼可以像呼叫 OpenAI 的 API 一樣使用目前對話的模型。其他電腦、網頁以及沒有金鑰的程式均無法存取；伺服器隨此視窗一同結束。</translation>
+    </message>
+</context>
+<context>
+    <name>ServeWords</name>
+    <message>
+        <source>Off</source>
+        <translation>已關閉</translation>
+    </message>
+    <message>
+        <source>Starting</source>
+        <translation>正在啟動</translation>
+    </message>
+    <message>
+        <source>Ready</source>
+        <translation>就緒</translation>
+    </message>
+    <message>
+        <source>Busy</source>
+        <translation>忙碌</translation>
+    </message>
+    <message>
+        <source>Stopping</source>
+        <translation>正在停止</translation>
+    </message>
+    <message>
+        <source>Failed</source>
+        <translation>發生錯誤</translation>
+    </message>
+    <message>
+        <source>Model: {}</source>
+        <translation>模型：{}</translation>
+    </message>
+    <message>
+        <source>The open chat has another model or other settings now; switch off and on to serve those.</source>
+        <translation>目前對話已改用其他模型或設定；關閉後再開啟即可提供它們。</translation>
+    </message>
+    <message>
+        <source>The model is loaded a second time, beside the one of the window, and takes its memory again.</source>
+        <translation>除視窗中的模型外，還會再載入一次模型，因此再佔用一份記憶體。</translation>
+    </message>
+    <message>
+        <source>The model is loaded a second time, beside the one of the window: that takes about {needed} of memory, and {free} is free.</source>
+        <translation>除視窗中的模型外，還會再載入一次模型：約占用 {needed} 記憶體，可用 {free}。</translation>
+    </message>
+    <message>
+        <source>Serving {model} takes about {needed} of memory, but {free} is free: unload the model of the window (Model › Unload), choose a smaller context or a smaller model, or close other programs.</source>
+        <translation>提供 {model} 約需 {needed} 記憶體，但只有 {free} 可用：請卸載視窗中的模型（「模型 › 卸載」）、選擇更小的上下文或更小的模型，或關閉其他程式。</translation>
+    </message>
+    <message>
+        <source>Programs send it as their API key. Copy it now: when this window closes, only its hash is left.</source>
+        <translation>程式將其作為 API 金鑰傳送。請現在複製：此視窗關閉後只保留其雜湊值。</translation>
+    </message>
+    <message>
+        <source>The key was shown when it was made. Who has lost it makes a new one; the old one ends then.</source>
+        <translation>金鑰只在產生時顯示。如已遺失，可產生新金鑰；舊金鑰隨即失效。</translation>
+    </message>
+    <message>
+        <source>It is made when the server is switched on for the first time.</source>
+        <translation>首次開啟伺服器時產生。</translation>
+    </message>
+    <message>
+        <source>Port {} is taken by another program; choose another port, then switch the server on again.</source>
+        <translation>連接埠 {} 已被另一個程式占用；請選擇其他連接埠，然後重新開啟伺服器。</translation>
+    </message>
+    <message>
+        <source>A request is being answered; waiting: {}.</source>
+        <translation>正在回應一個要求；等待中：{}。</translation>
+    </message>
+    <message>
+        <source>A request is being answered.</source>
+        <translation>正在回應一個要求。</translation>
     </message>
 </context>
 <context>
@@ -3361,6 +3804,10 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>停止文字</translation>
     </message>
     <message>
+        <source>Port</source>
+        <translation>連接埠</translation>
+    </message>
+    <message>
         <source>Acceptance threshold</source>
         <translation>接受閾值</translation>
     </message>
@@ -3535,6 +3982,10 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>The answer ends before one of these texts.</source>
         <translation>回答在出現其中任一文字之前結束。</translation>
+    </message>
+    <message>
+        <source>Where programs of this computer find the local server.</source>
+        <translation>這台電腦上的程式在此連接埠找到本機伺服器。</translation>
     </message>
     <message>
         <source>System prompts by name.</source>
