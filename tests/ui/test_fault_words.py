@@ -39,7 +39,9 @@ ASKED_OF_A_TERMINAL = (
     "host must be an address",
     "servers.{} must be a table",  # a log has it
     "A benchmark needs at least one prompt",
-    "The engine did not stop in time",  # a client of the local server hears it
+    "OpenVINO GenAI is not asked",  # how likely tokens were: that is asked by programs alone
+    "{} is only asked to answer conversations",
+    "The engine did not",  # a client of the local server hears it
 )
 
 
