@@ -64,12 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="answer to this name in a request's Host, too; may be given several times",
     )
     _add_limits(parser)
-    parser.add_argument_group("programs").add_argument(
-        "--lines",
-        action="store_true",
-        help="say everything, each request too, as JSON lines, and end when standard input does: for a program that "
-        "starts this one",
-    )
+    _add_lines(parser)
     title = "answers, where a request leaves it open"
     settings.add_options(parser, {title: settings.SAMPLING_OPTIONS, "speculation": settings.SPECULATION_OPTIONS})
 
@@ -89,6 +84,15 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
         default=SECONDS,
         metavar="SECONDS",
         help=f"longest time for an answer, which is then cut short (default: {SECONDS})",
+    )
+
+
+def _add_lines(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument_group("programs").add_argument(
+        "--lines",
+        action="store_true",
+        help="say everything, each request too, as JSON lines, and end when standard input does: for a program that "
+        "starts this one",
     )
 
 
