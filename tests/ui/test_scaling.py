@@ -6,8 +6,12 @@ import pytest
 from PySide6.QtWidgets import QApplication, QDialog, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
+from headstart.ui import stylesheet
+from headstart.ui.composer import Composer
 from headstart.ui.heading import Heading
 from headstart.ui.program import Program
+from headstart.ui.theme import LIGHT
+from headstart.ui.token_count import Count
 from tests.ui import reach
 
 DIALOGS = ("preferences", "about", "logs")
@@ -32,6 +36,27 @@ def test_no_dialog_is_cut(app: Program, name: str) -> None:
     QApplication.processEvents()
     dialog = next(child for child in app.window.findChildren(QDialog) if child.isVisible())
     assert not reach.cut(dialog)
+
+
+def test_words_below_the_message_give_way_one_after_the_other(qtbot: QtBot) -> None:
+    composer = Composer(LIGHT)
+    qtbot.addWidget(composer)
+    composer.setStyleSheet(stylesheet.sheet(LIGHT))
+    composer.show_model("a model with a name", "")
+    composer.show_reach("Offline", "", leaves=False)
+    composer.show_count(Count((), 1315, 8192))
+    composer.show()
+    seen = []
+    for width in range(2 * composer.sizeHint().width(), composer.minimumSizeHint().width(), -10):
+        composer.resize(width, composer.sizeHint().height())
+        QApplication.processEvents()
+        assert composer._count.width() >= composer._count.sizeHint().width()
+        seen.append((composer._reach.isVisible(), composer._count.text()))
+    words = "1,315 / 8,192 tokens"
+    assert list(dict.fromkeys(seen)) == [(True, words), (False, words), (False, "1,315")]
+    assert words in composer._count.toolTip()
+    composer.show_reach("Leaves this computer", "", leaves=True)
+    assert composer._reach.isVisible()  # that must be seen
 
 
 def test_a_cut_control_is_found(qtbot: QtBot) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from PySide6.QtCore import QSize, Qt, Signal, Slot
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFileDialog, QFrame, QHBoxLayout, QLabel, QToolButton, QVBoxLayout, QWidget
 
 from headstart.chat.conversation import Attachment
@@ -41,7 +42,9 @@ class Composer(QFrame):
         self._attach = self._button(self.tr("Attach files (text, Markdown, code, PDF)"), "flat")
         self.model_button = QToolButton(self)
         self._reach = QLabel(self)
+        self._leaves = False  # what is written goes to another computer
         self._count = QLabel(self)
+        self._counted = ("", "")  # in all words, and in one
         self._send = self._button(self.tr("Send"), "round")
         self._lay_out()
         self._connect()
@@ -106,6 +109,7 @@ class Composer(QFrame):
         button.setToolTip(tip if text in tip else f"{text}\n{tip}")
         button.setAccessibleName(self.tr("Model: {}").format(text))
         button.setAccessibleDescription(tip)
+        self._fit()
 
     def show_reach(self, text: str, tip: str, *, leaves: bool) -> None:
         """Whether what is written stays on this computer."""
@@ -113,25 +117,31 @@ class Composer(QFrame):
         self._reach.setToolTip(tip)
         self._reach.setAccessibleName(text)
         self._reach.setAccessibleDescription(tip)
-        self._reach.setVisible(bool(text))
+        self._leaves = leaves
         dress(self._reach, "badge-accent" if leaves else "badge")
         mark(self._reach, "leaves", leaves)
         self._reach.updateGeometry()
+        self._fit()
 
     def show_count(self, count: Count) -> None:
         """How much of the context the conversation with this message takes, and each file of it."""
         words = (
             self.tr("{tokens} / {context} tokens") if count.fits else self.tr("Too long: {tokens} / {context} tokens")
         )
-        self._count.setText(words.format(tokens=whole(count.tokens), context=whole(count.context)))
+        full = words.format(tokens=whole(count.tokens), context=whole(count.context))
+        self._counted = (full, whole(count.tokens))
+        self._count.setAccessibleName(full)
         dress(self._count, "muted" if count.fits else "danger")
         mark(self._count, "over", not count.fits)
-        self._count.setToolTip(self.tr("This conversation with the message, of the context"))
+        meaning = self.tr("This conversation with the message, of the context")
+        self._count.setToolTip(f"{full}\n{meaning}")
+        self._fit()
         self._tray.show_tokens(count.parts)
 
     def hide_count(self) -> None:
         """Nobody can count now."""
-        self._count.clear()
+        self._counted = ("", "")
+        self._fit()
 
     def set_dropping(self, dropping: bool) -> None:
         """Files are held over the window."""
@@ -156,6 +166,22 @@ class Composer(QFrame):
         elif text or self.attached:
             self.submitted.emit(text, self.attached)
 
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        """Where words find no room, "Offline" goes first and the size of the context next: tooltips have them."""
+        self._count.setText(self._counted[0])
+        self._count.setMinimumWidth(self._count.fontMetrics().horizontalAdvance(self._counted[1]) + TINY)
+        buttons = self._attach.minimumWidth() + self.model_button.sizeHint().width() + self._send.minimumWidth()
+        room = self.width() - MEDIUM - SMALL - buttons - 5 * SMALL
+        count, reach = self._count.sizeHint().width(), self._reach.sizeHint().width()
+        has_room = self._leaves or count + reach <= room
+        self._reach.setVisible(bool(self._reach.text()) and has_room)
+        if count + (0 if self._reach.isHidden() else reach) > room:
+            self._count.setText(self._counted[1])
+
     def _lay_out(self) -> None:
         row = QHBoxLayout()
         row.setSpacing(SMALL)
@@ -177,6 +203,7 @@ class Composer(QFrame):
         self.model_button.setLayoutDirection(Qt.LayoutDirection.RightToLeft)  # the arrow behind the name
         dress(self._count, "muted")
         dress(self._reach, "badge")
+        self._reach.setMinimumWidth(1)  # it keeps no window wide
         self.setFocusProxy(self.edit)
 
     def _connect(self) -> None:
