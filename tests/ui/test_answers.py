@@ -5,6 +5,7 @@ import signal
 from collections.abc import Callable
 
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
 from headstart.chat.conversation import State
@@ -21,7 +22,7 @@ def test_enter_sends_and_the_answer_is_shown_and_kept(qtbot: QtBot, app: Program
     assert stored(app) == [("hello there", State.COMPLETE), ("You wrote: hello there", State.COMPLETE)]
     assert app.window.chat.composer.text() == ""
     assert shown(app)[1].author == "toy"
-    assert "accepted" in shown(app)[1].stats_line
+    assert "accepted" in shown(app)[1].stats
     assert {run.origin for run in shown(app)[1].origins} == {"target", "draft"}
     assert app.chats.current
     assert app.chats.current.chat.title == "hello there"
@@ -76,6 +77,19 @@ def test_a_dead_engine_leaves_the_partial_answer_and_the_chat_goes_on(qtbot: QtB
     assert "unexpectedly" in app.window.chat.notice.text
     ask(qtbot, app, "still there?")
     assert texts(app)[-1] == "You wrote: still there?"
+
+
+def test_what_a_dead_engine_left_unfinished_can_go_on(qtbot: QtBot, open_program: Open) -> None:
+    app = open_program(pace=0.02)
+    begin(qtbot, app, "toy: words 60")
+    qtbot.waitUntil(lambda: len(texts(app)[-1].split()) > 3, timeout=WAIT)
+    with qtbot.waitSignal(app.link.restarted, timeout=WAIT):
+        os.kill(app.link.pid, signal.SIGKILL)
+    partly = texts(app)[-1]
+    with qtbot.waitSignal(app.presenter.answered, timeout=WAIT):
+        next(each for each in app.window.chat.notice.findChildren(QPushButton) if each.isVisible()).click()
+    assert texts(app)[-1].startswith(partly)
+    assert shown(app)[-1].state is MessageState.DONE
 
 
 def test_a_refusal_is_told_below_the_answer(qtbot: QtBot, app: Program) -> None:

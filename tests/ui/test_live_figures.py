@@ -3,10 +3,14 @@
 from dataclasses import replace
 
 import pytest
+from pytestqt.qtbot import QtBot
 
 from headstart.engine.engine import FinishReason, Origin, Round, Stats, Step, Timing, Token
 from headstart.ui import answer_report
+from headstart.ui.elided_label import ElidedLabel
 from headstart.ui.live_figures import LiveFigures
+from headstart.ui.live_panel import LivePanel
+from headstart.ui.theme import LIGHT
 
 
 def step(tokens: int, drafted: int, accepted: int, timing: Timing) -> Step:
@@ -23,6 +27,22 @@ def test_figures_are_means_of_the_last_rounds() -> None:
     assert list(figures.acceptance) == [0.5, 0.75]
     assert list(figures.length) == [4.0, 4.0]
     assert figures.shares() == {"draft": 0.4, "verify": 0.5, "other": 0.1}
+
+
+def test_each_position_is_judged_where_its_forerunners_held() -> None:
+    figures = LiveFigures()
+    assert figures.by_position() == ()
+    once = Timing(1, 1, 1)
+    figures.grow([step(1, 9, 9, once), step(3, 4, 2, once), step(1, 4, 0, once), step(3, 2, 2, once)])
+    assert figures.by_position() == (pytest.approx(2 / 3), 1.0, 0.0)
+
+
+def test_the_panel_says_how_first_and_last_guesses_fare(qtbot: QtBot) -> None:
+    panel = LivePanel(LIGHT)
+    qtbot.addWidget(panel)
+    once = Timing(1, 1, 1)
+    panel.grow([step(1, 0, 0, once), step(3, 4, 2, once), step(1, 4, 0, once)])
+    assert "By position: 50 % → 0 %" in [label.accessibleName() for label in panel.findChildren(ElidedLabel)]
 
 
 def test_text_left_over_at_the_end_is_no_round() -> None:
@@ -69,6 +89,20 @@ STATS = Stats(
 )
 def test_the_line_says_what_speculation_gave(found: Stats, line: str) -> None:
     assert answer_report.line(answer_report.keep(found, FinishReason.STOP)) == line
+
+
+def test_further_lines_say_where_tokens_and_time_come_from() -> None:
+    told = answer_report.lines(answer_report.keep(replace(STATS, ledger_ms=1234.0), FinishReason.STOP)).splitlines()
+    assert told[0].startswith("20.0 tokens/s")
+    assert told[1:] == [
+        "Tokens by origin: draft 60, target 41",
+        "Time: draft 10 ms",
+        "Ledger: 1,234 ms saved against plain decoding",
+        "Context: 111 of 2,048 tokens",
+    ]
+    lost = answer_report.details(answer_report.keep(replace(STATS, ledger_ms=-20.0), FinishReason.STOP))
+    assert "Ledger: 20 ms lost against plain decoding" in lost
+    assert answer_report.lines({}) == ""
 
 
 @pytest.mark.parametrize(

@@ -249,7 +249,7 @@ def test_a_streaming_message_survives_scrolling_away(make: Make, qtbot: QtBot) -
     _settle(qtbot, transcript)
     _stream(transcript, "live", "two")
     done = transcript.end_stream("live", "9 tok/s", MessageState.STOPPED)
-    assert (done.text, done.stats_line, done.state) == ("one two", "9 tok/s", MessageState.STOPPED)
+    assert (done.text, done.stats, done.state) == ("one two", "9 tok/s", MessageState.STOPPED)
     assert transcript.contents()[-1] == done
 
 

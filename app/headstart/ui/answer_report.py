@@ -1,4 +1,4 @@
-"""What is kept of an answer's statistics, and the line that tells them. Knows no widget."""
+"""What is kept of an answer's statistics, and the lines that tell them. Knows no widget."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -26,6 +26,12 @@ def line(kept: Kept) -> str:
         return ""
     parts = (_speed(kept), gain(kept), _acceptance(kept), _length(kept), _wait(kept))
     return " · ".join(part for part in parts if part)
+
+
+def lines(kept: Kept) -> str:
+    """That line, and below it what else was measured; empty where nothing was."""
+    first = line(kept)
+    return "\n".join(part for part in (first, details(kept)) if part) if first else ""
 
 
 def gain(kept: Kept) -> str:
@@ -68,9 +74,9 @@ def notice(kept: Kept) -> str:
 
 
 def details(kept: Kept) -> str:
-    """Several lines for whoever wants to know more: tokens by origin, time by part, context."""
-    lines = [_origins(kept), _time(kept), _context(kept)]
-    return "\n".join(text for text in lines if text)
+    """Several lines for whoever wants to know more: tokens by origin, time by part, what that saved, context."""
+    found = (_origins(kept), _time(kept), _ledger(kept), _context(kept))
+    return "\n".join(text for text in found if text)
 
 
 def _is_untold(kept: Kept) -> bool:
@@ -142,6 +148,18 @@ def _time(kept: Kept) -> str:
         for name, milliseconds in spent.items()
     ]
     return translate("AnswerReport", "Time: {}").format(listed(parts))
+
+
+def _ledger(kept: Kept) -> str:
+    earned = _number(kept, "ledger_ms")
+    if not earned or not _number(kept, "drafted"):
+        return ""
+    words = (
+        translate("AnswerReport", "Ledger: {} ms saved against plain decoding")
+        if earned > 0
+        else translate("AnswerReport", "Ledger: {} ms lost against plain decoding")
+    )
+    return words.format(whole(abs(earned)))
 
 
 def _context(kept: Kept) -> str:

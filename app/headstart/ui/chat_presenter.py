@@ -207,7 +207,7 @@ class ChatPresenter(QObject):
     @Slot(int)
     def _end(self, id_: int) -> None:
         ended = content(self.session.conversation, self.session.message(id_))
-        self._page.transcript.end_stream(id_, ended.stats_line, ended.state, ended.notice)
+        self._page.transcript.end_stream(id_, ended.stats, ended.state, ended.notice)
         self._show()
         self.answered.emit(ended)
 

@@ -13,11 +13,12 @@ class ElidedLabel(QLabel):
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.setTextFormat(Qt.TextFormat.PlainText)
 
-    def show_text(self, text: str) -> None:
-        """Another text."""
+    def show_text(self, text: str, more: str = "") -> None:
+        """Another text, and what else is to be known of it."""
         self.setText(text)
-        self.setToolTip(text)
+        self.setToolTip(f"{text}\n{more}" if more else text)
         self.setAccessibleName(text)
+        self.setAccessibleDescription(more)
 
     def minimumSizeHint(self) -> QSize:  # noqa: N802
         return QSize(0, super().minimumSizeHint().height())

@@ -1,6 +1,6 @@
 """Figures of an answer while it is written: speed, acceptance, draft length, where the time goes. Pure."""
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -18,6 +18,8 @@ class LiveFigures:
     acceptance: deque[float] = field(default_factory=lambda: deque(maxlen=KEPT))  # share of the guesses
     length: deque[float] = field(default_factory=lambda: deque(maxlen=KEPT))  # guesses in the round
     by_part: dict[str, float] = field(default_factory=lambda: {"draft": 0.0, "verify": 0.0, "other": 0.0})  # ms
+    _reached: Counter[int] = field(default_factory=Counter)  # rounds in which the guess at a position was judged
+    _held: Counter[int] = field(default_factory=Counter)  # and accepted
     _rounds: int = 0
     _recent: deque[Round] = field(default_factory=lambda: deque(maxlen=_WINDOW))
 
@@ -32,6 +34,10 @@ class LiveFigures:
         total = sum(self.by_part.values())
         return {part: spent / total for part, spent in self.by_part.items()} if total else {}
 
+    def by_position(self) -> tuple[float, ...]:
+        """For the first guess of a round, the second and so on: how many held of those whose forerunners did."""
+        return tuple(self._held[place] / self._reached[place] for place in range(len(self._reached)))
+
     def _add(self, made: Round) -> None:
         self._rounds += 1
         if self._rounds == 1:  # the first token comes with the prompt's own pass: its time says nothing of the speed
@@ -41,6 +47,8 @@ class LiveFigures:
         self.by_part["verify"] += made.timing.verify_ms
         self.by_part["other"] += made.timing.other_ms
         self.length.append(float(made.drafted))
+        self._reached.update(range(min(made.drafted, made.accepted + 1)))
+        self._held.update(range(made.accepted))
         spent = sum(each.timing.total_ms for each in self._recent)
         if spent:
             self.speed.append(1000.0 * sum(len(each.tokens) for each in self._recent) / spent)

@@ -1,4 +1,4 @@
-"""A strip that shows how speculation does while an answer is written: four figures, each with a small drawing."""
+"""A strip that shows how speculation does while an answer is written: five figures, each with a small drawing."""
 
 from collections.abc import Iterable
 
@@ -7,12 +7,12 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QWidget
 from headstart.engine.engine import Step
 from headstart.ui.elided_label import ElidedLabel
 from headstart.ui.live_figures import LiveFigures
-from headstart.ui.sparkline import ShareBar, Sparkline
+from headstart.ui.sparkline import Bars, ShareBar, Sparkline
 from headstart.ui.spelling import decimal, listed, percent, titled, whole
 from headstart.ui.stylesheet import dress
 from headstart.ui.theme import LARGE, SMALL, Theme
 
-_WIDTHS = (3, 2, 3, 6)  # the last of them has three figures
+_WIDTHS = (3, 2, 3, 3, 6)  # the last of them has three figures
 
 
 class LivePanel(QFrame):
@@ -24,15 +24,23 @@ class LivePanel(QFrame):
         self.setAccessibleName(self.tr("Live figures"))
         self._theme = theme
         self._figures = LiveFigures()
-        self._titles = (self.tr("Speed"), self.tr("Accepted"), self.tr("Guessed ahead"), self.tr("Time"))
+        self._titles = (
+            self.tr("Speed"),
+            self.tr("Accepted"),
+            self.tr("By position"),
+            self.tr("Guessed ahead"),
+            self.tr("Time"),
+        )
         self._labels = [ElidedLabel(self) for _ in self._titles]
         self._lines = [Sparkline(theme.accent, top, self) for top in (0.0, 1.0, 16.0)]
+        self._bars = Bars(self)
         self._bar = ShareBar(self)
+        speed, accepted, length = self._lines
         grid = QGridLayout(self)
         grid.setContentsMargins(LARGE, 0, LARGE, SMALL)
         grid.setHorizontalSpacing(LARGE)
         grid.setVerticalSpacing(0)
-        for column, drawing in enumerate((*self._lines, self._bar)):
+        for column, drawing in enumerate((speed, accepted, self._bars, length, self._bar)):
             heading = ElidedLabel(self)
             heading.show_text(self._titles[column])
             dress(heading, "muted")
@@ -62,6 +70,7 @@ class LivePanel(QFrame):
         texts = (
             self.tr("{} tokens/s").format(decimal(figures.speed[-1], 1)) if figures.speed else "–",
             percent(figures.acceptance[-1]) if figures.acceptance else "–",
+            self._position_text(),
             self.tr("{} tokens").format(whole(figures.length[-1])) if figures.length else "–",
             self._time_text(),
         )
@@ -71,7 +80,13 @@ class LivePanel(QFrame):
         lines = (figures.speed, figures.acceptance, figures.length)
         for line, values, origin in zip(self._lines, lines, ("target", "draft", "n-gram"), strict=True):
             line.show_figures(values, series[origin])
+        self._bars.show_shares(figures.by_position(), series["draft"])
         self._bar.show_shares(figures.shares(), {part: series[part] for part in ("draft", "verify", "other")})
+
+    def _position_text(self) -> str:
+        """Of the first guess in a round, and of the last."""
+        shares = self._figures.by_position()
+        return " → ".join(dict.fromkeys(percent(share) for share in (*shares[:1], *shares[-1:]))) or "–"
 
     def _time_text(self) -> str:
         shares = self._figures.shares()

@@ -47,7 +47,7 @@ class MessageContent:
     author: str = ""  # shown instead of the role: a model's name
     version: int = 1
     versions: int = 1
-    stats_line: str = ""
+    stats: str = ""  # the first line is shown, the others to whoever points at it
     state: MessageState = MessageState.DONE
     notice: str = ""  # one sentence below the text: why it ended
     attached: tuple[Attachment, ...] = ()

@@ -48,7 +48,7 @@ def content(conversation: Conversation, message: Message) -> MessageContent:
         author=message.model,
         version=version,
         versions=versions,
-        stats_line=answer_report.line(message.stats),
+        stats=answer_report.lines(message.stats),
         state=_STATES[message.state],
         notice=_notice(message),
         attached=message.attachments,

@@ -104,7 +104,7 @@ class Footer(QWidget):
         )
         self._previous.setEnabled(not busy and content.version > 1)
         self._next.setEnabled(not busy and content.version < content.versions)
-        self._stats.show_text(content.stats_line)
+        self._stats.show_text(*content.stats.split("\n", 1))
 
     def set_looks(self, theme: Theme, font: QFont) -> None:
         """Colours and font."""

@@ -85,7 +85,7 @@ class MessageView(QWidget):
 
     def begin_stream(self) -> None:
         """More text will come."""
-        self._set_state(replace(self._content, state=MessageState.STREAMING, notice="", stats_line=""))
+        self._set_state(replace(self._content, state=MessageState.STREAMING, notice="", stats=""))
 
     def append(self, text: str, pieces: Sequence[tuple[str, str]], note: RoundNote | None = None) -> None:
         """Add text; `pieces` are (text, origin) and joined they are `text`; `note` is the round they came from."""
@@ -104,11 +104,11 @@ class MessageView(QWidget):
         self._frame.stop()
         self._show_from(self._source.append(text, runs))
 
-    def end_stream(self, stats_line: str, state: MessageState = MessageState.DONE, notice: str = "") -> None:
+    def end_stream(self, stats: str, state: MessageState = MessageState.DONE, notice: str = "") -> None:
         """No more text will come."""
         self.flush()
         self._show_from(self._source.finish())
-        self._set_state(replace(self._content, state=state, stats_line=stats_line, notice=notice))
+        self._set_state(replace(self._content, state=state, stats=stats, notice=notice))
 
     def set_notice(self, notice: str) -> None:
         """A sentence below the text, such as the progress of reading the prompt."""

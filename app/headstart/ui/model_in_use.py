@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Slot
+from PySide6.QtCore import QObject, QTimer, Slot
 
 from headstart import library, remotes
+from headstart.chat.conversation import State
 from headstart.engine.protocol import Description
 from headstart.errors import HeadstartError
 from headstart.ui import outside
@@ -14,6 +16,7 @@ from headstart.ui.fault_words import said
 from headstart.ui.setting_titles import word
 
 if TYPE_CHECKING:
+    from headstart.ui.chat_session import ChatSession
     from headstart.ui.program import Program
 
 _WARNED = "told that {} is elsewhere"  # the memo with the address that a person was told of
@@ -54,7 +57,7 @@ class ModelInUse(QObject):
     def _connect(self) -> None:
         self._program.loader.changed.connect(self.show)
         self._program.loader.refused.connect(self._note_refusal)
-        self._program.link.crashed.connect(lambda sentence, _: self._program.presenter.say(sentence))
+        self._program.link.crashed.connect(self._note_crash)
         self._program.link.described.connect(self._note_machine)
         self._program.link.loaded.connect(self._program.link.describe)
         models = self._program.models
@@ -109,6 +112,24 @@ class ModelInUse(QObject):
             self._program.window.chat.notice.say(sentence, self.tr("Load anyway"), self._load_anyway, bad=True)
         else:
             self._program.presenter.say(sentence)
+
+    @Slot(str)
+    def _note_crash(self, sentence: str) -> None:
+        QTimer.singleShot(0, self, partial(self._tell_of_crash, sentence))  # when the answer has its end
+
+    def _tell_of_crash(self, sentence: str) -> None:
+        """What was being written is kept, and can go on as soon as the engine is there again."""
+        session = self._program.chats.current
+        last = session.path[-1] if session and session.path else None
+        if session and last and last.state is State.INTERRUPTED and last.text:
+            resume = partial(self._resume, session, last.id)
+            self._program.window.chat.notice.say(sentence, self.tr("Continue the answer"), resume, bad=True)
+        else:
+            self._program.presenter.say(sentence)
+
+    def _resume(self, session: ChatSession, message: int) -> None:
+        if session is self._program.chats.current:
+            session.resume(message)
 
     def _load_anyway(self) -> None:
         try:

@@ -133,7 +133,7 @@ class Sidebar(QFrame):
         return super().eventFilter(watched, event)
 
     def _lay_out(self) -> None:
-        self._empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._empty.setAlignment(Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop)
         self._empty.setWordWrap(True)
         self._empty.setContentsMargins(SMALL, SMALL, SMALL, SMALL)
         dress(self._empty, "muted")

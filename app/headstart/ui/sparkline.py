@@ -1,4 +1,4 @@
-"""A small line of figures, and a bar cut into shares. Know nothing of what they show."""
+"""A small line of figures, small bars, and a bar cut into shares. Know nothing of what they show."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -8,6 +8,7 @@ from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 _HEIGHT = 26
+_WIDEST_BAR = 12.0
 
 
 class Sparkline(QWidget):
@@ -42,6 +43,34 @@ class Sparkline(QWidget):
         step = (self.width() - 4) / (len(self._figures) - 1)
         room = self.height() - 4
         return [QPointF(2 + at * step, 2 + room * (1 - value / top)) for at, value in enumerate(self._figures)]
+
+
+class Bars(QWidget):
+    """Shares of 1, one bar beside the other."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._shares: tuple[float, ...] = ()
+        self._colour = ""
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+
+    def show_shares(self, shares: Sequence[float], colour: str) -> None:
+        """Other bars."""
+        self._shares, self._colour = tuple(shares), colour
+        self.update()
+
+    def sizeHint(self) -> QSize:  # noqa: N802
+        return QSize(80, _HEIGHT)
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802, ARG002
+        painter = QPainter(self)
+        room = self.height() - 4
+        width = min(self.width() / max(len(self._shares), 1), _WIDEST_BAR)
+        for place, share in enumerate(self._shares):
+            height = max(room * share, 1.0)
+            bar = QRectF(place * width, 2 + room - height, width - 2, height)
+            painter.fillRect(bar, QColor(self._colour))
+        painter.end()
 
 
 class ShareBar(QWidget):

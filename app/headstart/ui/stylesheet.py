@@ -27,12 +27,12 @@ QToolButton[kind="flat"]:checked { background: $raised; border-color: $border; }
 QToolButton[kind="flat"]:focus, QPushButton[kind="flat"]:focus { border-color: $link; }
 QToolButton[kind="flat"]:disabled, QPushButton[kind="flat"]:disabled { color: $disabled; }
 QToolButton[kind="flat"]::menu-indicator { image: none; width: 0; }
-QPushButton[kind="plain"] {
+QPushButton[kind="plain"], QDialogButtonBox QPushButton {
     border: 1px solid $outline; border-radius: ${small}px; padding: 6px ${medium}px;
     background: $surface; color: $text; }
-QPushButton[kind="plain"]:hover { background: $raised; }
-QPushButton[kind="plain"]:focus { border-color: $link; }
-QPushButton[kind="plain"]:disabled { color: $disabled; }
+QPushButton[kind="plain"]:hover, QDialogButtonBox QPushButton:hover { background: $raised; }
+QPushButton[kind="plain"]:focus, QDialogButtonBox QPushButton:focus { border-color: $link; }
+QPushButton[kind="plain"]:disabled, QDialogButtonBox QPushButton:disabled { color: $disabled; }
 QPushButton[kind="primary"] {
     border: 1px solid $accent; border-radius: ${small}px; padding: 6px ${large}px;
     background: $accent; color: $on_accent; }

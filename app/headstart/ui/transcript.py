@@ -75,11 +75,11 @@ class Transcript(MessageColumn):
         self.view(self.index_of(message)).append(text, pieces, note)
 
     def end_stream(
-        self, message: MessageId, stats_line: str, state: MessageState = MessageState.DONE, notice: str = ""
+        self, message: MessageId, stats: str, state: MessageState = MessageState.DONE, notice: str = ""
     ) -> MessageContent:
         """The message is complete; returns it."""
         view = self.view(self.index_of(message))
-        view.end_stream(stats_line, state, notice)
+        view.end_stream(stats, state, notice)
         self._search_again()
         return view.content
 

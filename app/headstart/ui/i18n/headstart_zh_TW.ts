@@ -578,6 +578,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>費時：{}</translation>
     </message>
     <message>
+        <source>Ledger: {} ms saved against plain decoding</source>
+        <translation>收支：比一般解碼節省 {} 毫秒</translation>
+    </message>
+    <message>
+        <source>Ledger: {} ms lost against plain decoding</source>
+        <translation>收支：比一般解碼多用 {} 毫秒</translation>
+    </message>
+    <message>
         <source>Context: {used} of {room} tokens</source>
         <translation>上下文：已用 {used}/{room} token</translation>
     </message>
@@ -2230,6 +2238,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>接受率</translation>
     </message>
     <message>
+        <source>By position</source>
+        <translation>依位置</translation>
+    </message>
+    <message>
         <source>Guessed ahead</source>
         <translation>草稿長度</translation>
     </message>
@@ -2664,6 +2676,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Load anyway</source>
         <translation>仍要載入</translation>
+    </message>
+    <message>
+        <source>Continue the answer</source>
+        <translation>繼續回答</translation>
     </message>
 </context>
 <context>
