@@ -34,7 +34,7 @@ def test_each_position_is_judged_where_its_forerunners_held() -> None:
     assert figures.by_position() == ()
     once = Timing(1, 1, 1)
     figures.grow([step(1, 9, 9, once), step(3, 4, 2, once), step(1, 4, 0, once), step(3, 2, 2, once)])
-    assert figures.by_position() == (pytest.approx(2 / 3), 1.0, 0.0)
+    assert list(figures.by_position()) == pytest.approx([2 / 3, 1.0, 0.0])
 
 
 def test_the_panel_says_how_first_and_last_guesses_fare(qtbot: QtBot) -> None:
