@@ -23,8 +23,8 @@ def packed() -> tuple[Component, ...]:
     return tuple(part for part in components() if part.name.lower() not in out)
 
 
-def bill(parts: Iterable[Component], models: Iterable[Manifest], epoch: int) -> str:
-    """The document. The same parts at the same time give the same text."""
+def bill(parts: Iterable[Component], models: Iterable[Manifest], epoch: int, system: str = "") -> str:
+    """The document. The same parts at the same time give the same text. `system` is another than this one."""
     own, *others = parts
     listed = [*map(_library, others), *map(_model, models)]
     when = datetime.fromtimestamp(epoch, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -36,7 +36,7 @@ def bill(parts: Iterable[Component], models: Iterable[Manifest], epoch: int) -> 
         "metadata": {
             "timestamp": when,
             "component": {**_library(own), "type": "application"},
-            "properties": [{"name": "system", "value": f"{platform.system()} {platform.machine()}"}],
+            "properties": [{"name": "system", "value": system or f"{platform.system()} {platform.machine()}"}],
         },
         "components": listed,
         "dependencies": [{"ref": _reference(own), "dependsOn": [part["bom-ref"] for part in listed]}],

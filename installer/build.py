@@ -15,7 +15,6 @@ from installer import environment  # noqa: E402
 from installer.order import Order, Target, parser  # noqa: E402
 
 PREPARED = {
-    Target.WINDOWS: "The recipe for Windows is prepared and was not run; see installer/windows/README.md.",
     Target.MACOS: "The recipe for macOS is prepared and was not run; see installer/macos/README.md.",
 }
 

@@ -13,6 +13,7 @@ from installer.freezing import Frozen
 from installer.linux import deb, tarball
 from installer.order import Order, Target, parser
 from installer.parts import parts, table
+from installer.windows import making as windows
 
 
 def main(arguments: list[str]) -> int:
@@ -32,20 +33,25 @@ def main(arguments: list[str]) -> int:
 
 def make(order: Order, epoch: int) -> list[Path]:
     """The finished packages or, for the target `dir`, the folder. What it prints is for people."""
+    order.output.mkdir(parents=True, exist_ok=True)
+    folder, made = windows.make(order, epoch) if order.target is Target.WINDOWS else _make_here(order, epoch)
+    for path in filter(Path.is_file, made):
+        beside = order.output / f"{path.name}.cdx.json"
+        shutil.copyfile(folder / bill.NAME, beside)
+        stamps.write_sums(order.output, [path.name, beside.name])
+        print(f"{path.stat().st_size / 1e6:.1f} MB in {path.name}")
+    return made
+
+
+def _make_here(order: Order, epoch: int) -> tuple[Path, list[Path]]:
+    """The program for the system that this is, and its packages."""
     frozen = freezing.freeze(order.work)
     packed = models.put(order.model, frozen.folder / freezing.MODELS) if order.model else []
     (frozen.folder / bill.NAME).write_text(bill.bill(bill.packed(), packed, epoch), encoding="utf-8")
     stamps.settle(frozen.folder, epoch)
     print(table(parts(frozen.folder)), flush=True)
     check(frozen.folder, order.work / "checked")
-    order.output.mkdir(parents=True, exist_ok=True)
-    made = _pack(order, frozen, epoch)
-    for path in filter(Path.is_file, made):
-        beside = order.output / f"{path.name}.cdx.json"
-        shutil.copyfile(frozen.folder / bill.NAME, beside)
-        stamps.write_sums(order.output, [path.name, beside.name])
-        print(f"{path.stat().st_size / 1e6:.1f} MB in {path.name}")
-    return made
+    return frozen.folder, _pack(order, frozen, epoch)
 
 
 def check(folder: Path, profile: Path) -> None:

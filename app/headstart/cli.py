@@ -91,7 +91,8 @@ def main(
     try:
         arguments = _parser().parse_args(argv)
         code: int = arguments.run(arguments, load or arguments.load) if arguments.command else window(arguments)
-        sys.stdout.flush()
+        if sys.stdout:  # a program of windows has none on Windows
+            sys.stdout.flush()
     except HeadstartError as error:
         print(f"headstart: {harmless(str(error))}", file=sys.stderr)
         return MISUSED if isinstance(error, SettingsError) else FAILED

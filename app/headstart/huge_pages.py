@@ -16,6 +16,8 @@ _STATE = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 
 def wished(environment: Mapping[str, str], state: Path = _STATE) -> dict[str, str]:
     """What to add to the environment of a process that loads a model; empty where it would change nothing."""
+    if not sys.platform.startswith("linux"):
+        return {}
     present = environment.get(VARIABLE, "")
     if "malloc.hugetlb" in present or "[madvise]" not in _read(state):
         return {}

@@ -3,7 +3,8 @@
 import os
 import platform
 import re
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -31,28 +32,28 @@ class Component:
         return "\n\n".join(path.read_text(encoding="utf-8", errors="replace").strip() for path in self.texts)
 
 
-def components(root: str = OWN) -> tuple[Component, ...]:
-    """Headstart, Python, and every package that it cannot do without, by name."""
-    used = {_key(dist.name): dist for dist in _needed(root, set())}
+def components(root: str = OWN, places: Iterable[Path] = ()) -> tuple[Component, ...]:
+    """Headstart, Python, and every package that it cannot do without, by name; of another program in `places`."""
+    path = [str(place) for place in places] or sys.path
+    used = {_key(dist.name): dist for dist in _needed(root, path, set())}
     used.pop(_key(OWN), None)
     found = sorted((_component(dist) for dist in used.values()), key=lambda part: part.name.lower())
     return (_headstart(), _python(), *found)
 
 
-def _needed(name: str, seen: set[str]) -> Iterator[metadata.Distribution]:
+def _needed(name: str, path: list[str], seen: set[str]) -> Iterator[metadata.Distribution]:
     """A package and what it requires, extras left out; what is not installed is not needed on this system."""
     if _key(name) in seen:
         return
     seen.add(_key(name))
-    try:
-        dist = metadata.distribution(name)
-    except metadata.PackageNotFoundError:
+    dist = next(iter(metadata.Distribution.discover(name=name, path=path)), None)
+    if dist is None:
         return
     yield dist
     for line in dist.requires or ():
         wanted = _NAME.match(line)
         if wanted and "extra ==" not in line:
-            yield from _needed(wanted.group(), seen)
+            yield from _needed(wanted.group(), path, seen)
 
 
 def _component(dist: metadata.Distribution) -> Component:
@@ -77,7 +78,7 @@ def _all(said: metadata.PackageMetadata, field: str) -> list[str]:
 
 
 def _headstart() -> Component:
-    dist = next(_needed(OWN, set()), None)
+    dist = next(_needed(OWN, sys.path, set()), None)
     texts = _component(dist).texts if dist else ()
     beside = Path(__file__).parents[2] / "LICENSE"  # of a source tree
     return Component(

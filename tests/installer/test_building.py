@@ -32,13 +32,12 @@ def test_the_door_says_what_it_makes() -> None:
     assert all(target in done.stdout for target in Target)
 
 
-@pytest.mark.parametrize("target", ["windows", "macos"])
-def test_what_was_not_run_is_said_so(target: str) -> None:
+def test_what_was_not_run_is_said_so() -> None:
     door = ROOT / "installer" / "build.py"
-    done = subprocess.run([sys.executable, str(door), "--target", target], capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, str(door), "--target", "macos"], capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert "was not run; see installer/" in done.stderr
-    assert (ROOT / "installer" / target / "README.md").is_file()
+    assert (ROOT / "installer" / "macos" / "README.md").is_file()
 
 
 def test_an_order_is_what_the_command_line_says(tmp_path: Path) -> None:

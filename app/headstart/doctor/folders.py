@@ -50,7 +50,9 @@ def _folder(name: str, folder: Path) -> Finding:
 
 
 def _private(history: Path) -> Iterator[Finding]:
-    if sys.platform != "win32" and history.is_dir() and history.stat().st_mode & (stat.S_IRGRP | stat.S_IROTH):
+    if sys.platform == "win32":  # rights are kept in another way there
+        return
+    if history.is_dir() and history.stat().st_mode & (stat.S_IRGRP | stat.S_IROTH):
         yield _HERE.note("Other users of this computer may list the folder of your chats.", f"chmod 700 {history}")
 
 

@@ -48,7 +48,7 @@ def catch_errors(path: Path) -> None:
             return
         text = "".join(traceback.format_exception(kind, error, trace))
         _log.critical("unforeseen: %s", text)
-        sys.stderr.write(text)
+        print(text, end="", file=sys.stderr)  # which is nowhere for a program of windows on Windows
         application = QApplication.instance()
         assert application
         QTimer.singleShot(0, application, lambda: _tell(f"{kind.__name__}: {error}", text, path))

@@ -59,6 +59,5 @@ def x11_fault() -> str:
 
 def _give_up(text: str) -> NoReturn:
     reason = " ".join(text.split()).rstrip(".")[:200]
-    sys.stderr.write(f"headstart: The window cannot be opened ({reason}); {INSTEAD}\n")
-    sys.stderr.flush()
+    print(f"headstart: The window cannot be opened ({reason}); {INSTEAD}", file=sys.stderr, flush=True)
     os._exit(_FAILED)  # Qt aborts as soon as this returns

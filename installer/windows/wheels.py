@@ -1,0 +1,142 @@
+"""The packages that Headstart runs on, as wheels for Windows in pinned versions. Knows neither setup nor runtime.
+
+pip reads the conditions of requirements (`; sys_platform == "win32"`) with the eyes of the system it runs on. So they
+are read here, and pip is asked for one wheel of each package, without what that requires.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+import zipfile
+from collections.abc import Iterable, Mapping
+from email import message_from_bytes
+from pathlib import Path, PurePosixPath
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name, parse_wheel_filename
+
+from headstart.errors import HeadstartError
+from installer import environment
+from installer.windows import wanted
+
+PINS = Path(__file__).with_name("pins.txt")
+PYTHON = "3.13"
+_SYSTEM = {
+    "os_name": "nt",
+    "sys_platform": "win32",
+    "platform_system": "Windows",
+    "platform_machine": "AMD64",
+    "platform_python_implementation": "CPython",
+    "implementation_name": "cpython",
+    "implementation_version": f"{PYTHON}.0",
+    "python_version": PYTHON,
+    "python_full_version": f"{PYTHON}.0",
+    "extra": "",
+}
+_LEFT_OUT = "openvino-telemetry"
+
+
+class WheelError(HeadstartError):
+    """A package cannot be had for Windows."""
+
+
+def pins() -> dict[str, str]:
+    """Version by name, as they are for Windows."""
+    lines = [line for path in (environment.PINS, PINS) for line in path.read_text(encoding="utf-8").splitlines()]
+    found = (Requirement(line.partition(" --hash")[0]) for line in lines if line and not line.startswith("#"))
+    return {canonicalize_name(pin.name): next(iter(pin.specifier)).version for pin in found if _holds(pin)}
+
+
+def fetch(root: Path, folder: Path) -> tuple[Path, ...]:
+    """The wheels of everything that the project in `root` requires, in `folder`; what is there is not fetched again.
+
+    Raises WheelError and CalledProcessError.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    versions, had, wanted_next = pins(), dict[str, Path](), _names(project["dependencies"])
+    while wanted_next:
+        unpinned = sorted(wanted_next - versions.keys())
+        if unpinned:
+            raise WheelError(f"{', '.join(unpinned)}: add to installer/windows/pins.txt the version that was run.")
+        _download({name: versions[name] for name in wanted_next}, folder)
+        new = {name: _there(folder, name, versions[name]) for name in wanted_next}
+        had |= {name: wheel for name, wheel in new.items() if wheel}
+        wanted_next = {name for wheel in had.values() for name in requirements(wheel)} - had.keys()
+    return tuple(had[name] for name in sorted(had))
+
+
+def requirements(wheel: Path) -> set[str]:
+    """Names of what a wheel requires on Windows."""
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA") and name.count("/") == 1)
+        said = message_from_bytes(archive.read(name))
+    return _names(said.get_all("Requires-Dist") or ())
+
+
+def unpack(wheels: Iterable[Path], folder: Path) -> None:
+    """Put what is wanted of the wheels into `folder`, where Python looks for modules."""
+    for wheel in wheels:
+        with zipfile.ZipFile(wheel) as archive:
+            for name in sorted(archive.namelist()):
+                place = _place(name)
+                if place and wanted.is_wanted(place):
+                    _write(archive, name, folder / place)
+
+
+def unpack_some(wheels: Iterable[Path], package: str, names: Iterable[str], folder: Path) -> None:
+    """Put single files of one package into `folder`."""
+    (wheel,) = (path for path in wheels if parse_wheel_filename(path.name)[0] == package)
+    with zipfile.ZipFile(wheel) as archive:
+        for name in names:
+            _write(archive, f"{package}/{name}", folder / name)
+
+
+def _place(name: str) -> str:
+    """Where a member of a wheel goes, below the folder of modules; empty for scripts, headers and folders."""
+    parts = PurePosixPath(name).parts
+    assert ".." not in parts
+    assert not name.startswith("/")
+    if name.endswith("/"):
+        return ""
+    if not parts[0].endswith(".data"):
+        return name
+    return "/".join(parts[2:]) if parts[1] in {"purelib", "platlib"} else ""
+
+
+def _write(archive: zipfile.ZipFile, name: str, path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with archive.open(name) as source, path.open("wb") as target:
+        shutil.copyfileobj(source, target)
+
+
+def _names(lines: Iterable[str]) -> set[str]:
+    names = {canonicalize_name(need.name) for need in map(Requirement, lines) if _holds(need)}
+    return {str(name) for name in names} - {_LEFT_OUT}
+
+
+def _holds(need: Requirement) -> bool:
+    return need.marker is None or need.marker.evaluate(dict(_SYSTEM))
+
+
+def _there(folder: Path, name: str, version: str) -> Path | None:
+    for wheel in sorted(folder.glob("*.whl")):
+        its_name, its_version, _, _ = parse_wheel_filename(wheel.name)
+        if (its_name, str(its_version)) == (name, version):
+            return wheel
+    return None
+
+
+def _download(versions: Mapping[str, str], folder: Path) -> None:
+    missing = sorted(f"{name}=={version}" for name, version in versions.items() if not _there(folder, name, version))
+    if not missing:
+        return
+    platform = ["--platform", "win_amd64", "--python-version", PYTHON, "--only-binary", ":all:"]
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", *platform, "--dest", str(folder)]
+    subprocess.run([*command, *missing], env=_variables(), check=True)
+
+
+def _variables() -> dict[str, str]:
+    return {**os.environ, "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
