@@ -39,6 +39,11 @@ def test_nobody_asks_where_it_changes_nothing(tmp_path: Path, words: str) -> Non
     assert wished({}, state) == {}
 
 
+def test_nobody_asks_on_another_system(on_demand: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "win32")
+    assert wished({}, on_demand) == {}
+
+
 def test_nobody_asks_where_there_is_no_such_thing(tmp_path: Path) -> None:
     assert wished({}, tmp_path / "none") == {}
 

@@ -10,17 +10,18 @@ from installer.windows.tools import ToolError
 _ASKED = re.compile(r"^\s*DLL Name: (\S+)$", re.MULTILINE)
 _CODE = (".exe", ".com", ".dll", ".pyd")
 # What Windows 10 has. Its C library comes as `api-ms-win-crt-*`.
+# fmt: off
 _OF_WINDOWS = {
-    "advapi32", "authz", "bcrypt", "bcryptprimitives", "cfgmgr32", "combase", "comctl32", "comdlg32", "crypt32", "d2d1",
-    "d3d11", "d3d12", "d3d9", "dbghelp", "dnsapi", "dwmapi", "dwrite", "dxgi", "gdi32", "icuuc", "imm32", "iphlpapi",
-    "kernel32", "mpr", "mscms", "msvcrt", "ncrypt", "netapi32", "ntdll", "ole32", "oleaut32", "opengl32", "pdh", "powrprof",
-    "propsys", "psapi", "rpcrt4", "runtimeobject", "secur32", "setupapi", "shcore", "shell32", "shlwapi", "synchronization",
-    "uiautomationcore", "ucrtbase", "user32", "userenv", "uxtheme", "version", "winhttp", "winmm", "winspool.drv", "ws2_32", "wtsapi32",
-}  # fmt: skip
-_OF_DRIVERS = {
-    "opencl",
-    "ze_loader",
-}  # of Intel's GPUs and NPUs: whoever has these has them, and others load no such plugin
+    "advapi32", "authz", "bcrypt", "bcryptprimitives", "cfgmgr32", "combase", "comctl32", "comdlg32", "crypt32",
+    "d2d1", "d3d11", "d3d12", "d3d9", "dbghelp", "dnsapi", "dwmapi", "dwrite", "dxgi", "gdi32", "icuuc",
+    "imm32", "iphlpapi", "kernel32", "mpr", "mscms", "msvcrt", "ncrypt", "netapi32", "ntdll", "ole32",
+    "oleaut32", "opengl32", "pdh", "powrprof", "propsys", "psapi", "rpcrt4", "runtimeobject", "secur32",
+    "setupapi", "shcore", "shell32", "shlwapi", "synchronization", "ucrtbase", "uiautomationcore", "user32",
+    "userenv", "uxtheme", "version", "winhttp", "winmm", "winspool.drv", "ws2_32", "wtsapi32",
+}
+# fmt: on
+# Of Intel's GPUs and NPUs: who has these has them too, and nobody else loads the plugins that ask.
+_OF_DRIVERS = {"opencl", "ze_loader"}
 
 
 def check(folder: Path) -> None:

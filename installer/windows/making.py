@@ -1,4 +1,4 @@
-"""Makes the packages for Windows, step by step. The program cannot be started here: what it would lack is looked for."""
+"""Makes the packages for Windows, step by step. Nothing of it can be started here: what it would lack is looked for."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The MSI for Windows: what administrators roll out, with the same files and entries as the setup. Compiles no program."""
+"""The MSI for Windows, for who rolls out programs to many: files and entries of the setup. Compiles nothing."""
 
 import hashlib
 import os
@@ -92,7 +92,7 @@ def _product(root: ET.Element) -> ET.Element:
 
 
 def _folder(parent: ET.Element, program: Path, known: PurePosixPath, place: PurePosixPath) -> list[str]:
-    """One component for the files of each folder. Of what is one user's, the registry has to tell whether it is there."""
+    """One component for the files of each folder. The registry tells if one is there: it is one user's."""
     inside = sorted((program / place).iterdir(), key=lambda path: path.name)
     component = _component(parent, f"files:{place}")
     found = [component.attrib["Id"]]

@@ -1,7 +1,7 @@
 """The program in a folder, as it lies on a computer with Windows. Knows neither setup nor MSI.
 
 headstart.exe headstart.com headstart-engine.exe    launchers, and Microsoft's C++ libraries beside them
-runtime\\ lib\\ app\\                                  Python, the packages, Headstart itself
+runtime lib app                                     Python, the packages, Headstart itself
 """
 
 import os

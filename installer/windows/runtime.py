@@ -1,4 +1,4 @@
-"""The Python that goes into the program: the embeddable one for Windows, as the Python Software Foundation signed it."""
+"""The Python that goes into the program: the embeddable one, signed by the Python Software Foundation."""
 
 import shutil
 import subprocess

@@ -1,0 +1,299 @@
+"""What goes into the program for Windows, what its setup and MSI do with it, and what starts it. Nothing is started."""
+
+import ctypes
+import importlib.util
+import json
+import shutil
+import struct
+import sys
+import zipfile
+from pathlib import Path
+from types import ModuleType
+from xml.etree import ElementTree as ET
+
+import pytest
+from installer.windows import icon, launchers, libraries, msi, payload, setup, tools, wanted, wheels
+
+from headstart import __version__, cli
+from installer import bill, environment
+
+ROOT = Path(__file__).resolve().parents[2]
+START = ROOT / "installer" / "programs" / "start.py"
+WIX = "{http://schemas.microsoft.com/wix/2006/wi}"
+
+
+def wheel(folder: Path, name: str, *requires: str, **files: str) -> Path:
+    """A small wheel."""
+    path = folder / f"{name}-1.0-py3-none-any.whl"
+    lines = "".join(f"Requires-Dist: {line}\n" for line in requires)
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(
+            f"{name}-1.0.dist-info/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n{lines}"
+        )
+        for file, text in files.items():
+            archive.writestr(file, text)
+    return path
+
+
+def needs(*programs: str) -> None:
+    missing = [name for name in programs if not shutil.which(name)]
+    if missing:
+        pytest.skip(f"{', '.join(missing)} not installed")
+
+
+def test_versions_are_those_of_the_other_packages() -> None:
+    versions = wheels.pins()
+    assert versions["openvino"] in environment.PINS.read_text(encoding="utf-8")
+    assert versions["pyside6-essentials"].startswith("6.12")
+    assert "pywin32-ctypes" in versions
+
+
+def test_conditions_are_read_for_windows(tmp_path: Path) -> None:
+    made = wheel(
+        tmp_path,
+        "key",
+        'pywin32-ctypes; sys_platform == "win32"',
+        'SecretStorage; sys_platform == "linux"',
+        'old; python_version < "3.12"',
+        'tests; extra == "test"',
+        "openvino-telemetry",
+        "Some_Name>=1",
+    )
+    assert wheels.requirements(made) == {"pywin32-ctypes", "some-name"}
+
+
+def test_what_is_required_and_not_pinned_is_named(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text('[project]\ndependencies = ["not-pinned"]\n', encoding="utf-8")
+    with pytest.raises(wheels.WheelError, match=r"not-pinned: add to installer/windows/pins\.txt"):
+        wheels.fetch(tmp_path, tmp_path / "downloads")
+
+
+def test_of_a_wheel_only_what_is_wanted_is_unpacked(tmp_path: Path) -> None:
+    files = {
+        "key/a.py": "a",
+        "key/tests/b.py": "b",
+        "key/a.pyi": "",
+        "key-1.0.data/purelib/c.py": "c",
+        "key-1.0.data/scripts/d": "d",
+    }
+    wheels.unpack([wheel(tmp_path, "key", **files)], tmp_path / "lib")
+    there = {path.relative_to(tmp_path / "lib").as_posix() for path in (tmp_path / "lib").rglob("*") if path.is_file()}
+    assert there == {"key/a.py", "c.py", "key-1.0.dist-info/METADATA"}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "openvino/libs/openvino_intel_cpu_plugin.dll",
+        "openvino/libs/openvino_ir_frontend.dll",
+        "openvino/libs/cache.json",
+        "openvino/frontend/__init__.py",
+        "PySide6/QtWidgets.pyd",
+        "PySide6/Qt6Core.dll",
+        "PySide6/plugins/platforms/qwindows.dll",
+        "PySide6/translations/qtbase_zh_CN.qm",
+        "shiboken6/shiboken6.abi3.dll",
+        "keyring-25.7.0.dist-info/entry_points.txt",
+        "numpy.libs/libscipy_openblas64_-63c.dll",
+    ],
+)
+def test_what_is_needed_stays(path: str) -> None:
+    assert wanted.is_wanted(path)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "openvino/libs/openvino_intel_npu_compiler.dll",
+        "openvino/libs/openvino_pytorch_frontend.dll",
+        "openvino/libs/openvino.lib",
+        "openvino/torch/__init__.py",
+        "openvino/frontend/onnx/py_onnx_frontend.cp313-win_amd64.pyd",
+        "numpy/_core/tests/test_array.py",
+        "PySide6/Qt6Qml.dll",
+        "PySide6/QtOpenGL.pyd",
+        "PySide6/opengl32sw.dll",
+        "PySide6/designer.exe",
+        "PySide6/qml/QtQuick/qmldir",
+        "PySide6/plugins/sqldrivers/qsqlite.dll",
+        "PySide6/translations/qtbase_de.qm",
+        "shiboken6/msvcp140.dll",
+    ],
+)
+def test_what_is_not_needed_goes(path: str) -> None:
+    assert not wanted.is_wanted(path)
+
+
+def test_the_list_of_parts_is_that_of_the_folder(tmp_path: Path) -> None:
+    for name, requires in (("headstart", ["key", "openvino-telemetry"]), ("key", ["other"]), ("other", [])):
+        place = tmp_path / ("app" if name == "headstart" else "lib")
+        wheels.unpack([wheel(tmp_path, name, *requires)], place)
+    found = payload.parts(tmp_path)
+    assert [part.name for part in found] == ["Headstart", "Python", "key", "other"]
+    document = json.loads(bill.bill(found, [], 1_700_000_000, "Windows AMD64"))
+    assert document["metadata"]["properties"] == [{"name": "system", "value": "Windows AMD64"}]
+    assert {part["name"]: part["version"] for part in document["components"]}["Python"].startswith(wheels.PYTHON)
+
+
+def test_everything_that_is_missing_is_named_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(tools.ToolError) as refused:
+        tools.require()
+    assert str(refused.value) == (
+        "A package for Windows needs binutils-mingw-w64-x86-64, gcc-mingw-w64-x86-64, nsis, wixl; "
+        "apt-get install binutils-mingw-w64-x86-64 gcc-mingw-w64-x86-64 nsis wixl."
+    )
+
+
+@pytest.mark.installer
+def test_launchers_are_made_and_ask_for_nothing_that_windows_lacks(tmp_path: Path) -> None:
+    needs(tools.COMPILER, tools.RESOURCES, tools.DUMP)
+    work = launchers.make(tmp_path, tmp_path / "work")
+    assert {path.name for path in tmp_path.glob("*.*")} == {"headstart.exe", "headstart.com", "headstart-engine.exe"}
+    assert (work / launchers.CLOSING).is_file()
+    libraries.check(tmp_path)
+    headers = {name: tools.said(tools.DUMP, "-p", tmp_path / name) for name in ("headstart.exe", "headstart.com")}
+    assert "(Windows GUI)" in headers["headstart.exe"]
+    assert "(Windows CUI)" in headers["headstart.com"]
+    before = (tmp_path / "headstart.exe").read_bytes()
+    launchers.make(tmp_path, tmp_path / "again")
+    assert (tmp_path / "headstart.exe").read_bytes() == before
+
+
+def test_a_library_that_is_missing_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.pyd").touch()
+    (tmp_path / "b.dll").touch()
+    names = ("KERNEL32.dll", "B.dll", "api-ms-win-crt-math-l1-1-0.dll", "Qt6Foo.dll")
+    said = "".join(f"\tDLL Name: {name}\n" for name in names)
+    monkeypatch.setattr(tools, "said", lambda *_words: said)
+    with pytest.raises(tools.ToolError, match=r"lacks Qt6Foo\.dll, for a\.pyd, Qt6Foo\.dll, for b\.dll"):
+        libraries.check(tmp_path)
+
+
+def test_the_icon_has_all_sizes() -> None:
+    drawn = [bytes([size % 256]) * 3 for size in icon.SIZES]
+    made = icon.joined(drawn)
+    assert struct.unpack_from("<HHH", made) == (0, 1, len(icon.SIZES))
+    for at, png in enumerate(drawn):
+        length, place = struct.unpack_from("<II", made, 6 + 16 * at + 8)
+        assert made[place : place + length] == png
+
+
+@pytest.mark.parametrize(
+    ("version", "numbers"), [("0.1.0", (0, 1, 0, 0)), ("1.2", (1, 2, 0, 0)), ("1.2.3.dev4", (1, 2, 3, 0))]
+)
+def test_versions_are_four_numbers(version: str, numbers: tuple[int, ...]) -> None:
+    assert launchers.numbers(version) == numbers
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    """A folder as it would be installed."""
+    folder = tmp_path / "program"
+    for name in ("headstart.exe", "lib/b.py", "lib/a.py", "lib/sub/c.py"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(name, encoding="utf-8")
+    return folder
+
+
+def test_the_setup_puts_every_file_in_the_order_of_names(program: Path) -> None:
+    lines = [line.strip() for line in setup.listing(program).splitlines()]
+    put = [line for line in lines if line.startswith(("SetOutPath", "File"))]
+    assert put == [
+        'SetOutPath "$INSTDIR"',
+        f'File "{program}/headstart.exe"',
+        'SetOutPath "$INSTDIR\\lib"',
+        f'File "{program}/lib/a.py"',
+        f'File "{program}/lib/b.py"',
+        'SetOutPath "$INSTDIR\\lib\\sub"',
+        f'File "{program}/lib/sub/c.py"',
+    ]
+    assert [line for line in lines if line.startswith("Delete")] == ['Delete "$INSTDIR\\headstart.exe"']
+
+
+def test_the_setup_keeps_what_is_the_users_unless_asked() -> None:
+    script = setup.SCRIPT.read_text(encoding="utf-8")
+    for name in ("Models", "Chats"):
+        assert f'Section /o "un.$(The{name})"' in script
+
+
+@pytest.mark.installer
+def test_a_setup_is_made(program: Path, tmp_path: Path) -> None:
+    needs(tools.COMPILER, tools.RESOURCES, tools.SETUP)
+    work = launchers.make(program, tmp_path / "work")
+    made = setup.pack(program, work, tmp_path)
+    assert made.name == f"headstart-{__version__}-windows-x86_64-setup.exe"
+    assert made.read_bytes()[:2] == b"MZ"
+
+
+def test_the_msi_has_every_file_once_and_tells_what_is_there(program: Path) -> None:
+    root = ET.fromstring(msi.document(program, "../program"))  # noqa: S314 - our own text
+    files = [element.attrib["Source"] for element in root.iter(f"{WIX}File")]
+    assert files == [f"../program/{name}" for name in ("headstart.exe", "lib/a.py", "lib/b.py", "lib/sub/c.py")]
+    components = list(root.iter(f"{WIX}Component"))
+    assert all(len(part.findall(f"{WIX}RegistryValue[@KeyPath='yes']")) == 1 for part in components)
+    assert {part.attrib["Id"] for part in components} == {ref.attrib["Id"] for ref in root.iter(f"{WIX}ComponentRef")}
+    names = [element.attrib["Id"] for element in root.iter() if "Id" in element.attrib]
+    assert all(len(name) <= 72 for name in names)
+
+
+def test_an_msi_is_made(program: Path, tmp_path: Path) -> None:
+    needs(tools.MSI)
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / launchers.ICON).write_bytes(icon.joined([b"x"] * len(icon.SIZES)))
+    made = msi.pack(program, tmp_path / "work", tmp_path)
+    assert made.read_bytes()[:4] == bytes.fromhex("d0cf11e0")
+
+
+@pytest.fixture
+def start() -> ModuleType:
+    """What the launchers run."""
+    spec = importlib.util.spec_from_file_location("start", START)
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What `start.py` changes is as before afterwards."""
+    monkeypatch.setattr(sys, "frozen", False, raising=False)
+    monkeypatch.setattr(sys, "executable", sys.executable)
+    monkeypatch.setattr(sys, "argv", ["start.py", "command", "--version"])
+
+
+@pytest.mark.usefixtures("installed")
+def test_a_launched_program_knows_that_it_is_installed(start: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cli, "start", lambda: 7)
+    assert start.main() == 7
+    assert sys.argv == ["start.py", "--version"]
+    assert getattr(sys, "frozen", False) is True
+    assert sys.executable == str(START.parents[1] / "headstart.exe")
+
+
+@pytest.mark.usefixtures("installed")
+def test_what_cannot_be_printed_is_shown(start: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[str] = []
+
+    def fail() -> int:
+        print("headstart: it is so.", file=sys.stderr)
+        return 1
+
+    class _Screen:
+        def MessageBoxW(self, _owner: int, text: str, _title: str, _kind: int) -> None:  # noqa: N802 - Windows' own
+            shown.append(text)
+
+    windows = type("Windows", (), {"user32": _Screen()})
+    monkeypatch.setattr(ctypes, "windll", windows, raising=False)
+    monkeypatch.setattr(cli, "start", fail)
+    monkeypatch.setattr(sys, "stderr", None)
+    assert start.main() == 1
+    assert shown == ["headstart: it is so."]
+
+
+def test_a_program_without_anything_to_print_to_ends_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", None)
+    monkeypatch.setattr(sys, "stderr", None)
+    assert cli.main([], window=lambda _arguments: 0) == 0
