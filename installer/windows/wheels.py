@@ -80,10 +80,9 @@ def unpack(wheels: Iterable[Path], folder: Path) -> None:
     """Put what is wanted of the wheels into `folder`, where Python looks for modules."""
     for wheel in wheels:
         with zipfile.ZipFile(wheel) as archive:
-            for name in sorted(archive.namelist()):
-                place = _place(name)
-                if place and wanted.is_wanted(place):
-                    _write(archive, name, folder / place)
+            places = ((name, _place(name)) for name in sorted(archive.namelist()))
+            for name, place in ((name, place) for name, place in places if place and wanted.is_wanted(place)):
+                _write(archive, name, folder / place)
 
 
 def unpack_some(wheels: Iterable[Path], package: str, names: Iterable[str], folder: Path) -> None:
