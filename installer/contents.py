@@ -8,7 +8,14 @@ from pathlib import PurePath
 LIBRARIES = ("*.dll", "*.dylib", "lib*.so", "lib*.so.*")
 NATIVE_PACKAGES = ("openvino", "openvino_genai", "openvino_tokenizers")
 # Names for debuggers weigh more than the rest of these; most libraries of the wheels have none, or break without.
-STRIPPED = ("libpython3*.so*", "sqlcipher3/*.so")
+STRIPPED = (
+    "libpython3*.so*",
+    "python3.*/lib-dynload/*.so",
+    "sqlcipher3/*.so",
+    "cryptography/hazmat/bindings/*.so",
+    "wcwidth/*.so",
+    "PySide6/Qt/lib/libicu[iu]*",
+)
 METADATA = "headstart"  # its own and, by what it requires, that of every package: the list of licences reads it
 
 # Never in any program of ours: the exporter with what it needs, tests, other toolkits, and OpenVINO's telemetry.
@@ -55,7 +62,6 @@ MODULES_OUT = (
     "PySide6.QtQml",
     "PySide6.QtQuick",
 )
-NOT_OF_THE_ENGINE = ("PySide6", "shiboken6", "headstart.ui", "headstart.terminal", "prompt_toolkit", "rich", "pypdf")
 
 # Readers of formats that Headstart does not load, and plugins that it refuses to choose.
 _OPENVINO_OUT = (
@@ -107,6 +113,7 @@ _LENT = (
     "libxkbcommon",
 )
 _SYSTEM_FOLDERS = ("/usr/lib/", "/lib/", "/usr/lib64/", "/lib64/")
+_OF_PYTHON = ("libpython3", "lib-dynload/", "python3.")  # comes along even where the system's own Python is frozen
 _ENDINGS_OUT = (".ts", ".pyi", ".pyx", ".pxd", ".h", ".cmake", ".pc", ".lib", "/RECORD", "/direct_url.json")
 _LANGUAGES = ("qtbase_en", "qtbase_zh_CN", "qtbase_zh_TW")
 
@@ -118,19 +125,18 @@ def is_wanted(name: str, source: str = "") -> bool:
         return False
     if path.endswith(_ENDINGS_OUT):
         return False
-    if source.startswith(_SYSTEM_FOLDERS):
+    if _is_lent(path, source):
         return path.startswith(_LENT)
     if "/translations/" in path:
         return any(language in path for language in _LANGUAGES)
     return not any(part in path for part in (*_OPENVINO_OUT, *_QT_OUT))
 
 
-def own_modules(out: Iterable[str]) -> list[str]:
-    """Every module of the application but those inside `out`: the self-check imports them all."""
+def own_modules() -> list[str]:
+    """Every module of the application: the self-check imports them all."""
     import headstart  # noqa: PLC0415 - only in the environment of the build
 
-    found = (module.name for module in pkgutil.walk_packages(headstart.__path__, "headstart."))
-    return [name for name in found if not any(name == part or name.startswith(f"{part}.") for part in out)]
+    return [module.name for module in pkgutil.walk_packages(headstart.__path__, "headstart.")]
 
 
 def of_the_system(files: Iterable[tuple[str, str]]) -> tuple[str, ...]:
@@ -138,4 +144,8 @@ def of_the_system(files: Iterable[tuple[str, str]]) -> tuple[str, ...]:
 
     A package for that very system leaves them out and names their packages instead.
     """
-    return tuple(sorted({name for name, source in files if source.startswith(_SYSTEM_FOLDERS)}))
+    return tuple(sorted({name for name, source in files if _is_lent(name, source)}))
+
+
+def _is_lent(path: str, source: str) -> bool:
+    return source.startswith(_SYSTEM_FOLDERS) and not path.startswith(_OF_PYTHON)

@@ -1,4 +1,4 @@
-"""Runs PyInstaller and leaves one folder with the two programs. Knows no package format."""
+"""Runs PyInstaller and leaves one folder with the program under its two names. Knows no package format."""
 
 import os
 import shutil
@@ -11,8 +11,8 @@ from installer import contents
 
 SPEC = Path(__file__).with_name("headstart.spec")
 WINDOW, ENGINE = "headstart", "headstart-engine"
-INSIDE = "_internal"  # where PyInstaller keeps all but the programs
-MODELS = "models"  # beside the programs; `headstart.paths.bundled_models_folder` looks there
+INSIDE = "_internal"  # where PyInstaller keeps all but the program
+MODELS = "models"  # beside the program; `headstart.paths.bundled_models_folder` looks there
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,7 @@ def freeze(work: Path) -> Frozen:
         check=True,
     )
     folder = work / "frozen" / "headstart"
+    (folder / ENGINE).symlink_to(WINDOW)
     _drop_dangling(folder)
     _strip(folder / INSIDE)
     return Frozen(folder, tuple(listed.read_text(encoding="utf-8").split()))

@@ -13,7 +13,7 @@ from headstart import __doc__ as summary
 from headstart import __version__, huge_pages
 from headstart.engine.engine import Engine, LoadOptions
 from headstart.errors import HeadstartError, MemoryBudgetError, SettingsError, WindowError
-from headstart.terminal import audit, bench, chat, doctor, models, remote, serve, text, tune
+from headstart.terminal import audit, bench, chat, doctor, models, remote, serve, text, trials, tune
 from headstart.terminal.command import Command, Load
 from headstart.terminal.harmless import harmless
 
@@ -73,7 +73,7 @@ def open_window(arguments: argparse.Namespace) -> int:
         raise WindowError(
             f"The window cannot be opened ({error}); install what is missing, or use `headstart chat`."
         ) from None
-    return self_check.run() if arguments.self_check else application.run(arguments.open)
+    return self_check.run(trials.faults()) if arguments.self_check else application.run(arguments.open)
 
 
 def main(

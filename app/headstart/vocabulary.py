@@ -37,14 +37,24 @@ def read(folder: Path) -> dict[int, str]:
     return tokens
 
 
-def special_tokens(folder: Path) -> frozenset[str]:
-    """Texts of the added tokens: what `encode` would turn into control ids if a user typed it."""
-    return frozenset(str(token["content"]) for token in _added_tokens(folder))
+@dataclass(frozen=True)
+class AddedTokens:
+    """Texts. `every`: what `encode` would turn into control ids if a user typed it.
+
+    `control`: those of them that are marked special: decoded text does not show them.
+    """
+
+    every: frozenset[str]
+    control: frozenset[str]
 
 
-def control_tokens(folder: Path) -> frozenset[str]:
-    """Those of the added tokens that are marked special: decoded text does not show them."""
-    return frozenset(str(token["content"]) for token in _added_tokens(folder) if token.get("special"))
+def added_tokens(folder: Path) -> AddedTokens:
+    """The tokens that the tokenizer was given beside its vocabulary."""
+    added = _load(folder / FILE_NAME).get("added_tokens", [])
+    if not isinstance(added, list) or not all(isinstance(token, dict) and "content" in token for token in added):
+        raise BrokenModelError(f"{folder / FILE_NAME} is damaged (its added tokens); export the model again.")
+    special = (token for token in added if token.get("special"))
+    return AddedTokens(*(frozenset(str(token["content"]) for token in tokens) for tokens in (added, special)))
 
 
 def fingerprint(folder: Path) -> str:
@@ -61,13 +71,6 @@ def first_difference(first: dict[int, str], second: dict[int, str]) -> Differenc
         if first.get(index) != second.get(index):
             return Difference(index, first.get(index), second.get(index))
     return None
-
-
-def _added_tokens(folder: Path) -> list[dict[str, Any]]:
-    added = _load(folder / FILE_NAME).get("added_tokens", [])
-    if not isinstance(added, list) or not all(isinstance(token, dict) and "content" in token for token in added):
-        raise BrokenModelError(f"{folder / FILE_NAME} is damaged (its added tokens); export the model again.")
-    return added
 
 
 def _load(path: Path) -> dict[str, Any]:

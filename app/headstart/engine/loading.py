@@ -65,14 +65,18 @@ class LoadedModel:
     table: bigram.BigramDrafter | None = None  # of likely next tokens
 
 
-def load_model(folder: Path, place: Place, measured: Path) -> LoadedModel:
+def load_model(
+    folder: Path, place: Place, measured: Path, when_whole: Callable[[], None] = lambda: None
+) -> LoadedModel:
     """Verify, choose runner and precision (measured once for model, device and versions), compile, warm up.
 
+    `when_whole` is called once every file is verified.
     Raises BrokenModelError for a damaged folder and DeviceError for a device that is absent or refuses the model.
     """
     manifest = manifests.read_model(folder)
     device = devices.require(place.device)
     measurements = _verified(folder, manifest, device, measured)
+    when_whole()
     kept = shortlist.read(folder, manifest, place.rows)
     table = bigram.read(folder, manifest)
     build = _builder(folder, device, measurements, kept)

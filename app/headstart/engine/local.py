@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -160,10 +161,17 @@ def load(options: LoadOptions) -> LocalEngine:
     _require_room(options)
     place = target_place(options)
     place_of_draft = draft_place(options.draft, options) if options.draft else None
-    target = load_model(options.target, place, measured)
-    tokenizer = Tokenizer(options.target)  # after the model, whose loading verifies all files
+    target, tokenizer = _with_tokenizer(options.target, place, measured)
     draft = load_model(options.draft, place_of_draft, measured) if options.draft and place_of_draft else None
     return joined(target, draft, tokenizer, options.tracing)
+
+
+def _with_tokenizer(folder: Path, place: Place, measured: Path) -> tuple[LoadedModel, Tokenizer]:
+    """Both are made ready at the same time: OpenVINO compiles a model on one core."""
+    reading: list[Future[Tokenizer]] = []
+    with ThreadPoolExecutor(1, "tokenizer") as beside:
+        model = load_model(folder, place, measured, lambda: reading.append(beside.submit(Tokenizer, folder)))
+        return model, reading[0].result()
 
 
 def joined(

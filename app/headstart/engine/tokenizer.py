@@ -24,8 +24,8 @@ class Tokenizer:
     def __init__(self, folder: Path) -> None:
         """Load and try. Raises BrokenModelError when a file is missing or damaged, or text does not survive."""
         self.folder = folder
-        special = vocabulary.control_tokens(folder)
-        self._typed = Seams(markers(vocabulary.special_tokens(folder), special))
+        added = vocabulary.added_tokens(folder)
+        self._typed = Seams(markers(added.every, added.control))
         self._native = _load(folder)
         self._starts_with_space = False
         self._beginning: list[int] = []  # what the model expects before any text
@@ -33,7 +33,7 @@ class Tokenizer:
             self._try_out(folder)
         except RuntimeError as error:  # OpenVINO has no other kind
             raise _broken(folder, error) from None
-        self._template = ChatTemplate(self._native, folder.name, self._typed, Seams(special))
+        self._template = ChatTemplate(self._native, folder.name, self._typed, Seams(added.control))
 
     def encode(self, text: str) -> list[int]:
         """The tokens of a plain text; the name of a control token in it is text like any other."""

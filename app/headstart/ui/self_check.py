@@ -4,6 +4,7 @@ import importlib
 import os
 import pkgutil
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 from PySide6.QtCore import QTimer
@@ -24,9 +25,12 @@ _LIMIT_MS = 180_000  # loading a model of some gigabytes from a slow disk takes 
 _FAILED = 1
 
 
-def run() -> int:
-    """0 when all is there and an answer came: of the installed model, or of the toy engine where there is none."""
-    faults = (*_missing_modules(), *installation.missing_parts())
+def run(others: Iterable[str] = ()) -> int:
+    """0 when all is there and an answer came: of the installed model, or of the toy engine where there is none.
+
+    `others`: a sentence for each fault of parts that the window does not use.
+    """
+    faults = (*_missing_modules(), *installation.missing_parts(), *others)
     for fault in faults:
         print(f"headstart: {fault}")
     return _FAILED if faults else _ask()

@@ -1,0 +1,155 @@
+"""Tries what a packed program may lack beside window and engine: server, forms, key ring, PDF text. Knows no window."""
+
+import importlib
+import json
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from headstart import library, paths, vocabulary
+from headstart.errors import HeadstartError
+from headstart.library import Model
+
+_WORD = "tiger"
+_TIMEOUT = 60.0  # seconds for what takes less than one
+_END = "<end>"
+_LETTERS = "".join(map(chr, range(33, 127)))
+# A page that shows one word, with wrong offsets that a reader must find again.
+_PDF = f"""%PDF-1.4
+1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj
+2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj
+3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 300 300]/Contents 4 0 R/Resources<</Font<</F 5 0 R>>>>>>endobj
+4 0 obj<</Length 40>>stream
+BT /F 24 Tf 20 200 Td (Hello {_WORD}) Tj ET
+endstream endobj
+5 0 obj<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>endobj
+trailer<</Root 1 0 R>>
+startxref
+0
+%%EOF
+"""
+_RINGS = ("SecretService", "kwallet", "libsecret", "Windows", "macOS", "chainer")  # that keyring finds by their names
+
+
+class _TrialError(HeadstartError):
+    """A part works, but not as it should."""
+
+
+def faults() -> Iterator[str]:
+    """A sentence for each part that fails."""
+    trials: dict[str, Callable[[], None]] = {
+        "The server": _serve,
+        "An answer that keeps to a JSON schema": _keep_to_schema,
+        "The key ring": _look_for_key_ring,
+        "Reading a PDF file": _read_pdf,
+        "OpenVINO GenAI's engine": _ask_genai,
+    }
+    for name, trial in trials.items():
+        try:
+            trial()
+        except (ImportError, OSError, RuntimeError, ValueError, HeadstartError) as error:
+            yield f"{name} fails: {' '.join(str(error).split())[:500] or repr(error)}"
+
+
+def _serve() -> None:
+    """As `headstart serve` does, with a toy in place of a model."""
+    import httpx  # noqa: PLC0415
+
+    asked = {"model": "toy", "messages": [{"role": "user", "content": _WORD}]}
+    with _serving() as (url, key), httpx.Client(trust_env=False, timeout=_TIMEOUT) as client:
+        reply = client.post(f"{url}/chat/completions", headers={"Authorization": f"Bearer {key}"}, json=asked)
+        refused = client.get(f"{url}/models")
+    _require(reply.status_code == httpx.codes.OK and _WORD in reply.text, f"it answered {reply.text[:200]}")
+    _require(refused.status_code == httpx.codes.UNAUTHORIZED, "it let in a program without the key")
+
+
+@contextmanager
+def _serving() -> Iterator[tuple[str, str]]:
+    """Address and key of a server in front of a toy."""
+    from headstart.engine.toy import ToyEngine  # noqa: PLC0415
+    from headstart.server import gate, keys  # noqa: PLC0415
+    from headstart.server.api import Served, application  # noqa: PLC0415
+    from headstart.server.limits import Limits  # noqa: PLC0415
+    from headstart.server.listening import Server, listen, url  # noqa: PLC0415
+    from headstart.server.reading import Defaults  # noqa: PLC0415
+    from headstart.server.replies import Model as Named  # noqa: PLC0415
+    from headstart.server.worker import Worker  # noqa: PLC0415
+
+    key, limits = keys.new(), Limits()
+    served = Served(Named("toy", 0), gate.Doors(keys.digest(key)), Defaults(), limits)
+    with closing(listen("127.0.0.1", 0)) as listener, closing(Worker(ToyEngine(), limits)) as worker:
+        server = Server(application(worker, served), worker, limits.head_seconds)
+        thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
+        thread.start()
+        try:
+            yield url(listener), key
+        finally:
+            server.stop()
+            thread.join(_TIMEOUT)
+
+
+def _keep_to_schema() -> None:
+    """With a vocabulary of letters: only one of them may follow, and then only the end."""
+    from headstart.engine.grammar import Schemas  # noqa: PLC0415
+
+    ids = {text: number for number, text in enumerate((*_LETTERS, _END))}
+    with tempfile.TemporaryDirectory(prefix="headstart-check-") as folder:
+        (Path(folder) / vocabulary.FILE_NAME).write_text(json.dumps(_tokenizer(ids)), encoding="utf-8")
+        form = Schemas(Path(folder), len(ids), [ids[_END]]).form('{"enum": [7]}')
+    for wanted in ("7", _END):
+        allowed = form.allowed([])
+        found = [] if allowed is None else [text for text, number in ids.items() if allowed[number]]
+        _require(found == [wanted], f"after the schema {found} may follow in place of {wanted!r}")
+        form.commit(ids[wanted])
+
+
+def _tokenizer(ids: dict[str, int]) -> dict[str, object]:
+    plain = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
+    cut = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
+    return {
+        "version": "1.0",
+        "added_tokens": [{"id": ids[_END], "content": _END, "special": True, **plain}],
+        "pre_tokenizer": cut,
+        "decoder": cut,
+        "model": {"type": "BPE", "vocab": ids, "merges": []},
+    }
+
+
+def _look_for_key_ring() -> None:
+    """Whether there is one depends on the desktop; that each kind can be asked, on the program."""
+    import keyring  # noqa: PLC0415
+
+    keyring.get_keyring()
+    native = ("secretstorage",) if sys.platform.startswith("linux") else ()
+    for module in (*native, *(f"keyring.backends.{name}" for name in _RINGS)):
+        importlib.import_module(module)
+
+
+def _read_pdf() -> None:
+    from headstart.pdf_text import open_pdf, pages  # noqa: PLC0415
+
+    with tempfile.TemporaryDirectory(prefix="headstart-check-") as folder:
+        path = Path(folder) / "check.pdf"
+        path.write_text(_PDF, encoding="ascii")
+        found = list(pages(path, open_pdf(path)))
+    _require(found == [f"Hello {_WORD}"], f"it reads {found}")
+
+
+def _ask_genai() -> None:
+    """The model that came with the program, if one did."""
+    from headstart.engine.engine import EngineKind, Finish, LoadOptions, Message, Request  # noqa: PLC0415
+    from headstart.engine.selection import load  # noqa: PLC0415
+
+    came = paths.bundled_models_folder()
+    for model in (entry for entry in library.installed() if isinstance(entry, Model) and entry.folder.parent == came):
+        with closing(load(LoadOptions(model.folder, engine=EngineKind.GENAI))) as engine:
+            *_, last = engine.generate(Request((Message("user", "Hello"),), max_new_tokens=8))
+        _require(isinstance(last, Finish) and len(last.token_ids) > 0, "it wrote nothing")
+
+
+def _require(holds: bool, otherwise: str) -> None:
+    if not holds:
+        raise _TrialError(otherwise)

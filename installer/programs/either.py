@@ -1,0 +1,14 @@
+"""What the frozen program runs: the engine where it is called by that name, else the window and the command line."""
+
+import sys
+from pathlib import Path
+
+if __name__ == "__main__":
+    if Path(sys.argv[0]).name == "headstart-engine":
+        from headstart.engine.host import main
+
+        main()
+    else:
+        from headstart.cli import start
+
+        sys.exit(start())
