@@ -109,7 +109,7 @@ def pack(root: Path, output: Path, epoch: int) -> Path:
     fields = dict(re.findall(r"^(\w+): (.+)$", (root / "DEBIAN/control").read_text(encoding="utf-8"), re.MULTILINE))
     made = output / f"{fields['Package']}_{fields['Version']}_{fields['Architecture']}.deb"
     stamps.settle(root, epoch)
-    _said("dpkg-deb", "--root-owner-group", "-Zzstd", "-z12", "--build", str(root), str(made))
+    _said("dpkg-deb", "--root-owner-group", "-Zzstd", "-z19", "--build", str(root), str(made))
     return made
 
 

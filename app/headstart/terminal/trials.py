@@ -1,4 +1,4 @@
-"""Tries what a packed program may lack beside window and engine: server, forms, key ring, PDF text. Knows no window."""
+"""Tries what a packed program may lack beside window and engine: server, forms, key ring, encryption. No window."""
 
 import importlib
 import json
@@ -13,7 +13,7 @@ from headstart import library, paths, vocabulary
 from headstart.errors import HeadstartError
 from headstart.library import Model
 
-_WORD = "tiger"
+_WORD, _PASSPHRASE = "tiger", "three blind mice"
 _TIMEOUT = 60.0  # seconds for what takes less than one
 _END = "<end>"
 _LETTERS = "".join(map(chr, range(33, 127)))
@@ -45,6 +45,7 @@ def faults() -> Iterator[str]:
         "An answer that keeps to a JSON schema": _keep_to_schema,
         "The key ring": _look_for_key_ring,
         "Reading a PDF file": _read_pdf,
+        "Encrypting the history": _encrypt,
         "OpenVINO GenAI's engine": _ask_genai,
     }
     for name, trial in trials.items():
@@ -93,12 +94,13 @@ def _serving() -> Iterator[tuple[str, str]]:
 
 def _keep_to_schema() -> None:
     """With a vocabulary of letters: only one of them may follow, and then only the end."""
-    from headstart.engine.grammar import Schemas  # noqa: PLC0415
+    from headstart.engine import grammar  # noqa: PLC0415
+    from headstart.engine.spelling import Spelling  # noqa: PLC0415
 
     ids = {text: number for number, text in enumerate((*_LETTERS, _END))}
     with tempfile.TemporaryDirectory(prefix="headstart-check-") as folder:
         (Path(folder) / vocabulary.FILE_NAME).write_text(json.dumps(_tokenizer(ids)), encoding="utf-8")
-        form = Schemas(Path(folder), len(ids), [ids[_END]]).form('{"enum": [7]}')
+        form = grammar.form('{"enum": [7]}', Spelling(Path(folder), len(ids), [ids[_END]]))
     for wanted in ("7", _END):
         allowed = form.allowed([])
         found = [] if allowed is None else [text for text, number in ids.items() if allowed[number]]
@@ -136,6 +138,20 @@ def _read_pdf() -> None:
         path.write_text(_PDF, encoding="ascii")
         found = list(pages(path, open_pdf(path)))
     _require(found == [f"Hello {_WORD}"], f"it reads {found}")
+
+
+def _encrypt() -> None:
+    from headstart.chat import encryption  # noqa: PLC0415
+    from headstart.chat.store import open_store  # noqa: PLC0415
+
+    with tempfile.TemporaryDirectory(prefix="headstart-check-") as name:
+        folder = Path(name)
+        with closing(open_store(folder)) as store:
+            store.create_chat(_WORD)
+        encryption.encrypt(folder, _PASSPHRASE)
+        with closing(open_store(folder, encryption.unlock(folder, _PASSPHRASE))) as store:
+            titles = [chat.title for chat in store.chats()]
+        _require(encryption.is_encrypted(folder) and titles == [_WORD], f"it reads {titles}")
 
 
 def _ask_genai() -> None:
