@@ -145,7 +145,7 @@ def test_the_end_of_the_server_ends_streams_and_says_so() -> None:
         stream = client.chat.completions.create(model=MODEL, messages=message("Hi"), stream=True)
         next(stream)
         waiting = threading.Thread(target=lambda: waited.append(refusal(running)))
-        waited: list[int] = []
+        waited: list[str] = []
         waiting.start()
         time.sleep(0.3)
         running.server.stop()
@@ -154,8 +154,21 @@ def test_the_end_of_the_server_ends_streams_and_says_so() -> None:
         running.thread.join(PATIENCE)
         assert not running.thread.is_alive()
         waiting.join(PATIENCE)
-    assert waited == [503]
+    assert waited == ["stopping"]
 
 
-def refusal(running: Running) -> int:
-    return running.ask("POST", "/v1/chat/completions", body=chat_body())[0]
+def test_so_it_does_where_the_engine_is_deaf_to_it(toy: EngineClient) -> None:
+    with serving(toy) as running:
+        waiting = threading.Thread(target=lambda: told.append(refusal(running, "toy: hang")))
+        told: list[str] = []
+        waiting.start()
+        time.sleep(1.0)
+        running.server.stop()
+        waiting.join(PATIENCE)
+    assert told == ["stopping"]
+
+
+def refusal(running: Running, text: str = "Hi") -> str:
+    """The code of the error that comes instead of an answer."""
+    code: str = json.loads(running.ask("POST", "/v1/chat/completions", body=chat_body(text))[2])["error"]["code"]
+    return code

@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from headstart.engine.engine import Engine, Event, Request
+from headstart.errors import EngineLostError
 from headstart.server.limits import Limits
 from headstart.server.refusal import BUSY, SERVER, Fault, RefusedError
 
@@ -55,9 +56,18 @@ class Answer:
             while (event := await self._events.get()) is not None:
                 yield event
             if not self._work.cancelled():
-                self._work.result()
+                self._end()
         finally:
             self.cancel()
+
+    def _end(self) -> None:
+        assert self._work is not None
+        try:
+            self._work.result()
+        except EngineLostError:
+            if self._cancelled.is_set() and not self.out_of_time:  # it was too slow to end as it was asked to
+                raise stopping() from None
+            raise
 
     def _expire(self) -> None:
         self.out_of_time = True
