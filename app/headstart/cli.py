@@ -14,7 +14,7 @@ from headstart import __version__, huge_pages
 from headstart.engine.engine import Engine, LoadOptions
 from headstart.errors import HeadstartError, MemoryBudgetError, SettingsError, WindowError
 from headstart.terminal import audit, bench, chat, doctor, models, remote, serve, text, trials, tune
-from headstart.terminal.command import Command, Load
+from headstart.terminal.command import INTERRUPTED, Command, Load
 from headstart.terminal.harmless import harmless
 
 COMMANDS: tuple[Command, ...] = (
@@ -28,7 +28,7 @@ COMMANDS: tuple[Command, ...] = (
     doctor.COMMAND,
     text.COMMAND,
 )
-FAILED, MISUSED, INTERRUPTED = 1, 2, 130
+FAILED, MISUSED = 1, 2
 
 
 def load_local(options: LoadOptions) -> Engine:

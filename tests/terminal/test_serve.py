@@ -125,4 +125,4 @@ def test_a_port_that_is_taken_is_found_before_the_model_is_loaded(capsys: Captur
 
 
 def test_its_engine_is_in_a_process_of_its_own() -> None:
-    assert [command.name for command in COMMANDS if command.apart] == ["serve"]
+    assert [command.name for command in COMMANDS if command.apart] == ["chat", "serve"]

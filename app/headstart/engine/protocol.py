@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, get_args
 
 from headstart.engine.bench.prompts import USUAL_KINDS, read_kinds
 from headstart.engine.engine import EngineKind, Finish, LoadOptions, Message, Prefill, Request, Step
@@ -299,20 +299,8 @@ Report = (
     Ready | Loading | Loaded | Unloaded | Prefilled | Stepped | Finished | Counted | Described
     | BenchReport | TuneTrying | TuneDecided | TuneEnded | TunedKnown | Failed | Logged
 )  # fmt: skip
-_ORDERS: dict[str, type[Order]] = {
-    kind.__name__: kind
-    for kind in (
-        Load, Unload, Generate, Cancel, CountTokens, Describe, Bench, StopBench,
-        Tune, StopTune, RecallTuned, ForgetTuned,
-    )
-}  # fmt: skip
-_REPORTS: dict[str, type[Report]] = {
-    kind.__name__: kind
-    for kind in (
-        Ready, Loading, Loaded, Unloaded, Prefilled, Stepped, Finished, Counted, Described,
-        BenchStage, BenchPlanned, BenchHeat, Benched, TuneTrying, TuneDecided, TuneEnded, TunedKnown, Failed, Logged,
-    )
-}  # fmt: skip
+_ORDERS: dict[str, type[Order]] = {kind.__name__: kind for kind in get_args(Order)}
+_REPORTS: dict[str, type[Report]] = {kind.__name__: kind for kind in get_args(Report)}
 
 
 def encode(message: Order | Report) -> bytes:

@@ -1,14 +1,13 @@
 """One answer from the engine to the screen; Ctrl+C stops the answer. Knows nothing of conversations."""
 
-import signal
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 from headstart.engine.engine import Engine, Event, Finish, FinishReason, Prefill, Request, Stats, Step
 from headstart.engine.tally import Tally
 from headstart.errors import EngineLostError
+from headstart.terminal.interrupt import on_ctrl_c
 from headstart.terminal.screen import Screen
 
 
@@ -30,7 +29,7 @@ def answer(engine: Engine, request: Request, screen: Screen) -> Answer:
     """
     cancel = threading.Event()
     try:
-        with _ctrl_c_sets(cancel):
+        with on_ctrl_c(cancel.set):
             return _followed(engine.generate(request, cancel), screen)
     finally:
         screen.end_answer()
@@ -58,16 +57,3 @@ def _whole(events: Iterator[Event], screen: Screen, text: list[str]) -> Answer:
             case Finish():
                 return Answer("".join(text), event.token_ids, event.reason, event.stats)
     raise AssertionError("an engine ends every answer with Finish")
-
-
-@contextmanager
-def _ctrl_c_sets(cancel: threading.Event) -> Iterator[None]:
-    """While inside, Ctrl+C sets the event instead of raising. Python allows that on the main thread only."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    previous = signal.signal(signal.SIGINT, lambda _number, _frame: cancel.set())
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, previous)

@@ -9,10 +9,10 @@ from headstart import library
 from headstart.engine.bench.prompts import read_prompts
 from headstart.engine.engine import Engine
 from headstart.errors import SettingsError
-from headstart.terminal.chat import add_model_arguments, load_options
 from headstart.terminal.command import Command, Load
 from headstart.terminal.harmless import harmless
 from headstart.terminal.measuring import add_kinds, whole_number, writable_file, write_json
+from headstart.terminal.model_flags import add_model_arguments, load_options
 from headstart.terminal.screen import Screen
 from headstart.terminal.settings import NUMBER
 

@@ -1,10 +1,9 @@
 """`headstart chat --batch`: many prompts from a file, their answers to another, in the order in which they are done."""
 
 import argparse
-import signal
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,10 +18,11 @@ from headstart.terminal.batch_order import arranged
 from headstart.terminal.batch_output import Answers, Earlier, resume
 from headstart.terminal.batch_parts import Part, Wish, opened, parts, read_engine
 from headstart.terminal.batch_progress import BatchProgress
-from headstart.terminal.command import Load
+from headstart.terminal.command import INTERRUPTED, Load
+from headstart.terminal.counting import count
+from headstart.terminal.interrupt import on_ctrl_c
 from headstart.terminal.measuring import whole_number, writable_file
 
-INTERRUPTED = 130  # what shells report after Ctrl+C
 _GO_ON = "Run the same command again to go on; what is answered will be skipped."
 
 
@@ -129,7 +129,7 @@ class _Stop:
     soon: threading.Event = field(default_factory=threading.Event)
     now: threading.Event = field(default_factory=threading.Event)
 
-    def press(self, *_: object) -> None:
+    def press(self) -> None:
         (self.now if self.soon.is_set() else self.soon).set()
 
 
@@ -171,11 +171,11 @@ class _Batch:
         """Say what there is, and how to go on."""
         progress, output = self._progress, self._order.output
         speed = f" at {progress.tokens / progress.seconds:.1f} tokens/s" if progress.seconds > 0.0 else ""
-        progress.remark(f"{_count(progress.answers, 'answer')} written to {output}{speed}.")
+        progress.remark(f"{count(progress.answers, 'answer')} written to {output}{speed}.")
         if self._failed:
-            progress.remark(f"{_count(self._failed, 'line')} could not be answered; correct and run the same again.")
+            progress.remark(f"{count(self._failed, 'line')} could not be answered; correct and run the same again.")
         if self._stop.soon.is_set() and progress.left:
-            progress.remark(f"Stopped with {_count(progress.left, 'prompt')} to go. {_GO_ON}")
+            progress.remark(f"Stopped with {count(progress.left, 'prompt')} to go. {_GO_ON}")
             return INTERRUPTED
         return 1 if self._failed else 0
 
@@ -184,7 +184,7 @@ class _Batch:
             self._progress.remark(f"The memory holds {batcher.size} at once.")
         tasks = {task.line: task for task in part.tasks}
         texts: dict[int, list[str]] = {line: [] for line in tasks}
-        with _ctrl_c(self._stop):
+        with on_ctrl_c(self._stop.press):
             for key, event in batcher.answers(self._requests(part.tasks), self._stop.now):
                 match event:
                     case Step():
@@ -230,17 +230,6 @@ class _Batch:
             self._progress.remark("Stopping after the present answer; Ctrl+C again stops at once.")
 
 
-@contextmanager
-def _ctrl_c(stop: _Stop) -> Iterator[None]:
-    """While inside, Ctrl+C presses `stop` instead of raising. Python allows that on the main thread only."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    with ExitStack() as stack:
-        stack.callback(signal.signal, signal.SIGINT, signal.signal(signal.SIGINT, stop.press))
-        yield
-
-
 def _arranged(tasks: Sequence[Task]) -> list[Task]:
     texts = ["\n".join(f"{message.role}\n{message.content}" for message in task.messages) for task in tasks]
     return [tasks[index] for index in arranged(texts)]
@@ -249,16 +238,12 @@ def _arranged(tasks: Sequence[Task]) -> list[Task]:
 def _before(skipped: int, earlier: Earlier) -> list[str]:
     found = []
     if skipped:
-        found.append(f"{_count(skipped, 'prompt')} answered before and skipped.")
+        found.append(f"{count(skipped, 'prompt')} answered before and skipped.")
     if earlier.errors:
-        found.append(f"{_count(earlier.errors, 'line')} that failed before will be tried again.")
+        found.append(f"{count(earlier.errors, 'line')} that failed before will be tried again.")
     if earlier.torn:
         found.append("The last answer of the earlier run was torn, and will be made anew.")
     return found
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _output(text: str) -> Path:

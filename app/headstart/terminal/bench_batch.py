@@ -12,10 +12,10 @@ from headstart.engine.bench.prompts import KINDS, MOST_PER_KIND, BenchPrompt, re
 from headstart.engine.engine import LoadOptions, Numerics
 from headstart.errors import SettingsError
 from headstart.library import Choice
-from headstart.terminal.chat import add_model_arguments, draft_name, load_options
 from headstart.terminal.command import Command, Load
 from headstart.terminal.harmless import harmless
 from headstart.terminal.measuring import whole_number, writable_file, write_json
+from headstart.terminal.model_flags import add_model_arguments, draft_name, load_options
 from headstart.terminal.screen import Screen
 
 if TYPE_CHECKING:

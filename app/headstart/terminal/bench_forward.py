@@ -11,10 +11,10 @@ from rich.table import Table
 from headstart import library
 from headstart.engine.engine import Engine, LoadOptions
 from headstart.terminal import bench_plot
-from headstart.terminal.chat import add_model_arguments, load_options
 from headstart.terminal.command import Command, Load
 from headstart.terminal.harmless import harmless
 from headstart.terminal.measuring import whole_number, writable_file, write_json
+from headstart.terminal.model_flags import add_model_arguments, load_options
 from headstart.terminal.screen import Screen
 
 if TYPE_CHECKING:

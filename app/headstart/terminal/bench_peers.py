@@ -11,8 +11,8 @@ from headstart.engine.bench.prompts import read_prompts
 from headstart.engine.engine import Engine, LoadOptions
 from headstart.errors import SettingsError
 from headstart.terminal.bench_speed import add_output_arguments, add_race_arguments, give, told
-from headstart.terminal.chat import load_options
 from headstart.terminal.command import Command, Load
+from headstart.terminal.model_flags import load_options
 from headstart.terminal.screen import Screen
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ from headstart.engine.bench.result import BenchResult, as_json
 from headstart.engine.engine import Engine, LoadOptions
 from headstart.errors import SettingsError
 from headstart.terminal import bench_plot, bench_table
-from headstart.terminal.chat import add_model_arguments, add_trace_arguments, load_options, tracing
 from headstart.terminal.command import Command, Load
 from headstart.terminal.measuring import add_kinds, whole_number, writable_file, write_json
+from headstart.terminal.model_flags import add_model_arguments, add_trace_arguments, load_options, tracing
 from headstart.terminal.screen import Screen
 
 NO_PEER, GENAI = "none", "openvino-genai"

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from headstart.engine.engine import Engine, LoadOptions
 
+INTERRUPTED = 130  # exit code: what shells report after Ctrl+C
 Load = Callable[[LoadOptions], Engine]
 
 

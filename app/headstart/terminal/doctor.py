@@ -9,6 +9,7 @@ from headstart.doctor.examination import examine
 from headstart.doctor.finding import Finding, Level
 from headstart.doctor.privacy import impersonal
 from headstart.terminal.command import Command, Load
+from headstart.terminal.counting import count
 from headstart.terminal.harmless import harmless
 
 _MARGIN = 9  # columns before a sentence
@@ -37,7 +38,7 @@ def _as_text(findings: Iterable[Finding]) -> list[Finding]:
             print(harmless(f"{'':<{_MARGIN}}-> {_one_line(finding.remedy)}"), flush=True)
         kept.append(finding)
     counts = Counter(finding.level for finding in kept)
-    print(f"{_count(counts[Level.PROBLEM], 'problem')}, {_count(counts[Level.NOTE], 'note')}.")
+    print(f"{count(counts[Level.PROBLEM], 'problem')}, {count(counts[Level.NOTE], 'note')}.")
     return kept
 
 
@@ -53,10 +54,6 @@ def _as_json(findings: Iterable[Finding]) -> list[Finding]:
 
 def _one_line(text: str) -> str:
     return " ".join(text.split())
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 COMMAND = Command("doctor", "look over this computer and this installation, for a bug report", add_arguments, run)

@@ -10,6 +10,7 @@ from headstart.engine import budget
 from headstart.engine.engine import LoadOptions, Message, Request
 from headstart.library import Broken, Entry, Model, Pair
 from headstart.terminal.answer import answer
+from headstart.terminal.columns import print_rows
 from headstart.terminal.command import Command, Load
 from headstart.terminal.harmless import harmless
 from headstart.terminal.screen import Screen
@@ -83,11 +84,8 @@ def _print_table(entries: tuple[Entry, ...]) -> None:
         print(f"No model is installed yet; run `{library.FIRST_EXPORT}` to get a small one.")
         return
     usable = [entry for entry in entries if not isinstance(entry, Broken)]
-    rows = [_COLUMNS, *(tuple(harmless(cell) for cell in _row(entry)) for entry in usable)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(_COLUMNS))]
     if usable:
-        for row in rows:
-            print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+        print_rows([_COLUMNS, *map(_row, usable)])
         print(_MEMORY_NOTE)
         print(_QUALITY_NOTE)
     for entry in entries:

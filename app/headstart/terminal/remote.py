@@ -14,8 +14,8 @@ from headstart.errors import SettingsError
 from headstart.library import ELSEWHERE
 from headstart.terminal import elsewhere
 from headstart.terminal.answer import answer
+from headstart.terminal.columns import print_rows
 from headstart.terminal.command import Command, Load
-from headstart.terminal.harmless import harmless
 from headstart.terminal.screen import Screen
 
 _COLUMNS = ("name", "address", "model", "key")
@@ -117,10 +117,7 @@ def _list(*, as_json: bool) -> None:
     if not servers:
         print("No other computer is known; add one with `headstart remote add NAME ADDRESS`.")
         return
-    rows = [_COLUMNS, *(tuple(harmless(cell) for cell in _row(server)) for server in servers)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(_COLUMNS))]
-    for row in rows:
-        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    print_rows([_COLUMNS, *map(_row, servers)])
 
 
 def _row(server: Remote) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Mapping
 
 from headstart.engine.engine import Origin, Stats
+from headstart.terminal.counting import count
 
 
 def lines(stats: Stats) -> list[str]:
@@ -38,17 +39,17 @@ def as_json(stats: Stats) -> dict[str, object]:
 
 def _speed(stats: Stats) -> str:
     rate = f"{stats.tokens_per_second:.1f} tok/s" if stats.tokens_per_second else "too short for a speed"
-    return f"{rate}, {stats.ttft_ms:.0f} ms to the first token (TTFT), {_count(stats.output_tokens, 'token')}"
+    return f"{rate}, {stats.ttft_ms:.0f} ms to the first token (TTFT), {count(stats.output_tokens, 'token')}"
 
 
 def _acceptance(stats: Stats) -> str:
     if stats.acceptance_rate is None and _is_untold(stats):
         return "guesses are not told"
     if stats.acceptance_rate is None or stats.mean_accepted_length is None:
-        return f"nothing guessed in {_count(stats.rounds, 'round')}"
+        return f"nothing guessed in {count(stats.rounds, 'round')}"
     return (
         f"acceptance {stats.acceptance_rate:.0%} ({stats.accepted} of {stats.drafted} guesses), "
-        f"mean accepted length {stats.mean_accepted_length:.2f} over {_count(stats.rounds, 'round')}"
+        f"mean accepted length {stats.mean_accepted_length:.2f} over {count(stats.rounds, 'round')}"
     )
 
 
@@ -72,9 +73,5 @@ def _time(stats: Stats) -> str:
 
 def _context(stats: Stats) -> str:
     if not stats.context_length:
-        return f"context: {_count(stats.prompt_tokens, 'token')} of prompt, {stats.reused_tokens} of it reused"
+        return f"context: {count(stats.prompt_tokens, 'token')} of prompt, {stats.reused_tokens} of it reused"
     return f"context: {stats.context_used} of {stats.context_length} tokens, {stats.reused_tokens} of the prompt reused"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -12,16 +12,18 @@ from typing import TYPE_CHECKING
 from headstart import library, paths
 from headstart.engine.engine import Engine, LoadOptions
 from headstart.errors import HeadstartError, SettingsError
+from headstart.server.limits import Limits
 from headstart.terminal import serve_voice, settings
-from headstart.terminal.chat import add_engine_argument, add_model_arguments, draft_name, load_options
 from headstart.terminal.command import Command, Load
 from headstart.terminal.measuring import whole_number
+from headstart.terminal.model_flags import add_engine_argument, add_model_arguments, load_options, title
 
 if TYPE_CHECKING:  # `headstart --help` need not wait for a server's libraries
     from headstart.server.api import Served
     from headstart.server.telling import Tell
 
-HOST, PORT, WAITING, SECONDS = "127.0.0.1", 8642, 16, 1800
+HOST, PORT = "127.0.0.1", 8642
+_USUAL = Limits()
 _LAST_PORT = 65535
 _FAILED = 1
 
@@ -65,8 +67,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     _add_limits(parser)
     _add_lines(parser)
-    title = "answers, where a request leaves it open"
-    settings.add_options(parser, {title: settings.SAMPLING_OPTIONS, "speculation": settings.SPECULATION_OPTIONS})
+    answers = "answers, where a request leaves it open"
+    settings.add_options(parser, {answers: settings.SAMPLING_OPTIONS, "speculation": settings.SPECULATION_OPTIONS})
 
 
 def _add_limits(parser: argparse.ArgumentParser) -> None:
@@ -74,16 +76,16 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
     limits.add_argument(
         "--queue",
         type=whole_number("queue", 0),
-        default=WAITING,
+        default=_USUAL.waiting,
         metavar="N",
-        help=f"requests that may wait while one is answered; more are sent away for a while (default: {WAITING})",
+        help=f"requests that may wait while one is answered; more are sent away for a while (default: {_USUAL.waiting})",
     )
     limits.add_argument(
         "--time-limit",
         type=whole_number("time-limit", 1),
-        default=SECONDS,
+        default=_USUAL.answer_seconds,
         metavar="SECONDS",
-        help=f"longest time for an answer, which is then cut short (default: {SECONDS})",
+        help=f"longest time for an answer, which is then cut short (default: {_USUAL.answer_seconds:g})",
     )
 
 
@@ -138,14 +140,12 @@ COMMAND = Command(
 def _plan(arguments: argparse.Namespace, tell: "Tell") -> Plan:
     from headstart.server import gate  # noqa: PLC0415
     from headstart.server.api import Served  # noqa: PLC0415
-    from headstart.server.limits import Limits  # noqa: PLC0415
     from headstart.server.reading import Defaults  # noqa: PLC0415
     from headstart.server.replies import Model  # noqa: PLC0415
 
     usual = settings.from_arguments(arguments)
     choice = library.choose(arguments.model, arguments.draft)
     options = load_options(arguments, choice)
-    draft = draft_name(options, choice)
     defaults = Defaults(usual.sampling, usual.guessing, usual.seed if "seed" in arguments else None)
     doors = gate.Doors(
         _key(tell, anew=arguments.new_key),
@@ -154,8 +154,8 @@ def _plan(arguments: argparse.Namespace, tell: "Tell") -> Plan:
         arguments.allow_network,
     )
     limits = Limits(waiting=arguments.queue, answer_seconds=arguments.time_limit)
-    title = f"{choice.target.name}{f' with draft {draft}' if draft else ''} on {options.device}"
-    return Plan(options, title, Served(Model(choice.name, int(time.time())), doors, defaults, limits))
+    served = Served(Model(choice.name, int(time.time())), doors, defaults, limits)
+    return Plan(options, title(options, choice), served)
 
 
 def _serve(engine: Engine, plan: Plan, listener: socket.socket, tell: "Tell") -> None:

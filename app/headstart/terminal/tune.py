@@ -10,10 +10,10 @@ from rich.table import Table
 from headstart import library
 from headstart.engine.engine import USUAL_DEVICE, LoadOptions
 from headstart.library import Choice
-from headstart.terminal.chat import AUTOMATIC
 from headstart.terminal.command import Command, Load
 from headstart.terminal.harmless import harmless
 from headstart.terminal.measuring import whole_number, writable_file, write_json
+from headstart.terminal.model_flags import AUTOMATIC
 from headstart.terminal.screen import Screen
 
 if TYPE_CHECKING:
