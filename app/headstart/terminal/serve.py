@@ -78,7 +78,7 @@ def _add_limits(parser: argparse.ArgumentParser) -> None:
         type=whole_number("queue", 0),
         default=_USUAL.waiting,
         metavar="N",
-        help=f"requests that may wait while one is answered; more are sent away for a while (default: {_USUAL.waiting})",
+        help=f"requests that may wait while one is answered; others come again later (default: {_USUAL.waiting})",
     )
     limits.add_argument(
         "--time-limit",
