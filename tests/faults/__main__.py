@@ -1,4 +1,7 @@
-"""`python -m tests.faults --rounds 200 --model FOLDER`: the long version, and a table of what was lost."""
+"""`python -m tests.faults --rounds 200 --model FOLDER`: the long version, and a table of what was lost.
+
+In pieces: `--minutes 8 --json FILE` again and again, each with the next seed; the file and the table have their sum.
+"""
 
 import argparse
 import itertools
@@ -15,9 +18,9 @@ from random import Random
 
 from tests.faults import damage, kills
 from tests.faults.kills import Where
-from tests.faults.table import Row, Try, as_json, markdown
+from tests.faults.table import Result, Row, Try, markdown, read, write
 
-_NICE = 19
+_NICE = 5
 _KEPT = "every question and all text older than a second is there"
 _SAME_CHAT = f"{_KEPT}; the same chat opens"
 _NEXT_COMES = "all text shown is there; the next answer comes"
@@ -36,6 +39,8 @@ class Kind:
 def main(words: Sequence[str] | None = None) -> int:
     """0 when nothing was lost."""
     arguments = _parser().parse_args(words)
+    earlier = read(arguments.json) if arguments.json else Result()
+    arguments.seed = arguments.seed or max(earlier.seeds, default=0) + 1
     os.nice(_NICE)
     logging.disable()  # of what is told thousands of times
     started = time.monotonic()
@@ -44,10 +49,11 @@ def main(words: Sequence[str] | None = None) -> int:
         os.environ["HEADSTART_HOME"] = str(root / "files")
         os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.fail.Keyring"
         rows = _run(_kinds(root, arguments), arguments, started)
-    print(markdown(rows))
     seconds = time.monotonic() - started
+    result = earlier.with_piece(arguments.seed, seconds, rows)
     if arguments.json:
-        arguments.json.write_text(as_json(rows, arguments.seed, seconds) + "\n", encoding="utf-8")
+        write(arguments.json, result)
+    print(markdown(result.rows))
     faults = [fault for row in rows for fault in row.faults]
     print(f"\nseed {arguments.seed}, {seconds:.0f} s", *faults, sep="\n")
     return 1 if faults else 0
@@ -66,6 +72,11 @@ def _run(kinds: list[Kind], arguments: argparse.Namespace, started: float) -> li
 
 
 def _kinds(root: Path, arguments: argparse.Namespace) -> list[Kind]:
+    kinds = _all_kinds(root, arguments)
+    return [kind for kind in kinds if any(word in kind.name for word in arguments.only.split(","))]
+
+
+def _all_kinds(root: Path, arguments: argparse.Namespace) -> list[Kind]:
     kinds = _of_toy(Where(_home(root / "toy")))
     if arguments.model:
         kinds += _of_model(Where(_home(root / "real"), pace=""), arguments.model)
@@ -90,6 +101,7 @@ def _of_model(where: Where, model: Path) -> list[Kind]:
     return [
         Kind("window killed, real model", _SAME_CHAT, 14, _in(kills.kill_window, where)),
         Kind("engine killed, real model", _NEXT_COMES, 5, _in(kills.kill_engine, where)),
+        Kind("engine hangs, real model", f"a sentence; {_NEXT_COMES}", 1, _in(kills.hang_engine, where)),
     ]
 
 
@@ -133,10 +145,11 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.faults", description=__doc__)
     parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--minutes", type=float, default=60.0, help="end after so many, whatever was tried by then")
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=0, help="default: the next one of the file of --json, or 1")
+    parser.add_argument("--only", default="", help="kinds whose name has one of these words, divided by commas")
     parser.add_argument("--model", type=Path, help="a model folder, for rounds with a real engine")
     parser.add_argument("--source", type=Path, help="a small Hugging Face folder, for rounds that kill its export")
-    parser.add_argument("--json", type=Path, help="also write what was found here")
+    parser.add_argument("--json", type=Path, help="add what was found to this file")
     return parser
 
 

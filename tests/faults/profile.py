@@ -13,6 +13,7 @@ from typing import Any
 
 from headstart.chat.conversation import Role, State
 from headstart.chat.store import Store, open_store
+from tests.faults.window import checksum
 
 ROOT = Path(__file__).resolve().parents[2]
 UNSAVED = 1.0  # seconds of text that a kill may cost
@@ -115,5 +116,7 @@ def _require_text(store: Store, shown: dict[str, Any]) -> None:
     if message is None or len(message.text) < shown["length"]:
         have = None if message is None else len(message.text)
         raise Lost(f"{shown['length']} characters were shown, {have} are kept")
+    if checksum(message.text[: shown["length"]]) != shown["sum"]:
+        raise Lost("another text is kept than was shown")
     if message.state is State.STREAMING:
         raise Lost("an answer is still said to be written")

@@ -27,7 +27,7 @@ from tests.faults import __main__ as program
 from tests.faults import damage, kills
 from tests.faults.kills import Where
 from tests.faults.profile import Lost, Told, require_kept
-from tests.faults.table import Row, as_json, markdown
+from tests.faults.table import Row, markdown, read, write
 
 READ_ONLY = 1  # MS_RDONLY
 KILLS = (kills.kill_window, kills.kill_engine, kills.hang_engine, kills.stop_for_a_while, kills.start_twice)
@@ -65,7 +65,7 @@ def test_a_loss_would_be_noticed(home: Path) -> None:
     sent = {"is": "sent", "at": 0.0, "chat": chat.id, "text": "where am I?"}
     with pytest.raises(Lost, match="where am I"):
         require_kept(home, Told([sent]), 10.0)
-    shown = {"is": "shown", "at": 0.0, "chat": chat.id, "message": 2, "length": 30}
+    shown = {"is": "shown", "at": 0.0, "chat": chat.id, "message": 2, "length": 30, "sum": 0}
     with pytest.raises(Lost, match="30 characters were shown"):
         require_kept(home, Told([shown]), 10.0)
     require_kept(home, Told([shown]), 0.5)
@@ -78,9 +78,20 @@ def test_the_table_counts_what_was_lost() -> None:
     row = Row("kill", "all is there")
     row.add(lambda _: None, 1)
     row.add(lose, 2)
-    assert "| kill | all is there | 2 | 1 |" in markdown([row])
-    (kind,) = json.loads(as_json([row], 1, 2.0))["faults"]
-    assert kind["faults"] == ["seed 2: Lost: 0.956"]
+    assert "| kill | all is there | 2 | 1 | 1 |" in markdown([row])
+    assert row.faults == ["seed 2: Lost: 0.956"]
+
+
+def test_pieces_of_a_run_add_up(tmp_path: Path) -> None:
+    file = tmp_path / "result.json"
+    first = Row("kill", "all is there", 3, ["seed 2: Lost: a word"])
+    write(file, read(file).with_piece(1, 10.0, [first, Row("full", "kept", 1)]))
+    write(file, read(file).with_piece(2, 5.0, [Row("kill", "all is there", 4)]))
+    found = read(file)
+    assert (found.seeds, found.seconds) == ((1, 2), 15.0)
+    assert found.rows == (Row("kill", "all is there", 7, ["seed 2: Lost: a word"]), Row("full", "kept", 1))
+    assert "| **all** | | **8** | **7** | **1** |" in markdown(found.rows)
+    assert json.loads(file.read_text(encoding="utf-8"))["faults"][0]["lost"] == 1
 
 
 def test_the_long_version_ends_when_it_is_time(headstart_home: Path) -> None:
