@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -44,8 +45,9 @@ def main(words: Sequence[str] | None = None) -> int:
     os.nice(_NICE)
     logging.disable()  # of what is told thousands of times
     started = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="headstart-faults-") as folder:
-        root = Path(folder)
+    with ExitStack() as ending:
+        temporary = tempfile.TemporaryDirectory(prefix="headstart-faults-")
+        root = arguments.folder or Path(ending.enter_context(temporary))
         os.environ["HEADSTART_HOME"] = str(root / "files")
         os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.fail.Keyring"
         rows = _run(_kinds(root, arguments), arguments, started)
@@ -79,7 +81,9 @@ def _kinds(root: Path, arguments: argparse.Namespace) -> list[Kind]:
 def _all_kinds(root: Path, arguments: argparse.Namespace) -> list[Kind]:
     kinds = _of_toy(Where(_home(root / "toy")))
     if arguments.model:
-        kinds += _of_model(Where(_home(root / "real"), pace=""), arguments.model)
+        real = root / "real"  # where a folder was given, a piece goes on in the profile of the last
+        real.mkdir(parents=True, exist_ok=True)
+        kinds += _of_model(Where(real, pace=""), arguments.model)
     if arguments.source:
         kinds.append(_of_export(_home(root / "exports"), arguments.source))
     return kinds + _of_files(root / "files")
@@ -96,8 +100,10 @@ def _of_toy(where: Where) -> list[Kind]:
 
 
 def _of_model(where: Where, model: Path) -> list[Kind]:
-    (where.home / "models").mkdir()
-    (where.home / "models" / model.name).symlink_to(model.resolve())
+    (where.home / "models").mkdir(exist_ok=True)
+    link = where.home / "models" / model.name
+    if not link.is_symlink():
+        link.symlink_to(model.resolve())
     return [
         Kind("window killed, real model", _SAME_CHAT, 14, _in(kills.kill_window, where)),
         Kind("engine killed, real model", _NEXT_COMES, 5, _in(kills.kill_engine, where)),
@@ -149,6 +155,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--only", default="", help="kinds whose name has one of these words, divided by commas")
     parser.add_argument("--model", type=Path, help="a model folder, for rounds with a real engine")
     parser.add_argument("--source", type=Path, help="a small Hugging Face folder, for rounds that kill its export")
+    parser.add_argument("--folder", type=Path, help="work here, and leave it for the next piece")
     parser.add_argument("--json", type=Path, help="add what was found to this file")
     return parser
 
