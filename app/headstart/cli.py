@@ -11,6 +11,7 @@ from typing import NoReturn
 
 from headstart import __doc__ as summary
 from headstart import __version__, huge_pages
+from headstart.engine import exhaustion
 from headstart.engine.engine import Engine, LoadOptions
 from headstart.errors import HeadstartError, MemoryBudgetError, SettingsError, WindowError
 from headstart.terminal import audit, bench, chat, doctor, models, remote, serve, text, trials, tune
@@ -61,6 +62,8 @@ def _naming_the_flag() -> Iterator[None]:
         yield
     except MemoryBudgetError as error:
         raise MemoryBudgetError(f"{error} Add --ignore-memory to try anyway.") from None
+    except HeadstartError as error:
+        raise exhaustion.instead_of(error, loading=True) or error from None
 
 
 def open_window(arguments: argparse.Namespace) -> int:

@@ -38,6 +38,10 @@ class MemoryBudgetError(HeadstartError):
     """A model needs more memory than is free; the sentence gives both numbers and the ways out."""
 
 
+class OutOfMemoryError(HeadstartError):
+    """Memory ran out while a model was loaded or answered; the sentence says how to need less."""
+
+
 class TraceError(HeadstartError):
     """A trace cannot be read or says too little; the sentence tells how to record one."""
 

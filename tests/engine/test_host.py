@@ -239,7 +239,8 @@ def test_memory_that_runs_out_is_said(loaded: Wire) -> None:
     loaded.say(ask("toy: memory"))
     failed = loaded.hear_until(Failed)[-1]
     assert isinstance(failed, Failed)
-    assert failed.text == "The engine ran out of memory. Details are in the log: engine.log"
+    assert (failed.kind, failed.generation) == ("OutOfMemoryError", 1)
+    assert failed.text.startswith("Memory ran out, so the engine starts again: close other programs")
 
 
 def test_prints_of_libraries_stay_out_of_the_protocol(loaded: Wire) -> None:

@@ -44,33 +44,34 @@ def main(words: Sequence[str] | None = None) -> int:
     arguments.seed = arguments.seed or max(earlier.seeds, default=0) + 1
     os.nice(_NICE)
     logging.disable()  # of what is told thousands of times
-    started = time.monotonic()
     with ExitStack() as ending:
-        temporary = tempfile.TemporaryDirectory(prefix="headstart-faults-")
-        root = arguments.folder or Path(ending.enter_context(temporary))
+        root = arguments.folder or Path(ending.enter_context(_temporary()))
         os.environ["HEADSTART_HOME"] = str(root / "files")
         os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.fail.Keyring"
-        rows = _run(_kinds(root, arguments), arguments, started)
-    seconds = time.monotonic() - started
-    result = earlier.with_piece(arguments.seed, seconds, rows)
-    if arguments.json:
-        write(arguments.json, result)
-    print(markdown(result.rows))
-    faults = [fault for row in rows for fault in row.faults]
-    print(f"\nseed {arguments.seed}, {seconds:.0f} s", *faults, sep="\n")
+        faults = _run(_kinds(root, arguments), arguments, earlier)
+    print(f"\nseed {arguments.seed}", *faults, sep="\n")
     return 1 if faults else 0
 
 
-def _run(kinds: list[Kind], arguments: argparse.Namespace, started: float) -> list[Row]:
-    """Kinds take turns, so that an early end has tried all."""
+def _temporary() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="headstart-faults-")
+
+
+def _run(kinds: list[Kind], arguments: argparse.Namespace, earlier: Result) -> list[str]:
+    """The new losses. Kinds take turns, so that an early end has tried all; what was found is kept after each round."""
     rows = {kind.name: Row(kind.name, kind.promise) for kind in kinds}
     order = [kind for kind in kinds for _ in range(kind.share)]
     Random(arguments.seed).shuffle(order)
+    started, result = time.monotonic(), earlier
     for number, kind in zip(range(arguments.rounds), itertools.cycle(order), strict=False):
         if time.monotonic() - started > 60.0 * arguments.minutes:
             break
         rows[kind.name].add(kind.attempt, arguments.seed * 100_000 + number)
-    return list(rows.values())
+        result = earlier.with_piece(arguments.seed, time.monotonic() - started, rows.values())
+        if arguments.json:
+            write(arguments.json, result)
+    print(markdown(result.rows))
+    return [fault for row in rows.values() for fault in row.faults]
 
 
 def _kinds(root: Path, arguments: argparse.Namespace) -> list[Kind]:
@@ -107,6 +108,9 @@ def _of_model(where: Where, model: Path) -> list[Kind]:
     return [
         Kind("window killed, real model", _SAME_CHAT, 14, _in(kills.kill_window, where)),
         Kind("engine killed, real model", _NEXT_COMES, 5, _in(kills.kill_engine, where)),
+        Kind(
+            "engine without memory, real model", "a sentence; the next answer comes", 2, _in(kills.starve_engine, where)
+        ),
         Kind("engine hangs, real model", f"a sentence; {_NEXT_COMES}", 1, _in(kills.hang_engine, where)),
     ]
 

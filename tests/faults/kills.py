@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import psutil
 
@@ -22,6 +23,10 @@ from tests.faults.window import TAKEN
 _LONGEST = 3.0  # seconds from the first question to the kill
 _GONE = 20.0  # seconds until an engine without a window must have ended
 _EARLY = 0.15  # share of the kills that fall into the start
+_STARTED = 120.0  # seconds until a window has an engine, at a low priority beside others
+_STARVED = 25.0  # seconds in which an engine without memory notices
+_LEAST_MB, _ENOUGH_MB = 100, 700  # of memory in which SmolLM2 is not loaded, and is
+_GROWTH = 8 << 20  # bytes that an answer still gets
 _PATIENCE = 5.0  # seconds of silence, where the engine is to hang
 _ENGINE = "headstart.engine.host"
 
@@ -85,6 +90,25 @@ def hang_engine(where: Where, chance: Random) -> None:
     require_kept(where.home, window.told, killed)
     window.told.lines = [line for line in window.told.of("shown") if line["at"] < crashed["at"]]
     require_kept(where.home, window.told, killed, unsaved=0.0)
+    _note_open(where)
+
+
+def starve_engine(where: Where, chance: Random) -> None:
+    """Where it gets no more memory, loading or answering, that is told and the next answer comes."""
+    with _opened(where, chance) as window:
+        if chance.random() < 0.5:
+            _limit(_first_engine(window), chance.randrange(_LEAST_MB, _ENOUGH_MB) << 20)
+        else:
+            window.wait_for("shown")
+            time.sleep(chance.uniform(0.0, 0.5))
+            for pid in _engines(window):
+                _limit(pid, _taken(pid) + chance.randrange(_GROWTH))
+        ended = _first_trouble(window)
+        if ended and "emory" not in ended["sentence"]:
+            raise Lost(f"it was told otherwise: {ended['sentence']}")
+        _wait_for_shown_after(window, ended["at"] if ended else time.monotonic())
+        killed = window.kill()
+    require_kept(where.home, window.told, killed)
     _note_open(where)
 
 
@@ -173,6 +197,35 @@ def _the_one_that_stays(windows: list[Window]) -> Window:
 def _wait_for_shown_after(window: Window, when: float) -> None:
     number = sum(line["at"] <= when for line in window.told.of("shown"))
     window.wait_for("shown", number + 1)
+
+
+def _first_engine(window: Window) -> int:
+    ends = time.monotonic() + _STARTED
+    while time.monotonic() < ends:
+        for pid in _engines(window):
+            return pid
+    raise Lost("no engine was started")
+
+
+def _limit(pid: int, size: int) -> None:
+    """What a process may take of memory that it can write to, in bytes."""
+    with suppress(psutil.Error):
+        psutil.Process(pid).rlimit(psutil.RLIMIT_DATA, (size, size))
+
+
+def _taken(pid: int) -> int:
+    lines = Path(f"/proc/{pid}/status").read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1]) << 10 for line in lines if line.startswith("VmData:"))
+
+
+def _first_trouble(window: Window) -> dict[str, Any] | None:
+    """What was told of the engine, if anything was within a while."""
+    ends = time.monotonic() + _STARVED
+    while time.monotonic() < ends:
+        for line in window.told.of("failed") + window.told.of("crashed"):
+            return line
+        time.sleep(0.02)
+    return None
 
 
 def _kill_once(window: Window) -> None:

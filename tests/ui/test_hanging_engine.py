@@ -1,4 +1,4 @@
-"""An engine that gives no sign any more is ended and replaced; what it had said stays."""
+"""An engine that gives no sign or gets no memory any more is ended and replaced; what it had said stays."""
 
 import os
 import signal
@@ -91,3 +91,22 @@ class Immortal:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._process, name)
+
+
+def test_an_engine_without_memory_is_replaced(qtbot: QtBot, loaded_link: EngineLink) -> None:
+    before, heard = loaded_link.pid, Heard(loaded_link)
+    with qtbot.waitSignal(loaded_link.restarted, timeout=WAIT):
+        generation = loaded_link.generate(ask("toy: memory"))
+    sentence, failed = next(each[1:] for each in heard.said if each[0] == "failed")
+    assert sentence.startswith("Memory ran out, so the engine starts again")
+    assert failed.generation == generation
+    assert "crashed" not in heard.names()
+    assert loaded_link.pid != before
+    answer(qtbot, loaded_link, "next")
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no SIGKILL here")
+def test_an_engine_that_the_system_killed_may_have_lacked_memory(qtbot: QtBot, loaded_link: EngineLink) -> None:
+    with qtbot.waitSignal(loaded_link.crashed, timeout=WAIT) as blocker:
+        os.kill(loaded_link.pid, signal.SIGKILL)
+    assert "as the system does when memory runs out" in (blocker.args or [])[0]

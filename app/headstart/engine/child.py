@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import IO
 
 from headstart.engine.protocol import LineSplitter, Logged, Order, Report, decode_report, encode
-from headstart.engine.supervision import CLOSE_GRACE, KILL_GRACE, Journal, processor_seconds, signal_name
+from headstart.engine.supervision import CLOSE_GRACE, KILL_GRACE, OUT_OF_MEMORY, Journal, processor_seconds, signal_name
 from headstart.engine.watch import LOOK, Patience, Watch
 from headstart.errors import EngineLostError, HeadstartError
 
@@ -52,7 +52,13 @@ class EngineProcess:
         except queue.Empty:
             return None
         if report is None:
-            raise EngineLostError(f"The engine stopped unexpectedly ({self._ending()}); see {self._journal.path}.")
+            ending = self._ending()
+            if ending == OUT_OF_MEMORY:
+                raise EngineLostError(
+                    f"The engine was killed ({ending}), as the system does when memory runs out; it starts again when "
+                    "it is needed."
+                )
+            raise EngineLostError(f"The engine stopped unexpectedly ({ending}); see {self._journal.path}.")
         if isinstance(report, HeadstartError):
             raise report
         self._watch.note_report(report)

@@ -35,7 +35,7 @@ from headstart.engine.protocol import (
 )
 from headstart.engine.supervision import CANCEL_GRACE, CLOSE_GRACE, Journal, RestartBudget, program
 from headstart.engine.watch import Patience
-from headstart.errors import EngineLostError, HeadstartError
+from headstart.errors import EngineLostError, HeadstartError, OutOfMemoryError
 
 _POLL = 0.02  # seconds between two looks at `cancel`
 _ASIDE = 120.0  # seconds for what is told without the model: it is not watched, and a driver may hang in it
@@ -98,7 +98,7 @@ class EngineClient:
                     case Finished():
                         yield report.finish
                     case Failed():
-                        raise _error(report)
+                        raise self._fault(report)
         finally:
             if not ended and self._process is process:  # the caller left early
                 stop = threading.Event()
@@ -168,7 +168,7 @@ class EngineClient:
                 case Loading(phase) if tell:
                     tell(phase)
                 case Failed() as report if report.order == type(order).__name__:
-                    raise _error(report)
+                    raise self._fault(report)
                 case report if isinstance(report, wanted) and _ticket(report) == _ticket(order):
                     return report
 
@@ -179,6 +179,12 @@ class EngineClient:
         except HeadstartError:  # it is dead, or nothing it says can be trusted
             self._drop(0.0)
             raise
+
+    def _fault(self, report: Failed) -> HeadstartError:
+        error = _error(report)
+        if isinstance(error, OutOfMemoryError):  # what ran out of memory is not trusted, and gives none back
+            self._drop(CLOSE_GRACE)
+        return error
 
     def _drop(self, grace: float) -> None:
         process, self._process = self._process, None

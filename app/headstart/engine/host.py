@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from headstart import __version__
+from headstart.engine import exhaustion
 from headstart.engine.bench.race import RaceCancelled
 from headstart.engine.engine import Finish, Prefill, Step
 from headstart.engine.opening import LocalModels, Models, Opened
@@ -117,10 +118,12 @@ class Host:
             try:
                 self._verbs[type(order)](order)
             except HeadstartError as error:
-                self._send(failure(error, order))
+                told = exhaustion.instead_of(error, loading=isinstance(order, Load)) or error
+                self._send(failure(told, order))
             except Exception as error:
                 _log.exception("%s failed", type(order).__name__)
-                self._send(self._unexpected(error, order))
+                exhausted = exhaustion.instead_of(error, loading=isinstance(order, Load))
+                self._send(failure(exhausted, order) if exhausted else self._unexpected(error, order))
 
     def _load(self, order: Load) -> None:
         self._free()
@@ -180,11 +183,10 @@ class Host:
         return self._opened
 
     def _unexpected(self, error: Exception, order: Order) -> Failed:
-        sentence = "The engine ran out of memory." if isinstance(error, MemoryError) else "The engine failed."
         remedy = f"Details are in the log: {self._log}" if self._log else "Details are in the log."
         return Failed(
             kind=type(error).__name__,
-            sentence=sentence,
+            sentence="The engine failed.",
             remedy=remedy,
             order=type(order).__name__,
             generation=getattr(order, "generation", None),

@@ -20,6 +20,7 @@ from headstart import own_folder, paths
 CANCEL_GRACE = 2.0  # seconds an answer may go on after it was cancelled, before its process is killed
 CLOSE_GRACE = 0.8  # seconds a process may live on after its input was closed
 KILL_GRACE = 5.0  # seconds until a killed process has gone; one that hangs in a driver may never go
+OUT_OF_MEMORY = "SIGKILL"  # how Linux ends a process to get memory; nobody else does so by itself
 _RESTARTS, _PERIOD = 3, 300.0  # at most so many in so many seconds: a model that kills the engine must not loop
 _LOG_BYTES, _OLD_LOGS, _TAIL = 2**20, 3, 60
 

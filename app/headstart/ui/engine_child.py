@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import QObject, QProcess, QTimer, Signal, Slot
 
 from headstart.engine.protocol import LineSplitter, Logged, Order, decode_report, encode
-from headstart.engine.supervision import CLOSE_GRACE, KILL_GRACE, Journal, processor_seconds, signal_name
+from headstart.engine.supervision import CLOSE_GRACE, KILL_GRACE, OUT_OF_MEMORY, Journal, processor_seconds, signal_name
 from headstart.engine.watch import LOOK, Doing, Patience, Watch
 from headstart.errors import ProtocolError, ProtocolVersionError
 from headstart.ui.fault_words import said
@@ -143,7 +143,10 @@ class EngineChild(QObject):
         self._read_errors()
         crashed = status == QProcess.ExitStatus.CrashExit
         ending = signal_name(code) if crashed else self.tr("exit code {}").format(code)
-        sentence = self.tr("The engine stopped unexpectedly ({}).").format(ending)
+        if crashed and ending == OUT_OF_MEMORY:
+            sentence = self.tr("The engine was killed ({}), as the system does when memory runs out.").format(ending)
+        else:
+            sentence = self.tr("The engine stopped unexpectedly ({}).").format(ending)
         self._end(*(self._fault or (sentence, True)))
 
     def _end(self, sentence: str, hopeful: bool) -> None:

@@ -41,6 +41,7 @@ from headstart.engine.supervision import CANCEL_GRACE, Journal, RestartBudget, p
 from headstart.engine.tally import Tally
 from headstart.engine.tuning.messages import RecallTuned, Tune, TuneDecided, TunedKnown, TuneEnded, TuneTrying, TuneWish
 from headstart.engine.watch import Patience
+from headstart.errors import OutOfMemoryError
 from headstart.ui.counting import Counting
 from headstart.ui.engine_child import EngineChild
 from headstart.ui.fault_words import said
@@ -336,9 +337,16 @@ class EngineLink(QObject):
             self._bench = None
         if report.order == Tune.__name__:
             self.tuning.note_failure()
+        if report.kind == OutOfMemoryError.__name__ and self._child:
+            self._renew()
         if report.generation is not None or not report.order:  # an unreadable order may have been that for the answer
             self._end_answer()
         self.failed.emit(said(report.text), report)
+
+    def _renew(self) -> None:
+        """What ran out of memory is not trusted any more, and gives none back."""
+        self._facts, self._restarting = None, bool(self._options)
+        self._retire()
 
     @Slot()
     def _kill_deaf(self) -> None:

@@ -79,7 +79,16 @@ SENTENCES: Sequence[Any] = (
     ),
     QT_TRANSLATE_NOOP("Faults", "There is no device {} here; present: {}. Choose one with {}."),
     QT_TRANSLATE_NOOP("Faults", "No model is loaded; choose one first."),
-    QT_TRANSLATE_NOOP("Faults", "The engine ran out of memory. Details are in the log: {}"),
+    QT_TRANSLATE_NOOP(
+        "Faults",
+        "Memory ran out while the model was loaded: close other programs, choose a smaller context, or a smaller "
+        "model.",
+    ),
+    QT_TRANSLATE_NOOP(
+        "Faults",
+        "Memory ran out, so the engine starts again: close other programs, start a new chat, or choose a smaller "
+        "context.",
+    ),
     QT_TRANSLATE_NOOP("Faults", "The engine failed. Details are in the log: {}"),
     QT_TRANSLATE_NOOP(
         "Faults",

@@ -1291,6 +1291,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>退出代码 {}</translation>
     </message>
     <message>
+        <source>The engine was killed ({}), as the system does when memory runs out.</source>
+        <translation>引擎被终止（{}），内存不足时系统会这样做。</translation>
+    </message>
+    <message>
         <source>The engine stopped unexpectedly ({}).</source>
         <translation>引擎意外停止（{}）。</translation>
     </message>
@@ -1519,8 +1523,12 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>尚未加载模型；请先选择模型。</translation>
     </message>
     <message>
-        <source>The engine ran out of memory. Details are in the log: {}</source>
-        <translation>引擎内存不足。详情请见日志：{}</translation>
+        <source>Memory ran out while the model was loaded: close other programs, choose a smaller context, or a smaller model.</source>
+        <translation>加载模型时内存不足：请关闭其他程序，选择较小的上下文或较小的模型。</translation>
+    </message>
+    <message>
+        <source>Memory ran out, so the engine starts again: close other programs, start a new chat, or choose a smaller context.</source>
+        <translation>内存不足，引擎正在重新启动：请关闭其他程序、新建对话，或选择较小的上下文。</translation>
     </message>
     <message>
         <source>The engine failed. Details are in the log: {}</source>

@@ -1291,6 +1291,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>結束代碼 {}</translation>
     </message>
     <message>
+        <source>The engine was killed ({}), as the system does when memory runs out.</source>
+        <translation>引擎被終止（{}），記憶體不足時系統會這樣做。</translation>
+    </message>
+    <message>
         <source>The engine stopped unexpectedly ({}).</source>
         <translation>引擎意外停止（{}）。</translation>
     </message>
@@ -1519,8 +1523,12 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>尚未載入模型；請先選擇模型。</translation>
     </message>
     <message>
-        <source>The engine ran out of memory. Details are in the log: {}</source>
-        <translation>引擎記憶體不足。詳情請見記錄檔：{}</translation>
+        <source>Memory ran out while the model was loaded: close other programs, choose a smaller context, or a smaller model.</source>
+        <translation>載入模型時記憶體不足：請關閉其他程式，選擇較小的上下文或較小的模型。</translation>
+    </message>
+    <message>
+        <source>Memory ran out, so the engine starts again: close other programs, start a new chat, or choose a smaller context.</source>
+        <translation>記憶體不足，引擎正在重新啟動：請關閉其他程式、新增對話，或選擇較小的上下文。</translation>
     </message>
     <message>
         <source>The engine failed. Details are in the log: {}</source>
