@@ -41,6 +41,8 @@ def main(words: Sequence[str] | None = None) -> int:
     """0 when nothing was lost."""
     arguments = _parser().parse_args(words)
     earlier = read(arguments.json) if arguments.json else Result()
+    for file in arguments.add:
+        earlier = earlier.with_result(read(file))
     arguments.seed = arguments.seed or max(earlier.seeds, default=0) + 1
     os.nice(_NICE)
     logging.disable()  # of what is told thousands of times
@@ -63,6 +65,8 @@ def _run(kinds: list[Kind], arguments: argparse.Namespace, earlier: Result) -> l
     order = [kind for kind in kinds for _ in range(kind.share)]
     Random(arguments.seed).shuffle(order)
     started, result = time.monotonic(), earlier
+    if arguments.json and arguments.add:
+        write(arguments.json, result)
     for number, kind in zip(range(arguments.rounds), itertools.cycle(order), strict=False):
         if time.monotonic() - started > 60.0 * arguments.minutes:
             break
@@ -161,6 +165,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--source", type=Path, help="a small Hugging Face folder, for rounds that kill its export")
     parser.add_argument("--folder", type=Path, help="work here, and leave it for the next piece")
     parser.add_argument("--json", type=Path, help="add what was found to this file")
+    parser.add_argument("--add", type=Path, nargs="*", default=[], help="results of other runs; see --rounds 0")
     return parser
 
 

@@ -53,12 +53,16 @@ class Result:
 
     def with_piece(self, seed: int, seconds: float, rows: Iterable[Row]) -> "Result":
         """One more piece."""
+        return self.with_result(Result((seed,), seconds, tuple(rows)))
+
+    def with_result(self, other: "Result") -> "Result":
+        """Both together."""
         found = {row.name: row for row in self.rows}
-        for row in rows:
+        for row in other.rows:
             earlier = found.get(row.name, Row(row.name, row.promise))
             tried, faults = earlier.tried + row.tried, earlier.faults + row.faults
             found[row.name] = Row(row.name, row.promise, tried, faults)
-        return Result((*self.seeds, seed), self.seconds + seconds, tuple(found.values()))
+        return Result((*self.seeds, *other.seeds), self.seconds + other.seconds, tuple(found.values()))
 
 
 def read(path: Path) -> Result:
