@@ -7,6 +7,7 @@ import argparse
 import itertools
 import logging
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -80,7 +81,7 @@ def _run(kinds: list[Kind], arguments: argparse.Namespace, earlier: Result) -> l
 
 def _kinds(root: Path, arguments: argparse.Namespace) -> list[Kind]:
     kinds = _all_kinds(root, arguments)
-    return [kind for kind in kinds if any(word in kind.name for word in arguments.only.split(","))]
+    return [kind for kind in kinds if re.search(arguments.only, kind.name)]
 
 
 def _all_kinds(root: Path, arguments: argparse.Namespace) -> list[Kind]:
@@ -160,7 +161,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--minutes", type=float, default=60.0, help="end after so many, whatever was tried by then")
     parser.add_argument("--seed", type=int, default=0, help="default: the next one of the file of --json, or 1")
-    parser.add_argument("--only", default="", help="kinds whose name has one of these words, divided by commas")
+    parser.add_argument("--only", default="", help="kinds whose name this regular expression finds")
     parser.add_argument("--model", type=Path, help="a model folder, for rounds with a real engine")
     parser.add_argument("--source", type=Path, help="a small Hugging Face folder, for rounds that kill its export")
     parser.add_argument("--folder", type=Path, help="work here, and leave it for the next piece")
