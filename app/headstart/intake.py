@@ -1,11 +1,14 @@
 """Takes a model folder that was exported elsewhere into the library: whole and as it was exported, or not at all."""
 
 import hashlib
+import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+
+import psutil
 
 from headstart import library, manifest, own_folder, paths
 from headstart.errors import BrokenModelError, ExportError, NotEnoughSpaceError, SettingsError
@@ -39,16 +42,27 @@ def take_in(folder: Path, go_on: GoOn, root: Path | None = None) -> str:
     folder = folder.absolute()
     files = _files(folder)
     _require_new(folder, root)
+    sweep(root)
     _require_room(folder, root, sum(file.size for file in files))
     try:
         own_folder.make(root)
-        with tempfile.TemporaryDirectory(prefix=_PREFIX, dir=root, ignore_cleanup_errors=True) as incoming:
+        with tempfile.TemporaryDirectory(
+            prefix=f"{_PREFIX}{os.getpid()}-", dir=root, ignore_cleanup_errors=True
+        ) as incoming:
             copied = Path(incoming) / folder.name
             _copy(files, copied, go_on)
             copied.rename(root / folder.name)
     except OSError as error:
         raise ExportError(f"{folder} cannot be copied to {root} ({error.strerror}); nothing was kept.") from None
     return folder.name
+
+
+def sweep(root: Path) -> None:
+    """Remove what a program that was killed while it copied has left among the models."""
+    for left in root.glob(f"{_PREFIX}*"):
+        pid = left.name.removeprefix(_PREFIX).partition("-")[0]
+        if not (pid.isdecimal() and psutil.pid_exists(int(pid))):
+            shutil.rmtree(left, ignore_errors=True)
 
 
 def sizes(folder: Path) -> tuple[str, int]:

@@ -128,6 +128,9 @@ def _of_files(home: Path) -> list[Kind]:
     _home(home)
     told = "it is told or mended; what is written next is read again"
     return [
+        Kind(
+            "taking in a model killed", "a whole model or none, and nothing beside it", 3, _at(kills.kill_intake, home)
+        ),
         Kind("file cut short, zeroed or garbage", told, 20, _at(damage.tear_file, home)),
         Kind(
             "newest changes never reached the disk",

@@ -1,5 +1,6 @@
 """Every file that the program writes for itself: how it is written, how it is read again. Knows no fault."""
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,15 +13,19 @@ from headstart.chat.database import FILE_NAME
 from headstart.chat.store import open_store
 from headstart.engine.engine import Remote
 from headstart.engine.measurements import Measurements
+from headstart.engine.supervision import Journal
 from headstart.errors import DamagedHistoryError, HeadstartError
 from headstart.server import keys as server_keys
 from headstart.settings import Settings
+from headstart.terminal.measuring import write_json
+from headstart.terminal.prompt import _history
 from headstart.ui import bench_record
 
 if TYPE_CHECKING:
     from headstart.engine.bench.result import BenchResult
 
 TITLE = "kept"
+_FIGURES, _TYPED, _LOG = "bench.json", "chat-history", "logs/engine.log"
 _BENCHMARK = "measured/last-benchmark.json"
 
 
@@ -111,6 +116,36 @@ def _read_benchmark(home: Path) -> object:
     return bench_record.read(home / _BENCHMARK)
 
 
+def _write_terminals_benchmark(home: Path) -> None:
+    write_json(home / _FIGURES, {"figures": list(range(400))})
+
+
+def _read_terminals_benchmark(home: Path) -> object:
+    try:
+        return json.loads((home / _FIGURES).read_text(encoding="utf-8"))  # by whoever asked for it
+    except (OSError, ValueError):
+        return None
+
+
+def _write_typed(home: Path) -> None:
+    _history(home / _TYPED).append_string("what was typed")
+
+
+def _read_typed(home: Path) -> object:
+    return "what was typed" in list(_history(home / _TYPED).load_history_strings())
+
+
+def _write_log(home: Path) -> None:
+    Journal(home / _LOG).write("what happened")
+
+
+def _read_log(home: Path) -> object:
+    try:
+        return "what happened" in (home / _LOG).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+
+
 def measurements_file(home: Path) -> str:
     """Its name has a hash in it."""
     _write_measurements(home)
@@ -129,4 +164,7 @@ def files(home: Path) -> tuple[Written, ...]:
         Written("keys/office", _write_key, lambda at: keys.find("office")),
         Written(f"history/{FILE_NAME}", _write_history, _read_history),
         Written(_BENCHMARK, _write_benchmark, _read_benchmark),
+        Written(_FIGURES, _write_terminals_benchmark, _read_terminals_benchmark),
+        Written(_TYPED, _write_typed, _read_typed),
+        Written(_LOG, _write_log, _read_log),
     )

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,10 +16,11 @@ from typing import Any
 
 import psutil
 
-from headstart import manifest
+from headstart import intake, manifest
 from headstart.chat.store import open_store
 from tests.faults.profile import ROOT, Lost, Window, environment, require_kept
 from tests.faults.window import TAKEN
+from tests.model_folders import write_model
 
 _LONGEST = 3.0  # seconds from the first question to the kill
 _GONE = 20.0  # seconds until an engine without a window must have ended
@@ -172,13 +174,44 @@ def kill_export(source: Path, home: Path, chance: Random) -> None:
         raise Lost("a damaged model stands in its place")
 
 
+def kill_intake(home: Path, chance: Random) -> None:
+    """Killed at any moment, taking in a model has left the whole model or none, and the next program cleans up."""
+    root, folder = home / "models", home / "stick" / "model"
+    for each in (root, folder.parent):
+        shutil.rmtree(each, ignore_errors=True)
+    write_model(folder)
+    script = (
+        "import sys, time\nfrom pathlib import Path\nfrom headstart import intake\n"
+        "def slowly(done, total):\n    print(done, flush=True)\n    time.sleep(0.05)\n    return True\n"
+        "intake.take_in(Path(sys.argv[1]), slowly)"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", script, str(folder)], cwd=ROOT, env=environment(home), stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout
+        for _ in range(chance.randrange(1, 4)):
+            process.stdout.readline()
+        time.sleep(chance.uniform(0.0, 0.06))
+        process.kill()
+    intake.sweep(root)
+    found = [path.name for path in root.iterdir()]
+    if found not in ([], ["model"]):
+        raise Lost(f"a part was left: {found}")
+    if found and manifest.damaged_files(root / "model", manifest.read_model(root / "model"), hashes=True):
+        raise Lost("a damaged model stands in its place")
+
+
 @contextmanager
 def _opened(where: Where, chance: Random, patience: float | None = None) -> Iterator[Window]:
     window = Window(where.home, chance.randrange(10**6), where.pace, patience)
     try:
         yield window
     finally:
+        engines = _engines(window)
         window.kill()
+        for pid in engines:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)  # one that a round had stopped would never notice
 
 
 def _the_one_that_stays(windows: list[Window]) -> Window:

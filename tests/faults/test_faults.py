@@ -15,12 +15,14 @@ from PySide6.QtWidgets import QApplication
 if sys.platform == "win32":
     pytest.skip("signals and limits of Unix are needed", allow_module_level=True)
 
+from headstart import intake
 from headstart.chat.backups import KEPT, back_up, is_due, list_backups
 from headstart.chat.store import open_store
 from headstart.engine.engine import LoadOptions, Tracing
 from headstart.errors import HistoryError, SettingsError
 from headstart.settings import Settings
 from headstart.settings_file import save
+from headstart.terminal.measuring import write_json
 from headstart.terminal.prompt import _history
 from headstart.ui.single_instance import SingleInstance
 from tests.faults import __main__ as program
@@ -171,3 +173,44 @@ def test_what_was_typed_in_the_terminal_needs_no_room(tmp_path: Path) -> None:
     (tmp_path / "typed").symlink_to("/dev/full")
     kept.append_string("hello")
     assert kept.get_strings() == ["hello"]
+
+
+def test_half_a_backup_of_a_killed_program_is_removed(home: Path) -> None:
+    store = open_store(home / "history")
+    (home / "history" / "backups").mkdir(exist_ok=True)
+    left = home / "history" / "backups" / "20260101-000000-daily.new"
+    young = left.with_name("20260102-000000-daily.new")
+    for file in (left, young):
+        file.write_bytes(b"half")
+    long_ago = time.time() - 2 * 24 * 3600.0
+    os.utime(left, (long_ago, long_ago))
+    back_up(store._connection, home / "history", "daily")
+    store.close()
+    assert young.exists()
+    assert not left.exists()
+    assert list_backups(home / "history")
+
+
+def test_a_measurement_that_finds_no_room_leaves_the_older_one(home: Path) -> None:
+    file = home / "bench.json"
+    write_json(file, {"figures": 1})
+    with damage.no_file_beyond(100), pytest.raises(SettingsError, match="cannot be written"):
+        write_json(file, {"figures": list(range(100))})
+    assert json.loads(file.read_text(encoding="utf-8")) == {"figures": 1}
+    assert [path.name for path in home.iterdir()] == ["bench.json"]
+
+
+def test_a_measurement_may_go_to_a_device(home: Path) -> None:
+    file = home / "device"
+    file.symlink_to("/dev/null")
+    write_json(file, {"figures": 1})
+    assert file.is_symlink()
+
+
+def test_what_a_killed_intake_left_is_removed_but_for_those_at_work(home: Path) -> None:
+    models = home / "models"
+    for name in (f".incoming-{os.getpid()}-a", ".incoming-999999999-b", ".incoming-c", "model"):
+        (models / name).mkdir(parents=True)
+    intake.sweep(models)
+    assert sorted(path.name for path in models.iterdir()) == [f".incoming-{os.getpid()}-a", "model"]
+    kills.kill_intake(home, Random(1))

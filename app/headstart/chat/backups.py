@@ -78,6 +78,7 @@ def back_up(
     """
     copies = home(folder)
     copies.mkdir(mode=0o700, exist_ok=True)
+    _sweep(copies)
     path = copies / f"{_stamp()}-{label}.db"
     unfinished = path.with_suffix(".new")
     unfinished.touch(mode=0o600)
@@ -91,6 +92,13 @@ def back_up(
     for old in others[kept - 1 :]:  # never this one, however late a clock made the others
         old.path.unlink(missing_ok=True)
     return Backup(path, path.stat().st_mtime)
+
+
+def _sweep(copies: Path) -> None:
+    """Remove half a copy that a killed program left; a young one may still be at work in another thread."""
+    for left in copies.glob("*.new*"):
+        if time.time() - left.stat().st_mtime > DAY:
+            left.unlink(missing_ok=True)
 
 
 def is_due(folder: Path) -> bool:

@@ -41,8 +41,15 @@ def writable_file(text: str) -> Path:
 
 
 def write_json(path: Path, data: Mapping[str, Any]) -> None:
-    """Write one object. Raises SettingsError."""
+    """Write one object, whole or not at all. Raises SettingsError."""
+    text = json.dumps(data, indent=1, ensure_ascii=False) + "\n"
+    beside = path.with_name(f".{path.name}.new")
     try:
-        path.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        if path.exists() and not path.is_file():  # a pipe, or what stands for standard output
+            path.write_text(text, encoding="utf-8")
+            return
+        beside.write_text(text, encoding="utf-8")
+        beside.replace(path)
     except OSError as error:
+        beside.unlink(missing_ok=True)
         raise SettingsError(f"{path} cannot be written ({error.strerror}); choose another place.") from None

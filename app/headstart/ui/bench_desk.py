@@ -7,6 +7,7 @@ from PySide6.QtCore import QDateTime, QElapsedTimer, QObject, Qt, Slot
 from PySide6.QtWidgets import QFileDialog
 
 from headstart import paths
+from headstart.chat.exchange.writing import write_export
 from headstart.engine.bench.contestants import SWEEP, USUAL
 from headstart.engine.bench.prompts import read_prompts
 from headstart.engine.engine import Finish
@@ -21,7 +22,7 @@ from headstart.engine.protocol import (
     Failed,
     Load,
 )
-from headstart.errors import HeadstartError
+from headstart.errors import ExchangeError, HeadstartError
 from headstart.settings import Settings
 from headstart.ui import bench_figures, bench_record
 from headstart.ui.bench_page import BenchPage, BenchState
@@ -226,8 +227,8 @@ class BenchDesk(QObject):
             return self._page.report.picture().save(str(path))
         text = bench_record.as_csv(record) if kind == CSV else bench_record.as_json(record)
         try:
-            path.write_text(text, encoding="utf-8", newline="")
-        except OSError:
+            write_export(path, text)
+        except ExchangeError:
             return False
         return True
 

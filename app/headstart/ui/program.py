@@ -8,6 +8,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 from PySide6.QtWidgets import QApplication
 
+from headstart import intake, paths
 from headstart.chat.reader import Hit
 from headstart.chat.store import Store
 from headstart.engine.room import free_memory
@@ -97,6 +98,7 @@ class Program(QObject):
 
     def start(self) -> None:
         """Show what there is and load what will be needed."""
+        intake.sweep(paths.models_folder())
         state = self.store.recall(GEOMETRY)
         if state:
             self.window.restore(state)
