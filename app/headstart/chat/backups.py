@@ -3,7 +3,7 @@
 import sqlite3
 import time
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -97,8 +97,9 @@ def back_up(
 def _sweep(copies: Path) -> None:
     """Remove half a copy that a killed program left; a young one may still be at work in another thread."""
     for left in copies.glob("*.new*"):
-        if time.time() - left.stat().st_mtime > DAY:
-            left.unlink(missing_ok=True)
+        with suppress(FileNotFoundError):  # that other thread may have done with it
+            if time.time() - left.stat().st_mtime > DAY:
+                left.unlink()
 
 
 def is_due(folder: Path) -> bool:
