@@ -7,19 +7,17 @@ of its guesses would have been taken at any place. Best tokens are compared, as 
 """
 
 import json
-import subprocess
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from headstart.errors import ExportError
 from headstart.manifest import Acceptance
-from headstart_export import quiet
+from headstart_export import own_process, quiet
 from headstart_export.convert import MODEL_FILE
 from headstart_export.writing import Text
 
 CANDIDATES = 4  # a round of these is what tokens a round are counted for
-LIMIT = 3600  # seconds
+_MINUTES = 60
 
 
 def measure(texts: Sequence[Text], guesses: Iterable[Sequence[int]]) -> Acceptance:
@@ -35,17 +33,8 @@ def measure(texts: Sequence[Text], guesses: Iterable[Sequence[int]]) -> Acceptan
 
 def of_model(folder: Path, texts: Sequence[Text]) -> Acceptance:
     """That of a finished model folder, read in a child process. Raises ExportError when it fails."""
-    command = [sys.executable, "-m", "headstart_export.acceptance"]
-    question = json.dumps({"folder": str(folder), "texts": texts})
-    try:
-        done = subprocess.run(command, input=question, capture_output=True, text=True, timeout=LIMIT, check=False)
-        guesses = json.loads(done.stdout)
-    except subprocess.TimeoutExpired:
-        raise ExportError(f"The draft's guesses took more than {LIMIT // 60} minutes; nothing was kept.") from None
-    except json.JSONDecodeError:
-        reason = (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[-1]
-        raise ExportError(f"The draft cannot be tried ({reason}); nothing was kept.") from None
-    return measure(texts, guesses)
+    request, failure = {"folder": str(folder), "texts": texts}, "The draft cannot be tried ({}); nothing was kept."
+    return measure(texts, json.loads(own_process.ask("acceptance", request, minutes=_MINUTES, failure=failure)))
 
 
 def _rounds(hits: Sequence[bool]) -> int:

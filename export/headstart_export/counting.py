@@ -8,7 +8,6 @@ tokens, but at each place the model also says what else it might have written, w
 
 import dataclasses
 import json
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,13 +15,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.errors import ExportError
-from headstart_export import quiet, writing
+from headstart_export import own_process, quiet, writing
 from headstart_export.convert import MODEL_FILE
 
 TOKENS = 64  # longest answer
-LIMIT = 7200  # seconds
-_REMEDY = "use --draft-vocab full to do without"
+_MINUTES = 120
 _TEMPERATURE = 0.8  # of the writing: some variety, as users have it
 _SOFTNESS = 2.0  # temperature at which alternatives count; 1 and 1.5 left more of other texts' tokens out, 3 as many
 _ROWS = 32  # positions at once
@@ -42,15 +39,8 @@ class Request:
 
 def count(request: Request) -> Counts:
     """Have a child process write and count. Raises ExportError when it fails."""
-    command = [sys.executable, "-m", "headstart_export.counting"]
-    question = json.dumps(dataclasses.asdict(request))
-    try:
-        done = subprocess.run(command, input=question, capture_output=True, text=True, timeout=LIMIT, check=False)
-    except subprocess.TimeoutExpired:
-        raise ExportError(f"Counting tokens took more than {LIMIT // 60} minutes; {_REMEDY}.") from None
-    if done.returncode:
-        reason = (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[-1]
-        raise ExportError(f"The target cannot write the texts whose tokens are counted ({reason}); {_REMEDY}.")
+    failure = "The target cannot write the texts whose tokens are counted ({}); --draft-vocab full does without."
+    own_process.ask("counting", dataclasses.asdict(request), minutes=_MINUTES, failure=failure)
     counts: Counts = np.load(request.output)
     return counts
 

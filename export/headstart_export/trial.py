@@ -5,7 +5,6 @@
 
 import dataclasses
 import json
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,12 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from headstart.errors import ExportError
 from headstart.manifest import Quality
-from headstart_export import arithmetic, eagle, quality, quantize, quiet
+from headstart_export import arithmetic, eagle, own_process, quality, quantize, quiet
 from headstart_export.convert import MODEL_FILE
 
-LIMIT = 3600  # seconds
+_MINUTES = 60
 SETTINGS = {"INFERENCE_PRECISION_HINT": "f32"}  # everything else as it comes
 
 
@@ -52,18 +50,9 @@ class Answer:
 
 def run(request: Request) -> Answer:
     """Try it in a child process. Raises ExportError when the child fails."""
-    command = [sys.executable, "-m", "headstart_export.trial"]
-    question = json.dumps(dataclasses.asdict(request))
-    try:
-        done = subprocess.run(command, input=question, capture_output=True, text=True, timeout=LIMIT, check=False)
-        answer = json.loads(done.stdout.splitlines()[-1])
-    except subprocess.TimeoutExpired:
-        raise ExportError(
-            f"The converted model gave no answer within {LIMIT // 60} minutes; nothing was kept."
-        ) from None
-    except (json.JSONDecodeError, IndexError):
-        reason = (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[-1]
-        raise ExportError(f"The converted model cannot be used ({reason}); nothing was kept.") from None
+    failure = "The converted model cannot be used ({}); nothing was kept."
+    printed = own_process.ask("trial", dataclasses.asdict(request), minutes=_MINUTES, failure=failure)
+    answer = json.loads(printed.splitlines()[-1])
     measured = answer["quality"]
     return Answer(**{**answer, "quality": Quality(**measured) if measured else None})
 

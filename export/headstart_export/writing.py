@@ -5,19 +5,17 @@
 
 import dataclasses
 import json
-import subprocess
 import sys
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from headstart.errors import ExportError
-from headstart_export import quiet
+from headstart_export import own_process, quiet
 
 PROMPTS_FILE = Path(__file__).parent / "counting_prompts.toml"
 AT_ONCE = 32  # answers written together: many times the tokens per second of one
-LIMIT = 7200  # seconds
+_MINUTES = 120
 _CACHE_GB = 2
 
 Text = tuple[list[int], list[int]]  # a prompt and its answer, as ids
@@ -42,15 +40,8 @@ def prompts() -> list[str]:
 
 def write(request: Request, output: Path) -> list[Text]:
     """Have a child process write, and keep the texts in `output`. Raises ExportError when it fails."""
-    command = [sys.executable, "-m", "headstart_export.writing", str(output)]
-    question = json.dumps(dataclasses.asdict(request))
-    try:
-        done = subprocess.run(command, input=question, capture_output=True, text=True, timeout=LIMIT, check=False)
-    except subprocess.TimeoutExpired:
-        raise ExportError(f"Writing texts took more than {LIMIT // 60} minutes; ask for fewer with --texts.") from None
-    if done.returncode:
-        reason = (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[-1]
-        raise ExportError(f"The target cannot write the texts that its draft is to learn from ({reason}).")
+    failure = "The target cannot write the texts that its draft is to learn from ({}); --texts asks for fewer."
+    own_process.ask("writing", dataclasses.asdict(request), str(output), minutes=_MINUTES, failure=failure)
     return read(output)
 
 
