@@ -8,15 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headstart.engine import loading
+from headstart.engine import proof
 from headstart.engine.branching import BranchingRunner
 from headstart.engine.costs import Costs, Curve
 from headstart.engine.drafters import DraftModel, Proposal
 from headstart.engine.engine import Mode, Numerics, Origin, Sampling, Speculation
-from headstart.engine.loading import Place, branch_error, load_model, runner_error
+from headstart.engine.loading import Place, load_model
 from headstart.engine.local import LocalEngine
 from headstart.engine.paged import PagedRunner
 from headstart.engine.precision import probe_ids, properties
+from headstart.engine.proof import branch_error, runner_error
 from headstart.engine.recording import Recorder
 from headstart.engine.rounds import Outcome, Plan, Situation
 from headstart.engine.runner import Branch, Branching
@@ -130,7 +131,7 @@ class TestRunner:
         self, tiny_target: Path, measured: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         place = Place("CPU", Numerics.EXACT, 128)
-        monkeypatch.setitem(loading._RUNNERS, "branching", Blind)
+        monkeypatch.setitem(proof.RUNNERS, "branching", Blind)
         assert type(load_model(tiny_target, place, measured).runner) is PagedRunner
         monkeypatch.undo()
         (measured / next(measured.iterdir()).name).unlink()

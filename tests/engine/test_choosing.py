@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from headstart.engine import loading, selection
+from headstart.engine import loading, proof, selection
 from headstart.engine.choosing import EngineChoice, choose
 from headstart.engine.engine import EngineKind, LoadOptions
 from headstart.engine.genai.engine import GenaiEngine
@@ -78,18 +78,18 @@ def test_a_card_is_tried_out_once_for_a_model_and_a_driver(
     tiny_target: Path, measured: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plug_in(monkeypatch, FakeCore({"CPU": CPU, "GPU": GPU}))
-    monkeypatch.setattr(loading, "_RUNNERS", {"paged": _no_runner, "stateful": _no_runner})
+    monkeypatch.setattr(proof, "RUNNERS", {"paged": _no_runner, "stateful": _no_runner})
     options = LoadOptions(tiny_target, device="GPU")
     found = selection.chosen(options)
     assert found.kind is GENAI
     assert "paged: the driver knows no such operation; stateful: the driver" in found.reason
-    monkeypatch.setattr(loading, "_RUNNERS", {"paged": _unasked, "stateful": _unasked})
+    monkeypatch.setattr(proof, "RUNNERS", {"paged": _unasked, "stateful": _unasked})
     assert selection.chosen(options) == found
     with pytest.raises(UnfitError, match=r"GPU refuses target \(paged: the driver .* Try --device CPU"):
         loading.load_model(tiny_target, loading.Place("GPU", options.numerics, 64), measured)
 
-    monkeypatch.setattr(loading, "_RUNNERS", {"paged": lambda *_: "a runner"})
-    monkeypatch.setattr(loading, "rollback_error", lambda _: 0.0)
+    monkeypatch.setattr(proof, "RUNNERS", {"paged": lambda *_: "a runner"})
+    monkeypatch.setattr(proof, "rollback_error", lambda _: 0.0)
     assert selection.chosen(options) == found
     plug_in(monkeypatch, FakeCore({"CPU": CPU, "GPU": {**GPU, "GPU_DRIVER_VERSION": "26.1"}}))
     assert selection.chosen(options) == OURS
@@ -99,8 +99,8 @@ def test_a_card_that_forgets_badly_leaves_the_model_to_genai(
     tiny_target: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plug_in(monkeypatch, FakeCore({"CPU": CPU, "GPU": GPU}))
-    monkeypatch.setattr(loading, "_RUNNERS", {"paged": lambda *_: "a runner"})
-    monkeypatch.setattr(loading, "rollback_error", lambda _: 0.5)
+    monkeypatch.setattr(proof, "RUNNERS", {"paged": lambda *_: "a runner"})
+    monkeypatch.setattr(proof, "rollback_error", lambda _: 0.5)
     assert (
         "paged: logits differ by 50.0% of their deviation"
         in selection.chosen(LoadOptions(tiny_target, device="GPU")).reason

@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 
 from headstart import manifest
-from headstart.engine import loading
+from headstart.engine import proof
 from headstart.engine.engine import LoadOptions, Mode, Numerics, Speculation
-from headstart.engine.loading import Place, load_model, rollback_error
+from headstart.engine.loading import Place, load_model
 from headstart.engine.local import LocalEngine, load
 from headstart.engine.measurements import Measurements
 from headstart.engine.paged import PagedRunner
 from headstart.engine.precision import properties
+from headstart.engine.proof import rollback_error
 from headstart.engine.stateful import StatefulRunner
 from headstart.errors import BrokenModelError, DeviceError
 from tests.engine.answers import LIST, ask, flip_a_bit, forget, request
@@ -52,7 +53,7 @@ def test_the_paged_runner_is_chosen_and_remembered(tiny_target: Path, measured: 
     compiled.clear()
     load_model(tiny_target, EXACT, measured)
     assert compiled == ["PagedRunner f32"]
-    assert remembered(measured)[loading._RUNNER] == "paged"
+    assert remembered(measured)[proof.PROVEN] == "paged"
 
 
 def test_the_precision_is_measured_once(tiny_target: Path, measured: Path, compiled: list[str]) -> None:
@@ -115,7 +116,7 @@ def test_where_pages_do_not_work_the_stateful_runner_gives_the_same_answers(
     use_runners(monkeypatch, paged=broken, stateful=StatefulRunner)
     engine = load(LoadOptions(tiny_target, tiny_draft, numerics=Numerics.EXACT))
     assert isinstance(engine.target.runner, StatefulRunner)
-    assert engine.target.measurements.get(loading._RUNNER) == "stateful"
+    assert engine.target.measurements.get(proof.PROVEN) == "stateful"
     expected = ask(forget(pair_engine), request(LIST, tokens=24))
     for speculation in (Speculation(Mode.OFF), Speculation(Mode.FIXED, 5), Speculation()):
         given = ask(engine, request(LIST, speculation=speculation, tokens=24))
@@ -161,9 +162,9 @@ def test_a_runner_that_once_worked_and_now_fails_is_told_in_a_sentence(
 def test_a_remembered_runner_that_makes_no_sense_is_chosen_anew(
     tiny_target: Path, measured: Path, known: object
 ) -> None:
-    load_model(tiny_target, EXACT, measured).measurements.put(loading._RUNNER, known)
+    load_model(tiny_target, EXACT, measured).measurements.put(proof.PROVEN, known)
     load_model(tiny_target, EXACT, measured)
-    assert remembered(measured)[loading._RUNNER] == "branching"
+    assert remembered(measured)[proof.PROVEN] == "branching"
 
 
 def test_a_faithful_rollback_shows_as_such_and_a_false_one_too(tiny_target: Path) -> None:
@@ -231,7 +232,7 @@ def test_a_learned_policy_that_makes_no_sense_starts_anew(
 
 def use_runners(monkeypatch: pytest.MonkeyPatch, *, paged: Any, stateful: Any) -> None:
     """Put these in the places of the runners, of which none has branches."""
-    monkeypatch.setattr(loading, "_RUNNERS", {"paged": paged, "stateful": stateful})
+    monkeypatch.setattr(proof, "RUNNERS", {"paged": paged, "stateful": stateful})
 
 
 def remembered(measured: Path) -> dict[str, Any]:

@@ -1,7 +1,6 @@
-"""From a model folder to a runner that was checked on this machine. Knows nothing of drafting or text."""
+"""From a model folder to a warm runner. Knows nothing of drafting or text."""
 
-import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -15,29 +14,15 @@ from headstart.engine.head import Ids, compile_alone
 from headstart.engine.measurements import Measurements
 from headstart.engine.memory import released
 from headstart.engine.paged import PagedRunner
-from headstart.engine.precision import Properties, candidates, fastest_hint, probe_ids, properties, warm_up
-from headstart.engine.runner import Branch, Branching, Runner
+from headstart.engine.precision import Properties, candidates, fastest_hint, properties, warm_up
+from headstart.engine.proof import AnyRunner, first_line, proven_runner, refusal
+from headstart.engine.runner import Runner
 from headstart.engine.runtime import core, openvino
 from headstart.engine.shortlist import Head, RestHead
-from headstart.engine.stateful import StatefulRunner
-from headstart.errors import BrokenModelError, DeviceError, UnfitError
+from headstart.errors import BrokenModelError, UnfitError
 
-_log = logging.getLogger(__name__)
-
-AnyRunner = PagedRunner | StatefulRunner
-RunnerClass = type[PagedRunner] | type[StatefulRunner]
-_RUNNERS: Mapping[str, RunnerClass] = {
-    "branching": BranchingRunner,
-    "paged": PagedRunner,
-    "stateful": StatefulRunner,
-}
-_RUNNER = "runner, branches tried"  # another name than before there were any: the choice is to be made again
 _MODEL, _WEIGHTS = _MODEL_FILES = ("openvino_model.xml", "openvino_model.bin")
 _SMALL_FILE = 64 * 2**20  # bytes; smaller files are hashed at each load, larger ones when they changed
-_REFUSED = "runner refused"
-_CHECK_PROMPT, _CHECK_REJECTED, _CHECK_ROWS = 40, 5, 4
-# In standard deviations of the logits: pages gave 0, a mask 0.0009, a rollback that does not forget 0.7 and 2.3.
-_MOST_ERROR = 0.01
 
 
 @dataclass(frozen=True)
@@ -84,7 +69,7 @@ def load_model(
         with released(folder / _WEIGHTS):
             runner, chosen = _compile(build, place, measurements, _precisions(manifest))
     except RuntimeError as error:
-        raise _refusal(folder, device, _first_line(error)) from None
+        raise refusal(folder, device, first_line(error)) from None
     rest = None if runner.kept is None else _rest(folder, runner, device, chosen)
     return LoadedModel(runner, manifest, measurements, chosen, runner.kept, rest, table)
 
@@ -97,7 +82,7 @@ def fast_properties(folder: Path, device: str, measured: Path, kv: KvPrecision =
         build = _builder(folder, device, measurements, None)
         hint = fastest_hint(build, measurements, _precisions(manifest))
     except RuntimeError as error:
-        raise _refusal(folder, device, _first_line(error)) from None
+        raise refusal(folder, device, first_line(error)) from None
     return properties(Numerics.FAST, hint, kv)
 
 
@@ -113,7 +98,7 @@ def obstacle(folder: Path, device: str, measured: Path) -> str:
     """
     manifest, device = manifests.read_model(folder), devices.require(device)
     try:
-        _choose_runner(folder, device, _verified(folder, manifest, device, measured))
+        proven_runner(folder, device, _verified(folder, manifest, device, measured))
     except UnfitError as error:
         return error.reason
     return ""
@@ -131,7 +116,7 @@ def _verified(folder: Path, manifest: manifests.Manifest, device: str, measured:
 
 
 def _builder(folder: Path, device: str, measurements: Measurements, kept: Ids | None) -> Callable[..., AnyRunner]:
-    kind = _RUNNERS[_choose_runner(folder, device, measurements)]
+    kind = proven_runner(folder, device, measurements)
 
     def build(chosen: Properties, context: int = 128) -> AnyRunner:
         # Where a branch holds, its keys are moved; 8-bit ones cannot be, as they share a scale with their neighbours.
@@ -207,76 +192,3 @@ def _stamp(path: Path) -> list[int] | None:
     except OSError:
         return None
     return [status.st_size, status.st_mtime_ns]
-
-
-def _choose_runner(folder: Path, device: str, measurements: Measurements) -> str:
-    """The first runner whose rollback proves exact on this model and device; remembered, and so is that none does."""
-    known, refused = measurements.get(_RUNNER), measurements.get(_REFUSED)
-    if isinstance(known, str) and known in _RUNNERS:
-        return known
-    if isinstance(refused, str):
-        raise UnfitError(folder.name, device, refused)
-    reasons = []
-    for name, kind in _RUNNERS.items():
-        try:
-            error = runner_error(kind(folder, device, properties(Numerics.EXACT), 2 * _CHECK_PROMPT))
-        except (ImportError, RuntimeError) as refusal:  # the transformation is no public part of OpenVINO
-            reasons.append(f"{name}: {_first_line(refusal)}")
-            continue
-        if error <= _MOST_ERROR:
-            measurements.put(_RUNNER, name)
-            return name
-        reasons.append(f"{name}: logits differ by {error:.1%} of their deviation after a rollback or a branch")
-    _log.info("no runner fits %s on %s: %s", folder, device, reasons)
-    if device == "CPU":
-        raise _refusal(folder, device, "; ".join(reasons))
-    measurements.put(_REFUSED, "; ".join(reasons))
-    raise UnfitError(folder.name, device, "; ".join(reasons))
-
-
-def runner_error(runner: Runner) -> float:
-    """The largest error of what this runner can do."""
-    return max(rollback_error(runner), branch_error(runner) if isinstance(runner, Branching) else 0.0)
-
-
-def branch_error(runner: Branching) -> float:
-    """Largest difference that it makes to logits, in standard deviations, to check a token and keep it as a branch."""
-    prompt = probe_ids(runner.vocabulary, _CHECK_PROMPT, seed=1)
-    ids = probe_ids(runner.vocabulary, _CHECK_ROWS, seed=2)
-    token, *following = probe_ids(runner.vocabulary, _CHECK_ROWS, seed=3)
-    runner.forward(prompt)
-    expected = runner.forward([ids[0], token, *following], rows=1 + len(following)).copy()
-    runner.rollback(len(prompt))
-    branches = [Branch(2, token), Branch(1, token)]
-    beside = runner.fork(ids, branches)[-1:].copy()
-    runner.take(len(prompt) + 1, 1)
-    given = np.concatenate([beside, runner.forward(following, rows=len(following))])
-    runner.rollback(0)
-    return float(np.abs(given - expected).max() / expected.std())
-
-
-def rollback_error(runner: Runner) -> float:
-    """Largest difference that rejected tokens leave in the logits after them, in standard deviations of the logits."""
-    prompt = probe_ids(runner.vocabulary, _CHECK_PROMPT, seed=1)
-    rejected = probe_ids(runner.vocabulary, _CHECK_REJECTED, seed=2)
-    ids = probe_ids(runner.vocabulary, _CHECK_ROWS, seed=3)
-    runner.forward(prompt)
-    clean = runner.forward(ids, rows=len(ids)).copy()
-    runner.rollback(0)
-    runner.forward(prompt)
-    runner.forward(rejected)
-    runner.rollback(len(prompt))
-    after_rollback = runner.forward(ids, rows=len(ids)).copy()
-    runner.rollback(0)
-    return float(np.abs(after_rollback - clean).max() / clean.std())
-
-
-def _refusal(folder: Path, device: str, reason: str) -> BrokenModelError | DeviceError:
-    if device == "CPU":
-        return BrokenModelError(f"{folder} cannot be loaded ({reason}). Export it again with headstart-export.")
-    return DeviceError(f"{device} refuses {folder.name} ({reason}). Try --device CPU.")
-
-
-def _first_line(error: Exception) -> str:
-    lines = [line for line in str(error).splitlines() if line and not line.startswith(("Exception from", "Check '"))]
-    return lines[0] if lines else str(error)
