@@ -22,7 +22,7 @@ from headstart.engine.tuning.candidates import Setting
 from headstart.engine.tuning.findings import DEFAULT, Findings, Row, Stage, Trying
 from headstart.engine.tuning.halving import Trial
 from headstart.engine.tuning.messages import Tune, TuneDecided, TuneReport, TuneTrying, TuneWish
-from headstart.engine.tuning.tuner import TunePlan, Watch, tune
+from headstart.engine.tuning.tuner import Watch, tune
 from tests.engine.answers import LIST, ask, flip_a_bit, request
 
 EVERYTHING = tuple(Open)
@@ -169,7 +169,7 @@ def test_the_tiny_pair_is_tuned(pair: LoadOptions, tiny_other: Path, monkeypatch
     monkeypatch.setattr(tuner, "_ANSWER_TURNS", (1,))
     said: list[str] = []
     missing = tiny_other.parent / "missing"
-    chosen, found = tune(TunePlan(pair, {"gone": missing}, seconds=600.0), Watch(said.append))
+    chosen, found = tune(TuneWish(pair, {"gone": missing}, seconds=600.0), Watch(said.append))
     assert [stage.subject for stage in found.stages][:2] == ["target", "drafts"]
     rows = {row.name: row for row in found.stages[1].rows}
     assert list(rows) == [DEFAULT, "the draft gone", "no draft model"]
@@ -193,7 +193,7 @@ def test_winners_are_what_is_loaded_next(pair: LoadOptions, monkeypatch: pytest.
 
     monkeypatch.setattr(tuner, "halve", won)
     monkeypatch.setattr(tuner, "settings", lambda *_, **__: {"1 thread": Setting("CPU", ONE_THREAD)})
-    chosen, found = tune(TunePlan(pair, seconds=600.0), Watch(lambda _: None))
+    chosen, found = tune(TuneWish(pair, seconds=600.0), Watch(lambda _: None))
     assert chosen.properties == ONE_THREAD
     assert chosen.draft is None
     assert [stage.chosen.name for stage in found.stages] == ["1 thread", "no draft model"]
@@ -201,7 +201,7 @@ def test_winners_are_what_is_loaded_next(pair: LoadOptions, monkeypatch: pytest.
 
 def test_a_lone_model_is_timed_although_nothing_is_chosen(pair: LoadOptions, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tuner, "settings", lambda *_, **__: {})
-    chosen, found = tune(TunePlan(replace(pair, draft=None), seconds=600.0), Watch(lambda _: None))
+    chosen, found = tune(TuneWish(replace(pair, draft=None), seconds=600.0), Watch(lambda _: None))
     assert chosen == Tuned("CPU", reasons=found.reasons)
     assert [list(stage.rows[0].ms) for stage in found.stages] == [["1 token", "6 tokens"], ["token of an answer"]]
     assert found.reasons[-1].startswith("Nothing could be improved")
@@ -211,8 +211,8 @@ def test_what_was_ordered_over_the_wire_is_told_and_kept(pair: LoadOptions, monk
     stage = Stage("target", (Row(DEFAULT, {"1 token": 8.0}, chosen=True),))
     found = Findings("big", None, "A processor", "2026.4", 61.5, (stage,), ("Because.",))
 
-    def tune(plan: TunePlan, watch: Watch) -> tuple[Tuned, Findings]:
-        assert (plan.load, plan.placed, plan.seconds) == (pair, True, 60.0)
+    def tune(wish: TuneWish, watch: Watch) -> tuple[Tuned, Findings]:
+        assert (wish.load, wish.placed, wish.seconds) == (pair, True, 60.0)
         watch.trying(Trying("target"))
         watch.decided(stage)
         return found_for(pair, None), found
@@ -236,7 +236,7 @@ def test_it_can_be_cancelled(pair: LoadOptions, measured: Path) -> None:
             cancel.set()
 
     with pytest.raises(RaceCancelled):
-        tune(TunePlan(pair, seconds=600.0), Watch(stop, cancel))
+        tune(TuneWish(pair, seconds=600.0), Watch(stop, cancel))
     assert not list(measured.glob("*-tuned-*.json"))
 
 

@@ -15,7 +15,8 @@ from headstart.engine.engine import LoadOptions
 from headstart.engine.tuned import Tuned
 from headstart.engine.tuning import tuner
 from headstart.engine.tuning.findings import DEFAULT, NOTHING_GAINED, Findings, Row, Stage
-from headstart.engine.tuning.tuner import TunePlan, Watch
+from headstart.engine.tuning.messages import TuneWish
+from headstart.engine.tuning.tuner import Watch
 from headstart.library import fitting_drafts
 from tests.fakes import RecordingLoad
 
@@ -41,12 +42,12 @@ WON = Stage(
 
 
 @pytest.fixture
-def plans(monkeypatch: pytest.MonkeyPatch) -> list[TunePlan]:
+def plans(monkeypatch: pytest.MonkeyPatch) -> list[TuneWish]:
     """What is asked of a tuner that has its findings ready."""
-    asked: list[TunePlan] = []
+    asked: list[TuneWish] = []
 
-    def tune(plan: TunePlan, watch: Watch) -> tuple[Tuned, Findings]:
-        asked.append(plan)
+    def tune(wish: TuneWish, watch: Watch) -> tuple[Tuned, Findings]:
+        asked.append(wish)
         watch.stage("loading the model")
         return Tuned("CPU", ONE_THREAD, reasons=("Because.",)), findings(WON, Stage("drafts", (KEPT,)))
 
@@ -54,7 +55,7 @@ def plans(monkeypatch: pytest.MonkeyPatch) -> list[TunePlan]:
     return asked
 
 
-def test_the_table_and_what_comes_of_it(plans: list[TunePlan], tiny_pair: Path, capsys: Captured) -> None:
+def test_the_table_and_what_comes_of_it(plans: list[TuneWish], tiny_pair: Path, capsys: Captured) -> None:
     assert main(["tune", "--model", str(tiny_pair)]) == 0
     shown = capsys.readouterr()
     rows = [" ".join(line.split()) for line in shown.out.splitlines()]
@@ -68,11 +69,11 @@ def test_the_table_and_what_comes_of_it(plans: list[TunePlan], tiny_pair: Path, 
         "61 s on A Processor, OpenVINO 2026.4.1.",
     ]
     assert shown.err == "· loading the model\n"
-    assert plans == [TunePlan(LoadOptions(tiny_pair / "target", tiny_pair / "draft"), {}, placed=False, seconds=100)]
+    assert plans == [TuneWish(LoadOptions(tiny_pair / "target", tiny_pair / "draft"), {}, placed=False, seconds=100)]
 
 
 def test_every_front_end_loads_it_until_it_is_forgotten(
-    plans: list[TunePlan], tiny_pair: Path, capsys: Captured
+    plans: list[TuneWish], tiny_pair: Path, capsys: Captured
 ) -> None:
     load, model = RecordingLoad(), ["--model", str(tiny_pair)]
     chat = ["chat", *model, "--prompt", "Hello", "--json"]
@@ -91,7 +92,7 @@ def test_every_front_end_loads_it_until_it_is_forgotten(
 
 
 def test_reasons_and_figures_are_given_when_asked_for(
-    plans: list[TunePlan], tiny_pair: Path, tmp_path: Path, capsys: Captured
+    plans: list[TuneWish], tiny_pair: Path, tmp_path: Path, capsys: Captured
 ) -> None:
     file = tmp_path / "tuned.json"
     flags = ["--explain", "--json", str(file), "--device", "CPU", "--seconds", "30"]
@@ -136,7 +137,7 @@ def _grown(manifest: Any) -> Any:
     return dataclasses.replace(manifest, size_bytes=manifest.size_bytes * 10)
 
 
-def test_what_is_stored_names_its_reasons(plans: list[TunePlan], tiny_pair: Path) -> None:
+def test_what_is_stored_names_its_reasons(plans: list[TuneWish], tiny_pair: Path) -> None:
     assert main(["tune", "--model", str(tiny_pair)]) == 0
     found = tuned.read(plans[0].load)
     assert found is not None

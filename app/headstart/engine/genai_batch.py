@@ -20,7 +20,6 @@ from headstart.engine.engine import (
     FinishReason,
     LoadOptions,
     Origin,
-    Piece,
     Prefill,
     Request,
     Round,
@@ -31,12 +30,13 @@ from headstart.engine.engine import (
 from headstart.engine.genai.configuration import configuration, lost, reason
 from headstart.engine.loading import fast_properties
 from headstart.engine.runtime import openvino, openvino_genai
+from headstart.engine.steps import rest_of, step_of
 from headstart.engine.tally import Tally
 from headstart.engine.text import AnswerText
 from headstart.engine.tokenizer import Tokenizer
 from headstart.errors import ChatTemplateError, ContextOverflowError, DeviceError, EngineLostError
 
-_PLAIN = Timing()  # a step is shared by all answers, so none has a time of its own
+_SHARED = Timing()  # a step is shared by all answers, so none has a time of its own
 
 
 @dataclass
@@ -101,13 +101,7 @@ class GenaiBatcher:
 
     def _begin(self, key: int, request: Request) -> _Answer:
         tally = Tally()
-        tokenizer = self._tokenizer
-        prompt = tokenizer.raw_prompt(request.prompt) if request.prompt else tokenizer.prompt(request.messages)
-        if len(prompt) >= self._context:
-            raise ContextOverflowError(
-                f"The conversation has {len(prompt)} tokens, but the context holds {self._context}: "
-                "shorten the text, or load the model with a longer --context."
-            )
+        prompt = self._tokenizer.prompt_of(request, self._context)
         left = self._context - len(prompt) + 1  # the last token need not be read
         config = configuration(request.sampling, min(request.max_new_tokens, left), self._stop_ids, {})
         ids = openvino().Tensor(np.array([prompt], np.int64))
@@ -146,11 +140,10 @@ class GenaiBatcher:
         kept = [token for token in ids if token not in self._stop_ids]
         if not kept:
             return
-        progress = answer.text.push(kept)
-        tokens = tuple(Token(token, Origin.TARGET) for token in kept[: progress.tokens_used])
-        done = Round(tokens, 0, 0, Origin.TARGET, _PLAIN)
-        answer.tally.add(done)
-        yield Step(progress.text, done, (Piece(progress.text, Origin.TARGET),) if progress.text else ())
+        tokens = tuple(Token(token, Origin.TARGET) for token in kept)
+        step = step_of(Round(tokens, 0, 0, Origin.TARGET, _SHARED), answer.text)
+        answer.tally.add(step.round)
+        yield step
 
     def _settle(self, answer: _Answer, finish: str) -> None:
         if answer.text.stopped:
@@ -162,9 +155,7 @@ class GenaiBatcher:
 
     def _finished(self, answer: _Answer) -> Iterator[Event]:
         assert answer.reason is not None, "only an answer that ended is finished"
-        rest = answer.text.finish()
-        if rest:
-            yield Step(rest, Round((), 0, 0, Origin.TARGET, _PLAIN), (Piece(rest, Origin.TARGET),))
+        yield from rest_of(answer.text)
         ending = FinishReason.STOP if answer.text.stopped else answer.reason
         stats = answer.tally.stats(plain_ms=None, ledger_ms=0.0, context_length=self._context)
         yield Finish(ending, stats, answer.text.token_ids)

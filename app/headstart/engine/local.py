@@ -17,13 +17,9 @@ from headstart.engine.engine import (
     FinishReason,
     LoadOptions,
     Numerics,
-    Origin,
-    Piece,
     Prefill,
     Request,
     Round,
-    Step,
-    Timing,
     Tracing,
 )
 from headstart.engine.loading import LoadedModel, Place, load_model
@@ -35,15 +31,14 @@ from headstart.engine.scorer import Scorer
 from headstart.engine.shortlist import Shortlist
 from headstart.engine.speculative import Decoder, Job
 from headstart.engine.spelling import Spelling
-from headstart.engine.steps import step_of
+from headstart.engine.steps import rest_of, step_of
 from headstart.engine.tally import Tally
 from headstart.engine.text import AnswerText
 from headstart.engine.tokenizer import Tokenizer
 from headstart.engine.trace import Trace
-from headstart.errors import ContextOverflowError, SettingsError
+from headstart.errors import SettingsError
 
 _POLICY = "policy, switches priced"  # another name than before: what was learned without them misleads
-_NOTHING_RUN = Round((), 0, 0, Origin.TARGET, Timing())
 
 
 class LocalEngine:
@@ -98,10 +93,7 @@ class LocalEngine:
                     reason = event
             if text.stopped:
                 break
-        rest = text.finish()
-        scored = scorer.tell(text, ended=True) if scorer else ()
-        if rest or scored:
-            yield Step(rest, _NOTHING_RUN, (Piece(rest, Origin.TARGET),) if rest else (), scored)
+        yield from rest_of(text, scorer)
         yield self._finished(FinishReason.STOP if text.stopped else reason, tally, text.token_ids)
 
     def close(self) -> None:
@@ -116,21 +108,13 @@ class LocalEngine:
             raise SettingsError(
                 "A tree of guesses takes an EAGLE-3 head as draft, with OpenVINO GenAI: leave out --tree-depth."
             )
-        tokenizer = self.tokenizer
-        prompt = tokenizer.raw_prompt(request.prompt) if request.prompt else tokenizer.prompt(request.messages)
-        room = self.target.runner.context
-        if len(prompt) >= room:
-            raise ContextOverflowError(
-                f"The conversation has {len(prompt)} tokens, but the context holds {room}: "
-                "start a new chat, shorten the text, or load the model with a longer --context."
-            )
         job = Job(
-            tuple(prompt),
+            tuple(self.tokenizer.prompt_of(request, self.context)),
             request.max_new_tokens,
             self._stop_ids,
             request.sampling,
             request.speculation,
-            tuple(tokenizer.encode(request.prediction)),
+            tuple(self.tokenizer.encode(request.prediction)),
             grammar.form(request.schema, self._spelling) if request.schema else None,
             scorer.note if scorer else None,
         )

@@ -1,12 +1,15 @@
 """From a round in tokens to a step with its text. Knows no engine."""
 
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import groupby
 
-from headstart.engine.engine import Piece, Round, Step
+from headstart.engine.engine import Origin, Piece, Round, Step, Timing
 from headstart.engine.scorer import Scorer
 from headstart.engine.text import AnswerText
+
+_NOTHING_RUN = Round((), 0, 0, Origin.TARGET, Timing())
 
 
 def step_of(done: Round, text: AnswerText, scorer: Scorer | None = None) -> Step:
@@ -26,3 +29,11 @@ def step_of(done: Round, text: AnswerText, scorer: Scorer | None = None) -> Step
         tuple(piece for piece in pieces if piece.text),
         scorer.tell(text) if scorer else (),
     )
+
+
+def rest_of(text: AnswerText, scorer: Scorer | None = None) -> Iterator[Step]:
+    """At the end of an answer: a step with what was held back, as it might have begun a stop string; or none."""
+    rest = text.finish()
+    scored = scorer.tell(text, ended=True) if scorer else ()
+    if rest or scored:
+        yield Step(rest, _NOTHING_RUN, (Piece(rest, Origin.TARGET),) if rest else (), scored)

@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 from headstart import vocabulary
-from headstart.engine.engine import Message
+from headstart.engine.engine import Message, Request
 from headstart.engine.prompt import ChatTemplate
 from headstart.engine.runtime import openvino_genai
 from headstart.engine.seams import Seams, markers
-from headstart.errors import BrokenModelError
+from headstart.errors import BrokenModelError, ContextOverflowError
 
 _FILES = tuple(f"openvino_{part}.{kind}" for part in ("tokenizer", "detokenizer") for kind in ("xml", "bin"))
 _ANCHORS = ("\n", "|", ".", "a")
@@ -51,6 +51,19 @@ class Tokenizer:
         """The tokens of a text to be written on as it is, control tokens in it included, begun as the model expects."""
         ids = self._parse(_well_formed(text))
         return ids if ids[: len(self._beginning)] == self._beginning else [*self._beginning, *ids]
+
+    def prompt_of(self, request: Request, room: int) -> list[int]:
+        """The tokens that a request asks to be continued.
+
+        Raises ContextOverflowError where `room` tokens hold no answer to them, and what `prompt` raises.
+        """
+        ids = self.raw_prompt(request.prompt) if request.prompt else self.prompt(request.messages)
+        if len(ids) >= room:
+            raise ContextOverflowError(
+                f"The conversation has {len(ids)} tokens, but the context holds {room}: "
+                "start a new chat, shorten the text, or load the model with a longer --context."
+            )
+        return ids
 
     def decode(self, ids: Sequence[int], *, keep_special: bool = False) -> str:
         """The text of some tokens, U+FFFD for bytes that are no character; special tokens only if asked for."""

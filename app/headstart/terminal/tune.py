@@ -85,15 +85,16 @@ def lines(found: "Findings", *, explain: bool) -> list[str]:
 
 def _tune(arguments: argparse.Namespace, choice: Choice, options: LoadOptions) -> "Findings":
     from headstart.engine import tuned  # noqa: PLC0415 - as above
-    from headstart.engine.tuning.tuner import TunePlan, Watch, tune  # noqa: PLC0415
+    from headstart.engine.tuning.messages import TuneWish  # noqa: PLC0415
+    from headstart.engine.tuning.tuner import Watch, tune  # noqa: PLC0415
 
-    plan = TunePlan(
+    wish = TuneWish(
         load=options,
         drafts=library.fitting_drafts(choice.target) if arguments.draft is None else {},
         placed=arguments.device != AUTOMATIC,
         seconds=arguments.seconds,
     )
-    chosen, found = tune(plan, Watch(Screen().remark))
+    chosen, found = tune(wish, Watch(Screen().remark))
     tuned.keep(options, chosen, found)
     return found
 

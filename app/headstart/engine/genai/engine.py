@@ -7,19 +7,18 @@ import threading
 from collections.abc import Generator, Iterator
 from contextlib import closing
 
-from headstart.engine.engine import Event, Finish, FinishReason, Origin, Piece, Prefill, Request, Round, Step, Timing
+from headstart.engine.engine import Event, Finish, FinishReason, Prefill, Request
 from headstart.engine.genai.answer import Answer
 from headstart.engine.genai.configuration import configuration
 from headstart.engine.genai.guessing import Abilities, Way, guessing
 from headstart.engine.genai.npu import Capacity
 from headstart.engine.genai.pipelines import Blueprint
 from headstart.engine.genai.writing import Assignment, Batch, Writer
+from headstart.engine.steps import rest_of
 from headstart.engine.text import AnswerText
 from headstart.engine.tokenizer import Tokenizer
 from headstart.errors import ContextOverflowError, EngineLostError
 from headstart.manifest import Manifest
-
-_NOTHING_RUN = Round((), 0, 0, Origin.TARGET, Timing())
 
 
 class GenaiEngine:
@@ -53,9 +52,7 @@ class GenaiEngine:
                     yield step
                 if answer.text.stopped:
                     break
-        rest = answer.text.finish()
-        if rest:
-            yield Step(rest, _NOTHING_RUN, (Piece(rest, Origin.TARGET),))
+        yield from rest_of(answer.text)
         stats = answer.tally.stats(plain_ms=None, ledger_ms=0.0, context_length=self.context)
         yield Finish(FinishReason.STOP if answer.text.stopped else answer.reason, stats, answer.text.token_ids)
 
@@ -90,16 +87,10 @@ class GenaiEngine:
         return self._writer[1]
 
     def _prompt(self, request: Request) -> tuple[int, ...]:
-        tokenizer = self.tokenizer
-        prompt = tuple(tokenizer.raw_prompt(request.prompt) if request.prompt else tokenizer.prompt(request.messages))
+        prompt = tuple(self.tokenizer.prompt_of(request, self.context))
         if self._capacity is not None and len(prompt) > self._capacity.prompt:
             raise ContextOverflowError(
                 f"The conversation has {len(prompt)} tokens, but the NPU was compiled for prompts of at most "
                 f"{self._capacity.prompt}: start a new chat, shorten the text, or load it with a longer --context."
-            )
-        if len(prompt) >= self.context:
-            raise ContextOverflowError(
-                f"The conversation has {len(prompt)} tokens, but the context holds {self.context}: "
-                "start a new chat, shorten the text, or load the model with a longer --context."
             )
         return prompt

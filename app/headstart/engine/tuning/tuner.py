@@ -15,7 +15,7 @@ from headstart import manifest as manifests
 from headstart import paths
 from headstart.engine import budget, devices, machine, precision, room, shortlist, tuned
 from headstart.engine.bench.race import raise_if_set
-from headstart.engine.engine import LoadOptions, Numerics
+from headstart.engine.engine import Numerics
 from headstart.engine.loading import LoadedModel, Place, load_model
 from headstart.engine.local import LocalEngine, draft_place, joined, target_place
 from headstart.engine.runtime import openvino
@@ -36,6 +36,7 @@ from headstart.engine.tuning.findings import (
     stage,
 )
 from headstart.engine.tuning.halving import Deadline, halve
+from headstart.engine.tuning.messages import TuneWish
 from headstart.engine.tuning.passes import DRAFT_PASSES, TARGET_PASSES, PassRace
 from headstart.errors import MemoryBudgetError
 
@@ -44,16 +45,6 @@ _ANSWER_TURNS = (3, 4, 8)
 _LEAST_DEFAULTS = 5  # runs of the default where there is nothing to compare it with
 _CONTEXT = 2048  # tokens; longer than any prompt here, shorter than what fills a memory
 _TARGET_PART, _ANSWER_PART = 0.4, 0.7  # of the time that is left
-
-
-@dataclass(frozen=True)
-class TunePlan:
-    """What to tune. `drafts` are others that fit, by name; `placed`: the device in `load` is a person's wish."""
-
-    load: LoadOptions
-    drafts: Mapping[str, Path] = field(default_factory=dict)
-    placed: bool = False
-    seconds: float = 100.0
 
 
 @dataclass(frozen=True)
@@ -66,19 +57,19 @@ class Watch:
     decided: Callable[[Stage], None] = lambda _: None
 
 
-def tune(plan: TunePlan, watch: Watch) -> tuple[Tuned, Findings]:
+def tune(wish: TuneWish, watch: Watch) -> tuple[Tuned, Findings]:
     """Measure and decide. Keeps nothing: that is `tuned.keep`. Raises what loading raises, and RaceCancelled."""
-    return _Tuning(plan, watch).run()
+    return _Tuning(wish, watch).run()
 
 
 class _Tuning:
     """The state between the stages."""
 
-    def __init__(self, plan: TunePlan, watch: Watch) -> None:
-        load = replace(plan.load, open=(), numerics=Numerics.FAST, context=plan.load.context or _CONTEXT)
-        self._plan, self._watch, self._load = plan, watch, load
+    def __init__(self, wish: TuneWish, watch: Watch) -> None:
+        load = replace(wish.load, open=(), numerics=Numerics.FAST, context=wish.load.context or _CONTEXT)
+        self._wish, self._watch, self._load = wish, watch, load
         self._started = time.monotonic()
-        self._deadline = Deadline(plan.seconds)
+        self._deadline = Deadline(wish.seconds)
         self._measured = paths.measurements_folder()
         self._stages: list[Stage] = []
 
@@ -90,7 +81,7 @@ class _Tuning:
         target = load_model(self._load.target, target_place(self._load), self._measured)
         self._decide_target(target)
         raise_if_set(watch.cancel)
-        if self._load.properties or self._load.device != self._plan.load.device:
+        if self._load.properties or self._load.device != self._wish.load.device:
             del target  # its memory is needed for the other
             target = load_model(self._load.target, target_place(self._load), self._measured)
         self._decide_draft(target)
@@ -123,7 +114,7 @@ class _Tuning:
     ) -> tuple[str, Setting]:
         hint = precision.hint_of(default.properties)
         figures = precision.measured(default.measurements)
-        candidates = settings(_hardware(), place.device.upper(), figures, hint, placed=self._plan.placed)
+        candidates = settings(_hardware(), place.device.upper(), figures, hint, placed=self._wish.placed)
         race = PassRace(folder, default, place, candidates, self._measured, passes, self._watch.cancel)
         self._tell(Trying(subject, hint, tuple(candidates)))
         for _ in range(0 if candidates else _LEAST_DEFAULTS):
@@ -153,7 +144,7 @@ class _Tuning:
     def _guessers(self) -> dict[str, Guesser]:
         default = self._load.draft
         found = {
-            f"the draft {name}": Guesser(folder) for name, folder in self._plan.drafts.items() if folder != default
+            f"the draft {name}": Guesser(folder) for name, folder in self._wish.drafts.items() if folder != default
         }
         if default is not None:
             listed = manifests.read_model(default).shortlist
@@ -201,7 +192,7 @@ class _Tuning:
         )
 
     def _findings(self, why: tuple[str, ...]) -> Findings:
-        draft = self._plan.load.draft
+        draft = self._wish.load.draft
         return Findings(
             target=manifests.read_model(self._load.target).name,
             draft=manifests.read_model(draft).name if draft else None,
