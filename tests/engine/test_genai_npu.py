@@ -87,7 +87,7 @@ def test_a_longer_prompt_is_refused_and_not_garbled(tiny_target: Path, pipeline:
     engine = selection.load(LoadOptions(tiny_target, device="npu", context=256))
     assert pipeline.built[0][2] == {"MAX_PROMPT_LEN": 128, "MIN_RESPONSE_LEN": 128}
     with pytest.raises(ContextOverflowError) as caught:
-        _last(engine, replace(ASKED, messages=(Message("user", "word " * 80),)))
+        _last(engine, replace(ASKED, messages=(Message("user", "word " * 50),)))
     assert "but the NPU was compiled for prompts of at most 128: start a new chat, shorten the text" in str(
         caught.value
     )
