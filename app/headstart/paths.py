@@ -28,6 +28,11 @@ def history_folder() -> Path:
     return data_folder() / "history"
 
 
+def typed_lines() -> Path:
+    """What was typed into `headstart chat`, unless the history is encrypted."""
+    return data_folder() / "chat-history"
+
+
 def config_folder() -> Path:
     """What people set and may edit: settings.toml."""
     return _chosen_home() or platformdirs.user_config_path("headstart", appauthor=False)

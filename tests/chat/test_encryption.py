@@ -86,6 +86,21 @@ def _plainly(folder: Path) -> sqlite3.Connection:
     return sqlite3.connect(folder / database.FILE_NAME)
 
 
+def test_the_daily_copy_beside_the_window_is_encrypted_and_can_be_given_up(
+    encrypted: Path, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backups, "_PAGES", 1)
+    looks = iter([True, True, True])
+    assert backups.keep_up(encrypted, lambda: next(looks, False), store.key) is None
+    assert backups.list_backups(encrypted) == ()
+    assert list(backups.home(encrypted).glob("*.new*")) == []
+    made = backups.keep_up(encrypted, lambda: True, store.key)
+    assert made
+    assert killing.readable(encrypted) == set()
+    with closing(database.bare(made.path, store.key)) as copy:
+        assert copy.execute("SELECT count(*) FROM chat").fetchone()[0] == CHATS
+
+
 def test_the_key_is_in_no_text_made_of_it(encrypted: Path) -> None:
     key = encryption.unlock(encrypted, PASSPHRASE)
     assert key.raw.hex() not in f"{key!r} {key}"
@@ -123,6 +138,14 @@ def test_another_passphrase_opens_it_and_its_backups_and_the_old_one_nothing(enc
     with closing(open_store(encrypted, key)) as store:
         assert len(store.search(WORD.decode())) == 2 * CHATS
     assert killing.readable(encrypted) == set()
+
+
+def test_a_guess_is_as_dear_as_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    path = tmp_path / key_file.FILE_NAME
+    key_file.lock(path, key_file.new_key(), PASSPHRASE)
+    said = json.loads(path.read_text(encoding="ascii"))
+    assert said["cost"] == {"memory": 256 * 1024, "passes": 3, "lanes": 4}
 
 
 def test_a_short_passphrase_is_refused_and_nothing_changed(folder: Path, store: Store) -> None:

@@ -7,6 +7,7 @@ import sys
 import time
 from contextlib import closing
 from dataclasses import dataclass
+from pathlib import Path
 
 from headstart import library, paths, remotes
 from headstart.engine.engine import Engine, EngineKind, FinishReason, LoadOptions
@@ -163,7 +164,7 @@ def _talk(plan: Plan, engine: Engine, screen: Screen) -> int:
     if sys.stdin.isatty() and sys.stdout.isatty():
         screen.remark("Ask away. /help lists the commands, Ctrl+D quits.")
         names = [command.name for command in COMMANDS]
-        converse(session, typed_lines(paths.data_folder() / "chat-history", names))
+        converse(session, typed_lines(_kept_lines(), names))
         return 0
     for line in piped_lines(sys.stdin):
         converse(session, [line])
@@ -172,6 +173,13 @@ def _talk(plan: Plan, engine: Engine, screen: Screen) -> int:
         if session.finished:
             break
     return 1 if session.failures else 0
+
+
+def _kept_lines() -> Path | None:
+    """Where typed lines may be kept: nowhere, for a person who encrypts the chats."""
+    from headstart.chat import encryption  # noqa: PLC0415 - only who talks waits for it
+
+    return None if encryption.is_encrypted(paths.history_folder()) else paths.typed_lines()
 
 
 def _object(plan: Plan, given: Answer, engine: EngineKind) -> dict[str, object]:

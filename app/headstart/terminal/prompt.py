@@ -35,8 +35,8 @@ def whole_text(stream: Iterable[str]) -> str:
     return "".join(_decoded(stream))
 
 
-def typed_lines(history: Path, commands: Sequence[str]) -> Iterator[str]:
-    """Messages typed into an editor with history; Ctrl+C clears the line, Ctrl+D ends the iteration."""
+def typed_lines(history: Path | None, commands: Sequence[str]) -> Iterator[str]:
+    """Messages typed into an editor with history, kept if a file is named; Ctrl+C clears a line, Ctrl+D is the end."""
     from prompt_toolkit import PromptSession  # noqa: PLC0415
     from prompt_toolkit.completion import WordCompleter  # noqa: PLC0415
 
@@ -64,10 +64,12 @@ def _decoded(stream: Iterable[str]) -> Iterator[str]:
         raise SettingsError(f"Standard input is no text in {error.encoding}; convert it first.") from None
 
 
-def _history(path: Path) -> "History":
-    """A file that only its owner can read; memory where none can be written."""
+def _history(path: Path | None) -> "History":
+    """A file that only its owner can read; memory where none is wanted or none can be written."""
     from prompt_toolkit.history import FileHistory, InMemoryHistory  # noqa: PLC0415
 
+    if path is None:
+        return InMemoryHistory()
     try:
         own_folder.make(path.parent)
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600))

@@ -10,11 +10,15 @@ from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication
 
 from headstart import __version__, paths, settings_file
+from headstart.chat.cipher import Key
 from headstart.ui import diary, display
+from headstart.ui.encryption_work import EncryptionWork, Order
+from headstart.ui.looks import Looks
 from headstart.ui.program import Program
 from headstart.ui.recovery import Recovery
 from headstart.ui.single_instance import SingleInstance
 from headstart.ui.stylesheet import RESOURCES
+from headstart.ui.theme import Theme
 from headstart.ui.translation import Translation
 from headstart.ui.upkeep import Upkeep
 
@@ -41,10 +45,11 @@ def run(file: Path | None = None) -> int:
 
 def _run(application: QApplication, instance: SingleInstance, file: Path | None) -> int:
     """One window after another, as long as the one before wants to be built anew: what is there keeps its words."""
-    translation, again = Translation(application), ""
+    translation, again, key, work = Translation(application), "", None, None
     while True:
         translation.speak(settings_file.load().language)
-        recovery = Recovery(paths.history_folder())
+        recovery = Recovery(paths.history_folder(), key, _theme(application))
+        instance.raise_requested.connect(recovery.come_forward)
         store = recovery.open()
         if not store:
             return _NO_HISTORY
@@ -53,12 +58,32 @@ def _run(application: QApplication, instance: SingleInstance, file: Path | None)
         instance.open_requested.connect(program.bring_in)
         if file:
             QTimer.singleShot(0, program, partial(program.bring_in, str(file)))
+        if work:
+            tell = program.presenter.say if work.failed else program.presenter.advise
+            QTimer.singleShot(0, program, partial(tell, work.sentence))
         code = _show(application, program, recovery.outcome, again)
         if program.reopens is None:
             return code
-        again, file = program.reopens, None
+        again, file, key, work = program.reopens, None, store.key, None
         program.window.deleteLater()
         program.deleteLater()
+        if program.order:
+            work = _work(application, program.order, key)
+            key = work.key
+
+
+def _work(application: QApplication, order: Order, key: Key | None) -> EncryptionWork:
+    """Done, well or not, when this returns."""
+    work = EncryptionWork(order, paths.history_folder(), key, _theme(application))
+    work.bar.set_still(still=settings_file.load().reduced_motion)
+    work.exec()
+    work.deleteLater()
+    return work
+
+
+def _theme(application: QApplication) -> Theme:
+    """For questions before there is a window."""
+    return Looks(application, settings_file.load()).theme
 
 
 def _show(application: QApplication, program: Program, outcome: str, chat: str) -> int:

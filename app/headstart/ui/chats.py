@@ -55,7 +55,7 @@ class Chats(QObject):
         self._query, self._tag = "", ""
         self._room = _LISTED
         self._findings = Findings("", (), is_complete=True)
-        self._searching = Searching(store.path.parent, self)
+        self._searching = Searching(store.path.parent, self, store.key)
         self._searching.found.connect(self._take_findings)
         self._searching.troubled.connect(self.troubled)
         self._listing = QTimer(self, singleShot=True, interval=0)

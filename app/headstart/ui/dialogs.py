@@ -13,6 +13,7 @@ from headstart.licences import components
 from headstart.settings import defaults
 from headstart.ui import actions, diary
 from headstart.ui.about import AboutDialog
+from headstart.ui.encryption_desk import EncryptionDesk
 from headstart.ui.log_view import LogView
 from headstart.ui.panel_desk import PanelDesk
 from headstart.ui.preferences import Preferences
@@ -41,6 +42,7 @@ class Dialogs(QObject):
         desk = PanelDesk(dialog, program.choices, dialog)
         desk.changed.connect(lambda values: self._change(dialog, values))
         dialog.restore_requested.connect(lambda names: self._change(dialog, {name: defaults()[name] for name in names}))
+        EncryptionDesk(dialog.encryption, program)
         program.settings_changed.connect(desk.show_settings)
         self._follow(dialog)
         desk.show_settings(program.settings)

@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
 
 from headstart.settings import Settings
 from headstart.ui import stylesheet
+from headstart.ui.encryption_page import EncryptionPage
 from headstart.ui.setting_form import Choices, SettingForm, muted, scrolled
 from headstart.ui.side_panel import GUESSING, LOADED, LOADING, PROMPT, SAMPLING
 from headstart.ui.spelling import place
@@ -49,6 +50,8 @@ class Preferences(QDialog):
         self._forms = [self._page(title, *names) for title, names in self._sections()]
         self._restore = QPushButton(self.tr("Restore defaults of this page"), self)
         self._close = QPushButton(self.tr("Close"), self)
+        self.encryption = EncryptionPage(self)
+        self._add(self.tr("Privacy"), self.encryption)
         self._add(self.tr("Folders"), _folders(folders, self))
         self._lay_out()
         self.set_theme(theme)

@@ -22,6 +22,7 @@ from headstart.ui.bench_desk import BenchDesk
 from headstart.ui.chat_presenter import ChatPresenter
 from headstart.ui.chat_session import ChatSession
 from headstart.ui.chats import Chats, Listing
+from headstart.ui.encryption_work import Order
 from headstart.ui.engine_link import EngineLink
 from headstart.ui.fault_words import said
 from headstart.ui.looks import Looks
@@ -62,6 +63,7 @@ class Program(QObject):
 
     settings_changed = Signal(object)  # Settings
     reopens: str | None = None  # the id of a chat: the window wants to be built anew and to show that
+    order: Order | None = None  # what is to be done with the history before that
     _is_closed = False
 
     def __init__(self, application: QApplication, store: Store, engine: EngineChoice | None = None) -> None:
@@ -146,6 +148,11 @@ class Program(QObject):
         """Close the window, to be built anew with the open chat."""
         self.reopens = self.chats.current.chat.id if self.chats.current else ""
         self.window.close()
+
+    def reopen_after(self, order: Order) -> None:
+        """Close the window, which lets go of the history, and open another when something was done with that."""
+        self.order = order
+        self.restart()
 
     def close(self) -> None:
         """End everything; harmless twice."""

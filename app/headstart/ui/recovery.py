@@ -1,16 +1,20 @@
 """Opens the history at start, and asks what to do where it is damaged or cannot be read. Deletes nothing."""
 
 from enum import Enum, auto
+from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QDateTime, QLocale, QObject
+from PySide6.QtCore import QDateTime, QLocale, QObject, Slot
 from PySide6.QtWidgets import QMessageBox, QPushButton
 
-from headstart.chat import backups
+from headstart.chat import backups, encryption
 from headstart.chat.backups import Backup
+from headstart.chat.cipher import Key
 from headstart.chat.store import Store, open_store
-from headstart.errors import DamagedHistoryError, HistoryError
+from headstart.errors import DamagedHistoryError, HistoryError, LockedHistoryError
 from headstart.ui.fault_words import said
+from headstart.ui.passphrase_dialog import PassphraseDialog
+from headstart.ui.theme import LIGHT, Theme
 
 
 class _Choice(Enum):
@@ -25,10 +29,11 @@ class _Choice(Enum):
 class Recovery(QObject):
     """One for one start. `outcome` says in a sentence what was put in the place of a damaged file, if anything was."""
 
-    def __init__(self, folder: Path) -> None:
-        """Opens nothing yet."""
+    def __init__(self, folder: Path, key: Key | None = None, theme: Theme = LIGHT) -> None:
+        """Opens nothing yet. `key`: what an encrypted history was open with just now."""
         super().__init__()
-        self._folder = folder
+        self._folder, self._key, self._theme = folder, key, theme
+        self._asking: PassphraseDialog | None = None
         self._tried: set[Path] = set()
         self._broken = ""  # of a backup
         self.outcome = ""
@@ -37,13 +42,28 @@ class Recovery(QObject):
         """The history; None if the person would rather end here."""
         while True:
             try:
-                return open_store(self._folder)
+                return open_store(self._folder, self._key)
+            except LockedHistoryError:
+                go_on = self._unlock()
             except DamagedHistoryError as error:
                 go_on = self._replace(said(error))
             except HistoryError as error:
                 go_on = self._ask(said(error), {_Choice.TRY_AGAIN: self.tr("Try Again")}) is _Choice.TRY_AGAIN
             if not go_on:
                 return None
+
+    @Slot()
+    def come_forward(self) -> None:
+        """Another start wants to see the question that is asked."""
+        if self._asking:
+            self._asking.come_forward()
+
+    def _unlock(self) -> bool:
+        dialog = self._asking = PassphraseDialog(partial(encryption.unlock, self._folder), self._theme)
+        dialog.exec()
+        self._key, self._asking = dialog.key, None
+        dialog.deleteLater()
+        return self._key is not None
 
     def _replace(self, fault: str) -> bool:
         """Put something else in the place of the damaged file, as the person wants."""
@@ -67,7 +87,7 @@ class Recovery(QObject):
     def _put(self, backup: Backup | None) -> None:
         if backup:
             self._tried.add(backup.path)
-        aside = backups.restore(self._folder, backup)
+        aside = backups.restore(self._folder, backup, self._key)
         if backup:
             restored = self.tr("The backup of {time} was restored; the damaged history is kept as {path}.")
             self.outcome = restored.format(time=_time(backup), path=aside)

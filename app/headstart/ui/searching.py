@@ -5,6 +5,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, Qt, QThread, Signal, Slot
 
+from headstart.chat.cipher import Key
 from headstart.chat.reader import Hit, Reader, open_reader
 from headstart.errors import HistoryError
 from headstart.ui.fault_words import said
@@ -28,11 +29,11 @@ class Searching(QObject):
     troubled = Signal(str)
     _ordered = Signal(int, str, str)
 
-    def __init__(self, folder: Path, parent: QObject | None = None) -> None:
-        """`folder` has the history; the thread is started with the first search."""
+    def __init__(self, folder: Path, parent: QObject | None = None, key: Key | None = None) -> None:
+        """`folder` has the history, `key` is what it is encrypted with; the first search starts the thread."""
         super().__init__(parent)
         self._number = 0
-        self._seeker = _Seeker(folder)
+        self._seeker = _Seeker(folder, key)
         self._thread = QThread(self)
         self._seeker.moveToThread(self._thread)
         self._ordered.connect(self._seeker.search)
@@ -76,9 +77,9 @@ class _Seeker(QObject):
     found = Signal(int, object)
     failed = Signal(int, str)
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, key: Key | None) -> None:
         super().__init__()
-        self._folder = folder
+        self._folder, self._key = folder, key
         self._reader: Reader | None = None
         self._newest = 0
 
@@ -106,7 +107,7 @@ class _Seeker(QObject):
             self._reader = None
 
     def _search(self, number: int, query: str, tag: str) -> None:
-        self._reader = self._reader or open_reader(self._folder)
+        self._reader = self._reader or open_reader(self._folder, self._key)
         hits: list[Hit] = []
         for find in (self._reader.title_hits, self._reader.message_hits, self._reader.file_hits):
             for hit in find(query, tag=tag):

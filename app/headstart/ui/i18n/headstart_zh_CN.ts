@@ -1273,6 +1273,115 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
 </context>
 <context>
+    <name>EncryptionDesk</name>
+    <message>
+        <source>From now on the new passphrase is asked for.</source>
+        <translation>从现在起使用新的密码短语。</translation>
+    </message>
+</context>
+<context>
+    <name>EncryptionPage</name>
+    <message>
+        <source>Once more</source>
+        <translation>再输入一次</translation>
+    </message>
+    <message>
+        <source>I keep the passphrase where I find it again</source>
+        <translation>我已把密码短语保存在找得到的地方</translation>
+    </message>
+    <message>
+        <source>Passphrase</source>
+        <translation>密码短语</translation>
+    </message>
+    <message>
+        <source>Encrypt and reopen</source>
+        <translation>加密并重新打开</translation>
+    </message>
+    <message>
+        <source>Present passphrase</source>
+        <translation>当前密码短语</translation>
+    </message>
+    <message>
+        <source>New passphrase</source>
+        <translation>新密码短语</translation>
+    </message>
+    <message>
+        <source>Change the passphrase</source>
+        <translation>更改密码短语</translation>
+    </message>
+    <message>
+        <source>Decrypt and reopen</source>
+        <translation>解密并重新打开</translation>
+    </message>
+    <message>
+        <source>With a passphrase, nobody can read your chats on a stolen disk or in a copied folder: titles, messages, attached files, drafts, the words of the search and the backups are encrypted. You type it at every start.</source>
+        <translation>设置密码短语后，磁盘被盗或文件夹被复制时，别人无法读取您的对话：标题、消息、附加的文件、草稿、搜索索引和备份都会加密。每次启动时都要输入它。</translation>
+    </message>
+    <message>
+        <source>Not protected: memory and swap while Headstart is open, an open window that you leave alone, chats that you exported, notifications, your settings with your own prompts, the models, and what the disk still holds of deleted files.</source>
+        <translation>不受保护的有：Headstart 打开时的内存和交换空间、无人看管的已打开窗口、您导出的对话、通知、包含您自己提示词的设置、模型，以及磁盘上已删除文件的残留内容。</translation>
+    </message>
+    <message>
+        <source>Deleted, as it is not encrypted: all backups, damaged histories that were kept, and the lines typed into `headstart chat`. A new backup is made.</source>
+        <translation>以下内容未加密，因此会被删除：所有备份、保留下来的已损坏历史记录，以及在 `headstart chat` 中输入过的内容。之后会创建新的备份。</translation>
+    </message>
+    <message>
+        <source>Without the passphrase the chats are lost: nobody can bring them back, neither we nor others.</source>
+        <translation>忘记密码短语，对话就会丢失：没有人能找回，我们也不能。</translation>
+    </message>
+    <message>
+        <source>The window is closed for this and opened again; an answer being written is stopped.</source>
+        <translation>为此会关闭窗口并重新打开；正在生成的回答会停止。</translation>
+    </message>
+    <message>
+        <source>Encrypt your chats</source>
+        <translation>加密您的对话</translation>
+    </message>
+    <message>
+        <source>Your chats are encrypted, and the passphrase is asked for at every start.</source>
+        <translation>您的对话已加密，每次启动时都要输入密码短语。</translation>
+    </message>
+    <message>
+        <source>Whoever has copied the folder of the chats before can open that copy with the old passphrase. For another key too, decrypt the chats and encrypt them again.</source>
+        <translation>此前复制过对话文件夹的人，仍可用旧的密码短语打开那份副本。如果也要更换密钥，请先解密对话，再重新加密。</translation>
+    </message>
+    <message>
+        <source>Another passphrase</source>
+        <translation>更换密码短语</translation>
+    </message>
+    <message>
+        <source>Everybody who has the disk can read the chats then. Encrypted backups are deleted, and a new one is made.</source>
+        <translation>此后，任何拿到磁盘的人都能读取对话。加密的备份会被删除，并创建新的备份。</translation>
+    </message>
+    <message>
+        <source>Stop encrypting</source>
+        <translation>停止加密</translation>
+    </message>
+</context>
+<context>
+    <name>EncryptionWork</name>
+    <message>
+        <source>Encrypting your chats</source>
+        <translation>正在加密您的对话</translation>
+    </message>
+    <message>
+        <source>Decrypting your chats</source>
+        <translation>正在解密您的对话</translation>
+    </message>
+    <message>
+        <source>The window opens again when this is done. Should the computer go off meanwhile, nothing is lost.</source>
+        <translation>完成后窗口会重新打开。即使电脑在此期间关机，也不会丢失任何内容。</translation>
+    </message>
+    <message>
+        <source>Your chats are encrypted now.</source>
+        <translation>您的对话现已加密。</translation>
+    </message>
+    <message>
+        <source>Your chats are not encrypted any more.</source>
+        <translation>您的对话不再加密。</translation>
+    </message>
+</context>
+<context>
     <name>EngineChild</name>
     <message>
         <source>The engine was closed.</source>
@@ -2828,6 +2937,48 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
 </context>
 <context>
+    <name>PassphraseDialog</name>
+    <message>
+        <source>Passphrase</source>
+        <translation>密码短语</translation>
+    </message>
+    <message>
+        <source>Open</source>
+        <translation>打开</translation>
+    </message>
+    <message>
+        <source>Quit</source>
+        <translation>退出</translation>
+    </message>
+    <message>
+        <source>Your chats are encrypted</source>
+        <translation>您的对话已加密</translation>
+    </message>
+    <message>
+        <source>Type the passphrase that you chose for them. Nobody can open them without it.</source>
+        <translation>请输入您为它们设置的密码短语。没有它，任何人都无法打开对话。</translation>
+    </message>
+</context>
+<context>
+    <name>PassphraseForm</name>
+    <message>
+        <source>Show what is typed</source>
+        <translation>显示输入的内容</translation>
+    </message>
+    <message>
+        <source>The passphrase is being tried.</source>
+        <translation>正在核对密码短语。</translation>
+    </message>
+    <message>
+        <source>The new passphrase was typed in two different ways.</source>
+        <translation>两次输入的新密码短语不一致。</translation>
+    </message>
+    <message>
+        <source>A passphrase needs at least {} characters; take several words.</source>
+        <translation>密码短语至少需要 {} 个字符；请使用多个词。</translation>
+    </message>
+</context>
+<context>
     <name>PdfExport</name>
     <message>
         <source>{page} / {pages}</source>
@@ -2869,6 +3020,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Close</source>
         <translation>关闭</translation>
+    </message>
+    <message>
+        <source>Privacy</source>
+        <translation>隐私</translation>
     </message>
     <message>
         <source>Folders</source>

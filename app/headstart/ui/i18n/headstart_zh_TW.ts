@@ -1273,6 +1273,115 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
 </context>
 <context>
+    <name>EncryptionDesk</name>
+    <message>
+        <source>From now on the new passphrase is asked for.</source>
+        <translation>從現在起使用新的通關片語。</translation>
+    </message>
+</context>
+<context>
+    <name>EncryptionPage</name>
+    <message>
+        <source>Once more</source>
+        <translation>再輸入一次</translation>
+    </message>
+    <message>
+        <source>I keep the passphrase where I find it again</source>
+        <translation>我已把通關片語保存在找得到的地方</translation>
+    </message>
+    <message>
+        <source>Passphrase</source>
+        <translation>通關片語</translation>
+    </message>
+    <message>
+        <source>Encrypt and reopen</source>
+        <translation>加密並重新開啟</translation>
+    </message>
+    <message>
+        <source>Present passphrase</source>
+        <translation>目前的通關片語</translation>
+    </message>
+    <message>
+        <source>New passphrase</source>
+        <translation>新的通關片語</translation>
+    </message>
+    <message>
+        <source>Change the passphrase</source>
+        <translation>變更通關片語</translation>
+    </message>
+    <message>
+        <source>Decrypt and reopen</source>
+        <translation>解密並重新開啟</translation>
+    </message>
+    <message>
+        <source>With a passphrase, nobody can read your chats on a stolen disk or in a copied folder: titles, messages, attached files, drafts, the words of the search and the backups are encrypted. You type it at every start.</source>
+        <translation>設定通關片語後，磁碟被竊或資料夾被複製時，別人無法讀取您的對話：標題、訊息、附加的檔案、草稿、搜尋索引和備份都會加密。每次啟動時都要輸入它。</translation>
+    </message>
+    <message>
+        <source>Not protected: memory and swap while Headstart is open, an open window that you leave alone, chats that you exported, notifications, your settings with your own prompts, the models, and what the disk still holds of deleted files.</source>
+        <translation>不受保護的有：Headstart 開啟時的記憶體和置換空間、無人看管的已開啟視窗、您匯出的對話、通知、包含您自己提示詞的設定、模型，以及磁碟上已刪除檔案的殘留內容。</translation>
+    </message>
+    <message>
+        <source>Deleted, as it is not encrypted: all backups, damaged histories that were kept, and the lines typed into `headstart chat`. A new backup is made.</source>
+        <translation>以下內容未加密，因此會被刪除：所有備份、保留下來的已損毀歷程記錄，以及在 `headstart chat` 中輸入過的內容。之後會建立新的備份。</translation>
+    </message>
+    <message>
+        <source>Without the passphrase the chats are lost: nobody can bring them back, neither we nor others.</source>
+        <translation>忘記通關片語，對話就會遺失：沒有人能找回，我們也不能。</translation>
+    </message>
+    <message>
+        <source>The window is closed for this and opened again; an answer being written is stopped.</source>
+        <translation>為此會關閉視窗並重新開啟；正在產生的回答會停止。</translation>
+    </message>
+    <message>
+        <source>Encrypt your chats</source>
+        <translation>加密您的對話</translation>
+    </message>
+    <message>
+        <source>Your chats are encrypted, and the passphrase is asked for at every start.</source>
+        <translation>您的對話已加密，每次啟動時都要輸入通關片語。</translation>
+    </message>
+    <message>
+        <source>Whoever has copied the folder of the chats before can open that copy with the old passphrase. For another key too, decrypt the chats and encrypt them again.</source>
+        <translation>先前複製過對話資料夾的人，仍可用舊的通關片語開啟那份副本。如果也要更換金鑰，請先解密對話，再重新加密。</translation>
+    </message>
+    <message>
+        <source>Another passphrase</source>
+        <translation>更換通關片語</translation>
+    </message>
+    <message>
+        <source>Everybody who has the disk can read the chats then. Encrypted backups are deleted, and a new one is made.</source>
+        <translation>此後，任何拿到磁碟的人都能讀取對話。加密的備份會被刪除，並建立新的備份。</translation>
+    </message>
+    <message>
+        <source>Stop encrypting</source>
+        <translation>停止加密</translation>
+    </message>
+</context>
+<context>
+    <name>EncryptionWork</name>
+    <message>
+        <source>Encrypting your chats</source>
+        <translation>正在加密您的對話</translation>
+    </message>
+    <message>
+        <source>Decrypting your chats</source>
+        <translation>正在解密您的對話</translation>
+    </message>
+    <message>
+        <source>The window opens again when this is done. Should the computer go off meanwhile, nothing is lost.</source>
+        <translation>完成後視窗會重新開啟。即使電腦在此期間關機，也不會遺失任何內容。</translation>
+    </message>
+    <message>
+        <source>Your chats are encrypted now.</source>
+        <translation>您的對話現已加密。</translation>
+    </message>
+    <message>
+        <source>Your chats are not encrypted any more.</source>
+        <translation>您的對話不再加密。</translation>
+    </message>
+</context>
+<context>
     <name>EngineChild</name>
     <message>
         <source>The engine was closed.</source>
@@ -2828,6 +2937,48 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
 </context>
 <context>
+    <name>PassphraseDialog</name>
+    <message>
+        <source>Passphrase</source>
+        <translation>通關片語</translation>
+    </message>
+    <message>
+        <source>Open</source>
+        <translation>開啟</translation>
+    </message>
+    <message>
+        <source>Quit</source>
+        <translation>結束</translation>
+    </message>
+    <message>
+        <source>Your chats are encrypted</source>
+        <translation>您的對話已加密</translation>
+    </message>
+    <message>
+        <source>Type the passphrase that you chose for them. Nobody can open them without it.</source>
+        <translation>請輸入您為它們設定的通關片語。沒有它，任何人都無法開啟對話。</translation>
+    </message>
+</context>
+<context>
+    <name>PassphraseForm</name>
+    <message>
+        <source>Show what is typed</source>
+        <translation>顯示輸入的內容</translation>
+    </message>
+    <message>
+        <source>The passphrase is being tried.</source>
+        <translation>正在核對通關片語。</translation>
+    </message>
+    <message>
+        <source>The new passphrase was typed in two different ways.</source>
+        <translation>兩次輸入的新通關片語不一致。</translation>
+    </message>
+    <message>
+        <source>A passphrase needs at least {} characters; take several words.</source>
+        <translation>通關片語至少需要 {} 個字元；請使用多個詞。</translation>
+    </message>
+</context>
+<context>
     <name>PdfExport</name>
     <message>
         <source>{page} / {pages}</source>
@@ -2869,6 +3020,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Close</source>
         <translation>關閉</translation>
+    </message>
+    <message>
+        <source>Privacy</source>
+        <translation>隱私</translation>
     </message>
     <message>
         <source>Folders</source>

@@ -1,0 +1,332 @@
+"""The window of a person who encrypts the chats: switched on, asked for at start, changed, switched off."""
+
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt, QTimer
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QLineEdit, QMessageBox
+from pytestqt.qtbot import QtBot
+
+from headstart import paths
+from headstart.chat import backups, cipher, encryption, key_file
+from headstart.chat.cipher import Key
+from headstart.chat.database import FILE_NAME
+from headstart.chat.store import Store, open_store
+from headstart.errors import HistoryError
+from headstart.ui import application as starting
+from headstart.ui.encryption_page import EncryptionPage
+from headstart.ui.encryption_work import EncryptionWork, Order
+from headstart.ui.passphrase_dialog import PassphraseDialog
+from headstart.ui.passphrase_form import PassphraseForm, Wanted
+from headstart.ui.preferences import Preferences
+from headstart.ui.program import Program
+from headstart.ui.recovery import Recovery
+from headstart.ui.single_instance import SingleInstance
+from headstart.ui.theme import LIGHT
+from tests.chat import killing
+from tests.chat.killing import CHATS, PASSPHRASE, WORD
+from tests.ui.conftest import WAIT
+from tests.ui.person import ask
+
+pytest.importorskip("sqlcipher3", reason="sqlcipher3 is not installed")
+
+
+@pytest.fixture(autouse=True)
+def cheap(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A guess takes no time."""
+    monkeypatch.setattr(key_file, "COST", killing.CHEAP)
+
+
+@pytest.fixture
+def plain(history: Path) -> Path:
+    """A history with a backup and with a damaged one put aside."""
+    killing.fill(history)
+    return history
+
+
+@pytest.fixture
+def encrypted(plain: Path) -> Path:
+    """The same, encrypted."""
+    encryption.encrypt(plain, PASSPHRASE)
+    return plain
+
+
+def _type(form: PassphraseForm, *texts: str) -> None:
+    for field, text in zip(form.fields, texts, strict=True):
+        field.setText(text)
+
+
+def _page(program: Program) -> EncryptionPage:
+    program.window.actions_by_name["preferences"].trigger()
+    dialog = program.window.findChild(Preferences)
+    assert isinstance(dialog, Preferences)
+    titles = [dialog.list.item(row).text() for row in range(dialog.list.count())]
+    dialog.list.setCurrentRow(titles.index("Privacy"))
+    return dialog.encryption
+
+
+class Typist:
+    """Answers the question for the passphrase as often as it comes, and keeps what it was told."""
+
+    def __init__(self, *words: str) -> None:
+        """Each is typed once, an empty one leaves."""
+        self.told: list[str] = []
+        self._words = list(words)
+        self._timer = QTimer(QApplication.instance(), interval=20)
+        self._timer.timeout.connect(self._act)
+        self._timer.start()
+
+    def _act(self) -> None:
+        dialog = QApplication.activeModalWidget()
+        if not isinstance(dialog, PassphraseDialog) or dialog.form.fields[0].isReadOnly():
+            return
+        self.told.append(dialog.form._state.text())
+        word = self._words.pop(0) if self._words else ""
+        if len(self._words) == 0:
+            self._timer.stop()
+        if not word:
+            dialog.leave.click()
+        dialog.form.fields[0].setText(word)
+        dialog.form.button.click()
+
+
+def test_the_passphrase_is_asked_for_until_it_is_right(qtbot: QtBot, encrypted: Path) -> None:
+    typist = Typist("not that one", "seven brave crab", PASSPHRASE)
+    with closing(_opened(Recovery(encrypted))) as store:
+        assert len(store.chats()) == CHATS
+    assert typist.told[0] == ""
+    assert all(told.startswith("This is not the passphrase of the chat history; try again") for told in typist.told[1:])
+    assert len(typist.told) == 3
+
+
+def _opened(recovery: Recovery) -> Store:
+    store = recovery.open()
+    assert store
+    return store
+
+
+def test_one_can_leave_without_the_passphrase(qtbot: QtBot, encrypted: Path) -> None:
+    before = (encrypted / FILE_NAME).read_bytes()
+    typist = Typist("not that one", "")
+    assert Recovery(encrypted).open() is None
+    assert len(typist.told) == 2
+    assert (encrypted / FILE_NAME).read_bytes() == before
+
+
+def test_a_damaged_encrypted_history_is_replaced_by_its_backup(qtbot: QtBot, encrypted: Path) -> None:
+    with closing(killing.opened(encrypted)) as store:
+        store.back_up_if_due()
+    (encrypted / FILE_NAME).write_bytes(b"\xff" * 40_000)
+    typist = Typist(PASSPHRASE)
+    timer = QTimer(QApplication.instance(), interval=20)
+
+    def restore() -> None:
+        box = QApplication.activeModalWidget()
+        if isinstance(box, QMessageBox):
+            timer.stop()
+            next(button for button in box.buttons() if button.text().startswith("Restore")).click()
+
+    timer.timeout.connect(restore)
+    timer.start()
+    with closing(_opened(Recovery(encrypted))) as store:
+        assert len(store.search(WORD.decode())) == 2 * CHATS
+    assert len(typist.told) == 1
+    assert WORD not in (encrypted / FILE_NAME).read_bytes()
+
+
+def test_the_question_can_be_answered_by_keyboard_and_tells_its_names(qtbot: QtBot) -> None:
+    asked: list[str] = []
+    key = key_file.new_key()
+
+    def unlock(passphrase: str) -> Key:
+        asked.append(passphrase)
+        return key
+
+    dialog = PassphraseDialog(unlock, LIGHT)
+    qtbot.addWidget(dialog)
+    dialog.show()
+    (field,) = dialog.form.fields
+    assert dialog.focusWidget() is field
+    assert (field.accessibleName(), field.echoMode()) == ("Passphrase", QLineEdit.EchoMode.Password)
+    QTest.keyClick(field, Qt.Key.Key_Return)  # nothing was typed
+    QTest.keyClicks(field, "sesame")
+    dialog.form.shown.click()
+    assert field.echoMode() is QLineEdit.EchoMode.Normal
+    with qtbot.waitSignal(dialog.accepted, timeout=WAIT):
+        QTest.keyClick(field, Qt.Key.Key_Return)
+    assert (asked, dialog.key) == (["sesame"], key)
+    assert field.text() == ""
+
+
+def test_a_long_refusal_makes_room_for_itself(qtbot: QtBot) -> None:
+    dialog = PassphraseDialog(lambda _: key_file.new_key(), LIGHT)
+    qtbot.addWidget(dialog)
+    dialog.show()
+    before = dialog.height()
+    dialog.form.refuse("not this " * 30)
+    qtbot.waitUntil(lambda: dialog.height() > before + 3 * dialog.fontMetrics().height(), timeout=WAIT)
+    assert dialog.form.fields[0].height() >= dialog.form.fields[0].sizeHint().height()
+
+
+def test_a_new_passphrase_is_typed_twice_and_consented_to(qtbot: QtBot) -> None:
+    form = PassphraseForm(Wanted(["new", "again"], "Do it", is_new=True, consent="I know"))
+    qtbot.addWidget(form)
+    _type(form, "long enough", "long enougH")
+    assert "two different ways" in form._state.text()
+    _type(form, "short", "short")
+    assert "at least 8 characters" in form._state.text()
+    _type(form, "long enough", "long enough")
+    assert form._state.text() == ""
+    assert not form.button.isEnabled()
+    form.consent.click()
+    with qtbot.waitSignal(form.submitted) as sent:
+        QTest.keyClick(form.fields[1], Qt.Key.Key_Return)
+    assert sent.args == [("long enough", "long enough")]
+
+
+def test_what_is_not_protected_is_said_before_it_is_switched_on(qtbot: QtBot, app: Program) -> None:
+    page = _page(app)
+    texts = " ".join(label.text() for label in page.findChildren(type(page._missing)) if label.isVisible())
+    for word in ("memory", "swap", "exported", "notifications", "settings", "models", "deleted files", "backups"):
+        assert word in texts
+    assert "Without the passphrase the chats are lost" in texts
+    assert not page.encrypting.button.isEnabled()
+
+
+def test_where_the_packages_are_missing_the_page_says_what_to_do(
+    qtbot: QtBot, app: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cipher, "is_installed", lambda: False)
+    page = _page(app)
+    assert "pip install sqlcipher3 cryptography" in page._missing.text()
+    assert page._missing.isVisible()
+    assert not page.encrypting.isVisible()
+
+
+def test_the_chats_are_encrypted_when_the_window_is_closed(
+    qtbot: QtBot, plain: Path, open_program: Callable[..., Program]
+) -> None:
+    program = open_program()
+    paths.typed_lines().write_text("+a question", encoding="utf-8")
+    page = _page(program)
+    _type(page.encrypting, PASSPHRASE, PASSPHRASE)
+    page.encrypting.consent.click()
+    page.encrypting.button.click()
+    assert program.reopens is not None
+    assert program.order
+    assert PASSPHRASE not in f"{program.order}"
+    work = EncryptionWork(program.order, plain, program.store.key, LIGHT)
+    work.exec()
+    assert (work.sentence, work.failed) == ("Your chats are encrypted now.", False)
+    assert work.key == encryption.unlock(plain, PASSPHRASE)
+    assert killing.readable(plain.parent) == set()
+    assert not paths.typed_lines().exists()
+
+
+def test_a_change_that_fails_is_told_and_changes_nothing(
+    qtbot: QtBot, plain: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> Key:
+        raise HistoryError("There is no room; make some.")
+
+    monkeypatch.setattr(encryption, "encrypt", fail)
+    work = EncryptionWork(Order(encrypts=True, passphrase=PASSPHRASE), plain, None, LIGHT)
+    QTest.keyClick(work, Qt.Key.Key_Escape)
+    work.exec()
+    assert (work.sentence, work.failed, work.key) == ("There is no room; make some.", True, None)
+
+
+def test_an_encrypted_chat_is_answered_found_and_kept(
+    qtbot: QtBot, encrypted: Path, open_encrypted: Callable[[], Program]
+) -> None:
+    program = open_encrypted()
+    ask(qtbot, program, "toy: words 12 of the walrus")
+    program.window.sidebar.search.setText("walrus")
+    qtbot.waitUntil(lambda: bool(program.chats._findings.hits), timeout=WAIT)
+    assert killing.readable(encrypted) == set()
+
+
+@pytest.fixture
+def open_encrypted(
+    encrypted: Path, monkeypatch: pytest.MonkeyPatch, open_program: Callable[..., Program]
+) -> Callable[[], Program]:
+    """Opens the window on the encrypted history."""
+    key = encryption.unlock(encrypted, PASSPHRASE)
+    monkeypatch.setattr("tests.ui.conftest.open_store", lambda folder: open_store(folder, key))
+    return open_program
+
+
+def test_the_passphrase_is_changed_while_the_window_is_open(
+    qtbot: QtBot, encrypted: Path, open_encrypted: Callable[[], Program]
+) -> None:
+    page = _page(open_encrypted())
+    _type(page.changing, "not that one", "another one", "another one")
+    page.changing.button.click()
+    qtbot.waitUntil(lambda: "This is not the passphrase" in page.changing._state.text(), timeout=WAIT)
+    _type(page.changing, PASSPHRASE, "another one", "another one")
+    page.changing.button.click()
+    qtbot.waitUntil(lambda: "the new passphrase is asked for" in page.changing._state.text(), timeout=WAIT)
+    assert [field.text() for field in page.changing.fields] == ["", "", ""]
+    assert encryption.unlock(encrypted, "another one")
+
+
+def test_only_the_right_passphrase_closes_the_window_to_decrypt(
+    qtbot: QtBot, encrypted: Path, open_encrypted: Callable[[], Program]
+) -> None:
+    program = open_encrypted()
+    page = _page(program)
+    _type(page.decrypting, "not that one")
+    page.decrypting.button.click()
+    qtbot.waitUntil(lambda: "This is not the passphrase" in page.decrypting._state.text(), timeout=WAIT)
+    assert program.reopens is None
+    _type(page.decrypting, PASSPHRASE)
+    page.decrypting.button.click()
+    qtbot.waitUntil(lambda: program.reopens is not None, timeout=WAIT)
+    assert program.order
+    work = EncryptionWork(program.order, encrypted, program.store.key, LIGHT)
+    work.exec()
+    assert (work.sentence, work.key) == ("Your chats are not encrypted any more.", None)
+    with closing(open_store(encrypted)) as store:
+        assert len(store.chats()) >= CHATS
+
+
+def test_one_start_encrypts_reopens_and_asks_only_at_the_next(
+    qtbot: QtBot, plain: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The loop of windows itself: encrypt, open again without a question, then close."""
+    seen: list[tuple[bool, list[str]]] = []
+
+    def show(application: QApplication, program: Program, outcome: str, chat: str) -> int:
+        backups.keep_up(plain, lambda: True, program.store.key)
+        copies = [backup.path.name for backup in backups.list_backups(plain)]
+        seen.append((program.store.key is not None, copies))
+        if len(seen) == 1:
+            program.reopen_after(Order(encrypts=True, passphrase=PASSPHRASE))
+        program.close()
+        return 0
+
+    monkeypatch.setattr(starting, "_show", show)
+    application = QApplication.instance()
+    assert isinstance(application, QApplication)
+    instance = SingleInstance(paths.data_folder())
+    assert starting._run(application, instance, None) == 0
+    assert [encrypted for encrypted, _ in seen] == [False, True]
+    assert seen[1][1]
+    assert killing.readable(plain) == set()
+    typist = Typist("")
+    assert starting._run(application, instance, None) == starting._NO_HISTORY
+    assert len(seen) == 2
+    assert len(typist.told) == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="typed lines are read from a terminal of another kind there")
+def test_the_terminal_keeps_no_typed_lines_of_a_person_who_encrypts(plain: Path) -> None:
+    from headstart.terminal.chat import _kept_lines  # noqa: PLC0415
+
+    assert _kept_lines() == paths.typed_lines()
+    encryption.encrypt(plain, PASSPHRASE)
+    assert _kept_lines() is None
