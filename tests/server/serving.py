@@ -17,6 +17,7 @@ from headstart.server.limits import Limits
 from headstart.server.listening import Server, listen
 from headstart.server.reading import Defaults
 from headstart.server.replies import Model
+from headstart.server.telling import Tell, Watched
 from headstart.server.worker import Worker
 
 MODEL, KEY = "toy", "hs-for-tests"
@@ -67,7 +68,7 @@ class Running:
 
 
 @contextmanager
-def serving(engine: Engine, offer: Offer | None = None) -> Iterator[Running]:
+def serving(engine: Engine, offer: Offer | None = None, tell: Tell = lambda _: None) -> Iterator[Running]:
     """A server in front of `engine` while inside."""
     offer = offer or Offer()
     served = Served(Model(MODEL, 0), Doors(keys.digest(KEY), offer.hosts, offer.origins), offer.defaults, offer.limits)
@@ -75,7 +76,7 @@ def serving(engine: Engine, offer: Offer | None = None) -> Iterator[Running]:
     if offer.send_buffer:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, offer.send_buffer)
     with closing(Worker(engine, offer.limits)) as worker:
-        server = Server(application(worker, served), worker, offer.limits.head_seconds)
+        server = Server(Watched(application(worker, served), tell), worker, offer.limits.head_seconds)
         thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
         thread.start()
         try:

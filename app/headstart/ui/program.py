@@ -220,7 +220,7 @@ class Program(QObject):
         self.switch.page_requested.connect(lambda: self.window.show_page(self.window.models))
         self.window.models.serve.page_requested.connect(lambda: self.window.show_page(self.window.server))
         self.server.port_chosen.connect(lambda port: self.change(server_port=port))
-        self.settings_changed.connect(self.server.show)
+        self.settings_changed.connect(self.server.follow)
         self.prompts.changed.connect(lambda own: self.change(prompts=own))
         self.window.panel.reset_requested.connect(lambda: self._change_chat({}))
         self.window.panel.adopt_requested.connect(self._adopt)

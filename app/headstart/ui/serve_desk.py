@@ -107,7 +107,7 @@ class ServeDesk(QObject):
         page.entered.connect(self._clock.start)
         page.left.connect(self._clock.stop)
         self._clock.timeout.connect(self.show)
-        self._loader.changed.connect(self._follow)
+        self._loader.changed.connect(self.follow)
 
     @Slot()
     def _look_again(self) -> None:
@@ -115,7 +115,8 @@ class ServeDesk(QObject):
         self.show()
 
     @Slot()
-    def _follow(self) -> None:
+    def follow(self) -> None:
+        """Model or settings may differ."""
         if self._page.isVisible():
             self.show()
 
