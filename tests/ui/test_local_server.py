@@ -123,6 +123,9 @@ def test_it_is_off_until_it_is_switched_on_and_answers_who_has_the_key(qtbot: Qt
     assert refused[2:4] == ["401", ""]
     switch(qtbot, app, ServeState.OFF)
     assert rows(app), "what was asked stays to be read"
+    log = app.server.journal.path.read_text(encoding="utf-8")
+    assert "Serving" in log
+    assert key not in log
 
 
 def test_a_line_to_copy_asks_it(qtbot: QtBot, app: Program) -> None:

@@ -9,7 +9,7 @@ from headstart.library import Model
 from headstart.settings import Settings, about
 from headstart.ui.setting_form import Choices
 from headstart.ui.setting_titles import word
-from headstart.ui.spelling import amount
+from headstart.ui.spelling import amount, whole
 from headstart.ui.translation import translate
 
 _NPU = "NPU"
@@ -21,17 +21,23 @@ def engines(models: Sequence[Model], settings: Settings) -> Choices:
     return [(kind, word(kind), against if kind == EngineKind.HEADSTART else "") for kind in about()["engine"].choices]
 
 
-def kv_precisions(models: Sequence[Model], settings: Settings) -> Choices:
-    """Each with the memory that keys and values take when the context is full."""
-    names = about()["kv_precision"].choices
-    if not models or remotes.is_remote(settings.model):
-        return [(name, word(name), "") for name in names]
-    manifests = [model.manifest for model in models]
-    full, small = (budget.cache(manifests, settings.context, kv) for kv in (KvPrecision.F16, KvPrecision.U8))
-    saves = translate("LoadingChoices", "saves {}").format(amount(full - small))
-    told = {KvPrecision.F16.value: f" · {amount(full)}", KvPrecision.U8.value: f" · {saves}"}
+def kv_precisions(settings: Settings) -> Choices:
+    """Eight bits do not go with everything."""
     against = {KvPrecision.U8.value: _against_8_bits(settings)}
-    return [(name, f"{word(name)}{told.get(name, '')}", against.get(name, "")) for name in names]
+    return [(name, word(name), against.get(name, "")) for name in about()["kv_precision"].choices]
+
+
+def kv_note(models: Sequence[Model], settings: Settings) -> str:
+    """How much memory keys and values take when the context is full, either way; empty where nobody knows."""
+    if not models or remotes.is_remote(settings.model):
+        return ""
+    known = [model.manifest for model in models]
+    full, small = (budget.cache(known, settings.context, kv) for kv in (KvPrecision.F16, KvPrecision.U8))
+    words = translate(
+        "LoadingChoices", "With {tokens} tokens of context: {full} in 16 bits, {small} in 8 bits, which saves {saved}."
+    )
+    tokens = whole(budget.context_of(known[0], settings.context))
+    return words.format(tokens=tokens, full=amount(full), small=amount(small), saved=amount(full - small))
 
 
 def _against_ours(models: Sequence[Model], settings: Settings) -> str:

@@ -56,8 +56,12 @@ class ModelChoices(QObject):
             "device": [automatic, *devices],
             "draft_device": [automatic, *devices],
             "engine": loading_choices.engines(models, settings),
-            "kv_precision": loading_choices.kv_precisions(models, settings),
+            "kv_precision": loading_choices.kv_precisions(settings),
         }
+
+    def notes(self, settings: Settings) -> dict[str, str]:
+        """What is worth knowing of a setting with these models, by setting."""
+        return {"kv_precision": loading_choices.kv_note(self._chosen(settings), settings)}
 
     def lack(self, models: Iterable[Model], settings: Settings) -> int:
         """Bytes of memory that are missing for these; 0 where none are."""

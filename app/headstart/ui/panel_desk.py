@@ -28,6 +28,10 @@ class Panel(Protocol):
         """What can be chosen, by setting."""
         ...
 
+    def show_notes(self, notes: Mapping[str, str]) -> None:
+        """What is worth knowing with these models, by setting."""
+        ...
+
 
 class PanelDesk(QObject):
     """One for each panel."""
@@ -51,6 +55,7 @@ class PanelDesk(QObject):
     @Slot()
     def _show(self) -> None:
         self._panel.show_choices(self._choices.by_setting(self._settings))
+        self._panel.show_notes(self._choices.notes(self._settings))
         self._panel.show_settings(self._settings)
 
     @Slot(str, object)

@@ -48,6 +48,10 @@ class Placement(QFrame):
             self._form.set_choices(name, offered)
         self._limits.setText(_limits(name for name, _, _ in choices.get("device", []) if name))
 
+    def show_notes(self, notes: Mapping[str, str]) -> None:
+        """What is worth knowing with these models, by setting."""
+        self._form.show_notes(notes)
+
     def show_memory(self, free: int) -> None:
         """Bytes that a model could take now."""
         self._memory.setText(

@@ -71,6 +71,11 @@ class Preferences(QDialog):
             for name, offered in choices.items():
                 form.set_choices(name, offered)
 
+    def show_notes(self, notes: Mapping[str, str]) -> None:
+        """What is worth knowing with these models, by setting."""
+        for form in self._forms:
+            form.show_notes(notes)
+
     def set_theme(self, theme: Theme) -> None:
         """Other colours."""
         self.setStyleSheet(stylesheet.sheet(theme))

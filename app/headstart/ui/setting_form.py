@@ -1,6 +1,6 @@
 """Editors of several settings under headings, filled from the settings. Knows neither chat nor file."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QLabel, QScrollArea, QVBoxLayout, QWidget
@@ -15,6 +15,7 @@ from headstart.ui.translation import translate
 
 Section = tuple[str, tuple[str, ...]]  # heading, or empty; names of settings
 Choices = list[tuple[str, str, str]]  # value, text, reason why not or empty
+_NOTED = ("kv_precision",)
 _GUESSING = ("num_assistant_tokens", "assistant_confidence_threshold", "acceptance_threshold")
 
 
@@ -26,6 +27,7 @@ class SettingForm(QWidget):
     def __init__(self, sections: Iterable[Section], parent: QWidget | None = None, *, explained: bool = False) -> None:
         super().__init__(parent)
         self._editors: dict[str, SettingEditor] = {}
+        self._notes: dict[str, QLabel] = {}
         self._hint = muted("", self)
         self._column = QVBoxLayout(self)
         self._column.setContentsMargins(MEDIUM, MEDIUM, MEDIUM, MEDIUM)
@@ -59,11 +61,21 @@ class SettingForm(QWidget):
         if isinstance(field, ChoiceEditor):
             field.set_choices(choices)
 
+    def show_notes(self, notes: Mapping[str, str]) -> None:
+        """Below the settings that are shown here; an empty note takes no room."""
+        for name, note in self._notes.items():
+            note.setText(notes.get(name, ""))
+            note.setVisible(bool(note.text()))
+
     def _add(self, name: str, *, explained: bool) -> None:
         field = PresetEditor(self) if name == "system_prompt" else editor(name, self)
         self._editors[name] = field
         field.edited.connect(self.edited)
         self._column.addWidget(field)
+        if name in _NOTED:
+            self._notes[name] = muted("", self)
+            self._notes[name].hide()
+            self._column.addWidget(self._notes[name])
         if explained:
             self._column.addWidget(muted(meaning(name), self))
             self._column.addSpacing(SMALL)

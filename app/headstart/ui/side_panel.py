@@ -52,6 +52,10 @@ class SidePanel(QFrame):
         for name, offered in choices.items():
             self._form.set_choices(name, offered)
 
+    def show_notes(self, notes: Mapping[str, str]) -> None:
+        """What is worth knowing with these models, by setting."""
+        self._form.show_notes(notes)
+
     def set_theme(self, theme: Theme) -> None:
         """The style sheet brings all colours."""
 
