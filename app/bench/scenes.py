@@ -56,6 +56,13 @@ def models(showcase: Showcase, album: Album) -> None:
     press(showcase, "stop")
 
 
+def server(showcase: Showcase, album: Album) -> None:
+    """The local server before it is switched on."""
+    press(showcase, "server")
+    album.take("server")
+    press(showcase, "stop")
+
+
 def bench(showcase: Showcase, album: Album) -> None:
     """The last result."""
     press(showcase, "bench")
@@ -170,6 +177,7 @@ SCENES: dict[str, Scene] = {
         empty,
         search,
         models,
+        server,
         bench,
         tune,
         race,
