@@ -89,6 +89,10 @@ REFUSALS: Sequence[Any] = (
     QT_TRANSLATE_NOOP("Faults", "The server's line is no message of Headstart: {}"),
     QT_TRANSLATE_NOOP("Faults", "The engine cannot be started ({}); install Headstart again."),
     QT_TRANSLATE_NOOP("Faults", "The engine stopped unexpectedly ({}); see {}."),
+    QT_TRANSLATE_NOOP(
+        "Faults",
+        "The engine was killed ({}), as the system does when memory runs out; it starts again when it is needed.",
+    ),
     QT_TRANSLATE_NOOP("Faults", "The engine stopped too often; load the model again, or see {}."),
     QT_TRANSLATE_NOOP("Faults", "The engine does not start; see {}."),
     QT_TRANSLATE_NOOP(
