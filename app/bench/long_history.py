@@ -9,7 +9,8 @@ from bench.corpus import PATTERN, Words
 from headstart.chat.conversation import Conversation, Message, Role, Run, extended
 from headstart.chat.record import Chat
 from headstart.chat.store import Store, new_id
-from headstart.ui.answer_report import ROUNDS
+from headstart.engine.engine import FinishReason, Stats
+from headstart.ui import answer_report
 
 _LENGTHS = (4, 10, 16, 30, 40, 80, 120, 500)  # messages in a chat: 100 in the mean, most chats far shorter
 MEAN = sum(_LENGTHS) // len(_LENGTHS)
@@ -17,6 +18,22 @@ _QUESTION, _ANSWER = 160, 800  # characters in the mean: 40 and 200 tokens
 _POOL = 5_000  # sentences; each is used a thousand times, so that a million messages are written in minutes
 _CHINESE = 5  # every fifth chat
 _GAP_S = 4 * 3600.0  # between two chats: ten thousand are four and a half years
+_STATS = Stats(
+    prompt_tokens=400,
+    reused_tokens=300,
+    output_tokens=200,
+    rounds=60,
+    drafted=240,
+    accepted=140,
+    ttft_ms=250.0,
+    decode_ms=7000.0,
+    by_origin={"target": 60, "draft": 140},
+    by_part={"draft": 1500.0, "verify": 5400.0, "other": 100.0},
+    ledger_ms=3000.0,
+    plain_ms=60.0,
+    context_used=600,
+    context_length=4096,
+)
 RARE = "quokka"  # a word of one chat in a thousand, with a number: "quokka17"
 
 
@@ -27,6 +44,7 @@ class LongHistory:
         words = Words(seed)
         self._random = random.Random(seed)  # noqa: S311
         self._latin = [words.sentence() for _ in range(_POOL)]
+        self._stats = answer_report.keep(_STATS, FinishReason.STOP)
         self._chinese = [words.sentence(chinese=True) for _ in range(_POOL)]
 
     def fill(self, store: Store, chats: int, now: float, told: Callable[[int], object] = lambda _: None) -> int:
@@ -57,7 +75,7 @@ class LongHistory:
             else:
                 text = self._text(pool, _ANSWER)
                 runs, rounds = _origins(len(text))
-                stats = {ROUNDS: rounds}
+                stats = {**self._stats, answer_report.ROUNDS: rounds}
                 yield Message(id_, parent, Role.ASSISTANT, text, time, model="a-model", origins=runs, stats=stats)
 
     def _text(self, pool: list[str], characters: int) -> str:

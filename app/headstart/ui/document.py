@@ -1,7 +1,7 @@
 """Blocks written into a QTextDocument, only from the first that changed on; knows no widget and no Markdown."""
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -75,10 +75,13 @@ class DocumentWriter:
         assert isinstance(block, Code)
         return block.text
 
-    def quoted(self, first: int, last: int) -> Iterator[Quoted]:
-        """What is quoted between two positions."""
-        index = max(0, bisect_right(self._starts, first, key=lambda start: start.position) - 1)
-        while index < len(self._blocks) and self._starts[index].position <= last:
+    def quoted(self, first: float, last: float, top: Callable[[int], float]) -> Iterator[Quoted]:
+        """What is quoted between two heights; `top` gives that of a position.
+
+        Qt's own search for what stands at a height goes through the whole document.
+        """
+        index = max(0, bisect_right(self._starts, first, key=lambda start: top(start.position)) - 1)
+        while index < len(self._blocks) and top(self._starts[index].position) <= last:
             start, place = self._starts[index], self._blocks[index].place
             index += 1
             end = self._starts[index].position if index < len(self._starts) else self._document.characterCount() - 1

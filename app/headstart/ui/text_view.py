@@ -202,9 +202,7 @@ class MessageText(QTextBrowser):
         super().paintEvent(event)
 
     def _paint_quote_bars(self, seen: QRectF) -> None:
-        layout, fuzzy = self._document.documentLayout(), Qt.HitTestAccuracy.FuzzyHit
-        first, last = layout.hitTest(seen.topLeft(), fuzzy), layout.hitTest(seen.bottomRight(), fuzzy)
-        quotes = list(self._writer.quoted(first, last))
+        quotes = list(self._writer.quoted(seen.top(), seen.bottom(), self._top))
         if not quotes:
             return
         painter = QPainter(self.viewport())
