@@ -9,7 +9,9 @@ import venv
 from collections.abc import Mapping
 from pathlib import Path
 
-PINS = Path(__file__).with_name("pins.txt")
+from installer import locking
+from installer.locking import PINS, Kind
+
 _FROM_PEOPLE = ("PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "VIRTUAL_ENV")  # would let in what is not pinned
 _DONE = "complete"
 
@@ -18,13 +20,24 @@ def prepare(root: Path, work: Path) -> Path:
     """Its Python, with the application of `root` as it is now. What it needs is fetched once for each set of pins."""
     folder = work / f"environment-{_key()}"
     python = folder / ("Scripts" if os.name == "nt" else "bin") / "python"
+    lock = locking.path(Kind.PROGRAM)
     if not (folder / _DONE).exists():
         venv.create(folder, with_pip=True, clear=True)
-        _install(python, f"{root}[installer]")
+        _fetch(python, root, lock)
         (folder / _DONE).touch()
-    else:
-        _install(python, "--no-deps", "--force-reinstall", str(root))
+    # What builds it is locked too; without a lock pip fetches that by itself.
+    beside = ["--no-build-isolation"] if lock.is_file() else []
+    _install(python, "--no-deps", "--force-reinstall", *beside, str(root))
     return python
+
+
+def _fetch(python: Path, root: Path, lock: Path) -> None:
+    """What the lock names, if not a byte is other; where this Python has no lock, versions alone are looked at."""
+    if lock.is_file():
+        _install(python, "--require-hashes", "--no-deps", "--requirement", str(lock))
+    else:
+        print(f"There is no {lock.name}: versions are pinned, hashes are not checked.", file=sys.stderr)
+        _install(python, f"{root}[installer]")
 
 
 def variables(root: Path, given: Mapping[str, str] = os.environ) -> dict[str, str]:
@@ -42,13 +55,17 @@ def _last_change(root: Path) -> str:
 
 
 def _install(python: Path, *words: str) -> None:
-    settings = {"PIP_CONSTRAINT": str(PINS), "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_COMPILE": "1"}
+    settings = {"PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_COMPILE": "1"}
+    if "--require-hashes" not in words:
+        settings["PIP_CONSTRAINT"] = str(PINS)  # reaches what pip fetches for building, too
     command = [str(python), "-m", "pip", "install", "--quiet", *words]
-    subprocess.run(command, env={**variables(Path(words[-1].partition("[")[0])), **settings}, check=True)
+    subprocess.run(command, env={**variables(locking.ROOT), **settings}, check=True)
 
 
 def _key() -> str:
-    """Changes with the pins and with Python."""
+    """Changes with the pins, the lock and Python."""
     digest = hashlib.sha256(PINS.read_bytes())
+    lock = locking.path(Kind.PROGRAM)
+    digest.update(lock.read_bytes() if lock.is_file() else b"")
     digest.update(f"{platform.python_version()} {sys.platform} {platform.machine()}".encode())
     return digest.hexdigest()[:12]

@@ -115,6 +115,9 @@ def _soaked(program: Program, given: argparse.Namespace) -> dict[str, object]:
         "warm": asdict(warm[0]),
         "end": asdict(warm[-1]),
         "per_1000_answers": slopes(warm),
+        "memory": [
+            [each.answers, each.window_mb, each.engine_mb] for each in soak.samples[:: len(soak.samples) // 20 or 1]
+        ],
         **({"heartbeat": lateness(heart.late_ms)} if given.model else {}),
     }
 

@@ -1,5 +1,9 @@
 """About: what everything is made of, under which licence, and a report of versions to copy."""
 
+import re
+import tomllib
+from pathlib import Path
+
 from PySide6.QtCore import qVersion
 from PySide6.QtGui import QGuiApplication
 from pytestqt.qtbot import QtBot
@@ -7,6 +11,8 @@ from pytestqt.qtbot import QtBot
 from headstart import __version__, licences
 from headstart.ui.about import AboutDialog
 from headstart.ui.program import Program
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def _opened(app: Program) -> AboutDialog:
@@ -31,6 +37,17 @@ def test_nothing_that_is_installed_keeps_its_licence_to_itself() -> None:
         assert all(part.licence for part in licences.components(root))
     names = [part.name for part in licences.components("PySide6_Essentials")]
     assert "shiboken6" in names
+
+
+def test_everything_that_is_shipped_has_a_licence_and_its_text() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    names = [re.split(r"[><=; ]", line)[0] for line in project["dependencies"]]
+    parts = {part.name: part for name in names for part in licences.components(name)}
+    assert len(parts) > 40
+    missing = [part.name for part in parts.values() if not part.licence or not part.text().strip()]
+    assert not missing, "headstart/licences.py and headstart/licence_texts say what packages leave out"
+    assert "GNU LESSER GENERAL PUBLIC LICENSE" in parts["PySide6_Essentials"].text()
+    assert "TERMS AND CONDITIONS" in parts["PySide6_Essentials"].text()
 
 
 def test_each_licence_can_be_read(app: Program) -> None:

@@ -1,0 +1,48 @@
+"""The project's wheel: built twice, in two folders and at two times, it has the same bytes."""
+
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCES = ("app/headstart", "export/headstart_export", "models", "pyproject.toml", "README.md", "LICENSE")
+EPOCH = "1700000000"
+
+
+def _copy(folder: Path) -> Path:
+    """The source tree, with other times and without what is built beside it."""
+    for name in SOURCES:
+        source, target = ROOT / name, folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if source.is_dir():
+            built = shutil.ignore_patterns("__pycache__", *([] if name != "models" else ["[!.]*[!l]"]))
+            shutil.copytree(source, target, ignore=built, copy_function=shutil.copyfile)
+        else:
+            shutil.copyfile(source, target)
+    return folder
+
+
+def _built(folder: Path, mask: str) -> bytes:
+    variables = {**os.environ, "SOURCE_DATE_EPOCH": EPOCH}
+    code = f"import os, sys; os.umask({mask}); from hatchling.cli import hatchling; sys.exit(hatchling())"
+    command = [sys.executable, "-c", code, "build", "-t", "wheel", "-d", "out"]
+    subprocess.run(command, cwd=folder, env=variables, capture_output=True, check=True)
+    (wheel,) = (folder / "out").glob("*.whl")
+    return wheel.read_bytes()
+
+
+def test_two_builds_of_the_wheel_are_equal(tmp_path: Path) -> None:
+    pytest.importorskip("hatchling", reason="hatchling, of the extra `test`, builds the wheel")
+    first = _built(_copy(tmp_path / "one"), "0o022")
+    second = _built(_copy(tmp_path / "another" / "place"), "0o077")
+    assert first == second
+    with zipfile.ZipFile(next((tmp_path / "one" / "out").glob("*.whl"))) as wheel:
+        names = set(wheel.namelist())
+        assert {info.date_time for info in wheel.infolist()} == {(2023, 11, 14, 22, 13, 20)}
+    assert {"headstart/cli.py", "headstart_export/cli.py", "headstart_export/recipes/qwen2.5-coder.toml"} <= names
+    assert not [name for name in names if name.endswith((".pyc", ".bin", ".safetensors"))]
