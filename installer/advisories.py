@@ -14,8 +14,8 @@ from typing import Any
 from installer import locking
 from installer.locking import Kind
 
-_ASK = ("--vulnerability-service", "osv", "--disable-pip", "--require-hashes", "--format", "json")
-_ASK += ("--progress-spinner", "off", "--requirement")
+_SERVICE = ("--vulnerability-service", "osv", "--disable-pip", "--require-hashes")
+_ASK = (*_SERVICE, "--format", "json", "--progress-spinner", "off", "--requirement")
 
 
 @dataclass(frozen=True)

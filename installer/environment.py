@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from installer import locking
-from installer.locking import PINS, Kind
+from installer.locking import Kind
 
+PINS = locking.PINS
 _FROM_PEOPLE = ("PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "VIRTUAL_ENV")  # would let in what is not pinned
 _DONE = "complete"
 

@@ -237,6 +237,15 @@ def test_a_full_disk_while_backing_up_hinders_no_start(qtbot: QtBot, app: Progra
     assert "cannot be used" in told.args[0]
 
 
+def test_what_was_written_is_brought_into_the_file_beside_the_window(qtbot: QtBot, app: Program, history: Path) -> None:
+    file = history / FILE_NAME
+    ask(qtbot, app, "wombats?")
+    assert b"wombats" not in file.read_bytes()  # but in the log of changes
+    app.settling.settle()
+    qtbot.waitUntil(lambda: b"You wrote: wombats" in file.read_bytes(), timeout=WAIT)
+    app.settling.close()
+
+
 def test_the_daily_copy_is_made_beside_the_window(qtbot: QtBot, app: Program, history: Path) -> None:
     ask(qtbot, app, "hello")
     upkeep = Upkeep(history)

@@ -19,6 +19,11 @@ from headstart.errors import HistoryError
 class Store(Reader):
     """The one writer of a history. Use it in the thread that opened it; every method raises HistoryError."""
 
+    @property
+    def changes(self) -> int:
+        """How many rows this store has written."""
+        return self._connection.total_changes
+
     def create_chat(self, title: str = "", *, settings: Json | None = None) -> Chat:
         """A new chat without messages."""
         now = _now()

@@ -27,9 +27,9 @@ class BackgroundTask(QObject):
         """Whether nobody wants the result any more."""
         return self._cancelled
 
-    def start(self) -> None:
-        """Begin; `done` or `failed` follows, neither after `cancel`."""
-        QThreadPool.globalInstance().start(self._run)
+    def start(self, pool: QThreadPool | None = None) -> None:
+        """Begin; `done` or `failed` follows, neither after `cancel`. A pool of one's own can be waited for."""
+        (pool or QThreadPool.globalInstance()).start(self._run)
 
     def cancel(self) -> None:
         """The work ends as soon as it looks."""

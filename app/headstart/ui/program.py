@@ -37,6 +37,7 @@ from headstart.ui.panel_desk import PanelDesk
 from headstart.ui.prompt_desk import PromptDesk
 from headstart.ui.race_desk import RaceDesk
 from headstart.ui.serve_desk import ServeDesk
+from headstart.ui.settling import Settling
 from headstart.ui.sidebar_desk import SidebarDesk
 from headstart.ui.sweeping import Sweeping
 from headstart.ui.tag_desk import TagDesk
@@ -77,7 +78,7 @@ class Program(QObject):
         self.loader = ModelLoader(self.link, self._engine.find, self)
         self.chats = Chats(store, self.loader, self.settings, self)
         self.tags = TagDesk(store, self)
-        self.undoing = Undoing(self)
+        self.undoing, self.settling = Undoing(self), Settling(store, self)
         self.sweeping = Sweeping(self)
         self.window = MainWindow(self.looks.theme, self.looks.font)
         self._count = TokenCount(self.link, self)
@@ -165,6 +166,7 @@ class Program(QObject):
         self.motion.restore()
         self.chats.close()
         self.sweeping.close()
+        self.settling.close()
         self.store.remember(GEOMETRY, self.window.state())
         self.choices.close()
         self.models.close()

@@ -22,6 +22,7 @@ class Upkeep(QObject):
         super().__init__(parent)
         self._task = BackgroundTask(partial(_keep_up, folder, key), self)
         self._task.failed.connect(self.troubled)
+        self._pool = QThreadPool(self)
         self._waiting = QTimer(self, singleShot=True, interval=_BEGINS_MS)
         self._waiting.timeout.connect(self.begin)
 
@@ -32,13 +33,13 @@ class Upkeep(QObject):
     @Slot()
     def begin(self) -> None:
         """Begin now."""
-        self._task.start()
+        self._task.start(self._pool)
 
     def close(self) -> None:
         """Give up what is not done; the next start tries again."""
         self._waiting.stop()
         self._task.cancel()
-        QThreadPool.globalInstance().waitForDone()
+        self._pool.waitForDone()
 
 
 def _keep_up(folder: Path, key: Key | None, task: BackgroundTask) -> backups.Backup | None:
