@@ -118,8 +118,8 @@ def test_a_run_shows_its_progress(qtbot: QtBot, open_program: Open) -> None:
     assert not button(page, CANCEL).isHidden()
     qtbot.waitUntil(lambda: page._bar.value() > 0, timeout=WAIT)
     assert page._bar.maximum() == 180
-    assert "of 180 answers" in page._status.text()
-    assert "left" in page._status.text()
+    assert "of 180 answers" in page.run.sentence
+    assert "left" in page.run.sentence
     assert "ms/token" in page._heat.text()
     button(page, CANCEL).click()
     end(qtbot, app)
@@ -159,7 +159,7 @@ def test_a_run_can_be_cancelled_and_the_result_before_stays(qtbot: QtBot, open_p
     go(app, tokens=400, repeats=9)
     qtbot.waitUntil(lambda: app.bench._done > 0, timeout=WAIT)
     button(page, CANCEL).click()
-    assert "Ends with the answer being written" in page._status.text()
+    assert "Ends with the answer being written" in page.run.sentence
     end(qtbot, app)
     assert "Cancelled" in page.notice.text
     assert rows(page) == before
@@ -180,7 +180,7 @@ def test_chats_wait_and_are_told_why(qtbot: QtBot, open_program: Open) -> None:
     app.window.panel.edited.emit("numerics", "exact")  # asks for the model to be loaded anew
     assert "benchmark is running" in app.window.chat.notice.text
     app.window.actions_by_name["race"].trigger()
-    assert "benchmark is running" in app.window.race._status.text()
+    assert "benchmark is running" in app.window.race.run.sentence
     app.window.actions_by_name["bench"].trigger()
     assert app.link._bench is not None
     button(app.window.bench, CANCEL).click()
@@ -203,7 +203,7 @@ def test_it_waits_for_the_answer_of_a_chat(qtbot: QtBot, open_program: Open) -> 
     begin(qtbot, app, "toy: words 60")
     app.window.actions_by_name["bench"].trigger()
     assert not button(app.window.bench, START).isEnabled()
-    assert "still being written" in app.window.bench._status.text()
+    assert "still being written" in app.window.bench.run.sentence
     qtbot.waitUntil(button(app.window.bench, START).isEnabled, timeout=WAIT)
 
 
@@ -211,7 +211,7 @@ def test_without_a_model_the_page_says_so(qtbot: QtBot, open_program: Open) -> N
     app = open_program(find=installed_model, loaded=False)
     page = go(app)
     assert not button(page, START).isEnabled()
-    assert page._status.text() == "No model is installed yet; add one on the page of models."
+    assert page.run.sentence == "No model is installed yet; add one on the page of models."
 
 
 def test_a_dead_engine_ends_it_in_words(qtbot: QtBot, open_program: Open) -> None:

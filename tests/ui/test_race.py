@@ -55,7 +55,7 @@ def test_both_lanes_are_run_with_exact_numerics_and_proven_equal(qtbot: QtBot, o
     end(qtbot, page)
     assert numerics(app) == "exact"
     assert page._proof.text() == "40 of 40 tokens equal: both wrote the same."
-    assert "exact numerics" in page._status.text() or app.race._replay.is_running
+    assert "exact numerics" in page.run.sentence or app.race._replay.is_running
     plain, speculative = (app.race._lanes[leg] for leg in app.race._lanes)
     assert {step.round.drafted for step in plain.steps} == {0}
     assert max(step.round.drafted for step in speculative.steps) > 0
@@ -115,7 +115,7 @@ def test_a_race_can_be_stopped_and_the_engine_is_free_again(qtbot: QtBot, open_p
     qtbot.waitUntil(lambda: page.lanes[0].tokens > 0, timeout=WAIT)
     button(page, "Stop").click()
     qtbot.waitUntil(lambda: not app.loader.occupation, timeout=WAIT)
-    assert page._status.text() == "Stopped."
+    assert page.run.sentence == "Stopped."
     assert page._verdict.isHidden()
     app.window.actions_by_name["write"].trigger()
     ask(qtbot, app, "still there?")
@@ -142,16 +142,16 @@ def test_a_race_waits_for_the_answer_of_a_chat(qtbot: QtBot, open_program: Open)
     app.window.actions_by_name["race"].trigger()
     button_ = button(app.window.race, "Start the race")
     assert not button_.isEnabled()
-    assert "still being written" in app.window.race._status.text()
+    assert "still being written" in app.window.race.run.sentence
     qtbot.waitUntil(button_.isEnabled, timeout=WAIT)
-    assert not app.window.race._status.text()
+    assert not app.window.race.run.sentence
 
 
 def test_without_a_model_the_page_says_so(qtbot: QtBot, open_program: Open) -> None:
     app = open_program(find=installed_model, loaded=False)
     page = start(app)
     assert not button(page, "Start the race").isEnabled()
-    assert page._status.text() == "No model is installed yet; add one on the page of models."
+    assert page.run.sentence == "No model is installed yet; add one on the page of models."
 
 
 @pytest.mark.parametrize(("prompt", "words"), [("toy: refuse", "The toy refuses"), ("toy: bug", "The engine failed")])

@@ -86,7 +86,7 @@ def test_the_next_start_knows_it_until_it_is_forgotten(qtbot: QtBot, open_progra
 def test_a_run_can_be_cancelled_and_chats_go_on(qtbot: QtBot, open_program: Opened) -> None:
     app = open_program(pace=0.3)
     page = go(app)
-    qtbot.waitUntil(lambda: "Model: as it is (f32) against 1 thread" in page._status.text(), timeout=WAIT)
+    qtbot.waitUntil(lambda: "Model: as it is (f32) against 1 thread" in page.run.sentence, timeout=WAIT)
     app.window.actions_by_name["write"].trigger()
     assert not app.presenter.session.send("now")
     assert "A tuning is going on" in app.window.chat.notice.text
@@ -104,7 +104,7 @@ def test_the_keyboard_stays_on_the_page(qtbot: QtBot, open_program: Opened) -> N
     app = open_program(pace=0.05)
     app.window.activateWindow()
     page = go(app)
-    qtbot.waitUntil(lambda: "against" in page._status.text(), timeout=WAIT)
+    qtbot.waitUntil(lambda: "against" in page.run.sentence, timeout=WAIT)
     assert button(page, CANCEL).hasFocus()
     end(qtbot, app)
     assert button(page, START).hasFocus()
@@ -113,7 +113,7 @@ def test_the_keyboard_stays_on_the_page(qtbot: QtBot, open_program: Opened) -> N
 def test_a_dead_engine_ends_it_in_words_and_is_replaced(qtbot: QtBot, open_program: Opened) -> None:
     app = open_program(pace=0.3)
     page = go(app)
-    qtbot.waitUntil(lambda: "against" in page._status.text(), timeout=WAIT)
+    qtbot.waitUntil(lambda: "against" in page.run.sentence, timeout=WAIT)
     os.kill(app.link.pid, signal.SIGKILL)
     end(qtbot, app)
     assert "unexpectedly" in page.notice.text
@@ -123,7 +123,7 @@ def test_without_a_model_the_page_says_so(open_program: Opened) -> None:
     app = open_program(find=installed_model, loaded=False)
     page = go(app)
     assert not button(page, START).isEnabled()
-    assert page._status.text() == "No model is installed yet; add one on the page of models."
+    assert page.run.sentence == "No model is installed yet; add one on the page of models."
 
 
 def test_what_settings_name_is_not_tried(qtbot: QtBot, open_program: Opened) -> None:

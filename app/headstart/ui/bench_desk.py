@@ -25,7 +25,7 @@ from headstart.engine.protocol import (
 from headstart.errors import ExchangeError, HeadstartError
 from headstart.settings import Settings
 from headstart.ui import bench_figures, bench_record
-from headstart.ui.bench_page import BenchPage, BenchState
+from headstart.ui.bench_page import BenchPage
 from headstart.ui.bench_record import BenchRecord
 from headstart.ui.bench_report import CSV, PNG
 from headstart.ui.bench_words import contestant_word, kind_word
@@ -84,9 +84,9 @@ class BenchDesk(QObject):
             return
         running = self._ticket is not None
         reason = "" if running else self._loader.obstacle(self._settings())
-        self._page.show_state(BenchState(running, reason))
+        self._page.show_state(running=running, reason=reason)
         if running and self._loader.status:
-            self._page.say_stage(self._loader.status + "…")
+            self._page.run.say(self._loader.status + "…")
         self._show_extent(self._page.form.size_wanted())
 
     @Slot(object)
@@ -130,7 +130,7 @@ class BenchDesk(QObject):
         self._stopping = True
         self._link.stop_bench()
         self._refresh()
-        self._page.say_stage(self.tr("Ends with the answer being written…"))
+        self._page.run.say(self.tr("Ends with the answer being written…"))
 
     @Slot(object)
     def _take(self, report: BenchReport) -> None:
@@ -138,7 +138,7 @@ class BenchDesk(QObject):
             return
         match report:
             case BenchStage(_, sentence):
-                self._page.say_stage(self._words(sentence))
+                self._page.run.say(self._words(sentence))
             case BenchPlanned(_, heats):
                 self._planned = heats
                 self._clock.start()
@@ -158,7 +158,7 @@ class BenchDesk(QObject):
             return
         left = bench_figures.remaining(float(self._clock.elapsed()), self._done, self._planned)
         done = self.tr("{done} of {planned} answers").format(done=self._done, planned=self._planned)
-        self._page.say_stage(done if left is None else self.tr("{}, {} left").format(done, self._duration(left)))
+        self._page.run.say(done if left is None else self.tr("{}, {} left").format(done, self._duration(left)))
 
     def _heat(self, heat: BenchHeat) -> str:
         speed = "–" if heat.ms_per_token is None else self.tr("{} ms/token").format(decimal(heat.ms_per_token, 1))

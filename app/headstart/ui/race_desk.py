@@ -88,7 +88,7 @@ class RaceDesk(QObject):
             return
         running = self._leg is not None
         if running and self._loader.status:
-            self._page.say_stage(self.tr("{}, with exact numerics").format(self._loader.status) + "…")
+            self._page.run.say(self.tr("{}, with exact numerics").format(self._loader.status) + "…")
         moving = running or self._replay.is_running
         can_replay = len(self._lanes) == len(_LANES)
         self._page.show_state(RaceState(moving, "" if running else self._loader.obstacle(self._settings()), can_replay))
@@ -128,7 +128,7 @@ class RaceDesk(QObject):
         self._generation = self._link.generate(Request(messages, tokens, sampling, Speculation(mode)))
         if leg in _LANES:
             self._tick.start()
-        self._page.say_stage(self._words(leg))
+        self._page.run.say(self._words(leg))
         self._refresh()
 
     def _words(self, leg: _Leg) -> str:
@@ -203,13 +203,13 @@ class RaceDesk(QObject):
     def _play(self) -> None:
         if len(self._lanes) < len(_LANES):
             return
-        self._page.say_stage(self.tr("Both at once, at the times that were just measured…"))
+        self._page.run.say(self.tr("Both at once, at the times that were just measured…"))
         self._replay.start([self._lanes[leg] for leg in _LANES])
         self._refresh()
 
     @Slot()
     def _show_end(self) -> None:
-        self._page.say_stage(self._setting() if self._link.facts else "")
+        self._page.run.say(self._setting() if self._link.facts else "")
         self._refresh()
 
     @Slot()
@@ -234,7 +234,7 @@ class RaceDesk(QObject):
     def _end(self, sentence: str, *, bad: bool = False) -> None:
         self._leg = self._generation = None
         self._tick.stop()
-        self._page.say_stage("" if bad else sentence)
+        self._page.run.say("" if bad else sentence)
         if bad:
             self._page.notice.say(sentence, bad=True)
         self._loader.release()

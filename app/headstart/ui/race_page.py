@@ -11,6 +11,7 @@ from headstart.ui.page import Page
 from headstart.ui.race_form import RaceForm
 from headstart.ui.race_lane import RaceLane
 from headstart.ui.race_record import RaceResult
+from headstart.ui.run_row import RunRow
 from headstart.ui.spelling import decimal
 from headstart.ui.stylesheet import dress, mark
 from headstart.ui.theme import LARGE, MEDIUM, SMALL, TINY, Theme
@@ -40,20 +41,18 @@ class RacePage(Page):
         self._reason = ""
         self.form = RaceForm(self)
         self.notice = NoticeBar(theme, self)
-        self._start = self._button(self.tr("Start the race"), "primary")
-        self._stop = self._button(self.tr("Stop"), "plain")
-        self._replay = self._button(self.tr("Replay both at once"), "plain")
-        self._status = QLabel(self)
+        self.run = RunRow(self.tr("Start the race"), self.tr("Stop"), self)
+        self._replay = QPushButton(self.tr("Replay both at once"), self)
         self._speedup = QLabel(self)
         self._speeds = QLabel(self)
         self._proof = QLabel(self)
         self.lanes = (RaceLane(self.tr("Plain"), theme, self), RaceLane(self.tr("With speculation"), theme, self))
         self._legend = Legend(theme, self)
         self._lay_out()
-        self._start.clicked.connect(self._ask)
+        self.run.start_requested.connect(self._ask)
         self.form.submitted.connect(self._ask)
         self.entered.connect(self.form.prompt.setFocus)
-        self._stop.clicked.connect(self.stop_requested)
+        self.run.stop_requested.connect(self.stop_requested)
         self._replay.clicked.connect(self.replay_requested)
         self.show_state(RaceState())
         self.show_result(None)
@@ -61,22 +60,12 @@ class RacePage(Page):
 
     def show_state(self, state: RaceState) -> None:
         """Which buttons there are, and why one is grey."""
-        had_keyboard, changes = self.has_keyboard(), self._start.isHidden() != state.running
-        self._start.setVisible(not state.running)
-        self._start.setEnabled(not state.reason)
-        self._start.setToolTip(state.reason)
-        self._stop.setVisible(state.running)
+        self.run.show_state(running=state.running, reason=state.reason)
         self._replay.setVisible(state.replayable and not state.running)
         self.form.setEnabled(not state.running)
-        if had_keyboard and changes:
-            (self._stop if state.running else self._start).setFocus()
-        if state.reason or self._status.text() == self._reason:
-            self.say_stage(state.reason)
+        if state.reason or self.run.sentence == self._reason:
+            self.run.say(state.reason)
         self._reason = state.reason
-
-    def say_stage(self, sentence: str) -> None:
-        """What is going on."""
-        self._status.setText(sentence)
 
     def show_result(self, result: RaceResult | None) -> None:
         """Speedup and proof; None before and while it runs."""
@@ -110,7 +99,7 @@ class RacePage(Page):
     @Slot()
     def _ask(self) -> None:
         wish = self.form.wish()
-        if self._start.isVisible() and self._start.isEnabled() and wish.prompt:
+        if self.run.can_start and wish.prompt:
             self.start_requested.emit(wish)
 
     def _pace(self, result: RaceResult) -> str:
@@ -131,21 +120,13 @@ class RacePage(Page):
         )
         intro.setWordWrap(True)
         dress(intro, "muted")
-        dress(self._status, "muted")
-        self._status.setWordWrap(True)
-        row = QHBoxLayout()
-        row.setSpacing(SMALL)
-        for button in (self._start, self._stop, self._replay):
-            row.addWidget(button)
-        row.addWidget(self._status, 1)
+        self.run.insert(self._replay)
         lanes = QHBoxLayout()
         lanes.setSpacing(MEDIUM)
         for lane in self.lanes:
             lanes.addWidget(lane, 1)
-        for part in (intro, self.form, self.notice):
+        for part in (intro, self.form, self.notice, self.run, self._band()):
             self.column.addWidget(part)
-        self.column.addLayout(row)
-        self.column.addWidget(self._band())
         self.column.addLayout(lanes, 1)
         self.column.addWidget(self._legend)
 
@@ -164,8 +145,3 @@ class RacePage(Page):
         row.addWidget(self._speedup)
         row.addLayout(words, 1)
         return self._verdict
-
-    def _button(self, label: str, kind: str) -> QPushButton:
-        button = QPushButton(label, self)
-        dress(button, kind)
-        return button

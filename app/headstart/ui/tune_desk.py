@@ -195,11 +195,11 @@ class TuneDesk(QObject):
         self._page.show_progress(min(spent / self._seconds, 1.0))
         left = self._seconds - spent
         ending = self.tr("Ends soon.") if left <= 0 else self.tr("At most {} s left.").format(whole(left))
-        self._page.say(sentences(self._doing, ending))
+        self._page.run.say(sentences(self._doing, ending))
 
     def _say(self, words: str) -> None:
         self._doing = words
-        self._page.say(words)
+        self._page.run.say(words)
 
     @Slot()
     def _forget(self) -> None:

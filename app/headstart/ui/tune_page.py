@@ -3,15 +3,16 @@
 from collections.abc import Iterable
 
 from PySide6.QtCore import Signal, Slot
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QProgressBar, QPushButton, QSpinBox, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QProgressBar, QSpinBox, QVBoxLayout, QWidget
 
 from headstart.engine.tuning.findings import Findings, Stage
 from headstart.engine.tuning.messages import LEAST_SECONDS, USUAL_SECONDS
 from headstart.ui.notice_bar import NoticeBar
 from headstart.ui.page import Page
+from headstart.ui.run_row import RunRow
 from headstart.ui.setting_form import muted
 from headstart.ui.stylesheet import dress, inset
-from headstart.ui.theme import LARGE, MEDIUM, SMALL, Theme
+from headstart.ui.theme import LARGE, MEDIUM, Theme
 from headstart.ui.titled_field import TitledField, flowing
 from headstart.ui.tune_report import TuneReport
 
@@ -33,42 +34,30 @@ class TunePage(Page):
         self.notice = NoticeBar(theme, self)
         self.seconds = QSpinBox(self)
         self._plan = muted("", self)
-        self._start = QPushButton(self.tr("Start tuning"), self)
-        self._stop = QPushButton(self.tr("Cancel"), self)
-        self._status = muted("", self)
+        self.run = RunRow(self.tr("Start tuning"), self.tr("Cancel"), self)
         self._bar = QProgressBar(self)
         self._empty = muted("", self)
         self.report = TuneReport(self)
         self.report.hide()
         self._lay_out()
-        self._start.clicked.connect(self._ask)
-        self._stop.clicked.connect(self.stop_requested)
-        self.entered.connect(self._start.setFocus)
+        self.run.start_requested.connect(self._ask)
+        self.run.stop_requested.connect(self.stop_requested)
+        self.entered.connect(self.run.start.setFocus)
         self.show_state(running=False)
         self.set_theme(theme)
 
     def show_state(self, *, running: bool, reason: str = "") -> None:
         """Which buttons there are. `reason`: why none can start; empty where one can."""
-        had_keyboard, changes = self.has_keyboard(), self._start.isHidden() != running
-        self._start.setVisible(not running)
-        self._start.setEnabled(not reason)
-        self._start.setToolTip(reason)
-        self._stop.setVisible(running)
+        self.run.show_state(running=running, reason=reason)
         self._bar.setVisible(running)
         self.seconds.setEnabled(not running)
         self.report.forget.setEnabled(not running and not reason)
-        if had_keyboard and changes:
-            (self._stop if running else self._start).setFocus()
         if not running:
-            self.say(reason)
+            self.run.say(reason)
 
     def show_plan(self, steps: Iterable[str]) -> None:
         """What will be tried, in order."""
         self._plan.setText("\n".join(f"{number}. {step}" for number, step in enumerate(steps, start=1)))
-
-    def say(self, sentence: str) -> None:
-        """What is going on, or why nothing can."""
-        self._status.setText(sentence)
 
     def show_progress(self, share: float) -> None:
         """Of the time it may take."""
@@ -135,17 +124,7 @@ class TunePage(Page):
         self._bar.setTextVisible(False)
         self._bar.setRange(0, _FINE)
         self._bar.setAccessibleName(self.tr("Progress of the tuning"))
-        dress(self._start, "primary")
-        dress(self._stop, "plain")
-        row = QHBoxLayout()
-        row.setSpacing(SMALL)
-        row.addWidget(self._start)
-        row.addWidget(self._stop)
-        row.addWidget(self._status, 1)
-        for part in (intro, self._form(), self.notice):
+        parts: tuple[QWidget, ...] = (intro, self._form(), self.notice, self.run, self._bar, self._empty, self.report)
+        for part in parts:
             self.column.addWidget(part)
-        self.column.addLayout(row)
-        below: tuple[QWidget, ...] = (self._bar, self._empty, self.report)
-        for widget in below:
-            self.column.addWidget(widget)
         self.column.addStretch(1)

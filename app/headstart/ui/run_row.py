@@ -1,0 +1,64 @@
+"""Start, Stop and a sentence in a row, for what takes a while; the keyboard stays with them. Knows not what runs."""
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
+
+from headstart.ui.page import Page
+from headstart.ui.setting_form import muted
+from headstart.ui.stylesheet import dress
+from headstart.ui.theme import SMALL
+
+
+class RunRow(QWidget):
+    """One of the two buttons is there."""
+
+    start_requested = Signal()
+    stop_requested = Signal()
+
+    def __init__(self, start: str, stop: str, page: Page) -> None:
+        """`start` and `stop` stand on the buttons."""
+        super().__init__(page)
+        self._page = page
+        self.start = QPushButton(start, self)
+        self.stop = QPushButton(stop, self)
+        self._status = muted("", self)
+        dress(self.start, "primary")
+        dress(self.stop, "plain")
+        self._row = QHBoxLayout(self)
+        self._row.setContentsMargins(0, 0, 0, 0)
+        self._row.setSpacing(SMALL)
+        self._row.addWidget(self.start)
+        self._row.addWidget(self.stop)
+        self._row.addWidget(self._status, 1)
+        self.start.clicked.connect(self.start_requested)
+        self.stop.clicked.connect(self.stop_requested)
+        self.show_state(running=False)
+
+    @property
+    def sentence(self) -> str:
+        """What is said now."""
+        return self._status.text()
+
+    @property
+    def can_start(self) -> bool:
+        """Whether there is a button to start with."""
+        return self.start.isVisible() and self.start.isEnabled()
+
+    def insert(self, button: QPushButton) -> None:
+        """One more, before the sentence."""
+        dress(button, "plain")
+        self._row.insertWidget(self._row.count() - 1, button)
+
+    def show_state(self, *, running: bool, reason: str = "") -> None:
+        """Which button there is. `reason`: why none can start; empty where one can."""
+        had_keyboard, changes = self._page.has_keyboard(), self.start.isHidden() != running
+        self.start.setVisible(not running)
+        self.start.setEnabled(not reason)
+        self.start.setToolTip(reason)
+        self.stop.setVisible(running)
+        if had_keyboard and changes:
+            (self.stop if running else self.start).setFocus()
+
+    def say(self, sentence: str) -> None:
+        """What is going on, or why nothing can."""
+        self._status.setText(sentence)
