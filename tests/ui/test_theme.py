@@ -56,9 +56,9 @@ def test_marks_inside_controls_are_visible(wanted: Theme) -> None:
     del drawn["headstart"]  # the icon of the program
     for name in ("up", "down"):
         assert drawn.pop(f"{name}-off") == drawn[name]  # fainter, as what cannot be pressed may be
-    assert drawn.keys() == {"check", "down", "up"}
+    assert drawn.keys() == {"check", "down", "switch_off", "switch_on", "up"}
     for name, colours in drawn.items():
-        ground = wanted.accent if name == "check" else wanted.surface
+        ground = wanted.accent if name in {"check", "switch_on"} else wanted.surface
         assert min(contrast(colour, ground) for colour in colours) >= 3
 
 
