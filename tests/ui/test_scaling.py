@@ -8,6 +8,7 @@ from pytestqt.qtbot import QtBot
 
 from headstart.ui import stylesheet
 from headstart.ui.composer import Composer
+from headstart.ui.figure_table import FigureTable
 from headstart.ui.heading import Heading
 from headstart.ui.program import Program
 from headstart.ui.theme import LIGHT
@@ -36,6 +37,17 @@ def test_no_dialog_is_cut(app: Program, name: str) -> None:
     QApplication.processEvents()
     dialog = next(child for child in app.window.findChildren(QDialog) if child.isVisible())
     assert not reach.cut(dialog)
+
+
+def test_no_title_of_a_table_is_cut(qtbot: QtBot) -> None:
+    table = FigureTable("figures")
+    qtbot.addWidget(table)
+    titles = ("class", "a title of several words", "another")
+    table.begin(titles)
+    table.resize(200, 100)
+    table.show()
+    for column, title in enumerate(titles):
+        assert table.header().sectionSize(column) > table.fontMetrics().horizontalAdvance(title)
 
 
 def test_words_below_the_message_give_way_one_after_the_other(qtbot: QtBot) -> None:

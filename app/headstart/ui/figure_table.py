@@ -7,7 +7,8 @@ from PySide6.QtWidgets import QHeaderView, QTreeWidget, QTreeWidgetItem, QWidget
 
 from headstart.ui.theme import LARGE
 
-_NARROWEST = 76  # pixels of a column; below that the table scrolls sideways
+_NARROWEST = 76  # pixels of a column; below that, and where a title would be cut, the table scrolls sideways
+_BESIDE = 2 * 7 + 2  # pixels around a title, as the style sheet has it
 _ROW = 30  # pixels, as the style sheet has it
 _NUMBERS = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 
@@ -35,6 +36,8 @@ class FigureTable(QTreeWidget):
         self.clear()
         self.setColumnCount(len(titles))
         self.setHeaderLabels(list(titles))
+        widest = max(map(self.fontMetrics().horizontalAdvance, titles[widened:]), default=0)
+        self.header().setMinimumSectionSize(max(_NARROWEST, widest + _BESIDE))
         modes = QHeaderView.ResizeMode
         for column in range(len(titles)):
             self.header().setSectionResizeMode(column, modes.ResizeToContents if column < widened else modes.Stretch)

@@ -106,6 +106,8 @@ QTabBar::tab:focus { border-color: $link; }
 QHeaderView { background: transparent; border: none; }
 QHeaderView::section {
     background: transparent; color: $muted; border: none; border-bottom: 1px solid $border; padding: 4px 11px; }
+FigureTable::item { padding: 0 ${tiny}px; }
+FigureTable QHeaderView::section { padding: 4px 7px; }
 QDialog { background: $surface; }
 QScrollBar:vertical { background: transparent; width: 12px; margin: 0; border: none; }
 QScrollBar:horizontal { background: transparent; height: 12px; margin: 0; border: none; }
