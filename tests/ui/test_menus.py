@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 
 import pytest
-from PySide6.QtCore import QTimer
+from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QAction
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QDialog, QFileDialog, QMenu
 from pytestqt.qtbot import QtBot
 
@@ -48,6 +49,25 @@ def close_all() -> None:
     for widget in QApplication.topLevelWidgets():
         if isinstance(widget, QDialog | QMenu) and widget.isVisible():
             widget.close()
+
+
+def test_edit_works_in_the_field_that_has_the_keyboard(qtbot: QtBot, app: Program) -> None:
+    edit, named = app.window.chat.composer.edit, app.window.actions_by_name
+    app.window.activateWindow()
+    edit.setFocus()
+    QTest.keyClicks(edit, "hello")
+    named["select_all"].trigger()
+    named["cut"].trigger()
+    assert edit.text() == ""
+    named["paste"].trigger()
+    named["paste"].trigger()
+    assert edit.text() == "hellohello"
+    QTest.keyClick(edit, Qt.Key.Key_A, Qt.KeyboardModifier.ControlModifier)
+    QTest.keyClick(edit, Qt.Key.Key_X, Qt.KeyboardModifier.ControlModifier)  # by the field itself, and once
+    assert edit.text() == ""
+    app.window.sidebar.list.setFocus()
+    named["paste"].trigger()  # where nothing can be written nothing happens
+    assert app.window.sidebar.search.text() == ""
 
 
 @pytest.mark.usefixtures("no_files")

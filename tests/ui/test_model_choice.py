@@ -71,14 +71,14 @@ def test_the_composer_names_the_model_and_switches_it_for_this_chat(
     app = open_program(find=installed_model)
     button = app.window.chat.composer.model_button
     assert (button.text(), button.accessibleName()) == ("both", "Model: both")
-    assert menu(app) == {"both": "3.71 GB", "smol": "1.93 GB", "All models…": ""}
+    assert menu(app) == {"both": "3.71 GB", "smol": "1.93 GB", "All Models…": ""}
     choose(app, "smol")
     qtbot.waitUntil(lambda: bool(app.link.facts and app.link.facts.model == "smol"), timeout=WAIT)
     assert button.text() == "smol"
     assert app.presenter.session.settings.model == "smol"
     assert app.settings.model == ""
     app.window.sidebar.new_requested.emit()
-    choose(app, "All models")
+    choose(app, "All Models")
     assert app.window.pages.currentWidget() is app.window.models
 
 

@@ -160,7 +160,7 @@ def test_the_dialog_says_what_is_wrong(qtbot: QtBot, app: Program) -> None:
 def test_a_system_prompt_is_kept_as_a_preset_and_used_in_another_chat(qtbot: QtBot, open_program: Open) -> None:
     app = open_program()
     editor = _presets(app)
-    assert _entries(editor) == {"Save as preset…": False, "Rename preset…": False, "Delete preset": False}
+    assert _entries(editor) == {"Save as Preset…": False, "Rename Preset…": False, "Delete Preset": False}
     editor._field.setPlainText("Be terse.")
     editor.save(" A terse voice ")
     assert app.settings.presets == {"A terse voice": "Be terse."}
@@ -180,13 +180,13 @@ def test_presets_are_renamed_and_deleted(qtbot: QtBot, app: Program) -> None:
     editor = _presets(app)
     editor.fill()
     editor.menu.actions()[1].trigger()
-    _action(editor, "Rename preset…").trigger()
+    _action(editor, "Rename Preset…").trigger()
     dialog = editor.findChildren(QInputDialog)[-1]
     assert dialog.textValue() == "b"
     dialog.setTextValue("a")
     dialog.accept()
     assert app.settings.presets == {"a": "B", "c": "C"}
-    _action(editor, "Delete preset").trigger()
+    _action(editor, "Delete Preset").trigger()
     assert app.settings.presets == {"c": "C"}
     assert app.presenter.session.settings.system_prompt == "B"
 

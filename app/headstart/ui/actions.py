@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from PySide6.QtCore import QT_TRANSLATE_NOOP, QCoreApplication, QObject
+from PySide6.QtCore import QT_TRANSLATE_NOOP, QCoreApplication, QObject, Qt
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QMenuBar
 
@@ -23,6 +23,7 @@ class Command:
     keys: QKeySequence.StandardKey | str = ""
     checkable: bool = False
     separated: bool = False  # a line above it
+    is_field_key: bool = False  # the field that has the keyboard knows the keys: the menu only shows them
 
 
 def _in(menu: Any, *commands: tuple[Any, ...]) -> tuple[Command, ...]:
@@ -52,6 +53,10 @@ COMMANDS = (
     *_in(
         EDIT,
         ("undo", QT_TRANSLATE_NOOP("Actions", "&Undo"), _Key.Undo),
+        ("cut", QT_TRANSLATE_NOOP("Actions", "Cu&t"), _Key.Cut, False, True, True),
+        ("copy", QT_TRANSLATE_NOOP("Actions", "C&opy"), _Key.Copy, False, False, True),
+        ("paste", QT_TRANSLATE_NOOP("Actions", "&Paste"), _Key.Paste, False, False, True),
+        ("select_all", QT_TRANSLATE_NOOP("Actions", "Select &All"), _Key.SelectAll, False, False, True),
         ("copy_last", QT_TRANSLATE_NOOP("Actions", "&Copy Last Answer"), "Ctrl+Shift+C", False, True),
         ("copy_chat", QT_TRANSLATE_NOOP("Actions", "Copy &Whole Chat")),
         ("find", QT_TRANSLATE_NOOP("Actions", "&Find in Chat"), _Key.Find, False, True),
@@ -66,7 +71,7 @@ COMMANDS = (
         ("zoom_in", QT_TRANSLATE_NOOP("Actions", "Zoom &In"), "Ctrl++", False, True),
         ("zoom_out", QT_TRANSLATE_NOOP("Actions", "Zoom O&ut"), "Ctrl+-"),
         ("zoom_reset", QT_TRANSLATE_NOOP("Actions", "&Actual Size"), "Ctrl+0"),
-        ("theme_system", QT_TRANSLATE_NOOP("Actions", "Theme of the S&ystem"), "", True, True),
+        ("theme_system", QT_TRANSLATE_NOOP("Actions", "S&ystem Theme"), "", True, True),
         ("theme_light", QT_TRANSLATE_NOOP("Actions", "&Light Theme"), "", True),
         ("theme_dark", QT_TRANSLATE_NOOP("Actions", "&Dark Theme"), "", True),
     ),
@@ -139,6 +144,8 @@ def _action(command: Command, parent: QObject) -> QAction:
     action.setCheckable(command.checkable)
     if command.keys:
         action.setShortcut(QKeySequence(command.keys))
+    if command.is_field_key:
+        action.setShortcutContext(Qt.ShortcutContext.WidgetShortcut)
     return action
 
 

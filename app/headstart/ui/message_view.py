@@ -245,12 +245,12 @@ class MessageView(QWidget):
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.addAction(self.tr("Copy as Markdown"), lambda: self.copy_requested.emit(self._source.text))
         if self._content.role == "assistant":
-            menu.addAction(self.tr("Continue this answer"), lambda: self.continue_requested.emit(self.message_id))
-        for label, extend in ((self.tr("Select message"), False), (self.tr("Select up to here"), True)):
+            menu.addAction(self.tr("Continue This Answer"), lambda: self.continue_requested.emit(self.message_id))
+        for label, extend in ((self.tr("Select Message"), False), (self.tr("Select up to Here"), True)):
             menu.addAction(label, partial(self.selection_requested.emit, self.message_id, extend))
-        menu.addAction(self.tr("New chat from here"), lambda: self.fork_requested.emit(self.message_id))
+        menu.addAction(self.tr("New Chat from Here"), lambda: self.fork_requested.emit(self.message_id))
         menu.addSeparator()
-        menu.addAction(self.tr("Delete message"), lambda: self.delete_requested.emit(self.message_id))
+        menu.addAction(self.tr("Delete Message"), lambda: self.delete_requested.emit(self.message_id))
         return menu
 
     # Parts

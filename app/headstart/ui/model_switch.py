@@ -46,7 +46,7 @@ class ModelSwitch(QObject):
             self.menu.addAction(action)
         self._fill_servers()
         self.menu.addSeparator()
-        self.menu.addAction(self.tr("All models…"), self.page_requested.emit)
+        self.menu.addAction(self.tr("All Models…"), self.page_requested.emit)
 
     def _fill_servers(self) -> None:
         self.menu.addSeparator()

@@ -107,7 +107,7 @@ class Preferences(QDialog):
             button.setAutoDefault(False)
         foot = QHBoxLayout()
         foot.setContentsMargins(MEDIUM, SMALL, MEDIUM, MEDIUM)
-        foot.addWidget(muted(self.tr("Changes hold at once. A chat's own settings win over these."), self), 1)
+        foot.addWidget(muted(self.tr("Changes apply at once. A chat's own settings come before these."), self), 1)
         foot.addWidget(self._restore)
         foot.addWidget(self._close)
         middle = QHBoxLayout()

@@ -46,9 +46,9 @@ class PresetEditor(TextEditor):
             action.setChecked(name == here)
             action.triggered.connect(lambda _=False, text=text: self._choose(text))
         self.menu.addSeparator()
-        save = self.menu.addAction(self.tr("Save as preset…"), self._ask_save)
+        save = self.menu.addAction(self.tr("Save as Preset…"), self._ask_save)
         save.setEnabled(bool(self._field.toPlainText().strip()) and not here)
-        for label, act in ((self.tr("Rename preset…"), self._ask_rename), (self.tr("Delete preset"), self._delete)):
+        for label, act in ((self.tr("Rename Preset…"), self._ask_rename), (self.tr("Delete Preset"), self._delete)):
             self.menu.addAction(label, act).setEnabled(bool(here))
 
     def save(self, name: str) -> None:

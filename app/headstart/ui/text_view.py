@@ -192,9 +192,9 @@ class MessageText(QTextBrowser):
         copy_markdown.setEnabled(selected)
         address = self.anchorAt(point.toPoint())
         if address and not address.startswith(COPY):
-            menu.addAction(self.tr("Copy link address"), lambda: self.copy_requested.emit(address))
+            menu.addAction(self.tr("Copy Link Address"), lambda: self.copy_requested.emit(address))
         menu.addSeparator()
-        menu.addAction(self.tr("Select all"), self.selectAll)
+        menu.addAction(self.tr("Select All"), self.selectAll)
         return menu
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802

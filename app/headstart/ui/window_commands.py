@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Slot
 from PySide6.QtGui import QAction, QActionGroup, QGuiApplication, QTextDocument
-from PySide6.QtWidgets import QLineEdit, QPlainTextEdit
+from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QTextEdit
 
 from headstart.errors import HeadstartError
 from headstart.ui.command_palette import CommandPalette
@@ -98,6 +98,7 @@ class WindowCommands(QObject):
     def _edit(self) -> dict[str, Callable[[], object]]:
         return {
             "undo": self._undo,
+            **{name: partial(self._in_field, name) for name in ("cut", "copy", "paste", "select_all")},
             "copy_last": self._program.presenter.copy_last,
             "copy_chat": self._copy_chat,
             "find": self._window.chat.find_bar.open_find,
@@ -181,6 +182,12 @@ class WindowCommands(QObject):
             typed.undo()
         else:
             self._program.undoing.undo()
+
+    def _in_field(self, name: str, _checked: bool = False) -> None:
+        field = self._window.focusWidget()
+        if isinstance(field, QLineEdit | QPlainTextEdit | QTextEdit):
+            does = {"cut": field.cut, "copy": field.copy, "paste": field.paste, "select_all": field.selectAll}
+            does[name]()
 
     def _offer_undo(self) -> None:
         done = self._program.undoing.next

@@ -123,6 +123,22 @@
         <translation>撤销(&amp;U)</translation>
     </message>
     <message>
+        <source>Cu&amp;t</source>
+        <translation>剪切(&amp;T)</translation>
+    </message>
+    <message>
+        <source>C&amp;opy</source>
+        <translation>复制(&amp;O)</translation>
+    </message>
+    <message>
+        <source>&amp;Paste</source>
+        <translation>粘贴(&amp;P)</translation>
+    </message>
+    <message>
+        <source>Select &amp;All</source>
+        <translation>全选(&amp;A)</translation>
+    </message>
+    <message>
         <source>&amp;Copy Last Answer</source>
         <translation>复制最后一条回答(&amp;C)</translation>
     </message>
@@ -167,7 +183,7 @@
         <translation>实际大小(&amp;A)</translation>
     </message>
     <message>
-        <source>Theme of the S&amp;ystem</source>
+        <source>S&amp;ystem Theme</source>
         <translation>跟随系统主题(&amp;Y)</translation>
     </message>
     <message>
@@ -2525,11 +2541,11 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>复制为 Markdown</translation>
     </message>
     <message>
-        <source>Copy link address</source>
+        <source>Copy Link Address</source>
         <translation>复制链接地址</translation>
     </message>
     <message>
-        <source>Select all</source>
+        <source>Select All</source>
         <translation>全选</translation>
     </message>
     <message>
@@ -2568,23 +2584,23 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>复制为 Markdown</translation>
     </message>
     <message>
-        <source>Continue this answer</source>
+        <source>Continue This Answer</source>
         <translation>继续此回答</translation>
     </message>
     <message>
-        <source>Select message</source>
+        <source>Select Message</source>
         <translation>选择消息</translation>
     </message>
     <message>
-        <source>Select up to here</source>
+        <source>Select up to Here</source>
         <translation>选择到此处</translation>
     </message>
     <message>
-        <source>New chat from here</source>
+        <source>New Chat from Here</source>
         <translation>从此处新建对话</translation>
     </message>
     <message>
-        <source>Delete message</source>
+        <source>Delete Message</source>
         <translation>删除消息</translation>
     </message>
     <message>
@@ -2829,7 +2845,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>模型</translation>
     </message>
     <message>
-        <source>All models…</source>
+        <source>All Models…</source>
         <translation>所有模型…</translation>
     </message>
     <message>
@@ -3054,7 +3070,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>回答</translation>
     </message>
     <message>
-        <source>Changes hold at once. A chat&apos;s own settings win over these.</source>
+        <source>Changes apply at once. A chat&apos;s own settings come before these.</source>
         <translation>更改立即生效。对话自身的设置优先于此处的设置。</translation>
     </message>
     <message>
@@ -3073,15 +3089,15 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>为其他对话保存的提示词</translation>
     </message>
     <message>
-        <source>Save as preset…</source>
+        <source>Save as Preset…</source>
         <translation>存为预设…</translation>
     </message>
     <message>
-        <source>Rename preset…</source>
+        <source>Rename Preset…</source>
         <translation>重命名预设…</translation>
     </message>
     <message>
-        <source>Delete preset</source>
+        <source>Delete Preset</source>
         <translation>删除预设</translation>
     </message>
     <message>

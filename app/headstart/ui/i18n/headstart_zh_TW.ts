@@ -123,6 +123,22 @@
         <translation>復原(&amp;U)</translation>
     </message>
     <message>
+        <source>Cu&amp;t</source>
+        <translation>剪下(&amp;T)</translation>
+    </message>
+    <message>
+        <source>C&amp;opy</source>
+        <translation>複製(&amp;O)</translation>
+    </message>
+    <message>
+        <source>&amp;Paste</source>
+        <translation>貼上(&amp;P)</translation>
+    </message>
+    <message>
+        <source>Select &amp;All</source>
+        <translation>全選(&amp;A)</translation>
+    </message>
+    <message>
         <source>&amp;Copy Last Answer</source>
         <translation>複製最後一則回答(&amp;C)</translation>
     </message>
@@ -167,7 +183,7 @@
         <translation>實際大小(&amp;A)</translation>
     </message>
     <message>
-        <source>Theme of the S&amp;ystem</source>
+        <source>S&amp;ystem Theme</source>
         <translation>跟隨系統主題(&amp;Y)</translation>
     </message>
     <message>
@@ -2525,11 +2541,11 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>複製為 Markdown</translation>
     </message>
     <message>
-        <source>Copy link address</source>
+        <source>Copy Link Address</source>
         <translation>複製連結網址</translation>
     </message>
     <message>
-        <source>Select all</source>
+        <source>Select All</source>
         <translation>全選</translation>
     </message>
     <message>
@@ -2568,23 +2584,23 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>複製為 Markdown</translation>
     </message>
     <message>
-        <source>Continue this answer</source>
+        <source>Continue This Answer</source>
         <translation>繼續此回答</translation>
     </message>
     <message>
-        <source>Select message</source>
+        <source>Select Message</source>
         <translation>選取訊息</translation>
     </message>
     <message>
-        <source>Select up to here</source>
+        <source>Select up to Here</source>
         <translation>選取到此處</translation>
     </message>
     <message>
-        <source>New chat from here</source>
+        <source>New Chat from Here</source>
         <translation>從此處新增對話</translation>
     </message>
     <message>
-        <source>Delete message</source>
+        <source>Delete Message</source>
         <translation>刪除訊息</translation>
     </message>
     <message>
@@ -2829,7 +2845,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>模型</translation>
     </message>
     <message>
-        <source>All models…</source>
+        <source>All Models…</source>
         <translation>所有模型…</translation>
     </message>
     <message>
@@ -3054,7 +3070,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>回答</translation>
     </message>
     <message>
-        <source>Changes hold at once. A chat&apos;s own settings win over these.</source>
+        <source>Changes apply at once. A chat&apos;s own settings come before these.</source>
         <translation>變更立即生效。對話自身的設定優先於此處的設定。</translation>
     </message>
     <message>
@@ -3073,15 +3089,15 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>為其他對話儲存的提示詞</translation>
     </message>
     <message>
-        <source>Save as preset…</source>
+        <source>Save as Preset…</source>
         <translation>存為範本…</translation>
     </message>
     <message>
-        <source>Rename preset…</source>
+        <source>Rename Preset…</source>
         <translation>重新命名範本…</translation>
     </message>
     <message>
-        <source>Delete preset</source>
+        <source>Delete Preset</source>
         <translation>刪除範本</translation>
     </message>
     <message>
