@@ -34,7 +34,8 @@ class Album:
         for theme, ending in (("light", ""), ("dark", "-dark")):
             self._showcase.program.change(theme=theme)
             prepare()
-            self._showcase.settle()
+            for _ in range(2):  # what is laid out may ask for another layout
+                self._showcase.settle()
             if self._complete or name in KEPT:
                 self.save(name + ending, _seen(self._showcase.program.window))
 
