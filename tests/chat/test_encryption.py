@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -230,7 +230,7 @@ store.close()
 
 @pytest.mark.parametrize("change", [encryption.encrypt, encryption.decrypt])
 def test_a_history_that_is_open_elsewhere_stays_as_it_is(
-    folder: Path, change: object, monkeypatch: pytest.MonkeyPatch
+    folder: Path, change: Callable[[Path, str], object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rewriting, "BUSY_SECONDS", 0.1)
     if change is encryption.decrypt:
@@ -243,14 +243,16 @@ def test_a_history_that_is_open_elsewhere_stays_as_it_is(
         assert other.stdin
         assert other.stdout.readline() == "open\n"
         with pytest.raises(HistoryError, match="Another program is using the chat history"):
-            change(folder, PASSPHRASE)  # type: ignore[operator]
+            change(folder, PASSPHRASE)
         other.stdin.write("\n")
     assert (folder / database.FILE_NAME).read_bytes()[:16] == before
     assert killing.faults(folder) == []
 
 
 @pytest.mark.parametrize("change", [encryption.encrypt, encryption.decrypt])
-def test_a_copy_that_differs_replaces_nothing(folder: Path, change: object, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_copy_that_differs_replaces_nothing(
+    folder: Path, change: Callable[[Path, str], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
     if change is encryption.decrypt:
         encryption.encrypt(folder, PASSPHRASE)
         killing.opened(folder).close()
@@ -263,7 +265,30 @@ def test_a_copy_that_differs_replaces_nothing(folder: Path, change: object, monk
 
     monkeypatch.setattr(rewriting, "_attach", spoiling)
     with pytest.raises(DamagedHistoryError, match="chat"):
-        change(folder, PASSPHRASE)  # type: ignore[operator]
+        change(folder, PASSPHRASE)
+    assert encryption.is_encrypted(folder) is (change is encryption.decrypt)
+    assert killing.faults(folder) == []
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the length of files is not bounded there")
+@pytest.mark.parametrize("change", [encryption.encrypt, encryption.decrypt])
+def test_where_there_is_no_room_for_a_second_file_nothing_is_changed(
+    folder: Path, change: Callable[[Path, str], object]
+) -> None:
+    import resource  # noqa: PLC0415 - only there
+
+    with closing(open_store(folder)) as store:
+        chat = store.create_chat("long")
+        store.save(chat.id, Conversation(), Conversation().ask("word " * 200_000))
+    if change is encryption.decrypt:
+        encryption.encrypt(folder, PASSPHRASE)
+    bounds = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (500_000, bounds[1]))
+    try:
+        with pytest.raises(HistoryError, match=r"could not be used|is full"):
+            change(folder, PASSPHRASE)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, bounds)
     assert encryption.is_encrypted(folder) is (change is encryption.decrypt)
     assert killing.faults(folder) == []
 

@@ -109,6 +109,24 @@ def _opened(recovery: Recovery) -> Store:
     return store
 
 
+def test_another_start_brings_the_question_forward(qtbot: QtBot, encrypted: Path) -> None:
+    recovery = Recovery(encrypted)
+    recovery.come_forward()  # nothing is asked yet
+    seen: list[bool] = []
+
+    def look() -> None:
+        dialog = QApplication.activeModalWidget()
+        assert isinstance(dialog, PassphraseDialog)
+        dialog.showMinimized()
+        recovery.come_forward()
+        seen.append(dialog.isVisible() and not dialog.isMinimized())
+        dialog.leave.click()
+
+    QTimer.singleShot(100, recovery, look)
+    assert recovery.open() is None
+    assert seen == [True]
+
+
 def test_one_can_leave_without_the_passphrase(qtbot: QtBot, encrypted: Path) -> None:
     before = (encrypted / FILE_NAME).read_bytes()
     typist = Typist("not that one", "")

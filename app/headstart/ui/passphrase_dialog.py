@@ -48,7 +48,7 @@ class PassphraseDialog(QDialog):
     @Slot()
     def come_forward(self) -> None:
         """Another start wants to see it."""
-        self.show()
+        self.showNormal()
         self.raise_()
         self.activateWindow()
 
