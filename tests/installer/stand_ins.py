@@ -17,8 +17,9 @@ _COMPLEX = re.compile(r"TO_\w+\((\w+)\)|own_(cpow)\(")
 _LIBRARY, _MEMBER = re.compile(r"\s+DLL Name: (\S+)"), re.compile(r"\t[0-9a-f]+\t?\s+\d+\s+(\w+)")
 
 
-def put(program: Path, work: Path) -> None:
-    """Make them for the program installed in this folder, and have NumPy use its own."""
+def put(program: Path, work: Path) -> frozenset[str]:
+    """Make them for the program installed in this folder, and have NumPy use its own. Returns their names."""
+    before = set(program.iterdir())
     assert len(_MATH) == len(_OWN_MATH)
     work.mkdir(parents=True)
     qt = [program / "lib/PySide6/Qt6Core.dll", program / "lib/PySide6/plugins/platforms/qwindows.dll"]
@@ -38,6 +39,7 @@ def put(program: Path, work: Path) -> None:
     _make(program / _OWN_MATH.decode(), SOURCES / "mathematics.c", exports, work)
     for path in numpy:
         path.write_bytes(path.read_bytes().replace(_MATH, _OWN_MATH))
+    return frozenset(path.name for path in set(program.iterdir()) - before)
 
 
 def _asked(path: Path, library: str) -> list[str]:

@@ -94,9 +94,10 @@ def install(machine: WineMachine, package: Path, *words: str) -> Path:
     return machine.local / "Programs" / "Headstart"
 
 
-def remove(machine: WineMachine, program: Path, *words: str) -> None:
+def remove(machine: WineMachine, program: Path, *words: str, others: frozenset[str] = frozenset()) -> None:
+    """`others` lie beside the program and are not the setup's."""
     machine.run(program / "uninstall.exe", "/S", *words)  # which leaves the work to a copy of itself
-    wait(lambda: not program.exists(), "no program any more")
+    wait(lambda: _names(program) == others and program.exists() == bool(others), "no program any more")
     wait(lambda: not machine.registered(ENTRY, "DisplayName"), "no entry any more")
 
 
@@ -202,7 +203,7 @@ def test_headstart_answers_opens_its_window_and_goes(
     machine: WineMachine, whole: Path, screen: Screen, tmp_path: Path
 ) -> None:
     program = install(machine, whole)
-    stand_ins.put(program, tmp_path / "stand-ins")
+    others = stand_ins.put(program, tmp_path / "stand-ins")
     assert f"headstart {__version__}" in machine.run(program / "headstart.com", "--version").stdout
     checked = machine.run(program / "headstart.com", "--profile", "C:\\checked", "--self-check")
     assert "the window opened and the toy engine (no model is installed) answered: You wrote" in checked.stdout
@@ -213,7 +214,7 @@ def test_headstart_answers_opens_its_window_and_goes(
         wait(lambda: screen.count(LIGHT.surface) > 100_000, "a window in light colours", 300)
         wait(lambda: "On tigers" in _titles(machine.local / "headstart" / "history"), "the exported chat", 300)
         screen.save(tmp_path / "installed.png")
-        remove(machine, program)
+        remove(machine, program, others=others)
         assert window.wait(timeout=60) == 0
     assert "On tigers" in _titles(machine.local / "headstart" / "history")
 
@@ -234,6 +235,10 @@ def _titles(history: Path) -> list[str]:
     found = [title for _, title in reader.titles()]
     reader.close()
     return found
+
+
+def _names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()} if folder.exists() else set()
 
 
 def _windows(screen: Screen) -> bool:
