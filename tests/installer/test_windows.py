@@ -224,6 +224,8 @@ def test_a_setup_is_made(program: Path, tmp_path: Path) -> None:
     made = setup.pack(program, work, tmp_path)
     assert made.name == f"headstart-{__version__}-windows-x86_64-setup.exe"
     assert made.read_bytes()[:2] == b"MZ"
+    (tmp_path / "again").mkdir()
+    assert setup.pack(program, work, tmp_path / "again").read_bytes() == made.read_bytes()
 
 
 def test_the_msi_has_every_file_once_and_tells_what_is_there(program: Path) -> None:
