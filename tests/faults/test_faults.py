@@ -18,6 +18,7 @@ if sys.platform == "win32":
 from headstart import intake
 from headstart.chat.backups import KEPT, back_up, is_due, list_backups
 from headstart.chat.store import open_store
+from headstart.cli import main
 from headstart.engine.engine import LoadOptions, Tracing
 from headstart.errors import HistoryError, SettingsError
 from headstart.settings import Settings
@@ -139,6 +140,16 @@ def test_a_home_that_cannot_be_written_is_told_instead_of_ending_at_once(qapp: Q
     with pytest.raises(SettingsError, match="cannot be saved"):
         save(Settings(theme="dark"), read_only / "settings.toml")
     instance.release()
+
+
+def test_the_terminal_answers_where_nothing_can_be_written(
+    read_only: Path, tiny_target: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HEADSTART_HOME", str(read_only))
+    code = main(["chat", "--model", str(tiny_target), "--prompt", "a b c", "--max-new-tokens", "4", "--json"])
+    assert code == 0
+    assert len(json.loads(capsys.readouterr().out)["token_ids"]) == 4
+    assert list(read_only.iterdir()) == []
 
 
 def test_backups_of_a_day_to_come_hold_up_no_new_one(home: Path) -> None:

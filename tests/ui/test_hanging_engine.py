@@ -3,6 +3,7 @@
 import os
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -10,6 +11,7 @@ import pytest
 from PySide6.QtCore import QProcess
 from pytestqt.qtbot import QtBot
 
+from headstart.engine.engine import LoadOptions
 from headstart.engine.supervision import program
 from headstart.engine.watch import Patience
 from headstart.ui import engine_child
@@ -110,3 +112,14 @@ def test_an_engine_that_the_system_killed_may_have_lacked_memory(qtbot: QtBot, l
     with qtbot.waitSignal(loaded_link.crashed, timeout=WAIT) as blocker:
         os.kill(loaded_link.pid, signal.SIGKILL)
     assert "as the system does when memory runs out" in (blocker.args or [])[0]
+
+
+def test_a_question_that_waits_for_a_model_without_room_ends_with_it(qtbot: QtBot, link: EngineLink) -> None:
+    with qtbot.waitSignal(link.failed, timeout=WAIT) as blocker:
+        link.load(LoadOptions(Path("boundless")))
+        link.generate(ask("hello"))
+    assert "while the model was loaded" in (blocker.args or [])[0]
+    assert link.generation is None
+    with qtbot.waitSignal(link.loaded, timeout=WAIT):
+        link.load(TOY)
+    answer(qtbot, link, "next")

@@ -104,7 +104,10 @@ class ToyEngine:
 
 
 class ToyModels:
-    """Opens a ToyEngine whatever the folder; `broken` and `large` are refused, `heavy` ends the process."""
+    """Opens a ToyEngine whatever the folder.
+
+    `broken` and `large` are refused, `heavy` ends the process, `boundless` finds no room.
+    """
 
     def __init__(self, pace: float = 0.0) -> None:
         """`pace` is the toy's, in seconds."""
@@ -118,6 +121,8 @@ class ToyModels:
             raise BrokenModelError(f"{options.target} is no model; export it with headstart-export.")
         if name == "large" and not options.ignore_memory:
             raise MemoryBudgetError(f"{name} needs about 90.0 GB of memory, but 8.0 GB is free: choose a smaller one.")
+        if name == "boundless":
+            _memory()
         if name == "heavy":
             os.kill(os.getpid(), signal.SIGTERM)
         context = min(CONTEXT, options.context or CONTEXT)

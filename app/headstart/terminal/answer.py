@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from headstart.engine.engine import Engine, Event, Finish, FinishReason, Prefill, Request, Stats, Step
-from headstart.engine.tally import Tally
+from headstart.engine.tally import nothing
 from headstart.errors import EngineLostError
 from headstart.terminal.interrupt import on_ctrl_c
 from headstart.terminal.screen import Screen
@@ -42,8 +42,7 @@ def _followed(events: Iterator[Event], screen: Screen) -> Answer:
     except EngineLostError as error:
         if not any(text):
             raise
-        stats = Tally().stats(plain_ms=None, ledger_ms=0.0, context_length=0)
-        return Answer("".join(text), (), FinishReason.CANCELLED, stats, str(error))
+        return Answer("".join(text), (), FinishReason.CANCELLED, nothing(), str(error))
 
 
 def _whole(events: Iterator[Event], screen: Screen, text: list[str]) -> Answer:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
-from headstart.engine.engine import Finish, FinishReason, LoadOptions, Message, Request, Stats, Step
+from headstart.engine.engine import Finish, FinishReason, LoadOptions, Message, Request, Step
 from headstart.engine.protocol import (
     Bench,
     Benched,
@@ -38,7 +38,7 @@ from headstart.engine.protocol import (
     StopBench,
 )
 from headstart.engine.supervision import CANCEL_GRACE, Journal, RestartBudget, program
-from headstart.engine.tally import Tally
+from headstart.engine.tally import nothing
 from headstart.engine.tuning.messages import RecallTuned, Tune, TuneDecided, TunedKnown, TuneEnded, TuneTrying, TuneWish
 from headstart.engine.watch import Patience
 from headstart.errors import OutOfMemoryError
@@ -254,7 +254,7 @@ class EngineLink(QObject):
         if not waiting and self._child:
             self._child.send(Cancel(generation))
         self._end_answer()
-        self.finished.emit(generation, Finish(FinishReason.CANCELLED, _no_stats(), ()))
+        self.finished.emit(generation, Finish(FinishReason.CANCELLED, nothing(), ()))
 
     def _end_answer(self) -> None:
         self._flush()
@@ -345,8 +345,16 @@ class EngineLink(QObject):
 
     def _renew(self) -> None:
         """What ran out of memory is not trusted any more, and gives none back."""
-        self._facts, self._restarting = None, bool(self._options)
+        self._drop_work()
+        self._restarting = bool(self._options)
         self._retire()
+
+    def _drop_work(self) -> None:
+        """All that the process was doing; an answer that waited for the model would wait for ever."""
+        self._end_answer()
+        self._facts = self._bench = None
+        self.tuning.note_failure()
+        self._counting.clear()
 
     @Slot()
     def _kill_deaf(self) -> None:
@@ -366,10 +374,7 @@ class EngineLink(QObject):
 
     def _note_crash(self, sentence: str, hopeful: bool) -> None:
         generation, options, was_loading = self._generation, self._options, self._options and not self._facts
-        self._end_answer()
-        self._facts = self._bench = None
-        self.tuning.note_failure()
-        self._counting.clear()
+        self._drop_work()
         self._outbox.clear()
         if was_loading and hopeful:
             more = self.tr("It was loading a model, which may need more memory than there is.")
@@ -393,7 +398,3 @@ class EngineLink(QObject):
             case Phase.MODEL:
                 name = self._options.target.name if self._options else ""
                 return self.tr("Loading {}").format(name)
-
-
-def _no_stats() -> Stats:
-    return Tally().stats(plain_ms=None, ledger_ms=0.0, context_length=0)
