@@ -109,7 +109,7 @@ def test_a_program_is_told_each_request_and_ends_it_by_letting_go() -> None:
                 list(stream)
         assert isinstance(cut := next(lines), telling.Answered)
         assert (cut.number, cut.status) == (2, 200)
-        assert cut.output_tokens
+        assert cut.output_tokens is not None
         assert list(lines) == [telling.Stopped()]
         assert program.wait(60) == 0
 

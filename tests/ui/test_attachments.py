@@ -17,6 +17,7 @@ from headstart.ui import attachments, pdf_reading
 from headstart.ui.attachment_tray import Chip
 from headstart.ui.pdf_reading import PdfReading
 from headstart.ui.program import Program
+from tests.ui.conftest import Speak
 from tests.ui.person import WAIT, ask, shown, texts, write
 
 Open = Callable[..., Program]
@@ -134,6 +135,15 @@ def test_whatever_becomes_of_the_reader_a_sentence_comes(
         reading.start(program)
     assert failed.args
     assert sentence in failed.args[0]
+
+
+def test_what_the_reader_refuses_is_said_in_the_windows_language(
+    qtbot: QtBot, app: Program, tmp_path: Path, speak: Speak
+) -> None:
+    (tmp_path / "x.pdf").write_bytes(b"%PDF-1.7 and nothing else")
+    speak("zh_CN")
+    app.window.chat.composer.attach([tmp_path / "x.pdf"])
+    qtbot.waitUntil(lambda: "x.pdf 已损坏" in notice(app), timeout=WAIT)
 
 
 def test_the_reader_starts_in_a_frozen_program_too(monkeypatch: pytest.MonkeyPatch) -> None:

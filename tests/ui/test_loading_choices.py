@@ -99,6 +99,7 @@ def test_engine_and_precision_hold_from_the_next_load_on(qtbot: QtBot, app: Prog
     with qtbot.waitSignal(app.link.loaded, timeout=WAIT):
         choose(box(dialog, "engine"), "genai")
     assert asked[-1].options.engine is EngineKind.GENAI
+    assert "Engine: " in app.window.chat.composer.model_button.toolTip()
     saved = settings_file.load()
     assert (saved.engine, saved.kv_precision) == ("genai", "u8")
 

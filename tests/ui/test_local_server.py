@@ -18,7 +18,8 @@ from PySide6.QtWidgets import QLabel, QMessageBox, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from headstart import paths, settings_file
-from headstart.server import keys
+from headstart.server import keys, telling
+from headstart.ui import serve_child
 from headstart.ui.asking import installed_model
 from headstart.ui.background_task import BackgroundTask
 from headstart.ui.program import Program
@@ -210,10 +211,31 @@ def test_more_memory_than_is_free_is_refused_with_both_numbers(
     assert not paths.server_key().exists()
 
 
-def test_what_keeps_the_engine_from_loading_is_said(qtbot: QtBot, app: Program, speak: Speak) -> None:
+def test_what_keeps_the_engine_from_loading_is_said(qtbot: QtBot, app: Program) -> None:
     app.change(device="GPU")
     switch(qtbot, app, ServeState.FAILED)
     assert "There is no device GPU here" in words(app.window.server.card)
+
+
+def test_a_refusal_is_said_in_the_windows_language_without_the_flag_of_a_terminal(
+    qtbot: QtBot, app: Program, speak: Speak
+) -> None:
+    sentence = (
+        "Loading a with 4096 tokens of context takes about 9.0 GB of memory, but 2.0 GB is free: choose a smaller "
+        "context, INT4 weights, or a smaller model. Add --ignore-memory to try anyway."
+    )
+    line = telling.encode(telling.Failed("MemoryBudgetError", sentence))
+    app.server.program = (sys.executable, "-c", f"import os, sys; os.write(1, {line!r}); sys.exit(1)")
+    speak("zh_CN")
+    switch(qtbot, app, ServeState.FAILED)
+    assert "约需 9.0 GB 内存" in words(app.window.server.card)
+    assert "--ignore-memory" not in words(app.window.server.card)
+
+
+def test_it_starts_in_a_frozen_program_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert serve_child.command()[1:] == ("-P", "-m", "headstart", "serve", "--lines")
+    monkeypatch.setattr(sys, "frozen", True, raising=False)
+    assert serve_child.command() == (sys.executable, "serve", "--lines")
 
 
 def test_a_server_that_dies_is_said_and_can_be_started_again(qtbot: QtBot, app: Program) -> None:

@@ -13,7 +13,8 @@ from headstart.engine.protocol import Description
 from headstart.errors import HeadstartError
 from headstart.ui import outside
 from headstart.ui.fault_words import said
-from headstart.ui.setting_titles import word
+from headstart.ui.setting_titles import title, word
+from headstart.ui.spelling import titled
 
 if TYPE_CHECKING:
     from headstart.ui.chat_session import ChatSession
@@ -102,9 +103,10 @@ class ModelInUse(QObject):
         if facts.server:
             return name, self.tr("{model} of the server {server}").format(model=facts.model, server=facts.server)
         guessing = self.tr("draft model {}").format(facts.draft) if facts.draft else self.tr("n-grams of the text")
-        return name, self.tr("{model} on {device}, {numerics} numerics; guesses come from: {guessing}").format(
+        words = self.tr("{model} on {device}, {numerics} numerics; guesses come from: {guessing}").format(
             model=facts.model, device=facts.device, numerics=word(facts.numerics).lower(), guessing=guessing
         )
+        return name, f"{words}\n{titled(title('engine'), word(facts.engine))}"
 
     @Slot(str, bool)
     def _note_refusal(self, sentence: str, may_insist: bool) -> None:

@@ -110,7 +110,13 @@ class Program(QObject):
         self.prompts.show(self.settings.prompts)
         self.chats.start()
         self.model_in_use.show_installed()
-        QTimer.singleShot(0, self, self.model_in_use.load)
+        QTimer.singleShot(0, self, self._load_first)
+
+    @Slot()
+    def _load_first(self) -> None:
+        """Once the window is there, unless it was closed at once: nobody would end that engine."""
+        if not self._is_closed:
+            self.model_in_use.load()
 
     def change(self, **values: object) -> None:
         """Change settings of the program, save them and let everything follow."""
