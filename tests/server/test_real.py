@@ -1,4 +1,4 @@
-"""A real model behind the server says what it says in the terminal."""
+"""A real model says the same through every door: the terminal, OpenVINO GenAI, the server, another Headstart."""
 
 import json
 from contextlib import closing
@@ -7,19 +7,23 @@ from typing import Any
 
 import pytest
 
+from headstart import keys, remotes
 from headstart.cli import load_apart, main
-from headstart.engine.engine import LoadOptions, Numerics
-from tests.server.serving import MODEL, serving
+from headstart.engine.engine import LoadOptions, Numerics, Remote
+from tests.server.serving import KEY, MODEL, serving
 
 QUESTION = "Write three short sentences about rivers."
 
 
-def test_serve_and_the_terminal_give_the_same_greedy_text(
-    real_smollm2: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    flags = ["--model", str(real_smollm2), "--numerics", "exact", "--max-new-tokens", "40", "--json"]
-    assert main(["chat", *flags, "--prompt", QUESTION]) == 0
-    said = json.loads(capsys.readouterr().out)
+def test_every_door_gives_the_same_greedy_text(real_smollm2: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def typed(*flags: str) -> Any:
+        command = ["chat", *flags, "--max-new-tokens", "40", "--json", "--prompt", QUESTION]
+        assert main(command) == 0
+        return json.loads(capsys.readouterr().out)
+
+    here = ("--model", str(real_smollm2), "--numerics", "exact")
+    said = typed(*here)
+    assert typed(*here, "--engine", "genai", "--speculation", "off")["token_ids"] == said["token_ids"]
     schema = {"type": "object", "properties": {"length": {"type": "integer"}}, "required": ["length"]}
     with (
         closing(load_apart(LoadOptions(real_smollm2, numerics=Numerics.EXACT))) as engine,
@@ -28,12 +32,18 @@ def test_serve_and_the_terminal_give_the_same_greedy_text(
     ):
         create: Any = client.chat.completions.create  # whose many forms mypy cannot match with a mapping
         asked = {"model": MODEL, "messages": [{"role": "user", "content": QUESTION}], "max_tokens": 40}
-        reply = create(**asked, temperature=0)
+        keys.keep("here", KEY)
+        remotes.add(Remote("here", running.url))
+        assert typed("--model", "remote:here")["text"] == said["text"]
+        reply = create(**asked, temperature=0, logprobs=True, top_logprobs=1)
         again = create(**asked, prediction={"type": "content", "content": said["text"]})
         form = {"type": "json_schema", "json_schema": {"name": "river", "schema": schema}}
         formed = create(**asked | {"max_tokens": 400}, response_format=form)
     assert reply.choices[0].message.content == again.choices[0].message.content == said["text"]
-    assert reply.usage.completion_tokens == len(said["token_ids"])
+    tokens = reply.choices[0].logprobs.content
+    assert b"".join(bytes(token.bytes) for token in tokens).decode() == said["text"]
+    assert all(token.top_logprobs[0].bytes == token.bytes for token in tokens)  # it is the greedy choice
+    assert reply.usage.completion_tokens == len(tokens) == len(said["token_ids"])
     accepted = [answer.usage.completion_tokens_details.accepted_prediction_tokens for answer in (reply, again)]
     assert accepted[1] > accepted[0]
     if formed.choices[0].finish_reason == "stop":
