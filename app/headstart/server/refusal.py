@@ -55,7 +55,7 @@ def refused(error: HeadstartError) -> RefusedError:
         case RefusedError():
             return error
         case ContextOverflowError():
-            return invalid(str(error), "messages", "context_length_exceeded")
+            return invalid(str(error), code="context_length_exceeded")
         case SettingsError() | ChatTemplateError():
             return invalid(str(error))
         case EngineLostError():
