@@ -1,6 +1,7 @@
 """A real model says the same through every door: the terminal, OpenVINO GenAI, the server, another Headstart."""
 
 import json
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -10,40 +11,57 @@ import pytest
 from headstart import keys, remotes
 from headstart.cli import load_apart, main
 from headstart.engine.engine import LoadOptions, Numerics, Remote
-from tests.server.serving import KEY, MODEL, serving
+from tests.server.serving import KEY, MODEL, Running, serving
 
 QUESTION = "Write three short sentences about rivers."
+ASKED: Any = {"model": MODEL, "messages": [{"role": "user", "content": QUESTION}], "max_tokens": 40}
+Type = Callable[..., Any]
 
 
-def test_every_door_gives_the_same_greedy_text(real_smollm2: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    def typed(*flags: str) -> Any:
-        command = ["chat", *flags, "--max-new-tokens", "40", "--json", "--prompt", QUESTION]
-        assert main(command) == 0
+@pytest.fixture
+def typed(capsys: pytest.CaptureFixture[str]) -> Type:
+    """What `headstart chat` answers with these flags."""
+
+    def chat(*flags: str) -> Any:
+        assert main(["chat", *flags, "--max-new-tokens", "40", "--json", "--prompt", QUESTION]) == 0
         return json.loads(capsys.readouterr().out)
 
+    return chat
+
+
+@pytest.fixture
+def running(real_smollm2: Path) -> Iterator[Running]:
+    """The model behind the server, in exact numerics."""
+    with closing(load_apart(LoadOptions(real_smollm2, numerics=Numerics.EXACT))) as engine, serving(engine) as running:
+        yield running
+
+
+def test_every_door_gives_the_same_greedy_text(real_smollm2: Path, running: Running, typed: Type) -> None:
     here = ("--model", str(real_smollm2), "--numerics", "exact")
     said = typed(*here)
     assert typed(*here, "--engine", "genai", "--speculation", "off")["token_ids"] == said["token_ids"]
-    schema = {"type": "object", "properties": {"length": {"type": "integer"}}, "required": ["length"]}
-    with (
-        closing(load_apart(LoadOptions(real_smollm2, numerics=Numerics.EXACT))) as engine,
-        serving(engine) as running,
-        running.client() as client,
-    ):
-        create: Any = client.chat.completions.create  # whose many forms mypy cannot match with a mapping
-        asked = {"model": MODEL, "messages": [{"role": "user", "content": QUESTION}], "max_tokens": 40}
-        keys.keep("here", KEY)
-        remotes.add(Remote("here", running.url))
-        assert typed("--model", "remote:here")["text"] == said["text"]
-        reply = create(**asked, temperature=0, logprobs=True, top_logprobs=1)
-        again = create(**asked, prediction={"type": "content", "content": said["text"]})
-        form = {"type": "json_schema", "json_schema": {"name": "river", "schema": schema}}
-        formed = create(**asked | {"max_tokens": 400}, response_format=form)
-    assert reply.choices[0].message.content == again.choices[0].message.content == said["text"]
+    keys.keep("here", KEY)
+    remotes.add(Remote("here", running.url))
+    assert typed("--model", "remote:here")["text"] == said["text"]
+    with running.client() as client:
+        reply = client.chat.completions.create(**ASKED, temperature=0, logprobs=True, top_logprobs=1)
+    assert reply.choices[0].message.content == said["text"]
     tokens = reply.choices[0].logprobs.content
     assert b"".join(bytes(token.bytes) for token in tokens).decode() == said["text"]
     assert all(token.top_logprobs[0].bytes == token.bytes for token in tokens)  # it is the greedy choice
     assert reply.usage.completion_tokens == len(tokens) == len(said["token_ids"])
+
+
+def test_a_prediction_alters_nothing_and_a_form_is_kept(running: Running) -> None:
+    schema = {"type": "object", "properties": {"length": {"type": "integer"}}, "required": ["length"]}
+    form: Any = {"type": "json_schema", "json_schema": {"name": "river", "schema": schema}}
+    with running.client() as client:
+        create: Any = client.chat.completions.create  # whose many forms mypy cannot match with a mapping
+        reply = create(**ASKED)
+        text = reply.choices[0].message.content
+        again = create(**ASKED, prediction={"type": "content", "content": text})
+        formed = create(**ASKED | {"max_tokens": 400}, response_format=form)
+    assert again.choices[0].message.content == text
     accepted = [answer.usage.completion_tokens_details.accepted_prediction_tokens for answer in (reply, again)]
     assert accepted[1] > accepted[0]
     if formed.choices[0].finish_reason == "stop":
