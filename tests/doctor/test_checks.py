@@ -68,6 +68,14 @@ def test_instruction_sets_are_read(
     assert computer.processor() == "A: B"
 
 
+def test_a_system_that_counts_nothing_is_no_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse() -> None:
+        raise RuntimeError("Performance counters may be disabled.")
+
+    monkeypatch.setattr("psutil.swap_memory", refuse)
+    assert not [text for text in _said(machine.check(), Level.NOTE) if "swapped" in text]
+
+
 def test_an_old_processor_a_silent_one_and_swapping_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("psutil.swap_memory", lambda: SimpleNamespace(used=10**15))
     monkeypatch.setattr(computer, "instruction_sets", lambda: ())

@@ -20,13 +20,21 @@ def check() -> Iterator[Finding]:
     yield _processor()
     memory = psutil.virtual_memory()
     yield _HERE.ok(f"Memory: {amount(memory.total)}, {amount(free_memory())} of it free.")
-    swapped = psutil.swap_memory().used
+    swapped = _swapped()
     if swapped > memory.total // 10:
         yield _HERE.note(
             f"{amount(swapped)} of memory is swapped to disk, which slows models down when theirs is.",
             "Close programs that you do not need.",
         )
     yield from _huge_pages()
+
+
+def _swapped() -> int:
+    """Bytes; 0 where the system does not tell."""
+    try:
+        return int(psutil.swap_memory().used)
+    except (OSError, RuntimeError):  # Windows may be set not to count
+        return 0
 
 
 def _processor() -> Finding:
