@@ -7,6 +7,8 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from cyclonedx.schema import SchemaVersion
+from cyclonedx.validation.json import JsonStrictValidator
 from installer.order import Order, Target, parser
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -88,6 +90,13 @@ def test_the_list_of_what_is_inside_names_versions_and_licences(tiny_target: Pat
     assert named["PySide6_Essentials"]["purl"] == "pkg:pypi/pyside6-essentials@6.11.3"
     assert named["odd"]["licenses"] == [{"license": {"name": "Some, Licence"}}]
     assert named[manifest.name]["type"] == "machine-learning-model"
+
+
+def test_the_list_of_what_is_inside_is_what_its_standard_asks_for(tiny_target: Path) -> None:
+    text = bill.bill((*bill.packed(), *PARTS[2:]), [read_model(tiny_target)], EPOCH)
+    fault = JsonStrictValidator(SchemaVersion.V1_6).validate_str(text)
+    assert fault is None, fault
+    assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(text.replace('"library"', '"book"')) is not None
 
 
 def test_what_is_left_out_is_not_listed() -> None:

@@ -1,15 +1,19 @@
 """The package for Debian: built, installed without a network, used in its window, and removed."""
 
 import os
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from headstart.chat import backups
 from headstart.chat.conversation import State
 from headstart.chat.database import FILE_NAME
+from headstart.chat.store import open_store
 from headstart.ui.theme import LIGHT
 from tests.end_to_end import screen as screens
 from tests.end_to_end.screen import open_screen, wait
@@ -19,6 +23,7 @@ from tests.installer.fresh_debian import PERSON, FreshDebian
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = os.environ.get("HEADSTART_TEST_DEB", "")  # one with a model, to be used instead of building
+OLD_HISTORY = (ROOT / "tests/chat/version_1.sql").read_text(encoding="utf-8")
 CLIPBOARD = "from PySide6.QtGui import QGuiApplication as A; a = A([]); print(a.clipboard().text())"
 
 pytestmark = [
@@ -51,6 +56,7 @@ def test_a_chat_in_the_window_of_a_fresh_debian(package: Path, debian: FreshDebi
     assert "headstart 0." in debian.run("headstart", "--version")
     assert "the installed model answered" in debian.run("headstart", "--self-check")
     data = debian.root / "home" / PERSON / ".local/share/headstart"
+    _leave_history_of_old_version(debian, data / "history")
     (tmp_path / "screen").mkdir()
     with open_screen(tmp_path / "screen") as screen:
         display = screen.environment["DISPLAY"]
@@ -71,4 +77,17 @@ def test_a_chat_in_the_window_of_a_fresh_debian(package: Path, debian: FreshDebi
     assert "~/.local/share/headstart" in debian.remove("headstart")
     assert not (debian.root / "usr/lib/headstart").exists()
     assert not (debian.root / "usr/bin/headstart").exists()
-    assert (data / "history" / FILE_NAME).is_file()
+    with closing(open_store(data / "history")) as store:
+        assert {"老虎 and others"} < {chat.title for chat in store.chats()}
+    (backup,) = [found for found in backups.list_backups(data / "history") if "before-" in found.path.name]
+    with closing(sqlite3.connect(backup.path)) as old:
+        assert old.execute("PRAGMA user_version").fetchone() == (1,)
+
+
+def _leave_history_of_old_version(debian: FreshDebian, folder: Path) -> None:
+    """As if the first Headstart had been used before."""
+    folder.mkdir(parents=True)
+    with closing(sqlite3.connect(folder / FILE_NAME)) as history:
+        history.executescript(OLD_HISTORY)
+    owner = f"{PERSON}:{PERSON}"
+    subprocess.run(["chroot", str(debian.root), "chown", "-R", owner, f"/home/{PERSON}/.local"], check=True)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from pytestqt.qtbot import QtBot
 from headstart.chat import backups
 from headstart.chat.conversation import Conversation, State
 from headstart.chat.database import FILE_NAME, INDEX_FAULT
+from headstart.chat.migrations import NEWEST
 from headstart.chat.store import Store, open_store
 from headstart.errors import HistoryError
 from headstart.ui.program import Program
@@ -195,6 +197,19 @@ def test_one_can_leave_a_damaged_history_alone(qtbot: QtBot, damaged: Path) -> N
     assert Recovery(damaged).open() is None
     assert (damaged / FILE_NAME).read_bytes() == before
     assert not list(damaged.glob("damaged-*.db"))
+
+
+def test_a_history_of_a_newer_headstart_is_refused_with_the_remedy(qtbot: QtBot, headstart_home: Path) -> None:
+    folder = headstart_home / "history"
+    open_store(folder).close()
+    with closing(sqlite3.connect(folder / FILE_NAME)) as history:
+        history.execute(f"PRAGMA user_version = {NEWEST + 1}")
+    before = (folder / FILE_NAME).read_bytes()
+    asked = _answer("Quit")
+    assert Recovery(folder).open() is None
+    assert "was written by a newer version of Headstart" in asked[0]
+    assert "update Headstart" in asked[0]
+    assert (folder / FILE_NAME).read_bytes() == before
 
 
 def test_a_history_that_cannot_be_read_can_be_tried_again(qtbot: QtBot, headstart_home: Path) -> None:
