@@ -13,7 +13,8 @@ STRIPPED = (
     "python3.*/lib-dynload/*.so",
     "sqlcipher3/*.so",
     "cryptography/hazmat/bindings/*.so",
-    "wcwidth/*.so",
+    "numpy/_core/_multiarray_umath.*.so",
+    "psutil/*.so",
     "PySide6/Qt/lib/libicu[iu]*",
 )
 METADATA = "headstart"  # its own and, by what it requires, that of every package: the list of licences reads it
@@ -98,6 +99,20 @@ _QT_OUT = (
     "libqgtk3",
     "libqtuiotouchplugin",
     "libqevdev",
+    "/imageformats/libqicns",
+    "/imageformats/libqtga",
+    "/imageformats/libqtiff",
+    "/imageformats/libqwbmp",
+    "/imageformats/libqwebp",
+)
+# What tests need, and a way to be faster at what is done once for a line of the terminal.
+_OTHERS_OUT = (
+    "numpy/_core/_multiarray_tests",
+    "numpy/_core/_operand_flag_tests",
+    "numpy/_core/_rational_tests",
+    "numpy/_core/_struct_ufunc_tests",
+    "numpy/_core/_umath_tests",
+    "wcwidth/_wcwidth_c",
 )
 # Of the libraries that the building system lends, those that another Linux may lack or have in other versions. All
 # the rest every desktop has, and its other libraries (those for graphics above all) rely on it being the newest.
@@ -129,7 +144,7 @@ def is_wanted(name: str, source: str = "") -> bool:
         return path.startswith(_LENT)
     if "/translations/" in path:
         return any(language in path for language in _LANGUAGES)
-    return not any(part in path for part in (*_OPENVINO_OUT, *_QT_OUT))
+    return not any(part in path for part in (*_OPENVINO_OUT, *_QT_OUT, *_OTHERS_OUT))
 
 
 def own_modules() -> list[str]:
