@@ -17,7 +17,7 @@ def missing() -> str:
     """Why there can be none on this machine; empty where there can."""
     if os.geteuid() != 0:
         return "a fresh Debian needs root (chroot and mount)"
-    lacking = [name for name in ("mmdebstrap", "unshare", "chroot", "mount") if not shutil.which(name)]
+    lacking = [name for name in ("mmdebstrap", "unshare", "chroot", "mount", "ip") if not shutil.which(name)]
     return f"a fresh Debian needs {', '.join(lacking)}" if lacking else ""
 
 
@@ -47,7 +47,9 @@ class FreshDebian:
         """The command line that has the person run a program inside, without a network."""
         known = {"HOME": f"/home/{PERSON}", "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", **variables}
         plain = ["env", "-i", *(f"{name}={value}" for name, value in known.items())]
-        return ["unshare", "--net", "chroot", f"--userspec={PERSON}:{PERSON}", str(self.root), *plain, *words]
+        inside = ["chroot", f"--userspec={PERSON}:{PERSON}", str(self.root), *plain, *words]
+        # The computer's own address is no network, and its own server answers there.
+        return ["unshare", "--net", "sh", "-c", 'ip link set lo up && exec "$@"', "sh", *inside]
 
     def run(self, *words: str) -> str:
         """Run it to its end. Returns what it printed."""

@@ -77,9 +77,14 @@ def test_a_chat_in_the_window_of_a_fresh_debian(package: Path, debian: FreshDebi
     assert "~/.local/share/headstart" in debian.remove("headstart")
     assert not (debian.root / "usr/lib/headstart").exists()
     assert not (debian.root / "usr/bin/headstart").exists()
-    with closing(open_store(data / "history")) as store:
+    _require_upgraded_history(data / "history")
+
+
+def _require_upgraded_history(folder: Path) -> None:
+    """The old chat is beside the new one, and the old file is kept."""
+    with closing(open_store(folder)) as store:
         assert {"老虎 and others"} < {chat.title for chat in store.chats()}
-    (backup,) = [found for found in backups.list_backups(data / "history") if "before-" in found.path.name]
+    (backup,) = [found for found in backups.list_backups(folder) if "before-" in found.path.name]
     with closing(sqlite3.connect(backup.path)) as old:
         assert old.execute("PRAGMA user_version").fetchone() == (1,)
 

@@ -61,8 +61,11 @@ def _serve() -> None:
 
     asked = {"model": "toy", "messages": [{"role": "user", "content": _WORD}]}
     with _serving() as (url, key), httpx.Client(trust_env=False, timeout=_TIMEOUT) as client:
-        reply = client.post(f"{url}/chat/completions", headers={"Authorization": f"Bearer {key}"}, json=asked)
-        refused = client.get(f"{url}/models")
+        try:
+            reply = client.post(f"{url}/chat/completions", headers={"Authorization": f"Bearer {key}"}, json=asked)
+            refused = client.get(f"{url}/models")
+        except httpx.HTTPError as error:
+            raise _TrialError(f"{error!r}") from None
     _require(reply.status_code == httpx.codes.OK and _WORD in reply.text, f"it answered {reply.text[:200]}")
     _require(refused.status_code == httpx.codes.UNAUTHORIZED, "it let in a program without the key")
 
