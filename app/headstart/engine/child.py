@@ -55,8 +55,8 @@ class EngineProcess:
             ending = self._ending()
             if ending == OUT_OF_MEMORY:
                 raise EngineLostError(
-                    f"The engine was killed ({ending}), as the system does when memory runs out; it starts again when "
-                    "it is needed."
+                    f"The engine stopped unexpectedly ({ending}, as the system does when memory runs out); it starts "
+                    "again when it is needed."
                 )
             raise EngineLostError(f"The engine stopped unexpectedly ({ending}); see {self._journal.path}.")
         if isinstance(report, HeadstartError):

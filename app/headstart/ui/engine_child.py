@@ -144,7 +144,9 @@ class EngineChild(QObject):
         crashed = status == QProcess.ExitStatus.CrashExit
         ending = signal_name(code) if crashed else self.tr("exit code {}").format(code)
         if crashed and ending == OUT_OF_MEMORY:
-            sentence = self.tr("The engine was killed ({}), as the system does when memory runs out.").format(ending)
+            sentence = self.tr("The engine stopped unexpectedly ({}, as the system does when memory runs out).").format(
+                ending
+            )
         else:
             sentence = self.tr("The engine stopped unexpectedly ({}).").format(ending)
         self._end(*(self._fault or (sentence, True)))

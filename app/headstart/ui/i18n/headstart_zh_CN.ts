@@ -1416,8 +1416,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>退出代码 {}</translation>
     </message>
     <message>
-        <source>The engine was killed ({}), as the system does when memory runs out.</source>
-        <translation>引擎被终止（{}），内存不足时系统会这样做。</translation>
+        <source>The engine stopped unexpectedly ({}, as the system does when memory runs out).</source>
+        <translation>引擎意外停止（{}，内存不足时系统会这样做）。</translation>
     </message>
     <message>
         <source>The engine stopped unexpectedly ({}).</source>

@@ -1416,8 +1416,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>結束代碼 {}</translation>
     </message>
     <message>
-        <source>The engine was killed ({}), as the system does when memory runs out.</source>
-        <translation>引擎被終止（{}），記憶體不足時系統會這樣做。</translation>
+        <source>The engine stopped unexpectedly ({}, as the system does when memory runs out).</source>
+        <translation>引擎意外停止（{}，記憶體不足時系統會這樣做）。</translation>
     </message>
     <message>
         <source>The engine stopped unexpectedly ({}).</source>
