@@ -54,9 +54,11 @@ def kill_window(where: Where, chance: Random) -> None:
         killed = window.kill()
     require_kept(where.home, window.told, killed)
     _require_gone(engines)
+    _note_open(where)
+    if window.told.lines and window.told.lines[-1]["is"] == "leaving":
+        (where.home / "expected-chat").unlink(missing_ok=True)
     if before and window.told.of("open") and window.told.of("open")[0]["chat"] != before:
         raise Lost("another chat was opened than the last one")
-    _note_open(where)
 
 
 def kill_engine(where: Where, chance: Random) -> None:

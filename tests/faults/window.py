@@ -54,6 +54,7 @@ class Asker(QObject):
             return
         self._number += 1
         if len(session.path) >= 2 * _ANSWERS or self._chance.random() < 0.2:
+            tell("leaving")  # a chat without messages is open from now on, until the question is in it
             self._program.window.sidebar.new_requested.emit()
             session = self._program.presenter.session
         text = self._question()
