@@ -3,6 +3,7 @@
 import hashlib
 import os
 import platform
+import shutil
 import subprocess
 import sys
 import venv
@@ -15,6 +16,7 @@ from installer.locking import Kind
 PINS = locking.PINS
 _FROM_PEOPLE = ("PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "VIRTUAL_ENV")  # would let in what is not pinned
 _DONE = "complete"
+_WHEEL = "wheel"  # in the work folder: Headstart as it is frozen and as the exporter's environment gets it
 
 
 def prepare(root: Path, work: Path) -> Path:
@@ -28,17 +30,26 @@ def prepare(root: Path, work: Path) -> Path:
         (folder / _DONE).touch()
     # What builds it is locked too; without a lock pip fetches that by itself.
     beside = ["--no-build-isolation"] if lock.is_file() else []
-    _install(python, "--no-deps", "--force-reinstall", *beside, str(root))
+    wheels = work / _WHEEL
+    shutil.rmtree(wheels, ignore_errors=True)
+    _pip(python, "wheel", "--no-deps", "--wheel-dir", str(wheels), *beside, str(root))
+    _pip(python, "install", "--no-deps", "--force-reinstall", str(wheel(work)))
     return python
+
+
+def wheel(work: Path) -> Path:
+    """Headstart as it was prepared."""
+    (found,) = (work / _WHEEL).glob("*.whl")
+    return found
 
 
 def _fetch(python: Path, root: Path, lock: Path) -> None:
     """What the lock names, if not a byte is other; where this Python has no lock, versions alone are looked at."""
     if lock.is_file():
-        _install(python, "--require-hashes", "--no-deps", "--requirement", str(lock))
+        _pip(python, "install", "--require-hashes", "--no-deps", "--requirement", str(lock))
     else:
         print(f"There is no {lock.name}: versions are pinned, hashes are not checked.", file=sys.stderr)
-        _install(python, f"{root}[installer]")
+        _pip(python, "install", f"{root}[installer]")
 
 
 def variables(root: Path, given: Mapping[str, str] = os.environ) -> dict[str, str]:
@@ -55,12 +66,13 @@ def _last_change(root: Path) -> str:
     return done.stdout.strip() or str(int((root / "LICENSE").stat().st_mtime))
 
 
-def _install(python: Path, *words: str) -> None:
+def _pip(python: Path, command: str, *words: str) -> None:
     settings = {"PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_COMPILE": "1"}
     if "--require-hashes" not in words:
         settings["PIP_CONSTRAINT"] = str(PINS)  # reaches what pip fetches for building, too
-    command = [str(python), "-m", "pip", "install", "--quiet", *words]
-    subprocess.run(command, env={**variables(locking.ROOT), **settings}, check=True)
+    subprocess.run(
+        [str(python), "-m", "pip", command, "--quiet", *words], env={**variables(locking.ROOT), **settings}, check=True
+    )
 
 
 def _key() -> str:

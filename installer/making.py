@@ -8,7 +8,7 @@ from pathlib import Path
 
 from headstart import __version__
 from headstart.errors import HeadstartError
-from installer import bill, freezing, models, stamps
+from installer import bill, environment, freezing, models, stamps
 from installer.freezing import Frozen
 from installer.linux import deb, tarball
 from installer.order import Order, Target, parser
@@ -46,6 +46,8 @@ def make(order: Order, epoch: int) -> list[Path]:
 def _make_here(order: Order, epoch: int) -> tuple[Path, list[Path]]:
     """The program for the system that this is, and its packages."""
     frozen = freezing.freeze(order.work)
+    (frozen.folder / freezing.EXPORTER).mkdir()
+    shutil.copy(environment.wheel(order.work), frozen.folder / freezing.EXPORTER)
     packed = models.put(order.model, frozen.folder / freezing.MODELS) if order.model else []
     (frozen.folder / bill.NAME).write_text(bill.bill(bill.packed(), packed, epoch), encoding="utf-8")
     stamps.settle(frozen.folder, epoch)

@@ -18,6 +18,17 @@ def bundled_models_folder() -> Path | None:
     return folder if getattr(sys, "frozen", False) and folder.is_dir() else None
 
 
+def bundled_wheel() -> Path | None:
+    """Headstart as a package for pip, as it came with an installed program, for its exporter; None where none came."""
+    folder = Path(sys.executable).with_name("exporter")
+    return next(iter(sorted(folder.glob("*.whl"))), None) if getattr(sys, "frozen", False) else None
+
+
+def exporter_folder() -> Path:
+    """The Python environment of the exporter, where people set one up beside an installed program."""
+    return data_folder() / "exporter"
+
+
 def data_folder() -> Path:
     """What the user would miss: models, history, settings of tuning."""
     return _chosen_home() or platformdirs.user_data_path("headstart", appauthor=False)

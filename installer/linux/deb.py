@@ -34,7 +34,7 @@ Installed-Size: {kilobytes}
 _CONTROL = f"""\
 {_FIELDS}Depends: {{depends}}
 Recommends: fonts-noto-cjk | fonts-wqy-microhei, fonts-noto-color-emoji
-Suggests: {ACCELERATORS}
+Suggests: {ACCELERATORS}, python3-venv
 Section: utils
 Priority: optional
 Description: chat offline with a language model that gets a head start

@@ -86,7 +86,8 @@ def test_pins_go_before_further_versions() -> None:
 def installed(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
     """What pip would be told."""
     told: list[tuple[str, ...]] = []
-    monkeypatch.setattr(environment, "_install", lambda _python, *words: told.append(words))
+    monkeypatch.setattr(environment, "_pip", lambda _python, *words: told.append(words))
+    monkeypatch.setattr(environment, "wheel", lambda work: work / "headstart.whl")
     monkeypatch.setattr("venv.create", lambda folder, **_: folder.mkdir())
     return told
 
@@ -97,8 +98,9 @@ def test_a_build_takes_nothing_but_what_is_locked(
     monkeypatch.setattr(locking, "path", lambda kind: FILES[kind])
     environment.prepare(ROOT, tmp_path)
     assert installed == [
-        ("--require-hashes", "--no-deps", "--requirement", str(FILES[Kind.PROGRAM])),
-        ("--no-deps", "--force-reinstall", "--no-build-isolation", str(ROOT)),
+        ("install", "--require-hashes", "--no-deps", "--requirement", str(FILES[Kind.PROGRAM])),
+        ("wheel", "--no-deps", "--wheel-dir", str(tmp_path / "wheel"), "--no-build-isolation", str(ROOT)),
+        ("install", "--no-deps", "--force-reinstall", str(tmp_path / "headstart.whl")),
     ]
 
 
@@ -110,5 +112,5 @@ def test_a_python_without_a_lock_is_told_and_has_the_pins(
 ) -> None:
     monkeypatch.setattr(sys, "platform", "amiga")
     environment.prepare(ROOT, tmp_path)
-    assert installed[0] == (f"{ROOT}[installer]",)
+    assert installed[0] == ("install", f"{ROOT}[installer]")
     assert "amiga" in capsys.readouterr().err

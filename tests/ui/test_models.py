@@ -12,6 +12,7 @@ from PySide6.QtGui import QDragEnterEvent, QDropEvent, QGuiApplication
 from PySide6.QtWidgets import QLabel, QMessageBox, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
+from headstart import paths
 from headstart.ui import export_run
 from headstart.ui.asking import installed_model
 from headstart.ui.program import Program
@@ -324,6 +325,31 @@ def test_without_the_exporter_the_command_is_named(
     assert 'pip install ".[export]"' in words(app.window.models.welcome)
     press(app.window.models.welcome, "Copy command")
     assert QGuiApplication.clipboard().text().endswith("headstart-export smollm2-135m-instruct")
+
+
+def test_an_installed_program_names_the_package_that_came_with_it(
+    tmp_path: Path, open_program: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wheel = tmp_path / "exporter" / "headstart-0.1.0-py3-none-any.whl"
+    monkeypatch.setattr(export_run, "command", lambda: None)
+    monkeypatch.setattr(paths, "bundled_wheel", lambda: wheel)
+    app = open_program(find=installed_model, loaded=False)
+    assert "PyTorch" in words(app.window.models.welcome)
+    press(app.window.models.welcome, "Copy command")
+    own = paths.exporter_folder()
+    assert QGuiApplication.clipboard().text() == (
+        f'python3 -m venv "{own}" && "{own}/bin/pip" install "{wheel}[export]" && '
+        f'"{own}/bin/headstart-export" smollm2-135m-instruct'
+    )
+
+
+def test_an_exporter_in_its_own_environment_is_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HEADSTART_HOME", str(tmp_path))
+    program = tmp_path / "exporter" / "bin" / "headstart-export"
+    before = export_run.command()
+    program.parent.mkdir(parents=True)
+    program.touch()
+    assert export_run.command() == (str(program),) != before
 
 
 def test_a_draft_that_does_not_fit_is_there_with_its_reason(qtbot: QtBot, root: Path, open_program: Open) -> None:

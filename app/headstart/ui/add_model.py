@@ -17,13 +17,13 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from headstart import paths
 from headstart.ui.catalogue import Recipe
-from headstart.ui.export_run import FIRST
+from headstart.ui.export_run import FIRST, install_command
 from headstart.ui.spelling import amount
 from headstart.ui.stylesheet import dress
 from headstart.ui.theme import LARGE, MEDIUM, SMALL
 
-INSTALL = 'pip install ".[export]" && headstart-export {}'  # Headstart is on no package index
 WEIGHTS = ("", "int8", "int8-sym", "int4", "int4-sym", "fp16")
 
 
@@ -166,7 +166,7 @@ class AddModel(QFrame):
     def _act(self) -> None:
         source = self._source()
         if not self._can_export:
-            QGuiApplication.clipboard().setText(INSTALL.format(source or FIRST))
+            QGuiApplication.clipboard().setText(install_command(source or FIRST))
         elif source:
             self.start_requested.emit((source, *self._options()))
 
@@ -182,12 +182,20 @@ class AddModel(QFrame):
 
 def missing_exporter(source: str) -> str:
     """What to do where no model can be made."""
+    if paths.bundled_wheel():
+        return QCoreApplication.translate(
+            "AddModel",
+            "The exporter needs PyTorch and is not part of the installed program. In a terminal, this sets it up in a "
+            "folder of its own (Python 3.11 or newer with venv; 2 GB, with PyTorch's libraries for graphics cards much "
+            "more) and exports the model; from then on it can be used from here:\n{}\nIt may run on another computer, "
+            "too: bring the folder that it makes (its --output) here and drop it on this page.",
+        ).format(install_command(source or FIRST))
     return QCoreApplication.translate(
         "AddModel",
         "The exporter is not installed here. In Headstart's source folder, this installs it and exports the model:\n{}"
         "\nIt may run on another computer, too: bring the folder that it makes (its --output) here and drop it on this "
         "page.",
-    ).format(INSTALL.format(source or FIRST))
+    ).format(install_command(source or FIRST))
 
 
 def _about(recipe: Recipe) -> str:

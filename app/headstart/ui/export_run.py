@@ -27,12 +27,28 @@ _LEFTOVERS = ".headstart-export-*"  # folders in which the exporter works, with 
 
 def command() -> tuple[str, ...] | None:
     """How to start the exporter; None where it is not installed with all that it needs."""
+    if (own := _in_own_environment(PROGRAM)).is_file():
+        return (str(own),)
     if find_spec("torch") is None or find_spec("nncf") is None:
         return None
     beside = Path(sys.executable).with_name(PROGRAM)
     if found := (str(beside) if beside.is_file() else shutil.which(PROGRAM)):
         return (found,)
     return (sys.executable, "-c", _MODULE_CALL) if find_spec("headstart_export") else None
+
+
+def install_command(source: str) -> str:
+    """What to type in a terminal to have the exporter, and a model: Headstart is on no package index."""
+    wheel = paths.bundled_wheel()
+    if wheel is None:
+        return f'pip install ".[export]" && {PROGRAM} {source}'
+    folder, pip, exporter = paths.exporter_folder(), _in_own_environment("pip"), _in_own_environment(PROGRAM)
+    return f'python3 -m venv "{folder}" && "{pip}" install "{wheel}[export]" && "{exporter}" {source}'
+
+
+def _in_own_environment(program: str) -> Path:
+    folder, ending = ("Scripts", ".exe") if sys.platform == "win32" else ("bin", "")
+    return paths.exporter_folder() / folder / f"{program}{ending}"
 
 
 class ExportRun(QObject):

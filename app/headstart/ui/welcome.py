@@ -4,8 +4,8 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QVBoxLayout, QWidget
 
-from headstart.ui.add_model import INSTALL, missing_exporter
-from headstart.ui.export_run import FIRST
+from headstart.ui.add_model import missing_exporter
+from headstart.ui.export_run import FIRST, install_command
 from headstart.ui.heading import Heading
 from headstart.ui.stylesheet import dress
 from headstart.ui.theme import LARGE, MEDIUM
@@ -69,4 +69,4 @@ class Welcome(QFrame):
         if self._can_export:
             self.start_requested.emit((FIRST,))
         else:
-            QGuiApplication.clipboard().setText(INSTALL.format(FIRST))
+            QGuiApplication.clipboard().setText(install_command(FIRST))

@@ -350,6 +350,14 @@
         <translation>可以是配方、Hub ID、含有权重的文件夹或 .gguf 文件；导出时会检查生成的结果。在别处导出的模型可以直接将其文件夹拖放到此处。</translation>
     </message>
     <message>
+        <source>The exporter needs PyTorch and is not part of the installed program. In a terminal, this sets it up in a folder of its own (Python 3.11 or newer with venv; 2 GB, with PyTorch&apos;s libraries for graphics cards much more) and exports the model; from then on it can be used from here:
+{}
+It may run on another computer, too: bring the folder that it makes (its --output) here and drop it on this page.</source>
+        <translation>导出器需要 PyTorch，未包含在安装的程序中。在终端中运行以下命令，会将它安装到独立的文件夹中（需要 Python 3.11 或更高版本及 venv；约 2 GB，若包含 PyTorch 的显卡库则大得多）并导出该模型；此后即可在此处使用：
+{}
+也可以在另一台计算机上运行：将它生成的文件夹（其 --output）带到这里，拖放到本页面。</translation>
+    </message>
+    <message>
         <source>The exporter is not installed here. In Headstart&apos;s source folder, this installs it and exports the model:
 {}
 It may run on another computer, too: bring the folder that it makes (its --output) here and drop it on this page.</source>

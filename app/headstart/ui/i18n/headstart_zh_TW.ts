@@ -350,6 +350,14 @@
         <translation>可以是配方、Hub ID、內含權重的資料夾或 .gguf 檔案；匯出時會檢查產生的結果。在別處匯出的模型可以直接將其資料夾拖放到此處。</translation>
     </message>
     <message>
+        <source>The exporter needs PyTorch and is not part of the installed program. In a terminal, this sets it up in a folder of its own (Python 3.11 or newer with venv; 2 GB, with PyTorch&apos;s libraries for graphics cards much more) and exports the model; from then on it can be used from here:
+{}
+It may run on another computer, too: bring the folder that it makes (its --output) here and drop it on this page.</source>
+        <translation>匯出器需要 PyTorch，未包含在安裝的程式中。在終端機中執行以下命令，會將它安裝到獨立的資料夾中（需要 Python 3.11 或更新版本及 venv；約 2 GB，若包含 PyTorch 的顯示卡函式庫則大得多）並匯出該模型；此後即可在此處使用：
+{}
+也可以在另一台電腦上執行：將它產生的資料夾（其 --output）帶到這裡，拖放到本頁面。</translation>
+    </message>
+    <message>
         <source>The exporter is not installed here. In Headstart&apos;s source folder, this installs it and exports the model:
 {}
 It may run on another computer, too: bring the folder that it makes (its --output) here and drop it on this page.</source>
