@@ -99,6 +99,8 @@ _QT_OUT = (
     "libqgtk3",
     "libqtuiotouchplugin",
     "libqevdev",
+    "wayland-graphics-integration",  # for windows drawn by a graphics card; ours are drawn by the processor
+    "Qt6OpenGL.",
     "/imageformats/libqicns",
     "/imageformats/libqtga",
     "/imageformats/libqtiff",

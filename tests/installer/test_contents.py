@@ -39,6 +39,7 @@ def test_what_is_needed_stays(name: str, source: str) -> None:
         ("PySide6/Qt/plugins/platforms/libqeglfs.so", ""),
         ("PySide6/Qt/translations/qtbase_de.qm", ""),
         ("PySide6/Qt/plugins/imageformats/libqtiff.so", ""),
+        ("PySide6/Qt/plugins/wayland-graphics-integration-client/libqt-plugin-wayland-egl.so", ""),
         ("numpy/_core/_umath_tests.cpython-311-x86_64-linux-gnu.so", ""),
         ("headstart/ui/i18n/headstart_zh_TW.ts", ""),
         ("libstdc++.so.6", "/usr/lib/x86_64-linux-gnu/libstdc++.so.6.0.30"),
