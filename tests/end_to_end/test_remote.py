@@ -9,13 +9,25 @@ import pytest
 
 from headstart import keys, remotes
 from headstart.cli import main
-from headstart.engine.engine import Finish, FinishReason, LoadOptions, Message, Numerics, Remote, Request, Sampling
+from headstart.engine.engine import (
+    Finish,
+    FinishReason,
+    LoadOptions,
+    Message,
+    Mode,
+    Numerics,
+    Remote,
+    Request,
+    Sampling,
+    Speculation,
+)
 from headstart.engine.local import LocalEngine, load
 from headstart.engine.remote.connection import Connection
 from headstart.engine.remote.engine import RemoteEngine
 from headstart.engine.remote.models import chosen
+from headstart.server.reading import Defaults
 from tests.engine.answers import Answer, ask
-from tests.server.serving import KEY, MODEL, Running, serving
+from tests.server.serving import KEY, MODEL, Offer, Running, serving
 
 QUESTIONS = ("What is the capital of France?", "Write a haiku about rain, then explain it in two sentences.")
 
@@ -30,7 +42,7 @@ def local(tiny_pair: Path) -> Iterator[LocalEngine]:
 
 @pytest.fixture
 def running(local: LocalEngine) -> Iterator[Running]:
-    with serving(local) as server:
+    with serving(local, Offer(defaults=Defaults(speculation=Speculation(Mode.FIXED, 3)))) as server:
         yield server
 
 

@@ -114,10 +114,8 @@ def test_loading_asks_before_it_reads_the_weights(tmp_path: Path, monkeypatch: p
         load(LoadOptions(folder))
 
 
-def test_the_terminal_names_its_flag(
-    headstart_home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    write_model(headstart_home / "models" / "big")
-    monkeypatch.setattr(room, "free_memory", lambda: 0)
+def test_the_terminal_names_its_flag(headstart_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = write_model(headstart_home / "models" / "big")
+    manifest.write(folder, replace(manifest.read_model(folder), size_bytes=10**15))
     assert cli.main(["chat", "--prompt", "Hi"]) == cli.FAILED
     assert capsys.readouterr().err.endswith("or a smaller model. Add --ignore-memory to try anyway.\n")

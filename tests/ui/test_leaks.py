@@ -73,7 +73,7 @@ def test_opening_two_hundred_chats_leaves_nothing_behind(qtbot: QtBot, app: Prog
     go_through(app, ids, OPENED)
     after = Census(app)
     assert after.objects == before.objects
-    assert after.timers == before.timers
+    assert after.timers <= before.timers  # one of before may have ended
     assert (after.threads, after.qt_threads) == (before.threads, before.qt_threads)
     assert after.memory - before.memory < OPENED * 0.05 * MEGABYTE
 

@@ -91,7 +91,8 @@ REFUSALS: Sequence[Any] = (
     QT_TRANSLATE_NOOP("Faults", "The engine stopped unexpectedly ({}); see {}."),
     QT_TRANSLATE_NOOP(
         "Faults",
-        "The engine was killed ({}), as the system does when memory runs out; it starts again when it is needed.",
+        "The engine stopped unexpectedly ({}, as the system does when memory runs out); it starts again when it is "
+        "needed.",
     ),
     QT_TRANSLATE_NOOP("Faults", "The engine stopped too often; load the model again, or see {}."),
     QT_TRANSLATE_NOOP("Faults", "The engine does not start; see {}."),

@@ -2200,8 +2200,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>引擎意外停止（{}）；请查看 {}。</translation>
     </message>
     <message>
-        <source>The engine was killed ({}), as the system does when memory runs out; it starts again when it is needed.</source>
-        <translation>引擎被终止（{}），系统在内存不足时会这样做；需要时会重新启动。</translation>
+        <source>The engine stopped unexpectedly ({}, as the system does when memory runs out); it starts again when it is needed.</source>
+        <translation>引擎意外停止（{}，系统在内存不足时会这样做）；需要时会重新启动。</translation>
     </message>
     <message>
         <source>The engine stopped too often; load the model again, or see {}.</source>

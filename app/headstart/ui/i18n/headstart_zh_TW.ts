@@ -2200,8 +2200,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>引擎意外停止（{}）；請查看 {}。</translation>
     </message>
     <message>
-        <source>The engine was killed ({}), as the system does when memory runs out; it starts again when it is needed.</source>
-        <translation>引擎遭終止（{}），系統在記憶體不足時會這樣做；需要時會重新啟動。</translation>
+        <source>The engine stopped unexpectedly ({}, as the system does when memory runs out); it starts again when it is needed.</source>
+        <translation>引擎意外停止（{}，系統在記憶體不足時會這樣做）；需要時會重新啟動。</translation>
     </message>
     <message>
         <source>The engine stopped too often; load the model again, or see {}.</source>
