@@ -14,12 +14,19 @@ from tests.server.serving import KEY, MODEL, PATIENCE, Offer, Running, chat_body
 
 CHAT = "/v1/chat/completions"
 HEAD = f"POST {CHAT} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {KEY}\r\n"
-SMALL = Limits(body_bytes=20_000, body_seconds=0.5, head_seconds=0.5, send_seconds=0.5)
+SMALL = Limits(body_bytes=20_000)
+IMPATIENT = Limits(body_seconds=0.5, head_seconds=0.5)
 
 
 @pytest.fixture
 def running() -> Iterator[Running]:
     with serving(ScriptedEngine(), Offer(SMALL)) as running:
+        yield running
+
+
+@pytest.fixture
+def impatient() -> Iterator[Running]:
+    with serving(ScriptedEngine(), Offer(IMPATIENT)) as running:
         yield running
 
 
@@ -50,22 +57,23 @@ def test_without_the_key_no_body_is_read(running: Running) -> None:
         assert connection.recv(12) == b"HTTP/1.1 401"
 
 
-def test_a_body_that_does_not_come_is_not_waited_for(running: Running) -> None:
-    with closing(raw(running)) as connection:
+def test_a_body_that_does_not_come_is_not_waited_for(impatient: Running) -> None:
+    with closing(raw(impatient)) as connection:
         connection.sendall(f"{HEAD}Content-Length: 9000\r\n\r\n{{".encode())
         assert until_closed(connection).startswith(b"HTTP/1.1 408")
 
 
 @pytest.mark.parametrize("begun", ["", "POST /v1/chat"])
-def test_a_connection_without_a_request_is_closed(running: Running, begun: str) -> None:
-    with closing(raw(running)) as connection:
+def test_a_connection_without_a_request_is_closed(impatient: Running, begun: str) -> None:
+    with closing(raw(impatient)) as connection:
         connection.sendall(begun.encode())
         assert until_closed(connection) == b""
 
 
 def test_an_answer_may_take_longer_than_its_request_might() -> None:
+    limits = Limits(body_seconds=2, head_seconds=2)
     slow = ScriptedEngine(pause=0.3)
-    with serving(slow, Offer(SMALL)) as running, running.client() as client:
+    with serving(slow, Offer(limits)) as running, running.client() as client:
         reply = client.chat.completions.create(model=MODEL, messages=[{"role": "user", "content": "Hi"}])
         assert reply.choices[0].finish_reason == "stop"
 
@@ -78,7 +86,7 @@ def test_what_is_no_request_is_refused(body: str) -> None:
 
 
 def test_a_client_that_takes_nothing_holds_up_nobody() -> None:
-    many, offer = " ".join(["word"] * 4000), Offer(SMALL, send_buffer=4096)
+    many, offer = " ".join(["word"] * 4000), Offer(Limits(send_seconds=0.5), send_buffer=4096)
     with serving(ScriptedEngine([many, "Next."]), offer) as running, closing(socket.socket()) as connection:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         connection.settimeout(PATIENCE)
