@@ -3,8 +3,8 @@
 import argparse
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from io import TextIOWrapper
 from pathlib import Path
 from typing import NoReturn
@@ -40,8 +40,10 @@ def load_local(options: LoadOptions) -> Engine:
         return load_remote(options)
     from headstart.engine.selection import load  # noqa: PLC0415
 
-    with _naming_the_flag():
+    try:
         return load(options)
+    except HeadstartError as error:
+        raise exhaustion.instead_of(error, loading=True) or error from None
 
 
 def load_apart(options: LoadOptions) -> Engine:
@@ -49,21 +51,11 @@ def load_apart(options: LoadOptions) -> Engine:
     from headstart.engine.client import EngineClient  # noqa: PLC0415
 
     client = EngineClient()
-    with ExitStack() as undoing, _naming_the_flag():
+    with ExitStack() as undoing:
         undoing.callback(client.close)
         client.load(options)
         undoing.pop_all()
     return client
-
-
-@contextmanager
-def _naming_the_flag() -> Iterator[None]:
-    try:
-        yield
-    except MemoryBudgetError as error:
-        raise MemoryBudgetError(f"{error} Add --ignore-memory to try anyway.") from None
-    except HeadstartError as error:
-        raise exhaustion.instead_of(error, loading=True) or error from None
 
 
 def open_window(arguments: argparse.Namespace) -> int:
@@ -93,7 +85,7 @@ def main(
             stream.reconfigure(errors="replace")  # a character that the terminal lacks must not end an answer
     try:
         arguments = _parser().parse_args(argv)
-        code: int = arguments.run(arguments, load or arguments.load) if arguments.command else window(arguments)
+        code = _run(arguments, load) if arguments.command else window(arguments)
         if sys.stdout:  # a program of windows has none on Windows
             sys.stdout.flush()
     except HeadstartError as error:
@@ -105,6 +97,16 @@ def main(
         # The reader has gone (`| head`). Python flushes once more on exit, and must not fail there.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
+    return code
+
+
+def _run(arguments: argparse.Namespace, load: Load | None) -> int:
+    """A sub-command; where memory is too small, its flag is named, if it has it."""
+    try:
+        code: int = arguments.run(arguments, load or arguments.load)
+    except MemoryBudgetError as error:
+        way_out = " Add --ignore-memory to try anyway." if "ignore_memory" in arguments else ""
+        raise MemoryBudgetError(f"{error}{way_out}") from None
     return code
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import FrameType
 
 import headstart
-from headstart.chat import database, encryption, key_file
+from headstart.chat import backups, database, encryption, key_file
 from headstart.chat.conversation import Conversation
 from headstart.chat.store import Store, open_store
 
@@ -33,7 +33,7 @@ def fill(folder: Path) -> None:
         for number in range(CHATS):
             chat = store.create_chat(f"{WORD.decode()} {number}")
             store.save(chat.id, Conversation(), Conversation().ask(f"{WORD.decode()} {number}?"))
-        store.back_up_if_due()
+        backups.keep_up(store.path.parent, store.key)
     shutil.copy(folder / database.FILE_NAME, folder / "damaged-1.db")
 
 
@@ -112,7 +112,7 @@ def main(folder: Path, step: int) -> None:
     shutil.copytree(plain, encrypted)
     encryption.encrypt(encrypted, PASSPHRASE)
     with closing(opened(encrypted)) as store:
-        store.back_up_if_due()
+        backups.keep_up(store.path.parent, store.key)
     for template, change in ((plain, encryption.encrypt), (encrypted, encryption.decrypt)):
         kills, found = kill_before_lines(template, change, step)
         print(change.__name__, kills, *found, sep="\n")

@@ -57,7 +57,7 @@ def store(encrypted: Path) -> Iterator[Store]:
 
 def test_an_encrypted_history_is_searched_changed_and_backed_up_like_another(store: Store) -> None:
     folder = store.path.parent
-    assert store.back_up_if_due()
+    assert backups.keep_up(store.path.parent, store.key)
     chat = store.create_chat("the walrus speaks")
     file = Attachment("notes.txt", f"{WORD.decode()} in a file")
     store.save(chat.id, Conversation(), Conversation().ask("what about cabbages", attachments=(file,)))
@@ -91,10 +91,10 @@ def test_the_daily_copy_beside_the_window_is_encrypted_and_can_be_given_up(
 ) -> None:
     monkeypatch.setattr(backups, "_PAGES", 1)
     looks = iter([True, True, True])
-    assert backups.keep_up(encrypted, lambda: next(looks, False), store.key) is None
+    assert backups.keep_up(encrypted, store.key, lambda: next(looks, False)) is None
     assert backups.list_backups(encrypted) == ()
     assert list(backups.home(encrypted).glob("*.new*")) == []
-    made = backups.keep_up(encrypted, lambda: True, store.key)
+    made = backups.keep_up(encrypted, store.key)
     assert made
     assert killing.readable(encrypted) == set()
     with closing(database.bare(made.path, store.key)) as copy:
@@ -121,7 +121,7 @@ def test_what_was_not_encrypted_is_gone_and_so_is_the_key_afterwards(folder: Pat
 
 @pytest.mark.skipif(sys.platform == "win32", reason="rights are other ones there")
 def test_only_the_owner_may_read_what_is_made(store: Store) -> None:
-    store.back_up_if_due()
+    backups.keep_up(store.path.parent, store.key)
     made = [path for path in store.path.parent.rglob("*") if path.is_file()]
     assert {"history.db", "history.key"} <= {path.name for path in made}
     assert [path.name for path in made if path.stat().st_mode & 0o077] == []
@@ -129,7 +129,7 @@ def test_only_the_owner_may_read_what_is_made(store: Store) -> None:
 
 def test_another_passphrase_opens_it_and_its_backups_and_the_old_one_nothing(encrypted: Path) -> None:
     with closing(killing.opened(encrypted)) as store:
-        backup = store.back_up_if_due()
+        backup = backups.keep_up(store.path.parent, store.key)
     encryption.change_passphrase(encrypted, PASSPHRASE, "another one")
     with pytest.raises(WrongPassphraseError):
         encryption.unlock(encrypted, PASSPHRASE)
@@ -188,7 +188,7 @@ def test_a_key_file_cannot_ask_for_all_the_memory(encrypted: Path) -> None:
 
 def test_a_changed_page_is_told_and_a_backup_takes_its_place(encrypted: Path) -> None:
     with closing(killing.opened(encrypted)) as store:
-        key, backup = store.key, store.back_up_if_due()
+        key, backup = store.key, backups.keep_up(store.path.parent, store.key)
     path = encrypted / database.FILE_NAME
     content = bytearray(path.read_bytes())
     content[3 * 4096 + 100] ^= 1

@@ -59,7 +59,7 @@ def test_the_old_file_is_kept_as_it_was(tmp_path: Path) -> None:
 
 def test_nothing_is_backed_up_where_nothing_is(tmp_path: Path) -> None:
     store = open_store(tmp_path)
-    assert store.back_up_if_due() is None
+    assert backups.keep_up(store.path.parent, store.key) is None
     store.close()
     assert backups.list_backups(tmp_path) == ()
 
@@ -115,7 +115,7 @@ def test_an_index_of_other_words_is_made_again(tmp_path: Path, monkeypatch: pyte
 
 def test_a_broken_file_is_refused_and_a_backup_takes_its_place(tmp_path: Path) -> None:
     store = _filled(tmp_path)
-    backup = store.back_up_if_due()
+    backup = backups.keep_up(store.path.parent, store.key)
     store.create_chat("later")
     store.close()
     history = tmp_path / FILE_NAME
@@ -183,7 +183,7 @@ def test_only_the_newest_backups_are_kept(tmp_path: Path) -> None:
     made = [backups.back_up(store._connection, tmp_path, str(number)) for number in range(backups.KEPT + 2)]
     kept = {backup.path for backup in backups.list_backups(tmp_path)}
     assert kept == {backup.path for backup in made[2:]}
-    assert store.back_up_if_due() is None
+    assert backups.keep_up(store.path.parent, store.key) is None
     store.close()
 
 
@@ -207,14 +207,14 @@ def _break(folder: Path) -> None:
 
 
 def test_a_large_history_is_not_read_through_at_the_start_but_before_it_is_copied(large: Path) -> None:
-    (copied,) = [backups.keep_up(large, lambda: True)]
+    (copied,) = [backups.keep_up(large, None)]
     assert copied == backups.list_backups(large)[0]
-    assert backups.keep_up(large, lambda: True) is None
+    assert backups.keep_up(large, None) is None
     copied.path.unlink()
     _break(large)
     open_store(large).close()
     with pytest.raises(DamagedHistoryError, match="restore a backup"):
-        backups.keep_up(large, lambda: True)
+        backups.keep_up(large, None)
     assert backups.list_backups(large) == ()
     assert (large / DAMAGE).exists()
     with pytest.raises(DamagedHistoryError):
@@ -227,7 +227,7 @@ def test_a_large_history_is_not_read_through_at_the_start_but_before_it_is_copie
 def test_a_copy_that_nobody_wants_leaves_nothing_behind(large: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(backups, "_PAGES", 1)
     looks = iter([True] * 3)
-    assert backups.keep_up(large, lambda: next(looks, False)) is None
+    assert backups.keep_up(large, None, lambda: next(looks, False)) is None
     assert [path.name for path in (large / "backups").iterdir()] == []
     assert backups.is_due(large)
 
@@ -240,7 +240,7 @@ def test_what_is_written_while_a_copy_is_made_is_in_the_next_one(large: Path, mo
         store.remember("looks", str(int(store.recall("looks") or 0) + 1))
         return True
 
-    copied = backups.keep_up(large, write)
+    copied = backups.keep_up(large, None, write)
     assert copied
     assert int(store.recall("looks") or 0) > 3
     connection = sqlite3.connect(copied.path)

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from headstart.chat import backups
 from headstart.chat.conversation import Attachment, Conversation, Outcome, Run, State
 from headstart.chat.database import FILE_NAME
 from headstart.chat.reader import open_reader
@@ -210,7 +211,7 @@ def test_only_the_owner_can_read_the_history(tmp_path: Path) -> None:
     folder.mkdir(mode=0o755)
     store = open_store(folder)
     store.create_chat("secret")
-    store.back_up_if_due()
+    backups.keep_up(store.path.parent, store.key)
     modes = {path: stat.S_IMODE(path.stat().st_mode) for path in [folder, *folder.rglob("*")]}
     store.close()
     assert len(modes) >= 5

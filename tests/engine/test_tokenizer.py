@@ -123,14 +123,6 @@ def test_special_tokens_show_only_when_asked_for(byte_level: Tokenizer) -> None:
     assert byte_level.decode_many([ids, [], ids[1:]]) == ["user\nhi\n", "", "user\nhi\n"]
 
 
-def test_one_token_shows_with_its_space(tokenizer: Tokenizer) -> None:
-    ids = tokenizer.encode("of the")
-    assert "".join(map(tokenizer.token_text, ids)).strip() == "of the"
-    assert tokenizer.token_text(ids[-1]).startswith(" ")
-    start = tokenizer.prompt([Message("user", "hi")])
-    assert "<|im_start|>" in [tokenizer.token_text(index) for index in start]
-
-
 @pytest.mark.parametrize("role", ["system", "user", "assistant"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_message_cannot_open_another(

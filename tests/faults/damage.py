@@ -9,7 +9,7 @@ from pathlib import Path
 from random import Random
 from unittest import mock
 
-from headstart.chat.backups import is_due, list_backups
+from headstart.chat.backups import is_due, keep_up, list_backups
 from headstart.chat.conversation import Conversation
 from headstart.chat.database import FILE_NAME
 from headstart.chat.exchange.writing import write_export
@@ -116,11 +116,11 @@ def jump_clock(home: Path, chance: Random) -> None:
             after = tree.ask(f"question {number}")
             store.save(chat.id, tree, after)
             store.create_chat(f"chat {number}")
-            store.back_up_if_due()
+            keep_up(store.path.parent, store.key)
         tree = after
     found = [message.text for message in store.conversation(chat.id).path]
     listed = {each.title for each in store.chats()}
-    store.back_up_if_due()
+    keep_up(store.path.parent, store.key)
     due, backups = is_due(home / "jumping"), list_backups(home / "jumping")
     store.close()
     if found != [f"question {number}" for number in range(6)] or len(listed) != 7:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from headstart import keys, manifest, remotes, settings_file
-from headstart.chat.backups import list_backups, restore
+from headstart.chat.backups import keep_up, list_backups, restore
 from headstart.chat.conversation import Conversation, Outcome
 from headstart.chat.database import FILE_NAME
 from headstart.chat.store import open_store
@@ -95,7 +95,7 @@ def _write_history(home: Path) -> None:
             chat = store.create_chat(title)
             begun = Conversation().ask("question " * 300).begin_answer("pair")
             store.save(chat.id, Conversation(), begun.finish(2, Outcome("answer " * 300)))
-        store.back_up_if_due()
+        keep_up(store.path.parent, store.key)
     store.close()
 
 

@@ -16,7 +16,7 @@ if sys.platform == "win32":
     pytest.skip("signals and limits of Unix are needed", allow_module_level=True)
 
 from headstart import intake
-from headstart.chat.backups import KEPT, back_up, is_due, list_backups
+from headstart.chat.backups import KEPT, back_up, is_due, keep_up, list_backups
 from headstart.chat.store import open_store
 from headstart.cli import main
 from headstart.engine.engine import LoadOptions, Tracing
@@ -160,7 +160,7 @@ def test_backups_of_a_day_to_come_hold_up_no_new_one(home: Path) -> None:
         later = time.time() + day * 24 * 3600.0
         os.utime(made.path, (later, later))
     assert is_due(home / "history")
-    made = store.back_up_if_due()  # type: ignore[assignment]
+    made = keep_up(store.path.parent, store.key)  # type: ignore[assignment]
     store.close()
     assert made
     assert made.path.exists()

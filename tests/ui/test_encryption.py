@@ -137,7 +137,7 @@ def test_one_can_leave_without_the_passphrase(qtbot: QtBot, encrypted: Path) -> 
 
 def test_a_damaged_encrypted_history_is_replaced_by_its_backup(qtbot: QtBot, encrypted: Path) -> None:
     with closing(killing.opened(encrypted)) as store:
-        store.back_up_if_due()
+        backups.keep_up(store.path.parent, store.key)
     (encrypted / FILE_NAME).write_bytes(b"\xff" * 40_000)
     typist = Typist(PASSPHRASE)
     timer = QTimer(QApplication.instance(), interval=20)
@@ -319,7 +319,7 @@ def test_one_start_encrypts_reopens_and_asks_only_at_the_next(
     seen: list[tuple[bool, list[str]]] = []
 
     def show(application: QApplication, program: Program, outcome: str, chat: str) -> int:
-        backups.keep_up(plain, lambda: True, program.store.key)
+        backups.keep_up(plain, program.store.key)
         copies = [backup.path.name for backup in backups.list_backups(plain)]
         seen.append((program.store.key is not None, copies))
         if len(seen) == 1:

@@ -15,7 +15,7 @@ from headstart.chat.conversation import Attachment, Conversation, Outcome
 from headstart.chat.exchange.wording import Wording
 from headstart.chat.record import Chat
 from headstart.ui.blocks import Block, Code, Paragraph
-from headstart.ui.chat_document import chat_blocks
+from headstart.ui.chat_document import chat_sections
 from headstart.ui.exchange import Exchange
 from headstart.ui.markdown import parse
 from headstart.ui.pagination import cut
@@ -52,8 +52,12 @@ def _chat() -> tuple[Chat, Conversation]:
     return Chat("x", "On\ntigers", 1.7e9, 1.7e9), tree
 
 
+def _blocks() -> list[Block]:
+    return [block for section in chat_sections(*_chat(), WORDS) for block in section]
+
+
 def test_all_of_a_chat_is_on_paper(qtbot: QtBot) -> None:
-    (page,) = _pages(chat_blocks(*_chat(), WORDS))
+    (page,) = _pages(_blocks())
     parts = (
         "Ontigers", "2023-11-14", "You", "notes.md", "#Notes", "**why**?", "Qwen", "Thinking:", "hmhm", "1.one",
         "python", "print('老虎')", "abxy", "temperature0.5,seed3", "tokens12", "1.again", "Tigers", "1/1",
@@ -65,7 +69,7 @@ def test_all_of_a_chat_is_on_paper(qtbot: QtBot) -> None:
 
 
 def test_lists_of_two_messages_are_two_lists() -> None:
-    blocks = chat_blocks(*_chat(), WORDS)
+    blocks = _blocks()
     items = [block.item for block in blocks if isinstance(block, Paragraph) and block.item]
     assert len({item.list for item in items}) == len(items) == 2
 

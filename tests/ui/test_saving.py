@@ -136,7 +136,7 @@ def damaged(headstart_home: Path) -> Path:
     store = open_store(folder)
     chat = store.create_chat("kept")
     store.save(chat.id, Conversation(), Conversation().ask("question " * 500))
-    store.back_up_if_due()
+    backups.keep_up(store.path.parent, store.key)
     store.create_chat("later")
     store.close()
     (folder / FILE_NAME).write_bytes(b"SQLite format 3\x00" + b"\xff" * 9000)

@@ -40,7 +40,7 @@ class GivenUpError(Exception):
     """The copy is not wanted any more."""
 
 
-def keep_up(folder: Path, is_wanted: Callable[[], bool], key: Key | None = None) -> Backup | None:
+def keep_up(folder: Path, key: Key | None, is_wanted: Callable[[], bool] = lambda: True) -> Backup | None:
     """Read a large history through and copy it, if the newest copy is older than a day, in a thread of its own.
 
     Ends early, with None, when it is not wanted any more. Raises HistoryError, and DamagedHistoryError before anything

@@ -94,10 +94,8 @@ def explained(path: Path) -> Iterator[None]:
         elif getattr(error, "sqlite_errorcode", 0) & 0xFF in _DAMAGE:
             _note_damage(path)
         raise _explanation(path, error) from error
-    except (
-        json.JSONDecodeError,
-        msgspec.DecodeError,
-    ) as error:  # in a row: damage that the check of the file's structure cannot see
+    except (json.JSONDecodeError, msgspec.DecodeError) as error:
+        # In a row: damage that the check of the file's structure cannot see.
         raise DamagedHistoryError(damaged(path, str(error))) from error
     except OSError as error:
         _log.warning("%s: %s", path, error)

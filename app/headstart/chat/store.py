@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
-from headstart.chat import backups, database, encryption, migrations, rows, tags
+from headstart.chat import database, encryption, migrations, rows, tags
 from headstart.chat.cipher import Key
 from headstart.chat.conversation import Attachment, Conversation, Json, Message, Run
 from headstart.chat.reader import Reader
@@ -125,14 +125,6 @@ class Store(Reader):
                 self._connection.execute("DELETE FROM memo WHERE name = ?", (name,))
             else:
                 self._connection.execute("REPLACE INTO memo VALUES (?, ?)", (name, storable(value)))
-
-    def back_up_if_due(self) -> backups.Backup | None:
-        """A copy, if the newest one is older than a day and there is something to copy."""
-        with self._explained():
-            empty = self._connection.execute("SELECT NOT EXISTS (SELECT 1 FROM chat)").fetchone()[0]
-            if empty or not backups.is_due(self.path.parent):
-                return None
-            return backups.back_up(self._connection, self.path.parent, "daily", self.key)
 
     def rebuild_index(self) -> None:
         """Make the full-text index again from the texts."""

@@ -12,6 +12,7 @@ from headstart.engine import budget, devices, grammar, room, tuned
 from headstart.engine.costs import SIZES, Costs, Curve
 from headstart.engine.drafters import DraftModel
 from headstart.engine.engine import (
+    EngineKind,
     Event,
     Finish,
     FinishReason,
@@ -38,11 +39,14 @@ from headstart.engine.tokenizer import Tokenizer
 from headstart.engine.trace import Trace
 from headstart.errors import SettingsError
 
-_POLICY = "policy, switches priced"  # another name than before: what was learned without them misleads
+_POLICY = "learned policy"
 
 
 class LocalEngine:
     """A loaded target, maybe a draft model, and what was learned about them."""
+
+    kind = EngineKind.HEADSTART
+    reason = ""  # nobody asks why
 
     def __init__(
         self,

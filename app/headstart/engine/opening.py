@@ -4,7 +4,7 @@ import os
 import platform
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn, Protocol
 
 import psutil
@@ -12,7 +12,7 @@ import psutil
 from headstart import __version__
 from headstart.engine import devices, selection, tuned
 from headstart.engine.bench.ordered import RunBench, bench_of
-from headstart.engine.engine import Engine, EngineKind, LoadOptions, Message
+from headstart.engine.engine import Engine, LoadOptions, Message
 from headstart.engine.protocol import Bench, BenchReport, Description, Device, Facts, Phase
 from headstart.engine.room import free_memory
 from headstart.engine.runtime import openvino, openvino_genai
@@ -119,9 +119,15 @@ class LocalModels:
 
 def _facts(engine: "LocalEngine | GenaiEngine", options: LoadOptions) -> Facts:
     names = (*(model.name for model in engine.models), None)
-    facts = Facts(names[0] or "", names[1], options.device, options.numerics.value, engine.context)
-    reason = getattr(engine, "reason", None)
-    return facts if reason is None else replace(facts, engine=EngineKind.GENAI.value, reason=reason)
+    return Facts(
+        names[0] or "",
+        names[1],
+        options.device,
+        options.numerics.value,
+        engine.context,
+        engine=engine.kind.value,
+        reason=engine.reason,
+    )
 
 
 def _no_bench(_order: Bench, _tell: Callable[[BenchReport], None], _cancel: threading.Event) -> NoReturn:

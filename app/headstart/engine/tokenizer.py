@@ -73,12 +73,6 @@ class Tokenizer:
         """The texts of several token sequences, much faster than one by one."""
         return list(self._native.decode(batch, skip_special_tokens=True))
 
-    def token_text(self, token: int) -> str:
-        """The text of one token for display, its leading space and special tokens included."""
-        before = self._parse("a")
-        start = len(self.decode(before, keep_special=True))
-        return self.decode([*before, token], keep_special=True)[start:]
-
     def _encode_pieces(self, pieces: Sequence[str]) -> list[int]:
         """Pieces of one text, each encoded by itself; control tokens in a piece are read as such."""
         ids = self._parse(pieces[0])

@@ -15,11 +15,6 @@ _LISTS = 1_000_000  # more than one message has: lists of two messages must not 
 _REMARK = Place(quotes=1)
 
 
-def chat_blocks(chat: Chat, conversation: Conversation, words: Wording) -> list[Block]:
-    """The messages shown."""
-    return [block for section in chat_sections(chat, conversation, words) for block in section]
-
-
 def chat_sections(chat: Chat, conversation: Conversation, words: Wording) -> list[Iterable[Block]]:
     """The title and then each message shown, whose Markdown is read when its section is."""
     title = " ".join(chat.title.split()) or words.untitled

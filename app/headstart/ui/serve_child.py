@@ -12,7 +12,6 @@ from headstart.server import telling
 from headstart.ui.fault_words import said
 
 _GRACE_MS = 10_000  # to end answers on their way, which takes the server five seconds at most, and to free the model
-_TERMINAL_ONLY = " Add --ignore-memory to try anyway."  # a way out that the window does not offer
 _KILL_WAIT = 2000  # ms for the system to clear away a killed process
 
 
@@ -96,7 +95,7 @@ class ServeChild(QObject):
         self._read()
         self._read_errors()
         if self._failure:
-            self._end(said(self._failure.sentence.removesuffix(_TERMINAL_ONLY)), self._failure.kind)
+            self._end(said(self._failure.sentence), self._failure.kind)
         elif self._stopping:
             self._end("")
         else:

@@ -43,4 +43,4 @@ class Upkeep(QObject):
 
 
 def _keep_up(folder: Path, key: Key | None, task: BackgroundTask) -> backups.Backup | None:
-    return backups.keep_up(folder, lambda: not task.is_cancelled, key)
+    return backups.keep_up(folder, key, lambda: not task.is_cancelled)

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Generator, Iterator
 from contextlib import closing
 
-from headstart.engine.engine import Event, Finish, FinishReason, Prefill, Request
+from headstart.engine.engine import EngineKind, Event, Finish, FinishReason, Prefill, Request
 from headstart.engine.genai.answer import Answer
 from headstart.engine.genai.configuration import configuration
 from headstart.engine.genai.guessing import Abilities, Way, guessing
@@ -24,11 +24,13 @@ from headstart.manifest import Manifest
 class GenaiEngine:
     """A target, maybe with a draft or an EAGLE-3 head. Another way of guessing than the last builds a new pipeline."""
 
+    kind = EngineKind.GENAI
+    reason = ""  # why it is this engine, where nobody asked for it
+
     def __init__(self, models: tuple[Manifest, ...], made_of: Blueprint, tokenizer: Tokenizer, context: int) -> None:
         """`models`: the target, then the draft. `context`: tokens, at most those that an NPU is compiled for."""
         self.models = models
         self.context = context
-        self.reason = ""  # why it is this engine, where nobody asked for it
         self.tokenizer = tokenizer
         self._made_of = made_of
         self._capacity: Capacity | None = made_of.room
