@@ -16,6 +16,7 @@ from installer.locking import Kind
 PINS = locking.PINS
 _FROM_PEOPLE = ("PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "VIRTUAL_ENV")  # would let in what is not pinned
 _DONE = "complete"
+EXPORTER = "exporter"  # beside the program; `headstart.paths.bundled_wheel` looks there
 _WHEEL = "wheel"  # in the work folder: Headstart as it is frozen and as the exporter's environment gets it
 
 
@@ -41,6 +42,12 @@ def wheel(work: Path) -> Path:
     """Headstart as it was prepared."""
     (found,) = (work / _WHEEL).glob("*.whl")
     return found
+
+
+def put_wheel(work: Path, program: Path) -> None:
+    """Put it beside the program, whose window makes the exporter's environment with it."""
+    (program / EXPORTER).mkdir()
+    shutil.copy(wheel(work), program / EXPORTER)
 
 
 def _fetch(python: Path, root: Path, lock: Path) -> None:

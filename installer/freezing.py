@@ -13,7 +13,6 @@ SPEC = Path(__file__).with_name("headstart.spec")
 WINDOW, ENGINE = "headstart", "headstart-engine"
 INSIDE = "_internal"  # where PyInstaller keeps all but the program
 MODELS = "models"  # beside the program; `headstart.paths.bundled_models_folder` looks there
-EXPORTER = "exporter"  # the same; `bundled_wheel` looks there
 
 
 @dataclass(frozen=True)

@@ -46,8 +46,7 @@ def make(order: Order, epoch: int) -> list[Path]:
 def _make_here(order: Order, epoch: int) -> tuple[Path, list[Path]]:
     """The program for the system that this is, and its packages."""
     frozen = freezing.freeze(order.work)
-    (frozen.folder / freezing.EXPORTER).mkdir()
-    shutil.copy(environment.wheel(order.work), frozen.folder / freezing.EXPORTER)
+    environment.put_wheel(order.work, frozen.folder)
     packed = models.put(order.model, frozen.folder / freezing.MODELS) if order.model else []
     (frozen.folder / bill.NAME).write_text(bill.bill(bill.packed(), packed, epoch), encoding="utf-8")
     stamps.settle(frozen.folder, epoch)

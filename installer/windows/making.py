@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from installer import bill, models, stamps
+from installer import bill, environment, models, stamps
 from installer.order import Order
 from installer.parts import parts, table
 from installer.windows import msi, payload, setup, tools
@@ -17,6 +17,7 @@ def make(order: Order, epoch: int) -> tuple[Path, list[Path]]:
     work = order.work / "windows"
     program = work / "program"
     payload.stage(program, work)
+    environment.put_wheel(order.work, program)
     packed = models.put(order.model, program / _MODELS) if order.model else []
     found = payload.parts(program)
     (program / bill.NAME).write_text(bill.bill(found, packed, epoch, _SYSTEM), encoding="utf-8")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from installer.parts import Part, parts, table
 
-from installer import contents, stamps
+from installer import contents, environment, stamps
 
 
 @pytest.mark.parametrize(
@@ -102,3 +102,12 @@ def test_checksums_are_those_of_the_files_that_are_there(tmp_path: Path) -> None
     (tmp_path / "two").unlink()
     stamps.write_sums(tmp_path, [])
     assert len((tmp_path / stamps.SUMS).read_text(encoding="utf-8").splitlines()) == 1
+
+
+def test_the_package_of_the_exporter_lies_beside_the_program(tmp_path: Path) -> None:
+    program = tmp_path / "program"
+    for folder in (program, tmp_path / "wheel"):
+        folder.mkdir()
+    (tmp_path / "wheel" / "headstart-0.1.0-py3-none-any.whl").touch()
+    environment.put_wheel(tmp_path, program)
+    assert [path.name for path in (program / "exporter").iterdir()] == ["headstart-0.1.0-py3-none-any.whl"]

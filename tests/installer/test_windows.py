@@ -12,7 +12,8 @@ from types import ModuleType
 from xml.etree import ElementTree as ET
 
 import pytest
-from installer.windows import icon, launchers, libraries, msi, payload, setup, tools, wanted, wheels
+from installer.order import Order, Target
+from installer.windows import icon, launchers, libraries, making, msi, payload, setup, tools, wanted, wheels
 
 from headstart import __version__, cli
 from installer import bill, environment
@@ -194,6 +195,21 @@ def program(tmp_path: Path) -> Path:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(name, encoding="utf-8")
     return folder
+
+
+def test_the_exporters_package_is_packed_too(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    packed: list[str] = []
+    (tmp_path / "wheel").mkdir()
+    (tmp_path / "wheel" / "headstart-0.1.0-py3-none-any.whl").touch()
+    monkeypatch.setattr(tools, "require", lambda: None)
+    monkeypatch.setattr(payload, "stage", lambda folder, _work: folder.mkdir(parents=True))
+    for kind in (setup, msi):
+        monkeypatch.setattr(kind, "pack", lambda folder, *_rest: packed.append(setup.listing(folder)) or folder)
+    order = Order(Target.WINDOWS, "", tmp_path / "dist", tmp_path)
+    making.make(order, 1_700_000_000)
+    assert len(packed) == 2
+    assert all("headstart-0.1.0-py3-none-any.whl" in listed for listed in packed)
+    assert "$INSTDIR\\exporter" in setup.SCRIPT.read_text(encoding="utf-8")  # an older one must not stay beside it
 
 
 def test_the_setup_puts_every_file_in_the_order_of_names(program: Path) -> None:

@@ -97,6 +97,7 @@ FunctionEnd
   RMDir /r "$INSTDIR\lib"
   RMDir /r "$INSTDIR\runtime"
   RMDir /r "$INSTDIR\models"
+  RMDir /r "$INSTDIR\exporter"
   !insertmacro DELETE_FILES
 !macroend
 
