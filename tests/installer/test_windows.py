@@ -203,8 +203,13 @@ def test_the_exporters_package_is_packed_too(monkeypatch: pytest.MonkeyPatch, tm
     (tmp_path / "wheel" / "headstart-0.1.0-py3-none-any.whl").touch()
     monkeypatch.setattr(tools, "require", lambda: None)
     monkeypatch.setattr(payload, "stage", lambda folder, _work: folder.mkdir(parents=True))
+
+    def pack(folder: Path, *_rest: Path) -> Path:
+        packed.append(setup.listing(folder))
+        return folder
+
     for kind in (setup, msi):
-        monkeypatch.setattr(kind, "pack", lambda folder, *_rest: packed.append(setup.listing(folder)) or folder)
+        monkeypatch.setattr(kind, "pack", pack)
     order = Order(Target.WINDOWS, "", tmp_path / "dist", tmp_path)
     making.make(order, 1_700_000_000)
     assert len(packed) == 2

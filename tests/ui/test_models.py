@@ -338,7 +338,7 @@ def test_an_installed_program_names_the_package_that_came_with_it(
     press(app.window.models.welcome, "Copy command")
     own = paths.exporter_folder()
     assert QGuiApplication.clipboard().text() == (
-        f'python3 -m venv "{own}" && "{own}/bin/pip" install "{wheel}[export]" && '
+        f'python3 -m venv --clear "{own}" && "{own}/bin/pip" install "{wheel}[export]" && '
         f'"{own}/bin/headstart-export" smollm2-135m-instruct'
     )
 
@@ -349,6 +349,8 @@ def test_an_exporter_in_its_own_environment_is_used(monkeypatch: pytest.MonkeyPa
     before = export_run.command()
     program.parent.mkdir(parents=True)
     program.touch()
+    assert export_run.command() == before  # the Python that it was made with is gone
+    program.with_name("python").touch()
     assert export_run.command() == (str(program),) != before
 
 

@@ -1,9 +1,8 @@
-"""What model to add, from where and how; or the one command, where the exporter is missing. Knows no process."""
+"""What model to add, from where and how; or an exporter first, where there is none. Knows no process."""
 
 from collections.abc import Iterable
 
 from PySide6.QtCore import QCoreApplication, Qt, Signal, Slot
-from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import (
     QComboBox,
     QFileDialog,
@@ -17,9 +16,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from headstart import paths
 from headstart.ui.catalogue import Recipe
-from headstart.ui.export_run import FIRST, install_command
+from headstart.ui.export_run import FIRST
+from headstart.ui.exporter_offer import ExporterOffer
 from headstart.ui.spelling import amount
 from headstart.ui.stylesheet import dress
 from headstart.ui.theme import LARGE, MEDIUM, SMALL
@@ -31,6 +30,7 @@ class AddModel(QFrame):
     """A card with a form. `start_requested` has the words of `headstart-export`."""
 
     start_requested = Signal(object)  # tuple[str, ...]
+    setup_requested = Signal(object)  # the same, where there is no exporter yet; empty where no model is named
     path_chosen = Signal(str)
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -38,7 +38,13 @@ class AddModel(QFrame):
         dress(self, "card")
         self._can_export, self._busy = True, False
         self._recipes: dict[str, Recipe] = {}
-        self._text = QLabel(self)
+        self._text = QLabel(
+            self.tr(
+                "A recipe, a hub id, a folder with weights or a .gguf file; the export checks what it makes. A model "
+                "that was exported elsewhere can be dropped here as a folder."
+            ),
+            self,
+        )
         self._about = QLabel(self)
         self.source = self._box(self.tr("Recipe, hub id, folder or .gguf file"), (FIRST,))
         self.draft = self._box(self.tr("Draft model: recipe, hub id, folder or .gguf file"), ("",))
@@ -47,17 +53,24 @@ class AddModel(QFrame):
         for value in WEIGHTS:
             self.weights.addItem(value.upper() or self.tr("As recommended"), value)
         self._browse = QPushButton(self.tr("Browse"), self)
-        self._go = QPushButton(self)
+        self._go = QPushButton(self.tr("Export"), self)
+        self._offer = ExporterOffer(self)
         self._lay_out()
         self._fill_menu()
         self._go.clicked.connect(self._act)
-        self.source.currentTextChanged.connect(self._describe)
+        self._offer.setup_requested.connect(lambda: self.setup_requested.emit(self._words()))
+        for box in (self.source, self.draft, self.weights):
+            box.currentTextChanged.connect(self._describe)
         self._describe()
 
     def set_exporter(self, *, installed: bool) -> None:
         """Whether models can be made here."""
         self._can_export = installed
         self._describe()
+
+    def set_brief(self, *, brief: bool) -> None:
+        """Whether another card says already how to get an exporter."""
+        self._offer.set_brief(brief=brief)
 
     def set_catalogue(self, recipes: Iterable[Recipe]) -> None:
         """What can be had by name."""
@@ -72,12 +85,13 @@ class AddModel(QFrame):
     def show_source(self, source: str) -> None:
         """Put a path or a name into the field."""
         self.source.setCurrentText(source)
-        self._go.setFocus()
+        (self._go if self._can_export else self._offer).setFocus()
 
     def set_busy(self, busy: bool) -> None:
         """While something is being added."""
         for part in (self._go, self.source, self._browse):
             part.setEnabled(not busy)
+        self._offer.set_busy(busy=busy)
         self._busy = busy
         self._describe()
 
@@ -110,6 +124,7 @@ class AddModel(QFrame):
         column.addLayout(self._form())
         column.addWidget(self._about)
         column.addWidget(self._go, 0, Qt.AlignmentFlag.AlignLeft)
+        column.addWidget(self._offer)
 
     def _form(self) -> QGridLayout:
         grid = QGridLayout()
@@ -150,25 +165,21 @@ class AddModel(QFrame):
         recipe = self._recipes.get(self._source())
         is_pair = recipe is not None and recipe.kind == "pair"
         for part in (self.draft, self.weights):
-            part.setEnabled(self._can_export and not is_pair and not self._busy)
+            part.setEnabled(not is_pair and not self._busy)
         self._about.setText(_about(recipe) if recipe else "")
         self._about.setVisible(recipe is not None)
-        self._text.setText(self._introduction() if self._can_export else missing_exporter(self._source()))
-        self._go.setText(self.tr("Export") if self._can_export else self.tr("Copy command"))
-
-    def _introduction(self) -> str:
-        return self.tr(
-            "A recipe, a hub id, a folder with weights or a .gguf file; the export checks what it makes. A model that "
-            "was exported elsewhere can be dropped here as a folder."
-        )
+        self._go.setVisible(self._can_export)
+        self._offer.setVisible(not self._can_export)
+        self._offer.show_words(self._words() or (FIRST,))
 
     @Slot()
     def _act(self) -> None:
+        if words := self._words():
+            self.start_requested.emit(words)
+
+    def _words(self) -> tuple[str, ...]:
         source = self._source()
-        if not self._can_export:
-            QGuiApplication.clipboard().setText(install_command(source or FIRST))
-        elif source:
-            self.start_requested.emit((source, *self._options()))
+        return (source, *self._options()) if source else ()
 
     def _options(self) -> tuple[str, ...]:
         draft, weights = self.draft.currentText().strip(), self.weights.currentData()
@@ -178,24 +189,6 @@ class AddModel(QFrame):
 
     def _source(self) -> str:
         return self.source.currentText().strip()
-
-
-def missing_exporter(source: str) -> str:
-    """What to do where no model can be made."""
-    if paths.bundled_wheel():
-        return QCoreApplication.translate(
-            "AddModel",
-            "The exporter needs PyTorch and is not part of the installed program. In a terminal, this sets it up in a "
-            "folder of its own (Python 3.11 or newer with venv; 2 GB, with PyTorch's libraries for graphics cards much "
-            "more) and exports the model; from then on it can be used from here:\n{}\nIt may run on another computer, "
-            "too: bring the folder that it makes (its --output) here and drop it on this page.",
-        ).format(install_command(source or FIRST))
-    return QCoreApplication.translate(
-        "AddModel",
-        "The exporter is not installed here. In Headstart's source folder, this installs it and exports the model:\n{}"
-        "\nIt may run on another computer, too: bring the folder that it makes (its --output) here and drop it on this "
-        "page.",
-    ).format(install_command(source or FIRST))
 
 
 def _about(recipe: Recipe) -> str:

@@ -1,4 +1,4 @@
-"""Adds models: by the exporter as a child process, or by copying a folder that was exported elsewhere. No page."""
+"""Adds models: by the exporter, set up first where asked, or by copying what was exported elsewhere. No page."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -11,6 +11,7 @@ from headstart.ui import export_run
 from headstart.ui.background_task import BackgroundTask
 from headstart.ui.catalogue import Catalogue
 from headstart.ui.export_run import ExportRun
+from headstart.ui.exporter_setup import ExporterSetup
 from headstart.ui.work_card import WorkCard
 
 
@@ -22,28 +23,34 @@ class Adding(QObject):
     added = Signal()
     named = Signal(str)  # a source that must be exported first
     recipes_found = Signal(object)  # tuple[Recipe, ...]
+    ready = Signal()  # from now on models can be made here
 
     def __init__(self, card: WorkCard, parent: QObject | None = None) -> None:
         """Does nothing yet."""
         super().__init__(parent)
         self._card = card
         self._run = ExportRun(self)
+        self._setup = ExporterSetup(self)
+        self._next: tuple[str, ...] = ()
         self._copy: BackgroundTask | None = None
         self._catalogue = Catalogue(self)
         self._catalogue.found.connect(self.recipes_found)
-        self._run.said.connect(card.append)
-        self._run.stepped.connect(card.show_step)
-        self._run.progressed.connect(card.show_progress)
+        for part in (self._run, self._setup):
+            part.said.connect(card.append)
+            part.stepped.connect(card.show_step)
+            part.progressed.connect(card.show_progress)
         self._run.ended.connect(self._note_export)
+        self._setup.ended.connect(self._note_setup)
         card.cancel_requested.connect(self._cancel)
 
     @property
     def is_busy(self) -> bool:
         """Whether something is being added."""
-        return self._run.is_running or self._copy is not None
+        return self._run.is_running or self._setup.is_running or self._copy is not None
 
     def find_recipes(self) -> None:
         """Ask the exporter, once; `recipes_found` follows where there is one."""
+        self._setup.sweep()
         program = export_run.command()
         if program:
             self._catalogue.ask(program)
@@ -57,6 +64,16 @@ class Adding(QObject):
         self._card.begin(self.tr("Exporting {}").format(words[0]))
         self.busy.emit(True)  # noqa: FBT003 - Qt's own signature
         self._run.start(program, words)
+
+    @Slot(object)
+    def set_up(self, words: Sequence[str]) -> None:
+        """Have an exporter first, which opens the network, then make the model that `words` name, if any."""
+        if self.is_busy:
+            return
+        self._next = tuple(words)
+        self._card.begin(self.tr("Setting up the exporter"))
+        self.busy.emit(True)  # noqa: FBT003 - Qt's own signature
+        self._setup.start()
 
     @Slot(str)
     def take(self, name: str) -> None:
@@ -81,6 +98,7 @@ class Adding(QObject):
     def close(self) -> None:
         """The window closes."""
         self._run.close()
+        self._setup.close()
         self._catalogue.close()
         if self._copy:
             self._copy.cancel()
@@ -98,6 +116,7 @@ class Adding(QObject):
     @Slot()
     def _cancel(self) -> None:
         self._run.cancel()
+        self._setup.cancel()
         if self._copy:
             self._copy.cancel()
             self._end(self.tr("Cancelled."), bad=False)
@@ -108,6 +127,17 @@ class Adding(QObject):
         self.exported.emit(made, sentence)
         if made:
             self.added.emit()
+
+    @Slot(bool, str)
+    def _note_setup(self, usable: bool, sentence: str) -> None:
+        self._end(sentence or self.tr("The exporter is set up."), bad=not usable)
+        if not usable:
+            self.exported.emit(False, sentence)  # noqa: FBT003 - Qt's own signature
+            return
+        self.ready.emit()
+        self.find_recipes()
+        if self._next:
+            self.export(self._next)
 
     @Slot(object)
     def _note_copy(self, name: str) -> None:

@@ -53,8 +53,7 @@ class ModelDesk(QObject):
     def show(self, current: str, settings: Settings) -> None:
         """List what is installed; `current` is the model of new chats, which have these settings."""
         self._settings = settings
-        for part in (self._page.add, self._page.welcome):
-            part.set_exporter(installed=export_run.command() is not None)
+        self._show_exporter()
         self._page.show_entries(self._choices.entries, current, place(paths.models_folder()))
         names = [entry.name for entry in self._choices.usable]
         self._page.serve.show_model(current if current in names else next(iter(names), ""))
@@ -92,14 +91,21 @@ class ModelDesk(QObject):
         page.add.path_chosen.connect(self.adding.take)
         for part in (page.add, page.welcome):
             part.start_requested.connect(self.adding.export)
+            part.setup_requested.connect(self.adding.set_up)
 
     def _connect_adding(self) -> None:
         self.adding.added.connect(self.changed)
         self.adding.exported.connect(self.exported)
         self.adding.named.connect(self._page.add.show_source)
         self.adding.recipes_found.connect(self._page.add.set_catalogue)
+        self.adding.ready.connect(self._show_exporter)
         for part in (self._page.add, self._page.welcome):
             self.adding.busy.connect(part.set_busy)
+
+    @Slot()
+    def _show_exporter(self) -> None:
+        for part in (self._page.add, self._page.welcome):
+            part.set_exporter(installed=export_run.command() is not None)
 
     @Slot(str)
     def _verify(self, name: str) -> None:

@@ -73,6 +73,7 @@ class ModelsPage(QFrame):
                 card.show_chosen(True)  # noqa: FBT003
         self._folder.setText(self.tr("Models are in {}").format(folder))
         self.welcome.setVisible(not found)
+        self.add.set_brief(brief=not found)
         self.placement.setVisible(bool(found))
 
     def card(self, name: str) -> ModelCard | None:

@@ -342,28 +342,8 @@
         <translation>导出</translation>
     </message>
     <message>
-        <source>Copy command</source>
-        <translation>复制命令</translation>
-    </message>
-    <message>
         <source>A recipe, a hub id, a folder with weights or a .gguf file; the export checks what it makes. A model that was exported elsewhere can be dropped here as a folder.</source>
         <translation>可以是配方、Hub ID、含有权重的文件夹或 .gguf 文件；导出时会检查生成的结果。在别处导出的模型可以直接将其文件夹拖放到此处。</translation>
-    </message>
-    <message>
-        <source>The exporter needs PyTorch and is not part of the installed program. In a terminal, this sets it up in a folder of its own (Python 3.11 or newer with venv; 2 GB, with PyTorch&apos;s libraries for graphics cards much more) and exports the model; from then on it can be used from here:
-{}
-It may run on another computer, too: bring the folder that it makes (its --output) here and drop it on this page.</source>
-        <translation>导出器需要 PyTorch，未包含在安装的程序中。在终端中运行以下命令，会将它安装到独立的文件夹中（需要 Python 3.11 或更高版本及 venv；约 2 GB，若包含 PyTorch 的显卡库则大得多）并导出该模型；此后即可在此处使用：
-{}
-也可以在另一台计算机上运行：将它生成的文件夹（其 --output）带到这里，拖放到本页面。</translation>
-    </message>
-    <message>
-        <source>The exporter is not installed here. In Headstart&apos;s source folder, this installs it and exports the model:
-{}
-It may run on another computer, too: bring the folder that it makes (its --output) here and drop it on this page.</source>
-        <translation>此处未安装导出工具。在 Headstart 的源代码文件夹中运行以下命令即可安装它并导出模型：
-{}
-也可以在另一台电脑上运行：将它生成的文件夹（由 --output 指定）带到这里，拖放到本页面。</translation>
     </message>
     <message>
         <source>{title} · licence: {licence} · downloads up to {download}, takes up to {result} on the disk</source>
@@ -452,6 +432,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>正在导出 {}</translation>
     </message>
     <message>
+        <source>Setting up the exporter</source>
+        <translation>正在设置导出工具</translation>
+    </message>
+    <message>
         <source>This is no model: wanted is a folder that headstart-export made, a folder with config.json and weights, or a .gguf file.</source>
         <translation>这不是模型：需要由 headstart-export 生成的文件夹、含有 config.json 和权重的文件夹，或 .gguf 文件。</translation>
     </message>
@@ -470,6 +454,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>The model was made, checked and installed.</source>
         <translation>模型已生成、检查并安装。</translation>
+    </message>
+    <message>
+        <source>The exporter is set up.</source>
+        <translation>导出工具已设置好。</translation>
     </message>
     <message>
         <source>{} is installed; every file is as it was exported.</source>
@@ -1551,6 +1539,64 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Cancelled.</source>
         <translation>已取消。</translation>
+    </message>
+</context>
+<context>
+    <name>ExporterOffer</name>
+    <message>
+        <source>Set up the exporter</source>
+        <translation>设置导出工具</translation>
+    </message>
+    <message>
+        <source>Copy command</source>
+        <translation>复制命令</translation>
+    </message>
+    <message>
+        <source>The exporter needs PyTorch and is not part of the installed program. The button sets it up in a folder of its own and then exports the model. It needs Python 3.11 or newer with venv on this computer and the network: it fetches about {fetched}, which take {size} on the disk, and much more where PyTorch comes with libraries for graphics cards, as it usually does on Linux. Nothing is fetched before you press it.</source>
+        <translation>导出工具需要 PyTorch，未包含在安装的程序中。此按钮会将它安装到独立的文件夹中，然后导出该模型。这需要本计算机上有 Python 3.11 或更高版本及 venv，并需要网络：将下载约 {fetched}，在磁盘上占用 {size}；如果 PyTorch 附带显卡库（在 Linux 上通常如此），则会大得多。按下按钮之前不会下载任何内容。</translation>
+    </message>
+    <message>
+        <source>The exporter is not installed here.</source>
+        <translation>此处未安装导出工具。</translation>
+    </message>
+    <message>
+        <source>In a terminal, this does the same:
+{}
+It may run on another computer, too: bring the folder that it makes (its --output) here and drop it on this page.</source>
+        <translation>在终端中运行以下命令，效果相同：
+{}
+也可以在另一台计算机上运行：将它生成的文件夹（其 --output）带到这里，拖放到本页面。</translation>
+    </message>
+    <message>
+        <source>In Headstart&apos;s source folder, this installs it and exports the model:
+{}
+It may run on another computer, too: bring the folder that it makes (its --output) here and drop it on this page.</source>
+        <translation>在 Headstart 的源代码文件夹中运行以下命令即可安装它并导出模型：
+{}
+也可以在另一台计算机上运行：将它生成的文件夹（由 --output 指定）带到这里，拖放到本页面。</translation>
+    </message>
+</context>
+<context>
+    <name>ExporterSetup</name>
+    <message>
+        <source>Looking for Python</source>
+        <translation>正在查找 Python</translation>
+    </message>
+    <message>
+        <source>Cancelled.</source>
+        <translation>已取消。</translation>
+    </message>
+    <message>
+        <source>Trying it</source>
+        <translation>正在试用</translation>
+    </message>
+    <message>
+        <source>Asking what is to be fetched</source>
+        <translation>正在查询需要下载的内容</translation>
+    </message>
+    <message>
+        <source>Making an environment for it</source>
+        <translation>正在为它创建环境</translation>
     </message>
 </context>
 <context>
@@ -3021,6 +3067,25 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
 </context>
 <context>
+    <name>PipLines</name>
+    <message>
+        <source>Fetching {} ({})</source>
+        <translation>正在下载 {}（{}）</translation>
+    </message>
+    <message>
+        <source>Fetching {}</source>
+        <translation>正在下载 {}</translation>
+    </message>
+    <message>
+        <source>Looking for {}</source>
+        <translation>正在查找 {}</translation>
+    </message>
+    <message>
+        <source>Unpacking {} packages, which takes some minutes</source>
+        <translation>正在解包 {} 个软件包，需要几分钟</translation>
+    </message>
+</context>
+<context>
     <name>Placement</name>
     <message>
         <source>Where models run</source>
@@ -4204,6 +4269,45 @@ The model is loaded a second time there and takes its memory again.</source>
     </message>
 </context>
 <context>
+    <name>SetupFaults</name>
+    <message>
+        <source>No Python was found on this computer; install Python 3.11 or newer, of 64 bits (Debian and Ubuntu: apt install python3 python3-venv), and try again.</source>
+        <translation>在本计算机上未找到 Python；请安装 64 位的 Python 3.11 或更高版本（Debian 和 Ubuntu：apt install python3 python3-venv），然后重试。</translation>
+    </message>
+    <message>
+        <source>The Python found here is {}, and 3.11 or newer is needed; install one and try again.</source>
+        <translation>这里找到的是 Python {}，需要 3.11 或更高版本；请安装后重试。</translation>
+    </message>
+    <message>
+        <source>The exporter needs {} on the disk while it is set up, and {} are free; make room and try again.</source>
+        <translation>设置导出工具期间需要 {} 的磁盘空间，而可用空间为 {}；请腾出空间后重试。</translation>
+    </message>
+    <message>
+        <source>The disk is full; make room and try again.</source>
+        <translation>磁盘已满；请腾出空间后重试。</translation>
+    </message>
+    <message>
+        <source>The set-up was ended from outside, perhaps for want of memory; try again.</source>
+        <translation>设置过程被外部终止，可能是内存不足；请重试。</translation>
+    </message>
+    <message>
+        <source>The exporter could not be set up: {}</source>
+        <translation>无法设置导出工具：{}</translation>
+    </message>
+    <message>
+        <source>The package index cannot be reached; check this computer&apos;s network and try again. What was fetched to its end is not fetched again.</source>
+        <translation>无法连接软件包索引；请检查本计算机的网络后重试。已完整下载的内容不会再次下载。</translation>
+    </message>
+    <message>
+        <source>The package index lacks something for Python {}; the log names it. Another Python, 3.11 or newer, may have all: install one and try again.</source>
+        <translation>软件包索引中缺少适用于 Python {} 的内容，日志中有其名称。换用另一个 3.11 或更高版本的 Python 也许可行：请安装后重试。</translation>
+    </message>
+    <message>
+        <source>Python {} can make no environments here, as its module venv is missing; on Debian and Ubuntu, apt install python3-venv brings it. Then try again.</source>
+        <translation>这里的 Python {} 缺少 venv 模块，无法创建环境；在 Debian 和 Ubuntu 上可用 apt install python3-venv 安装。然后重试。</translation>
+    </message>
+</context>
+<context>
     <name>Shortcuts</name>
     <message>
         <source>Keyboard shortcuts</source>
@@ -4701,10 +4805,6 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>Get SmolLM2 135M Instruct</source>
         <translation>获取 SmolLM2 135M Instruct</translation>
-    </message>
-    <message>
-        <source>Copy command</source>
-        <translation>复制命令</translation>
     </message>
 </context>
 <context>

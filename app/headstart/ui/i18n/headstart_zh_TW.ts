@@ -342,28 +342,8 @@
         <translation>匯出</translation>
     </message>
     <message>
-        <source>Copy command</source>
-        <translation>複製命令</translation>
-    </message>
-    <message>
         <source>A recipe, a hub id, a folder with weights or a .gguf file; the export checks what it makes. A model that was exported elsewhere can be dropped here as a folder.</source>
         <translation>可以是配方、Hub ID、內含權重的資料夾或 .gguf 檔案；匯出時會檢查產生的結果。在別處匯出的模型可以直接將其資料夾拖放到此處。</translation>
-    </message>
-    <message>
-        <source>The exporter needs PyTorch and is not part of the installed program. In a terminal, this sets it up in a folder of its own (Python 3.11 or newer with venv; 2 GB, with PyTorch&apos;s libraries for graphics cards much more) and exports the model; from then on it can be used from here:
-{}
-It may run on another computer, too: bring the folder that it makes (its --output) here and drop it on this page.</source>
-        <translation>匯出器需要 PyTorch，未包含在安裝的程式中。在終端機中執行以下命令，會將它安裝到獨立的資料夾中（需要 Python 3.11 或更新版本及 venv；約 2 GB，若包含 PyTorch 的顯示卡函式庫則大得多）並匯出該模型；此後即可在此處使用：
-{}
-也可以在另一台電腦上執行：將它產生的資料夾（其 --output）帶到這裡，拖放到本頁面。</translation>
-    </message>
-    <message>
-        <source>The exporter is not installed here. In Headstart&apos;s source folder, this installs it and exports the model:
-{}
-It may run on another computer, too: bring the folder that it makes (its --output) here and drop it on this page.</source>
-        <translation>這裡尚未安裝匯出工具。在 Headstart 的原始碼資料夾中執行以下命令，即可安裝並匯出模型：
-{}
-也可以在另一台電腦上執行：將它產生的資料夾（由 --output 指定）帶到這裡，拖放到本頁面。</translation>
     </message>
     <message>
         <source>{title} · licence: {licence} · downloads up to {download}, takes up to {result} on the disk</source>
@@ -452,6 +432,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>正在匯出 {}</translation>
     </message>
     <message>
+        <source>Setting up the exporter</source>
+        <translation>正在設定匯出工具</translation>
+    </message>
+    <message>
         <source>This is no model: wanted is a folder that headstart-export made, a folder with config.json and weights, or a .gguf file.</source>
         <translation>這不是模型：需要由 headstart-export 產生的資料夾、內含 config.json 與權重的資料夾，或 .gguf 檔案。</translation>
     </message>
@@ -470,6 +454,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>The model was made, checked and installed.</source>
         <translation>模型已產生、檢查並安裝。</translation>
+    </message>
+    <message>
+        <source>The exporter is set up.</source>
+        <translation>匯出工具已設定好。</translation>
     </message>
     <message>
         <source>{} is installed; every file is as it was exported.</source>
@@ -1551,6 +1539,64 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Cancelled.</source>
         <translation>已取消。</translation>
+    </message>
+</context>
+<context>
+    <name>ExporterOffer</name>
+    <message>
+        <source>Set up the exporter</source>
+        <translation>設定匯出工具</translation>
+    </message>
+    <message>
+        <source>Copy command</source>
+        <translation>複製命令</translation>
+    </message>
+    <message>
+        <source>The exporter needs PyTorch and is not part of the installed program. The button sets it up in a folder of its own and then exports the model. It needs Python 3.11 or newer with venv on this computer and the network: it fetches about {fetched}, which take {size} on the disk, and much more where PyTorch comes with libraries for graphics cards, as it usually does on Linux. Nothing is fetched before you press it.</source>
+        <translation>匯出工具需要 PyTorch，未包含在安裝的程式中。此按鈕會將它安裝到獨立的資料夾中，然後匯出該模型。這需要這台電腦上有 Python 3.11 或更新版本及 venv，並需要網路：將下載約 {fetched}，在磁碟上佔用 {size}；如果 PyTorch 附帶顯示卡函式庫（在 Linux 上通常如此），則會大得多。按下按鈕之前不會下載任何內容。</translation>
+    </message>
+    <message>
+        <source>The exporter is not installed here.</source>
+        <translation>這裡尚未安裝匯出工具。</translation>
+    </message>
+    <message>
+        <source>In a terminal, this does the same:
+{}
+It may run on another computer, too: bring the folder that it makes (its --output) here and drop it on this page.</source>
+        <translation>在終端機中執行以下命令，效果相同：
+{}
+也可以在另一台電腦上執行：將它產生的資料夾（其 --output）帶到這裡，拖放到本頁面。</translation>
+    </message>
+    <message>
+        <source>In Headstart&apos;s source folder, this installs it and exports the model:
+{}
+It may run on another computer, too: bring the folder that it makes (its --output) here and drop it on this page.</source>
+        <translation>在 Headstart 的原始碼資料夾中執行以下命令，即可安裝並匯出模型：
+{}
+也可以在另一台電腦上執行：將它產生的資料夾（由 --output 指定）帶到這裡，拖放到本頁面。</translation>
+    </message>
+</context>
+<context>
+    <name>ExporterSetup</name>
+    <message>
+        <source>Looking for Python</source>
+        <translation>正在尋找 Python</translation>
+    </message>
+    <message>
+        <source>Cancelled.</source>
+        <translation>已取消。</translation>
+    </message>
+    <message>
+        <source>Trying it</source>
+        <translation>正在試用</translation>
+    </message>
+    <message>
+        <source>Asking what is to be fetched</source>
+        <translation>正在查詢需要下載的內容</translation>
+    </message>
+    <message>
+        <source>Making an environment for it</source>
+        <translation>正在為它建立環境</translation>
     </message>
 </context>
 <context>
@@ -3021,6 +3067,25 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
 </context>
 <context>
+    <name>PipLines</name>
+    <message>
+        <source>Fetching {} ({})</source>
+        <translation>正在下載 {}（{}）</translation>
+    </message>
+    <message>
+        <source>Fetching {}</source>
+        <translation>正在下載 {}</translation>
+    </message>
+    <message>
+        <source>Looking for {}</source>
+        <translation>正在尋找 {}</translation>
+    </message>
+    <message>
+        <source>Unpacking {} packages, which takes some minutes</source>
+        <translation>正在解開 {} 個套件，需要幾分鐘</translation>
+    </message>
+</context>
+<context>
     <name>Placement</name>
     <message>
         <source>Where models run</source>
@@ -4204,6 +4269,45 @@ The model is loaded a second time there and takes its memory again.</source>
     </message>
 </context>
 <context>
+    <name>SetupFaults</name>
+    <message>
+        <source>No Python was found on this computer; install Python 3.11 or newer, of 64 bits (Debian and Ubuntu: apt install python3 python3-venv), and try again.</source>
+        <translation>在這台電腦上找不到 Python；請安裝 64 位元的 Python 3.11 或更新版本（Debian 和 Ubuntu：apt install python3 python3-venv），然後重試。</translation>
+    </message>
+    <message>
+        <source>The Python found here is {}, and 3.11 or newer is needed; install one and try again.</source>
+        <translation>這裡找到的是 Python {}，需要 3.11 或更新版本；請安裝後重試。</translation>
+    </message>
+    <message>
+        <source>The exporter needs {} on the disk while it is set up, and {} are free; make room and try again.</source>
+        <translation>設定匯出工具期間需要 {} 的磁碟空間，而可用空間為 {}；請騰出空間後重試。</translation>
+    </message>
+    <message>
+        <source>The disk is full; make room and try again.</source>
+        <translation>磁碟已滿；請騰出空間後重試。</translation>
+    </message>
+    <message>
+        <source>The set-up was ended from outside, perhaps for want of memory; try again.</source>
+        <translation>設定過程被外部終止，可能是記憶體不足；請重試。</translation>
+    </message>
+    <message>
+        <source>The exporter could not be set up: {}</source>
+        <translation>無法設定匯出工具：{}</translation>
+    </message>
+    <message>
+        <source>The package index cannot be reached; check this computer&apos;s network and try again. What was fetched to its end is not fetched again.</source>
+        <translation>無法連線到套件索引；請檢查這台電腦的網路後重試。已完整下載的內容不會再次下載。</translation>
+    </message>
+    <message>
+        <source>The package index lacks something for Python {}; the log names it. Another Python, 3.11 or newer, may have all: install one and try again.</source>
+        <translation>套件索引中缺少適用於 Python {} 的內容，記錄中有其名稱。換用另一個 3.11 或更新版本的 Python 也許可行：請安裝後重試。</translation>
+    </message>
+    <message>
+        <source>Python {} can make no environments here, as its module venv is missing; on Debian and Ubuntu, apt install python3-venv brings it. Then try again.</source>
+        <translation>這裡的 Python {} 缺少 venv 模組，無法建立環境；在 Debian 和 Ubuntu 上可用 apt install python3-venv 安裝。然後重試。</translation>
+    </message>
+</context>
+<context>
     <name>Shortcuts</name>
     <message>
         <source>Keyboard shortcuts</source>
@@ -4701,10 +4805,6 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>Get SmolLM2 135M Instruct</source>
         <translation>取得 SmolLM2 135M Instruct</translation>
-    </message>
-    <message>
-        <source>Copy command</source>
-        <translation>複製命令</translation>
     </message>
 </context>
 <context>
