@@ -1,5 +1,6 @@
 """`python -m tests.translations` brings the files of translators up to date and compiles them. Translates nothing."""
 
+import re
 import subprocess
 import sys
 import tempfile
@@ -8,11 +9,15 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from headstart.settings import about
+from headstart.ui.fault_sentences import DETAILS, SENTENCES
 from headstart.ui.translation import FOLDER, LANGUAGES
 from tests import source_tree
 from tests.source_tree import Module
 
 Message = tuple[str, str]  # context, text
+
+# A flag, what is typed into a terminal, a program of it, or the address of a model there.
+_OF_A_TERMINAL = re.compile(r"(?<![\w-])--[a-z]|(?<!`)`(?!`)|\{command\}|\bheadstart-|pip install|remote:")
 
 
 def window_sources() -> list[Module]:
@@ -20,14 +25,31 @@ def window_sources() -> list[Module]:
     return [module for module in source_tree.modules("headstart") if module.is_in("headstart.ui")]
 
 
+def is_of_a_terminal(text: str) -> bool:
+    """Whether it names flags or commands, of which a window has none."""
+    return bool(_OF_A_TERMINAL.search(text))
+
+
+def reworded() -> list[str]:
+    """The faults that the window says in other English than the parts that they come from."""
+    return [text for text in map(str, (*SENTENCES, *DETAILS)) if is_of_a_terminal(text)]
+
+
 def update(catalogue: Path, language: str) -> None:
-    """Put every text of the window into a .ts file; what is translated there stays, what is gone goes."""
-    sources = [str(module.path) for module in window_sources()]
+    """Put the texts of the window into a .ts file; what is translated there stays, what is gone goes.
+
+    English is the language of the sources: its file has nothing but what is `reworded`.
+    """
     with tempfile.TemporaryDirectory() as folder:
-        sentences = Path(folder) / "settings.py"  # those live where no Qt is known
-        sentences.write_text("\n".join(_noop(known.meaning) for known in about().values()), encoding="utf-8")
+        texts = Path(folder) / "texts.py"  # those that live where no Qt is known, or are not wanted from there
+        if language == "en":
+            sources, noops = [], [_noop("Faults", text) for text in reworded()]
+        else:
+            sources = [str(module.path) for module in window_sources()]
+            noops = [_noop("Settings", known.meaning) for known in about().values()]
+        texts.write_text("\n".join(noops), encoding="utf-8")
         options = ["-silent", "-no-obsolete", "-locations", "none", "-target-language", language]
-        _run("lupdate", *options, *sources, str(sentences), "-ts", str(catalogue))
+        _run("lupdate", *options, *sources, str(texts), "-ts", str(catalogue))
 
 
 def compile_(catalogue: Path, target: Path | None = None) -> Path:
@@ -65,18 +87,17 @@ def words(catalogue: Path) -> dict[Message, str]:
 
 
 def main(languages: Iterable[str] = LANGUAGES) -> None:
-    """Every language but that of the sources."""
+    """Every language."""
     FOLDER.mkdir(exist_ok=True)
     for language in languages:
-        if language != "en":
-            catalogue = FOLDER / f"headstart_{language}.ts"
-            update(catalogue, language)
-            compile_(catalogue)
-            print(f"{catalogue.name}: {len(messages(catalogue, unfinished=True))} texts lack a translation")
+        catalogue = FOLDER / f"headstart_{language}.ts"
+        update(catalogue, language)
+        compile_(catalogue)
+        print(f"{catalogue.name}: {len(messages(catalogue, unfinished=True))} texts lack a translation")
 
 
-def _noop(sentence: str) -> str:
-    return f'QT_TRANSLATE_NOOP("Settings", {sentence!r})'
+def _noop(context: str, text: str) -> str:
+    return f'QT_TRANSLATE_NOOP("{context}", {text!r})'
 
 
 def _same(first: Path, second: Path) -> bool:

@@ -34,7 +34,7 @@ def speak(qapp: QApplication) -> Iterator[Speak]:
     """Has what is built from then on speak another language."""
     translation = Translation(qapp)
     yield translation.speak
-    translation.speak("en")
+    translation.fall_silent()
     QLocale.setDefault(QLocale("en_US"))
 
 

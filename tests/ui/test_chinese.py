@@ -58,8 +58,8 @@ def said(language: str) -> Words:
 
 
 def holes(text: str) -> Counter[str]:
-    """What is put into a text; bare braces count as their places."""
-    found = re.findall(r"\{[^{}]*\}|%n|%\d", text)
+    """What is put into a text, commands of a terminal aside; bare braces count as their places."""
+    found = [hole for hole in re.findall(r"\{[^{}]*\}|%n|%\d", text) if hole != "{command}"]
     bare = iter(range(len(found)))
     return Counter(f"{{{next(bare)}}}" if hole == "{}" else hole for hole in found)
 

@@ -23,9 +23,9 @@ HEARD = (
     "headstart.engine.prompt", "headstart.engine.room", "headstart.engine.shortlist", "headstart.engine.tokenizer",
     "headstart.engine.devices", "headstart.engine.host", "headstart.engine.remote", "headstart.engine.choosing",
     "headstart.engine.engine", "headstart.engine.genai", "headstart.engine.opening", "headstart.engine.protocol",
-    "headstart.engine.child", "headstart.engine.client", "headstart.engine.tuning", "headstart.keys",
-    "headstart.remotes", "headstart.server.keys", "headstart.server.listening", "headstart.server.telling",
-    "headstart.ui",
+    "headstart.engine.bigram", "headstart.engine.child", "headstart.engine.client", "headstart.engine.tuning",
+    "headstart.keys", "headstart.remotes", "headstart.server.keys", "headstart.server.listening",
+    "headstart.server.telling", "headstart.ui",
 )  # fmt: skip
 # A count of tokens that fails is a number less on the screen, and no sentence.
 ASKED_OF_A_TERMINAL = (
@@ -42,6 +42,10 @@ ASKED_OF_A_TERMINAL = (
     "OpenVINO GenAI is not asked",  # how likely tokens were: that is asked by programs alone
     "{} is only asked to answer conversations",
     "The engine did not",  # a client of the local server hears it
+    "A tree of guesses",  # a window has no setting for that
+    "Only an EAGLE-3 head as draft grows a tree",
+    "OpenVINO GenAI writes the right text from a tree",
+    "OpenVINO GenAI does not tell what a trace holds",
 )
 
 
@@ -132,7 +136,7 @@ def test_what_is_not_known_stays(speak: Speak, text: str) -> None:
     assert said(text) == text
 
 
-def test_in_english_nothing_changes(qapp: QApplication) -> None:
+def test_as_long_as_no_language_is_spoken_nothing_changes(qapp: QApplication) -> None:
     for known in map(str, SENTENCES):
         filled = HOLE.sub("x", known)
         assert said(filled) == filled

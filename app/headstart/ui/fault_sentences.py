@@ -5,9 +5,10 @@ from typing import Any
 
 from PySide6.QtCore import QT_TRANSLATE_NOOP
 
-from headstart.ui.refusal_sentences import REFUSALS, REMEDIES
+from headstart.ui.refusal_sentences import OPTIONS, REFUSALS, REMEDIES
 
-# {} is whatever stands there, {name} a part that is one of DETAILS. A test finds each where it is said.
+# {} is whatever stands there, {name} a part that is one of DETAILS, {command} what is to be typed into a terminal: the
+# window leaves that out. A test finds each where it is said.
 SENTENCES: Sequence[Any] = (
     *REFUSALS,
     QT_TRANSLATE_NOOP(
@@ -70,14 +71,10 @@ SENTENCES: Sequence[Any] = (
     QT_TRANSLATE_NOOP("Faults", "{} cannot be written ({}); choose another folder or make room there."),
     QT_TRANSLATE_NOOP(
         "Faults",
-        "A tree of guesses takes an EAGLE-3 head as draft, with OpenVINO GenAI: leave out --tree-depth.",
-    ),
-    QT_TRANSLATE_NOOP(
-        "Faults",
-        "There is no device {} here; present: {}. Choose one with {}; `headstart doctor` says what speaks "
+        "There is no device {} here; present: {}. Choose one with {option}; `headstart doctor` says what speaks "
         "against a {}.",
     ),
-    QT_TRANSLATE_NOOP("Faults", "There is no device {} here; present: {}. Choose one with {}."),
+    QT_TRANSLATE_NOOP("Faults", "There is no device {} here; present: {}. Choose one with {option}."),
     QT_TRANSLATE_NOOP("Faults", "No model is loaded; choose one first."),
     QT_TRANSLATE_NOOP(
         "Faults",
@@ -128,6 +125,7 @@ SENTENCES: Sequence[Any] = (
         "{lighter}, or a smaller model.",
     ),
     QT_TRANSLATE_NOOP("Faults", "The list of draft tokens in {} {fault}; export the model again."),
+    QT_TRANSLATE_NOOP("Faults", "{} {fault}; build it again with headstart-export bigram."),
     QT_TRANSLATE_NOOP("Faults", "The tokenizer in {} is damaged ({}); export the model again."),
     QT_TRANSLATE_NOOP(
         "Faults",
@@ -145,12 +143,12 @@ SENTENCES: Sequence[Any] = (
         "{} does not have the content it was exported with; copy the folder again, or export again.",
     ),
     QT_TRANSLATE_NOOP("Faults", "There is no model {}; installed are {}."),
-    QT_TRANSLATE_NOOP("Faults", "There is no model {}: none is installed yet; run `{}` to get a small one."),
+    QT_TRANSLATE_NOOP("Faults", "There is no model {}: none is installed yet; run {command} to get a small one."),
     QT_TRANSLATE_NOOP("Faults", "draft {} does not fit {}: {difference}; choose a draft with the same tokenizer."),
     QT_TRANSLATE_NOOP("Faults", "{} is damaged: {faults}; export it again with headstart-export."),
     QT_TRANSLATE_NOOP("Faults", "{} is damaged: {} is no folder of it; export it again."),
     QT_TRANSLATE_NOOP("Faults", "{} is a pair; name one model of it as the draft: {}."),
-    QT_TRANSLATE_NOOP("Faults", "No model is installed yet; run `{}` to get a small one."),
+    QT_TRANSLATE_NOOP("Faults", "No model is installed yet; run {command} to get a small one."),
     QT_TRANSLATE_NOOP("Faults", "{} was written for another version of Headstart; export the model again."),
     QT_TRANSLATE_NOOP("Faults", "{} holds a pair; name its {} or {} folder instead."),
     QT_TRANSLATE_NOOP("Faults", "{} is not a Headstart model: {} is missing; export it with headstart-export."),
@@ -227,9 +225,9 @@ SENTENCES: Sequence[Any] = (
         "The certificate of {} at {} is not trusted ({}); if it is your own, add the server again with "
         "--certificate FILE, the authority that signed it.",
     ),
-    QT_TRANSLATE_NOOP("Faults", "{} refuses the key{}; give another one with {}."),
-    QT_TRANSLATE_NOOP("Faults", "{} wants a key{}; give it with {}."),
-    QT_TRANSLATE_NOOP("Faults", "{} does not know the model {}; {} lists what it has."),
+    QT_TRANSLATE_NOOP("Faults", "{} refuses the key{}; give another one with {command}."),
+    QT_TRANSLATE_NOOP("Faults", "{} wants a key{}; give it with {command}."),
+    QT_TRANSLATE_NOOP("Faults", "{} does not know the model {}; {command} lists what it has."),
     QT_TRANSLATE_NOOP(
         "Faults",
         "There is no such API at {}; check the address of {}: it often ends in /v1.",
@@ -239,12 +237,13 @@ SENTENCES: Sequence[Any] = (
         "A benchmark measures this computer, but {} is another one: choose a model that is here.",
     ),
     QT_TRANSLATE_NOOP("Faults", "The certificate {} cannot be used ({}); name a file in PEM form."),
-    QT_TRANSLATE_NOOP("Faults", "Others may read the key in {}: run {}, and change the key."),
+    QT_TRANSLATE_NOOP("Faults", "Others may read the key in {}: run {command}, and change the key."),
     QT_TRANSLATE_NOOP("Faults", "The key in {} cannot be read ({}); make it readable for you."),
-    QT_TRANSLATE_NOOP("Faults", "There is no server {}; {}. Add it with {}."),
+    QT_TRANSLATE_NOOP("Faults", "There is no server {}; {known}. Add it with {command}."),
 )
 DETAILS: Sequence[Any] = (
     *REMEDIES,
+    *OPTIONS,
     QT_TRANSLATE_NOOP("Faults", "it is no export of chats"),
     QT_TRANSLATE_NOOP("Faults", "there is no chat in it"),
     QT_TRANSLATE_NOOP("Faults", "it is not UTF-8 text"),
@@ -266,6 +265,10 @@ DETAILS: Sequence[Any] = (
     QT_TRANSLATE_NOOP("Faults", "{} has {} bytes instead of {}"),
     QT_TRANSLATE_NOOP("Faults", "id {} is {} here and {} there"),
     QT_TRANSLATE_NOOP("Faults", " on page {}"),
+    QT_TRANSLATE_NOOP("Faults", "known are {}"),
+    QT_TRANSLATE_NOOP("Faults", "none is known yet"),
+    QT_TRANSLATE_NOOP("Faults", "is damaged ({})"),
+    QT_TRANSLATE_NOOP("Faults", "was built for another vocabulary than that of {}"),
     QT_TRANSLATE_NOOP("Faults", "starting"),
     QT_TRANSLATE_NOOP("Faults", "loading the model"),
     QT_TRANSLATE_NOOP("Faults", "reading the message"),

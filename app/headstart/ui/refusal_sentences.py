@@ -5,7 +5,8 @@ from typing import Any
 
 from PySide6.QtCore import QT_TRANSLATE_NOOP
 
-# {} is whatever stands there, {name} a part that is one of REMEDIES. A test finds each where it is said.
+# {} is whatever stands there, {name} a part that is one of REMEDIES or OPTIONS. A test finds each where it is said.
+# What names flags or commands of a terminal has other words for the window in every language, English too.
 REFUSALS: Sequence[Any] = (
     QT_TRANSLATE_NOOP(
         "Faults",
@@ -22,7 +23,6 @@ REFUSALS: Sequence[Any] = (
         "The conversation has {} tokens, but the NPU was compiled for prompts of at most {}: start a new "
         "chat, shorten the text, or load it with a longer --context.",
     ),
-    QT_TRANSLATE_NOOP("Faults", "Only an EAGLE-3 head as draft grows a tree of guesses: leave out --tree-depth."),
     QT_TRANSLATE_NOOP(
         "Faults",
         "OpenVINO GenAI garbles sampled answers when a draft model guesses ahead (its issue 4190): {remedy}, "
@@ -41,7 +41,6 @@ REFUSALS: Sequence[Any] = (
     ),
     QT_TRANSLATE_NOOP("Faults", "OpenVINO GenAI has no acceptance threshold: {remedy}."),
     QT_TRANSLATE_NOOP("Faults", "An NPU takes no guesses from the text: use a draft model, or --speculation off."),
-    QT_TRANSLATE_NOOP("Faults", "OpenVINO GenAI does not tell what a trace holds: use --engine headstart."),
     QT_TRANSLATE_NOOP("Faults", "An NPU needs a context of at least {} tokens, not {}: use another --context."),
     QT_TRANSLATE_NOOP(
         "Faults",
@@ -54,17 +53,11 @@ REFUSALS: Sequence[Any] = (
         "An NPU has arithmetic of its own: leave out --numerics exact, or use --device CPU.",
     ),
     QT_TRANSLATE_NOOP("Faults", "An NPU decides itself how it keeps keys and values: leave out --kv-precision."),
-    QT_TRANSLATE_NOOP(
-        "Faults",
-        "OpenVINO GenAI writes the right text from a tree of guesses only on a CPU with keys and values in 32"
-        " bits: use --device CPU --numerics exact without --kv-precision, or leave out --tree-depth.",
-    ),
     QT_TRANSLATE_NOOP("Faults", "OpenVINO GenAI cannot run {} ({}) on {} ({}); {remedy}."),
+    QT_TRANSLATE_NOOP("Faults", "OpenVINO GenAI failed ({}); {remedy}."),
     QT_TRANSLATE_NOOP(
-        "Faults",
-        "Headstart runs a model on one device, not on {}; present: {}. Choose one with {}, or AUTO.",
+        "Faults", "Headstart runs a model on one device, not on {}; present: {}. Choose one with {option}, or AUTO."
     ),
-    QT_TRANSLATE_NOOP("Faults", "A tree of guesses needs both --branching-factor and --tree-depth."),
     QT_TRANSLATE_NOOP(
         "Faults",
         "A benchmark times Headstart's own engine, and OpenVINO GenAI beside it: load the model on a CPU, "
@@ -116,4 +109,11 @@ REFUSALS: Sequence[Any] = (
 REMEDIES: Sequence[Any] = (
     QT_TRANSLATE_NOOP("Faults", "use --engine headstart"),
     QT_TRANSLATE_NOOP("Faults", "use --device CPU"),
+    QT_TRANSLATE_NOOP("Faults", "ask again, or use --engine headstart"),
+    QT_TRANSLATE_NOOP("Faults", "ask again, or use --device CPU"),
+    QT_TRANSLATE_NOOP("Faults", "load the model with a smaller --context"),
+)
+OPTIONS: Sequence[Any] = (
+    QT_TRANSLATE_NOOP("Faults", "--device"),
+    QT_TRANSLATE_NOOP("Faults", "--draft-device"),
 )

@@ -21,19 +21,26 @@ class Translation(QObject):
         self._installed: list[QTranslator] = []
 
     def speak(self, language: str) -> QLocale:
-        """Use a language, "" for the system's; dates, numbers and Chinese glyphs follow. Without its file: English."""
-        while self._installed:
-            self._application.removeTranslator(self._installed.pop())
+        """Use a language, "" for the system's; dates, numbers and Chinese glyphs follow. Without its file: as written.
+
+        English has a file too: what other parts say with the flags of a terminal, in the words of the window.
+        """
+        self.fall_silent()
         locale = chosen(language)
         QLocale.setDefault(locale)
         qt = Path(QLibraryInfo.path(QLibraryInfo.LibraryPath.TranslationsPath))
         name = spoken(locale)
         for folder, catalogue in ((qt, "qtbase"), (self._folder, "headstart")):
             translator = QTranslator(self)
-            if name != "en" and translator.load(str(folder / f"{catalogue}_{name}.qm")):
+            if translator.load(str(folder / f"{catalogue}_{name}.qm")):
                 self._application.installTranslator(translator)
                 self._installed.append(translator)
         return locale
+
+    def fall_silent(self) -> None:
+        """Every text as it is written again; the locale stays."""
+        while self._installed:
+            self._application.removeTranslator(self._installed.pop())
 
 
 def chosen(language: str, system: QLocale | None = None) -> QLocale:

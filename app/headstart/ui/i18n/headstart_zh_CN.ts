@@ -1602,6 +1602,50 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
 <context>
     <name>Faults</name>
     <message>
+        <source>--device</source>
+        <translation>“设备”</translation>
+    </message>
+    <message>
+        <source>--draft-device</source>
+        <translation>“草稿模型的设备”</translation>
+    </message>
+    <message>
+        <source>known are {}</source>
+        <translation>已知的有 {}</translation>
+    </message>
+    <message>
+        <source>none is known yet</source>
+        <translation>目前没有已知的服务器</translation>
+    </message>
+    <message>
+        <source>{} {fault}; build it again with headstart-export bigram.</source>
+        <translation>{} {fault}；请在模型页面重新导出该模型。</translation>
+    </message>
+    <message>
+        <source>is damaged ({})</source>
+        <translation>已损坏（{}）</translation>
+    </message>
+    <message>
+        <source>was built for another vocabulary than that of {}</source>
+        <translation>是为与 {} 不同的词汇表生成的</translation>
+    </message>
+    <message>
+        <source>OpenVINO GenAI failed ({}); {remedy}.</source>
+        <translation>OpenVINO GenAI 出错（{}）；请{remedy}。</translation>
+    </message>
+    <message>
+        <source>ask again, or use --engine headstart</source>
+        <translation>重新提问，或将引擎改为 Headstart</translation>
+    </message>
+    <message>
+        <source>ask again, or use --device CPU</source>
+        <translation>重新提问，或将设备改为 CPU</translation>
+    </message>
+    <message>
+        <source>load the model with a smaller --context</source>
+        <translation>调小上下文后重新加载模型</translation>
+    </message>
+    <message>
         <source>The chat history {} is damaged ({}): restore a backup; the damaged file is kept beside it.</source>
         <translation>聊天历史记录 {} 已损坏（{}）：请恢复备份；损坏的文件会保留在其旁边。</translation>
     </message>
@@ -1655,7 +1699,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>Encrypted chat histories need packages that are not installed: pip install {}, then start Headstart again.</source>
-        <translation>加密的聊天历史记录需要未安装的软件包：请运行 pip install {}，然后重新启动 Headstart。</translation>
+        <translation>加密的聊天历史记录需要未安装的软件包：请用 pip 安装 {}，然后重新启动 Headstart。</translation>
     </message>
     <message>
         <source>This chat no longer exists in the history; start a new one.</source>
@@ -1686,16 +1730,12 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>无法写入 {}（{}）；请选择其他文件夹，或在该处腾出空间。</translation>
     </message>
     <message>
-        <source>A tree of guesses takes an EAGLE-3 head as draft, with OpenVINO GenAI: leave out --tree-depth.</source>
-        <translation>猜测树需要 EAGLE-3 头作为草稿，并由 OpenVINO GenAI 运行：请去掉 --tree-depth。</translation>
+        <source>There is no device {} here; present: {}. Choose one with {option}; `headstart doctor` says what speaks against a {}.</source>
+        <translation>这台电脑上没有设备 {}；现有设备：{}。请用{option}选择其中之一。如果这台电脑有 {}，则其驱动程序缺失或您无权使用。</translation>
     </message>
     <message>
-        <source>There is no device {} here; present: {}. Choose one with {}; `headstart doctor` says what speaks against a {}.</source>
-        <translation>这台电脑上没有设备 {}；现有设备：{}。请用 {} 选择其中之一；`headstart doctor` 会说明无法使用 {} 的原因。</translation>
-    </message>
-    <message>
-        <source>There is no device {} here; present: {}. Choose one with {}.</source>
-        <translation>这台电脑上没有设备 {}；现有设备：{}。请用 {} 选择其中之一。</translation>
+        <source>There is no device {} here; present: {}. Choose one with {option}.</source>
+        <translation>这台电脑上没有设备 {}；现有设备：{}。请用{option}选择其中之一。</translation>
     </message>
     <message>
         <source>No model is loaded; choose one first.</source>
@@ -1723,11 +1763,11 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>{} cannot be loaded ({}). Export it again with headstart-export.</source>
-        <translation>无法加载 {}（{}）。请用 headstart-export 重新导出。</translation>
+        <translation>无法加载 {}（{}）。请在模型页面重新导出。</translation>
     </message>
     <message>
         <source>{} is damaged: {faults}. Export it again with headstart-export.</source>
-        <translation>{} 已损坏：{faults}。请用 headstart-export 重新导出。</translation>
+        <translation>{} 已损坏：{faults}。请在模型页面重新导出。</translation>
     </message>
     <message>
         <source>The manifest of {} does not list {}; export the model again.</source>
@@ -1802,8 +1842,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>没有模型 {}；已安装的有 {}。</translation>
     </message>
     <message>
-        <source>There is no model {}: none is installed yet; run `{}` to get a small one.</source>
-        <translation>没有模型 {}：尚未安装任何模型；可运行 `{}` 获取一个小模型。</translation>
+        <source>There is no model {}: none is installed yet; run {command} to get a small one.</source>
+        <translation>没有模型 {}：尚未安装任何模型；请在模型页面添加一个。</translation>
     </message>
     <message>
         <source>draft {} does not fit {}: {difference}; choose a draft with the same tokenizer.</source>
@@ -1811,7 +1851,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>{} is damaged: {faults}; export it again with headstart-export.</source>
-        <translation>{} 已损坏：{faults}；请用 headstart-export 重新导出。</translation>
+        <translation>{} 已损坏：{faults}；请在模型页面重新导出。</translation>
     </message>
     <message>
         <source>{} is damaged: {} is no folder of it; export it again.</source>
@@ -1822,8 +1862,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{} 是模型组合；请指定其中一个模型作为草稿模型：{}。</translation>
     </message>
     <message>
-        <source>No model is installed yet; run `{}` to get a small one.</source>
-        <translation>尚未安装模型；可运行 `{}` 获取一个小模型。</translation>
+        <source>No model is installed yet; run {command} to get a small one.</source>
+        <translation>尚未安装模型；请在模型页面添加一个。</translation>
     </message>
     <message>
         <source>{} was written for another version of Headstart; export the model again.</source>
@@ -1835,7 +1875,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>{} is not a Headstart model: {} is missing; export it with headstart-export.</source>
-        <translation>{} 不是 Headstart 模型：缺少 {}；请用 headstart-export 导出。</translation>
+        <translation>{} 不是 Headstart 模型：缺少 {}；请在模型页面导出。</translation>
     </message>
     <message>
         <source>{} cannot be read ({}); export the model again.</source>
@@ -1919,7 +1959,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>{} is on another computer and can only chat; choose a model of `headstart models`.</source>
-        <translation>{} 在另一台电脑上，只能用于聊天；请从 `headstart models` 中选择模型。</translation>
+        <translation>{} 在另一台电脑上，只能用于聊天；请选择这台电脑上的模型。</translation>
     </message>
     <message>
         <source>{} does not speak TLS as expected at {} ({}); check the port, or whether the address begins with http://.</source>
@@ -1963,11 +2003,11 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>{} does not tell its models at {}/models; check the address (it often ends in /v1), or name a model: remote:{}/MODEL.</source>
-        <translation>{} 在 {}/models 处没有列出模型；请检查地址（通常以 /v1 结尾），或指定模型：remote:{}/MODEL。</translation>
+        <translation>{} 在 {}/models 处没有列出模型；请检查地址（通常以 /v1 结尾），或重新添加 {} 并填写模型名称。</translation>
     </message>
     <message>
         <source>{} has these models: {}; name one of them: remote:{}/MODEL.</source>
-        <translation>{} 有这些模型：{}；请指定其中一个：remote:{}/MODEL。</translation>
+        <translation>{} 有这些模型：{}；请重新添加 {} 并将模型填为其中之一。</translation>
     </message>
     <message>
         <source>{} has no model {}; it has {}.</source>
@@ -1975,19 +2015,19 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>The certificate of {} at {} is not trusted ({}); if it is your own, add the server again with --certificate FILE, the authority that signed it.</source>
-        <translation>{}（{}）的证书不受信任（{}）；如果是您自己的证书，请用 --certificate FILE 指定签发机构的证书，重新添加该服务器。</translation>
+        <translation>{}（{}）的证书不受信任（{}）；如果是您自己的证书，请重新添加该服务器，并在“证书”中选择签发机构的证书。</translation>
     </message>
     <message>
-        <source>{} refuses the key{}; give another one with {}.</source>
-        <translation>{} 拒绝了密钥{}；请用 {} 提供另一个。</translation>
+        <source>{} refuses the key{}; give another one with {command}.</source>
+        <translation>{} 拒绝该密钥{}；请换一个密钥重新添加该服务器。</translation>
     </message>
     <message>
-        <source>{} wants a key{}; give it with {}.</source>
-        <translation>{} 需要密钥{}；请用 {} 提供。</translation>
+        <source>{} wants a key{}; give it with {command}.</source>
+        <translation>{} 需要密钥{}；请填写密钥并重新添加该服务器。</translation>
     </message>
     <message>
-        <source>{} does not know the model {}; {} lists what it has.</source>
-        <translation>{} 不认识模型 {}；{} 会列出它有的模型。</translation>
+        <source>{} does not know the model {}; {command} lists what it has.</source>
+        <translation>{} 没有模型 {}；请重新添加该服务器，并将模型填为它所具有的一个。</translation>
     </message>
     <message>
         <source>There is no such API at {}; check the address of {}: it often ends in /v1.</source>
@@ -2002,16 +2042,16 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>无法使用证书 {}（{}）；请指定 PEM 格式的文件。</translation>
     </message>
     <message>
-        <source>Others may read the key in {}: run {}, and change the key.</source>
-        <translation>他人可能读取 {} 中的密钥：请运行 {}，并更换密钥。</translation>
+        <source>Others may read the key in {}: run {command}, and change the key.</source>
+        <translation>其他人可以读取 {} 中的密钥：请将该文件改为仅自己可读，并更换密钥。</translation>
     </message>
     <message>
         <source>The key in {} cannot be read ({}); make it readable for you.</source>
         <translation>无法读取 {} 中的密钥（{}）；请使其可供您读取。</translation>
     </message>
     <message>
-        <source>There is no server {}; {}. Add it with {}.</source>
-        <translation>没有服务器 {}；{}。请用 {} 添加。</translation>
+        <source>There is no server {}; {known}. Add it with {command}.</source>
+        <translation>没有服务器 {}；{known}。请在模型页面添加。</translation>
     </message>
     <message>
         <source>it is no export of chats</source>
@@ -2134,10 +2174,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>对话有 {} 个 token，而 NPU 编译时限定提示词最多 {} 个：请新建对话、缩短文本，或调大上下文后重新加载模型。</translation>
     </message>
     <message>
-        <source>Only an EAGLE-3 head as draft grows a tree of guesses: leave out --tree-depth.</source>
-        <translation>只有用 EAGLE-3 草稿头作草稿模型时才能生成猜测树：请去掉 --tree-depth。</translation>
-    </message>
-    <message>
         <source>OpenVINO GenAI garbles sampled answers when a draft model guesses ahead (its issue 4190): {remedy}, --temperature 0 or --speculation off.</source>
         <translation>有草稿模型预先猜测时，OpenVINO GenAI 会弄乱采样得到的回答（其问题编号 4190）：请{remedy}，或将温度设为 0，或关闭推测解码。</translation>
     </message>
@@ -2162,16 +2198,12 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>NPU 不能从文本中猜测：请使用草稿模型，或关闭推测解码。</translation>
     </message>
     <message>
-        <source>OpenVINO GenAI does not tell what a trace holds: use --engine headstart.</source>
-        <translation>OpenVINO GenAI 不提供轨迹所需的信息：请将引擎改为 Headstart。</translation>
-    </message>
-    <message>
         <source>An NPU needs a context of at least {} tokens, not {}: use another --context.</source>
         <translation>NPU 至少需要 {} 个 token 的上下文，而不是 {} 个：请更改上下文。</translation>
     </message>
     <message>
         <source>An NPU computes with symmetric weights, but {} has {}: export it with --weights int4-sym, or use --device CPU.</source>
-        <translation>NPU 使用对称量化的权重，而 {} 为 {}：请用 --weights int4-sym 导出，或将设备改为 CPU。</translation>
+        <translation>NPU 使用对称量化的权重，而 {} 为 {}：请将权重设为 INT4-SYM 后重新导出，或将设备改为 CPU。</translation>
     </message>
     <message>
         <source>With an NPU, model and draft run on it together: leave out --draft-device.</source>
@@ -2186,20 +2218,12 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>NPU 自行决定键与值的精度：请将键与值改为自动。</translation>
     </message>
     <message>
-        <source>OpenVINO GenAI writes the right text from a tree of guesses only on a CPU with keys and values in 32 bits: use --device CPU --numerics exact without --kv-precision, or leave out --tree-depth.</source>
-        <translation>只有在 CPU 上且键与值为 32 位时，OpenVINO GenAI 才能从猜测树写出正确的文本：请将设备改为 CPU、数值运算改为精确、键与值改为自动，或去掉 --tree-depth。</translation>
-    </message>
-    <message>
         <source>OpenVINO GenAI cannot run {} ({}) on {} ({}); {remedy}.</source>
         <translation>OpenVINO GenAI 无法运行 {}（{}），设备为 {}（{}）；请{remedy}。</translation>
     </message>
     <message>
-        <source>Headstart runs a model on one device, not on {}; present: {}. Choose one with {}, or AUTO.</source>
-        <translation>Headstart 在一个设备上运行模型，而不是 {}；现有设备：{}。请用 {} 选择其一，或选 AUTO。</translation>
-    </message>
-    <message>
-        <source>A tree of guesses needs both --branching-factor and --tree-depth.</source>
-        <translation>猜测树同时需要 --branching-factor 和 --tree-depth。</translation>
+        <source>Headstart runs a model on one device, not on {}; present: {}. Choose one with {option}, or AUTO.</source>
+        <translation>Headstart 在一个设备上运行模型，而不是 {}；现有设备：{}。请用{option}选择其一，或选 AUTO。</translation>
     </message>
     <message>
         <source>A benchmark times Headstart&apos;s own engine, and OpenVINO GenAI beside it: load the model on a CPU, without an EAGLE-3 head, and run it again.</source>

@@ -1602,6 +1602,50 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
 <context>
     <name>Faults</name>
     <message>
+        <source>--device</source>
+        <translation>「裝置」</translation>
+    </message>
+    <message>
+        <source>--draft-device</source>
+        <translation>「草稿模型的裝置」</translation>
+    </message>
+    <message>
+        <source>known are {}</source>
+        <translation>已知的有 {}</translation>
+    </message>
+    <message>
+        <source>none is known yet</source>
+        <translation>目前沒有已知的伺服器</translation>
+    </message>
+    <message>
+        <source>{} {fault}; build it again with headstart-export bigram.</source>
+        <translation>{} {fault}；請在模型頁面重新匯出該模型。</translation>
+    </message>
+    <message>
+        <source>is damaged ({})</source>
+        <translation>已損毀（{}）</translation>
+    </message>
+    <message>
+        <source>was built for another vocabulary than that of {}</source>
+        <translation>是為與 {} 不同的詞彙表產生的</translation>
+    </message>
+    <message>
+        <source>OpenVINO GenAI failed ({}); {remedy}.</source>
+        <translation>OpenVINO GenAI 發生錯誤（{}）；請{remedy}。</translation>
+    </message>
+    <message>
+        <source>ask again, or use --engine headstart</source>
+        <translation>重新提問，或將引擎改為 Headstart</translation>
+    </message>
+    <message>
+        <source>ask again, or use --device CPU</source>
+        <translation>重新提問，或將裝置改為 CPU</translation>
+    </message>
+    <message>
+        <source>load the model with a smaller --context</source>
+        <translation>調低上下文後重新載入模型</translation>
+    </message>
+    <message>
         <source>The chat history {} is damaged ({}): restore a backup; the damaged file is kept beside it.</source>
         <translation>聊天歷程記錄 {} 已損毀（{}）：請還原備份；損毀的檔案會保留在其旁邊。</translation>
     </message>
@@ -1655,7 +1699,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>Encrypted chat histories need packages that are not installed: pip install {}, then start Headstart again.</source>
-        <translation>加密的聊天歷程記錄需要未安裝的套件：請執行 pip install {}，然後重新啟動 Headstart。</translation>
+        <translation>加密的聊天歷程記錄需要未安裝的套件：請用 pip 安裝 {}，然後重新啟動 Headstart。</translation>
     </message>
     <message>
         <source>This chat no longer exists in the history; start a new one.</source>
@@ -1686,16 +1730,12 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>無法寫入 {}（{}）；請選擇其他資料夾，或在該處清出空間。</translation>
     </message>
     <message>
-        <source>A tree of guesses takes an EAGLE-3 head as draft, with OpenVINO GenAI: leave out --tree-depth.</source>
-        <translation>猜測樹需要 EAGLE-3 頭作為草稿，並由 OpenVINO GenAI 執行：請移除 --tree-depth。</translation>
+        <source>There is no device {} here; present: {}. Choose one with {option}; `headstart doctor` says what speaks against a {}.</source>
+        <translation>這台電腦上沒有裝置 {}；現有裝置：{}。請用{option}選擇其中之一。如果這台電腦有 {}，則其驅動程式缺少或您無權使用。</translation>
     </message>
     <message>
-        <source>There is no device {} here; present: {}. Choose one with {}; `headstart doctor` says what speaks against a {}.</source>
-        <translation>這台電腦上沒有裝置 {}；現有裝置：{}。請用 {} 選擇其中之一；`headstart doctor` 會說明無法使用 {} 的原因。</translation>
-    </message>
-    <message>
-        <source>There is no device {} here; present: {}. Choose one with {}.</source>
-        <translation>這台電腦上沒有裝置 {}；現有裝置：{}。請用 {} 選擇其中之一。</translation>
+        <source>There is no device {} here; present: {}. Choose one with {option}.</source>
+        <translation>這台電腦上沒有裝置 {}；現有裝置：{}。請用{option}選擇其中之一。</translation>
     </message>
     <message>
         <source>No model is loaded; choose one first.</source>
@@ -1723,11 +1763,11 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>{} cannot be loaded ({}). Export it again with headstart-export.</source>
-        <translation>無法載入 {}（{}）。請用 headstart-export 重新匯出。</translation>
+        <translation>無法載入 {}（{}）。請在模型頁面重新匯出。</translation>
     </message>
     <message>
         <source>{} is damaged: {faults}. Export it again with headstart-export.</source>
-        <translation>{} 已損毀：{faults}。請用 headstart-export 重新匯出。</translation>
+        <translation>{} 已損毀：{faults}。請在模型頁面重新匯出。</translation>
     </message>
     <message>
         <source>The manifest of {} does not list {}; export the model again.</source>
@@ -1802,8 +1842,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>沒有模型 {}；已安裝的有 {}。</translation>
     </message>
     <message>
-        <source>There is no model {}: none is installed yet; run `{}` to get a small one.</source>
-        <translation>沒有模型 {}：尚未安裝任何模型；可執行 `{}` 取得一個小模型。</translation>
+        <source>There is no model {}: none is installed yet; run {command} to get a small one.</source>
+        <translation>沒有模型 {}：尚未安裝任何模型；請在模型頁面新增一個。</translation>
     </message>
     <message>
         <source>draft {} does not fit {}: {difference}; choose a draft with the same tokenizer.</source>
@@ -1811,7 +1851,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>{} is damaged: {faults}; export it again with headstart-export.</source>
-        <translation>{} 已損毀：{faults}；請用 headstart-export 重新匯出。</translation>
+        <translation>{} 已損毀：{faults}；請在模型頁面重新匯出。</translation>
     </message>
     <message>
         <source>{} is damaged: {} is no folder of it; export it again.</source>
@@ -1822,8 +1862,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{} 是模型組合；請指定其中一個模型作為草稿模型：{}。</translation>
     </message>
     <message>
-        <source>No model is installed yet; run `{}` to get a small one.</source>
-        <translation>尚未安裝模型；可執行 `{}` 取得一個小模型。</translation>
+        <source>No model is installed yet; run {command} to get a small one.</source>
+        <translation>尚未安裝模型；請在模型頁面新增一個。</translation>
     </message>
     <message>
         <source>{} was written for another version of Headstart; export the model again.</source>
@@ -1835,7 +1875,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>{} is not a Headstart model: {} is missing; export it with headstart-export.</source>
-        <translation>{} 不是 Headstart 模型：缺少 {}；請用 headstart-export 匯出。</translation>
+        <translation>{} 不是 Headstart 模型：缺少 {}；請在模型頁面匯出。</translation>
     </message>
     <message>
         <source>{} cannot be read ({}); export the model again.</source>
@@ -1919,7 +1959,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>{} is on another computer and can only chat; choose a model of `headstart models`.</source>
-        <translation>{} 在另一台電腦上，只能用於聊天；請從 `headstart models` 中選擇模型。</translation>
+        <translation>{} 在另一台電腦上，只能用於聊天；請選擇這台電腦上的模型。</translation>
     </message>
     <message>
         <source>{} does not speak TLS as expected at {} ({}); check the port, or whether the address begins with http://.</source>
@@ -1963,11 +2003,11 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>{} does not tell its models at {}/models; check the address (it often ends in /v1), or name a model: remote:{}/MODEL.</source>
-        <translation>{} 在 {}/models 處沒有列出模型；請檢查位址（通常以 /v1 結尾），或指定模型：remote:{}/MODEL。</translation>
+        <translation>{} 在 {}/models 處沒有列出模型；請檢查位址（通常以 /v1 結尾），或重新加入 {} 並填寫模型名稱。</translation>
     </message>
     <message>
         <source>{} has these models: {}; name one of them: remote:{}/MODEL.</source>
-        <translation>{} 有這些模型：{}；請指定其中一個：remote:{}/MODEL。</translation>
+        <translation>{} 有這些模型：{}；請重新加入 {} 並將模型填為其中之一。</translation>
     </message>
     <message>
         <source>{} has no model {}; it has {}.</source>
@@ -1975,19 +2015,19 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>The certificate of {} at {} is not trusted ({}); if it is your own, add the server again with --certificate FILE, the authority that signed it.</source>
-        <translation>{}（{}）的憑證不受信任（{}）；如果是您自己的憑證，請用 --certificate FILE 指定簽發機構的憑證，重新加入該伺服器。</translation>
+        <translation>{}（{}）的憑證不受信任（{}）；如果是您自己的憑證，請重新加入該伺服器，並在「憑證」中選擇簽發機構的憑證。</translation>
     </message>
     <message>
-        <source>{} refuses the key{}; give another one with {}.</source>
-        <translation>{} 拒絕了金鑰{}；請用 {} 提供另一個。</translation>
+        <source>{} refuses the key{}; give another one with {command}.</source>
+        <translation>{} 拒絕該金鑰{}；請換一個金鑰重新加入該伺服器。</translation>
     </message>
     <message>
-        <source>{} wants a key{}; give it with {}.</source>
-        <translation>{} 需要金鑰{}；請用 {} 提供。</translation>
+        <source>{} wants a key{}; give it with {command}.</source>
+        <translation>{} 需要金鑰{}；請填寫金鑰並重新加入該伺服器。</translation>
     </message>
     <message>
-        <source>{} does not know the model {}; {} lists what it has.</source>
-        <translation>{} 不認識模型 {}；{} 會列出它有的模型。</translation>
+        <source>{} does not know the model {}; {command} lists what it has.</source>
+        <translation>{} 沒有模型 {}；請重新加入該伺服器，並將模型填為它所具有的一個。</translation>
     </message>
     <message>
         <source>There is no such API at {}; check the address of {}: it often ends in /v1.</source>
@@ -2002,16 +2042,16 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>無法使用憑證 {}（{}）；請指定 PEM 格式的檔案。</translation>
     </message>
     <message>
-        <source>Others may read the key in {}: run {}, and change the key.</source>
-        <translation>他人可能讀取 {} 中的金鑰：請執行 {}，並更換金鑰。</translation>
+        <source>Others may read the key in {}: run {command}, and change the key.</source>
+        <translation>其他人可以讀取 {} 中的金鑰：請將該檔案改為僅自己可讀，並更換金鑰。</translation>
     </message>
     <message>
         <source>The key in {} cannot be read ({}); make it readable for you.</source>
         <translation>無法讀取 {} 中的金鑰（{}）；請使其可供您讀取。</translation>
     </message>
     <message>
-        <source>There is no server {}; {}. Add it with {}.</source>
-        <translation>沒有伺服器 {}；{}。請用 {} 加入。</translation>
+        <source>There is no server {}; {known}. Add it with {command}.</source>
+        <translation>沒有伺服器 {}；{known}。請在模型頁面加入。</translation>
     </message>
     <message>
         <source>it is no export of chats</source>
@@ -2134,10 +2174,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>對話有 {} 個 token，而 NPU 編譯時限定提示詞最多 {} 個：請新增對話、縮短文字，或調大上下文後重新載入模型。</translation>
     </message>
     <message>
-        <source>Only an EAGLE-3 head as draft grows a tree of guesses: leave out --tree-depth.</source>
-        <translation>只有用 EAGLE-3 草稿頭作草稿模型時才能產生猜測樹：請移除 --tree-depth。</translation>
-    </message>
-    <message>
         <source>OpenVINO GenAI garbles sampled answers when a draft model guesses ahead (its issue 4190): {remedy}, --temperature 0 or --speculation off.</source>
         <translation>有草稿模型預先猜測時，OpenVINO GenAI 會弄亂取樣得到的回答（其問題編號 4190）：請{remedy}，或將溫度設為 0，或關閉推測解碼。</translation>
     </message>
@@ -2162,16 +2198,12 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>NPU 不能從文字中猜測：請使用草稿模型，或關閉推測解碼。</translation>
     </message>
     <message>
-        <source>OpenVINO GenAI does not tell what a trace holds: use --engine headstart.</source>
-        <translation>OpenVINO GenAI 不提供軌跡所需的資訊：請將引擎改為 Headstart。</translation>
-    </message>
-    <message>
         <source>An NPU needs a context of at least {} tokens, not {}: use another --context.</source>
         <translation>NPU 至少需要 {} 個 token 的上下文，而非 {} 個：請變更上下文。</translation>
     </message>
     <message>
         <source>An NPU computes with symmetric weights, but {} has {}: export it with --weights int4-sym, or use --device CPU.</source>
-        <translation>NPU 使用對稱量化的權重，而 {} 為 {}：請用 --weights int4-sym 匯出，或將裝置改為 CPU。</translation>
+        <translation>NPU 使用對稱量化的權重，而 {} 為 {}：請將權重設為 INT4-SYM 後重新匯出，或將裝置改為 CPU。</translation>
     </message>
     <message>
         <source>With an NPU, model and draft run on it together: leave out --draft-device.</source>
@@ -2186,20 +2218,12 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>NPU 自行決定鍵與值的精度：請將鍵與值改為自動。</translation>
     </message>
     <message>
-        <source>OpenVINO GenAI writes the right text from a tree of guesses only on a CPU with keys and values in 32 bits: use --device CPU --numerics exact without --kv-precision, or leave out --tree-depth.</source>
-        <translation>只有在 CPU 上且鍵與值為 32 位元時，OpenVINO GenAI 才能從猜測樹寫出正確的文字：請將裝置改為 CPU、數值運算改為精確、鍵與值改為自動，或移除 --tree-depth。</translation>
-    </message>
-    <message>
         <source>OpenVINO GenAI cannot run {} ({}) on {} ({}); {remedy}.</source>
         <translation>OpenVINO GenAI 無法執行 {}（{}），裝置為 {}（{}）；請{remedy}。</translation>
     </message>
     <message>
-        <source>Headstart runs a model on one device, not on {}; present: {}. Choose one with {}, or AUTO.</source>
-        <translation>Headstart 在一個裝置上執行模型，而非 {}；現有裝置：{}。請用 {} 選擇其一，或選 AUTO。</translation>
-    </message>
-    <message>
-        <source>A tree of guesses needs both --branching-factor and --tree-depth.</source>
-        <translation>猜測樹同時需要 --branching-factor 和 --tree-depth。</translation>
+        <source>Headstart runs a model on one device, not on {}; present: {}. Choose one with {option}, or AUTO.</source>
+        <translation>Headstart 在一個裝置上執行模型，而非 {}；現有裝置：{}。請用{option}選擇其一，或選 AUTO。</translation>
     </message>
     <message>
         <source>A benchmark times Headstart&apos;s own engine, and OpenVINO GenAI beside it: load the model on a CPU, without an EAGLE-3 head, and run it again.</source>
