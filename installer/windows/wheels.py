@@ -1,7 +1,8 @@
 """The packages that Headstart runs on, as wheels for Windows in pinned versions. Knows neither setup nor runtime.
 
 pip reads the conditions of requirements (`; sys_platform == "win32"`) with the eyes of the system it runs on. So they
-are read here, and pip is asked for one wheel of each package, without what that requires.
+are read here, and pip is asked for one wheel of each package, without what that requires. Nothing of a wheel is read
+before its SHA-256 is found in the lock, which `python -m installer.windows.locking` writes.
 """
 
 import os
@@ -10,7 +11,7 @@ import subprocess
 import sys
 import tomllib
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from email import message_from_bytes
 from pathlib import Path, PurePosixPath
 
@@ -18,11 +19,12 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name, parse_wheel_filename
 
 from headstart.errors import HeadstartError
-from installer import environment
+from installer import environment, locking, stamps
 from installer.windows import wanted
 
 PINS = Path(__file__).with_name("pins.txt")
 PYTHON = "3.13"
+LOCK = locking.LOCKS / f"program-cp{PYTHON.replace('.', '')}-win_amd64.txt"
 _SYSTEM = {
     "os_name": "nt",
     "sys_platform": "win32",
@@ -52,8 +54,16 @@ def pins() -> dict[str, str]:
 def fetch(root: Path, folder: Path) -> tuple[Path, ...]:
     """The wheels of everything that the project in `root` requires, in `folder`; what is there is not fetched again.
 
-    Raises WheelError and CalledProcessError.
+    Raises WheelError, also for a wheel that is not the one in the lock, and CalledProcessError.
     """
+    lock = {(each.name, each.version): each.sha256 for each in locking.read(LOCK)}
+    return gather(root, folder, lambda wheel: _require(wheel, lock))
+
+
+def gather(
+    root: Path, folder: Path, check: Callable[[Path], None], variables: Mapping[str, str] = os.environ
+) -> tuple[Path, ...]:
+    """See `fetch`. `check` sees each wheel before anything else does; `variables` are those of pip."""
     folder.mkdir(parents=True, exist_ok=True)
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     versions, had, wanted_next = pins(), dict[str, Path](), _names(project["dependencies"])
@@ -61,9 +71,11 @@ def fetch(root: Path, folder: Path) -> tuple[Path, ...]:
         unpinned = sorted(wanted_next - versions.keys())
         if unpinned:
             raise WheelError(f"{', '.join(unpinned)}: add to installer/windows/pins.txt the version that was run.")
-        _download({name: versions[name] for name in wanted_next}, folder)
+        _download({name: versions[name] for name in wanted_next}, folder, variables)
         new = {name: _there(folder, name, versions[name]) for name in wanted_next}
         had |= {name: wheel for name, wheel in new.items() if wheel}
+        for wheel in filter(None, new.values()):
+            check(wheel)
         wanted_next = {name for wheel in had.values() for name in requirements(wheel)} - had.keys()
     return tuple(had[name] for name in sorted(had))
 
@@ -128,14 +140,21 @@ def _there(folder: Path, name: str, version: str) -> Path | None:
     return None
 
 
-def _download(versions: Mapping[str, str], folder: Path) -> None:
+def _require(wheel: Path, lock: Mapping[tuple[str, str], str]) -> None:
+    name, version, _, _ = parse_wheel_filename(wheel.name)
+    known = lock.get((name, str(version)))
+    if known is None:
+        raise WheelError(
+            f"{name} {version} is not in {LOCK.name}: `python -m installer.windows.locking` writes it anew."
+        )
+    if stamps.digest(wheel) != known:
+        raise WheelError(f"{wheel} is not the wheel that {LOCK.name} names; delete it and try again.")
+
+
+def _download(versions: Mapping[str, str], folder: Path, variables: Mapping[str, str]) -> None:
     missing = sorted(f"{name}=={version}" for name, version in versions.items() if not _there(folder, name, version))
     if not missing:
         return
     platform = ["--platform", "win_amd64", "--python-version", PYTHON, "--only-binary", ":all:"]
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", *platform, "--dest", str(folder)]
-    subprocess.run([*command, *missing], env=_variables(), check=True)
-
-
-def _variables() -> dict[str, str]:
-    return {**os.environ, "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+    subprocess.run([*command, *missing], env={**variables, "PIP_DISABLE_PIP_VERSION_CHECK": "1"}, check=True)
