@@ -20,6 +20,14 @@ BIGRAM_FILE = "bigram.npz"  # likely next tokens; optional, found by being liste
 
 
 @dataclass(frozen=True)
+class File:
+    """One file of a folder."""
+
+    sha256: str
+    size: int  # bytes
+
+
+@dataclass(frozen=True)
 class Source:
     """Where the weights came from. `kind`: "hub", "packages", "folder" or "gguf"."""
 
@@ -28,6 +36,7 @@ class Source:
     revision: str | None = None
     sha256: str | None = None
     packages: tuple[str, ...] = ()
+    files: Mapping[str, File] = field(default_factory=dict)  # of a folder of the hub, as they were fetched
 
 
 @dataclass(frozen=True)
@@ -111,14 +120,6 @@ class SelfDraft:
     dropped: tuple[int, ...]  # layers of the target, from 0, that the draft does without
     layers: int  # that the draft has; 0: the source does not say
     training: Training | None = None
-
-
-@dataclass(frozen=True)
-class File:
-    """One file of the folder."""
-
-    sha256: str
-    size: int  # bytes
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--draft-vocab", metavar="ROWS", help="tokens that the draft guesses among: 32k, 64k, a number, or full"
     )
-    parser.add_argument("--revision", help="branch, tag or commit of a hub id")
+    parser.add_argument("--revision", help="branch, tag or commit on the hub, such as the one that a manifest records")
+    parser.add_argument("--draft-revision", metavar="REVISION", help="the draft's")
     _add_output(parser)
     return parser
 
@@ -108,6 +109,7 @@ def _words(options: argparse.Namespace) -> orders.Words:
         draft_weights=options.draft_weights,
         draft_vocab=options.draft_vocab,
         revision=options.revision,
+        draft_revision=options.draft_revision,
         trust_remote_code=options.trust_remote_code,
     )
 

@@ -46,7 +46,7 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--seed", type=int, default=0, metavar="N", help="another one: other texts, another order")
     made.add_argument("--weights", choices=recipes.PRECISIONS, help="precision (default: the recipe's, else int8)")
     made.add_argument("--draft-weights", choices=recipes.PRECISIONS, default="int8", help="default: int8")
-    made.add_argument("--revision", help="branch, tag or commit of a hub id")
+    made.add_argument("--revision", help="branch, tag or commit on the hub")
     made.add_argument("--output", type=Path, metavar="DIR", help="default: the library, under the pair's name")
     made.add_argument("--force", action="store_true", help="replace the output if it exists, once the new one is done")
     made.add_argument("--json", action="store_true", help="print JSON on standard output")

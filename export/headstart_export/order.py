@@ -56,6 +56,7 @@ class Words:
     draft_weights: str | None = None
     draft_vocab: str | None = None
     revision: str | None = None
+    draft_revision: str | None = None
     trust_remote_code: bool = False
 
 
@@ -66,33 +67,34 @@ def understand(words: Words) -> Order:
         return _recipe_pair(named, words)
     target = _model(words.source, words)
     if words.draft is None:
-        for option, value in (("--draft-weights", words.draft_weights), ("--draft-vocab", words.draft_vocab)):
-            if value:
-                raise ExportError(f"{option} needs --draft, or the recipe of a pair.")
+        for name in ("draft_weights", "draft_vocab", "draft_revision"):
+            if getattr(words, name):
+                raise ExportError(f"--{name.replace('_', '-')} needs --draft, or the recipe of a pair.")
         return target
-    draft = _own_copy(target, words.draft, words.draft_weights) or _model(
-        words.draft, replace(words, revision=None, weights=words.draft_weights), role="draft"
+    draft = _own_copy(target, words.draft, words) or _model(
+        words.draft, replace(words, revision=words.draft_revision, weights=words.draft_weights), role="draft"
     )
     name = f"{target.name}+{draft.name.removeprefix(f'{target.name}-') if draft.skip is not None else draft.name}"
     return PairOrder(name, replace(target, role="target"), draft, _draft_vocab(words, 0))
 
 
-def _own_copy(target: ModelOrder, draft: str, weights: str | None) -> ModelOrder | None:
+def _own_copy(target: ModelOrder, draft: str, words: Words) -> ModelOrder | None:
     """The draft that "self" or "self-skip:N" means; None for other words."""
     found = _SELF.fullmatch(draft)
     if not found:
         return None
+    if words.draft_revision:
+        raise ExportError(f"A draft of {target.name}'s own weights has its revision: leave out --draft-revision.")
     skip = int(found["skip"] or 0)
     recipe = replace(target.recipe, name=f"{target.name}-self{f'-skip{skip}' if skip else ''}")
-    return ModelOrder(recipe, weights or SELF_WEIGHTS, "draft", target.code, skip)
+    return ModelOrder(recipe, words.draft_weights or SELF_WEIGHTS, "draft", target.code, skip)
 
 
 def _recipe_pair(pair: PairRecipe, words: Words) -> PairOrder:
-    if words.draft or words.revision:
-        raise ExportError(
-            f"{pair.name} is the recipe of a pair: it names both models, so --draft and --revision do not fit."
-        )
-    target, draft = recipes.find_model(pair.target), recipes.find_model(pair.draft)
+    if words.draft:
+        raise ExportError(f"{pair.name} is the recipe of a pair: it names both models, so --draft does not fit.")
+    target = _at(recipes.find_model(pair.target), words.revision)
+    draft = _at(recipes.find_model(pair.draft), words.draft_revision)
     return PairOrder(
         pair.name,
         ModelOrder(target, words.weights or pair.target_weights, "target", words.trust_remote_code),
@@ -109,28 +111,36 @@ def _draft_vocab(words: Words, usual: int) -> int:
 
 
 def _model(source: str, words: Words, role: str | None = None) -> ModelOrder:
-    recipe = recipes.find(source) or _unlisted(source, words)
+    recipe = recipes.find(source) or _unlisted(source)
     if isinstance(recipe, PairRecipe):
         raise ExportError(f"{source} is the recipe of a pair and cannot be a draft; name one of its models.")
+    recipe = _at(recipe, words.revision)
     return ModelOrder(recipe, words.weights or recipe.weights, role or recipe.role, words.trust_remote_code)
 
 
-def _unlisted(source: str, words: Words) -> ModelRecipe:
+def _at(recipe: ModelRecipe, revision: str | None) -> ModelRecipe:
+    """The recipe at another revision, for which no mirror stands."""
+    if not revision:
+        return recipe
+    found = tuple(replace(source, revision=revision) for source in recipe.sources if isinstance(source, HubSource))
+    if not found:
+        raise ExportError(f"A revision belongs to a model of the hub, but {recipe.title} does not come from there.")
+    return replace(recipe, sources=found)
+
+
+def _unlisted(source: str) -> ModelRecipe:
     path = Path(source).expanduser()
     if path.exists():
-        return _local(path.resolve(), words)
+        return _local(path.resolve())
     if _HUB_ID.fullmatch(source):
-        name = source.rpartition("/")[2].lower()
-        return _plain_recipe(name, source, HubSource(source, revision=words.revision or "main"))
+        return _plain_recipe(source.rpartition("/")[2].lower(), source, HubSource(source))
     raise ExportError(
         f"{source!r} is no recipe, no folder, no .gguf file and no hub id; "
         f"the recipes are {', '.join(recipes.names())}."
     )
 
 
-def _local(path: Path, words: Words) -> ModelRecipe:
-    if words.revision:
-        raise ExportError(f"--revision belongs to a hub id, but {path} is on this computer.")
+def _local(path: Path) -> ModelRecipe:
     if path.is_file() and path.suffix.lower() != ".gguf":
         raise ExportError(f"{path.name} is neither a folder nor a .gguf file; name the model's folder.")
     name = (path.stem if path.is_file() else path.name).lower()

@@ -125,6 +125,7 @@ def of_layers(model: Prepared, folder: Path, kept: Sequence[int]) -> Prepared:
 def prepare(order: ModelOrder, job: Job, target: Prepared | None = None) -> Prepared:
     """Fetch a model and look at it. `target`: what it is to draft for, which an EAGLE-3 head cannot be without."""
     fetched = sources.fetch(order.recipe, job.cache, job.progress, code=order.code)
+    sources.require_same(fetched.source, job.space.output)
     facts = weights.inspect(fetched.path, code=order.code or order.recipe.native)
     if facts.head:
         return _head(order, fetched, facts, target)

@@ -14,6 +14,7 @@ FULL = "full"  # a draft's whole vocabulary
 _MOST_PARTS = 1000  # of one file, in as many packages
 CHECKS = ("run", "not run in CI")
 _HEX = frozenset("0123456789abcdef")
+_COMMIT = 40  # digits
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,11 @@ class HubSource:
     file: str | None = None
     sha256: str | None = None  # of `file`
     bytes: int = 0  # to download; 0: ask the hub
+
+    @property
+    def is_pinned(self) -> bool:
+        """Whether it names one content for ever: by a commit, or by the hash of its file."""
+        return bool(self.sha256) or (len(self.revision) == _COMMIT and set(self.revision) <= _HEX)
 
 
 @dataclass(frozen=True)

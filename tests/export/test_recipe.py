@@ -86,6 +86,20 @@ def test_packages_are_written_out_in_order(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("source", "pinned"),
+    [
+        (HubSource("a/b"), False),
+        (HubSource("a/b", "v1.0"), False),
+        (HubSource("a/b", "c0ffee" * 6 + "c0f"), False),
+        (HubSource("a/b", "c0ffee" * 6 + "c0ff"), True),
+        (HubSource("a/b", "main", "a.gguf", "ab" * 32), True),
+    ],
+)
+def test_a_commit_pins_a_source_and_so_does_the_hash_of_a_file(source: HubSource, *, pinned: bool) -> None:
+    assert source.is_pinned is pinned
+
+
+@pytest.mark.parametrize(
     ("old", "new", "reason"),
     [
         ('title = "A"\n', "", "'title' is missing"),

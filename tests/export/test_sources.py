@@ -1,17 +1,21 @@
 """The first source that can be had is taken, and the user hears why another was passed over."""
 
+import dataclasses
 import hashlib
 from pathlib import Path
 
 import pytest
 
+from headstart import manifest
 from headstart.errors import ExportError
 from headstart_export import hub, packages, sources
 from headstart_export.progress import Silent
 from headstart_export.recipe import HubSource, LocalSource, ModelRecipe, PackageSource, Source
 from tests.export.conftest import Spoken
+from tests.model_folders import write_model
 
 HUB = HubSource("org/model")
+COMMIT = "c0ffee" * 6 + "c0ff"
 
 
 def recipe(*several: Source) -> ModelRecipe:
@@ -56,9 +60,47 @@ def test_the_hub_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert (fetched.source.kind, fetched.source.id, fetched.source.revision) == ("hub", "org/model", "c0ffee")
 
 
+def _on_the_hub(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    """A hub that has this folder, at one commit."""
+    monkeypatch.setattr(hub, "fetch", lambda _source, *, code: (folder, COMMIT) if not code else None)
+
+
+def test_what_came_from_a_branch_is_written_down_and_said(
+    tmp_path: Path, spoken: Spoken, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "config.json").write_bytes(b"{}")
+    _on_the_hub(monkeypatch, tmp_path)
+    source = sources.fetch(recipe(HUB), tmp_path, spoken.progress).source
+    assert source.revision == COMMIT
+    assert source.files == {"config.json": manifest.File(hashlib.sha256(b"{}").hexdigest(), 2)}
+    (told,) = [line for line in spoken.lines if "not pinned" in line]
+    assert told.startswith(f"model is not pinned: main of org/model is commit {COMMIT} today.")
+    assert f"--revision {COMMIT}" in told
+
+
+def test_nothing_is_said_of_a_commit(tmp_path: Path, spoken: Spoken, monkeypatch: pytest.MonkeyPatch) -> None:
+    _on_the_hub(monkeypatch, tmp_path)
+    sources.fetch(recipe(HubSource("org/model", COMMIT)), tmp_path, spoken.progress)
+    assert not [line for line in spoken.lines if "pinned" in line]
+
+
+@pytest.mark.parametrize("place", [".", manifest.TARGET_FOLDER, manifest.DRAFT_FOLDER])
+def test_one_commit_has_one_content(tmp_path: Path, place: str) -> None:
+    before = write_model(tmp_path / "before" / place)
+    same, other = manifest.File("a" * 64, 1), manifest.File("b" * 64, 1)
+    first = manifest.Source("hub", "org/model", COMMIT, files={"a.json": same, "b.json": same})
+    manifest.write(before, dataclasses.replace(manifest.read_model(before), source=first))
+    sources.require_same(first, tmp_path / "before")
+    sources.require_same(dataclasses.replace(first, files={"a.json": same, "c.json": other}), tmp_path / "before")
+    sources.require_same(dataclasses.replace(first, revision="1" * 40, files={"a.json": other}), tmp_path / "before")
+    sources.require_same(dataclasses.replace(first, files={"a.json": other}), tmp_path / "nothing")
+    with pytest.raises(ExportError, match=rf"b\.json of org/model is not the file that commit {COMMIT} had"):
+        sources.require_same(dataclasses.replace(first, files={"a.json": same, "b.json": other}), tmp_path / "before")
+
+
 def test_what_the_hubs_cache_holds_needs_no_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
-    commit, repository = "c0ffee" * 6 + "c0ff", tmp_path / "models--org--model"
+    commit, repository = COMMIT, tmp_path / "models--org--model"
     for file in ("config.json", "weights/model.gguf"):
         path = repository / "snapshots" / commit / file
         path.parent.mkdir(parents=True, exist_ok=True)
