@@ -27,6 +27,7 @@ from headstart.ui.program import Program
 from headstart.ui.recovery import Recovery
 from headstart.ui.single_instance import SingleInstance
 from headstart.ui.theme import LIGHT
+from headstart.ui.translation import Translation
 from tests.chat import killing
 from tests.chat.killing import CHATS, PASSPHRASE, WORD
 from tests.ui.conftest import WAIT
@@ -330,7 +331,7 @@ def test_one_start_encrypts_reopens_and_asks_only_at_the_next(
     monkeypatch.setattr(starting, "_show", show)
     application = QApplication.instance()
     assert isinstance(application, QApplication)
-    monkeypatch.setattr(starting.Translation, "speak", lambda *_: None)  # words would stay for the tests behind this
+    monkeypatch.setattr(Translation, "speak", lambda *_: None)  # words would stay for the tests behind this
     instance = SingleInstance(paths.data_folder())
     assert starting._run(application, instance, None) == 0
     assert [encrypted for encrypted, _ in seen] == [False, True]
