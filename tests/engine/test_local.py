@@ -78,6 +78,16 @@ def test_statistics_add_up(pair_engine: LocalEngine) -> None:
     assert (stats.context_used, stats.context_length) == (stats.prompt_tokens + 64, 1024)
 
 
+def test_the_ledger_is_told_round_by_round(pair_engine: LocalEngine) -> None:
+    given = ask(forget(pair_engine), request(LIST, speculation=FIXED))
+    told = [step.round.ledger_ms for step in given.steps if step.round.tokens]
+    assert told[0] == 0.0  # the prompt's own pass earns nothing
+    assert len(set(told)) > 2
+    assert told[-1] == given.stats.ledger_ms != 0.0
+    plain = ask(forget(pair_engine), request(LIST, speculation=Speculation(Mode.OFF)))
+    assert {step.round.ledger_ms for step in plain.steps if step.round.tokens} == {0.0}
+
+
 @pytest.mark.parametrize("tokens", [1, 64])
 def test_cancelled_before_it_begins(pair_engine: LocalEngine, usual: Answer, tokens: int) -> None:
     cancel = threading.Event()

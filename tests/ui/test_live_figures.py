@@ -10,12 +10,22 @@ from headstart.ui import answer_report
 from headstart.ui.elided_label import ElidedLabel
 from headstart.ui.live_figures import LiveFigures
 from headstart.ui.live_panel import LivePanel
+from headstart.ui.sparkline import Sparkline
 from headstart.ui.theme import LIGHT
 
 
-def step(tokens: int, drafted: int, accepted: int, timing: Timing) -> Step:
-    made = Round(tuple(Token(n, Origin.DRAFT) for n in range(tokens)), drafted, accepted, Origin.DRAFT, timing)
-    return Step("x" * tokens, made)
+def step(tokens: int, drafted: int, accepted: int, timing: Timing, ledger_ms: float | None = None) -> Step:
+    written = tuple(Token(n, Origin.DRAFT) for n in range(tokens))
+    return Step("x" * tokens, Round(written, drafted, accepted, Origin.DRAFT, timing, ledger_ms))
+
+
+def earning(ledger_ms: float | None) -> Step:
+    return step(3, 4, 2, Timing(1, 1, 1), ledger_ms)
+
+
+def label_of(panel: LivePanel, title: str) -> ElidedLabel:
+    """The figure below a title."""
+    return next(label for label in panel.findChildren(ElidedLabel) if label.accessibleName().startswith(f"{title}: "))
 
 
 def test_figures_are_means_of_the_last_rounds() -> None:
@@ -43,6 +53,50 @@ def test_the_panel_says_how_first_and_last_guesses_fare(qtbot: QtBot) -> None:
     once = Timing(1, 1, 1)
     panel.grow([step(1, 0, 0, once), step(3, 4, 2, once), step(1, 4, 0, once)])
     assert "By position: 50 % → 0 %" in [label.accessibleName() for label in panel.findChildren(ElidedLabel)]
+
+
+@pytest.mark.parametrize(
+    ("earned", "words"),
+    [(0.0, "nothing yet"), (4.9, "nothing yet"), (12_345.0, "12.35 s saved"), (-20.0, "0.02 s lost")],
+)
+def test_the_panel_says_what_was_earned_so_far(qtbot: QtBot, earned: float, words: str) -> None:
+    panel = LivePanel(LIGHT)
+    qtbot.addWidget(panel)
+    panel.grow([earning(0.0)])
+    assert label_of(panel, "Ledger (estimate)").text() == "–"  # the prompt's own pass is no round
+    panel.grow([earning(-900.0), earning(earned)])
+    ledger = label_of(panel, "Ledger (estimate)")
+    assert ledger.text() == words
+    assert "as the engine reckons it" in ledger.toolTip()
+    panel.grow([step(0, 0, 0, Timing())])
+    assert ledger.text() == words  # text left over at the end is told without
+    panel.begin()
+    assert ledger.text() == "–"
+
+
+def test_an_engine_without_a_ledger_is_said_to_have_none(qtbot: QtBot) -> None:
+    panel = LivePanel(LIGHT)
+    qtbot.addWidget(panel)
+    ledger = label_of(panel, "Ledger (estimate)")
+    assert "does not reckon" not in ledger.toolTip()
+    panel.grow([step(0, 0, 0, Timing())])  # of a server, which tells no tokens
+    assert (ledger.text(), "does not reckon" in ledger.accessibleDescription()) == ("–", True)
+    panel.begin()
+    panel.grow([earning(None), earning(None)])
+    assert (ledger.text(), "does not reckon" in ledger.toolTip()) == ("–", True)
+
+
+def test_a_line_that_goes_below_zero_stays_in_its_frame(qtbot: QtBot) -> None:
+    line = Sparkline("#ff0000")
+    qtbot.addWidget(line)
+    line.resize(100, 26)
+    for figures in ([-50.0, -10.0, 30.0], [-3.0, -1.0], [0.0, 0.0], [5.0, 1.0]):
+        line.show_figures(figures, "#ff0000")
+        heights = line.heights(figures)
+        assert all(2 <= height <= 24 for height in heights)
+        assert heights == sorted(heights, reverse=figures == sorted(figures))
+    line.show_figures([-50.0, 50.0], "#ff0000")
+    assert line.heights([0.0]) == [13.0]
 
 
 def test_text_left_over_at_the_end_is_no_round() -> None:
@@ -97,11 +151,11 @@ def test_further_lines_say_where_tokens_and_time_come_from() -> None:
     assert told[1:] == [
         "Tokens by origin: draft 60, target 41",
         "Time: draft 10 ms",
-        "Ledger: 1,234 ms saved against plain decoding",
+        "Ledger (estimate): 1,234 ms saved against plain decoding",
         "Context: 111 of 2,048 tokens",
     ]
     lost = answer_report.details(answer_report.keep(replace(STATS, ledger_ms=-20.0), FinishReason.STOP))
-    assert "Ledger: 20 ms lost against plain decoding" in lost
+    assert "Ledger (estimate): 20 ms lost against plain decoding" in lost
     assert answer_report.lines({}) == ""
 
 

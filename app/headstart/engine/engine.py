@@ -205,7 +205,8 @@ class Prefill:
 class Round:
     """One draft / verify round in tokens: `accepted` of `drafted` candidates held, plus the target's own token.
 
-    `tokens` may be shorter than `accepted + 1` where the answer ended inside the run.
+    `tokens` may be shorter than `accepted + 1` where the answer ended inside the run. `ledger_ms` is that of Stats up to
+    here; None where nobody reckons it.
     """
 
     tokens: tuple[Token, ...]
@@ -213,6 +214,7 @@ class Round:
     accepted: int
     drafter: Origin  # TARGET when nothing was drafted
     timing: Timing
+    ledger_ms: float | None = None
 
 
 @dataclass(frozen=True)

@@ -133,7 +133,8 @@ class Decoder:
         self._policy.learn(_outcome(guesses, offers, chosen, checked, timing))
         _show(answer.job, checked, chosen, logits)  # no part of what a round costs: few ask for it
         labels = _label(tokens, accepted, guesses)
-        return Round(labels, checked.size, accepted, guesses.origin if checked.size else Origin.TARGET, timing)
+        drafter = guesses.origin if checked.size else Origin.TARGET
+        return Round(labels, checked.size, accepted, drafter, timing, self._policy.ledger_ms)
 
     def _read_prompt(self, prompt: Sequence[int], cancel: threading.Event) -> Generator[Prefill, None, Logits]:
         """Bring the caches to the whole prompt, reusing what they share with it; return the last token's logits."""
@@ -157,7 +158,7 @@ class Decoder:
         self._ngram.extend(tokens)
         timing = Timing(other_ms=_ms(started, time.perf_counter()))
         _show(answer.job, NO_PROPOSAL, chosen, logits)
-        return Round(_label(tokens, 0, NO_PROPOSAL), 0, 0, Origin.TARGET, timing)
+        return Round(_label(tokens, 0, NO_PROPOSAL), 0, 0, Origin.TARGET, timing, self._policy.ledger_ms)
 
     def _offers(self, answer: Answer) -> Offers:
         copied = self._ngram.propose(min(NGRAM_REACH, answer.most_candidates))

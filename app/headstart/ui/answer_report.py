@@ -155,9 +155,9 @@ def _ledger(kept: Kept) -> str:
     if not earned or not _number(kept, "drafted"):
         return ""
     words = (
-        translate("AnswerReport", "Ledger: {} ms saved against plain decoding")
+        translate("AnswerReport", "Ledger (estimate): {} ms saved against plain decoding")
         if earned > 0
-        else translate("AnswerReport", "Ledger: {} ms lost against plain decoding")
+        else translate("AnswerReport", "Ledger (estimate): {} ms lost against plain decoding")
     )
     return words.format(whole(abs(earned)))
 

@@ -1,4 +1,4 @@
-"""Figures of an answer while it is written: speed, acceptance, draft length, where the time goes. Pure."""
+"""Figures of an answer while it is written: speed, acceptance, draft length, where the time goes, ledger. Pure."""
 
 from collections import Counter, deque
 from collections.abc import Iterable
@@ -17,15 +17,20 @@ class LiveFigures:
     speed: deque[float] = field(default_factory=lambda: deque(maxlen=KEPT))  # tokens per second
     acceptance: deque[float] = field(default_factory=lambda: deque(maxlen=KEPT))  # share of the guesses
     length: deque[float] = field(default_factory=lambda: deque(maxlen=KEPT))  # guesses in the round
+    ledger: deque[float] = field(default_factory=lambda: deque(maxlen=KEPT))  # ms earned so far; none where untold
+    lacks_ledger: bool = False  # something came, and nobody reckons what it earned
     by_part: dict[str, float] = field(default_factory=lambda: {"draft": 0.0, "verify": 0.0, "other": 0.0})  # ms
     _reached: Counter[int] = field(default_factory=Counter)  # rounds in which the guess at a position was judged
     _held: Counter[int] = field(default_factory=Counter)  # and accepted
     _rounds: int = 0
+    _reckoned: bool = False
     _recent: deque[Round] = field(default_factory=lambda: deque(maxlen=_WINDOW))
 
     def grow(self, steps: Iterable[Step]) -> None:
         """Take further rounds; what was only text left over at the end is none."""
         for step in steps:
+            self._reckoned = self._reckoned or step.round.ledger_ms is not None
+            self.lacks_ledger = not self._reckoned
             if step.round.tokens:
                 self._add(step.round)
 
@@ -47,6 +52,8 @@ class LiveFigures:
         self.by_part["verify"] += made.timing.verify_ms
         self.by_part["other"] += made.timing.other_ms
         self.length.append(float(made.drafted))
+        if made.ledger_ms is not None:
+            self.ledger.append(made.ledger_ms)
         self._reached.update(range(min(made.drafted, made.accepted + 1)))
         self._held.update(range(made.accepted))
         spent = sum(each.timing.total_ms for each in self._recent)

@@ -9,10 +9,11 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 _HEIGHT = 26
 _WIDEST_BAR = 12.0
+_EDGE = 2.0
 
 
 class Sparkline(QWidget):
-    """Figures from 0 to `top`, or to the largest of them."""
+    """Figures from 0 to `top`, or to the largest of them; where some are below 0, from the least of them."""
 
     def __init__(self, colour: str, top: float = 0.0, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -33,16 +34,22 @@ class Sparkline(QWidget):
             return
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        zero, *heights = self.heights((0.0, *self._figures))
+        if zero < self.height() - _EDGE:
+            painter.setPen(QPen(self.palette().mid(), 1, Qt.PenStyle.DotLine))
+            painter.drawLine(QPointF(_EDGE, zero), QPointF(self.width() - _EDGE, zero))
         painter.setPen(QPen(QColor(self._colour), 1))  # wider antialiased lines cost fifty times as much
-        for first, second in pairwise(self._points()):
+        step = (self.width() - 2 * _EDGE) / (len(heights) - 1)
+        for first, second in pairwise(QPointF(_EDGE + at * step, height) for at, height in enumerate(heights)):
             painter.drawLine(first, second)
         painter.end()
 
-    def _points(self) -> list[QPointF]:
-        top = self._top or max(self._figures) or 1.0
-        step = (self.width() - 4) / (len(self._figures) - 1)
-        room = self.height() - 4
-        return [QPointF(2 + at * step, 2 + room * (1 - value / top)) for at, value in enumerate(self._figures)]
+    def heights(self, values: Sequence[float]) -> list[float]:
+        """How far below its upper edge values are drawn."""
+        least = min(*self._figures, 0.0)
+        span = (self._top or max(*self._figures, 0.0)) - least or 1.0
+        room = self.height() - 2 * _EDGE
+        return [_EDGE + room * (1 - (value - least) / span) for value in values]
 
 
 class Bars(QWidget):

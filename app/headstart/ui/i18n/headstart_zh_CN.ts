@@ -590,12 +590,12 @@
         <translation>用时：{}</translation>
     </message>
     <message>
-        <source>Ledger: {} ms saved against plain decoding</source>
-        <translation>收支：比普通解码节省 {} 毫秒</translation>
+        <source>Ledger (estimate): {} ms saved against plain decoding</source>
+        <translation>收支（估算）：比普通解码节省 {} 毫秒</translation>
     </message>
     <message>
-        <source>Ledger: {} ms lost against plain decoding</source>
-        <translation>收支：比普通解码多用 {} 毫秒</translation>
+        <source>Ledger (estimate): {} ms lost against plain decoding</source>
+        <translation>收支（估算）：比普通解码多用 {} 毫秒</translation>
     </message>
     <message>
         <source>Context: {used} of {room} tokens</source>
@@ -2461,6 +2461,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>草稿长度</translation>
     </message>
     <message>
+        <source>Ledger (estimate)</source>
+        <translation>收支（估算）</translation>
+    </message>
+    <message>
         <source>Time</source>
         <translation>用时</translation>
     </message>
@@ -2471,6 +2475,26 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{} tokens</source>
         <translation>{} token</translation>
+    </message>
+    <message>
+        <source>nothing yet</source>
+        <translation>暂无</translation>
+    </message>
+    <message>
+        <source>{} s saved</source>
+        <translation>省 {} 秒</translation>
+    </message>
+    <message>
+        <source>{} s lost</source>
+        <translation>亏 {} 秒</translation>
+    </message>
+    <message>
+        <source>What writes this answer does not reckon what guessing saves.</source>
+        <translation>撰写这个回答的引擎不计算猜测省下的时间。</translation>
+    </message>
+    <message>
+        <source>Against plain decoding, in this answer so far, as the engine reckons it from its usual speed.</source>
+        <translation>本回答到目前为止与普通解码相比，由引擎按其平常速度估算。</translation>
     </message>
     <message>
         <source>draft</source>
