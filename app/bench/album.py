@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
-from PySide6.QtCore import QPoint
+from PySide6.QtCore import QPointF, QRectF
 from PySide6.QtGui import QColor, QImage, QImageWriter, QPainter, QPixmap
 from PySide6.QtWidgets import QDialog, QMenu, QScrollArea, QWidget
 
@@ -82,9 +82,9 @@ def _seen(window: QWidget) -> QPixmap:
         return picture
     front = fronts[-1].grab()
     painter = QPainter(picture)
-    painter.fillRect(picture.rect(), QColor(0, 0, 0, _SHADE))
-    corner = QPoint((picture.width() - front.width()) // 2, (picture.height() - front.height()) // 2)
-    painter.drawPixmap(corner, front)
+    room, taken = picture.deviceIndependentSize(), front.deviceIndependentSize()
+    painter.fillRect(QRectF(QPointF(), room), QColor(0, 0, 0, _SHADE))
+    painter.drawPixmap(QPointF((room.width() - taken.width()) // 2, (room.height() - taken.height()) // 2), front)
     painter.end()
     return picture
 

@@ -3,13 +3,16 @@
 from collections.abc import Callable
 
 import pytest
-from PySide6.QtWidgets import QApplication, QDialog, QPushButton, QWidget
+from PySide6.QtCore import QSize
+from PySide6.QtGui import QFont
+from PySide6.QtWidgets import QAbstractButton, QApplication, QCheckBox, QDialog, QPushButton, QStyle, QWidget
 from pytestqt.qtbot import QtBot
 
 from headstart.ui import stylesheet
 from headstart.ui.composer import Composer
 from headstart.ui.figure_table import FigureTable
 from headstart.ui.heading import Heading
+from headstart.ui.message import MessageContent
 from headstart.ui.program import Program
 from headstart.ui.theme import LIGHT
 from headstart.ui.token_count import Count
@@ -53,7 +56,7 @@ def test_no_title_of_a_table_is_cut(qtbot: QtBot) -> None:
 def test_words_below_the_message_give_way_one_after_the_other(qtbot: QtBot) -> None:
     composer = Composer(LIGHT)
     qtbot.addWidget(composer)
-    composer.setStyleSheet(stylesheet.sheet(LIGHT))
+    composer.setStyleSheet(stylesheet.sheet(LIGHT, composer.font()))
     composer.show_model("a model with a name", "")
     composer.show_reach("Offline", "", leaves=False)
     composer.show_count(Count((), 1315, 8192))
@@ -87,3 +90,58 @@ def test_headings_grow_with_the_text(open_program: Callable[..., Program]) -> No
     after = [heading.font().pointSizeF() for heading in app.window.findChildren(Heading)]
     assert before
     assert after == pytest.approx([2 * size for size in before])
+
+
+def test_icons_grow_with_the_text(open_program: Callable[..., Program]) -> None:
+    app = open_program()
+    app.window.chat.show_empty(False)  # noqa: FBT003
+    app.window.chat.transcript.add(MessageContent("a", "assistant", "An answer", versions=2))
+    before = _icons(app)
+    assert {"Copy message", "Next version", "Send", "New chat", "Models", "Live figures", "Close find"} <= before.keys()
+    app.change(zoom=200)
+    assert _icons(app) == {name: (2 * shown, 2 * drawn) for name, (shown, drawn) in before.items()}
+    app.change(zoom=100, font_size=22)
+    assert _icons(app) == {name: (2 * shown, 2 * drawn) for name, (shown, drawn) in before.items()}
+    app.change(font_size=11)
+    assert _icons(app) == before
+
+
+def _icons(app: Program) -> dict[str, tuple[int, int]]:
+    """How large the window's icons are to be shown, and are drawn in full."""
+    QApplication.processEvents()
+    found = {}
+    message = app.window.chat.transcript.view(0)  # last: one in the old looks may wait for its deletion
+    for button in (*app.window.findChildren(QAbstractButton), *message.findChildren(QAbstractButton)):
+        size = button.iconSize().width()
+        name = button.accessibleName() or button.text()
+        if name and not button.icon().isNull():
+            found[name] = (size, button.icon().actualSize(QSize(999, 999)).width())
+    return found
+
+
+@pytest.mark.parametrize("points", [11.0, 22.0])
+def test_boxes_and_switches_grow_with_the_text(qtbot: QtBot, points: float) -> None:
+    for kind, usual in (("", 16), ("switch", 36)):
+        box = QCheckBox("words")
+        qtbot.addWidget(box)
+        font = QFont(box.font())
+        font.setPointSizeF(points)
+        box.setFont(font)
+        stylesheet.dress(box, kind)
+        box.setStyleSheet(stylesheet.sheet(LIGHT, font))
+        border = 2
+        width = box.style().pixelMetric(QStyle.PixelMetric.PM_IndicatorWidth, None, box)
+        assert width == (usual - border) * points / 11 + border
+
+
+def test_rows_of_a_table_grow_with_the_text(app: Program) -> None:
+    table = app.window.bench.findChildren(FigureTable)[0]
+    table.begin(("class", "a title of several words"))
+    for _ in range(3):
+        table.add(("code", "1.5"))
+    app.change(zoom=300)
+    QApplication.processEvents()
+    row = table.visualRect(table.model().index(0, 0)).height()
+    assert row >= table.fontMetrics().height()
+    assert table.height() >= 3 * row + table.header().height()
+    assert table.header().minimumSectionSize() > table.fontMetrics().horizontalAdvance("a title of several words")

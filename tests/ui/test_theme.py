@@ -65,7 +65,7 @@ def test_marks_inside_controls_are_visible(wanted: Theme) -> None:
 @THEMES
 def test_a_check_box_is_drawn_with_its_outline(qapp: QApplication, wanted: Theme) -> None:
     box = QCheckBox()
-    box.setStyleSheet(stylesheet.sheet(wanted))
+    box.setStyleSheet(stylesheet.sheet(wanted, box.font()))
     box.resize(40, 40)
     unticked = _colours(box)
     assert wanted.outline in unticked

@@ -205,8 +205,8 @@ class Prefill:
 class Round:
     """One draft / verify round in tokens: `accepted` of `drafted` candidates held, plus the target's own token.
 
-    `tokens` may be shorter than `accepted + 1` where the answer ended inside the run. `ledger_ms` is that of Stats up to
-    here; None where nobody reckons it.
+    `tokens` may be shorter than `accepted + 1` where the answer ended inside the run. `ledger_ms` is that of Stats so
+    far, None where nobody reckons it.
     """
 
     tokens: tuple[Token, ...]

@@ -53,7 +53,7 @@ class AboutDialog(QDialog):
 
     def set_theme(self, theme: Theme) -> None:
         """Other colours."""
-        self.setStyleSheet(stylesheet.sheet(theme))
+        self.setStyleSheet(stylesheet.sheet(theme, self.font()))
 
     def _lay_out(self) -> None:
         tabs = QTabWidget(self)

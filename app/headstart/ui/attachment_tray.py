@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
 
-from PySide6.QtCore import QSize, Signal
+from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QToolButton, QWidget
 
 from headstart.chat.conversation import Attachment
@@ -12,7 +12,7 @@ from headstart.errors import AttachmentError
 from headstart.ui import attachments
 from headstart.ui.fault_words import said
 from headstart.ui.flow import Flow
-from headstart.ui.icons import icon
+from headstart.ui.icons import show_icon
 from headstart.ui.pdf_reading import PdfReading
 from headstart.ui.spelling import whole
 from headstart.ui.stylesheet import dress
@@ -165,7 +165,6 @@ class Chip(QFrame):
         dress(self.remove, "flat")
         self.remove.setToolTip(remove)
         self.remove.setAccessibleName(remove)
-        self.remove.setIconSize(QSize(ICON - 2, ICON - 2))
         self._full_name = name
         row = QHBoxLayout(self)
         row.setContentsMargins(SMALL, 0, 0, 0)
@@ -181,7 +180,7 @@ class Chip(QFrame):
 
     def set_theme(self, theme: Theme) -> None:
         """The icon in another colour."""
-        self.remove.setIcon(icon("close", theme.muted))
+        show_icon(self.remove, "close", theme.muted, ICON - 2)
 
 
 def _shortened(name: str) -> str:

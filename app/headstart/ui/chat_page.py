@@ -2,14 +2,14 @@
 
 from pathlib import Path
 
-from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent, QFont, QPalette, QResizeEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QToolButton, QVBoxLayout, QWidget
 
 from headstart.ui.composer import Composer
 from headstart.ui.elided_label import ElidedLabel
 from headstart.ui.find_bar import FindBar
-from headstart.ui.icons import icon
+from headstart.ui.icons import show_icon
 from headstart.ui.legend import Legend
 from headstart.ui.live_panel import LivePanel
 from headstart.ui.notice_bar import NoticeBar
@@ -74,7 +74,7 @@ class ChatPage(QFrame):
     def set_looks(self, theme: Theme, font: QFont) -> None:
         """Another theme or font."""
         for button in (self.sidebar_button, self.origins_button, self.live_button, self.panel_button):
-            button.setIcon(icon(button.objectName(), theme.text))
+            show_icon(button, button.objectName(), theme.text, ICON + 2)
         big = QFont(font)
         big.setPointSizeF(font.pointSizeF() * 1.5)
         self.greeting.setFont(big)
@@ -142,6 +142,5 @@ class ChatPage(QFrame):
         button.setObjectName(name)
         button.setToolTip(label)
         button.setAccessibleName(label)
-        button.setIconSize(QSize(ICON + 2, ICON + 2))
         dress(button, "flat")
         return button

@@ -26,7 +26,7 @@ class CommandPalette(QDialog):
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(self.tr("Command palette"))
-        self.setStyleSheet(stylesheet.sheet(theme))
+        self.setStyleSheet(stylesheet.sheet(theme, self.font()))
         self._commands = [action for action in commands if action.isEnabled() and action.objectName() != "palette"]
         self._chats = list(chats)
         self._theme = theme

@@ -3,21 +3,22 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from PySide6.QtCore import QSize, Qt, Signal, Slot
+from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFileDialog, QFrame, QHBoxLayout, QLabel, QToolButton, QVBoxLayout, QWidget
 
 from headstart.chat.conversation import Attachment
 from headstart.ui import position_map
 from headstart.ui.attachment_tray import AttachmentTray
-from headstart.ui.icons import icon
+from headstart.ui.icons import show_icon
 from headstart.ui.message_edit import MessageEdit
 from headstart.ui.spelling import whole
 from headstart.ui.stylesheet import dress, mark
-from headstart.ui.theme import ICON, MEDIUM, SMALL, TINY, Theme
+from headstart.ui.theme import ICON, MEDIUM, SMALL, TINY, Theme, scaled
 from headstart.ui.token_count import Count
 
 _MODEL_WIDTH = 260  # most of a model's name that is shown
+_FLAT, _ROUND = 32, 34  # pixels of a button's side beside text of the usual size
 
 
 class Composer(QFrame):
@@ -150,8 +151,11 @@ class Composer(QFrame):
     def set_theme(self, theme: Theme) -> None:
         """Icons in other colours."""
         self._theme = theme
-        self._attach.setIcon(icon("attach", theme.muted))
-        self.model_button.setIcon(icon("unfolded", theme.muted))
+        for button, pixels in ((self._attach, _FLAT), (self._send, _ROUND)):
+            side = scaled(pixels, self.font())
+            button.setFixedSize(side, side)
+        show_icon(self._attach, "attach", theme.muted)
+        show_icon(self.model_button, "unfolded", theme.muted)
         self._tray.set_theme(theme)
         self._show_button()
 
@@ -224,8 +228,6 @@ class Composer(QFrame):
         dress(button, kind)
         button.setToolTip(label)
         button.setAccessibleName(label)
-        button.setIconSize(QSize(ICON, ICON) if kind == "flat" else QSize(ICON + TINY, ICON + TINY))
-        button.setFixedSize(QSize(32, 32) if kind == "flat" else QSize(34, 34))
         return button
 
     @Slot()
@@ -241,9 +243,8 @@ class Composer(QFrame):
         is_idle = not self._tray.is_reading and not self._reason
         can = self._busy or (bool(self.text().strip() or self.attached) and is_idle)
         self._send.setEnabled(can)
-        self._send.setIcon(
-            icon("stop" if self._busy else "send", self._theme.on_accent if can else self._theme.disabled)
-        )
+        colour = self._theme.on_accent if can else self._theme.disabled
+        show_icon(self._send, "stop" if self._busy else "send", colour, ICON + TINY)
         self._send.setToolTip(self.tr("Stop (Esc)") if self._busy else self._reason or label)
         self._send.setAccessibleName(label)
 

@@ -47,7 +47,7 @@ class EncryptionWork(QDialog):
         self._order = order
         self.bar = BusyBar(self._title(), self)
         self.setWindowTitle("Headstart")
-        self.setStyleSheet(stylesheet.sheet(theme))
+        self.setStyleSheet(stylesheet.sheet(theme, self.font()))
         self._task = BackgroundTask(lambda _: order.carry_out(folder), self)
         self._task.done.connect(self._end)
         self._task.failed.connect(self._fail)

@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QHeaderView, QTreeWidget, QTreeWidgetItem, QWidget
 
-from headstart.ui.theme import LARGE
+from headstart.ui.theme import LARGE, ROW, scaled
 
 _NARROWEST = 76  # pixels of a column; below that, and where a title would be cut, the table scrolls sideways
 _BESIDE = 2 * 7 + 2  # pixels around a title, as the style sheet has it
-_ROW = 30  # pixels, as the style sheet has it
 _NUMBERS = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 
 
@@ -20,12 +19,14 @@ class FigureTable(QTreeWidget):
         """`name` is for screen readers."""
         super().__init__(parent)
         self._words = frozenset({0})
+        self._widened = 1
         self.setAccessibleName(name)
         self.setRootIsDecorated(False)
         self.setUniformRowHeights(True)
         self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.header().setStretchLastSection(False)
         self.header().setMinimumSectionSize(_NARROWEST)
+        self.header().geometriesChanged.connect(self._take_font)
 
     def begin(self, titles: Sequence[str], *, widened: int = 1, words: Sequence[int] = (0,)) -> None:
         """No rows, other columns: the first `widened` are as wide as they need, the others share what they leave.
@@ -36,8 +37,8 @@ class FigureTable(QTreeWidget):
         self.clear()
         self.setColumnCount(len(titles))
         self.setHeaderLabels(list(titles))
-        widest = max(map(self.fontMetrics().horizontalAdvance, titles[widened:]), default=0)
-        self.header().setMinimumSectionSize(max(_NARROWEST, widest + _BESIDE))
+        self._widened = widened
+        self._widen()
         modes = QHeaderView.ResizeMode
         for column in range(len(titles)):
             self.header().setSectionResizeMode(column, modes.ResizeToContents if column < widened else modes.Stretch)
@@ -56,5 +57,16 @@ class FigureTable(QTreeWidget):
         for column in set(range(self.columnCount())) - self._words:
             item.setTextAlignment(column, _NUMBERS)
 
+    def _widen(self) -> None:
+        titles = [self.headerItem().text(column) for column in range(self._widened, self.columnCount())]
+        widest = max(map(self.fontMetrics().horizontalAdvance, titles), default=0)
+        self.header().setMinimumSectionSize(max(_NARROWEST, widest + _BESIDE))
+
+    @Slot()
+    def _take_font(self) -> None:
+        self._widen()
+        self._fit()
+
     def _fit(self) -> None:
-        self.setFixedHeight(self.header().sizeHint().height() + _ROW * self.topLevelItemCount() + LARGE)
+        rows = scaled(ROW, self.font()) * self.topLevelItemCount()
+        self.setFixedHeight(self.header().sizeHint().height() + rows + LARGE)

@@ -1,12 +1,12 @@
 """Finds words in the open chat and walks from one to the next. Knows no chat."""
 
-from PySide6.QtCore import QSize, Qt, Signal, Slot
+from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QToolButton, QWidget
 
-from headstart.ui.icons import icon
+from headstart.ui.icons import show_icon
 from headstart.ui.stylesheet import dress
-from headstart.ui.theme import ICON, SMALL, TINY, Theme
+from headstart.ui.theme import SMALL, TINY, Theme
 
 
 class FindBar(QFrame):
@@ -71,13 +71,12 @@ class FindBar(QFrame):
     def set_theme(self, theme: Theme) -> None:
         """Icons in another colour."""
         for button in (self._previous, self._next, self._close):
-            button.setIcon(icon(button.objectName(), theme.muted))
+            show_icon(button, button.objectName(), theme.muted)
 
     def _button(self, name: str, label: str) -> QToolButton:
         button = QToolButton(self)
         button.setObjectName(name)
         button.setToolTip(label)
         button.setAccessibleName(label)
-        button.setIconSize(QSize(ICON, ICON))
         dress(button, "flat")
         return button

@@ -1,13 +1,14 @@
-"""Icons drawn from paths in the colours of the theme; knows no widget."""
+"""Icons drawn from paths in the colours of the theme, as large as the text beside them; knows no page."""
 
 import functools
 from types import MappingProxyType
 
 from PySide6.QtCore import QByteArray, QSize, Qt
-from PySide6.QtGui import QIcon, QPainter, QPixmap
+from PySide6.QtGui import QFont, QIcon, QPainter, QPixmap
 from PySide6.QtSvg import QSvgRenderer
+from PySide6.QtWidgets import QAbstractButton
 
-from headstart.ui.theme import ICON
+from headstart.ui.theme import ICON, scaled
 
 # Paths on a grid of 24, stroked with round ends.
 _PATHS = MappingProxyType(
@@ -43,14 +44,24 @@ _SVG = (
 NAMES = tuple(_PATHS)
 
 
+def show_icon(button: QAbstractButton, name: str, colour: str, size: int = ICON, *, font: QFont | None = None) -> None:
+    """Give a button its icon, `size` pixels large where text is as large as usual. Other text wants it anew.
+
+    `font`: that of the text beside it, where the button is too new to have it.
+    """
+    pixels = scaled(size, font or button.font())
+    button.setIconSize(QSize(pixels, pixels))
+    button.setIcon(icon(name, colour, pixels))
+
+
 @functools.lru_cache(maxsize=128)
-def icon(name: str, colour: str) -> QIcon:
-    """The icon of this name in a "#rrggbb" colour, sharp at up to 300 % scaling."""
+def icon(name: str, colour: str, size: int) -> QIcon:
+    """The icon of this name in a "#rrggbb" colour, sharp at up to 300 % scaling of the screen."""
     svg = _SVG.format(path=_PATHS[name], colour=colour, width=3 if name == "more" else 1.8)
     renderer = QSvgRenderer(QByteArray(svg.encode()))
     made = QIcon()
     for scale in (1, 2, 3):
-        pixmap = QPixmap(QSize(ICON, ICON) * scale)
+        pixmap = QPixmap(QSize(size, size) * scale)
         pixmap.fill(Qt.GlobalColor.transparent)
         painter = QPainter(pixmap)
         renderer.render(painter)

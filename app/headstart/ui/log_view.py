@@ -54,7 +54,7 @@ class LogView(QDialog):
 
     def set_theme(self, theme: Theme) -> None:
         """Other colours."""
-        self.setStyleSheet(stylesheet.sheet(theme))
+        self.setStyleSheet(stylesheet.sheet(theme, self.font()))
 
     def _connect(self) -> None:
         self.file.currentIndexChanged.connect(self._open)

@@ -14,12 +14,11 @@ from headstart.ui.race_page import RacePage
 from headstart.ui.serve_page import ServePage
 from headstart.ui.side_panel import SidePanel
 from headstart.ui.sidebar import Sidebar
-from headstart.ui.theme import Theme
+from headstart.ui.theme import Theme, scaled
 from headstart.ui.tune_page import TunePage
 
 _SIDES = (248, 720, 320)  # sidebar, pages, panel
 _SIDEBAR, _PANEL = (180, 280), (260, 460)  # least widths, at the usual size of text and at any
-_USUAL = 11.0  # points
 _SIDE_ACTIONS = ("sidebar", "panel")
 
 
@@ -59,7 +58,7 @@ class MainWindow(QMainWindow):
 
     def set_looks(self, theme: Theme, font: QFont) -> None:
         """Another theme or font."""
-        sheet = stylesheet.sheet(theme)
+        sheet = stylesheet.sheet(theme, font)
         pages = self.beside_the_chat()
         for part in (self.sidebar, *pages, self.panel, *self.chat.chrome()):
             part.setStyleSheet(sheet)
@@ -69,7 +68,7 @@ class MainWindow(QMainWindow):
         self.panel.set_theme(theme)
         self.chat.set_looks(theme, font)
         for part, (least, most) in ((self.sidebar, _SIDEBAR), (self.panel, _PANEL)):
-            part.setMinimumWidth(min(round(least * font.pointSizeF() / _USUAL), most))
+            part.setMinimumWidth(min(scaled(least, font), most))
 
     def set_still(self, still: bool) -> None:
         """Nothing may move by itself, or all may."""

@@ -1,13 +1,13 @@
 """The rows above and below a message: author, actions, version walker, statistics. Knows no text of messages."""
 
-from PySide6.QtCore import QCoreApplication, QSize, Qt, Signal
+from PySide6.QtCore import QCoreApplication, Qt, Signal
 from PySide6.QtGui import QFont, QMouseEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QToolButton, QWidget
 
 from headstart.ui.elided_label import ElidedLabel
-from headstart.ui.icons import icon
+from headstart.ui.icons import show_icon
 from headstart.ui.message import MessageContent, MessageState
-from headstart.ui.theme import ICON, SMALL, TINY, Theme
+from headstart.ui.theme import SMALL, TINY, Theme
 
 
 def author(content: MessageContent) -> str:
@@ -110,7 +110,7 @@ class Footer(QWidget):
         """Colours and font."""
         self._theme = theme
         for button in self.buttons():
-            button.setIcon(icon(button.objectName(), theme.muted))
+            show_icon(button, button.objectName(), theme.muted, font=font)
         for label in (self._count, self._stats):
             label.setFont(_small(font))
             _wear(label, theme.muted)
@@ -119,7 +119,6 @@ class Footer(QWidget):
         button = QToolButton(self)
         button.setObjectName(name)
         button.setAutoRaise(True)
-        button.setIconSize(QSize(ICON, ICON))
         button.setToolTip(label)
         button.setAccessibleName(label)
         return button

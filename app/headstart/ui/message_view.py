@@ -9,13 +9,13 @@ from PySide6.QtGui import QColor, QFont, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QLabel, QMenu, QToolButton, QWidget
 
 from headstart.ui.blocks import plain_text
-from headstart.ui.icons import icon
+from headstart.ui.icons import show_icon
 from headstart.ui.message import MessageContent, MessageId, MessageState, OriginRun, RoundNote
 from headstart.ui.message_rows import Footer, Header, author
 from headstart.ui.message_text import MessageSource
 from headstart.ui.spelling import listed
 from headstart.ui.text_view import MessageText
-from headstart.ui.theme import ICON, LARGE, MEDIUM, RADIUS, SMALL, TINY, Theme
+from headstart.ui.theme import LARGE, MEDIUM, RADIUS, SMALL, TINY, Theme
 
 FRAME_MS = 33  # between two renderings of a growing message
 HIDDEN_FRAME_MS = 100
@@ -276,7 +276,6 @@ class MessageView(QWidget):
     def _fold_button(self) -> QToolButton:
         fold = QToolButton(self)
         fold.setAutoRaise(True)
-        fold.setIconSize(QSize(ICON, ICON))
         fold.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         fold.clicked.connect(self._toggle_fold)
         return fold
@@ -320,7 +319,7 @@ class MessageView(QWidget):
     def _describe_fold(self) -> None:
         thinks = self._source.parts.thought is not None
         self._fold.setVisible(thinks or bool(self._content.attached))
-        self._fold.setIcon(icon("unfolded" if self._unfolded else "folded", self._theme.muted))
+        show_icon(self._fold, "unfolded" if self._unfolded else "folded", self._theme.muted, font=self._font)
         label = self._thinking_label() if thinks or not self._content.attached else self._files_label()
         self._fold.setText(label)
         self._fold.setAccessibleName(label)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from PySide6.QtCore import QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QToolButton, QVBoxLayout, QWidget
 
@@ -11,14 +11,14 @@ from headstart.library import Entry
 from headstart.ui.add_model import AddModel
 from headstart.ui.add_server import AddServer
 from headstart.ui.heading import Heading
-from headstart.ui.icons import icon
+from headstart.ui.icons import show_icon
 from headstart.ui.model_card import ModelCard
 from headstart.ui.placement import Placement
 from headstart.ui.serve_hint import ServeHint
 from headstart.ui.server_card import ServerCard
 from headstart.ui.setting_form import scrolled
 from headstart.ui.stylesheet import dress, mark
-from headstart.ui.theme import HUGE, ICON, LARGE, MEDIUM, SMALL, TEXT_WIDTH, Theme
+from headstart.ui.theme import HUGE, LARGE, MEDIUM, SMALL, TEXT_WIDTH, Theme
 from headstart.ui.welcome import Welcome
 from headstart.ui.work_card import WorkCard
 
@@ -45,7 +45,6 @@ class ModelsPage(QFrame):
         self._cards: dict[str, ModelCard] = {}
         self._server_cards: dict[str, ServerCard] = {}
         self._back = QToolButton(self)
-        self._back.setIconSize(QSize(ICON, ICON))
         self._back.setAccessibleName(self.tr("Back to the chat"))
         self._back.setToolTip(self.tr("Back to the chat (Esc)"))
         dress(self._back, "flat")
@@ -96,7 +95,7 @@ class ModelsPage(QFrame):
 
     def set_theme(self, theme: Theme) -> None:
         """Icons in another colour."""
-        self._back.setIcon(icon("previous", theme.text))
+        show_icon(self._back, "previous", theme.text)
 
     def showEvent(self, event: QShowEvent) -> None:  # noqa: N802
         super().showEvent(event)

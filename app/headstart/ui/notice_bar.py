@@ -2,12 +2,12 @@
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QSize, Qt, Slot
+from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QToolButton, QWidget
 
-from headstart.ui.icons import icon
+from headstart.ui.icons import show_icon
 from headstart.ui.stylesheet import dress, mark
-from headstart.ui.theme import ICON, SMALL, TINY, Theme
+from headstart.ui.theme import SMALL, TINY, Theme
 
 
 class NoticeBar(QFrame):
@@ -25,7 +25,6 @@ class NoticeBar(QFrame):
         self._close = QToolButton(self)
         self._close.setAccessibleName(self.tr("Dismiss"))
         self._close.setToolTip(self.tr("Dismiss"))
-        self._close.setIconSize(QSize(ICON, ICON))
         dress(self._close, "flat")
         row = QHBoxLayout(self)
         row.setContentsMargins(SMALL, TINY, TINY, TINY)
@@ -56,7 +55,7 @@ class NoticeBar(QFrame):
 
     def set_theme(self, theme: Theme) -> None:
         """The icon in another colour."""
-        self._close.setIcon(icon("close", theme.muted))
+        show_icon(self._close, "close", theme.muted)
 
     @Slot()
     def _run(self) -> None:

@@ -1,13 +1,13 @@
 """A page beside that of the chat: title, way back, and a column that scrolls. Knows not what stands in it."""
 
-from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QHideEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QApplication, QFrame, QHBoxLayout, QScrollArea, QToolButton, QVBoxLayout, QWidget
 
 from headstart.ui.heading import Heading
-from headstart.ui.icons import icon
+from headstart.ui.icons import show_icon
 from headstart.ui.stylesheet import dress
-from headstart.ui.theme import ICON, LARGE, MEDIUM, SMALL, Theme
+from headstart.ui.theme import LARGE, MEDIUM, SMALL, Theme
 
 
 class Page(QFrame):
@@ -23,7 +23,6 @@ class Page(QFrame):
         self._title = Heading("", 1.5, self)
         self._widest = widest
         self._back = QToolButton(self)
-        self._back.setIconSize(QSize(ICON, ICON))
         self._back.setAccessibleName(self.tr("Back to the chat"))
         self._back.setToolTip(self.tr("Back to the chat (Esc)"))
         dress(self._back, "flat")
@@ -43,7 +42,7 @@ class Page(QFrame):
 
     def set_theme(self, theme: Theme) -> None:
         """Icons in another colour."""
-        self._back.setIcon(icon("previous", theme.text))
+        show_icon(self._back, "previous", theme.text)
 
     def has_keyboard(self) -> bool:
         """Whether the keyboard is in something that stands here: what is hidden or greyed must hand it on."""

@@ -23,7 +23,7 @@ class PassphraseDialog(QDialog):
         """`unlock` runs in another thread: it takes seconds, on purpose."""
         super().__init__()
         self.setWindowTitle("Headstart")
-        self.setStyleSheet(stylesheet.sheet(theme))
+        self.setStyleSheet(stylesheet.sheet(theme, self.font()))
         self.key: Key | None = None
         self._unlock = unlock
         self._column = QVBoxLayout(self)

@@ -78,7 +78,7 @@ class Preferences(QDialog):
 
     def set_theme(self, theme: Theme) -> None:
         """Other colours."""
-        self.setStyleSheet(stylesheet.sheet(theme))
+        self.setStyleSheet(stylesheet.sheet(theme, self.font()))
 
     def _sections(self) -> list[tuple[str, tuple[tuple[str, ...], ...]]]:
         return [

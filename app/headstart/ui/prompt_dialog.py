@@ -36,7 +36,7 @@ class PromptDialog(QDialog):
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(self.tr("Prompts"))
-        self.setStyleSheet(stylesheet.sheet(theme))
+        self.setStyleSheet(stylesheet.sheet(theme, self.font()))
         self._selection = selection
         self.list = QListWidget(self)
         self.list.setAccessibleName(self.tr("Prompts"))

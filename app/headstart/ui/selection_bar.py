@@ -1,11 +1,11 @@
 """Says how many messages are selected and copies them. Knows no message."""
 
-from PySide6.QtCore import QSize, Signal, Slot
+from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QToolButton, QWidget
 
-from headstart.ui.icons import icon
+from headstart.ui.icons import show_icon
 from headstart.ui.stylesheet import dress
-from headstart.ui.theme import ICON, SMALL, TINY, Theme
+from headstart.ui.theme import SMALL, TINY, Theme
 
 
 class SelectionBar(QFrame):
@@ -24,7 +24,6 @@ class SelectionBar(QFrame):
         self._close = QToolButton(self)
         self._close.setToolTip(self.tr("Select nothing"))
         self._close.setAccessibleName(self.tr("Select nothing"))
-        self._close.setIconSize(QSize(ICON, ICON))
         for button in (self.markdown_button, self.text_button, self._close):
             dress(button, "flat")
         row = QHBoxLayout(self)
@@ -47,4 +46,4 @@ class SelectionBar(QFrame):
 
     def set_theme(self, theme: Theme) -> None:
         """The icon in another colour."""
-        self._close.setIcon(icon("close", theme.muted))
+        show_icon(self._close, "close", theme.muted)

@@ -39,7 +39,7 @@ class Shortcuts(QDialog):
 
     def set_theme(self, theme: Theme) -> None:
         """Other colours."""
-        self.setStyleSheet(stylesheet.sheet(theme))
+        self.setStyleSheet(stylesheet.sheet(theme, self.font()))
 
     def _column(self, groups: Sequence[Group]) -> QVBoxLayout:
         column = QVBoxLayout()

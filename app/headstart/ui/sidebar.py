@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QEvent, QObject, QPoint, QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QEvent, QObject, QPoint, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import (
     QFrame,
@@ -22,11 +22,11 @@ from headstart.ui.chat_list import ChatList
 from headstart.ui.chat_menu import ChatMenu, TagMenu
 from headstart.ui.chats import Listing
 from headstart.ui.heading import Heading
-from headstart.ui.icons import icon
+from headstart.ui.icons import show_icon
 from headstart.ui.row_painting import SMALLER
 from headstart.ui.stylesheet import dress
 from headstart.ui.tag_list import TagList
-from headstart.ui.theme import ICON, SMALL, TINY, Theme
+from headstart.ui.theme import SMALL, TINY, Theme
 from headstart.ui.undo_bar import UndoBar
 
 _TYPING_MS = 40  # two letters of a fast typist: the search itself waits for nobody
@@ -117,9 +117,9 @@ class Sidebar(QFrame):
 
     def set_theme(self, theme: Theme) -> None:
         """Icons and rows in other colours."""
-        self._new.setIcon(icon("new", theme.text))
-        self._models.setIcon(icon("models", theme.text))
-        self._new_tag.setIcon(icon("new", theme.muted))
+        show_icon(self._new, "new", theme.text)
+        show_icon(self._models, "models", theme.text)
+        show_icon(self._new_tag, "new", theme.muted)
         self.list.set_theme(theme)
         self.tags.set_theme(theme)
 
@@ -139,7 +139,6 @@ class Sidebar(QFrame):
         dress(self._empty, "muted")
         dress(self._tags_head, "muted")
         dress(self._new_tag, "flat")
-        self._new_tag.setIconSize(QSize(ICON, ICON))
         self._new_tag.setAccessibleName(self.tr("New tag"))
         self._new_tag.setToolTip(self.tr("New tag; chats can be dragged onto tags"))
         head = QHBoxLayout()
@@ -194,7 +193,6 @@ class Sidebar(QFrame):
         button = QPushButton(label, self)
         button.setObjectName(name)
         dress(button, "flat")
-        button.setIconSize(QSize(ICON, ICON))
         button.setStyleSheet("text-align: left")
         return button
 

@@ -3,11 +3,14 @@
 from pathlib import Path
 from string import Template
 
+from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QDoubleSpinBox, QSpinBox, QWidget
 
-from headstart.ui.theme import LARGE, MEDIUM, RADIUS, SMALL, TINY, Theme
+from headstart.ui.theme import LARGE, MEDIUM, RADIUS, ROW, SMALL, TINY, Theme, scaled
 
 RESOURCES = Path(__file__).parent / "resources"
+# Pixels where text is as large as usual.
+_BESIDE_TEXT = {"box": 14, "drop": 22, "switch": 34, "knob": 18, "round": 17, "row": ROW}
 _SHEET = Template("""
 QFrame#sidebar { background: $window; border: none; }
 QFrame#panel { background: $window; border: none; }
@@ -38,7 +41,7 @@ QPushButton[kind="primary"] {
     background: $accent; color: $on_accent; }
 QPushButton[kind="primary"]:focus { border: 2px solid $text; padding: 5px 15px; }
 QPushButton[kind="primary"]:disabled { background: $raised; border-color: $border; color: $disabled; }
-QToolButton[kind="round"] { border: 2px solid transparent; border-radius: 17px; background: $accent; }
+QToolButton[kind="round"] { border: 2px solid transparent; border-radius: ${round}px; background: $accent; }
 QToolButton[kind="round"]:focus { border-color: $text; }
 QToolButton[kind="round"]:disabled { background: $raised; }
 QLineEdit, QPlainTextEdit[kind="field"], QComboBox, QAbstractSpinBox {
@@ -48,8 +51,8 @@ QLineEdit:focus, QPlainTextEdit[kind="field"]:focus, QComboBox:focus, QAbstractS
 QLineEdit:disabled, QComboBox:disabled, QAbstractSpinBox:disabled { color: $disabled; border-color: $border; }
 QAbstractSpinBox { padding: 3px ${small}px 2px; }
 QComboBox QLineEdit, QAbstractSpinBox QLineEdit { border: none; padding: 0; background: transparent; }
-QComboBox::drop-down { border: none; width: 22px; }
-QComboBox::down-arrow { image: url("$resources/down.svg"); width: 14px; height: 14px; }
+QComboBox::drop-down { border: none; width: ${drop}px; }
+QComboBox::down-arrow { image: url("$resources/down.svg"); width: ${box}px; height: ${box}px; }
 QComboBox QAbstractItemView {
     border: 1px solid $outline; background: $surface; color: $text;
     selection-background-color: $accent; selection-color: $on_accent; }
@@ -61,17 +64,17 @@ QAbstractSpinBox::down-arrow:off { image: url("$resources/down-off.svg"); }
 QCheckBox { color: $text; spacing: ${small}px; }
 QCheckBox:disabled { color: $disabled; }
 QCheckBox::indicator {
-    width: 14px; height: 14px; border: 1px solid $outline; border-radius: ${tiny}px; background: $surface; }
+    width: ${box}px; height: ${box}px; border: 1px solid $outline; border-radius: ${tiny}px; background: $surface; }
 QCheckBox::indicator:hover { border-color: $text; }
-QCheckBox::indicator:focus { border: 2px solid $link; width: 12px; height: 12px; }
+QCheckBox::indicator:focus { border: 2px solid $link; width: ${box_in}px; height: ${box_in}px; }
 QCheckBox::indicator:checked { background: $accent; border-color: $accent; image: url("$resources/check.svg"); }
 QCheckBox::indicator:checked:focus { border-color: $link; }
 QCheckBox::indicator:disabled { background: $raised; border-color: $border; }
 QCheckBox[kind="switch"] { font-weight: 600; }
 QCheckBox[kind="switch"]::indicator {
-    width: 34px; height: 18px; border: 1px solid $outline; border-radius: 10px; background: $raised;
+    width: ${switch}px; height: ${knob}px; border: 1px solid $outline; border-radius: ${curve}px; background: $raised;
     image: url("$resources/switch_off.svg"); }
-QCheckBox[kind="switch"]::indicator:focus { border: 2px solid $link; width: 32px; height: 16px; }
+QCheckBox[kind="switch"]::indicator:focus { border: 2px solid $link; width: ${switch_in}px; height: ${knob_in}px; }
 QCheckBox[kind="switch"]::indicator:checked {
     background: $accent; border-color: $accent; image: url("$resources/switch_on.svg"); }
 QCheckBox[kind="switch"]::indicator:checked:focus { border-color: $text; }
@@ -95,7 +98,7 @@ QProgressBar { border: none; border-radius: 3px; background: $raised; max-height
 QProgressBar::chunk { border-radius: 3px; background: $accent; }
 QSplitter::handle { background: $border; }
 QTreeWidget { border: none; background: transparent; outline: none; }
-QTreeWidget::item { height: 30px; padding: 0 ${small}px; border: none; }
+QTreeWidget::item { height: ${row}px; padding: 0 ${small}px; border: none; }
 QTreeWidget::item:selected { background: $raised; color: $text; }
 QTabWidget::pane { border: 1px solid $border; border-radius: ${small}px; background: $surface; }
 QTabBar::tab {
@@ -121,11 +124,14 @@ QScrollBar::add-page, QScrollBar::sub-page { background: transparent; }
 """)
 
 
-def sheet(theme: Theme) -> str:
-    """The rules in the colours of a theme."""
+def sheet(theme: Theme, font: QFont) -> str:
+    """The rules in the colours of a theme; boxes, switches and arrows as large as text of this font."""
     colours = {name: value for name, value in vars(theme).items() if isinstance(value, str)}
+    lengths = {name: scaled(pixels, font) for name, pixels in _BESIDE_TEXT.items()}
+    focused = {f"{name}_in": lengths[name] - 2 for name in ("box", "switch", "knob")}  # a border is 2 pixels wide there
+    spaces = {"tiny": TINY, "small": SMALL, "medium": MEDIUM, "large": LARGE, "radius": RADIUS}
     return _SHEET.substitute(
-        colours, resources=RESOURCES.as_posix(), tiny=TINY, small=SMALL, medium=MEDIUM, large=LARGE, radius=RADIUS
+        colours, **lengths, **focused, **spaces, curve=lengths["knob"] // 2 + 1, resources=RESOURCES.as_posix()
     )
 
 

@@ -21,7 +21,7 @@ from headstart.chat.tags import Tag
 from headstart.ui.chat_rows import CHATS_MIME, Index, dragged_chats
 from headstart.ui.icons import icon
 from headstart.ui.row_painting import line_height, paint_ground, paint_text
-from headstart.ui.theme import ICON, SMALL, TINY, Theme
+from headstart.ui.theme import ICON, SMALL, TINY, Theme, scaled
 
 TAG = Qt.ItemDataRole.UserRole
 _MOST_ROWS = 6
@@ -177,9 +177,10 @@ class _TagPainter(QStyledItemDelegate):
         area: QRect = option.rect
         area = area.adjusted(SMALL + TINY, 0, -SMALL - TINY, 0)
         colour = self.theme.link if tag.name == self.chosen else self.theme.muted
-        icon("tag", colour).paint(painter, QRect(area.left(), area.top(), ICON, area.height()))
+        side = scaled(ICON, option.font)
+        icon("tag", colour, side).paint(painter, QRect(area.left(), area.top(), side, area.height()))
         count = painter.fontMetrics().horizontalAdvance(str(tag.chats)) + SMALL
-        line = QRect(area.left() + ICON + SMALL, area.top(), area.width() - ICON - SMALL - count, area.height())
+        line = QRect(area.left() + side + SMALL, area.top(), area.width() - side - SMALL - count, area.height())
         line.setTop(area.top() + (area.height() - line_height(option.font)) // 2)
         paint_text(painter, line, tag.name, self.theme.text, ((), ""))
         painter.setPen(QColor(self.theme.muted))

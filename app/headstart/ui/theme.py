@@ -13,6 +13,8 @@ from PySide6.QtWidgets import QApplication
 TINY, SMALL, MEDIUM, LARGE, HUGE = 4, 8, 12, 16, 24
 RADIUS = 10
 ICON = 16
+ROW = 30  # of a table
+USUAL_SIZE = 11.0  # of text, in points
 TEXT_WIDTH = 860  # widest column of text that is still pleasant to read
 LINE_HEIGHT = 135  # per cent
 CODE_LINE_HEIGHT = 120  # per cent
@@ -212,6 +214,11 @@ def contrast(first: str, second: str) -> float:
     """WCAG 2 contrast ratio of two "#rrggbb" colours, 1 to 21."""
     darker, lighter = sorted((_luminance(first), _luminance(second)))
     return (lighter + 0.05) / (darker + 0.05)
+
+
+def scaled(pixels: float, font: QFont) -> int:
+    """What is so many pixels large beside text of the usual size, beside text of this font."""
+    return max(1, round(pixels * font.pointSizeF() / USUAL_SIZE))
 
 
 def palette(theme: Theme) -> QPalette:
