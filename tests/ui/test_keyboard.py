@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QDialog, QLineEdit, QPushButton, QToolButton, QWidget
+from PySide6.QtWidgets import QApplication, QDialog, QLabel, QLineEdit, QPushButton, QToolButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from headstart.ui import actions
@@ -94,6 +94,20 @@ def test_the_palette_is_moved_in_from_its_field(app: Program) -> None:
     first = palette.list.currentItem()
     QTest.keyClick(palette.field, Qt.Key.Key_Down)
     assert palette.list.currentItem() is not first
+
+
+def test_the_palette_says_that_nothing_is_called_so(app: Program) -> None:
+    palette = _opened(app, "palette")
+    assert isinstance(palette, CommandPalette)
+    palette.field.setText("zebra <b>")
+    label = next(label for label in palette.findChildren(QLabel) if "zebra <b>" in label.text())
+    assert label.isVisible()
+    assert not palette.list.isVisible()
+    QTest.keyClick(palette.field, Qt.Key.Key_Return)
+    assert palette.isVisible()
+    palette.field.clear()
+    assert palette.list.isVisible()
+    assert not label.isVisible()
 
 
 def test_every_control_has_a_name_and_a_role(full: Program) -> None:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from headstart.engine.engine import FinishReason, Origin, Round, Stats, Step, Timing, Token
@@ -72,6 +73,19 @@ def test_the_panel_says_what_was_earned_so_far(qtbot: QtBot, earned: float, word
     assert ledger.text() == words  # text left over at the end is told without
     panel.begin()
     assert ledger.text() == "–"
+
+
+@pytest.mark.parametrize(("columns", "spare", "rows"), [(6, 0, 1), (6, -1, 2), (3, 0, 2), (3, -1, 3), (2, 0, 3)])
+def test_figures_stand_in_as_many_rows_as_their_words_need(qtbot: QtBot, columns: int, spare: int, rows: int) -> None:
+    panel = LivePanel(LIGHT)
+    qtbot.addWidget(panel)
+    panel.show()
+    panel.resize(panel.needed(columns) + spare, 200)
+    panel.grow([earning(0.0), earning(12_345.0), step(1, 4, 0, Timing(45, 45, 10), 12_345.0)])
+    QApplication.processEvents()
+    labels = panel.findChildren(ElidedLabel)
+    assert len({label.y() for label in labels}) == 2 * rows
+    assert all(label.fontMetrics().horizontalAdvance(label.text()) <= label.width() for label in labels)
 
 
 def test_an_engine_without_a_ledger_is_said_to_have_none(qtbot: QtBot) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from headstart.chat import search
@@ -152,6 +153,8 @@ def test_chinese_is_found_by_single_characters(qtbot: QtBot, app: Program) -> No
         sidebar.search.setText("狼")
         qtbot.waitUntil(lambda: chat_rows(app) == ["0 results"], timeout=WAIT)
     assert sidebar._empty.text() == "Nothing found for “狼”."
+    QApplication.processEvents()
+    assert sidebar._empty.geometry().bottom() > 0.8 * sidebar.height()  # so the words stand at its top, not amid it
 
 
 def test_a_search_that_is_emptied_before_it_ends_shows_all_chats(qtbot: QtBot, app: Program) -> None:

@@ -5,10 +5,19 @@ from itertools import islice
 
 from PySide6.QtCore import QEvent, QObject, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QAction, QColor, QKeyEvent, QKeySequence
-from PySide6.QtWidgets import QDialog, QHeaderView, QLineEdit, QTreeWidget, QTreeWidgetItem, QVBoxLayout, QWidget
+from PySide6.QtWidgets import (
+    QDialog,
+    QHeaderView,
+    QLabel,
+    QLineEdit,
+    QTreeWidget,
+    QTreeWidgetItem,
+    QVBoxLayout,
+    QWidget,
+)
 
 from headstart.ui import actions, stylesheet
-from headstart.ui.theme import SMALL, Theme
+from headstart.ui.theme import MEDIUM, SMALL, Theme
 
 _WHAT = Qt.ItemDataRole.UserRole
 _OFFERED = 100  # chats; who looks for another one types more letters
@@ -34,10 +43,17 @@ class CommandPalette(QDialog):
         self.field.setPlaceholderText(self.tr("Type a command or the title of a chat"))
         self.field.setAccessibleName(self.windowTitle())
         self.list = self._columns()
+        self._nothing = QLabel(self)
+        self._nothing.setAlignment(Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop)
+        self._nothing.setMargin(MEDIUM)
+        self._nothing.setWordWrap(True)
+        self._nothing.setTextFormat(Qt.TextFormat.PlainText)
+        stylesheet.dress(self._nothing, "muted")
         column = QVBoxLayout(self)
         column.setContentsMargins(SMALL, SMALL, SMALL, SMALL)
         column.addWidget(self.field)
-        column.addWidget(self.list)
+        column.addWidget(self._nothing, 1)
+        column.addWidget(self.list, 1)
         self.resize(QSize(min(560, parent.width() - 80), 380))
         self.field.installEventFilter(self)
         self.field.textChanged.connect(self._fill)
@@ -78,8 +94,12 @@ class CommandPalette(QDialog):
         named = ((chat, title or self.tr("New chat")) for chat, title in self._chats)
         for chat, title in islice((each for each in named if _holds(each[1], words)), _OFFERED):
             self._offer(title, self.tr("chat"), chat)
-        if first := self.list.topLevelItem(0):
+        first = self.list.topLevelItem(0)
+        if first:
             self.list.setCurrentItem(first)
+        self.list.setVisible(first is not None)
+        self._nothing.setText(self.tr("No command or chat is called “{}”.").format(typed.strip()))
+        self._nothing.setVisible(first is None)
 
     def _offer(self, text: str, remark: str, what: object) -> None:
         item = QTreeWidgetItem([text, remark])
@@ -91,7 +111,9 @@ class CommandPalette(QDialog):
     @Slot()
     def _choose(self) -> None:
         item = self.list.currentItem()
-        what = item.data(0, _WHAT) if item else None
+        if item is None:
+            return
+        what = item.data(0, _WHAT)
         self.close()
         if isinstance(what, QAction):
             what.trigger()

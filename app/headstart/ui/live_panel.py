@@ -1,7 +1,9 @@
 """A strip that shows how speculation does while an answer is written: six figures, each with a small drawing."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
+from PySide6.QtCore import QEvent
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QFrame, QGridLayout, QWidget
 
 from headstart.engine.engine import Step
@@ -10,9 +12,9 @@ from headstart.ui.live_figures import LiveFigures
 from headstart.ui.sparkline import Bars, ShareBar, Sparkline
 from headstart.ui.spelling import decimal, listed, percent, titled, whole
 from headstart.ui.stylesheet import dress
-from headstart.ui.theme import LARGE, SMALL, Theme
+from headstart.ui.theme import LARGE, MEDIUM, SMALL, TINY, Theme
 
-_WIDTHS = (3, 2, 3, 3, 4, 6)  # the last of them has three figures
+_COLUMNS = (6, 3, 2)  # as many as find room for their words
 _UNTOLD = "–"
 
 
@@ -37,7 +39,14 @@ class LivePanel(QFrame):
         self._lines = [Sparkline(theme.accent, top, self) for top in (0.0, 1.0, 16.0, 0.0)]
         self._bars = Bars(self)
         self._bar = ShareBar(self)
-        self._lay_out()
+        self._drawings: tuple[QWidget, ...] = (*self._lines[:2], self._bars, *self._lines[2:], self._bar)
+        self._headings = [self._heading(title) for title in self._titles]
+        self._grid = QGridLayout(self)
+        self._grid.setContentsMargins(LARGE, 0, LARGE, SMALL)
+        self._grid.setHorizontalSpacing(MEDIUM)
+        self._grid.setVerticalSpacing(0)
+        self._columns = 0
+        self._arrange()
         self._show()
 
     def begin(self) -> None:
@@ -55,20 +64,57 @@ class LivePanel(QFrame):
         self._theme = theme
         self._show()
 
-    def _lay_out(self) -> None:
-        speed, accepted, length, ledger = self._lines
-        grid = QGridLayout(self)
-        grid.setContentsMargins(LARGE, 0, LARGE, SMALL)
-        grid.setHorizontalSpacing(LARGE)
-        grid.setVerticalSpacing(0)
-        for column, drawing in enumerate((speed, accepted, self._bars, length, ledger, self._bar)):
-            heading = ElidedLabel(self)
-            heading.show_text(self._titles[column])
-            dress(heading, "muted")
-            grid.addWidget(heading, 0, column)
-            grid.addWidget(self._labels[column], 1, column)
-            grid.addWidget(drawing, 2, column)
-            grid.setColumnStretch(column, _WIDTHS[column])
+    def needed(self, columns: int) -> int:
+        """How wide it must be for so many figures in a row."""
+        return sum(self._widths(columns)) + (columns - 1) * MEDIUM + 2 * LARGE
+
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
+        super().resizeEvent(event)
+        self._arrange()
+
+    def changeEvent(self, event: QEvent) -> None:  # noqa: N802
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange:
+            self._arrange()
+
+    def _heading(self, title: str) -> ElidedLabel:
+        heading = ElidedLabel(self)
+        heading.show_text(title)
+        dress(heading, "muted")
+        return heading
+
+    def _arrange(self) -> None:
+        """In one row, or in several where the longest words would be cut."""
+        columns = next((columns for columns in _COLUMNS if self.needed(columns) <= self.width()), _COLUMNS[-1])
+        widths = [*self._widths(columns), *[0] * (_COLUMNS[0] - columns)]
+        for column, width in enumerate(widths):
+            self._grid.setColumnStretch(column, width)
+        if columns != self._columns:
+            self._columns = columns
+            self._place(columns)
+
+    def _place(self, columns: int) -> None:
+        while self._grid.takeAt(0):
+            pass
+        for number, cell in enumerate(zip(self._headings, self._labels, self._drawings, strict=True)):
+            row, column = divmod(number, columns)
+            for line, widget in enumerate(cell):
+                self._grid.addWidget(widget, row * len(cell) + line, column)
+
+    def _widths(self, columns: int) -> list[int]:
+        """Of the widest words in each column, whatever the figures are now."""
+        widest = (
+            self.tr("{} tokens/s").format(decimal(88.8, 1)),
+            percent(1),
+            f"{percent(1)} → {percent(0.88)}",
+            self.tr("{} tokens").format(whole(16)),
+            self.tr("{} s saved").format(decimal(88.88, 2)),
+            self._parted({"draft": 0.44, "verify": 0.44, "other": 0.12}),
+        )
+        metrics = self.fontMetrics()
+        pairs = zip(self._titles, widest, strict=True)
+        cells = [max(metrics.horizontalAdvance(text) for text in pair) + TINY for pair in pairs]
+        return [max(cells[column::columns]) for column in range(columns)]
 
     def _show(self) -> None:
         figures, series = self._figures, self._theme.series
@@ -112,7 +158,8 @@ class LivePanel(QFrame):
 
     def _time_text(self) -> str:
         shares = self._figures.shares()
-        if not shares:
-            return _UNTOLD
+        return self._parted(shares) if shares else _UNTOLD
+
+    def _parted(self, shares: Mapping[str, float]) -> str:
         names = {"draft": self.tr("draft"), "verify": self.tr("verify"), "other": self.tr("other")}
         return listed(f"{names[part]} {percent(share)}" for part, share in shares.items())

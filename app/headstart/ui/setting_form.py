@@ -81,6 +81,7 @@ class SettingForm(QWidget):
             self._column.addSpacing(SMALL)
         if name == "assistant_confidence_threshold":
             self._column.addWidget(self._hint)
+            self._column.addSpacing(SMALL if explained else 0)
 
 
 def scrolled(inner: QWidget, parent: QWidget, *, sideways: bool = False) -> QScrollArea:

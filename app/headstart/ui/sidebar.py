@@ -151,7 +151,7 @@ class Sidebar(QFrame):
         column.addWidget(self._new)
         column.addWidget(self.search)
         column.addLayout(head)
-        for widget, stretch in ((self.tags, 0), (self._empty, 0), (self.list, 1)):
+        for widget, stretch in ((self.tags, 0), (self._empty, 1), (self.list, 1)):
             column.addWidget(widget, stretch)
         column.addStretch(0)
         column.addWidget(self.undo_bar)

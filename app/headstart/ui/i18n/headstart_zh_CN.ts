@@ -1117,6 +1117,10 @@
         <source>chat</source>
         <translation>对话</translation>
     </message>
+    <message>
+        <source>No command or chat is called “{}”.</source>
+        <translation>没有名为“{}”的命令或对话。</translation>
+    </message>
 </context>
 <context>
     <name>Composer</name>

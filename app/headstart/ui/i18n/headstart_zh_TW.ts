@@ -1117,6 +1117,10 @@
         <source>chat</source>
         <translation>對話</translation>
     </message>
+    <message>
+        <source>No command or chat is called “{}”.</source>
+        <translation>沒有名為「{}」的命令或對話。</translation>
+    </message>
 </context>
 <context>
     <name>Composer</name>
