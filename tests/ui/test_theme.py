@@ -5,7 +5,7 @@ import re
 import pytest
 from PySide6.QtCore import QLocale, Qt
 from PySide6.QtGui import QPalette
-from PySide6.QtWidgets import QApplication, QCheckBox, QWidget
+from PySide6.QtWidgets import QApplication, QCheckBox, QMenu, QWidget
 
 from headstart.ui import stylesheet, theme
 from headstart.ui.stylesheet import RESOURCES
@@ -95,6 +95,16 @@ def test_the_palette_is_ours_even_where_the_desktop_ignores_colour_schemes(qapp:
         assert theme.apply(qapp, choice) is expected
         assert qapp.palette().color(QPalette.ColorRole.Window).name() == expected.window
         assert qapp.style().name() == "fusion"
+
+
+@THEMES
+def test_a_menu_stands_out_from_the_page_behind_it(qapp: QApplication, wanted: Theme) -> None:
+    theme.apply(qapp, ThemeChoice.DARK if wanted.dark else ThemeChoice.LIGHT)
+    menu = QMenu()
+    menu.addAction("words").setCheckable(True)
+    menu.resize(menu.sizeHint())
+    edge = menu.grab().toImage().pixelColor(0, menu.height() // 2).name()
+    assert contrast(edge, wanted.surface) > 1.5
 
 
 def test_system_follows_the_desktop() -> None:

@@ -36,6 +36,9 @@ QPushButton[kind="plain"], QDialogButtonBox QPushButton {
 QPushButton[kind="plain"]:hover, QDialogButtonBox QPushButton:hover { background: $raised; }
 QPushButton[kind="plain"]:focus, QDialogButtonBox QPushButton:focus { border-color: $link; }
 QPushButton[kind="plain"]:disabled, QDialogButtonBox QPushButton:disabled { color: $disabled; }
+QPushButton::menu-indicator {
+    image: url("$resources/down.svg"); width: ${box}px; height: ${box}px;
+    subcontrol-origin: padding; subcontrol-position: center right; right: ${tiny}px; }
 QPushButton[kind="primary"] {
     border: 1px solid $accent; border-radius: ${small}px; padding: 6px ${large}px;
     background: $accent; color: $on_accent; }

@@ -255,6 +255,15 @@ def palette(theme: Theme) -> QPalette:
     return made
 
 
+def _menu_palette(theme: Theme) -> QPalette:
+    """Fusion draws lines and boxes of a menu darker than its window, which on dark ground nobody sees."""
+    made = palette(theme)
+    if theme.dark:
+        made.setColor(QPalette.ColorRole.Window, QColor(theme.outline))
+        made.setColor(QPalette.ColorRole.Base, QColor(theme.raised))
+    return made
+
+
 def apply(application: QApplication, choice: ThemeChoice) -> Theme:
     """Dress the application in the chosen theme and return it; "system" asks the desktop and falls back to light."""
     hints = application.styleHints()
@@ -267,6 +276,7 @@ def apply(application: QApplication, choice: ThemeChoice) -> Theme:
     theme = chosen(choice, hints.colorScheme())
     application.setStyle("Fusion")
     application.setPalette(palette(theme))
+    application.setPalette(_menu_palette(theme), "QMenu")
     return theme
 
 
