@@ -13,6 +13,7 @@ from headstart.ui.composer import Composer
 from headstart.ui.figure_table import FigureTable
 from headstart.ui.heading import Heading
 from headstart.ui.message import MessageContent
+from headstart.ui.preferences import Preferences
 from headstart.ui.program import Program
 from headstart.ui.theme import LIGHT
 from headstart.ui.token_count import Count
@@ -145,3 +146,23 @@ def test_rows_of_a_table_grow_with_the_text(app: Program) -> None:
     assert row >= table.fontMetrics().height()
     assert table.height() >= 3 * row + table.header().height()
     assert table.header().minimumSectionSize() > table.fontMetrics().horizontalAdvance("a title of several words")
+
+
+@pytest.mark.parametrize("zoom", [100, 200])
+def test_the_buttons_of_the_panel_stay_within_it(app: Program, zoom: int) -> None:
+    app.window.actions_by_name["panel"].setChecked(True)
+    app.change(zoom=zoom)
+    QApplication.processEvents()
+    panel = app.window.panel
+    ends = [button.geometry().right() for button in (panel._reset, panel._adopt)]
+    assert max(ends) <= panel.width()
+    assert min(button.width() - button.sizeHint().width() for button in (panel._reset, panel._adopt)) >= 0
+
+
+def test_preferences_leave_room_for_settings_at_twice_the_size(app: Program) -> None:
+    app.change(zoom=200)
+    app.window.actions_by_name["preferences"].trigger()
+    QApplication.processEvents()
+    dialog = app.window.findChild(Preferences)
+    assert dialog
+    assert dialog.pages.height() > 0.6 * dialog.height()

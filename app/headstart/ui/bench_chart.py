@@ -10,9 +10,9 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from headstart.ui.bench_figures import Bar, Group
 from headstart.ui.bench_words import contestant_word, kind_word
 from headstart.ui.spelling import decimal, listed
-from headstart.ui.theme import LARGE, MEDIUM, SMALL, TINY, Theme
+from headstart.ui.theme import LARGE, MEDIUM, SMALL, TINY, Theme, scaled
 
-_HEIGHT = 300
+_HEIGHT, _HIGHEST = 300, 450  # beside text of the usual size, and of any
 _PICTURE = QSize(1100, 480)
 _SCALE = 2  # of a picture, for print
 _WIDEST_BAR = 34.0
@@ -85,7 +85,7 @@ class BenchChart(QWidget):
         return image
 
     def sizeHint(self) -> QSize:  # noqa: N802
-        return QSize(600, _HEIGHT)
+        return QSize(600, min(scaled(_HEIGHT, self.font()), _HIGHEST))
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802, ARG002
         painter = QPainter(self)
@@ -129,8 +129,10 @@ class BenchChart(QWidget):
             room = QRectF(left + number * slot, place.top(), slot, place.height())
             self._draw_bar(painter, room, bar, colours[bar.contestant], top)
         painter.setPen(QColor(self._theme.text))
-        under = QRectF(place.left(), place.bottom() + TINY, place.width(), QFontMetricsF(self.font()).lineSpacing())
-        painter.drawText(under, Qt.AlignmentFlag.AlignCenter, kind_word(group.kind))
+        metrics = QFontMetricsF(self.font())
+        under = QRectF(place.left(), place.bottom() + TINY, place.width(), metrics.lineSpacing())
+        word = metrics.elidedText(kind_word(group.kind), Qt.TextElideMode.ElideRight, place.width() - TINY)
+        painter.drawText(under, Qt.AlignmentFlag.AlignCenter, word)
 
     def _draw_bar(self, painter: QPainter, room: QRectF, bar: Bar, paint: Paint, top: float) -> None:
         if bar.mean is None or bar.low is None or bar.high is None:

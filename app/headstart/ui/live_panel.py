@@ -96,10 +96,15 @@ class LivePanel(QFrame):
     def _place(self, columns: int) -> None:
         while self._grid.takeAt(0):
             pass
+        for row in range(self._grid.rowCount()):
+            self._grid.setRowMinimumHeight(row, 0)
         for number, cell in enumerate(zip(self._headings, self._labels, self._drawings, strict=True)):
             row, column = divmod(number, columns)
+            top = row * (len(cell) + 1)
+            if row:
+                self._grid.setRowMinimumHeight(top - 1, SMALL)
             for line, widget in enumerate(cell):
-                self._grid.addWidget(widget, row * len(cell) + line, column)
+                self._grid.addWidget(widget, top + line, column)
 
     def _widths(self, columns: int) -> list[int]:
         """Of the widest words in each column, whatever the figures are now."""

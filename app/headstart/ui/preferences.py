@@ -25,7 +25,7 @@ from headstart.ui.setting_form import Choices, SettingForm, muted, scrolled
 from headstart.ui.side_panel import GUESSING, LOADED, LOADING, PROMPT, SAMPLING
 from headstart.ui.spelling import place
 from headstart.ui.stylesheet import dress
-from headstart.ui.theme import LARGE, MEDIUM, SMALL, Theme
+from headstart.ui.theme import LARGE, MEDIUM, SMALL, Theme, scaled
 from headstart.ui.translation import translate
 
 _APPEARANCE = ("language", "theme", "font_size", "zoom", "show_origins", "reduced_motion")
@@ -107,7 +107,7 @@ class Preferences(QDialog):
             button.setAutoDefault(False)
         foot = QHBoxLayout()
         foot.setContentsMargins(MEDIUM, SMALL, MEDIUM, MEDIUM)
-        foot.addWidget(muted(self.tr("Changes apply at once. A chat's own settings come before these."), self), 1)
+        foot.addStretch(1)
         foot.addWidget(self._restore)
         foot.addWidget(self._close)
         middle = QHBoxLayout()
@@ -117,8 +117,12 @@ class Preferences(QDialog):
         column = QVBoxLayout(self)
         column.setContentsMargins(SMALL, SMALL, SMALL, 0)
         column.addLayout(middle, 1)
+        remark = muted(self.tr("Changes apply at once. A chat's own settings come before these."), self)
+        remark.setContentsMargins(MEDIUM, SMALL, MEDIUM, 0)
+        column.addWidget(remark)
         column.addLayout(foot)
-        self.resize(_SIZE)
+        wanted = QSize(scaled(_SIZE.width(), self.font()), scaled(_SIZE.height(), self.font()))
+        self.resize(wanted.boundedTo(self.screen().availableSize()).expandedTo(_SIZE))
 
     @Slot(int)
     def _turn(self, page: int) -> None:

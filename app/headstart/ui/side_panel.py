@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 
-from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtCore import QEvent, Signal
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QBoxLayout, QFrame, QPushButton, QVBoxLayout, QWidget
 
 from headstart.settings import Settings
 from headstart.ui.setting_form import Choices, Section, SettingForm, scrolled
@@ -37,6 +38,7 @@ class SidePanel(QFrame):
         self._reset.setToolTip(self.tr("Back to the settings of all chats"))
         self._adopt = QPushButton(self.tr("Use for all chats"), self)
         self._adopt.setToolTip(self.tr("Make these the settings of every chat that has none of its own"))
+        self._buttons = QBoxLayout(QBoxLayout.Direction.LeftToRight)
         self._lay_out()
         self._form.edited.connect(self.edited)
         self._reset.clicked.connect(self.reset_requested)
@@ -59,6 +61,21 @@ class SidePanel(QFrame):
     def set_theme(self, theme: Theme) -> None:
         """The style sheet brings all colours."""
 
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
+        super().resizeEvent(event)
+        self._fit()
+
+    def changeEvent(self, event: QEvent) -> None:  # noqa: N802
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange:
+            self._fit()
+
+    def _fit(self) -> None:
+        """Large words stand below each other."""
+        words = self._reset.sizeHint().width() + self._adopt.sizeHint().width()
+        fits = words + SMALL + 2 * MEDIUM <= self.width()
+        self._buttons.setDirection(QBoxLayout.Direction.LeftToRight if fits else QBoxLayout.Direction.TopToBottom)
+
     def _sections(self) -> list[Section]:
         return [
             (self.tr("Models"), LOADED),
@@ -69,14 +86,13 @@ class SidePanel(QFrame):
         ]
 
     def _lay_out(self) -> None:
-        buttons = QHBoxLayout()
-        buttons.setContentsMargins(MEDIUM, SMALL, MEDIUM, MEDIUM)
-        buttons.setSpacing(SMALL)
+        self._buttons.setContentsMargins(MEDIUM, SMALL, MEDIUM, MEDIUM)
+        self._buttons.setSpacing(SMALL)
         for button in (self._reset, self._adopt):
             dress(button, "plain")
-            buttons.addWidget(button)
+            self._buttons.addWidget(button)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
         column.addWidget(scrolled(self._form, self), 1)
-        column.addLayout(buttons)
+        column.addLayout(self._buttons)
