@@ -276,7 +276,7 @@ def apply(application: QApplication, choice: ThemeChoice) -> Theme:
     theme = chosen(choice, hints.colorScheme())
     application.setStyle("Fusion")
     application.setPalette(palette(theme))
-    application.setPalette(_menu_palette(theme), b"QMenu")
+    application.setPalette(_menu_palette(theme), "QMenu")  # type: ignore[arg-type]  # declared as bytes, taken as str
     return theme
 
 
