@@ -203,9 +203,11 @@ def test_a_cancelled_set_up_ends_its_process_and_leaves_nothing(
     app, pip = waiting
     assert own_environment.program("headstart-export").is_file()
     assert export_run.command() is None  # it is not finished
+    assert app.window.chat.composer._reach.text() == "On this computer"
     press(app.window.models.work, "Cancel")
     qtbot.waitUntil(lambda: "Cancelled." in app.window.models.work.text, timeout=WAIT)
     assert not pip.is_running()
+    assert app.window.chat.composer._reach.text() == "Offline"
     qtbot.waitUntil(lambda: nothing_is_left(headstart_home), timeout=WAIT)
 
 

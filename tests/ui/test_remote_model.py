@@ -129,6 +129,7 @@ def test_offline_is_said_only_where_it_is_true(open_program: Open) -> None:
     here = Remote("here", "http://127.0.0.1:1/v1")
     assert outside.reach(Settings(), [here]).text == "Offline"
     assert outside.reach(Settings(), [here, OFFICE]).text == "On this computer"
+    assert outside.reach(Settings(), [here], fetching=True).text == "On this computer"
     assert outside.reach(Settings(model="remote:office"), [here, OFFICE]).leaves
     assert not outside.reach(Settings(model="remote:here"), [here, OFFICE]).leaves
     assert outside.reach(Settings(model="remote:gone"), [here]).text == ""

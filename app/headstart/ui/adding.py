@@ -32,6 +32,7 @@ class Adding(QObject):
         self._run = ExportRun(self)
         self._setup = ExporterSetup(self)
         self._next: tuple[str, ...] = ()
+        self._fetching = False
         self._copy: BackgroundTask | None = None
         self._catalogue = Catalogue(self)
         self._catalogue.found.connect(self.recipes_found)
@@ -48,6 +49,11 @@ class Adding(QObject):
         """Whether something is being added."""
         return self._run.is_running or self._setup.is_running or self._copy is not None
 
+    @property
+    def is_fetching(self) -> bool:
+        """Whether something that may use the network runs: nothing else here does."""
+        return self._fetching
+
     def find_recipes(self) -> None:
         """Ask the exporter, once; `recipes_found` follows where there is one."""
         self._setup.sweep()
@@ -62,6 +68,7 @@ class Adding(QObject):
         if program is None or self.is_busy:
             return
         self._card.begin(self.tr("Exporting {}").format(words[0]))
+        self._fetching = True
         self.busy.emit(True)  # noqa: FBT003 - Qt's own signature
         self._run.start(program, words)
 
@@ -72,6 +79,7 @@ class Adding(QObject):
             return
         self._next = tuple(words)
         self._card.begin(self.tr("Setting up the exporter"))
+        self._fetching = True
         self.busy.emit(True)  # noqa: FBT003 - Qt's own signature
         self._setup.start()
 
@@ -150,6 +158,7 @@ class Adding(QObject):
 
     def _end(self, sentence: str, *, bad: bool) -> None:
         self._copy = None
+        self._fetching = False
         self._card.end(sentence, bad=bad)
         self.busy.emit(False)  # noqa: FBT003 - Qt's own signature
 

@@ -65,6 +65,7 @@ class ModelInUse(QObject):
         models.chosen.connect(self._choose_model)
         models.changed.connect(self._note_models)
         models.removing.connect(self._note_removal)
+        models.adding.busy.connect(lambda _busy: self._show_reach())
         models.servers.chosen.connect(self._choose_model)
         models.servers.changed.connect(self._note_servers)
         models.servers.removing.connect(self._note_server_removal)
@@ -83,7 +84,7 @@ class ModelInUse(QObject):
         session, servers = self._program.chats.current, self._program.choices.servers
         if session is None:
             return
-        reach = outside.reach(session.settings, servers)
+        reach = outside.reach(session.settings, servers, fetching=self._program.models.adding.is_fetching)
         self._program.window.chat.composer.show_reach(reach.text, reach.tip, leaves=reach.leaves)
         server = outside.chosen(session.settings, servers)
         if server and reach.leaves and self._program.store.recall(_WARNED.format(server.name)) != server.url:

@@ -20,13 +20,19 @@ class Reach:
     leaves: bool = False
 
 
-def reach(settings: Settings, servers: Sequence[Remote]) -> Reach:
-    """For a chat with these settings. "Offline" is said only where nothing else could happen."""
+def reach(settings: Settings, servers: Sequence[Remote], *, fetching: bool = False) -> Reach:
+    """For a chat with these settings. "Offline" is said only where nothing else could happen.
+
+    `fetching`: something that a person asked for comes from the network just now.
+    """
     server = chosen(settings, servers)
     if server is None:
         if remotes.is_remote(settings.model):  # of a server that is known no more
             return Reach("", "")
         away = [each.name for each in servers if not remotes.is_here(each)]
+        if not away and fetching:
+            tip = translate("Outside", "Nothing you write leaves this computer; what you asked for is being fetched.")
+            return Reach(translate("Outside", "On this computer"), tip)
         if not away:
             tip = translate("Outside", "Nothing you write leaves this computer, and no other one is configured.")
             return Reach(translate("Outside", "Offline"), tip)

@@ -3023,6 +3023,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>在这台电脑上</translation>
     </message>
     <message>
+        <source>Nothing you write leaves this computer; what you asked for is being fetched.</source>
+        <translation>您写的内容不会离开这台电脑；正在下载您要求的内容。</translation>
+    </message>
+    <message>
         <source>Messages go to another program on this computer: {}.</source>
         <translation>消息会发送到这台电脑上的另一个程序：{}。</translation>
     </message>

@@ -3023,6 +3023,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>在這台電腦上</translation>
     </message>
     <message>
+        <source>Nothing you write leaves this computer; what you asked for is being fetched.</source>
+        <translation>您寫的內容不會離開這台電腦；正在下載您要求的內容。</translation>
+    </message>
+    <message>
         <source>Messages go to another program on this computer: {}.</source>
         <translation>訊息會傳送到這台電腦上的另一個程式：{}。</translation>
     </message>
