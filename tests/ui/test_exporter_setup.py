@@ -100,7 +100,10 @@ def test_one_button_sets_the_exporter_up_and_goes_on_to_the_model(
     app.models.adding._setup.stepped.connect(told.append)
     shares: list[tuple[int, int]] = []
     app.models.adding._setup.progressed.connect(lambda done, total: shares.append((done, total)))
+    page.welcome.setFocus()
+    qtbot.waitUntil(page.welcome._offer._set_up.hasFocus, timeout=WAIT)
     press(page.welcome, "Set up the exporter")
+    assert page.welcome._offer._copy.hasFocus()
     assert not page.add._offer._set_up.isEnabled()
     qtbot.waitUntil(lambda: app.loader.is_ready, timeout=WAIT)
     assert (headstart_home / "models" / export_run.FIRST).is_dir()
