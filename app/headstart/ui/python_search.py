@@ -21,7 +21,7 @@ import json, sys
 try:
     import venv, ensurepip
     pip = ensurepip.version()
-except ImportError:
+except (ImportError, AttributeError):  # a folder without a module, as packages leave behind
     pip = ""
 print(json.dumps([sys.executable, sys.version_info[:3], pip, sys.maxsize > 2**32]))
 """
