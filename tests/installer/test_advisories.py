@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from installer.advisories import ask
+from installer.windows import wheels
 
 from installer import advisories
 
@@ -54,3 +55,16 @@ def test_what_cannot_be_asked_is_skipped_with_the_reason(
     assert str(ask(tmp_path / "none.txt")) == "none.txt: skipped, there is no such lock for this Python"
     monkeypatch.setattr(advisories, "ask", lambda _: refused)
     assert advisories.main() == 0
+
+
+def test_the_lock_for_windows_is_asked_about_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Path] = []
+
+    def note(lock: Path) -> advisories.Answer:
+        asked.append(lock)
+        return advisories.Answer(lock.name, 0, None, "it is a test")
+
+    monkeypatch.setattr(advisories, "ask", note)
+    assert advisories.main() == 0
+    assert wheels.LOCK in asked
+    assert len(asked) == len(set(asked)) >= 3
