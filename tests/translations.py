@@ -17,7 +17,9 @@ from tests.source_tree import Module
 Message = tuple[str, str]  # context, text
 
 # A flag, what is typed into a terminal, a program of it, or the address of a model there.
-_OF_A_TERMINAL = re.compile(r"(?<![\w-])--[a-z]|(?<!`)`(?!`)|\{command\}|\bheadstart-|pip install|remote:")
+_OF_A_TERMINAL = re.compile(
+    r"(?<![\w-])--[a-z]|(?<!`)`(?!`)|\{command\}|\bheadstart-|pip install|remote:|the command again"
+)
 
 
 def window_sources() -> list[Module]:

@@ -4,11 +4,13 @@ import ast
 import importlib.util
 import re
 import shutil
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import httpx
 import pytest
+from pytestqt.qtbot import QtBot
 
 from headstart import library, remotes
 from headstart.engine import choosing, devices, engine, proof
@@ -18,8 +20,9 @@ from headstart.engine.remote import faults
 from headstart.errors import HeadstartError
 from headstart.server import listening
 from headstart.ui import fault_words
+from headstart.ui.export_run import ExportRun
 from headstart.ui.fault_words import said
-from tests import translations
+from tests import source_tree, translations
 from tests.source_tree import Module
 from tests.translations import Message, is_of_a_terminal
 from tests.ui.conftest import Speak
@@ -35,6 +38,15 @@ ELSEWHERE = (
     "{}: {}, as the time was over", "; not all were timed",  # `tune_words` has these in words of its own
     "Port {} is taken", "Port {} may not be used",  # the first likewise; the window's ports are above 1023
 )  # fmt: skip
+# The window gives the exporter a source, a draft and a precision, and nothing else.
+OF_OTHER_EXPORTS = (
+    "A draft of {}'s own weights",
+    "--{}",
+    "{} guesses among the tokens",
+    "{} of {} is not the file that",
+)
+OF_ITS_LOG = ("{} is not pinned",)
+NOT_OF_A_WINDOW = {"assisted", "bigram", "cli", "distil", "distillation", "training", "writing"}
 SERVER = Remote("office", "https://office:8443/v1", "big")
 NAMED = re.compile("“([^{}”]+)”")
 
@@ -84,6 +96,17 @@ def test_every_fault_with_a_flag_is_known() -> None:
     assert len(found) > 20
     known_elsewhere = (*ASKED_OF_A_TERMINAL, *ELSEWHERE, library.FIRST_EXPORT)
     assert not {text for text in found if not _is_known(text) and not text.startswith(known_elsewhere)}
+
+
+def test_what_the_exporter_ends_with_is_known_where_it_has_a_flag() -> None:
+    parts = [module for module in source_tree.modules("headstart_export") if _own_name(module) not in NOT_OF_A_WINDOW]
+    found = {text for module in parts for text in _texts(module) if text.endswith(".") and is_of_a_terminal(text)}
+    assert len(found) > 10
+    assert not {text for text in found if not _is_known(text) and not text.startswith((*OF_OTHER_EXPORTS, *OF_ITS_LOG))}
+
+
+def _own_name(module: Module) -> str:
+    return module.name.rpartition(".")[2]
 
 
 def test_settings_and_buttons_have_the_names_that_the_window_gives_them(english: dict[Message, str]) -> None:
@@ -195,6 +218,15 @@ def test_a_first_model_is_looked_for_on_its_page(speak: Speak, tmp_path: Path) -
     assert f"`{library.FIRST_EXPORT}`" in str(refused.value)
     speak("en")
     assert said(refused.value) == "There is no model 'big': none is installed yet; add one on the page of models."
+
+
+def test_an_export_ends_in_the_windows_words(qtbot: QtBot, speak: Speak, headstart_home: Path) -> None:
+    refusal = "small exists already; add --force to replace it, or choose another --output."
+    speak("en")
+    run = ExportRun()
+    with qtbot.waitSignal(run.ended, timeout=60_000) as ended:
+        run.start((sys.executable, "-c", f"import sys; sys.exit('headstart-export: {refusal}')"), ())
+    assert ended.args == [False, "small exists already; remove that model first, then export it again."]
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from PySide6.QtCore import QObject, Signal, Slot
 
 from headstart import paths
 from headstart.ui import own_environment
+from headstart.ui.fault_words import said
 from headstart.ui.line_child import Ending, LineChild
 from headstart.ui.own_environment import PROGRAM
 
@@ -116,7 +117,7 @@ class ExportRun(QObject):
             self._last = self.tr("The export was ended from outside, perhaps for want of memory.")
         if not ending.is_good:
             self._sweep()
-        self.ended.emit(ending.is_good, self._last.removeprefix(f"{PROGRAM}: "))
+        self.ended.emit(ending.is_good, said(self._last.removeprefix(f"{PROGRAM}: ")))
 
     def _sweep(self) -> None:
         """Remove what a killed exporter could not; where it was about to replace a model, only it may put that back."""

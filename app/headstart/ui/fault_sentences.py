@@ -5,12 +5,14 @@ from typing import Any
 
 from PySide6.QtCore import QT_TRANSLATE_NOOP
 
+from headstart.ui.export_sentences import EXPORTS
 from headstart.ui.refusal_sentences import OPTIONS, REFUSALS, REMEDIES
 
 # {} is whatever stands there, {name} a part that is one of DETAILS, {command} what is to be typed into a terminal: the
 # window leaves that out. A test finds each where it is said.
 SENTENCES: Sequence[Any] = (
     *REFUSALS,
+    *EXPORTS,
     QT_TRANSLATE_NOOP(
         "Faults",
         "The chat history {} is damaged ({}): restore a backup; the damaged file is kept beside it.",

@@ -76,6 +76,62 @@
         <translation>{} port {} cannot be used ({}): choose another “Port”.</translation>
     </message>
     <message>
+        <source>{} exists already; add --force to replace it, or choose another --output.</source>
+        <translation>{} exists already; remove that model first, then export it again.</translation>
+    </message>
+    <message>
+        <source>{} exists and is not an exported model, so it is not replaced; choose another --output.</source>
+        <translation>{} exists and is not an exported model, so it is not replaced; move it elsewhere.</translation>
+    </message>
+    <message>
+        <source>{} cannot be written to ({}); choose another --output.</source>
+        <translation>{} cannot be written to ({}); make that folder writable for you.</translation>
+    </message>
+    <message>
+        <source>{} is in use; close what uses it and run the command again.</source>
+        <translation>{} is in use; close what uses it and export it again.</translation>
+    </message>
+    <message>
+        <source>Exporting {} needs {} of disk space at {}, but only {} is free; make room, or choose another --output.</source>
+        <translation>Exporting {} needs {} of disk space at {}, but only {} is free; make room there.</translation>
+    </message>
+    <message>
+        <source>The disk at {} became full; nothing half done was left. Make room and run the command again: what was fetched is kept.</source>
+        <translation>The disk at {} became full; nothing half done was left. Make room and export it again: what was fetched is kept.</translation>
+    </message>
+    <message>
+        <source>{} wants to run Python code of its own ({} in {}), which is refused; if you have read that code and trust it, add --trust-remote-code.</source>
+        <translation>{} wants to run Python code of its own ({} in {}), which is refused; choose another model.</translation>
+    </message>
+    <message>
+        <source>These weights cannot be compressed to {} ({}); try another --weights.</source>
+        <translation>These weights cannot be compressed to {} ({}); try others under “Weights”.</translation>
+    </message>
+    <message>
+        <source>{} is an EAGLE-3 head, no model by itself: name its target, and it with --draft.</source>
+        <translation>{} is an EAGLE-3 head, no model by itself: name its target under “Model”, and it under “Draft”.</translation>
+    </message>
+    <message>
+        <source>{} is the recipe of a pair: it names both models, so --draft does not fit.</source>
+        <translation>{} is the recipe of a pair: it names both models, so leave “Draft” empty.</translation>
+    </message>
+    <message>
+        <source>The target cannot write the texts whose tokens are counted ({}); --draft-vocab full does without.</source>
+        <translation>The target cannot write the texts whose tokens are counted ({}); export both models one by one, which does without.</translation>
+    </message>
+    <message>
+        <source>{} did not arrive within {} minutes; run the command again to go on from here.</source>
+        <translation>{} did not arrive within {} minutes; export it again to go on from here.</translation>
+    </message>
+    <message>
+        <source>The package {} is damaged ({}) and was deleted; run the command again to fetch it anew.</source>
+        <translation>The package {} is damaged ({}) and was deleted; export it again to fetch it anew.</translation>
+    </message>
+    <message>
+        <source>{} is not what was expected: {}. It was deleted; run the command again.</source>
+        <translation>{} is not what was expected: {}. It was deleted; export it again.</translation>
+    </message>
+    <message>
         <source>Encrypted chat histories need packages that are not installed: pip install {}, then start Headstart again.</source>
         <translation>Encrypted chat histories need packages that are not installed: install {} with pip, then start Headstart again.</translation>
     </message>

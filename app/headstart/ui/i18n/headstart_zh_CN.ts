@@ -2329,6 +2329,62 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <source>use --device CPU</source>
         <translation>将设备改为 CPU</translation>
     </message>
+    <message>
+        <source>{} exists already; add --force to replace it, or choose another --output.</source>
+        <translation>{} 已存在；请先移除该模型，再重新导出。</translation>
+    </message>
+    <message>
+        <source>{} exists and is not an exported model, so it is not replaced; choose another --output.</source>
+        <translation>{} 已存在且不是导出的模型，因此不会被替换；请将其移到别处。</translation>
+    </message>
+    <message>
+        <source>{} cannot be written to ({}); choose another --output.</source>
+        <translation>无法写入 {}（{}）；请为自己开启该文件夹的写入权限。</translation>
+    </message>
+    <message>
+        <source>{} is in use; close what uses it and run the command again.</source>
+        <translation>{} 正在使用中；请关闭正在使用它的程序，然后重新导出。</translation>
+    </message>
+    <message>
+        <source>Exporting {} needs {} of disk space at {}, but only {} is free; make room, or choose another --output.</source>
+        <translation>导出 {} 需要 {} 磁盘空间（位于 {}），但可用空间仅 {}；请在该处腾出空间。</translation>
+    </message>
+    <message>
+        <source>The disk at {} became full; nothing half done was left. Make room and run the command again: what was fetched is kept.</source>
+        <translation>{} 所在的磁盘已满；没有留下未完成的内容。请腾出空间后重新导出：已下载的内容会保留。</translation>
+    </message>
+    <message>
+        <source>{} wants to run Python code of its own ({} in {}), which is refused; if you have read that code and trust it, add --trust-remote-code.</source>
+        <translation>{} 要运行自带的 Python 代码（{}，位于 {}），已被拒绝；请选择其他模型。</translation>
+    </message>
+    <message>
+        <source>These weights cannot be compressed to {} ({}); try another --weights.</source>
+        <translation>无法将这些权重压缩为 {}（{}）；请改选其他权重精度。</translation>
+    </message>
+    <message>
+        <source>{} is an EAGLE-3 head, no model by itself: name its target, and it with --draft.</source>
+        <translation>{} 是 EAGLE-3 草稿头，本身不是模型：请在“模型”中填写其目标模型，在“草稿模型”中填写它。</translation>
+    </message>
+    <message>
+        <source>{} is the recipe of a pair: it names both models, so --draft does not fit.</source>
+        <translation>{} 是成对模型的配方：它已包含两个模型，因此请将“草稿模型”留空。</translation>
+    </message>
+    <message>
+        <source>The target cannot write the texts whose tokens are counted ({}); --draft-vocab full does without.</source>
+        <translation>目标模型无法写出用于统计 token 的文本（{}）；请分别导出两个模型，这样就不需要这些文本。</translation>
+    </message>
+    <message>
+        <source>{} did not arrive within {} minutes; run the command again to go on from here.</source>
+        <translation>{} 未能在 {} 分钟内下载完成；请重新导出，会从中断处继续。</translation>
+    </message>
+    <message>
+        <source>The package {} is damaged ({}) and was deleted; run the command again to fetch it anew.</source>
+        <translation>软件包 {} 已损坏（{}），已被删除；请重新导出，以重新下载。</translation>
+    </message>
+    <message>
+        <source>{} is not what was expected: {}. It was deleted; run the command again.</source>
+        <translation>{} 与预期不符：{}。已将其删除；请重新导出。</translation>
+    </message>
 </context>
 <context>
     <name>FindBar</name>

@@ -2329,6 +2329,62 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <source>use --device CPU</source>
         <translation>將裝置改為 CPU</translation>
     </message>
+    <message>
+        <source>{} exists already; add --force to replace it, or choose another --output.</source>
+        <translation>{} 已存在；請先移除該模型，再重新匯出。</translation>
+    </message>
+    <message>
+        <source>{} exists and is not an exported model, so it is not replaced; choose another --output.</source>
+        <translation>{} 已存在且不是匯出的模型，因此不會被取代；請將其移到別處。</translation>
+    </message>
+    <message>
+        <source>{} cannot be written to ({}); choose another --output.</source>
+        <translation>無法寫入 {}（{}）；請為自己開啟該資料夾的寫入權限。</translation>
+    </message>
+    <message>
+        <source>{} is in use; close what uses it and run the command again.</source>
+        <translation>{} 正在使用中；請關閉正在使用它的應用程式，然後重新匯出。</translation>
+    </message>
+    <message>
+        <source>Exporting {} needs {} of disk space at {}, but only {} is free; make room, or choose another --output.</source>
+        <translation>匯出 {} 需要 {} 磁碟空間（位於 {}），但可用空間僅 {}；請在該處騰出空間。</translation>
+    </message>
+    <message>
+        <source>The disk at {} became full; nothing half done was left. Make room and run the command again: what was fetched is kept.</source>
+        <translation>{} 所在的磁碟已滿；沒有留下未完成的內容。請騰出空間後重新匯出：已下載的內容會保留。</translation>
+    </message>
+    <message>
+        <source>{} wants to run Python code of its own ({} in {}), which is refused; if you have read that code and trust it, add --trust-remote-code.</source>
+        <translation>{} 要執行自帶的 Python 程式碼（{}，位於 {}），已被拒絕；請選擇其他模型。</translation>
+    </message>
+    <message>
+        <source>These weights cannot be compressed to {} ({}); try another --weights.</source>
+        <translation>無法將這些權重壓縮為 {}（{}）；請改選其他權重精度。</translation>
+    </message>
+    <message>
+        <source>{} is an EAGLE-3 head, no model by itself: name its target, and it with --draft.</source>
+        <translation>{} 是 EAGLE-3 草稿頭，本身不是模型：請在「模型」中填寫其目標模型，在「草稿模型」中填寫它。</translation>
+    </message>
+    <message>
+        <source>{} is the recipe of a pair: it names both models, so --draft does not fit.</source>
+        <translation>{} 是成對模型的配方：它已包含兩個模型，因此請將「草稿模型」留空。</translation>
+    </message>
+    <message>
+        <source>The target cannot write the texts whose tokens are counted ({}); --draft-vocab full does without.</source>
+        <translation>目標模型無法寫出用於統計 token 的文字（{}）；請分別匯出兩個模型，這樣就不需要這些文字。</translation>
+    </message>
+    <message>
+        <source>{} did not arrive within {} minutes; run the command again to go on from here.</source>
+        <translation>{} 未能在 {} 分鐘內下載完成；請重新匯出，會從中斷處繼續。</translation>
+    </message>
+    <message>
+        <source>The package {} is damaged ({}) and was deleted; run the command again to fetch it anew.</source>
+        <translation>套件 {} 已損毀（{}），已被刪除；請重新匯出，以重新下載。</translation>
+    </message>
+    <message>
+        <source>{} is not what was expected: {}. It was deleted; run the command again.</source>
+        <translation>{} 與預期不符：{}。已將其刪除；請重新匯出。</translation>
+    </message>
 </context>
 <context>
     <name>FindBar</name>
