@@ -214,6 +214,20 @@ def test_a_cancelled_set_up_ends_its_process_and_leaves_nothing(
     qtbot.waitUntil(lambda: nothing_is_left(headstart_home), timeout=WAIT)
 
 
+def test_it_can_be_cancelled_while_a_python_is_asked(
+    qtbot: QtBot, setup: ExporterSetup, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    silent = tmp_path / "python3"
+    silent.write_text(f"#!{sys.executable} -IS\nimport time\ntime.sleep(600)\n", encoding="utf-8")
+    silent.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with qtbot.waitSignal(setup.ended, timeout=WAIT) as ended:
+        setup.start()
+        setup.cancel()
+    assert ended.args == [False, "Cancelled."]
+    assert not setup.is_running
+
+
 def test_a_set_up_that_is_killed_says_so(
     qtbot: QtBot, headstart_home: Path, waiting: tuple[Program, psutil.Process]
 ) -> None:
