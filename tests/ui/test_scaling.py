@@ -159,6 +159,19 @@ def test_the_buttons_of_the_panel_stay_within_it(app: Program, zoom: int) -> Non
     assert min(button.width() - button.sizeHint().width() for button in (panel._reset, panel._adopt)) >= 0
 
 
+def test_boxes_grow_in_the_window_where_the_zoom_is_set(app: Program) -> None:
+    app.window.actions_by_name["preferences"].trigger()
+    dialog = app.window.findChild(Preferences)
+    assert dialog
+    box = dialog.findChildren(QCheckBox)[0]
+    widths = []
+    for zoom in (100, 200, 100):
+        app.change(zoom=zoom)
+        QApplication.processEvents()
+        widths.append(box.style().pixelMetric(QStyle.PixelMetric.PM_IndicatorWidth, None, box))
+    assert widths == [16, 30, 16]
+
+
 def test_preferences_leave_room_for_settings_at_twice_the_size(app: Program) -> None:
     app.change(zoom=200)
     app.window.actions_by_name["preferences"].trigger()

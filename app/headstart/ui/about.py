@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from PySide6.QtCore import QSize, Qt, Slot
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtGui import QFont, QGuiApplication
 from PySide6.QtWidgets import (
     QDialog,
     QHBoxLayout,
@@ -44,16 +44,16 @@ class AboutDialog(QDialog):
         self._copy = self._button(self.tr("Copy versions"))
         self._close = self._button(self.tr("Close"))
         self._lay_out()
-        self.set_theme(theme)
+        self.set_looks(theme, self.font())
         self._copy.clicked.connect(self._copy_report)
         self._close.clicked.connect(self.close)
         self.list.currentRowChanged.connect(self._show)
         self.list.addItems([" ".join((part.name, part.version)) for part in parts])
         self.list.setCurrentRow(0)
 
-    def set_theme(self, theme: Theme) -> None:
-        """Other colours."""
-        self.setStyleSheet(stylesheet.sheet(theme, self.font()))
+    def set_looks(self, theme: Theme, font: QFont) -> None:
+        """Other colours, or another font: a window of its own has it only later."""
+        self.setStyleSheet(stylesheet.sheet(theme, font))
 
     def _lay_out(self) -> None:
         tabs = QTabWidget(self)

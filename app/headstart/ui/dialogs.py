@@ -106,5 +106,5 @@ class Dialogs(QObject):
         }
 
     def _follow(self, dialog: AboutDialog | LogView | Preferences | Shortcuts) -> None:
-        """The theme may change while it is open."""
-        self._program.looks.changed.connect(dialog.set_theme)
+        """Theme and font may change while it is open."""
+        self._program.looks.changed.connect(dialog.set_looks)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from PySide6.QtCore import QSize, Qt, QTimer, QUrl, Slot
-from PySide6.QtGui import QDesktopServices, QGuiApplication
+from PySide6.QtGui import QDesktopServices, QFont, QGuiApplication
 from PySide6.QtWidgets import (
     QComboBox,
     QDialog,
@@ -47,14 +47,14 @@ class LogView(QDialog):
         self.text = QPlainTextEdit(self)
         self._time = QTimer(self, interval=_EVERY_MS)
         self._lay_out()
-        self.set_theme(theme)
+        self.set_looks(theme, self.font())
         self._connect()
         self._open(0)
         self._time.start()
 
-    def set_theme(self, theme: Theme) -> None:
-        """Other colours."""
-        self.setStyleSheet(stylesheet.sheet(theme, self.font()))
+    def set_looks(self, theme: Theme, font: QFont) -> None:
+        """Other colours, or another font: a window of its own has it only later."""
+        self.setStyleSheet(stylesheet.sheet(theme, font))
 
     def _connect(self) -> None:
         self.file.currentIndexChanged.connect(self._open)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from PySide6.QtCore import QSize, Qt, QUrl, Signal, Slot
-from PySide6.QtGui import QDesktopServices
+from PySide6.QtGui import QDesktopServices, QFont
 from PySide6.QtWidgets import (
     QDialog,
     QFrame,
@@ -54,7 +54,7 @@ class Preferences(QDialog):
         self._add(self.tr("Privacy"), self.encryption)
         self._add(self.tr("Folders"), _folders(folders, self))
         self._lay_out()
-        self.set_theme(theme)
+        self.set_looks(theme, self.font())
         self.list.currentRowChanged.connect(self._turn)
         self._restore.clicked.connect(self._ask_restore)
         self._close.clicked.connect(self.close)
@@ -76,9 +76,9 @@ class Preferences(QDialog):
         for form in self._forms:
             form.show_notes(notes)
 
-    def set_theme(self, theme: Theme) -> None:
-        """Other colours."""
-        self.setStyleSheet(stylesheet.sheet(theme, self.font()))
+    def set_looks(self, theme: Theme, font: QFont) -> None:
+        """Other colours, or another font: a window of its own has it only later."""
+        self.setStyleSheet(stylesheet.sheet(theme, font))
 
     def _sections(self) -> list[tuple[str, tuple[tuple[str, ...], ...]]]:
         return [

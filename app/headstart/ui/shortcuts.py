@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from PySide6.QtCore import QSize, Qt
-from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtGui import QAction, QFont, QKeySequence
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from headstart.ui import actions, stylesheet
@@ -35,11 +35,11 @@ class Shortcuts(QDialog):
         column.addWidget(scrolled(inner, self, sideways=True), 1)
         column.addLayout(self._foot())
         self.resize(_SIZE)
-        self.set_theme(theme)
+        self.set_looks(theme, self.font())
 
-    def set_theme(self, theme: Theme) -> None:
-        """Other colours."""
-        self.setStyleSheet(stylesheet.sheet(theme, self.font()))
+    def set_looks(self, theme: Theme, font: QFont) -> None:
+        """Other colours, or another font: a window of its own has it only later."""
+        self.setStyleSheet(stylesheet.sheet(theme, font))
 
     def _column(self, groups: Sequence[Group]) -> QVBoxLayout:
         column = QVBoxLayout()
