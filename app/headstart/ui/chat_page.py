@@ -115,6 +115,7 @@ class ChatPage(QFrame):
         for widget in (self.sidebar_button, self._title, self.origins_button, self.live_button, self.panel_button):
             row.addWidget(widget, 1 if widget is self._title else 0)
         self.greeting.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.greeting.setWordWrap(True)
         self._foot = QFrame(self)
         self._foot.setObjectName("foot")
         foot = QVBoxLayout(self._foot)

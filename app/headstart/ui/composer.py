@@ -18,6 +18,7 @@ from headstart.ui.theme import ICON, MEDIUM, SMALL, TINY, Theme, scaled
 from headstart.ui.token_count import Count
 
 _MODEL_WIDTH = 260  # most of a model's name that is shown
+_NAMED = 72  # pixels: a model's button keeps no window wide
 _FLAT, _ROUND = 32, 34  # pixels of a button's side beside text of the usual size
 
 
@@ -154,6 +155,7 @@ class Composer(QFrame):
         for button, pixels in ((self._attach, _FLAT), (self._send, _ROUND)):
             side = scaled(pixels, self.font())
             button.setFixedSize(side, side)
+        self.model_button.setMinimumWidth(scaled(_NAMED, self.font()))
         show_icon(self._attach, "attach", theme.muted)
         show_icon(self.model_button, "unfolded", theme.muted)
         self._tray.set_theme(theme)

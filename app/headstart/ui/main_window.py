@@ -18,7 +18,7 @@ from headstart.ui.theme import Theme, scaled
 from headstart.ui.tune_page import TunePage
 
 _SIDES = (248, 720, 320)  # sidebar, pages, panel
-_SIDEBAR, _PANEL = (180, 280), (260, 460)  # least widths, at the usual size of text and at any
+_SIDEBAR, _PANEL = (180, 260), (260, 460)  # least widths, at the usual size of text and at any
 _SIDE_ACTIONS = ("sidebar", "panel")
 
 

@@ -65,10 +65,11 @@ class SidePanel(QFrame):
         super().resizeEvent(event)
         self._fit()
 
-    def changeEvent(self, event: QEvent) -> None:  # noqa: N802
-        super().changeEvent(event)
-        if event.type() == QEvent.Type.FontChange:
+    def event(self, event: QEvent) -> bool:
+        taken = super().event(event)
+        if event.type() == QEvent.Type.LayoutRequest:  # the words became larger, or the style sheet came
             self._fit()
+        return taken
 
     def _fit(self) -> None:
         """Large words stand below each other."""
