@@ -19,7 +19,8 @@ from headstart.chat import backups
 from headstart.chat.conversation import Attachment, Conversation, Outcome, Run, State
 from headstart.chat.database import FILE_NAME
 from headstart.chat.reader import open_reader
-from headstart.chat.store import Store, new_id, open_store
+from headstart.chat.record import Chat
+from headstart.chat.store import UNSENT, Store, new_id, open_store
 from headstart.errors import HistoryError
 from tests.chat.trees import histories
 from tests.source_tree import ROOT
@@ -92,6 +93,26 @@ def test_files_stay_with_the_draft_and_go_with_the_chat(store: Store) -> None:
     assert store._connection.execute("SELECT count(*) FROM draft_file").fetchone()[0] == 0
     with pytest.raises(HistoryError, match="no longer exists"):
         store.save_draft_files(chat.id, files)
+
+
+def test_a_chat_begins_with_its_first_messages_or_not_at_all(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    new, files = Chat(new_id(), "", 0.0, 0.0, draft="why"), (Attachment("notes.txt", "all of it"),)
+    store.remember(UNSENT, "why")
+    store.save_draft_files(None, files)
+    with monkeypatch.context() as patch:
+        patch.setattr("headstart.chat.rows.message_row", full)
+        with pytest.raises(HistoryError):
+            store.begin(new, BEGUN)
+    assert (store.chats(), store.recall(UNSENT), store.draft_files(None)) == ((), "why", files)
+    store.begin(new, BEGUN)
+    (chat,) = store.chats()
+    assert (chat.id, chat.draft, store.conversation(new.id)) == (new.id, "", BEGUN)
+    assert chat.created == chat.updated > 0
+    assert (store.recall(UNSENT), store.draft_files(None)) == (None, ())
+
+
+def full(*_: object, **__: object) -> dict[str, object]:
+    raise sqlite3.OperationalError("database or disk is full")
 
 
 def test_chats_come_last_changed_first(store: Store) -> None:

@@ -55,8 +55,9 @@ def kill_window(where: Where, chance: Random) -> None:
     require_kept(where.home, window.told, killed)
     _require_gone(engines)
     _note_open(where)
-    if window.told.lines and window.told.lines[-1]["is"] == "leaving":
-        (where.home / "expected-chat").unlink(missing_ok=True)
+    known = {line.get("chat") for line in window.told.lines}
+    if window.told.lines and window.told.lines[-1]["is"] == "leaving" and _last_open(where) in known:
+        (where.home / "expected-chat").unlink()  # a chat was open that has no question yet
     if before and window.told.of("open") and window.told.of("open")[0]["chat"] != before:
         raise Lost("another chat was opened than the last one")
 

@@ -19,8 +19,11 @@ from headstart.chat import backups
 from headstart.chat.conversation import Conversation, State
 from headstart.chat.database import FILE_NAME, INDEX_FAULT
 from headstart.chat.migrations import NEWEST
+from headstart.chat.reader import open_reader
+from headstart.chat.record import Chat
 from headstart.chat.store import Store, open_store
 from headstart.errors import HistoryError
+from headstart.ui.chats import LAST
 from headstart.ui.program import Program
 from headstart.ui.recovery import Recovery
 from headstart.ui.upkeep import Upkeep
@@ -127,6 +130,25 @@ def test_a_killed_window_loses_less_than_a_second_of_text_and_no_message(headsta
     assert answer.state is State.INTERRUPTED
     a_second_before = [length for when, length in seen if when < killed - 1.0]
     assert len(answer.text) >= a_second_before[-1] > 0
+
+
+def test_the_save_of_a_first_question_makes_its_chat_the_one_to_open_next(
+    qtbot: QtBot, app: Program, history: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask(qtbot, app, "first")
+    app.window.sidebar.new_requested.emit()
+    found: list[tuple[str | None, tuple[str, ...]]] = []
+    begun = app.store.begin
+
+    def kill(chat: Chat, conversation: Conversation) -> None:
+        begun(chat, conversation)
+        with closing(open_reader(history)) as left:  # what another window would find if this one ended here
+            last = left.recall(LAST)
+            found.append((last, tuple(message.text for message in left.conversation(last or "").path)))
+
+    monkeypatch.setattr(app.store, "begin", kill)
+    ask(qtbot, app, "second")
+    assert found == [(app.presenter.session.chat.id, ("second",))]
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ import time
 import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from headstart.chat import database, encryption, migrations, rows, tags
@@ -14,6 +15,8 @@ from headstart.chat.reader import Reader
 from headstart.chat.record import Chat
 from headstart.chat.unicode import storable
 from headstart.errors import HistoryError
+
+UNSENT = "draft"  # the memo that keeps the draft of the chat not yet begun
 
 
 class Store(Reader):
@@ -32,12 +35,16 @@ class Store(Reader):
     def add(self, chat: Chat, conversation: Conversation) -> Chat:
         """Save a chat with all its messages at once: imported, or forked with a `new_id`."""
         with self._saving():
-            row = rows.chat_row(chat)
-            self._connection.execute(_insert_chat(row), row)
-            self._write(chat.id, Conversation(), conversation)
-            for name in chat.tags:
-                tags.give(self._connection, tags.named(name), (chat.id,))
+            self._add(chat, conversation)
         return chat
+
+    def begin(self, chat: Chat, conversation: Conversation) -> None:
+        """Save the chat not yet begun, now that it has messages; what stood unsent for it is gone with that."""
+        now = _now()
+        with self._saving():
+            self._add(replace(chat, created=now, updated=now, draft=""), conversation)
+            self._remember(UNSENT, None)
+            self._set_draft_files(None, ())
 
     def save(self, chat_id: str, before: Conversation, after: Conversation) -> None:
         """Write what differs between the conversation as it was saved and as it is now."""
@@ -109,10 +116,7 @@ class Store(Reader):
     def save_draft_files(self, chat_id: str | None, files: Iterable[Attachment]) -> None:
         """Keep the files that would go with the draft; None is the chat not yet begun."""
         with self._saving():
-            rank = None if chat_id is None else self._rank(chat_id)
-            self._connection.execute("DELETE FROM draft_file WHERE chat IS ?", (rank,))
-            values = [(rank, storable(file.name), storable(file.text)) for file in files]
-            self._connection.executemany("INSERT INTO draft_file (chat, name, text) VALUES (?, ?, ?)", values)
+            self._set_draft_files(None if chat_id is None else self._rank(chat_id), files)
 
     def save_settings(self, chat_id: str, settings: Json) -> None:
         """Keep this chat's own settings."""
@@ -121,15 +125,30 @@ class Store(Reader):
     def remember(self, name: str, value: str | None) -> None:
         """Keep a word for the program itself (the chat last open, a draft without a chat); None forgets it."""
         with self._saving():
-            if value is None:
-                self._connection.execute("DELETE FROM memo WHERE name = ?", (name,))
-            else:
-                self._connection.execute("REPLACE INTO memo VALUES (?, ?)", (name, storable(value)))
+            self._remember(name, value)
 
     def rebuild_index(self) -> None:
         """Make the full-text index again from the texts."""
         with self._saving():
             migrations.rebuild_index(self._connection)
+
+    def _add(self, chat: Chat, conversation: Conversation) -> None:
+        row = rows.chat_row(chat)
+        self._connection.execute(_insert_chat(row), row)
+        self._write(chat.id, Conversation(), conversation)
+        for name in chat.tags:
+            tags.give(self._connection, tags.named(name), (chat.id,))
+
+    def _set_draft_files(self, rank: int | None, files: Iterable[Attachment]) -> None:
+        self._connection.execute("DELETE FROM draft_file WHERE chat IS ?", (rank,))
+        values = [(rank, storable(file.name), storable(file.text)) for file in files]
+        self._connection.executemany("INSERT INTO draft_file (chat, name, text) VALUES (?, ?, ?)", values)
+
+    def _remember(self, name: str, value: str | None) -> None:
+        if value is None:
+            self._connection.execute("DELETE FROM memo WHERE name = ?", (name,))
+        else:
+            self._connection.execute("REPLACE INTO memo VALUES (?, ?)", (name, storable(value)))
 
     def _write(self, chat_id: str, before: Conversation, after: Conversation) -> None:
         gone = [(chat_id, id_) for id_ in before.messages if id_ not in after.messages]

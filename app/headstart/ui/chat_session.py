@@ -8,7 +8,7 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from headstart.chat.conversation import Attachment, Conversation, Message, Outcome, Role
 from headstart.chat.record import Chat
-from headstart.chat.store import Store, new_id
+from headstart.chat.store import UNSENT, Store, new_id
 from headstart.chat.titles import propose_title
 from headstart.errors import HeadstartError, HistoryError
 from headstart.settings import Settings
@@ -20,7 +20,6 @@ from headstart.ui.live_answer import LiveAnswer
 from headstart.ui.model_loader import ModelLoader
 
 _RETRY_MS = 4000
-UNSENT = "draft"  # the memo that keeps the draft of a chat not yet begun
 
 
 class ChatSession(QObject):
@@ -250,13 +249,11 @@ class ChatSession(QObject):
         return True
 
     def _write(self, after: Conversation) -> None:
-        if not self._is_stored:
-            created = self._store.create_chat(settings=self.chat.settings)
-            self.chat = replace(created, draft=self.chat.draft)
+        if self._is_stored:
+            self._store.save(self.chat.id, self._saved, after)
+        else:
+            self._store.begin(self.chat, after)
             self._is_stored = True
-            self._store.remember(UNSENT, None)
-            self._store.save_draft_files(None, ())
-        self._store.save(self.chat.id, self._saved, after)
         self._saved = after
         self.refresh(self._store.chat(self.chat.id) or self.chat)
 

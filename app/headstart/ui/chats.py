@@ -17,7 +17,7 @@ from headstart.ui.model_loader import ModelLoader
 from headstart.ui.searching import Findings, Searching
 from headstart.ui.undoing import Undoable
 
-LAST = "last chat"  # the memo that keeps the chat last open
+LAST = "last chat"  # the memo that keeps the chat last open, be it one that the history does not have yet
 _BIN_DAYS = 30
 _LONGEST_TITLE = 40  # in a menu
 _LISTED = 400  # chats; the list has ten times as many rows as a screen, and is made in a few milliseconds
@@ -167,7 +167,7 @@ class Chats(QObject):
     def _show(self, session: ChatSession) -> None:
         before, self.current = self.current, session
         self._sessions[session.chat.id] = session
-        self._attempt(lambda: self._store.remember(LAST, session.chat.id if session.is_stored else None))
+        self._attempt(lambda: self._store.remember(LAST, session.chat.id))
         self.opened.emit(session)
         if before is not None and before is not session:
             self._forget_idle()
@@ -194,7 +194,7 @@ class Chats(QObject):
 
     def _session(self, chat: Chat | None) -> ChatSession:
         session = ChatSession(self._store, self._loader, chat, self._settings, self)
-        session.recorded.connect(self._note_record)
+        session.recorded.connect(self._list_soon)
         session.troubled.connect(self.troubled)
         session.advised.connect(self.advised)
         session.caught_up.connect(self.caught_up)
@@ -202,13 +202,6 @@ class Chats(QObject):
         session.ended.connect(self._forget_idle)
         session.answered.connect(self.answered)
         return session
-
-    @Slot(object)
-    def _note_record(self, chat: Chat) -> None:
-        if chat.id not in self._sessions:  # its first message gave it a place in the history, and an id
-            self._sessions = {session.chat.id: session for session in self._sessions.values()}
-            self._attempt(lambda: self._store.remember(LAST, chat.id))
-        self._listing.start()
 
     def _change(self, *chat_ids: str, write: Callable[[], None]) -> None:
         if self._attempt(write):
@@ -222,6 +215,10 @@ class Chats(QObject):
         if chat:
             session.refresh(chat)
             session.recorded.emit(session.chat)
+
+    @Slot()
+    def _list_soon(self) -> None:
+        self._listing.start()
 
     def _list(self) -> None:
         if self._query:
