@@ -1,8 +1,18 @@
 """What a file or a request may hold instead of what belongs there, for tests with hypothesis."""
 
-from typing import Any
+import copy
+import os
+from collections.abc import Callable
+from typing import Any, TypeVar
 
+import pytest
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
+
+from tests.fuzz import TIMES
+
+Test = TypeVar("Test", bound=Callable[..., object])
+_UNHURRIED = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 
 JUNK = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text("ab\ud800", max_size=3) | st.floats(allow_nan=False),
@@ -23,3 +33,38 @@ def places(value: object) -> list[tuple[Any, Any]]:
     """Every place in JSON data that could hold something else: what holds it, and where in there."""
     inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     return [place for key, item in inside for place in [(value, key), *places(item)]]
+
+
+def changed(data: st.DataObject, source: dict[str, Any], junk: st.SearchStrategy[Any]) -> dict[str, Any]:
+    """The same with something else in one to three places, or with a place missing."""
+    content = copy.deepcopy(source)
+    for _ in range(data.draw(st.integers(1, 3))):
+        there = places(content)
+        if not there:
+            break
+        holder, key = data.draw(st.sampled_from(there))
+        if isinstance(holder, dict) and data.draw(st.booleans()):
+            del holder[key]
+        else:
+            holder[key] = data.draw(junk)
+    return content
+
+
+def fuzz(kind: str, inputs: int = 120) -> Callable[[Test], Test]:
+    """Above `given`: the test tries so many inputs of a kind, and `python -m tests.fuzz` has it try more."""
+    many = inputs * int(os.environ.get(TIMES, "1"))
+    unhurried = settings(max_examples=many, deadline=None, suppress_health_check=_UNHURRIED)
+    return lambda test: pytest.mark.fuzz(kind)(unhurried(test))
+
+
+def scarred(content: bytes) -> st.SearchStrategy[bytes]:
+    """A file with up to six bytes changed, and maybe cut short."""
+    places = st.dictionaries(st.integers(0, len(content) - 1), st.integers(0, 255), max_size=6)
+    return st.builds(_scarred, st.just(content), places, st.none() | st.integers(0, len(content)))
+
+
+def _scarred(content: bytes, scars: dict[int, int], end: int | None) -> bytes:
+    made = bytearray(content)
+    for place, byte in scars.items():
+        made[place] = byte
+    return bytes(made[:end])

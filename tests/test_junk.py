@@ -1,15 +1,13 @@
 """Whatever stands in a file or a request, it is read or refused in a sentence; hypothesis chooses what."""
 
-import copy
 import dataclasses
 import json
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
 import tomlkit
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from headstart import manifest, remotes, settings_file
@@ -21,12 +19,9 @@ from headstart.server.requests import ChatRequest, TextRequest
 from headstart.settings import Settings
 from headstart.ui.markdown import MarkdownStream, parse
 from headstart_export import recipe
-from tests.junk import JUNK, TOML_JUNK, places
+from tests.junk import JUNK, TOML_JUNK, changed, fuzz
 from tests.model_folders import CREATED, describe, write_model
 
-OFTEN = settings(
-    max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
-)
 RECIPES = sorted((Path(__file__).parents[1] / "models").glob("*.toml"))
 SETTINGS = {
     "version": 1,
@@ -81,27 +76,12 @@ SIGNS = [
 ]
 
 
-def changed(data: st.DataObject, source: dict[str, Any], junk: st.SearchStrategy[Any]) -> dict[str, Any]:
-    """The same with something else in one to three places, or with a place missing."""
-    content = copy.deepcopy(source)
-    for _ in range(data.draw(st.integers(1, 3))):
-        there = places(content)
-        if not there:
-            break
-        holder, key = data.draw(st.sampled_from(there))
-        if isinstance(holder, dict) and data.draw(st.booleans()):
-            del holder[key]
-        else:
-            holder[key] = data.draw(junk)
-    return content
-
-
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_model(tmp_path_factory.mktemp("junk") / "model")
 
 
-@OFTEN
+@fuzz("manifests")
 @given(st.data())
 def test_a_manifest_is_read_or_refused(model: Path, data: st.DataObject) -> None:
     kinds: tuple[Manifest | PairManifest, ...] = (describe(model), PairManifest("p", 600, CREATED))
@@ -118,7 +98,7 @@ def test_a_manifest_is_read_or_refused(model: Path, data: st.DataObject) -> None
     assert refused.endswith("export the model again.")
 
 
-@OFTEN
+@fuzz("recipes")
 @given(st.data())
 def test_a_recipe_is_read_or_refused(tmp_path: Path, data: st.DataObject) -> None:
     source = data.draw(st.sampled_from(RECIPES))
@@ -161,7 +141,7 @@ def test_finds_in_recipes_stay_found(tmp_path: Path, wrong: str, reason: str) ->
         recipe.load(path)
 
 
-@settings(OFTEN, max_examples=25)  # tomlkit takes its time
+@fuzz("settings", 25)  # tomlkit takes its time
 @given(st.data())
 def test_settings_are_used_as_far_as_they_make_sense(tmp_path: Path, data: st.DataObject) -> None:
     path = tmp_path / "settings.toml"
@@ -171,7 +151,7 @@ def test_settings_are_used_as_far_as_they_make_sense(tmp_path: Path, data: st.Da
     assert settings_file.load(path) == found
 
 
-@OFTEN
+@fuzz("settings")
 @given(st.data())
 def test_servers_are_known_as_far_as_they_make_sense(tmp_path: Path, data: st.DataObject) -> None:
     path = tmp_path / "remotes.toml"
@@ -180,7 +160,7 @@ def test_servers_are_known_as_far_as_they_make_sense(tmp_path: Path, data: st.Da
         assert remotes.checked(server) == server
 
 
-@settings(OFTEN, max_examples=60)
+@fuzz("settings", 60)
 @given(st.binary(max_size=60) | st.text("=[]\"'{}.#\n\\ua1-:", max_size=40).map(str.encode))
 def test_bytes_are_no_settings(tmp_path: Path, content: bytes) -> None:
     for name in ("settings.toml", "remotes.toml"):
@@ -191,7 +171,7 @@ def test_bytes_are_no_settings(tmp_path: Path, content: bytes) -> None:
     remotes.configured(tmp_path / "remotes.toml")
 
 
-@OFTEN
+@fuzz("requests to the server")
 @given(st.data())
 def test_a_request_is_understood_or_refused(data: st.DataObject) -> None:
     content = changed(data, data.draw(st.sampled_from([CHAT, TEXT])), JUNK)
@@ -202,7 +182,7 @@ def test_a_request_is_understood_or_refused(data: st.DataObject) -> None:
         text_order(parsed(body, TextRequest), Defaults())
 
 
-@OFTEN
+@fuzz("requests to the server")
 @given(
     st.binary(max_size=80)
     | st.sampled_from([b"[" * 100_000, b'{"a":' * 50_000, b"\xff{}", b"1e999", b'"' + b"\\" * 99])
@@ -214,7 +194,7 @@ def test_bytes_are_no_request(body: bytes) -> None:
         parsed(body, TextRequest)
 
 
-@OFTEN
+@fuzz("Markdown")
 @given(st.lists(st.sampled_from(SIGNS), max_size=60).map("".join), st.integers(1, 9))
 def test_any_text_is_markdown(source: str, size: int) -> None:
     whole = parse(source)

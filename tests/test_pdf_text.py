@@ -3,14 +3,17 @@
 import json
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from hypothesis import given
 from pypdf import PdfWriter
 
 from headstart import cli, pdf_text
 from headstart.errors import AttachmentError
 from headstart.pdf_text import MOST_PAGES, open_pdf, pages
+from tests.junk import fuzz, scarred
 
 # A page that shows "Hello" in a font that every reader has, with wrong offsets that a reader must find again.
 _HELLO = b"""%PDF-1.4
@@ -91,6 +94,15 @@ def test_damage_is_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "a.pdf"
     path.write_bytes(content)
     with pytest.raises(AttachmentError, match=r"^a\.pdf is damaged"):
+        list(pages(path, open_pdf(path)))
+
+
+@fuzz("PDF files")
+@given(scarred(_HELLO))
+def test_a_scarred_file_is_read_or_refused(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "a.pdf"
+    path.write_bytes(content)
+    with suppress(AttachmentError):
         list(pages(path, open_pdf(path)))
 
 

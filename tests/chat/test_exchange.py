@@ -24,7 +24,7 @@ from headstart.chat.exchange.writing import write_export
 from headstart.chat.record import Chat
 from headstart.errors import ExchangeError
 from tests.chat.trees import CONVERSATIONS, PATIENT
-from tests.junk import JUNK, places
+from tests.junk import JUNK, fuzz, places
 
 CHAT = Chat(
     "id",
@@ -130,7 +130,7 @@ def test_a_page_runs_and_fetches_nothing(attack: str) -> None:
     assert all(re.match(r"https?://", address) for address in addresses)
 
 
-@PATIENT
+@fuzz("pages of exported chats", 60)
 @given(st.text("<>&\"'`*[]()!:/\n javscript", max_size=40))
 def test_no_text_makes_a_page_run_anything(text: str) -> None:
     page = _Tags(to_html(CHAT, _talk(text, text), WORDS))
@@ -208,7 +208,7 @@ def test_an_export_in_circles_comes_to_an_end() -> None:
     assert [message.text for message in tree.messages.values()] == ["a", "b"]
 
 
-@PATIENT
+@fuzz("imported chats")
 @given(st.data())
 def test_an_export_with_strange_parts_is_read_or_refused(data: st.DataObject) -> None:
     source = [CHATGPT] if data.draw(st.booleans()) else json.loads(to_json([(CHAT, _talk("q", "a"))]))

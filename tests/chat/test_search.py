@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from headstart.chat import search
 from headstart.chat.conversation import Attachment, Conversation, Message, Outcome, Role
 from headstart.chat.store import Store, open_store
-from tests.chat.trees import PATIENT
+from tests.junk import fuzz
 
 
 @pytest.fixture
@@ -102,13 +102,13 @@ def test_looking_for_signs_quickly_finds_what_full_folding_finds(text: str, quer
 ODD = st.text("\"*()^:-+{}[]~'\\;,.&|!?%_ \x00\n\ud800ab虎👍ANDORNTE", max_size=12)
 
 
-@PATIENT
+@fuzz("searches", 60)
 @given(query=ODD)
 def test_whatever_is_typed_is_no_fault(query: str) -> None:
     assert _odd_store().search(query) is not None
 
 
-@PATIENT
+@fuzz("searches", 60)
 @given(text=ODD, query=ODD)
 def test_marks_lie_in_the_text_in_order(text: str, query: str) -> None:
     found = search.ranges(text, query)

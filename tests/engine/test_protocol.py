@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,7 @@ from headstart.engine.tuning.messages import (
 )
 from headstart.errors import ProtocolError, ProtocolVersionError, SettingsError
 from tests.fakes import HALF
+from tests.junk import JUNK, changed, fuzz
 
 REQUEST = Request(
     (Message("system", "Sé breve."), Message("user", "什么是\n\u2028快速排序？ \U0001f40d \ud800")),
@@ -250,12 +252,23 @@ def test_an_order_is_no_report() -> None:
         decode_report(encode(Cancel(1)))
 
 
+@fuzz("lines of the engine")
 @given(st.lists(st.binary(max_size=20).filter(lambda line: b"\n" not in line)), st.integers(1, 9))
 def test_lines_are_found_however_the_stream_is_cut(lines: list[bytes], size: int) -> None:
     stream = b"".join(line + b"\n" for line in lines) + b"unfinished"
     splitter = LineSplitter()
     chunks = [stream[start : start + size] for start in range(0, len(stream), size)]
     assert [line for chunk in chunks for line in splitter.push(chunk)] == lines
+
+
+@fuzz("lines of the engine")
+@given(st.data())
+def test_a_line_with_strange_parts_is_a_message_or_refused(data: st.DataObject) -> None:
+    message = data.draw(st.sampled_from([*ORDERS, *REPORTS]))
+    line = json.dumps(changed(data, json.loads(encode(message)), JUNK)).encode("utf-8", "surrogatepass") + b"\n"
+    for decode in (decode_order, decode_report):
+        with suppress(ProtocolError, ProtocolVersionError, SettingsError):
+            encode(decode(line))
 
 
 def test_an_endless_line_takes_no_memory_and_the_next_one_is_read() -> None:

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tokenizers import Tokenizer, pre_tokenizers
 
 from headstart.errors import ExportError
@@ -14,6 +16,7 @@ from headstart_export import gguf_file, gguf_probe, gguf_tokenizer
 from headstart_export.gguf_tokenizer import SPLITTINGS
 from tests.export.conftest import DATA
 from tests.export.tiny_gguf import write_tokenizer
+from tests.junk import fuzz, scarred
 
 SEPARATOR = "\n__ggml_vocab_test__\n"
 PROBES = (
@@ -21,6 +24,8 @@ PROBES = (
     "Größe, naïveté, Привет, 你好世界, こんにちは, 🙂🚀",
     "'LL don't 'Ve\r\n x=1;;; \u00a0 end  ",
 )
+
+_HEAD = 400  # bytes: counts, first keys and their lengths
 
 
 def vectors(name: str) -> list[tuple[str, list[int]]]:
@@ -179,6 +184,17 @@ def test_a_flipped_byte_in_the_head_never_ends_the_export(tiny_gguf_file: Path, 
     flipped.write_bytes(content)
     found = refusal(flipped)
     assert found is None or "is not a GGUF file that can be used" in found
+
+
+@fuzz("heads of GGUF files", 15)
+@given(st.data())
+def test_a_scarred_head_is_read_or_refused(tiny_gguf_file: Path, tmp_path: Path, data: st.DataObject) -> None:
+    content = tiny_gguf_file.read_bytes()
+    head = data.draw(scarred(content[:_HEAD]))
+    scarred_file = tmp_path / "scarred.gguf"
+    scarred_file.write_bytes(head + content[_HEAD:])
+    found = refusal(scarred_file)
+    assert found is None or "is not a GGUF file that can be used" in found or "scarred.gguf" in found
 
 
 def test_another_file_is_refused(tmp_path: Path) -> None:

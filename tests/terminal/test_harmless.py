@@ -3,8 +3,11 @@
 import unicodedata
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from headstart.terminal.harmless import harmless
+from tests.junk import fuzz
 
 
 @pytest.mark.parametrize(
@@ -26,6 +29,14 @@ def test_what_would_steer_the_terminal_is_shown_instead(text: str, shown: str) -
 def test_ordinary_text_of_any_script_stays() -> None:
     text = "def f():\n\treturn 'ñ 中文 שלום مرحبا 👩‍👩‍👧 é'\n"
     assert harmless(text) == text
+
+
+@fuzz("texts on a terminal")
+@given(st.text(st.characters(codec=None) | st.sampled_from("\x1b[]0;m\x07\x9b\x08\r\n\u202e\u2066\u200b")))
+def test_no_text_steers_the_terminal(text: str) -> None:
+    shown = harmless(text)
+    assert not {"\u202e", "\u2066"} & set(shown)
+    assert {sign for sign in shown if unicodedata.category(sign) == "Cc"} <= {"\n", "\t"}
 
 
 def test_no_control_character_but_tab_and_line_feed_is_left() -> None:

@@ -3,7 +3,7 @@
 import random
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from PySide6.QtGui import QFont, QTextDocument
 from PySide6.QtWidgets import QApplication
@@ -14,6 +14,7 @@ from headstart.ui.document_formats import CODE_ID, LANGUAGE, QUOTES, Formats
 from headstart.ui.markdown import MarkdownStream, parse
 from headstart.ui.position_map import PositionMap, units
 from headstart.ui.theme import DARK, LIGHT
+from tests.junk import fuzz
 from tests.ui.corpus import EVERYTHING, PARTS
 
 SOURCES = st.lists(st.sampled_from(PARTS), min_size=1, max_size=6).map("\n\n".join)
@@ -63,7 +64,7 @@ def _grown(source: str, sizes: list[int]) -> _Shown:
     return shown
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@fuzz("Markdown", 60)
 @given(SOURCES, st.lists(st.integers(1, 25), min_size=1, max_size=8))
 def test_any_way_of_growing_ends_in_the_same_document(qapp: QApplication, source: str, sizes: list[int]) -> None:
     assert _grown(source, sizes).shape() == _at_once(source).shape()
@@ -80,7 +81,7 @@ def test_every_prefix_of_a_growing_text_is_shown_as_if_written_at_once(qapp: QAp
         assert shown.shape() == fresh.shape()
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@fuzz("Markdown", 30)
 @given(SOURCES, st.lists(st.integers(1, 25), min_size=1, max_size=5))
 def test_positions_lead_to_the_very_character(qapp: QApplication, source: str, sizes: list[int]) -> None:
     shown = _grown(source, sizes)

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from headstart.ui.blocks import Block, Code, Item, Paragraph, Place, Span, Style, Table, plain_text, spans
 from headstart.ui.markdown import MarkdownStream, parse, parse_literal
+from tests.junk import fuzz
 from tests.ui.corpus import EVERYTHING, PARTS
 
 SOURCES = st.lists(st.sampled_from(PARTS), min_size=1, max_size=6).map("\n\n".join)
@@ -34,7 +35,7 @@ def _grown(source: str, cuts: list[int]) -> MarkdownStream:
     return stream
 
 
-@settings(max_examples=120, deadline=None)
+@fuzz("Markdown")
 @given(SOURCES, CUTS)
 def test_growing_text_ends_as_the_whole_text_would(source: str, cuts: list[int]) -> None:
     stream = _grown(source, cuts)

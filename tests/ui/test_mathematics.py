@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headstart.ui.mathematics import readable
+from tests.junk import fuzz
 
 CASES = {
     r"E = mc^2": "E = mc²",
@@ -31,6 +32,7 @@ def test_formulas_read_as_text(latex: str) -> None:
     assert readable(latex) == CASES[latex]
 
 
+@fuzz("formulas")
 @given(st.text(alphabet="\\{}^_&$ab1+ frcsqtbeginend[]|'~-", max_size=60))
 def test_nothing_breaks_the_reader(latex: str) -> None:
     assert "\0" not in readable(latex)
