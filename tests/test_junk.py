@@ -201,7 +201,10 @@ def test_any_text_is_markdown(source: str, size: int) -> None:
     stream = MarkdownStream()
     for at in range(0, len(source), size):
         stream.append(source[at : at + size])
-    assert list(stream.blocks) == list(whole) or not source
+    if "]:" not in source:  # the address of a link may come, or be continued, after what it is for
+        assert stream.blocks == whole
+    stream.finish()
+    assert stream.blocks == whole
 
 
 @pytest.mark.parametrize(

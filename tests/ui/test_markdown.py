@@ -35,6 +35,24 @@ def _grown(source: str, cuts: list[int]) -> MarkdownStream:
     return stream
 
 
+@pytest.mark.parametrize(
+    "source",
+    [
+        "text\n#word",
+        "text\n```a`b",
+        "text\n***bold***",
+        "text\n$$x$$ and more",
+        "text\n| a |\n|-|x",
+        "- a\n-b",
+        "1. a\n2.b",
+        "> q\n#a",
+        "| a | b |\n|-|-|\n**b** | 1\n-5 | 2\n1.5 | 3\n#4 | 5",
+    ],
+)
+def test_what_begins_like_a_block_may_go_on_the_one_before(source: str) -> None:
+    assert _grown(source, [1]).blocks == parse(source)
+
+
 @fuzz("Markdown")
 @given(SOURCES, CUTS)
 def test_growing_text_ends_as_the_whole_text_would(source: str, cuts: list[int]) -> None:

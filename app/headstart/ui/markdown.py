@@ -133,9 +133,9 @@ class _Walk:
     base: int
     open_list: _OpenList | None
     blocks: list[Block] = field(default_factory=list)
-    cut: _Cut = _Cut(0, 0)
 
     def __post_init__(self) -> None:
+        self.cut = _Cut(0, 0, self.open_list)
         self._lines = [0, *(match.end() for match in _LINE_END.finditer(self.source)), len(self.source)]
         self._quotes = self._outer = 0
         self._lists: list[_List] = []
@@ -157,9 +157,24 @@ class _Walk:
     def _cut_at(self, token: Token) -> None:
         """A top-level block begins: nothing before it can change any more, but a list before it can go on."""
         assert token.map
-        self.cut = _Cut(self._lines[token.map[0]], len(self.blocks), self.open_list)
+        if self._is_settled(token):
+            self.cut = _Cut(self._lines[token.map[0]], len(self.blocks), self.open_list)
         if token.type not in {"bullet_list_open", "ordered_list_open"}:
             self.open_list = None
+
+    def _is_settled(self, token: Token) -> bool:
+        """Whether a block begins here whatever comes: what is "#" so far may become "#1", and go on what was before.
+
+        A paragraph is one that begins: else it would be part of another.
+        """
+        assert token.map
+        first, end = token.map
+        deciding = {"paragraph_open": None, "table_open": first + 1, "display_formula": end - 1}.get(token.type, first)
+        return deciding is None or self._is_complete(deciding)
+
+    def _is_complete(self, line: int) -> bool:
+        end = self._lines[line + 1]
+        return end < len(self.source) or self.source.endswith("\n")
 
     @property
     def _place(self) -> Place:
@@ -190,7 +205,7 @@ class _Walk:
     def _start_item(self, token: Token) -> None:
         assert token.map
         inner = self._lists[-1]
-        if token.level == 1 and len(self._lists) == 1 and not self._quotes:
+        if token.level == 1 and len(self._lists) == 1 and not self._quotes and self._is_settled(token):
             offset = self._lines[token.map[0]]
             self.cut = _Cut(offset, len(self.blocks), _OpenList(inner.id, inner.kind, inner.number))
         ordered = inner.kind[0] == "ordered_list_open"
