@@ -44,9 +44,14 @@ def _grown(source: str, cuts: list[int]) -> MarkdownStream:
         "text\n$$x$$ and more",
         "text\n| a |\n|-|x",
         "- a\n-b",
+        "# a | b\n|-|-|\n",
+        "*\t\ta |\n|-|\n",
         "1. a\n2.b",
         "> q\n#a",
         "| a | b |\n|-|-|\n**b** | 1\n-5 | 2\n1.5 | 3\n#4 | 5",
+        "```\na\n\n  b\n\tc\n ",
+        "```\n  b",
+        "```\n\t",
     ],
 )
 def test_what_begins_like_a_block_may_go_on_the_one_before(source: str) -> None:

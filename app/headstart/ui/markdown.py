@@ -15,9 +15,11 @@ from headstart.ui.markdown_inline import Content, OffsetInline, linked, to_spans
 from headstart.ui.mathematics import readable
 
 _LINE_END = re.compile(r"\r\n?|\n")
+_REWRITTEN = re.compile(r"[\r\0]")  # what a parser replaces
+_DELIMITERS = re.compile(r"[|:\- \t]*")  # of a table, so far
 _HASHES = re.compile(r"#{1,6}(?=[ \t]|$)")
 _TASK = re.compile(r"\[([ xX])\][ \t]+")
-_FENCE_OPEN = re.compile(r"(`{3,}|~{3,})[^`\n]*\n")
+_FENCE_OPEN = re.compile(r"(`{3,}|~{3,})[^`|\n]*\n")  # with a bar it may yet be a table's head
 _LITERAL_FENCE = re.compile(r"^(?P<mark>`{3,})(?P<info>[^`\n]*)\n(?P<code>.*?)(?:^(?P=mark)`*[ \t]*$|\Z)", re.M | re.S)
 _TYPED = re.compile(r"[ \t]*\S.*?(?=[ \t]*\n[ \t]*\n|\s*\Z)", re.S)
 _DISPLAY = {"$$": "$$", "\\[": "\\]"}
@@ -66,6 +68,12 @@ def parse_literal(source: str) -> list[Block]:
     return blocks + _typed(source, done, len(source))
 
 
+def _begun_lines(code: str) -> str:
+    """Code as a parser takes it that ends here: a last line of nothing but blanks is none yet."""
+    before, _, last = code.rpartition("\n")
+    return code if last.strip(" \t") else before
+
+
 class MarkdownStream:
     """Markdown that grows at its end. After `finish` the blocks equal those of the whole text, however it came."""
 
@@ -106,22 +114,20 @@ class MarkdownStream:
         """The mark of a fence that nothing has closed, if appending to its code is all there is to do."""
         match = _FENCE_OPEN.match(self.source, self._cut.offset)
         last = self.blocks[-1] if self.blocks else None
-        if not match or "\r" in self.source or not isinstance(last, Code) or last.place != Place():
+        if not match or _REWRITTEN.search(self.source) or not isinstance(last, Code) or last.place != Place():
             return None
         if len(self.blocks) != self._cut.blocks + 1 or last.runs != ((0, self._base + match.end()),):
             return None
-        code = self.source[match.end() :]
-        return match[1] if last.text == code.removesuffix("\n") else None
+        return match[1] if last.text == _begun_lines(self.source[match.end() :]) else None
 
     def _grow_fence(self, text: str) -> bool:
         assert self._fence is not None
         line = self.source.rfind("\n", 0, len(self.source) - len(text)) + 1
-        if "\r" in text or re.search(rf"^ {{0,3}}{self._fence[0]}", self.source[line:], re.M):
+        if _REWRITTEN.search(text) or re.search(rf"^ {{0,3}}{self._fence[0]}", self.source[line:], re.M):
             return False
         code = self.blocks[-1]
         assert isinstance(code, Code)
-        start = code.runs[0][1] - self._base
-        self.blocks[-1] = replace(code, text=self.source[start:].removesuffix("\n"))
+        self.blocks[-1] = replace(code, text=_begun_lines(self.source[code.runs[0][1] - self._base :]))
         return True
 
 
@@ -165,16 +171,17 @@ class _Walk:
     def _is_settled(self, token: Token) -> bool:
         """Whether a block begins here whatever comes: what is "#" so far may become "#1", and go on what was before.
 
-        A paragraph is one that begins: else it would be part of another.
+        A paragraph is one that begins, else it would be part of another; but it may make the line above a table's head.
         """
         assert token.map
         first, end = token.map
-        deciding = {"paragraph_open": None, "table_open": first + 1, "display_formula": end - 1}.get(token.type, first)
-        return deciding is None or self._is_complete(deciding)
+        line = self.source[self._lines[first] : self._lines[first + 1]]
+        if token.type == "paragraph_open" and not _DELIMITERS.fullmatch(line):
+            return True
+        return self._is_complete({"table_open": first + 1, "display_formula": end - 1}.get(token.type, first))
 
     def _is_complete(self, line: int) -> bool:
-        end = self._lines[line + 1]
-        return end < len(self.source) or self.source.endswith("\n")
+        return self._lines[line + 1] < len(self.source) or self.source.endswith("\n")
 
     @property
     def _place(self) -> Place:
@@ -278,7 +285,7 @@ class _Walk:
         for index, part in enumerate(text.split("\n")):
             start = self._lines[min(first + index, len(self._lines) - 1)]
             end = self._lines[min(first + index + 1, len(self._lines) - 1)]
-            line = _LINE_END.sub("", self.source[start:end])
+            line = _LINE_END.sub("", self.source[start:end]) if text else ""  # of no code this line is no part
             place = start + max(0, len(line) - len(part)) + self.base
             if not runs or place - offset != runs[-1][1] - runs[-1][0]:
                 runs.append((offset, place))
