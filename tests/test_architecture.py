@@ -27,7 +27,8 @@ PROTOCOL = ("headstart.engine.engine", "headstart.engine.likelihood")
 PURE = ("policy", "books", "costs", "calibration", "ledger", "stopping", "estimate", "rounds", "sampling", "noise")
 PURE_ENGINE = {f"headstart.engine.{name}" for name in PURE}
 PURE_TEXT = {
-    f"headstart.ui.{name}" for name in ("markdown", "markdown_inline", "mathematics", "math_symbols", "blocks")
+    f"headstart.ui.{name}"
+    for name in ("markdown", "markdown_inline", "markdown_parser", "mathematics", "math_symbols", "blocks")
 }
 PURE_MODULES = PURE_ENGINE | PURE_TEXT | {"headstart.chat.conversation"}
 CATCH_ALL = {"headstart.engine.host": 1, "headstart.__main__": 1}  # the host's message loop, the top-level hook

@@ -1,17 +1,15 @@
 """Markdown of a chat message as blocks, whole or while it grows. Pure: knows nothing of Qt."""
 
-import functools
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
-from markdown_it import MarkdownIt
-from markdown_it.rules_block import StateBlock
 from markdown_it.token import Token
 
 from headstart.ui.blocks import Block, Code, Item, Paragraph, Place, Rule, Span, Style, Table
-from headstart.ui.markdown_inline import Content, OffsetInline, linked, to_spans
+from headstart.ui.markdown_inline import Content, linked, to_spans
+from headstart.ui.markdown_parser import parser
 from headstart.ui.mathematics import readable
 
 _LINE_END = re.compile(r"\r\n?|\n")
@@ -22,7 +20,6 @@ _TASK = re.compile(r"\[([ xX])\][ \t]+")
 _FENCE_OPEN = re.compile(r"(`{3,}|~{3,})[^`|\n]*\n")  # with a bar it may yet be a table's head
 _LITERAL_FENCE = re.compile(r"^(?P<mark>`{3,})(?P<info>[^`\n]*)\n(?P<code>.*?)(?:^(?P=mark)`*[ \t]*$|\Z)", re.M | re.S)
 _TYPED = re.compile(r"[ \t]*\S.*?(?=[ \t]*\n[ \t]*\n|\s*\Z)", re.S)
-_DISPLAY = {"$$": "$$", "\\[": "\\]"}
 
 
 @dataclass(frozen=True)
@@ -150,7 +147,7 @@ class _Walk:
         self._aligns: list[str] = []
         self._column = 0
         self._env: dict[str, object] = {}
-        for token in _parser().parse(self.source, self._env):
+        for token in parser().parse(self.source, self._env):
             self._token(token)
 
     def _token(self, token: Token) -> None:
@@ -253,7 +250,7 @@ class _Walk:
 
     def _spans(self, content: Content) -> tuple[Span, ...]:
         tokens: list[Token] = []
-        _parser().inline.parse(content.text, _parser(), self._env, tokens)
+        parser().inline.parse(content.text, parser(), self._env, tokens)
         found = to_spans(tokens, content)
         if not self.base:
             return found
@@ -367,38 +364,3 @@ def _typed(source: str, start: int, end: int) -> list[Block]:
         span = Span(match.group(), start + match.start(), start + match.end())
         blocks.append(Paragraph(tuple(linked([span]))))
     return blocks
-
-
-@functools.cache
-def _parser() -> MarkdownIt:
-    parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
-    parser.inline = OffsetInline()
-    parser.core.ruler.enableOnly(["normalize", "block"])
-    parser.block.ruler.before(
-        "fence", "display_formula", _display_formula, {"alt": ["paragraph", "reference", "blockquote", "list"]}
-    )
-    return parser
-
-
-def _display_formula(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    r"""Lines from one that begins with $$ or \[ to one that ends with its counterpart, no empty line between."""
-    first = state.bMarks[start] + state.tShift[start]
-    closing = _DISPLAY.get(state.src[first : first + 2])
-    if closing is None or state.is_code_block(start):
-        return False
-    for line in range(start, end):
-        begin = first + 2 if line == start else state.bMarks[line]
-        text = state.src[begin : state.eMarks[line]].rstrip()
-        if (line > start and state.isEmpty(line)) or state.sCount[line] < state.blkIndent:
-            return False
-        if text.endswith(closing):
-            return silent or _push_formula(state, start, line)
-    return False
-
-
-def _push_formula(state: StateBlock, start: int, last: int) -> bool:
-    token = state.push("display_formula", "", 0)
-    token.content = state.getLines(start, last + 1, state.blkIndent, False).strip()[2:-2]  # noqa: FBT003
-    token.map = [start, last + 1]
-    state.line = last + 1
-    return True
