@@ -156,7 +156,8 @@ def note_models() -> None:
     """Keep what `install` needs of the models that are installed."""
     root = paths.models_folder()
     known: dict[str, object] = {}
-    for path in sorted(root.rglob(manifest.FILE_NAME)):
+    # Not rglob: a model may be a link to one that is elsewhere.
+    for path in sorted((*root.glob(f"*/{manifest.FILE_NAME}"), *root.glob(f"*/*/{manifest.FILE_NAME}"))):
         found: dict[str, object] = {"manifest": json.loads(path.read_text(encoding="utf-8"))}
         if (path.parent / vocabulary.FILE_NAME).is_file():
             words = vocabulary.read(path.parent)

@@ -194,7 +194,7 @@ def test_a_scarred_head_is_read_or_refused(tiny_gguf_file: Path, tmp_path: Path,
     scarred_file = tmp_path / "scarred.gguf"
     scarred_file.write_bytes(head + content[_HEAD:])
     found = refusal(scarred_file)
-    assert found is None or "is not a GGUF file that can be used" in found or "scarred.gguf" in found
+    assert found is None or "scarred.gguf" in found
 
 
 def test_another_file_is_refused(tmp_path: Path) -> None:
