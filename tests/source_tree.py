@@ -8,9 +8,6 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE_ROOTS = {"headstart": ROOT / "app", "headstart_export": ROOT / "export", "installer": ROOT, "tests": ROOT}
 
-Function = ast.FunctionDef | ast.AsyncFunctionDef
-BLOCKS = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Try, ast.TryStar, ast.Match)
-
 
 @dataclass(frozen=True)
 class Module:
@@ -63,35 +60,6 @@ def imports(module: Module) -> Iterator[str]:
             yield from (f"{base}.{alias.name}" for alias in node.names)
         elif isinstance(node, ast.Call):
             yield from _imported_by_call(node)
-
-
-def functions(module: Module) -> Iterator[Function]:
-    """Every function and method of a module."""
-    return (node for node in ast.walk(module.tree) if isinstance(node, Function))
-
-
-def body_lines(function: Function) -> int:
-    """Lines from the first statement after the docstring to the last."""
-    statements = function.body[1:] if ast.get_docstring(function) is not None else function.body
-    return (statements[-1].end_lineno or 0) - statements[0].lineno + 1 if statements else 0
-
-
-def parameters(function: Function) -> int:
-    """Parameters of all kinds, but `self` and `cls`."""
-    given = function.args
-    names = [argument.arg for argument in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
-    return len([name for name in names if name not in {"self", "cls"}]) + bool(given.vararg) + bool(given.kwarg)
-
-
-def nesting(node: ast.AST) -> int:
-    """How deep blocks lie in one another below `node`; `elif` is no deeper than its `if`, a function starts anew."""
-    deepest = 0
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, Function | ast.ClassDef | ast.Lambda):
-            continue
-        is_elif = isinstance(node, ast.If) and isinstance(child, ast.If) and node.orelse == [child]
-        deepest = max(deepest, nesting(child) + (isinstance(child, BLOCKS) and not is_elif))
-    return deepest
 
 
 def broad_handlers(module: Module) -> int:

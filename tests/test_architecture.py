@@ -33,7 +33,6 @@ PURE_TEXT = {
 PURE_MODULES = PURE_ENGINE | PURE_TEXT | {"headstart.chat.conversation"}
 CATCH_ALL = {"headstart.engine.host": 1, "headstart.__main__": 1}  # the host's message loop, the top-level hook
 VAGUE_NAMES = {"utils", "util", "misc", "common", "core", "helpers", "helper"}
-VAGUE_SUFFIXES = ("Manager", "Handler", "Service")
 
 Rule = Callable[[Module], Iterable[str]]
 
@@ -92,32 +91,9 @@ def catch_all_is_rare(module: Module) -> Iterable[str]:
     return ["catches everything"] if source_tree.broad_handlers(module) > CATCH_ALL.get(module.name, 0) else []
 
 
-def parameters_are_few(module: Module) -> Iterable[str]:
-    """Six, then a dataclass."""
-    return [function.name for function in source_tree.functions(module) if source_tree.parameters(function) > 6]
-
-
-def files_are_short(module: Module) -> Iterable[str]:
-    """400 lines."""
-    lines = len(module.text.splitlines())
-    return [f"{lines} lines"] if lines > 400 else []
-
-
-def functions_are_short(module: Module) -> Iterable[str]:
-    """30 lines without signature and docstring."""
-    return [function.name for function in source_tree.functions(module) if source_tree.body_lines(function) > 30]
-
-
-def nesting_is_shallow(module: Module) -> Iterable[str]:
-    """Three blocks in one another."""
-    return [function.name for function in source_tree.functions(module) if source_tree.nesting(function) > 3]
-
-
 def names_say_something(module: Module) -> Iterable[str]:
     """No drawer for what has no place."""
-    classes = [node.name for node in ast.walk(module.tree) if isinstance(node, ast.ClassDef)]
-    vague = [part for part in module.name.split(".") if part in VAGUE_NAMES]
-    return vague + [name for name in classes if name.endswith(VAGUE_SUFFIXES)]
+    return [part for part in module.name.split(".") if part in VAGUE_NAMES]
 
 
 def file_says_what_it_owns(module: Module) -> Iterable[str]:
@@ -136,12 +112,8 @@ PRODUCT_RULES: tuple[Rule, ...] = (
     shared_modules_need_only_the_standard_library,
     pure_modules_import_nothing_impure,
     catch_all_is_rare,
-    parameters_are_few,
 )
 RULES_FOR_ALL: tuple[Rule, ...] = (
-    files_are_short,
-    functions_are_short,
-    nesting_is_shallow,
     names_say_something,
     file_says_what_it_owns,
 )
@@ -193,16 +165,7 @@ PLANTED: tuple[tuple[Rule, str, str], ...] = (
     (pure_modules_import_nothing_impure, "headstart.engine.sampling", "from . import runtime"),
     (catch_all_is_rare, "headstart.cli", "try:\n    f()\nexcept (ValueError, Exception):\n    pass"),
     (catch_all_is_rare, "headstart.cli", "with contextlib.suppress(Exception):\n    f()"),
-    (parameters_are_few, "headstart.cli", "def f(a, b, /, c, d, *, e, f, g): ..."),
-    (files_are_short, "headstart.cli", "x = 1\n" * 401),
-    (functions_are_short, "headstart.cli", "def f():\n    '''Text.'''\n" + "    x = 1\n" * 31),
-    (
-        nesting_is_shallow,
-        "headstart.cli",
-        "def f():\n if a:\n  for b in c:\n   with d:\n    try: e()\n    finally: g()",
-    ),
     (names_say_something, "headstart.engine.utils", ""),
-    (names_say_something, "headstart.cli", "class ChatManager: ..."),
     (file_says_what_it_owns, "headstart.cli", "import os"),
     (file_says_what_it_owns, "headstart.cli", '"""A title"""'),
 )
@@ -223,13 +186,6 @@ INNOCENT: tuple[tuple[Rule, str, str], ...] = (
         "import math\nimport numpy as np\nfrom . import costs",
     ),
     (catch_all_is_rare, "headstart.engine.host", "try:\n    f()\nexcept Exception:\n    pass"),
-    (parameters_are_few, "headstart.cli", "class A:\n    def f(self, a, b, c, d, e, f): ..."),
-    (functions_are_short, "headstart.cli", "def f():\n    '''Text.'''\n" + "    x = 1\n" * 30),
-    (
-        nesting_is_shallow,
-        "headstart.cli",
-        "def f():\n if a: x()\n elif b: x()\n elif c: x()\n elif d: x()\n elif e: x()",
-    ),
     (file_says_what_it_owns, "headstart.cli", '"""Owns the terminal. Knows no model."""'),
 )
 
