@@ -16,7 +16,7 @@ import pytest
 from headstart.engine import child, supervision
 from headstart.engine.client import EngineClient
 from headstart.engine.engine import Engine, Event, Finish, FinishReason, LoadOptions, Message, Prefill, Request, Step
-from headstart.engine.protocol import Phase
+from headstart.engine.protocol import Loading, Phase
 from headstart.engine.supervision import Journal, RestartBudget, frozen_program, program
 from headstart.engine.watch import Patience
 from headstart.errors import BrokenModelError, EngineLostError, HeadstartError, ProtocolError
@@ -63,10 +63,10 @@ def test_it_answers_like_any_engine(client: EngineClient) -> None:
 
 
 def test_loading_says_what_it_does_and_what_came_of_it(client: EngineClient) -> None:
-    phases: list[Phase] = []
+    phases: list[Loading] = []
     before = pid_of(client)
     facts = client.load(LoadOptions(Path("big"), Path("small"), context=500), phases.append)
-    assert (facts.model, facts.draft, facts.context, phases) == ("big", "small", 500, [Phase.MODEL])
+    assert (facts.model, facts.draft, facts.context, phases) == ("big", "small", 500, [Loading(Phase.MODEL)])
     assert client.pid != before
     assert not psutil.pid_exists(before)
 

@@ -8,7 +8,7 @@ import pytest
 from headstart import keys, remotes
 from headstart.engine.client import EngineClient
 from headstart.engine.engine import Finish, FinishReason, Message, Remote, Request, Step
-from headstart.engine.protocol import Facts, Phase
+from headstart.engine.protocol import Facts, Loading, Phase
 from headstart.engine.supervision import Journal
 from headstart.errors import ModelNotFoundError, RemoteError
 from tests.model_server import Script, serving
@@ -19,11 +19,11 @@ ASKED = Request((Message("user", "Hi"),))
 def test_it_answers_stops_and_says_what_is_wrong(tmp_path: Path) -> None:
     script = Script(key="secret", models=({"id": "small", "max_model_len": 512},))
     keys.keep("office", "secret")
-    client, told = EngineClient(journal=Journal(tmp_path / "engine.log")), list[Phase]()
+    client, told = EngineClient(journal=Journal(tmp_path / "engine.log")), list[Loading]()
     with serving(script) as url:
         server = Remote("office", url)
         assert client.load(remotes.load_options(server), told.append) == Facts("small", None, "", "fast", 512, "office")
-        assert told == [Phase.SERVER]
+        assert told == [Loading(Phase.SERVER)]
         events = list(client.generate(ASKED))
         assert "".join(event.text for event in events if isinstance(event, Step)) == "Hello there!"
         with pytest.raises(RemoteError, match="office does not count tokens beforehand"):

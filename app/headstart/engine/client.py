@@ -25,7 +25,6 @@ from headstart.engine.protocol import (
     Loaded,
     Loading,
     Order,
-    Phase,
     Prefilled,
     Ready,
     Report,
@@ -68,7 +67,7 @@ class EngineClient:
         """What was loaded last."""
         return self._facts
 
-    def load(self, options: LoadOptions, tell: Callable[[Phase], None] | None = None) -> Facts:
+    def load(self, options: LoadOptions, tell: Callable[[Loading], None] | None = None) -> Facts:
         """Load a model in a fresh process, so that nothing is left of the last. Raises what loading raises."""
         self.close()
         self._start()
@@ -153,10 +152,10 @@ class EngineClient:
             raise EngineLostError(f"The engine does not start; see {self._journal.path}.")
         return process
 
-    def _load(self, options: LoadOptions, tell: Callable[[Phase], None] | None) -> Facts:
+    def _load(self, options: LoadOptions, tell: Callable[[Loading], None] | None) -> Facts:
         return self._ask(Load(options), Loaded, tell).facts
 
-    def _ask(self, order: Order, wanted: type[_R], tell: Callable[[Phase], None] | None = None) -> _R:
+    def _ask(self, order: Order, wanted: type[_R], tell: Callable[[Loading], None] | None = None) -> _R:
         self._alive().send(order)
         while True:
             match self._next(None if wanted in (Loaded, Unloaded) else _ASIDE):
@@ -165,8 +164,8 @@ class EngineClient:
                     raise EngineLostError(
                         "The engine did not answer in time and was ended; it starts again when needed."
                     )
-                case Loading(phase) if tell:
-                    tell(phase)
+                case Loading() as progress if tell:
+                    tell(progress)
                 case Failed() as report if report.order == type(order).__name__:
                     raise self._fault(report)
                 case report if isinstance(report, wanted) and _ticket(report) == _ticket(order):

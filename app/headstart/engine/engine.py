@@ -195,10 +195,14 @@ class Timing:
 
 @dataclass(frozen=True)
 class Prefill:
-    """Progress while the prompt is read: `done` of `total` prompt tokens are in the cache."""
+    """Progress while the prompt is read: `done` of `total` prompt tokens are in the cache.
+
+    `note`: why what was read already is read again, as a sentence.
+    """
 
     done: int
     total: int
+    note: str = ""
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,6 @@ from headstart.engine.protocol import (
     LineSplitter,
     Load,
     Loaded,
-    Loading,
     Logged,
     Order,
     Prefilled,
@@ -127,7 +126,7 @@ class Host:
 
     def _load(self, order: Load) -> None:
         self._free()
-        self._opened = self._models.open(order.options, lambda phase: self._send(Loading(phase)))
+        self._opened = self._models.open(order.options, self._send)
         self._send(Loaded(self._opened.facts))
 
     def _unload(self, _: Unload) -> None:

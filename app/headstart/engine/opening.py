@@ -13,7 +13,7 @@ from headstart import __version__
 from headstart.engine import devices, selection, tuned
 from headstart.engine.bench.ordered import RunBench, bench_of
 from headstart.engine.engine import Engine, LoadOptions, Message
-from headstart.engine.protocol import Bench, BenchReport, Description, Device, Facts, Phase
+from headstart.engine.protocol import Bench, BenchReport, Description, Device, Facts, Loading, Phase
 from headstart.engine.room import free_memory
 from headstart.engine.runtime import openvino, openvino_genai
 from headstart.engine.tuning.findings import Findings
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from headstart.engine.genai.engine import GenaiEngine
     from headstart.engine.local import LocalEngine
 
-Tell = Callable[[Phase], None]
+Tell = Callable[[Loading], None]
 CountTokens = Callable[[tuple[Message, ...], str], int]
 
 
@@ -74,11 +74,11 @@ class LocalModels:
             from headstart.engine.remote.opening import open_remote  # noqa: PLC0415 - HTTP, which few need
 
             return open_remote(options, tell)
-        tell(Phase.RUNTIME)
+        tell(Loading(Phase.RUNTIME))
         openvino_genai()
         from headstart.engine.local import LocalEngine  # noqa: PLC0415 - numpy, which `describe` need not wait for
 
-        tell(Phase.MODEL)
+        tell(Loading(Phase.MODEL))
         options = selection.settled(options)
         engine = selection.load(options)
         tokenizer = engine.tokenizer

@@ -113,14 +113,18 @@ class Phase(StrEnum):
 
     SERVER = "server"  # asking another computer
     RUNTIME = "runtime"  # OpenVINO itself
-    MODEL = "model"  # reading, checking and compiling, and measuring what is not known yet
+    PROOF = "proof"  # trying a precision that was asked for, in a process of its own
+    MODEL = "model"  # reading, checking and compiling the target
+    DRAFT = "draft"  # the same for the draft model
+    WARM_UP = "warm-up"  # the first passes
 
 
 @dataclass(frozen=True)
 class Facts:
     """What is loaded. `context` is in tokens, 0 where nobody tells; `server` has the model, if not this computer.
 
-    `reason`: why it is not Headstart's own engine, where nobody asked for another.
+    `reason`: why it is not Headstart's own engine, where nobody asked for another. `notes`: what a person should know
+    of how it was loaded, in sentences.
     """
 
     model: str
@@ -131,6 +135,7 @@ class Facts:
     server: str = ""
     engine: str = EngineKind.HEADSTART.value
     reason: str = ""
+    notes: tuple[str, ...] = ()
 
     @property
     def has_draft(self) -> bool:
@@ -166,9 +171,10 @@ class Ready:
 
 @dataclass(frozen=True)
 class Loading:
-    """Progress of a Load."""
+    """Progress of a Load. `expected`: seconds that the whole of it took last time, where that is known."""
 
     phase: Phase
+    expected: float | None = None
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ from headstart.engine.engine import (
 )
 from headstart.engine.likelihood import Likelihood, Scored
 from headstart.engine.opening import Opened, Tell, machine_memory
-from headstart.engine.protocol import Description, Device, Facts, Phase
+from headstart.engine.protocol import Description, Device, Facts, Loading, Phase
 from headstart.engine.tally import Tally
 from headstart.engine.toy_bench import bench_of
 from headstart.engine.tuning.findings import Findings
@@ -115,7 +115,7 @@ class ToyModels:
 
     def open(self, options: LoadOptions, tell: Tell) -> Opened:
         """See Models.open."""
-        tell(Phase.MODEL)
+        tell(Loading(Phase.MODEL))
         name = options.target.name
         if name == "broken":
             raise BrokenModelError(f"{options.target} is no model; export it with headstart-export.")

@@ -395,6 +395,6 @@ class EngineLink(QObject):
                 return self.tr("Asking the other computer")
             case Phase.RUNTIME:
                 return self.tr("Starting OpenVINO")
-            case Phase.MODEL:
+            case _:
                 name = self._options.target.name if self._options else ""
                 return self.tr("Loading {}").format(name)

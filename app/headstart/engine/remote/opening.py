@@ -6,14 +6,14 @@ from typing import Any
 
 from headstart.engine.engine import LoadOptions, Message
 from headstart.engine.opening import Opened, Tell
-from headstart.engine.protocol import Bench, BenchReport, Facts, Phase
+from headstart.engine.protocol import Bench, BenchReport, Facts, Loading, Phase
 from headstart.engine.remote.engine import load
 from headstart.errors import RemoteError
 
 
 def open_remote(options: LoadOptions, tell: Tell) -> Opened:
     """See Models.open."""
-    tell(Phase.SERVER)
+    tell(Loading(Phase.SERVER))
     engine = load(options)
     name = engine.remote.name
     facts = Facts(engine.model.name, None, "", options.numerics.value, engine.model.context, name)
