@@ -14,7 +14,7 @@ from headstart import __version__, huge_pages
 from headstart.engine import exhaustion
 from headstart.engine.engine import Engine, LoadOptions
 from headstart.errors import HeadstartError, MemoryBudgetError, SettingsError, WindowError
-from headstart.terminal import audit, bench, chat, doctor, models, remote, serve, text, trials, tune
+from headstart.terminal import audit, bench, chat, doctor, loading, models, remote, serve, text, trials, tune
 from headstart.terminal.command import INTERRUPTED, Command, Load
 from headstart.terminal.harmless import harmless
 
@@ -46,6 +46,14 @@ def load_local(options: LoadOptions) -> Engine:
         raise exhaustion.instead_of(error, loading=True) or error from None
 
 
+def load_measured(options: LoadOptions) -> Engine:
+    """The same in the fastest precision: for who measures it, all are tried first, which is done once."""
+    from headstart.engine.local import measure_all  # noqa: PLC0415
+
+    measure_all(options)
+    return load_local(options)
+
+
 def load_apart(options: LoadOptions) -> Engine:
     """The same engine in a process of its own, which is replaced when it dies."""
     from headstart.engine.client import EngineClient  # noqa: PLC0415
@@ -53,7 +61,8 @@ def load_apart(options: LoadOptions) -> Engine:
     client = EngineClient()
     with ExitStack() as undoing:
         undoing.callback(client.close)
-        client.load(options)
+        with loading.shown() as tell:
+            client.load(options, tell)
         undoing.pop_all()
     return client
 
@@ -138,5 +147,6 @@ def _parser() -> argparse.ArgumentParser:
             command.name, help=command.summary, description=f"{command.summary.capitalize()}.", allow_abbrev=False
         )
         command.add_arguments(sub)
-        sub.set_defaults(run=command.run, load=load_apart if command.apart else load_local)
+        usual = load_measured if command is bench.COMMAND else load_local
+        sub.set_defaults(run=command.run, load=load_apart if command.apart else usual)
     return parser

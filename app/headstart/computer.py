@@ -34,6 +34,13 @@ def instruction_sets() -> tuple[str, ...] | None:
     return tuple(name for name, words in _SETS.items() if flags.intersection(words))
 
 
+def stepping() -> str:
+    """What tells processors apart that compute differently: family, model, stepping and microcode, where told."""
+    wanted = ("vendor_id", "cpu family", "model", "stepping", "microcode")
+    told = dict(reversed(_cpu_lines()))  # of the first core
+    return " ".join(told[name] for name in wanted if name in told) or platform.processor()
+
+
 def package_version(package: str) -> str:
     """Empty where it is not installed."""
     try:

@@ -11,14 +11,15 @@ import pytest
 
 from headstart import manifest
 from headstart.engine import proof
-from headstart.engine.engine import LoadOptions, Mode, Numerics, Speculation
+from headstart.engine.engine import LoadOptions, Mode, Numerics, Precision, Speculation
 from headstart.engine.loading import Place, load_model
 from headstart.engine.local import LocalEngine, load
 from headstart.engine.measurements import Measurements
 from headstart.engine.paged import PagedRunner
-from headstart.engine.precision import properties
+from headstart.engine.precision import VERIFY, plain, properties
 from headstart.engine.proof import rollback_error
 from headstart.engine.stateful import StatefulRunner
+from headstart.engine.validation import Verdict, note, refuse
 from headstart.errors import BrokenModelError, DeviceError
 from tests.engine.answers import LIST, ask, flip_a_bit, forget, request
 from tests.toy import ToyRunner
@@ -56,14 +57,40 @@ def test_the_paged_runner_is_chosen_and_remembered(tiny_target: Path, measured: 
     assert remembered(measured)[proof.PROVEN] == "paged"
 
 
-def test_the_precision_is_measured_once(tiny_target: Path, measured: Path, compiled: list[str]) -> None:
-    first = load_model(tiny_target, FAST, measured)
-    assert [note.split()[1] for note in compiled] == ["f32", "f32", "bf16", "f16", compiled[-1].split()[1]]
-    compiled.clear()
-    again = load_model(tiny_target, FAST, measured)
-    assert len(compiled) == 1
-    assert again.properties == first.properties
-    assert remembered(measured)["precision"]["hint"] == first.properties["INFERENCE_PRECISION_HINT"]
+def test_a_first_load_measures_nothing(tiny_target: Path, measured: Path, compiled: list[str]) -> None:
+    loaded = load_model(tiny_target, FAST, measured)
+    assert compiled == ["PagedRunner f32"] * 2  # the check of rolling back, then the runner itself
+    assert loaded.properties == plain()
+    assert not loaded.notes
+
+
+def test_the_fastest_precision_that_proved_right_is_taken(tiny_target: Path, measured: Path) -> None:
+    known = load_model(tiny_target, FAST, measured).measurements
+    for hint, ms in (("f32", 9.0), ("bf16", 8.0)):
+        note(known, properties(Numerics.FAST, hint), Verdict(ms={1: ms, VERIFY: ms}))
+    note(known, properties(Numerics.FAST, "f16"), Verdict("64 of 64 results are not numbers"))
+    assert load_model(tiny_target, FAST, measured).properties == properties(Numerics.FAST, "bf16")
+    refuse(known, properties(Numerics.FAST, "bf16"), "it gave results that are not numbers")
+    assert load_model(tiny_target, FAST, measured).properties == plain()
+
+
+def test_a_refused_precision_is_replaced_and_a_person_is_told(tiny_target: Path, measured: Path) -> None:
+    known = load_model(tiny_target, FAST, measured).measurements
+    refuse(known, properties(Numerics.FAST, "f16"), "64 of 64 results are not numbers")
+    loaded = load_model(tiny_target, dataclasses.replace(FAST, precision=Precision.F16), measured)
+    assert loaded.properties == plain()
+    assert loaded.notes == (
+        f"{loaded.manifest.name} does not run in f16 on this processor, as 64 of 64 results are not numbers; "
+        "it runs in f32.",
+    )
+
+
+def test_where_no_arithmetic_is_right_the_model_is_refused(tiny_target: Path, measured: Path) -> None:
+    known = load_model(tiny_target, FAST, measured).measurements
+    for properties_ in (plain(), properties(Numerics.EXACT)):
+        refuse(known, properties_, "64 of 64 results are not numbers")
+    with pytest.raises(BrokenModelError, match="64 of 64 results are not numbers, in f32 too"):
+        load_model(tiny_target, FAST, measured)
 
 
 def test_other_weights_are_measured_anew(

@@ -29,8 +29,9 @@ from headstart.engine.engine import (
     Step,
 )
 from headstart.engine.local import LocalEngine, load
-from headstart.engine.precision import pass_ms
+from headstart.engine.precision import pass_ms, plain
 from headstart.engine.runner import Runner
+from headstart.engine.validation import Verdict, note
 from headstart.errors import ChatTemplateError, ContextOverflowError
 from tests.engine.answers import LIST, Answer, ask, forget, request
 
@@ -189,7 +190,7 @@ def test_what_was_learned_is_there_at_the_next_load(
     monkeypatch.setattr(local, "pass_ms", counted)
     options = LoadOptions(tiny_target, tiny_draft, numerics=Numerics.EXACT)
     load(options).close()  # without an answer
-    assert len(passes) == 2 * len(SIZES)
+    assert passes == [1, 1]  # the shipped prices are scaled by a pass of each model over one token
     passes.clear()
     engine = load(options)
     assert passes == []
@@ -197,6 +198,23 @@ def test_what_was_learned_is_there_at_the_next_load(
     learned = engine._policy.to_json()
     assert load(options)._policy.to_json() == json.loads(json.dumps(learned))
     assert len(list((headstart_home / "measured").glob("tiny-target-policy-*.json"))) == 1
+
+
+def test_prices_that_a_trial_measured_replace_those_that_ship_and_what_was_learned_stays(
+    tiny_target: Path, headstart_home: Path
+) -> None:
+    options = LoadOptions(tiny_target)
+    engine = load(options)
+    ask(engine, request(LIST, speculation=FIXED))
+    learned = engine._policy.to_json()
+    note(engine.target.measurements, plain(), Verdict(ms={tokens: 100.0 + tokens for tokens in SIZES}, switch_ms=5.0))
+    again = load(options)._policy
+    assert again.costs.target.ms(6) == pytest.approx(106.0)
+    assert {name: part for name, part in again.to_json().items() if name != "costs"} == json.loads(
+        json.dumps({name: part for name, part in learned.items() if name != "costs"})
+    )
+    ask(load(options), request(LIST, speculation=FIXED))
+    assert load(options)._policy.costs.target.ms(6) != pytest.approx(106.0)  # from now on it learns
 
 
 def test_a_small_context_is_loaded_too(tiny_target: Path, tiny_draft: Path) -> None:

@@ -1,66 +1,24 @@
-"""The precision is measured once, among those that the device takes; exact numerics leave no choice."""
+"""What precisions mean in OpenVINO's properties, and what a pass takes."""
 
 import itertools
-import threading
-from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
 
-from headstart.engine import precision
 from headstart.engine.engine import Numerics
-from headstart.engine.measurements import Measurements
 from headstart.engine.precision import (
     HINTS,
-    Properties,
     candidates,
     differing,
-    fastest_hint,
     hint_of,
+    name_of,
     pass_ms,
+    plain,
     probe_ids,
     properties,
     switch_ms,
     warm_up,
 )
-from headstart.engine.runner import Logits, Runner
 from tests.toy import ToyRunner
-
-GROUPED = "f32, groups of 128"
-MILLISECONDS = {"f32": (70.0, 90.0), "bf16": (100.0, 120.0), "f16": (60.0, 130.0), GROUPED: (60.0, 80.0)}  # 1, 6 tokens
-
-
-@pytest.fixture
-def measurements(tmp_path: Path) -> Measurements:
-    """Without values."""
-    return Measurements(tmp_path / "measured", "tiny", {})
-
-
-@pytest.fixture
-def bench(monkeypatch: pytest.MonkeyPatch) -> "Bench":
-    """Builds runners that take known times."""
-    built = Bench()
-    monkeypatch.setattr(precision, "pass_ms", built.pass_ms)
-    return built
-
-
-class Bench:
-    """Notes the precisions that were built; refuses some."""
-
-    def __init__(self) -> None:
-        self.built: list[str] = []
-        self.refused: set[str] = set()
-
-    def build(self, chosen: Properties) -> Runner:
-        hint = hint_of(chosen)
-        if hint in self.refused:
-            raise RuntimeError(f"{hint} is not supported")
-        self.built.append(hint)
-        return ToyRunner()
-
-    def pass_ms(self, runner: Runner, tokens: int) -> float:
-        assert not runner.tokens
-        return MILLISECONDS[self.built[-1]][0 if tokens == 1 else 1]
 
 
 def test_exact_numerics_are_f32_without_quantised_activations() -> None:
@@ -78,27 +36,10 @@ def test_a_cache_has_16_bits_in_every_precision(hint: str) -> None:
     assert "DYNAMIC_QUANTIZATION_GROUP_SIZE" not in chosen
 
 
-def test_the_fastest_over_one_and_six_tokens_wins(bench: Bench, measurements: Measurements) -> None:
-    assert fastest_hint(bench.build, measurements) == "f32"
-    assert bench.built == list(HINTS)
-    assert measurements.get("precision")["ms"]["bf16"] == {"1 tokens": 100.0, "6 tokens": 120.0}
-
-
-def test_it_is_measured_once(bench: Bench, measurements: Measurements) -> None:
-    first = fastest_hint(bench.build, measurements)
-    bench.built.clear()
-    assert fastest_hint(bench.build, measurements) == first
-    assert bench.built == []
-
-
-def test_larger_groups_of_activations_are_tried_where_the_export_allows_them(
-    bench: Bench, measurements: Measurements
-) -> None:
-    assert fastest_hint(bench.build, measurements, candidates(None)) == "f32"
-    assert (
-        fastest_hint(bench.build, measurements, candidates(128)) == GROUPED
-    )  # what was measured before had less choice
-    assert bench.built == [*HINTS, *HINTS, GROUPED]
+def test_larger_groups_of_activations_are_a_precision_where_the_export_allows_them() -> None:
+    assert candidates(None) == HINTS
+    assert candidates(128) == (*HINTS, "f32, groups of 128")
+    assert properties(Numerics.FAST, "f32, groups of 128")["DYNAMIC_QUANTIZATION_GROUP_SIZE"] == "128"
 
 
 @pytest.mark.parametrize("hint", candidates(64))
@@ -109,31 +50,11 @@ def test_what_differs_makes_one_precision_of_another(hint: str, other: str) -> N
     assert joined["KV_CACHE_PRECISION"] == properties(Numerics.FAST, other)["KV_CACHE_PRECISION"]
 
 
-@pytest.mark.parametrize("known", [{"hint": "f8"}, {"hint": ["f32"]}, {}, ["f32"], "f32", 7])
-def test_a_value_that_makes_no_sense_is_measured_again(bench: Bench, measurements: Measurements, known: object) -> None:
-    measurements.put("precision", known)
-    assert fastest_hint(bench.build, measurements) == "f32"
-    assert bench.built == list(HINTS)
-
-
-def test_a_precision_that_the_device_refuses_is_left_out(bench: Bench, measurements: Measurements) -> None:
-    bench.refused = {"f32", "bf16"}
-    assert fastest_hint(bench.build, measurements) == "f16"
-
-
-def test_a_precision_whose_first_pass_fails_is_left_out(bench: Bench, measurements: Measurements) -> None:
-    def build(chosen: Properties) -> Runner:
-        runner = bench.build(chosen)
-        return FailingRunner() if chosen["INFERENCE_PRECISION_HINT"] == "f32" else runner
-
-    assert fastest_hint(build, measurements) == "f16"
-
-
-def test_no_precision_at_all_is_an_error_for_the_caller_to_word(bench: Bench, measurements: Measurements) -> None:
-    bench.refused = set(HINTS)
-    with pytest.raises(RuntimeError, match="f32, bf16 and f16"):
-        fastest_hint(bench.build, measurements)
-    assert measurements.get("precision") is None
+def test_a_setting_is_named_by_what_differs_from_plain_f32() -> None:
+    assert name_of(plain()) == "f32"
+    assert name_of({**plain(), "DYNAMIC_QUANTIZATION_GROUP_SIZE": "32"}) == "f32"
+    threads = {**properties(Numerics.FAST, "bf16"), "INFERENCE_NUM_THREADS": "1"}
+    assert name_of(threads) == "bf16, INFERENCE_NUM_THREADS=1"
 
 
 def test_the_fastest_of_some_passes_counts_and_leaves_the_cache_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,10 +87,3 @@ def test_warming_up_leaves_nothing() -> None:
     warm_up(runner)
     assert runner.calls == [1]
     assert not runner.tokens
-
-
-class FailingRunner(ToyRunner):
-    """Compiles, but does not run."""
-
-    def forward(self, ids: Sequence[int], rows: int = 1, cancel: threading.Event | None = None) -> Logits:
-        raise RuntimeError("no kernel for this precision")

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from headstart import library
+from headstart import library, paths
 from headstart.doctor.finding import Finding, Level, Section
-from headstart.engine import budget
+from headstart.engine import budget, validation
 from headstart.engine.room import amount, free_memory
 from headstart.errors import HeadstartError
 from headstart.library import Broken, Model, Pair
@@ -24,6 +24,11 @@ def check() -> Iterator[Finding]:
         yield finding
         if finding.level is Level.OK and not isinstance(entry, Broken):
             fitting.append((isinstance(entry, Pair), budget.need(_manifests(entry)).total, entry.name))
+    for subject, setting, reason in validation.refusals(paths.measurements_folder()):
+        yield _HERE.note(
+            f"{subject.get('model')} does not run in {setting} on {subject.get('device')}, as {reason}.",
+            "Another precision is used in its place.",
+        )
     if fitting:
         is_pair, _, name = max(fitting)
         yield _HERE.ok(f"The largest {'pair' if is_pair else 'model'} that fits into free memory is {name}.")

@@ -1,14 +1,17 @@
 """Who guesses ahead: the text itself (n-grams) or a draft model. Knows nothing of when guessing pays."""
 
+import logging
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import cycle, islice
 
 from headstart.engine.engine import Origin
-from headstart.engine.runner import PREFILL_CHUNK, Branch, Runner, common_prefix
+from headstart.engine.runner import PREFILL_CHUNK, Branch, Runner, common_prefix, is_finite
 from headstart.engine.sampling import Guess, Ids, Row, Sampler
 from headstart.engine.shortlist import Shortlist
+
+_log = logging.getLogger(__name__)
 
 WantsMore = Callable[[Sequence[int], Sequence[float]], bool]  # candidates so far, their confidences -> one more?
 
@@ -135,15 +138,17 @@ class DraftModel:
     vocabulary: int  # ids the target knows; a wider draft head is cut
     shortlist: Shortlist | None = None  # what the logits stand for where the runner's head is trimmed
     _followed: int = field(default=0, init=False)  # tokens of the context that the shortlist has seen
+    _set_aside: bool = field(default=False, init=False)  # for this answer: what it gave was not a number
 
     def begin(self, context: Sequence[int]) -> None:
         """Keep what the cache shares with a new prompt."""
+        self._set_aside = False
         self.runner.rollback(common_prefix(self.runner.tokens, context))
         self._followed = len(context)
 
     def lag(self, context_length: int) -> int | None:
-        """Tokens to read before the first guess; None when a round of guesses would not fit the draft's context."""
-        fits = context_length + MOST_DRAFTED <= self.runner.context
+        """Tokens to read before the first guess; None when it is set aside or a round would not fit its context."""
+        fits = not self._set_aside and context_length + MOST_DRAFTED <= self.runner.context
         return context_length - len(self.runner.tokens) if fits else None
 
     def propose(
@@ -164,6 +169,9 @@ class DraftModel:
         pending = self._read(context, cancel)
         while wants_more(tokens, confidences):
             row, ids = self._scored(self.runner.forward(pending)[0])
+            if not is_finite(row):
+                self._give_up()
+                break
             guess = sampler.guess(row, len(context) + len(tokens), tokens, ids)
             if with_probabilities:
                 probabilities.append(sampler.probability(row, guess.token, tokens, ids))
@@ -182,6 +190,12 @@ class DraftModel:
     def settle(self, valid: int) -> None:
         """Forget guesses past the first `valid` tokens of the text."""
         self.runner.rollback(valid)
+
+    def _give_up(self) -> None:
+        """A guess must never end an answer; nor can what the cache holds be trusted."""
+        _log.warning("the draft model gave what is not a number: it is set aside for this answer")
+        self._set_aside = True
+        self.runner.rollback(0)
 
     def _follow(self, context: Sequence[int]) -> None:
         """Show the shortlist what was written since the last guess."""

@@ -70,6 +70,15 @@ class KvPrecision(StrEnum):
     F16 = "f16"
 
 
+class Precision(StrEnum):
+    """What a model computes in. All but f32 are used only after a trial on this device (`validation.py`)."""
+
+    AUTO = "auto"  # f32 until a trial has found a faster one that is right here
+    F32 = "f32"
+    BF16 = "bf16"
+    F16 = "f16"
+
+
 @dataclass(frozen=True)
 class Message:
     """One turn of a conversation; `role` is "system", "user" or "assistant"."""
@@ -372,11 +381,16 @@ class LoadOptions:
     remote: Remote | None = None
     engine: EngineKind = EngineKind.AUTO
     kv_precision: KvPrecision = KvPrecision.AUTO
+    precision: Precision = Precision.AUTO  # of the target; a draft's is found by itself
 
     def __post_init__(self) -> None:
-        """Refuse an 8-bit cache where results must not depend on guesses."""
-        if self.numerics is Numerics.EXACT and self.kv_precision is KvPrecision.U8:
+        """Refuse what exact numerics cannot be combined with: results must not depend on guesses."""
+        if self.numerics is not Numerics.EXACT:
+            return
+        if self.kv_precision is KvPrecision.U8:
             raise SettingsError("Exact numerics need keys and values in 16 bits: leave out --kv-precision u8.")
+        if self.precision not in {Precision.AUTO, Precision.F32}:
+            raise SettingsError(f"Exact numerics compute in f32: leave out --precision {self.precision}.")
 
 
 class Engine(Protocol):

@@ -55,6 +55,7 @@ Verbs = Mapping[type[Order], Callable[[Any], None]]
 _T = TypeVar("_T")
 _log = logging.getLogger(__name__)
 _CHUNK = 65536  # bytes
+_IDLE = 5.0  # seconds without an order, after which nobody waits for this process
 
 
 class Host:
@@ -113,7 +114,7 @@ class Host:
 
     def _loop(self, orders: queue.SimpleQueue[Order]) -> None:
         while True:
-            order = orders.get()
+            order = self._next(orders)
             try:
                 self._verbs[type(order)](order)
             except HeadstartError as error:
@@ -123,6 +124,16 @@ class Host:
                 _log.exception("%s failed", type(order).__name__)
                 exhausted = exhaustion.instead_of(error, loading=isinstance(order, Load))
                 self._send(failure(exhausted, order) if exhausted else self._unexpected(error, order))
+
+    def _next(self, orders: queue.SimpleQueue[Order]) -> Order:
+        """The next order. Until it comes, the model may be measured."""
+        if orders is self._asides or not self._opened:
+            return orders.get()
+        try:
+            return orders.get(timeout=_IDLE)
+        except queue.Empty:
+            with self._opened.idle():
+                return orders.get()
 
     def _load(self, order: Load) -> None:
         self._free()
@@ -239,6 +250,9 @@ def main(argv: Sequence[str] | None = None, models: Models | None = None) -> Non
     """Run the process; it ends when standard input does. `models` are others than those that the arguments name."""
     arguments = _parser().parse_args(argv)
     orders, reports = _take_the_pipes()
+    if arguments.validate:
+        _validate(orders, reports)
+        return
     faulthandler.enable()  # where it was when native code crashed; goes to standard error
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is meant for the other side, which then cancels
     send = Sender(os.fdopen(reports, "wb"))
@@ -249,10 +263,20 @@ def main(argv: Sequence[str] | None = None, models: Models | None = None) -> Non
     host.serve()
 
 
+def _validate(orders: int, reports: int) -> None:
+    """Do what `validation.Trial` starts this program for."""
+    from headstart.engine import validation  # noqa: PLC0415 - numpy and more, which the engine loads with a model
+    from headstart.engine.loading import builder  # noqa: PLC0415
+
+    with os.fdopen(orders, "rb") as asked, os.fdopen(reports, "wb") as told:
+        validation.answer(asked, told, builder)
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="headstart-engine", description=__doc__, allow_abbrev=False)
     parser.add_argument("--toy", action="store_true", help="answer without a model")
     parser.add_argument("--pace", type=float, default=0.0, help="the toy's seconds per round")
+    parser.add_argument("--validate", action="store_true", help="try how a model computes, for another process")
     parser.add_argument("--log", default="", help="the file that standard error is kept in, to be named in errors")
     return parser
 

@@ -1,24 +1,26 @@
 """From a model folder to a warm runner. Knows nothing of drafting or text."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
+from headstart import computer, paths
 from headstart import manifest as manifests
-from headstart.engine import bigram, devices, shortlist
+from headstart.engine import bigram, devices, shortlist, validation
 from headstart.engine.branching import BranchingRunner
-from headstart.engine.engine import KvPrecision, Numerics
+from headstart.engine.engine import KvPrecision, Numerics, Precision
 from headstart.engine.head import Ids, compile_alone
 from headstart.engine.measurements import Measurements
 from headstart.engine.memory import released
 from headstart.engine.paged import PagedRunner
-from headstart.engine.precision import Properties, candidates, fastest_hint, properties, warm_up
-from headstart.engine.proof import AnyRunner, first_line, proven_runner, refusal
+from headstart.engine.precision import VERIFY, Properties, candidates, name_of, plain, properties, warm_up
+from headstart.engine.proof import PROVEN, RUNNERS, AnyRunner, RunnerClass, first_line, proven_runner, refusal
 from headstart.engine.runner import Runner
 from headstart.engine.runtime import core, openvino
 from headstart.engine.shortlist import Head, RestHead
+from headstart.engine.validation import Subject, Trial, Verdict, limit_of
 from headstart.errors import BrokenModelError, UnfitError
 
 _MODEL, _WEIGHTS = _MODEL_FILES = ("openvino_model.xml", "openvino_model.bin")
@@ -35,6 +37,7 @@ class Place:
     rows: int | None = 0  # of the output head, by the model's own list; 0: all, None: as many as it was exported for
     properties: Properties = field(default_factory=dict)  # of OpenVINO, before those chosen here; not where exact
     kv: KvPrecision = KvPrecision.AUTO
+    precision: Precision = Precision.AUTO
 
 
 @dataclass(frozen=True)
@@ -45,45 +48,80 @@ class LoadedModel:
     manifest: manifests.Manifest
     measurements: Measurements
     properties: Properties  # that it was compiled with
+    notes: tuple[str, ...] = ()  # what a person should know of how it was loaded, in sentences
     kept: Ids | None = None  # tokens that a trimmed output head scores
     rest: RestHead | None = None  # scores the others
     table: bigram.BigramDrafter | None = None  # of likely next tokens
 
 
-def load_model(
-    folder: Path, place: Place, measured: Path, when_whole: Callable[[], None] = lambda: None
-) -> LoadedModel:
-    """Verify, choose runner and precision (measured once for model, device and versions), compile, warm up.
+@dataclass
+class Watcher:
+    """Who is told of a load: every file is verified; a precision is tried before it is used; it is settled."""
 
-    `when_whole` is called once every file is verified.
+    when_whole: Callable[[], None] = lambda: None
+    when_tried: Callable[[], None] = lambda: None
+    when_settled: Callable[[], None] = lambda: None
+
+
+def load_model(folder: Path, place: Place, measured: Path, watcher: Watcher | None = None) -> LoadedModel:
+    """Verify, choose runner and precision, compile, warm up. Nothing is timed here: `measure` does that.
+
     Raises BrokenModelError for a damaged folder and DeviceError for a device that is absent or refuses the model.
     """
+    watcher = watcher or Watcher()
     manifest = manifests.read_model(folder)
     device = devices.require(place.device)
     measurements = _verified(folder, manifest, device, measured)
-    when_whole()
+    watcher.when_whole()
     kept = shortlist.read(folder, manifest, place.rows)
     table = bigram.read(folder, manifest)
-    build = _builder(folder, device, measurements, kept)
+    kind = proven_runner(folder, device, measurements)
+    subject = _trial_subject(folder, manifest, device, measurements)
+    chosen, notes = _arithmetic(subject, manifest, place, watcher)
+    watcher.when_settled()
     try:
         with released(folder / _WEIGHTS):
-            runner, chosen = _compile(build, place, measurements, _precisions(manifest))
+            runner = _runner(kind, folder, device, chosen, place.context, kept)
+            warm_up(runner)
     except RuntimeError as error:
         raise refusal(folder, device, first_line(error)) from None
     rest = None if runner.kept is None else _rest(folder, runner, device, chosen)
-    return LoadedModel(runner, manifest, measurements, chosen, runner.kept, rest, table)
+    return LoadedModel(runner, manifest, measurements, chosen, notes, runner.kept, rest, table)
 
 
 def fast_properties(folder: Path, device: str, measured: Path, kv: KvPrecision = KvPrecision.AUTO) -> Properties:
-    """What a model is loaded with for the fastest arithmetic; loads it only where that is unknown. Raises the same."""
+    """What a model is loaded with for the fastest arithmetic that is known to be right. Raises what loading raises."""
     manifest, device = manifests.read_model(folder), devices.require(device)
     measurements = _verified(folder, manifest, device, measured)
-    try:
-        build = _builder(folder, device, measurements, None)
-        hint = fastest_hint(build, measurements, _precisions(manifest))
-    except RuntimeError as error:
-        raise refusal(folder, device, first_line(error)) from None
-    return properties(Numerics.FAST, hint, kv)
+    return properties(Numerics.FAST, _fastest(measurements, candidates(manifest.precision.activation_group)), kv)
+
+
+def measure(folder: Path, device: str, trial: Trial, measurements: Measurements | None = None) -> None:
+    """Try every precision of a model on a device, and time its passes, in a child process of `trial`.
+
+    What is known already is not tried again. `measurements`: of a model that is loaded. Raises what loading raises.
+    """
+    manifest, device = manifests.read_model(folder), devices.require(device)
+    measurements = measurements or _verified(folder, manifest, device, paths.measurements_folder())
+    proven_runner(folder, device, measurements)
+    subject = _trial_subject(folder, manifest, device, measurements)
+    hints = candidates(manifest.precision.activation_group)
+    trial.run(subject, [properties(Numerics.FAST, hint) for hint in hints])
+
+
+def pass_times(measurements: Measurements, hints: Sequence[str]) -> Mapping[str, Mapping[str, float]]:
+    """Milliseconds of one token and of a verification by precision: of those that proved right and were timed."""
+    found = {hint: validation.known(measurements, properties(Numerics.FAST, hint)) for hint in hints}
+    return {
+        hint: {f"{tokens} tokens": verdict.ms[tokens] for tokens in (1, VERIFY)}
+        for hint, verdict in found.items()
+        if verdict and not verdict.reason and verdict.ms
+    }
+
+
+def builder(kind: str, folder: Path, device: str) -> Callable[[Properties, int], AnyRunner]:
+    """Compiles a model with properties and a context, for whoever tries it out; `kind` as `proof.RUNNERS` has it."""
+    return lambda chosen, context: _runner(RUNNERS[kind], folder, device, chosen, context, None)
 
 
 def require_whole(folder: Path, device: str, measured: Path) -> None:
@@ -115,32 +153,55 @@ def _verified(folder: Path, manifest: manifests.Manifest, device: str, measured:
     return measurements
 
 
-def _builder(folder: Path, device: str, measurements: Measurements, kept: Ids | None) -> Callable[..., AnyRunner]:
-    kind = proven_runner(folder, device, measurements)
-
-    def build(chosen: Properties, context: int = 128) -> AnyRunner:
-        # Where a branch holds, its keys are moved; 8-bit ones cannot be, as they share a scale with their neighbours.
-        scaled = kind is BranchingRunner and chosen.get("KV_CACHE_PRECISION") == KvPrecision.U8.value
-        return (PagedRunner if scaled else kind)(folder, device, chosen, context, kept)
-
-    return build
+def _runner(
+    kind: RunnerClass, folder: Path, device: str, chosen: Properties, context: int, kept: Ids | None
+) -> AnyRunner:
+    # Where a branch holds, its keys are moved; 8-bit ones cannot be, as they share a scale with their neighbours.
+    scaled = kind is BranchingRunner and chosen.get("KV_CACHE_PRECISION") == KvPrecision.U8.value
+    return (PagedRunner if scaled else kind)(folder, device, chosen, context, kept)
 
 
-def _precisions(manifest: manifests.Manifest) -> Sequence[str]:
-    return candidates(manifest.precision.activation_group)
+def _trial_subject(folder: Path, manifest: manifests.Manifest, device: str, measurements: Measurements) -> Subject:
+    limit = limit_of(manifest.quality.mean_kl if manifest.quality else None)
+    return Subject(folder, device, measurements.get(PROVEN), limit, manifest.size_bytes / 1e9, measurements)
 
 
-def _compile(
-    build: Callable[..., AnyRunner], place: Place, measurements: Measurements, precisions: Sequence[str]
-) -> tuple[AnyRunner, Properties]:
-    """Raises RuntimeError where the device refuses the model."""
-    hint = fastest_hint(build, measurements, precisions) if place.numerics is Numerics.FAST else "f32"
-    chosen = properties(place.numerics, hint, place.kv)
-    if place.numerics is Numerics.FAST:
-        chosen = {**chosen, **place.properties}
-    runner = build(chosen, place.context)
-    warm_up(runner)
-    return runner, chosen
+def _arithmetic(
+    subject: Subject, manifest: manifests.Manifest, place: Place, watcher: Watcher
+) -> tuple[Properties, tuple[str, ...]]:
+    """What to compile with, and a sentence where that is not what was asked for. All but f32 must be proven first.
+
+    Raises BrokenModelError or DeviceError where nothing is left.
+    """
+    exact = properties(Numerics.EXACT)
+    if place.numerics is Numerics.EXACT:
+        wanted = exact
+    else:
+        automatic = place.precision is Precision.AUTO
+        hints = candidates(manifest.precision.activation_group)
+        hint = _fastest(subject.measurements, hints) if automatic else place.precision.value
+        wanted = {**properties(Numerics.FAST, hint, place.kv), **place.properties}
+    why = ""
+    for chosen in (wanted, plain(), exact):
+        found = validation.known(subject.measurements, chosen)
+        trusted = subject.device == "CPU" and chosen in (plain(), exact)
+        if found is None and not trusted:
+            watcher.when_tried()
+            Trial().run(subject, [chosen], timed=False)
+            found = validation.known(subject.measurements, chosen) or Verdict("it could not be tried")
+        if found is None or not found.reason:
+            name, instead = name_of(wanted), name_of(chosen)
+            device = "processor" if subject.device == "CPU" else subject.device
+            note = f"{manifest.name} does not run in {name} on this {device}, as {why}; it runs in {instead}."
+            return chosen, (note,) if why else ()
+        why = why or found.reason
+    raise refusal(subject.folder, subject.device, f"{why}, in f32 too")
+
+
+def _fastest(measurements: Measurements, hints: Sequence[str]) -> str:
+    """Of the precisions that are proven, the one with the least time for a token and a verification; f32 untried."""
+    figures = pass_times(measurements, hints)
+    return min(figures, key=lambda hint: sum(figures[hint].values())) if figures else "f32"
 
 
 def _rest(folder: Path, runner: AnyRunner, device: str, chosen: Properties) -> RestHead:
@@ -176,7 +237,7 @@ def _subject(folder: Path, manifest: manifests.Manifest, device: str) -> dict[st
     unlisted = [name for name in _MODEL_FILES if name not in manifest.files]
     if unlisted:
         raise BrokenModelError(f"The manifest of {folder} does not list {', '.join(unlisted)}; export the model again.")
-    driver = {} if device == "CPU" else {"driver": devices.driver(device)}
+    driver = {"processor": computer.stepping()} if device == "CPU" else {"driver": devices.driver(device)}
     return {
         "model": manifest.name,
         "weights": manifest.files[_WEIGHTS].sha256,

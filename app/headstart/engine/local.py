@@ -1,15 +1,16 @@
 """Headstart's own engine: one target with its drafters, from messages to text. Knows nothing of who asks."""
 
+import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
 from headstart import manifest as manifests
 from headstart import paths
-from headstart.engine import budget, devices, grammar, room, tuned
-from headstart.engine.costs import SIZES, Costs, Curve
+from headstart.engine import budget, devices, grammar, room, tuned, validation
+from headstart.engine.costs import Costs, Curve
 from headstart.engine.drafters import DraftModel
 from headstart.engine.engine import (
     EngineKind,
@@ -23,11 +24,13 @@ from headstart.engine.engine import (
     Round,
     Tracing,
 )
-from headstart.engine.loading import LoadedModel, Place, load_model
+from headstart.engine.loading import LoadedModel, Place, Watcher, load_model, measure
 from headstart.engine.measurements import Measurements
 from headstart.engine.policy import Policy
-from headstart.engine.precision import pass_ms, switch_ms
+from headstart.engine.precision import name_of, pass_ms
+from headstart.engine.protocol import Phase
 from headstart.engine.recording import Recorder
+from headstart.engine.runner import NonFiniteError
 from headstart.engine.scorer import Scorer
 from headstart.engine.shortlist import Shortlist
 from headstart.engine.speculative import Decoder, Job
@@ -37,9 +40,12 @@ from headstart.engine.tally import Tally
 from headstart.engine.text import AnswerText
 from headstart.engine.tokenizer import Tokenizer
 from headstart.engine.trace import Trace
-from headstart.errors import SettingsError
+from headstart.engine.validation import Trial
+from headstart.errors import BrokenModelError, SettingsError
 
-_POLICY = "learned policy"
+_POLICY, _PRICES = "learned policy", "prices are measured"
+
+_log = logging.getLogger(__name__)
 
 
 class LocalEngine:
@@ -55,16 +61,21 @@ class LocalEngine:
         tokenizer: Tokenizer,
         learned: Measurements,
         tracing: Tracing | None = None,
+        reload: Callable[[], LoadedModel] | None = None,
     ) -> None:
-        """`learned` keeps the policy's costs and calibrations of this pair; a recording leaves them as they are."""
+        """`learned` keeps the policy's costs and calibrations of this pair; a recording leaves them as they are.
+
+        `reload` loads the target again, in what its arithmetic may be by then.
+        """
         self.target = target
         self.draft = draft
         self.tokenizer = tokenizer
         self._learned = learned
+        self._reload = reload
         self._policy = _restored_policy(target, draft, learned, tracing.depth if tracing else None)
         self._trace = Trace(tracing, learned.subject, self._policy) if tracing else None
-        drafter = _draft_model(draft, target.runner.vocabulary) if draft else None
-        self._decoder = Decoder(target.runner, drafter, self._policy, target.table)
+        self._drafter = _draft_model(draft, target.runner.vocabulary) if draft else None
+        self._decoder = Decoder(target.runner, self._drafter, self._policy, target.table)
         self._stop_ids = frozenset(target.manifest.tokenizer.stop_ids)
         self._spelling = Spelling(tokenizer.folder, target.runner.vocabulary, target.manifest.tokenizer.stop_ids)
 
@@ -72,6 +83,11 @@ class LocalEngine:
     def models(self) -> tuple[manifests.Manifest, ...]:
         """What is known of the target, then of the draft."""
         return tuple(model.manifest for model in (self.target, self.draft) if model)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a person should know of how the models were loaded, in sentences."""
+        return tuple(note for model in (self.target, self.draft) if model for note in model.notes)
 
     @property
     def context(self) -> int:
@@ -84,7 +100,7 @@ class LocalEngine:
         text = AnswerText(self.tokenizer.decode_many, request.stop)
         scorer = None if request.likeliest is None else Scorer(self._spelling.spell, request.likeliest)
         reason = FinishReason.STOP  # unless the token layer says otherwise: a stop string ends it from here
-        for event in self._decoder.run(self._job(request, scorer), cancel or threading.Event()):
+        for event in self._events(request, scorer, cancel or threading.Event()):
             match event:
                 case Prefill():
                     tally.read(event)
@@ -104,10 +120,47 @@ class LocalEngine:
         """Free the models: the last reference to their memory is dropped here. Closing again does nothing."""
         if self._trace:
             self._trace.close()
-        for name in ("_decoder", "target", "draft"):
+        for name in ("_decoder", "_drafter", "target", "draft"):
             vars(self).pop(name, None)
 
-    def _job(self, request: Request, scorer: Scorer | None) -> Job:
+    def _events(
+        self, request: Request, scorer: Scorer | None, cancel: threading.Event
+    ) -> Iterator[Prefill | Round | FinishReason]:
+        """Those of the decoder. Where the target's arithmetic breaks, another target goes on where it stopped."""
+        written: list[int] = []
+        note = ""
+        while True:
+            try:
+                for event in self._decoder.run(self._job(request, scorer, tuple(written)), cancel):
+                    if isinstance(event, Round):
+                        written += [token.id for token in event.tokens]
+                    elif isinstance(event, Prefill) and note:
+                        event, note = replace(event, note=note), ""  # noqa: PLW2901 - the first one tells why
+                    yield event
+            except NonFiniteError:
+                note = self._replace_target()
+            else:
+                return
+
+    def _replace_target(self) -> str:
+        """Never use this arithmetic again, and load the target in the next; why, in a sentence.
+
+        Raises what loading raises, as where no arithmetic is left.
+        """
+        broken = self.target
+        validation.refuse(broken.measurements, broken.properties, "it gave results that are not numbers")
+        if self._reload is None:
+            raise BrokenModelError(
+                f"{broken.manifest.name} gave results that are not numbers; load it again, in another precision."
+            )
+        del self._decoder, self.target  # there may be no room for both
+        self.target = self._reload()
+        self._decoder = Decoder(self.target.runner, self._drafter, self._policy, self.target.table)
+        was, now = name_of(broken.properties), name_of(self.target.properties)
+        _log.warning("%s gave results that are not numbers in %s; it goes on in %s", broken.manifest.name, was, now)
+        return f"{broken.manifest.name} gave results that are not numbers in {was}; it goes on in {now}."
+
+    def _job(self, request: Request, scorer: Scorer | None, written: tuple[int, ...]) -> Job:
         if request.speculation.tree_depth is not None:
             raise SettingsError(
                 "A tree of guesses takes an EAGLE-3 head as draft, with OpenVINO GenAI: leave out --tree-depth."
@@ -121,8 +174,9 @@ class LocalEngine:
             tuple(self.tokenizer.encode(request.prediction)),
             grammar.form(request.schema, self._spelling) if request.schema else None,
             scorer.note if scorer else None,
+            written,
         )
-        if self._trace:
+        if self._trace and not written:
             self._trace.begin(job)
         return job
 
@@ -138,8 +192,8 @@ class LocalEngine:
         return Finish(reason, stats, token_ids)
 
 
-def load(options: LoadOptions) -> LocalEngine:
-    """Load, check and measure what is not known yet; what is left open is as it was tuned.
+def load(options: LoadOptions, tell: Callable[[Phase], None] = lambda _: None) -> LocalEngine:
+    """Load and check; what is left open is as it was tuned. `tell` hears what takes the time.
 
     Raises BrokenModelError, DeviceError or MemoryBudgetError.
     """
@@ -149,24 +203,47 @@ def load(options: LoadOptions) -> LocalEngine:
     _require_room(options)
     place = target_place(options)
     place_of_draft = draft_place(options.draft, options) if options.draft else None
-    target, tokenizer = _with_tokenizer(options.target, place, measured)
-    draft = load_model(options.draft, place_of_draft, measured) if options.draft and place_of_draft else None
-    return joined(target, draft, tokenizer, options.tracing)
+    tell(Phase.MODEL)
+    target, tokenizer = _with_tokenizer(options.target, place, measured, tell)
+    draft = None
+    if options.draft and place_of_draft:
+        tell(Phase.DRAFT)
+        draft = load_model(options.draft, place_of_draft, measured)
+    tell(Phase.WARM_UP)
+
+    def reload() -> LoadedModel:
+        tell(Phase.MODEL)
+        return load_model(options.target, place, measured)
+
+    return LocalEngine(target, draft, tokenizer, _learned(target, draft), options.tracing, reload)
 
 
-def _with_tokenizer(folder: Path, place: Place, measured: Path) -> tuple[LoadedModel, Tokenizer]:
+def _with_tokenizer(
+    folder: Path, place: Place, measured: Path, tell: Callable[[Phase], None]
+) -> tuple[LoadedModel, Tokenizer]:
     """Both are made ready at the same time: OpenVINO compiles a model on one core."""
     reading: list[Future[Tokenizer]] = []
     with ThreadPoolExecutor(1, "tokenizer") as beside:
-        model = load_model(folder, place, measured, lambda: reading.append(beside.submit(Tokenizer, folder)))
+        watcher = Watcher(
+            when_whole=lambda: reading.append(beside.submit(Tokenizer, folder)),
+            when_tried=lambda: tell(Phase.PROOF),
+            when_settled=lambda: tell(Phase.MODEL),
+        )
+        model = load_model(folder, place, measured, watcher)
         return model, reading[0].result()
 
 
-def joined(
-    target: LoadedModel, draft: LoadedModel | None, tokenizer: Tokenizer, tracing: Tracing | None = None
-) -> LocalEngine:
+def measure_all(options: LoadOptions) -> None:
+    """Try and time every precision of these models, unless that is known. Raises what loading raises."""
+    options = tuned.applied(options)
+    measure(options.target, options.device, Trial())
+    if options.draft:
+        measure(options.draft, options.draft_device or options.device, Trial())
+
+
+def joined(target: LoadedModel, draft: LoadedModel | None, tokenizer: Tokenizer) -> LocalEngine:
     """The engine of loaded models, with what was learned about them before."""
-    return LocalEngine(target, draft, tokenizer, _learned(target, draft), tracing)
+    return LocalEngine(target, draft, tokenizer, _learned(target, draft))
 
 
 def _require_devices(options: LoadOptions) -> None:
@@ -178,7 +255,7 @@ def _require_devices(options: LoadOptions) -> None:
 
 def target_place(options: LoadOptions) -> Place:
     """Where the target runs."""
-    return replace(_place(options.target, options), properties=options.properties)
+    return replace(_place(options.target, options), properties=options.properties, precision=options.precision)
 
 
 def draft_place(folder: Path, options: LoadOptions) -> Place:
@@ -223,18 +300,24 @@ def _restored_policy(
 ) -> Policy:
     """With a depth, one that records."""
     kind = Policy if depth is None else Recorder
-    known = learned.get(_POLICY)
-    if known is not None:
-        policy = kind.from_json(known)
-    else:
-        policy = kind(Costs(_measured_curve(target), _measured_curve(draft) if draft else None))
+    known, curves = learned.get(_POLICY), [_measured_curve(model) for model in (target, draft) if model]
+    measured = all(curves)
+    policy = kind.from_json(known) if known is not None else kind(Costs())
+    if known is None or (measured and not learned.get(_PRICES)):
+        models = (model for model in (target, draft) if model)
+        policy.costs = Costs(*(curve or _shipped_curve(model) for curve, model in zip(curves, models, strict=True)))
         learned.put(_POLICY, policy.to_json())
+        learned.put(_PRICES, measured)
     if isinstance(policy, Recorder) and depth is not None:
         policy.depth = depth
     return policy
 
 
-def _measured_curve(model: LoadedModel) -> Curve:
-    sizes = [tokens for tokens in SIZES if tokens <= model.runner.context]
-    table = {tokens: pass_ms(model.runner, tokens, repeats=3) for tokens in sizes}
-    return Curve(table, switch_ms(model.runner, repeats=3))
+def _measured_curve(model: LoadedModel) -> Curve | None:
+    """What a trial measured in what the model runs with; None where none did."""
+    found = validation.known(model.measurements, model.properties)
+    return Curve(found.ms, found.switch_ms) if found and found.ms else None
+
+
+def _shipped_curve(model: LoadedModel) -> Curve:
+    return Curve.shipped(pass_ms(model.runner, 1, repeats=2))

@@ -4,7 +4,7 @@ import hashlib
 import json
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ class Measurements:
         digest = hashlib.sha256(text.encode()).hexdigest()[:16]
         self._path = folder / f"{_UNSAFE.sub('-', name)[:_LONGEST_NAME]}-{digest}.json"
         self.subject = dict(subject)
-        self._values = _read(self._path)
+        self._values = _read(self._path)["values"]
 
     def get(self, key: str) -> Any:
         """The value put under `key` (plain JSON data), or None."""
@@ -54,12 +54,21 @@ class Measurements:
             _log.warning("measurements are not kept: %s", error)
 
 
-def _read(path: Path) -> dict[str, Any]:
+def every(folder: Path) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """Subject and values of all that was measured."""
+    for path in sorted(folder.glob("*.json")):
+        kept = _read(path)
+        yield kept["subject"], kept["values"]
+
+
+def _read(path: Path) -> dict[str, dict[str, Any]]:
+    nothing: dict[str, dict[str, Any]] = {"subject": {}, "values": {}}
     try:
-        values = json.loads(path.read_text(encoding="utf-8"))["values"]
+        kept = json.loads(path.read_text(encoding="utf-8"))
+        parts = {name: kept[name] for name in nothing}
     except FileNotFoundError:
-        return {}
+        return nothing
     except (OSError, ValueError, KeyError, TypeError) as error:
         _log.warning("%s is ignored and measured again: %r", path, error)
-        return {}
-    return values if isinstance(values, dict) else {}
+        return nothing
+    return parts if all(isinstance(part, dict) for part in parts.values()) else nothing

@@ -1,28 +1,39 @@
 """What the engine's process asks of models: open one, count for it, race it, describe the machine. Sends nothing."""
 
+import logging
 import os
 import platform
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, NoReturn, Protocol
 
 import psutil
 
-from headstart import __version__
-from headstart.engine import devices, selection, tuned
+from headstart import __version__, paths
+from headstart.engine import budget, devices, selection, tuned
 from headstart.engine.bench.ordered import RunBench, bench_of
 from headstart.engine.engine import Engine, LoadOptions, Message
+from headstart.engine.measurements import Measurements
 from headstart.engine.protocol import Bench, BenchReport, Description, Device, Facts, Loading, Phase
 from headstart.engine.room import free_memory
 from headstart.engine.runtime import openvino, openvino_genai
 from headstart.engine.tuning.findings import Findings
 from headstart.engine.tuning.messages import Tune, TuneReport
-from headstart.errors import SettingsError
+from headstart.errors import HeadstartError, SettingsError
 
 if TYPE_CHECKING:
     from headstart.engine.genai.engine import GenaiEngine
     from headstart.engine.local import LocalEngine
+    from headstart.engine.validation import Trial
+
+_SECONDS = "seconds"
+_TRIAL_CONTEXT = 256  # tokens, more than a trial reads
+
+_log = logging.getLogger(__name__)
 
 Tell = Callable[[Loading], None]
 CountTokens = Callable[[tuple[Message, ...], str], int]
@@ -33,12 +44,14 @@ class Opened:
     """A loaded engine. `count`: tokens of a conversation in its chat format and of a plain text, from any thread.
 
     `bench` carries out a Bench order: tells its progress and gives the result, or raises RaceCancelled when stopped.
+    `idle` is entered when nobody has asked for anything for a while, and left when somebody does.
     """
 
     engine: Engine
     facts: Facts
     count: CountTokens
     bench: RunBench
+    idle: Callable[[], AbstractContextManager[object]] = nullcontext
 
 
 class Models(Protocol):
@@ -74,13 +87,15 @@ class LocalModels:
             from headstart.engine.remote.opening import open_remote  # noqa: PLC0415 - HTTP, which few need
 
             return open_remote(options, tell)
-        tell(Loading(Phase.RUNTIME))
+        load = _LoadTime(options, tell)
+        load.tell(Phase.RUNTIME)
         openvino_genai()
         from headstart.engine.local import LocalEngine  # noqa: PLC0415 - numpy, which `describe` need not wait for
 
-        tell(Loading(Phase.MODEL))
+        load.tell(Phase.MODEL)
         options = selection.settled(options)
-        engine = selection.load(options)
+        engine = selection.load(options, load.tell)
+        load.end()
         tokenizer = engine.tokenizer
         bench = bench_of(engine, options) if isinstance(engine, LocalEngine) else _no_bench
         facts = _facts(engine, options)
@@ -89,7 +104,8 @@ class LocalModels:
             conversation = len(tokenizer.prompt(messages)) if messages else 0
             return conversation + (len(tokenizer.encode(text)) if text else 0)
 
-        return Opened(engine, facts, count, bench)
+        idle = partial(_measuring, engine, options) if isinstance(engine, LocalEngine) else nullcontext
+        return Opened(engine, facts, count, bench, idle)
 
     def describe(self) -> Description:
         """See Models.describe."""
@@ -127,7 +143,62 @@ def _facts(engine: "LocalEngine | GenaiEngine", options: LoadOptions) -> Facts:
         engine.context,
         engine=engine.kind.value,
         reason=engine.reason,
+        notes=getattr(engine, "notes", ()),
     )
+
+
+class _LoadTime:
+    """Tells the steps of a load with the seconds that it took last time, and remembers those of this time."""
+
+    def __init__(self, options: LoadOptions, tell: Tell) -> None:
+        folders = [str(folder) for folder in (options.target, options.draft) if folder]
+        how = [options.device, options.draft_device, options.numerics, options.engine]
+        subject = {"models": folders, "how": how, "headstart": __version__}
+        self._kept = Measurements(paths.measurements_folder(), f"{options.target.name}-loading", subject)
+        self._tell, self._started, self._usual = tell, time.monotonic(), True
+
+    def tell(self, phase: Phase) -> None:
+        """A step begins."""
+        self._usual &= phase is not Phase.PROOF  # which is made once
+        seconds = self._kept.get(_SECONDS)
+        self._tell(Loading(phase, seconds if isinstance(seconds, float) else None))
+
+    def end(self) -> None:
+        """The model is loaded."""
+        if self._usual:
+            self._kept.put(_SECONDS, time.monotonic() - self._started)
+
+
+@contextmanager
+def _measuring(engine: "LocalEngine", options: LoadOptions) -> Iterator[None]:
+    """While inside, each precision of the loaded models is tried and timed, until everything is known."""
+    from headstart.engine.validation import Trial  # noqa: PLC0415 - as above
+
+    trial = Trial()
+    thread = threading.Thread(target=_measure, args=(engine, options, trial), daemon=True, name="measuring")
+    thread.start()
+    try:
+        yield
+    finally:
+        trial.stop()
+        thread.join()
+
+
+def _measure(engine: "LocalEngine", options: LoadOptions, trial: "Trial") -> None:
+    """Nothing on battery, and nothing that the free memory does not hold beside what is loaded."""
+    from headstart.engine.loading import measure  # noqa: PLC0415 - as above
+
+    battery = psutil.sensors_battery() if hasattr(psutil, "sensors_battery") else None
+    if battery is not None and not battery.power_plugged:
+        return
+    places = ((options.target, options.device), (options.draft, options.draft_device or options.device))
+    for model, (folder, device) in zip((engine.target, engine.draft), places, strict=True):
+        if model is None or folder is None or budget.share(model.manifest, _TRIAL_CONTEXT) > free_memory():
+            continue
+        try:
+            measure(folder, device, trial, model.measurements)
+        except (HeadstartError, OSError) as error:
+            _log.warning("the precisions of %s cannot be tried: %s", model.manifest.name, error)
 
 
 def _no_bench(_order: Bench, _tell: Callable[[BenchReport], None], _cancel: threading.Event) -> NoReturn:

@@ -1,26 +1,20 @@
-"""Which arithmetic a model runs with on a device: asked for by the user, measured once. Knows nothing of drafting."""
+"""The arithmetic that a model can run with on a device, as OpenVINO's properties, and what a pass of it takes."""
 
-import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from headstart.engine.engine import KvPrecision, Numerics
-from headstart.engine.measurements import Measurements
+from headstart.engine.engine import KvPrecision, Numerics, Precision
 from headstart.engine.runner import Runner
 
 Properties = Mapping[str, str]
-Build = Callable[[Properties], Runner]  # compiles the model with these properties
 
-_log = logging.getLogger(__name__)
-
-HINTS = ("f32", "bf16", "f16")
+HINTS = (Precision.F32.value, Precision.BF16.value, Precision.F16.value)
 _GROUPED = "f32, groups of "  # activations that share a scale when they are rounded to INT8, more than the usual 32
 _GROUP, _USUAL_GROUP = "DYNAMIC_QUANTIZATION_GROUP_SIZE", "32"
 _REPEATS = 5
 VERIFY = 6  # tokens of a typical verification; with 1 it spans what decoding does
-_KEY = "precision"
 
 
 def properties(numerics: Numerics, hint: str = "f32", kv: KvPrecision = KvPrecision.AUTO) -> Properties:
@@ -42,6 +36,24 @@ def hint_of(chosen: Properties) -> str:
     return chosen["INFERENCE_PRECISION_HINT"] if group == _USUAL_GROUP else f"{_GROUPED}{group}"
 
 
+def plain() -> Properties:
+    """What every device and model is first run with, and what all else is compared with."""
+    return properties(Numerics.FAST)
+
+
+def name_of(chosen: Properties) -> str:
+    """What a person calls these properties: the precision, then what else differs from plain f32."""
+    hint = hint_of(chosen)
+    usual = properties(Numerics.FAST, hint)
+    further = [f"{name}={value}" for name, value in chosen.items() if name != _GROUP and usual.get(name) != value]
+    return ", ".join([hint, *further])
+
+
+def without_defaults(chosen: Properties) -> dict[str, str]:
+    """The same properties, less what OpenVINO does by itself."""
+    return {name: value for name, value in chosen.items() if (name, value) != (_GROUP, _USUAL_GROUP)}
+
+
 def differing(other: str, hint: str) -> Properties:
     """What to add to the properties of `hint`, so that they are those of `other`."""
     usual, wanted = ({_GROUP: _USUAL_GROUP, **properties(Numerics.FAST, name)} for name in (hint, other))
@@ -51,29 +63,6 @@ def differing(other: str, hint: str) -> Properties:
 def candidates(activation_group: int | None) -> Sequence[str]:
     """The precisions to try, by name. `activation_group`: the largest that the model's export found harmless."""
     return HINTS if activation_group is None else (*HINTS, f"{_GROUPED}{activation_group}")
-
-
-def fastest_hint(build: Build, measurements: Measurements, hints: Sequence[str] = HINTS) -> str:
-    """The precision with the least time for one token and for a verification, measured once for the subject.
-
-    Raises RuntimeError where the device refuses all of them; the caller words it.
-    """
-    known = measurements.get(_KEY)
-    if isinstance(known, dict) and known.get("hint") in hints and known.get("tried") == list(hints):
-        return str(known["hint"])
-    figures = {hint: figure for hint in hints if (figure := _figures(build, hint))}
-    if not figures:
-        raise RuntimeError("it runs in none of the precisions f32, bf16 and f16")
-    winner = min(figures, key=lambda hint: sum(figures[hint].values()))
-    measurements.put(_KEY, {"hint": winner, "tried": list(hints), "ms": figures})
-    return winner
-
-
-def measured(measurements: Measurements) -> Mapping[str, Mapping[str, float]]:
-    """What `fastest_hint` measured: milliseconds by precision and number of tokens; empty where it was not asked."""
-    known = measurements.get(_KEY)
-    figures = known.get("ms") if isinstance(known, dict) else None
-    return figures if isinstance(figures, dict) else {}
 
 
 def pass_ms(runner: Runner, tokens: int, repeats: int = _REPEATS) -> float:
@@ -107,13 +96,3 @@ def warm_up(runner: Runner) -> None:
     """The first pass repacks weights and costs a second more; take it before anyone waits."""
     runner.forward(probe_ids(runner.vocabulary, 1, seed=0))
     runner.rollback(0)
-
-
-def _figures(build: Build, hint: str) -> dict[str, float] | None:
-    try:
-        runner = build(properties(Numerics.FAST, hint))
-        warm_up(runner)
-    except RuntimeError as error:
-        _log.info("precision %s is not to be had here: %s", hint, error)
-        return None
-    return {f"{tokens} tokens": pass_ms(runner, tokens) for tokens in (1, VERIFY)}

@@ -18,6 +18,22 @@ class Interrupted(Exception):  # noqa: N818 - stopping is no error; this unwinds
     """`cancel` was set before or while the model ran; the cache is as before the call, or empty: `tokens` tells."""
 
 
+class NonFiniteError(Exception):
+    """A model gave what is not a number: its arithmetic is broken here, and nothing in its cache can be trusted."""
+
+
+def is_finite(row: NDArray[np.float32]) -> bool:
+    """Whether the logits of one row can be chosen from: [vocabulary]. A row without NaN has no NaN as its largest."""
+    return bool(np.isfinite(row.max()))
+
+
+def require_finite(logits: Logits) -> Logits:
+    """The same logits. Raises NonFiniteError where a row of them cannot be chosen from."""
+    if not np.isfinite(logits.max(axis=1)).all():
+        raise NonFiniteError
+    return logits
+
+
 @dataclass(frozen=True, slots=True)
 class Branch:
     """A token that may come instead of the one at `place` of a pass; 0, the first, is no place for one."""

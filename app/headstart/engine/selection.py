@@ -1,6 +1,7 @@
 """Opens a model of this computer with the engine that suits it. Knows nothing of either from inside."""
 
 import logging
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ from headstart import paths
 from headstart.engine import devices, tuned
 from headstart.engine.choosing import EngineChoice, choose
 from headstart.engine.engine import EngineKind, LoadOptions
+from headstart.engine.protocol import Phase
 
 if TYPE_CHECKING:
     from headstart.engine.genai.engine import GenaiEngine
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 
-def load(options: LoadOptions) -> "LocalEngine | GenaiEngine":
+def load(options: LoadOptions, tell: Callable[[Phase], None] = lambda _: None) -> "LocalEngine | GenaiEngine":
     """What is left open is as it was tuned. Raises what either engine raises for a model that it cannot load."""
     # Imported here: a front end that reads its help need not wait for them.
     from headstart.engine.genai import loading as genai  # noqa: PLC0415
@@ -26,7 +28,7 @@ def load(options: LoadOptions) -> "LocalEngine | GenaiEngine":
     options = settled(options)
     choice = chosen(options)
     if choice.kind is EngineKind.HEADSTART:
-        return load_own(options)
+        return load_own(options, tell)
     engine = genai.load(options)
     engine.reason = choice.reason
     if choice.reason:

@@ -14,7 +14,16 @@ from headstart.engine.drafters import NGRAM_REACH, NO_PROPOSAL, DraftModel, Ngra
 from headstart.engine.engine import FinishReason, Origin, Prefill, Round, Sampling, Speculation, Timing, Token
 from headstart.engine.policy import Policy
 from headstart.engine.rounds import NgramOffer, Outcome, Plan, Situation
-from headstart.engine.runner import PREFILL_CHUNK, Branch, Branching, Interrupted, Logits, Runner, common_prefix
+from headstart.engine.runner import (
+    PREFILL_CHUNK,
+    Branch,
+    Branching,
+    Interrupted,
+    Logits,
+    Runner,
+    common_prefix,
+    require_finite,
+)
 from headstart.engine.sampling import Constraint, Row, Sampler
 
 
@@ -23,7 +32,8 @@ class Job:
     """One answer in tokens. The prompt must be shorter than the target's context.
 
     `foretold` is what may come; `constraint` what the answer must keep to. `witness` sees the row that each token was
-    chosen from, and the token; after the last one of the answer maybe some more.
+    chosen from, and the token; after the last one of the answer maybe some more. `written` is the answer's beginning
+    where it goes on after a fault.
     """
 
     prompt: tuple[int, ...]
@@ -34,6 +44,7 @@ class Job:
     foretold: tuple[int, ...] = ()
     constraint: Constraint | None = None
     witness: Callable[[Row, int], None] | None = None
+    written: tuple[int, ...] = ()
 
 
 class Answer:
@@ -42,8 +53,10 @@ class Answer:
     def __init__(self, job: Job, context_limit: int) -> None:
         """Nothing is written yet."""
         self.job = job
-        self.context = list(job.prompt)
+        self.context = [*job.prompt, *job.written]
         self.sampler = Sampler(job.sampling, job.prompt, job.constraint)
+        for token in job.written:
+            self.sampler.commit(token)
         self.finish: FinishReason | None = None
         self._limit = context_limit
 
@@ -101,7 +114,7 @@ class Decoder:
         answer = Answer(job, self._target.context)
         self._policy.begin_answer(job.speculation)
         try:
-            logits = yield from self._read_prompt(job.prompt, cancel)
+            logits = yield from self._read_prompt(tuple(answer.context), cancel)
             self._ngram.foretell(job.foretold)
             yield self._first_round(answer, logits)
             while answer.finish is None and not cancel.is_set():
@@ -120,7 +133,7 @@ class Decoder:
         checked = self._worth_verifying(guesses)
         guessed = time.perf_counter()
 
-        logits = self._verify(answer, checked)
+        logits = require_finite(self._verify(answer, checked))
         verified = time.perf_counter()
 
         chosen = self._choose(answer, checked, logits)
@@ -148,7 +161,7 @@ class Decoder:
             done = len(target.tokens)
             target.forward(prompt[done : done + PREFILL_CHUNK], cancel=cancel)
             yield Prefill(len(target.tokens), len(prompt))
-        return target.forward(prompt[len(target.tokens) :], cancel=cancel)
+        return require_finite(target.forward(prompt[len(target.tokens) :], cancel=cancel))
 
     def _first_round(self, answer: Answer, logits: Logits) -> Round:
         """The prompt's own pass already gives the first token."""

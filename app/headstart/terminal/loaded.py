@@ -19,10 +19,10 @@ def remarks(options: LoadOptions, asked: str) -> Iterator[str]:
 
 
 def who(engine: Engine) -> Iterator[str]:
-    """Why it is not Headstart's own engine that was loaded, where a person did not ask for another."""
+    """Why it is another engine or another precision than a person asked for."""
     facts = _facts(engine)
-    if facts and facts.reason:
-        yield facts.reason
+    if facts:
+        yield from filter(None, (facts.reason, *facts.notes))
 
 
 def kind(engine: Engine) -> EngineKind:

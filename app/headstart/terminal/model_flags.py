@@ -6,7 +6,16 @@ from enum import StrEnum
 from typing import TypeVar
 
 from headstart.engine import selection
-from headstart.engine.engine import USUAL_DEVICE, EngineKind, KvPrecision, LoadOptions, Numerics, Open, Tracing
+from headstart.engine.engine import (
+    USUAL_DEVICE,
+    EngineKind,
+    KvPrecision,
+    LoadOptions,
+    Numerics,
+    Open,
+    Precision,
+    Tracing,
+)
 from headstart.errors import SettingsError
 from headstart.library import Choice
 from headstart.terminal.measuring import whole_number, writable_file
@@ -38,6 +47,14 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> argparse._ArgumentGr
     )
     model.add_argument(
         "--draft-device", metavar="NAME", help="where the draft model runs (default: where the target does)"
+    )
+    model.add_argument(
+        "--precision",
+        type=_one_of("precision", Precision),
+        metavar="auto|f32|bf16|f16",
+        default=Precision.AUTO,
+        help="what the model computes in; one that gives wrong results on this device is refused (default: auto, the "
+        "fastest that a trial found right here, or else f32)",
     )
     _add_memory_arguments(model)
     return model
@@ -113,6 +130,7 @@ def load_options(arguments: argparse.Namespace, choice: Choice) -> LoadOptions:
         open=tuple(name for name, is_open in left_open.items() if is_open),
         engine=arguments.engine,
         kv_precision=arguments.kv_precision,
+        precision=arguments.precision,
     )
     return selection.settled(options)
 

@@ -39,7 +39,10 @@ class Screen:
         self._progress_shown = False
 
     def reading(self, prefill: Prefill) -> None:
-        """Progress of a long prompt, on a terminal only."""
+        """Progress of a long prompt, on a terminal only; why it is read again, anywhere."""
+        if prefill.note:
+            self.end_answer()
+            self.remark(prefill.note)
         if self._remarks.is_terminal and prefill.total >= _PROGRESS_FROM:
             self._erase_progress()
             self._remarks.print(f"reading {prefill.done} of {prefill.total} tokens", end="")

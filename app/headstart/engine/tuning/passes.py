@@ -69,4 +69,7 @@ class PassRace:
         setting = self.candidates[name]
         context = min(_CONTEXT, self.place.context)
         place = replace(self.place, device=setting.device, properties=setting.properties, context=context)
-        return load_model(self.folder, place, self.measured)
+        model = load_model(self.folder, place, self.measured)
+        if model.notes:  # it was refused, and something else was loaded
+            raise RuntimeError(model.notes[0])
+        return model

@@ -4,6 +4,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -16,7 +17,7 @@ from headstart import paths
 from headstart.engine import budget, devices, machine, precision, room, shortlist, tuned
 from headstart.engine.bench.race import raise_if_set
 from headstart.engine.engine import Numerics
-from headstart.engine.loading import LoadedModel, Place, load_model
+from headstart.engine.loading import LoadedModel, Place, load_model, measure, pass_times
 from headstart.engine.local import LocalEngine, draft_place, joined, target_place
 from headstart.engine.runtime import openvino
 from headstart.engine.tokenizer import Tokenizer
@@ -38,11 +39,13 @@ from headstart.engine.tuning.findings import (
 from headstart.engine.tuning.halving import Deadline, halve
 from headstart.engine.tuning.messages import TuneWish
 from headstart.engine.tuning.passes import DRAFT_PASSES, TARGET_PASSES, PassRace
+from headstart.engine.validation import Trial
 from headstart.errors import MemoryBudgetError
 
 _PASS_TURNS = (3, 6, 12)  # pairs
 _ANSWER_TURNS = (3, 4, 8)
 _LEAST_DEFAULTS = 5  # runs of the default where there is nothing to compare it with
+_LOOK = 0.2  # seconds between two looks at `cancel` while a child process works
 _CONTEXT = 2048  # tokens; longer than any prompt here, shorter than what fills a memory
 _TARGET_PART, _ANSWER_PART = 0.4, 0.7  # of the time that is left
 
@@ -78,6 +81,7 @@ class _Tuning:
         self._require_room()
         watch = self._watch
         self._tell(Trying(TARGET))
+        self._try_precisions(self._load.target, self._load.device)
         target = load_model(self._load.target, target_place(self._load), self._measured)
         self._decide_target(target)
         raise_if_set(watch.cancel)
@@ -104,16 +108,28 @@ class _Tuning:
     def _decide_draft_settings(self, folder: Path) -> None:
         self._tell(Trying(DRAFT))
         place = draft_place(folder, self._load)
+        self._try_precisions(folder, place.device)
         name, chosen = self._race_passes(DRAFT, folder, load_model(folder, place, self._measured), place, DRAFT_PASSES)
         if name != DEFAULT:
             elsewhere = None if chosen.device == self._load.device else chosen.device
             self._load = replace(self._load, draft_device=elsewhere, draft_properties=chosen.properties)
 
+    def _try_precisions(self, folder: Path, device: str) -> None:
+        """What a later load chooses among. Raises what loading raises, and RaceCancelled."""
+        trial = Trial()
+        with ThreadPoolExecutor(1, "trial") as beside:
+            done = beside.submit(measure, folder, device, trial)
+            while not wait([done], timeout=_LOOK).done:
+                if self._watch.cancel.is_set():
+                    trial.stop()
+            done.result()
+        raise_if_set(self._watch.cancel)
+
     def _race_passes(
         self, subject: str, folder: Path, default: LoadedModel, place: Place, passes: tuple[int, ...]
     ) -> tuple[str, Setting]:
         hint = precision.hint_of(default.properties)
-        figures = precision.measured(default.measurements)
+        figures = pass_times(default.measurements, precision.candidates(default.manifest.precision.activation_group))
         candidates = settings(_hardware(), place.device.upper(), figures, hint, placed=self._wish.placed)
         race = PassRace(folder, default, place, candidates, self._measured, passes, self._watch.cancel)
         self._tell(Trying(subject, hint, tuple(candidates)))

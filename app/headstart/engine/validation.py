@@ -1,0 +1,348 @@
+"""Whether a model computes rightly with some OpenVINO properties on a device, and how fast: tried in a child process.
+
+A precision, a number of threads or a size of rounding groups can be wrong on one processor and right on the next: f16
+gives no numbers at all on some, and compiling a small model for one thread in bf16 ends the process there. So nothing
+but plain f32 on a processor is used before a child process has compared it with exact arithmetic on a real text. What
+crashes, hangs, is not finite or differs is refused, and what was found is remembered with the model's measurements.
+"""
+
+import contextlib
+import json
+import logging
+import math
+import os
+import queue
+import subprocess
+import tempfile
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from headstart.engine.costs import SIZES
+from headstart.engine.engine import Numerics
+from headstart.engine.measurements import Measurements, every
+from headstart.engine.precision import Properties, name_of, pass_ms, plain, properties, switch_ms, without_defaults
+from headstart.engine.runner import Branch, Branching, Logits, Runner
+from headstart.engine.supervision import program, signal_name
+
+Build = Callable[[Properties, int], Runner]  # compiles the model with these properties and room for so many tokens
+
+_log = logging.getLogger(__name__)
+
+FLAG = "--validate"  # of the engine's program: do this instead of serving
+_KEY = "validated"
+_PROMPT = 64  # tokens read in one pass before the others
+_PASSES = range(1, 13)  # tokens a pass, as plain steps and verifications have them
+_REJECTED, _AFTER = 5, 6  # tokens that are forgotten, and those read after that
+# bf16 lies 0.0005 to 0.0011 nats from f32 on the models measured, 8-bit keys and values 0.003 to 0.008.
+_LEAST_LIMIT, _LIMIT_8_BIT = 0.002, 0.05  # nats
+_SECONDS, _SECONDS_PER_GB = 120.0, 120.0  # until silence counts as a hang: a device may compile for minutes
+
+TEXT = """The tide table on the wall of the harbour office was printed in two columns, one for each half of the day.
+Every morning at 6:45 Ines copied the numbers into her notebook: 3.2 m at 09:10, 0.8 m at 15:30. "Why do you write them
+down again?" asked her nephew. "Because my hand remembers what my eyes forget," she said, and closed the window.
+
+def running_mean(values: list[float], width: int = 3) -> list[float]:
+    total, means = 0.0, []
+    for place, value in enumerate(values):
+        total += value - (values[place - width] if place >= width else 0.0)
+        means.append(total / min(place + 1, width))
+    return means
+
+Three things decide how far a small boat gets in a day: the wind, the tide, and the patience of whoever steers it. The
+first two are in the forecast. The third is not, although it matters most when the other two turn against the crew.
+"""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What was found of some properties. `reason`: why they are refused, a part of a sentence; empty: they are right.
+
+    `ms`: milliseconds of a pass by its number of tokens; `switch_ms`: what a change of that number costs more.
+    """
+
+    reason: str = ""
+    ms: Mapping[int, float] = field(default_factory=dict)
+    switch_ms: float = 0.0
+
+
+def known(measurements: Measurements, properties: Properties) -> Verdict | None:
+    """What was found of these properties; None: they were not tried."""
+    return _read_all(measurements.get(_KEY)).get(_key(properties))
+
+
+def note(measurements: Measurements, properties: Properties, verdict: Verdict) -> None:
+    """Remember what was found of these properties."""
+    kept = _read_all(measurements.get(_KEY)) | {_key(properties): verdict}
+    measurements.put(_KEY, {key: asdict(each) for key, each in kept.items()})
+
+
+def refuse(measurements: Measurements, properties: Properties, reason: str) -> None:
+    """Remember that these properties must not be used."""
+    note(measurements, properties, Verdict(reason))
+
+
+def refusals(folder: Path) -> Iterator[tuple[Mapping[str, object], str, str]]:
+    """What was refused on this machine: the subject measured, the name of the setting, and the reason."""
+    for subject, values in every(folder):
+        for key, verdict in _read_all(values.get(_KEY)).items():
+            if verdict.reason:
+                yield subject, name_of(json.loads(key)), verdict.reason
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A model on a device. `limit`: nats that its logits may be away from those of exact arithmetic."""
+
+    folder: Path
+    device: str
+    runner: str  # the proven kind
+    limit: float
+    gigabytes: float
+    measurements: Measurements
+
+
+def limit_of(lost: float | None) -> float:
+    """How far arithmetic may move logits, given what compressing the weights cost: KL in nats, None if not measured."""
+    return max(lost or 0.0, _LEAST_LIMIT)
+
+
+class Trial:
+    """Tries properties in a child process; `stop` ends it from another thread, and what is open stays open."""
+
+    def __init__(self, command: Sequence[str] | None = None, patience: float | None = None) -> None:
+        """`command` is that of the engine's program unless a test has another; `patience`: seconds of silence."""
+        self._command = command or program(FLAG)
+        self._patience = patience
+        self._child: subprocess.Popen[bytes] | None = None
+        self._stopped = False
+        self._lock = threading.Lock()
+
+    def run(self, subject: Subject, wanted: Iterable[Properties], *, timed: bool = True) -> None:
+        """Try those of `wanted` of which nothing is known; with `timed` measure what their passes take, too."""
+        remembered = subject.measurements
+        pending = [chosen for chosen in wanted if _is_open(known(remembered, chosen), timed=timed)]
+        while pending:
+            decided = 0
+            for chosen, verdict in zip(pending, self._verdicts(subject, pending, timed=timed), strict=False):
+                note(remembered, chosen, verdict)
+                decided += 1
+            if not decided:
+                return
+            pending = pending[decided:]
+
+    def stop(self) -> None:
+        """End the child at once."""
+        with self._lock:
+            self._stopped = True
+            if self._child:
+                self._child.kill()
+
+    def _verdicts(self, subject: Subject, pending: Sequence[Properties], *, timed: bool) -> Iterator[Verdict]:
+        """One for each of `pending` in their order, up to the first that ends the child."""
+        order = {
+            "folder": str(subject.folder),
+            "device": subject.device,
+            "runner": subject.runner,
+            "limit": subject.limit,
+            "sizes": list(SIZES) if timed else [],
+            "wanted": [dict(chosen) for chosen in pending],
+        }
+        patience = self._patience or _SECONDS + _SECONDS_PER_GB * subject.gigabytes
+        with tempfile.TemporaryFile() as errors:
+            child = self._start(errors)
+            if child is None:
+                return
+            lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+            reader = threading.Thread(target=_read, args=(child.stdout, lines), daemon=True)
+            reader.start()
+            try:
+                _send(child.stdin, order)
+                for _ in pending:
+                    try:
+                        line = lines.get(timeout=patience)
+                    except queue.Empty:
+                        yield Verdict(f"it gave no sign for {patience:.0f} seconds")
+                        return
+                    if self._stopped:
+                        return
+                    if line is None:
+                        yield Verdict(f"it ended the process that tried it ({_ending(child, errors)})")
+                        return
+                    answer = json.loads(line)
+                    if "fault" in answer:
+                        _log.warning("%s cannot be tried on %s: %s", subject.folder, subject.device, answer["fault"])
+                        return
+                    yield _verdict(answer)
+            finally:
+                child.kill()
+                child.wait()
+                reader.join()
+                assert child.stdin
+                with contextlib.suppress(OSError):
+                    child.stdin.close()
+
+    def _start(self, errors: IO[bytes]) -> "subprocess.Popen[bytes] | None":
+        """None where nobody waits for it any more. Raises OSError."""
+        with self._lock:
+            if self._stopped:
+                return None
+            pipe = subprocess.PIPE
+            self._child = subprocess.Popen(self._command, stdin=pipe, stdout=pipe, stderr=errors)
+            return self._child
+
+
+def answer(orders: IO[bytes], reports: IO[bytes], build: Callable[[str, Path, str], Build]) -> None:
+    """The child's work: read one order, write a line for each of the properties in it.
+
+    `build` takes the kind of a runner, a folder and a device.
+    """
+    order = json.loads(orders.readline())
+    threading.Thread(target=_end_with, args=(orders,), daemon=True, name="parent").start()
+    folder, kind = Path(order["folder"]), order["runner"]
+    compile_model = build(kind, folder, order["device"])
+
+    def tell(line: Mapping[str, object]) -> None:
+        reports.write(json.dumps(line).encode() + b"\n")
+        reports.flush()
+
+    try:
+        ids = _text_ids(folder)
+        expected = _reference(build(kind, folder, "CPU"), ids)
+    except RuntimeError as error:
+        tell({"fault": str(error)})
+        return
+    for chosen in order["wanted"]:
+        tell(_tried(compile_model, chosen, ids, expected, order))
+
+
+def _end_with(orders: IO[bytes]) -> None:
+    """End this process when the one that started it has gone."""
+    orders.read()
+    os._exit(0)
+
+
+def _tried(
+    compile_model: Build, chosen: Properties, ids: Sequence[int], expected: Logits, order: Mapping[str, Any]
+) -> Mapping[str, object]:
+    limit = order["limit"] if chosen.get("KV_CACHE_PRECISION") != "u8" else max(order["limit"], _LIMIT_8_BIT)
+    if order["device"] == "CPU" and chosen == plain():
+        limit = math.inf  # its rounding of activations to INT8 is what Headstart's users get by default
+    try:
+        runner = compile_model(chosen, len(ids) + _AFTER)
+        for place, found in _scenes(runner, ids):
+            reason = _fault(expected[place : place + len(found)], found, limit)
+            if reason:
+                return {"reason": reason, "ms": {}, "switch_ms": 0.0}
+        runner.rollback(0)
+        ms = {tokens: pass_ms(runner, tokens, repeats=3) for tokens in order["sizes"]}
+        return {"reason": "", "ms": ms, "switch_ms": switch_ms(runner, repeats=3) if ms else 0.0}
+    except RuntimeError as error:
+        return {"reason": f"the device refuses it ({str(error).strip().splitlines()[-1]})", "ms": {}, "switch_ms": 0.0}
+
+
+def _scenes(runner: Runner, ids: Sequence[int]) -> Iterator[tuple[int, Logits]]:
+    """The place of a row in the text and the logits of the rows from there on, as answers come to read them."""
+    yield 0, runner.forward(ids[:_PROMPT], rows=_PROMPT).copy()
+    place = _PROMPT
+    for tokens in _PASSES:
+        yield place, runner.forward(ids[place : place + tokens], rows=tokens).copy()
+        place += tokens
+    runner.rollback(_PROMPT)
+    runner.forward(ids[:_REJECTED], rows=1)
+    runner.rollback(_PROMPT)
+    after = ids[_PROMPT : _PROMPT + _AFTER]
+    yield _PROMPT, runner.forward(after, rows=_AFTER).copy()
+    if isinstance(runner, Branching):
+        runner.rollback(_PROMPT)
+        yield _PROMPT, runner.fork(after, [Branch(1, ids[0])])[:_AFTER].copy()
+    runner.rollback(0)  # the cache is full of what was read before
+    yield 0, runner.forward(ids[:_PROMPT], rows=_PROMPT).copy()
+    for place in range(_PROMPT, _PROMPT + _AFTER):
+        yield place, runner.forward([ids[place]]).copy()
+
+
+def _fault(expected: Logits, found: Logits, limit: float) -> str:
+    """What is wrong with some rows, both [rows, vocabulary]; empty: nothing."""
+    broken = int(np.count_nonzero(~np.isfinite(found).all(axis=1)))
+    if broken:
+        return f"{broken} of {len(found)} results are not numbers"
+    divergence = float(np.mean([_divergence(*rows) for rows in zip(expected, found, strict=True)]))
+    return (
+        f"results differ from exact ones by {divergence:.3g} nats, more than {limit:.3g}" if divergence > limit else ""
+    )
+
+
+def _divergence(expected: Logits, found: Logits) -> float:
+    """KL(expected || found) of one row, in nats."""
+    p, q = (row - row.max() for row in (expected.astype(np.float64), found.astype(np.float64)))
+    p, q = p - np.log(np.exp(p).sum()), q - np.log(np.exp(q).sum())
+    return float((np.exp(p) * (p - q)).sum())
+
+
+def _reference(compile_model: Build, ids: Sequence[int]) -> Logits:
+    """The logits of exact arithmetic on a processor after each token, from one pass: [len(ids), vocabulary].
+
+    Raises RuntimeError where there are none.
+    """
+    logits = compile_model(properties(Numerics.EXACT), len(ids)).forward(ids, rows=len(ids)).copy()
+    if not np.isfinite(logits).all():
+        raise RuntimeError("exact arithmetic gives results that are not numbers")
+    return logits
+
+
+def _text_ids(folder: Path) -> list[int]:
+    from headstart.engine.tokenizer import Tokenizer  # noqa: PLC0415 - only the child needs it
+
+    wanted = _PROMPT + sum(_PASSES)
+    ids = Tokenizer(folder).encode(TEXT)
+    return (ids * (1 + wanted // len(ids)))[:wanted]
+
+
+def _is_open(found: Verdict | None, *, timed: bool) -> bool:
+    return found is None or (timed and not found.reason and not found.ms)
+
+
+def _verdict(answer: Mapping[str, Any]) -> Verdict:
+    ms = {int(tokens): float(spent) for tokens, spent in answer["ms"].items()}
+    return Verdict(str(answer["reason"]), ms, float(answer["switch_ms"]))
+
+
+def _read_all(kept: object) -> dict[str, Verdict]:
+    """By key; what cannot be read counts as not tried."""
+    try:
+        return {name: _verdict(data) for name, data in kept.items()} if isinstance(kept, dict) else {}
+    except (KeyError, TypeError, ValueError, AttributeError):
+        _log.warning("what was found of precisions cannot be read and is tried again")
+        return {}
+
+
+def _key(properties: Properties) -> str:
+    return json.dumps(without_defaults(properties), sort_keys=True)
+
+
+def _send(pipe: IO[bytes] | None, order: Mapping[str, object]) -> None:
+    """The pipe stays open: its end tells the child that nobody waits for it any more."""
+    assert pipe
+    with contextlib.suppress(OSError):  # a child that has ended is noticed where its lines are read
+        pipe.write(json.dumps(order).encode() + b"\n")
+        pipe.flush()
+
+
+def _read(pipe: IO[bytes], lines: "queue.SimpleQueue[bytes | None]") -> None:
+    with pipe:
+        for line in pipe:
+            lines.put(line)
+    lines.put(None)
+
+
+def _ending(child: "subprocess.Popen[bytes]", errors: IO[bytes]) -> str:
+    """How it ended, its last words being logged."""
+    code = child.wait()
+    errors.seek(0)
+    _log.warning("%s", errors.read()[-2000:].decode("utf-8", "replace"))
+    return signal_name(-code) if code < 0 else f"exit code {code}"
