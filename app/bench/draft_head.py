@@ -81,9 +81,8 @@ def _measure(engines: dict[int, LocalEngine], prompts: int, tokens: int) -> list
         for name, speculation in SPECULATIONS.items():
             order = list(engines.items())
             for rows, engine in reversed(order) if number % 2 else order:
-                _answer(
-                    engine, Request(prompt.messages, tokens, speculation=speculation), sums[name, prompt.kind, rows]
-                )
+                request = Request(prompt.messages, tokens, speculation=speculation, stop_on_repetition=False)
+                _answer(engine, request, sums[name, prompt.kind, rows])
     return [
         {"mode": name, "class": kind, "rows": rows, **_figures(each)}
         for (name, kind, rows), each in sorted(sums.items())

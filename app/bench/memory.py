@@ -88,7 +88,10 @@ def _measure(given: argparse.Namespace, context: int) -> dict[str, object]:
 def _fill(engine: LocalEngine) -> None:
     room = engine.target.runner.context - _ROOM
     request = Request(
-        _question(engine, room), max_new_tokens=_ANSWER, speculation=Speculation(Mode.FIXED, num_assistant_tokens=4)
+        _question(engine, room),
+        max_new_tokens=_ANSWER,
+        speculation=Speculation(Mode.FIXED, num_assistant_tokens=4),
+        stop_on_repetition=False,
     )
     for _ in engine.generate(request):
         pass

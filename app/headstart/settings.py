@@ -99,14 +99,21 @@ class Settings:
     )
 
     max_new_tokens: int = _own(2048, "sampling", "Longest answer in tokens.", low=1)
-    temperature: float = _own(
-        0.0, "sampling", "How freely words are chosen; 0 always takes the likeliest.", low=0.0, high=100.0
+    # Automatic, here and in the next four, is what the model's author recommends.
+    temperature: float | None = _own(
+        AUTOMATIC, "sampling", "How freely words are chosen; 0 always takes the likeliest.", low=0.0, high=100.0
     )
-    top_p: float = _own(1.0, "sampling", "Share of the likeliest tokens to choose from.", above=0.0, high=1.0)
-    top_k: int = _own(0, "sampling", "Number of the likeliest tokens to choose from; 0 takes all.", low=0)
-    min_p: float = _own(0.0, "sampling", "Least likelihood relative to the likeliest token.", low=0.0, high=0.999)
-    repetition_penalty: float = _own(
-        1.0, "sampling", "Above 1, words of prompt and answer are repeated less.", above=0.0, high=10.0
+    top_p: float | None = _own(
+        AUTOMATIC, "sampling", "Share of the likeliest tokens to choose from.", above=0.0, high=1.0
+    )
+    top_k: int | None = _own(
+        AUTOMATIC, "sampling", "Number of the likeliest tokens to choose from; 0 takes all.", low=0
+    )
+    min_p: float | None = _own(
+        AUTOMATIC, "sampling", "Least likelihood relative to the likeliest token.", low=0.0, high=0.999
+    )
+    repetition_penalty: float | None = _own(
+        AUTOMATIC, "sampling", "Above 1, words of prompt and answer are repeated less.", above=0.0, high=10.0
     )
     presence_penalty: float = _own(0.0, "sampling", "Against words already in the answer.", low=-10.0, high=10.0)
     frequency_penalty: float = _own(0.0, "sampling", "Against words often in the answer.", low=-10.0, high=10.0)

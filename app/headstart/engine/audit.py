@@ -46,7 +46,7 @@ class AuditResult:
 
 def audit(engine: LocalEngine, plan: AuditPlan, progress: Callable[[Answered], None]) -> AuditResult:
     """Answer, score again, sum up. `progress` gets each answer before it is scored."""
-    ways = {GREEDY: Sampling()}
+    ways = {GREEDY: Sampling(temperature=0.0)}
     if plan.temperature:
         ways[SAMPLED] = Sampling(temperature=plan.temperature, seed=1)
     draft = engine.draft
@@ -75,7 +75,9 @@ def _answers(
     for prompt in prompts:
         ids = tuple(engine.tokenizer.prompt(prompt.messages))
         for mode, speculation in MODES.items():
-            *_, finish = engine.generate(Request(prompt.messages, tokens, sampling, speculation))
+            *_, finish = engine.generate(
+                Request(prompt.messages, tokens, sampling, speculation, stop_on_repetition=False)
+            )
             assert isinstance(finish, Finish), "an engine ends every answer with Finish"
             # Without stop strings in the request, only a stop id ends an answer by itself.
             ended = finish.reason is FinishReason.STOP

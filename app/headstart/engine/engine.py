@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
@@ -17,6 +17,7 @@ class FinishReason(StrEnum):
     STOP = "stop"  # a stop id or a stop string
     LENGTH = "length"  # max_new_tokens reached
     CONTEXT = "context"  # the context is full
+    REPETITION = "repetition"  # the answer said the same again and again
     CANCELLED = "cancelled"
 
 
@@ -93,6 +94,7 @@ class Sampling:
 
     Penalties come first, then temperature, top-k, top-p, min-p. `repetition_penalty` counts prompt and answer
     (Keskar et al. 2019); `presence_penalty` and `frequency_penalty` count the answer only, as OpenAI defines them.
+    `automatic` names the values that are left to the model: whatever they are here, its own take their place.
     """
 
     temperature: float = 0.0
@@ -103,6 +105,22 @@ class Sampling:
     presence_penalty: float = 0.0
     frequency_penalty: float = 0.0
     seed: int = 0
+    automatic: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, asked: object) -> "Sampling":
+        """What an object's attributes of the same names say; None leaves a value to the model."""
+        values = {each.name: getattr(asked, each.name) for each in fields(cls) if each.name != "automatic"}
+        told = {name: value for name, value in values.items() if value is not None}
+        return cls(**told, automatic=tuple(name for name in values if name not in told))
+
+    def settled(self, own: "Sampling") -> "Sampling":
+        """With the model's own values where they are left to it.
+
+        Greedy is greedy: who asks for it gets none of them, as they are meant for temperatures.
+        """
+        own = own if self.temperature or "temperature" in self.automatic else Sampling()
+        return replace(self, automatic=(), **{name: getattr(own, name) for name in self.automatic})
 
     def __post_init__(self) -> None:
         """Refuse values outside their range with a sentence that names the option."""
@@ -115,6 +133,8 @@ class Sampling:
         for name, value in (("presence", self.presence_penalty), ("frequency", self.frequency_penalty)):
             _require(-10.0 <= value <= 10.0, f"{name} penalty", "between -10 and 10", value)
         _require(0 <= self.seed < 2**63, "seed", "between 0 and 2^63 - 1", self.seed)
+        names = {each.name for each in fields(self)} - {"automatic"}
+        _require(names.issuperset(self.automatic), "automatic", "names of these values", self.automatic)
 
 
 @dataclass(frozen=True)
@@ -158,6 +178,7 @@ class Request:
     `prediction` is what much of the answer may look like: guesses are taken from it, and the answer stays the same.
     `schema` is a JSON schema that the answer keeps to.
     `likeliest` asks how likely each token was, and for so many of the likeliest in its place; None: not asked.
+    `stop_on_repetition` ends an answer that says the same again and again; False lets it go on.
     """
 
     messages: tuple[Message, ...]
@@ -169,6 +190,7 @@ class Request:
     prediction: str = ""
     schema: str = ""
     likeliest: int | None = None
+    stop_on_repetition: bool = True
 
     def __post_init__(self) -> None:
         """Refuse what no engine could answer."""
@@ -270,6 +292,7 @@ class Stats:
     plain_ms: float | None  # a token of this answer without guesses, as the policy reckons it
     context_used: int
     context_length: int
+    repeats: int = 0  # how often some of its text stood there in a row; 0: it did not repeat itself
 
     @property
     def tpot_ms(self) -> float | None:
@@ -293,8 +316,11 @@ class Stats:
 
     @property
     def speedup(self) -> float | None:
-        """Plain ms per token, as measured by this engine on this machine, over the ms per token of this answer."""
-        return self.plain_ms / self.tpot_ms if self.plain_ms and self.tpot_ms else None
+        """Plain ms per token, as measured by this engine on this machine, over the ms per token of this answer.
+
+        None where the answer repeated itself: to be fast at that is no gain.
+        """
+        return self.plain_ms / self.tpot_ms if self.plain_ms and self.tpot_ms and not self.repeats else None
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from headstart import manifest as manifests
 from headstart import paths
-from headstart.engine import budget, devices, grammar, room, tuned, validation
+from headstart.engine import budget, devices, generation_config, grammar, room, tuned, validation
 from headstart.engine.costs import Costs, Curve
 from headstart.engine.drafters import DraftModel
 from headstart.engine.engine import (
@@ -77,6 +77,7 @@ class LocalEngine:
         self._drafter = _draft_model(draft, target.runner.vocabulary) if draft else None
         self._decoder = Decoder(target.runner, self._drafter, self._policy, target.table)
         self._stop_ids = frozenset(target.manifest.tokenizer.stop_ids)
+        self.sampling = generation_config.read(tokenizer.folder)
         self._spelling = Spelling(tokenizer.folder, target.runner.vocabulary, target.manifest.tokenizer.stop_ids)
 
     @property
@@ -169,7 +170,7 @@ class LocalEngine:
             tuple(self.tokenizer.prompt_of(request, self.context)),
             request.max_new_tokens,
             self._stop_ids,
-            request.sampling,
+            request.sampling.settled(self.sampling),
             request.speculation,
             tuple(self.tokenizer.encode(request.prediction)),
             grammar.form(request.schema, self._spelling) if request.schema else None,

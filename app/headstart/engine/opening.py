@@ -144,6 +144,7 @@ def _facts(engine: "LocalEngine | GenaiEngine", options: LoadOptions) -> Facts:
         engine=engine.kind.value,
         reason=engine.reason,
         notes=getattr(engine, "notes", ()),
+        sampling=engine.sampling,
     )
 
 

@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Any, get_args
 
 from headstart.engine.bench.prompts import USUAL_KINDS, read_kinds
-from headstart.engine.engine import EngineKind, Finish, LoadOptions, Message, Prefill, Request, Step
+from headstart.engine.engine import EngineKind, Finish, LoadOptions, Message, Prefill, Request, Sampling, Step
 from headstart.engine.tuning.messages import (
     ForgetTuned,
     RecallTuned,
@@ -124,7 +124,8 @@ class Facts:
     """What is loaded. `context` is in tokens, 0 where nobody tells; `server` has the model, if not this computer.
 
     `reason`: why it is not Headstart's own engine, where nobody asked for another. `notes`: what a person should know
-    of how it was loaded, in sentences.
+    of how it was loaded, in sentences. `sampling`: what "automatic" means for this model; None where only a server
+    knows.
     """
 
     model: str
@@ -136,6 +137,7 @@ class Facts:
     engine: str = EngineKind.HEADSTART.value
     reason: str = ""
     notes: tuple[str, ...] = ()
+    sampling: Sampling | None = None
 
     @property
     def has_draft(self) -> bool:

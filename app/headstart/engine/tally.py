@@ -41,12 +41,13 @@ class Tally:
         """Tokens so far."""
         return self._origins.total()
 
-    def stats(self, *, plain_ms: float | None, ledger_ms: float, context_length: int) -> Stats:
-        """The answer's statistics; the arguments are what only the policy and the runner know.
+    def stats(self, *, plain_ms: float | None, ledger_ms: float, context_length: int, repeats: int = 0) -> Stats:
+        """The answer's statistics; the arguments are what only the policy, the runner and the text know.
 
         Without guesses the answer would have taken what it took and what guessing earned; so the speedup and the
-        ledger never disagree.
+        ledger never disagree. No time counts as earned on an answer that repeated itself.
         """
+        ledger_ms = 0.0 if repeats else ledger_ms
         prompt = self._prefill.total if self._prefill else 0
         written = self.written
         decode_ms = (self._last - self._first) * 1000.0
@@ -67,6 +68,7 @@ class Tally:
             plain_ms=plain_ms,
             context_used=min(prompt + written, context_length),  # the last token need not be read
             context_length=context_length,
+            repeats=repeats,
         )
 
 

@@ -32,6 +32,7 @@ from headstart.engine.engine import (
     Timing,
     Token,
 )
+from headstart.engine.generation_config import USUAL
 from headstart.engine.likelihood import Likelihood, Scored
 from headstart.engine.opening import Opened, Tell, machine_memory
 from headstart.engine.protocol import Description, Device, Facts, Loading, Phase
@@ -127,7 +128,7 @@ class ToyModels:
             os.kill(os.getpid(), signal.SIGTERM)
         context = min(CONTEXT, options.context or CONTEXT)
         draft = options.draft.name if options.draft else None
-        facts = Facts(name, draft, options.device, options.numerics.value, context)
+        facts = Facts(name, draft, options.device, options.numerics.value, context, sampling=USUAL)
         engine = ToyEngine(self._pace, context)
         return Opened(engine, facts, _count, bench_of(engine, facts))
 

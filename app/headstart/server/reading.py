@@ -89,9 +89,11 @@ def _schema(asked: ResponseFormat | None) -> str:
 
 
 def _sampling(asked: Wish, defaults: Defaults) -> Sampling:
-    values = {each.name: getattr(asked, each.name) for each in fields(Sampling)}
-    chosen = {name: getattr(defaults.sampling, name) if value is None else value for name, value in values.items()}
-    return Sampling(**chosen | {"seed": _seed(asked.seed, defaults.seed)})
+    values = {each.name: getattr(asked, each.name, None) for each in fields(Sampling)}
+    told = {name: value for name, value in values.items() if value is not None}
+    told["seed"] = _seed(asked.seed, defaults.seed)
+    left = tuple(name for name in defaults.sampling.automatic if name not in told)
+    return replace(defaults.sampling, **told, automatic=left)
 
 
 def _seed(asked: int | None, usual: int | None) -> int:

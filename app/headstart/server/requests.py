@@ -88,7 +88,7 @@ ResponseFormat = AnyText | AnyObject | OfSchema
 
 @dataclass(frozen=True, kw_only=True)
 class Wish:
-    """What both kinds of requests may say. Of None it is as `headstart serve` was told, or else greedy."""
+    """What both kinds of requests may say. None is what `headstart serve` was told, or else the model's own value."""
 
     model: str
     stream: bool | None = None

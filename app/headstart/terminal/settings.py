@@ -17,11 +17,11 @@ class Settings:
     """Everything about a request but its messages; the fields are the flags. Refuses values out of range."""
 
     max_new_tokens: int = 512
-    temperature: float = Sampling.temperature
-    top_p: float = Sampling.top_p
-    top_k: int = Sampling.top_k
-    min_p: float = Sampling.min_p
-    repetition_penalty: float = Sampling.repetition_penalty
+    temperature: float | None = None  # here and in the next four None is the model's own value
+    top_p: float | None = None
+    top_k: int | None = None
+    min_p: float | None = None
+    repetition_penalty: float | None = None
     presence_penalty: float = Sampling.presence_penalty
     frequency_penalty: float = Sampling.frequency_penalty
     seed: int = Sampling.seed
@@ -41,8 +41,7 @@ class Settings:
     @property
     def sampling(self) -> Sampling:
         """How tokens are chosen."""
-        values = dataclasses.asdict(self)
-        return Sampling(**{field.name: values[field.name] for field in dataclasses.fields(Sampling)})
+        return Sampling.of(self)
 
     @property
     def guessing(self) -> Speculation:
@@ -127,13 +126,18 @@ ANSWER_OPTIONS = (
     Option("max-new-tokens", WHOLE, "longest answer, in tokens (default: 512)"),
     Option("stop", TEXTS, "end the answer before this text; may be given several times"),
 )
+_MODELS_OWN = f"(default: {AUTOMATIC}, the model's own)"
 SAMPLING_OPTIONS = (
-    Option("temperature", NUMBER, "0 takes the likeliest token, more is livelier (default: 0)"),
-    Option("top-p", NUMBER, "keep the likeliest tokens that together have this probability (default: 1, all)"),
-    Option("top-k", WHOLE, "keep this many of the likeliest tokens (default: 0, all)"),
-    Option("min-p", NUMBER, "drop tokens below this share of the likeliest one's probability (default: 0)"),
-    Option("seed", WHOLE, "same seed, same answer; to the letter with --numerics exact (default: 0)"),
-    Option("repetition-penalty", NUMBER, "above 1: avoid tokens of prompt and answer (default: 1)"),
+    Option("temperature", _or_automatic(NUMBER), f"0 takes the likeliest token, more is livelier {_MODELS_OWN}"),
+    Option(
+        "top-p", _or_automatic(NUMBER), f"keep the likeliest tokens of this probability in all, 1: all {_MODELS_OWN}"
+    ),
+    Option("top-k", _or_automatic(WHOLE), f"keep this many of the likeliest tokens, 0: all {_MODELS_OWN}"),
+    Option("min-p", _or_automatic(NUMBER), f"drop tokens below this share of the likeliest one's {_MODELS_OWN}"),
+    Option("repetition-penalty", _or_automatic(NUMBER), f"above 1: avoid tokens of prompt and answer {_MODELS_OWN}"),
+    Option(
+        "seed", WHOLE, "another seed, another draw; the same one repeats an answer with --numerics exact (default: 0)"
+    ),
     Option("presence-penalty", NUMBER, "above 0: avoid tokens that the answer has used (default: 0)"),
     Option("frequency-penalty", NUMBER, "above 0: avoid them the more, the more often used (default: 0)"),
 )
@@ -193,6 +197,15 @@ def add_options(parser: argparse.ArgumentParser, groups: Mapping[str, Sequence[O
                 metavar=option.kind.metavar,
                 help=option.help,
             )
+            if option.name == "temperature":
+                group.add_argument(
+                    "--greedy",
+                    dest=option.field,
+                    action="store_const",
+                    const=0.0,
+                    default=argparse.SUPPRESS,
+                    help="always take the likeliest token, as --temperature 0 does",
+                )
 
 
 def from_arguments(arguments: argparse.Namespace) -> Settings:

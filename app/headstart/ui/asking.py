@@ -1,6 +1,5 @@
 """From a stored conversation and settings to a request of the engine. Knows no widget and no process."""
 
-import dataclasses
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,14 +33,15 @@ def engine_messages(messages: Iterable[StoredMessage], settings: Settings) -> tu
 
 def request(messages: Iterable[StoredMessage], settings: Settings) -> Request:
     """What to ask the engine. A conversation that ends with an answer asks for the rest of it."""
-    sampling = Sampling(**{field.name: getattr(settings, field.name) for field in dataclasses.fields(Sampling)})
     speculation = Speculation(
         Mode(settings.speculation),
         settings.num_assistant_tokens,
         settings.assistant_confidence_threshold,
         settings.acceptance_threshold,
     )
-    return Request(engine_messages(messages, settings), settings.max_new_tokens, sampling, speculation, settings.stop)
+    return Request(
+        engine_messages(messages, settings), settings.max_new_tokens, Sampling.of(settings), speculation, settings.stop
+    )
 
 
 @dataclass(frozen=True)

@@ -119,7 +119,7 @@ class ChatSession(QObject):
             return
         tries = len(self.conversation.versions(id_))
         settings = replace(self.settings, seed=self.settings.seed + tries)
-        if not settings.temperature:
+        if settings.temperature == 0:
             self.advised.emit(
                 self.tr("At temperature 0 the same question gets the same answer; raise it to see others.")
             )

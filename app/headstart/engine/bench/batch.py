@@ -10,11 +10,12 @@ from headstart.engine.batch_choice import SIZES, BatchFigures
 from headstart.engine.batching import Batcher, Keyed, OneByOne
 from headstart.engine.bench.prompts import BenchPrompt
 from headstart.engine.bench.race import RaceCancelled
-from headstart.engine.engine import Engine, Finish, FinishReason, LoadOptions, Message, Request
+from headstart.engine.engine import Engine, Finish, FinishReason, LoadOptions, Message, Request, Sampling
 from headstart.engine.machine import Machine, describe
 
 SCHEMA = 1
 _WARM_UP = 2  # tokens
+_GREEDY = Sampling(temperature=0.0)
 _OWN = 0  # stands for our own engine where others have their size
 
 
@@ -119,7 +120,7 @@ def as_json(result: BatchResult) -> dict[str, Any]:
 
 def _pace(batcher: Batcher, plan: BatchPlan, cancel: threading.Event) -> Pace:
     try:
-        first = Request((Message("user", "Hello"),), _WARM_UP)
+        first = Request((Message("user", "Hello"),), _WARM_UP, _GREEDY)
         _finished(batcher, iter([(0, first)]), cancel)
         started = time.perf_counter()
         finished = _finished(batcher, _requests(plan), cancel)
@@ -130,7 +131,8 @@ def _pace(batcher: Batcher, plan: BatchPlan, cancel: threading.Event) -> Pace:
 
 
 def _requests(plan: BatchPlan) -> Iterator[Keyed]:
-    yield from enumerate(Request(prompt.messages, plan.tokens) for prompt in plan.prompts)
+    for key, prompt in enumerate(plan.prompts):
+        yield key, Request(prompt.messages, plan.tokens, _GREEDY, stop_on_repetition=False)
 
 
 def _finished(batcher: Batcher, requests: Iterator[Keyed], cancel: threading.Event) -> list[Finish]:

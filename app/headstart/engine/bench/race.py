@@ -13,7 +13,7 @@ from typing import Protocol
 from headstart.engine.bench import energy
 from headstart.engine.bench.contestants import USUAL, speculation
 from headstart.engine.bench.prompts import BenchPrompt
-from headstart.engine.engine import Engine, Finish, FinishReason, Request, Speculation, Stats
+from headstart.engine.engine import Engine, Finish, FinishReason, Request, Sampling, Speculation, Stats
 
 
 class RaceCancelled(Exception):  # noqa: N818 - stopping is no error; this unwinds the race
@@ -78,7 +78,8 @@ class OwnMode:
     def answer(self, prompt: BenchPrompt) -> Run:
         """See Contestant.answer. Raises RaceCancelled soon after `cancel` is set."""
         self.forget()
-        request = Request(prompt.messages, self.tokens, speculation=self.speculation)
+        greedy = Sampling(temperature=0.0)
+        request = Request(prompt.messages, self.tokens, greedy, self.speculation, stop_on_repetition=False)
         events = list(self.engine.generate(request, self.cancel))
         finish = events[-1]
         assert isinstance(finish, Finish), "an engine ends every answer with Finish"

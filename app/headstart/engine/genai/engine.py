@@ -6,7 +6,9 @@ Prompts become tokens and tokens text as in Headstart's own engine, so control t
 import threading
 from collections.abc import Generator, Iterator
 from contextlib import closing
+from dataclasses import replace
 
+from headstart.engine import generation_config
 from headstart.engine.engine import EngineKind, Event, Finish, FinishReason, Prefill, Request
 from headstart.engine.genai.answer import Answer
 from headstart.engine.genai.configuration import configuration
@@ -32,6 +34,7 @@ class GenaiEngine:
         self.models = models
         self.context = context
         self.tokenizer = tokenizer
+        self.sampling = generation_config.read(tokenizer.folder)
         self._made_of = made_of
         self._capacity: Capacity | None = made_of.room
         self._abilities = Abilities(len(models) > 1, models[-1].is_eagle, self._capacity is not None)
@@ -45,6 +48,7 @@ class GenaiEngine:
 
     def generate(self, request: Request, cancel: threading.Event | None = None) -> Iterator[Event]:
         """See Engine.generate. Raises SettingsError for what GenAI does wrong."""
+        request = replace(request, sampling=request.sampling.settled(self.sampling))
         answer = self._begun(request)
         yield Prefill(0, answer.prompt_tokens)
         with closing(self._batches(answer, cancel or threading.Event())) as batches:
