@@ -1,4 +1,4 @@
-"""`python -m tests`: format, lint, types, tests, in this order, stopping at the first that fails."""
+"""`python -m tests`: format, lint, types, imports, tests, in this order, stopping at the first that fails."""
 
 import shlex
 import subprocess
@@ -9,7 +9,14 @@ ROOT = Path(__file__).resolve().parent.parent
 QT = ["-c", "import PySide6.QtWidgets"]
 NO_QT = "The tests of the window need Qt's system libraries; on Debian: {install}"
 INSTALL = "apt-get install libegl1 libgl1 libxkbcommon0 libdbus-1-3 libfontconfig1 libglib2.0-0"
-CHECKS = (["ruff", "format", "--check"], ["ruff", "check"], ["mypy", "--strict"], ["pytest"])
+LINT_IMPORTS = "from importlinter.cli import lint_imports_command as lint_imports; lint_imports()"
+CHECKS = (
+    ["-m", "ruff", "format", "--check"],
+    ["-m", "ruff", "check"],
+    ["-m", "mypy", "--strict"],
+    ["-c", LINT_IMPORTS, "--no-logo", "--no-cache"],  # it has no module to run
+    ["-m", "pytest"],
+)
 
 
 def main(arguments: list[str]) -> int:
@@ -19,8 +26,8 @@ def main(arguments: list[str]) -> int:
         return 1
     for check in CHECKS:
         command = [*check, *(arguments if check == CHECKS[-1] else [])]
-        print("$", shlex.join(command), flush=True)
-        code = subprocess.run([sys.executable, "-m", *command], cwd=ROOT, check=False).returncode
+        print("$", shlex.join(["python", *command]), flush=True)
+        code = subprocess.run([sys.executable, *command], cwd=ROOT, check=False).returncode
         if code:
             return code
     return 0

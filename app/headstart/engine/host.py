@@ -120,7 +120,7 @@ class Host:
             except HeadstartError as error:
                 told = exhaustion.instead_of(error, loading=isinstance(order, Load)) or error
                 self._send(failure(told, order))
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - the window is told of our own bugs, and asks again
                 _log.exception("%s failed", type(order).__name__)
                 exhausted = exhaustion.instead_of(error, loading=isinstance(order, Load))
                 self._send(failure(exhausted, order) if exhausted else self._unexpected(error, order))

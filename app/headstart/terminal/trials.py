@@ -130,7 +130,7 @@ def _look_for_key_ring() -> None:
     keyring.get_keyring()
     native = ("secretstorage",) if sys.platform.startswith("linux") else ()
     for module in (*native, *(f"keyring.backends.{name}" for name in _RINGS)):
-        importlib.import_module(module)
+        importlib.import_module(module)  # noqa: TID251 - of the key ring's
 
 
 def _read_pdf() -> None:
