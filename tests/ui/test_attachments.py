@@ -78,14 +78,14 @@ def test_the_count_shows_context_and_attachments(qtbot: QtBot, app: Program, tmp
 
 def test_a_pdf_goes_with_the_message(qtbot: QtBot, app: Program, pdf: Pdf) -> None:
     composer = app.window.chat.composer
-    composer.attach([pdf("Tigers sleep by day.\n老虎")])
+    composer.attach([pdf("Tigers sleep by day.\nGröße")])
     assert composer.is_reading
     assert chips(app) == ["report.pdf, reading…"]
     composer.set_text("what do they do?")
     composer.submit()
     assert "still being read" in notice(app)
     qtbot.waitUntil(lambda: not composer.is_reading, timeout=WAIT)
-    assert composer.attached[0].text.split() == ["Tigers", "sleep", "by", "day.", "老虎"]
+    assert composer.attached[0].text.split() == ["Tigers", "sleep", "by", "day.", "Größe"]
     composer.set_text("")
     ask(qtbot, app, "what do they do?")
     assert "Tigers sleep" in texts(app)[1]

@@ -45,7 +45,7 @@ def _pages(blocks: list[Block], locale: QLocale = GERMAN) -> list[str]:
 
 
 def _chat() -> tuple[Chat, Conversation]:
-    answer = "<think>\nhm hm\n</think>\n\n1. one\n\n```python\nprint('老虎')\n```\n\n| a | b |\n|---|---|\n| x | y |"
+    answer = "<think>\nhm hm\n</think>\n\n1. one\n\n```python\nprint('Größe')\n```\n\n| a | b |\n|---|---|\n| x | y |"
     tree = Conversation().ask("**why**?", [Attachment("notes.md", "# Notes")])
     tree = tree.begin_answer("Qwen", {"temperature": 0.5, "seed": 3}).finish(2, Outcome(answer, stats={"tokens": 12}))
     tree = tree.ask("and?").begin_answer("Qwen").finish(4, Outcome("1. again"))
@@ -60,7 +60,7 @@ def test_all_of_a_chat_is_on_paper(qtbot: QtBot) -> None:
     (page,) = _pages(_blocks())
     parts = (
         "Ontigers", "2023-11-14", "You", "notes.md", "#Notes", "**why**?", "Qwen", "Thinking:", "hmhm", "1.one",
-        "python", "print('老虎')", "abxy", "temperature0.5,seed3", "tokens12", "1.again", "Tigers", "1/1",
+        "python", "print('Größe')", "abxy", "temperature0.5,seed3", "tokens12", "1.again", "Tigers", "1/1",
     )  # fmt: skip
     places = [page.find(part) for part in parts]
     assert -1 not in places, parts[places.index(-1)]
