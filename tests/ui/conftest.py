@@ -12,10 +12,12 @@ from pytestqt.qtbot import QtBot
 from headstart.chat.store import open_store
 from headstart.engine.engine import LoadOptions
 from headstart.engine.supervision import program
+from headstart.ui import engine_link
 from headstart.ui.asking import Find, toy_model
 from headstart.ui.engine_link import EngineLink
 from headstart.ui.program import EngineChoice, Program
 from headstart.ui.translation import Translation
+from tests.ui.engine_in_process import engine_child
 
 Speak = Callable[[str], object]
 WAIT = 60_000  # ms, for a loaded machine
@@ -27,6 +29,13 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")  # before pytest-qt makes 
 def english() -> None:
     """Numbers as the tests expect them, wherever they run."""
     QLocale.setDefault(QLocale("en_US"))
+
+
+@pytest.fixture(autouse=True)
+def engine_in_process(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A toy engine lives in the test's process unless the test is marked: `@pytest.mark.engine_process`."""
+    if not request.node.get_closest_marker("engine_process"):
+        monkeypatch.setattr(engine_link, "EngineChild", engine_child)
 
 
 @pytest.fixture

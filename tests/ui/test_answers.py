@@ -4,6 +4,7 @@ import os
 import signal
 from collections.abc import Callable
 
+import pytest
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
@@ -65,6 +66,7 @@ def test_streamed_text_is_on_disk_within_a_second(qtbot: QtBot, open_program: Op
     assert len(seen.split()) - len(text.split()) < 60  # a second of this toy
 
 
+@pytest.mark.engine_process
 def test_a_dead_engine_leaves_the_partial_answer_and_the_chat_goes_on(qtbot: QtBot, open_program: Open) -> None:
     app = open_program(pace=0.02)
     begin(qtbot, app, "toy: words 400")
@@ -79,6 +81,7 @@ def test_a_dead_engine_leaves_the_partial_answer_and_the_chat_goes_on(qtbot: QtB
     assert texts(app)[-1] == "You wrote: still there?"
 
 
+@pytest.mark.engine_process
 def test_what_a_dead_engine_left_unfinished_can_go_on(qtbot: QtBot, open_program: Open) -> None:
     app = open_program(pace=0.02)
     begin(qtbot, app, "toy: words 60")

@@ -214,6 +214,7 @@ def test_without_a_model_the_page_says_so(qtbot: QtBot, open_program: Open) -> N
     assert page.run.sentence == "No model is installed yet; add one on the page of models."
 
 
+@pytest.mark.engine_process
 def test_a_dead_engine_ends_it_in_words(qtbot: QtBot, open_program: Open) -> None:
     app = open_program(pace=0.01)
     page = go(app, tokens=400)

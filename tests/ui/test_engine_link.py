@@ -57,6 +57,7 @@ def shown(heard: Heard) -> bool:
     return "steps" in heard.names()
 
 
+@pytest.mark.engine_process
 def test_a_model_is_loaded_and_answers(qtbot: QtBot, link: EngineLink, heard: Heard) -> None:
     with qtbot.waitSignal(link.loaded, timeout=WAIT) as loaded:
         link.load(LoadOptions(Path("models/big"), Path("models/small")))
@@ -124,6 +125,7 @@ def test_a_broken_model_is_refused_and_another_one_loads(qtbot: QtBot, link: Eng
         link.load(TOY)
 
 
+@pytest.mark.engine_process
 def test_cancel_ends_an_answer_and_keeps_what_was_said(qtbot: QtBot, loaded_link: EngineLink, heard: Heard) -> None:
     generation = loaded_link.generate(ask("toy: words 2000"))
     qtbot.waitUntil(lambda: shown(heard), timeout=WAIT)
@@ -155,6 +157,7 @@ def test_late_reports_of_an_answer_are_dropped(qtbot: QtBot, link: EngineLink, h
     assert [each[1] for each in heard.said if each[0] == "finished"] == [2, 3]
 
 
+@pytest.mark.engine_process
 def test_an_engine_deaf_to_cancel_is_killed_and_replaced(qtbot: QtBot, loaded_link: EngineLink) -> None:
     with qtbot.waitSignal(loaded_link.prefill, timeout=WAIT):
         generation = loaded_link.generate(ask("toy: hang"))
@@ -168,6 +171,7 @@ def test_an_engine_deaf_to_cancel_is_killed_and_replaced(qtbot: QtBot, loaded_li
     answer(qtbot, loaded_link, "next")
 
 
+@pytest.mark.engine_process
 @pytest.mark.skipif(sys.platform == "win32", reason="signals have no names there")
 def test_a_crash_is_noticed_and_the_chat_goes_on(qtbot: QtBot, loaded_link: EngineLink, heard: Heard) -> None:
     with qtbot.waitSignals([loaded_link.crashed, loaded_link.restarted], timeout=WAIT, order="strict"):
@@ -180,6 +184,7 @@ def test_a_crash_is_noticed_and_the_chat_goes_on(qtbot: QtBot, loaded_link: Engi
     assert heard.text(2) == "You wrote: next "
 
 
+@pytest.mark.engine_process
 def test_a_kill_in_the_middle_keeps_the_part(qtbot: QtBot, loaded_link: EngineLink, heard: Heard) -> None:
     generation = loaded_link.generate(ask("toy: words 2000"))
     qtbot.waitUntil(lambda: shown(heard), timeout=WAIT)
@@ -193,6 +198,7 @@ def test_a_kill_in_the_middle_keeps_the_part(qtbot: QtBot, loaded_link: EngineLi
     assert heard.text(2) == "You wrote: next "
 
 
+@pytest.mark.engine_process
 def test_restarts_are_bounded_and_a_load_begins_anew(qtbot: QtBot, loaded_link: EngineLink) -> None:
     for _ in range(3):
         with qtbot.waitSignal(loaded_link.restarted, timeout=WAIT):
@@ -207,6 +213,7 @@ def test_restarts_are_bounded_and_a_load_begins_anew(qtbot: QtBot, loaded_link: 
         loaded_link.load(TOY)
 
 
+@pytest.mark.engine_process
 def test_a_model_that_kills_the_engine_is_not_loaded_again(qtbot: QtBot, link: EngineLink) -> None:
     with qtbot.waitSignal(link.crashed, timeout=WAIT) as blocker:
         link.load(LoadOptions(Path("heavy")))
@@ -214,6 +221,7 @@ def test_a_model_that_kills_the_engine_is_not_loaded_again(qtbot: QtBot, link: E
     assert link.pid == 0
 
 
+@pytest.mark.engine_process
 def test_another_model_gets_a_process_of_its_own(qtbot: QtBot, loaded_link: EngineLink, heard: Heard) -> None:
     first = psutil.Process(loaded_link.pid)
     with qtbot.waitSignal(loaded_link.loaded, timeout=WAIT) as blocker:
@@ -255,6 +263,7 @@ def test_the_machine_is_described_without_a_model(qtbot: QtBot, link: EngineLink
     assert "headstart" in description.versions
 
 
+@pytest.mark.engine_process
 def test_closing_in_the_middle_is_quick_and_leaves_no_process(qtbot: QtBot, loaded_link: EngineLink) -> None:
     child = psutil.Process(loaded_link.pid)
     with qtbot.waitSignal(loaded_link.steps, timeout=WAIT):
@@ -265,6 +274,7 @@ def test_closing_in_the_middle_is_quick_and_leaves_no_process(qtbot: QtBot, load
     assert not child.is_running()
 
 
+@pytest.mark.engine_process
 def test_a_hanging_engine_does_not_hold_up_closing(qtbot: QtBot, loaded_link: EngineLink) -> None:
     child = psutil.Process(loaded_link.pid)
     with qtbot.waitSignal(loaded_link.prefill, timeout=WAIT):
@@ -275,6 +285,7 @@ def test_a_hanging_engine_does_not_hold_up_closing(qtbot: QtBot, loaded_link: En
     assert not child.is_running()
 
 
+@pytest.mark.engine_process
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="no way to freeze a process")
 def test_a_frozen_engine_is_killed_on_closing(qtbot: QtBot, loaded_link: EngineLink) -> None:
     child = psutil.Process(loaded_link.pid)
@@ -320,6 +331,7 @@ def test_a_missing_program_is_a_sentence(qtbot: QtBot, tmp_path: Path) -> None:
     assert link.pid == 0
 
 
+@pytest.mark.engine_process
 def test_a_library_that_prints_does_not_disturb(qtbot: QtBot, loaded_link: EngineLink, heard: Heard) -> None:
     answer(qtbot, loaded_link, "toy: print")
     assert heard.text(1) == "Done. "
@@ -329,6 +341,7 @@ def test_a_library_that_prints_does_not_disturb(qtbot: QtBot, loaded_link: Engin
     assert "WARNING headstart.engine.toy: a library logs" in lines
 
 
+@pytest.mark.engine_process
 def test_no_order_blocks_the_window(qtbot: QtBot, link: EngineLink) -> None:
     """Each call returns in a frame's time, whatever the engine is doing."""
     slowest = 0.0
@@ -348,6 +361,7 @@ def test_no_order_blocks_the_window(qtbot: QtBot, link: EngineLink) -> None:
     qtbot.waitUntil(lambda: link.facts is not None, timeout=WAIT)
 
 
+@pytest.mark.engine_process
 def test_the_toy_needs_no_openvino(qtbot: QtBot, loaded_link: EngineLink) -> None:
     libraries = {Path(mapped.path).name for mapped in psutil.Process(loaded_link.pid).memory_maps()}
     assert not any("openvino" in name for name in libraries)

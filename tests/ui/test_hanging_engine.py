@@ -29,6 +29,7 @@ def impatient(qtbot: QtBot) -> Iterator[EngineLink]:
     link.close()
 
 
+@pytest.mark.engine_process
 def test_an_engine_that_hangs_is_ended_and_replaced(qtbot: QtBot, impatient: EngineLink) -> None:
     heard = Heard(impatient)
     with qtbot.waitSignal(impatient.restarted, timeout=WAIT):
@@ -39,6 +40,7 @@ def test_an_engine_that_hangs_is_ended_and_replaced(qtbot: QtBot, impatient: Eng
     answer(qtbot, impatient, "next")
 
 
+@pytest.mark.engine_process
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="no way to freeze a process")
 def test_a_device_that_hangs_in_the_middle_keeps_the_part(qtbot: QtBot, impatient: EngineLink) -> None:
     heard = Heard(impatient)
@@ -51,6 +53,7 @@ def test_a_device_that_hangs_in_the_middle_keeps_the_part(qtbot: QtBot, impatien
     answer(qtbot, impatient, "next")
 
 
+@pytest.mark.engine_process
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="no way to freeze a process")
 def test_a_model_that_hangs_while_it_is_loaded_is_not_loaded_again(qtbot: QtBot) -> None:
     link = EngineLink(program("--toy"), patience=Patience(load=2.0))
@@ -67,6 +70,7 @@ def test_a_model_that_hangs_while_it_is_loaded_is_not_loaded_again(qtbot: QtBot)
     link.close()
 
 
+@pytest.mark.engine_process
 def test_a_process_that_outlives_its_killing_is_left_alone(
     qtbot: QtBot, impatient: EngineLink, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -107,6 +111,7 @@ def test_an_engine_without_memory_is_replaced(qtbot: QtBot, loaded_link: EngineL
     answer(qtbot, loaded_link, "next")
 
 
+@pytest.mark.engine_process
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no SIGKILL here")
 def test_an_engine_that_the_system_killed_may_have_lacked_memory(qtbot: QtBot, loaded_link: EngineLink) -> None:
     with qtbot.waitSignal(loaded_link.crashed, timeout=WAIT) as blocker:

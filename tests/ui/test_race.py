@@ -162,6 +162,7 @@ def test_what_the_engine_refuses_is_said(qtbot: QtBot, app: Program, prompt: str
     end(qtbot, start(app))
 
 
+@pytest.mark.engine_process
 def test_a_dead_engine_ends_the_race_in_words(qtbot: QtBot, open_program: Open) -> None:
     app = open_program(pace=0.02)
     page = start(app, "toy: words 400")

@@ -102,6 +102,7 @@ def test_a_window_that_died_is_no_hindrance(tmp_path: Path) -> None:
     after.release()
 
 
+@pytest.mark.engine_process
 def test_a_closed_window_leaves_no_thread_timer_or_process(qtbot: QtBot, open_program: Open) -> None:
     threads = threading.active_count()
     app = open_program(pace=0.01)

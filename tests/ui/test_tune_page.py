@@ -110,6 +110,7 @@ def test_the_keyboard_stays_on_the_page(qtbot: QtBot, open_program: Opened) -> N
     assert button(page, START).hasFocus()
 
 
+@pytest.mark.engine_process
 def test_a_dead_engine_ends_it_in_words_and_is_replaced(qtbot: QtBot, open_program: Opened) -> None:
     app = open_program(pace=0.3)
     page = go(app)

@@ -69,8 +69,8 @@ class Host:
         self._opened: Opened | None = None
         self._cancels: dict[int, threading.Event] = {}  # made by the reader: a cancel may come before the answer begins
         self._stops: dict[int, threading.Event] = {}  # of benchmarks and tunings by ticket, likewise
-        self._work: queue.SimpleQueue[Order] = queue.SimpleQueue()
-        self._asides: queue.SimpleQueue[Order] = queue.SimpleQueue()
+        self._work: queue.SimpleQueue[Order | None] = queue.SimpleQueue()
+        self._asides: queue.SimpleQueue[Order | None] = queue.SimpleQueue()
         self._verbs: Verbs = {
             Load: self._load,
             Unload: self._unload,
@@ -107,14 +107,20 @@ class Host:
                 self._work.put(order)
 
     def serve(self) -> None:
-        """Work for as long as the process lives."""
+        """Work until `close`, or for as long as the process lives."""
         threading.Thread(target=self._loop, args=(self._asides,), daemon=True, name="asides").start()
         self._send(Ready(os.getpid(), __version__))
         self._loop(self._work)
 
-    def _loop(self, orders: queue.SimpleQueue[Order]) -> None:
-        while True:
-            order = self._next(orders)
+    def close(self) -> None:
+        """Stop what is being done, and have `serve` return."""
+        for stop in (*self._cancels.values(), *self._stops.values()):
+            stop.set()
+        self._work.put(None)
+        self._asides.put(None)
+
+    def _loop(self, orders: queue.SimpleQueue[Order | None]) -> None:
+        while order := self._next(orders):
             try:
                 self._verbs[type(order)](order)
             except HeadstartError as error:
@@ -125,8 +131,8 @@ class Host:
                 exhausted = exhaustion.instead_of(error, loading=isinstance(order, Load))
                 self._send(failure(exhausted, order) if exhausted else self._unexpected(error, order))
 
-    def _next(self, orders: queue.SimpleQueue[Order]) -> Order:
-        """The next order. Until it comes, the model may be measured."""
+    def _next(self, orders: queue.SimpleQueue[Order | None]) -> Order | None:
+        """The next order; None to end. Until it comes, the model may be measured."""
         if orders is self._asides or not self._opened:
             return orders.get()
         try:
