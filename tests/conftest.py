@@ -2,15 +2,17 @@
 
 import hashlib
 import importlib.metadata
+import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import sysconfig
-import tempfile
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from headstart import manifest, paths, vocabulary
 from tests import tiny
@@ -18,6 +20,8 @@ from tests import tiny
 ROOT = Path(__file__).resolve().parent.parent
 SMOLLM2 = "smollm2-135m-instruct"
 PAIR = "qwen2.5-coder"
+REAL = {"real_smollm2": "real", "real_pair": "pair"}  # the marker of those who use the fixture
+ON_REQUEST = ("slow", "installer")  # markers of tests that take long
 MODELS_VARIABLE = "HEADSTART_TEST_MODELS"  # a folder with exported models, to be used instead of exporting
 
 # Noted before a test is isolated from them.
@@ -27,21 +31,18 @@ USER_CACHE = paths.cache_folder()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark tests by the real models they use, so that `-m "not real"` always tells the truth.
-
-    What builds and installs packages takes minutes and runs only where -m names it.
-    """
-    asked = "installer" in config.getoption("markexpr")
-    left_out = [item for item in items if item.get_closest_marker("installer") and not asked]
+    """Mark tests by the real models they use, and leave out those that -m has to name."""
+    for item in items:
+        for fixture, marker in REAL.items():
+            if fixture in getattr(item, "fixturenames", ()):
+                item.add_marker(marker)
+                item.add_marker("slow")
+    asked = config.getoption("markexpr")
+    unasked = [marker for marker in ON_REQUEST if not re.search(rf"\b{marker}\b", asked)]
+    left_out = [item for item in items if any(item.get_closest_marker(marker) for marker in unasked)]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]
-    for item in items:
-        names = getattr(item, "fixturenames", ())
-        if "real_smollm2" in names:
-            item.add_marker("real")
-        if "real_pair" in names:
-            item.add_marker("pair")
 
 
 @pytest.fixture(autouse=True)
@@ -56,10 +57,8 @@ def headstart_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture(scope="session")
 def tiny_models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder with `target`, `draft`, `other` (model folders) and `*-hf` (their sources), free to be altered."""
-    cache = USER_CACHE / "tests" / _tiny_key()
-    if not _is_sound(cache):
-        _build_tiny_models(cache)
-    return Path(shutil.copytree(cache, tmp_path_factory.mktemp("tiny") / "models"))
+    built = built_once("tests.tiny", manifest.__file__, vocabulary.__file__)
+    return Path(shutil.copytree(built, tmp_path_factory.mktemp("tiny") / "models"))
 
 
 @pytest.fixture(scope="session")
@@ -100,13 +99,15 @@ def tiny_pair(tiny_target: Path, tiny_draft: Path, tmp_path_factory: pytest.Temp
 @pytest.fixture(scope="session")
 def real_smollm2(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The model folder of SmolLM2-135M-Instruct, exported once per run unless HEADSTART_TEST_MODELS has it."""
-    present = _exported(SMOLLM2, _named_folders())
-    if present:
-        return present
-    output = tmp_path_factory.mktemp("real") / SMOLLM2
-    export = Path(sysconfig.get_path("scripts")) / "headstart-export"
-    _run([str(export), SMOLLM2, "--output", str(output)])
-    return output
+    own = tmp_path_factory.getbasetemp()
+    run = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+    with FileLock(run / "real.lock"):
+        present = _exported(SMOLLM2, [*_named_folders(), run / "real"])
+        if present:
+            return present
+        export = Path(sysconfig.get_path("scripts")) / "headstart-export"
+        _run([str(export), SMOLLM2, "--output", str(run / "real" / SMOLLM2)])
+        return run / "real" / SMOLLM2
 
 
 @pytest.fixture(scope="session")
@@ -127,32 +128,41 @@ def _exported(name: str, folders: list[Path]) -> Path | None:
     return next((folder / name for folder in folders if (folder / name / manifest.FILE_NAME).is_file()), None)
 
 
-def _tiny_key() -> str:
-    """Changes with whatever the tiny models are made of."""
+def built_once(module: str, *sources: str) -> Path:
+    """What `python -m MODULE FOLDER` builds, once per machine for each state of the module, `sources` and packages.
+
+    In a process of its own: no test shares one with torch. Whatever has altered the files since has them built anew.
+    """
     digest = hashlib.sha256()
-    for path in (Path(tiny.__file__), tiny.LICENCE_TEXT, Path(manifest.__file__), Path(vocabulary.__file__)):
+    for path in (*sorted(Path(__file__).parent.glob("**/tiny*.py")), tiny.LICENCE_TEXT, *map(Path, sources)):
         digest.update(path.read_bytes())
     for name in ("torch", "transformers", "optimum-intel", "openvino", "openvino-tokenizers"):
         digest.update(importlib.metadata.version(name).encode())
-    return digest.hexdigest()[:16]
+    folder = USER_CACHE / "tests" / f"{module}-{digest.hexdigest()[:16]}"
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(folder.with_name(f"{folder.name}.lock")):
+        if not _is_sound(folder):
+            shutil.rmtree(folder, ignore_errors=True)
+            _run([sys.executable, "-m", module, str(folder)])
+            _sums(folder).write_text(json.dumps(_hashes(folder)), encoding="utf-8")
+    return folder
 
 
 def _is_sound(folder: Path) -> bool:
-    models = [folder / name for name in tiny.MODELS]
-    return folder.is_dir() and not any(
-        manifest.damaged_files(model, manifest.read_model(model), hashes=True) for model in models
-    )
+    """Whether it was built to its end, and is as it was then."""
+    try:
+        return bool(json.loads(_sums(folder).read_text(encoding="utf-8")) == _hashes(folder))
+    except (OSError, ValueError):
+        return False
 
 
-def _build_tiny_models(folder: Path) -> None:
-    """Built beside `folder` and moved into place, in a process of its own: no test shares one with torch."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder.parent) as building:
-        built = Path(building) / "models"
-        _run([sys.executable, "-m", "tests.tiny", str(built)])
-        if folder.exists():
-            folder.replace(Path(building) / "replaced")
-        built.replace(folder)
+def _sums(folder: Path) -> Path:
+    return folder.with_name(f"{folder.name}.json")
+
+
+def _hashes(folder: Path) -> dict[str, str]:
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
 def _run(command: list[str]) -> None:

@@ -2,8 +2,6 @@
 
 import dataclasses
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -13,19 +11,15 @@ from headstart import manifest
 from headstart.engine.engine import LoadOptions, Numerics
 from headstart.engine.local import LocalEngine, load
 from headstart.engine.tokenizer import Tokenizer
+from tests.conftest import built_once
 from tests.engine import tiny_tokenizers
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="session")
 def tokenizer_folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder with one tokenizer folder per kind of `tiny_tokenizers`; copy before altering."""
-    folder = tmp_path_factory.mktemp("tokenizers")
-    command = [sys.executable, "-m", "tests.engine.tiny_tokenizers", str(folder)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return folder
+    built = built_once("tests.engine.tiny_tokenizers")
+    return Path(shutil.copytree(built, tmp_path_factory.mktemp("tokenizers") / "kinds"))
 
 
 @pytest.fixture(scope="session")
