@@ -12,8 +12,8 @@ import psutil
 import pytest
 from pytestqt.qtbot import QtBot
 
-from headstart.engine.engine import FinishReason, LoadOptions, Message, Request, Step
-from headstart.engine.protocol import Facts, Failed
+from headstart.engine.engine import FinishReason, LoadOptions, Message, Prefill, Request, Step
+from headstart.engine.protocol import Facts, Failed, Loading, Phase
 from headstart.engine.supervision import program
 from headstart.ui.engine_link import EngineLink
 
@@ -66,11 +66,11 @@ def test_a_model_is_loaded_and_answers(qtbot: QtBot, link: EngineLink, heard: He
     assert link.facts.has_draft
     with qtbot.waitSignal(link.prefill, timeout=WAIT) as prefill:
         generation = link.generate(ask("one two three"))
-    assert prefill.args == [generation, 0, 4]
+    assert prefill.args == [generation, Prefill(0, 4)]
     qtbot.waitUntil(lambda: link.generation is None, timeout=WAIT)
     assert heard.text(generation) == "You wrote: one two three "
     assert heard.names()[:3] == ["loading", "loading", "loaded"]
-    assert heard.said[1][1] == "Loading big"
+    assert [each[1] for each in heard.said[:2]] == [None, Loading(Phase.MODEL)]
     name, finished, finish = heard.said[-1]
     assert (name, finished, finish.reason) == ("finished", generation, FinishReason.STOP)
 

@@ -3,7 +3,7 @@
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from headstart.chat.conversation import Message, Outcome, State
-from headstart.engine.engine import Finish, FinishReason, Request, Step
+from headstart.engine.engine import Finish, FinishReason, Prefill, Request, Step
 from headstart.engine.protocol import Failed, Load
 from headstart.ui import answer_report
 from headstart.ui.answer_report import NOTICE, ROUNDS
@@ -17,7 +17,7 @@ class Answering(QObject):
     """At most one answer at a time. `ended` follows every `begin`, whatever happens to the engine."""
 
     grew = Signal(int, object)  # message id, tuple[Step, ...]
-    reading = Signal(int, int)  # prompt tokens read, of how many
+    reading = Signal(object)  # Prefill
     due = Signal(object)  # LiveAnswer with text that is not yet saved
     ended = Signal(int, object)  # message id, Outcome
 
@@ -58,10 +58,10 @@ class Answering(QObject):
         self.live.grow(steps)
         self.grew.emit(self.live.message, steps)
 
-    @Slot(int, int, int)
-    def _take_prefill(self, generation: int, done: int, total: int) -> None:
+    @Slot(int, object)
+    def _take_prefill(self, generation: int, progress: Prefill) -> None:
         if self.live and generation == self.live.generation:
-            self.reading.emit(done, total)
+            self.reading.emit(progress)
 
     @Slot(int, object)
     def _take_finish(self, generation: int, finish: Finish) -> None:

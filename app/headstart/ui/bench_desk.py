@@ -86,7 +86,7 @@ class BenchDesk(QObject):
         reason = "" if running else self._loader.obstacle(self._settings())
         self._page.show_state(running=running, reason=reason)
         if running and self._loader.status:
-            self._page.run.say(self._loader.status + "…")
+            self._page.run.say(self._loader.progress)
         self._show_extent(self._page.form.size_wanted())
 
     @Slot(object)

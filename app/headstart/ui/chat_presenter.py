@@ -62,9 +62,10 @@ class ChatPresenter(QObject):
         session.ended.connect(self._end)
         session.recorded.connect(self._show_record)
         session.answering.grew.connect(self._grow)
-        session.answering.reading.connect(self._show_reading)
+        session.waiting.connect(self._show_wait)
         self._page.transcript.show_chat(self._contents())
         self._show()
+        self._show_wait(session.wait)
         self._show_record(session.chat)
         self._desk.open(session)
         self._page.composer.setFocus()
@@ -162,7 +163,7 @@ class ChatPresenter(QObject):
             (self._session.ended, self._end),
             (self._session.recorded, self._show_record),
             (self._session.answering.grew, self._grow),
-            (self._session.answering.reading, self._show_reading),
+            (self._session.waiting, self._show_wait),
         ):
             signal.disconnect(slot)
 
@@ -182,10 +183,9 @@ class ChatPresenter(QObject):
     def _show_record(self, chat: Chat) -> None:
         self._page.show_title(chat.title or self.tr("New chat"))
 
-    @Slot(int)
-    def _begin(self, id_: int) -> None:
+    @Slot()
+    def _begin(self) -> None:
         self._page.live.begin()
-        self._page.transcript.set_notice(id_, self.tr("Waiting for the model…"))
 
     @Slot(int, object)
     def _grow(self, id_: int, steps: Sequence[Step]) -> None:
@@ -197,12 +197,11 @@ class ChatPresenter(QObject):
                 note = RoundNote(made.drafter.value, made.drafted, made.accepted)
                 transcript.stream(id_, step.text, [(piece.text, piece.origin.value) for piece in step.pieces], note)
 
-    @Slot(int, int)
-    def _show_reading(self, done: int, total: int) -> None:
+    @Slot(str)
+    def _show_wait(self, words: str) -> None:
         live = self.session.answering.live
         if live:
-            reading = self.tr("Reading the conversation: {done} of {total} tokens").format(done=done, total=total)
-            self._page.transcript.set_notice(live.message, reading if done < total else "")
+            self._page.transcript.set_notice(live.message, words)
 
     @Slot(int)
     def _end(self, id_: int) -> None:

@@ -10,6 +10,7 @@ from headstart.chat.conversation import Attachment, Conversation, Message, Outco
 from headstart.chat.record import Chat
 from headstart.chat.store import UNSENT, Store, new_id
 from headstart.chat.titles import propose_title
+from headstart.engine.engine import Prefill
 from headstart.errors import HeadstartError, HistoryError
 from headstart.settings import Settings
 from headstart.ui import asking
@@ -18,6 +19,7 @@ from headstart.ui.answering import Answering
 from headstart.ui.fault_words import said
 from headstart.ui.live_answer import LiveAnswer
 from headstart.ui.model_loader import ModelLoader
+from headstart.ui.spelling import sentences, whole
 
 _RETRY_MS = 4000
 
@@ -27,6 +29,7 @@ class ChatSession(QObject):
 
     reset = Signal()  # other messages are shown: ask `path`
     began = Signal(int)  # the answer with this id is being written
+    waiting = Signal(str)  # what the answer waits for; empty when it is being written
     ended = Signal(int)  # nothing more will come to it
     answered = Signal(str, str, float)  # the chat's title, the text, seconds it took
     recorded = Signal(object)  # Chat: title, settings or time changed
@@ -56,8 +59,12 @@ class ChatSession(QObject):
         self.draft_files = store.draft_files(self.chat.id if chat else None)
         self.program_settings = settings or Settings()
         self.answering = Answering(loader.link, self)
+        self.wait = ""  # what the answer waits for, in words
+        self.answering.reading.connect(self._note_reading)
+        self.answering.grew.connect(self._note_begin)
         self.answering.due.connect(self._save_partial)
         self.answering.ended.connect(self._finish)
+        loader.changed.connect(self._note_loading)
 
     @property
     def is_stored(self) -> bool:
@@ -211,6 +218,28 @@ class ChatSession(QObject):
             self.answering.begin(message, request)
             self.reset.emit()
             self.began.emit(message.id)
+            self._set_wait(self._loader.progress or self.tr("Waiting for the model…"))
+
+    @Slot()
+    def _note_loading(self) -> None:
+        if self.is_answering and self._loader.progress:
+            self._set_wait(self._loader.progress)
+
+    @Slot(object)
+    def _note_reading(self, progress: Prefill) -> None:
+        words = self.tr("Reading the conversation: {done} of {total} tokens").format(
+            done=whole(progress.done), total=whole(progress.total)
+        )
+        self._set_wait(sentences(words, said(progress.note)) if progress.note else words)
+
+    @Slot()
+    def _note_begin(self) -> None:
+        self._set_wait("")
+
+    def _set_wait(self, words: str) -> None:
+        if words != self.wait:
+            self.wait = words
+            self.waiting.emit(words)
 
     def _is_free(self) -> bool:
         if self._loader.link.generation is None and not self._loader.occupation:
@@ -234,6 +263,7 @@ class ChatSession(QObject):
 
     @Slot(int, object)
     def _finish(self, id_: int, outcome: Outcome) -> None:
+        self._set_wait("")
         self.conversation = self.conversation.finish(id_, outcome)
         self._catch_up()
         self.ended.emit(id_)

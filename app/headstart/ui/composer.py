@@ -47,6 +47,7 @@ class Composer(QFrame):
         self._leaves = False  # what is written goes to another computer
         self._count = QLabel(self)
         self._counted = ("", "")  # in all words, and in one
+        self._progress = ""  # of loading; nobody can count meanwhile
         self._send = self._button(self.tr("Send"), "round")
         self._lay_out()
         self._connect()
@@ -104,9 +105,10 @@ class Composer(QFrame):
         self._reason = reason
         self._show_button()
 
-    def show_model(self, text: str, tip: str) -> None:
-        """Which model will answer, or what is going on with it."""
+    def show_model(self, text: str, tip: str, progress: str = "") -> None:
+        """Which model will answer, or what is going on with it; `progress`: how far its loading is."""
         button = self.model_button
+        self._progress = progress
         button.setText(button.fontMetrics().elidedText(text, Qt.TextElideMode.ElideMiddle, _MODEL_WIDTH))
         button.setToolTip(tip if text in tip else f"{text}\n{tip}")
         button.setAccessibleName(self.tr("Model: {}").format(text))
@@ -178,15 +180,17 @@ class Composer(QFrame):
 
     def _fit(self) -> None:
         """Where words find no room, "Offline" goes first and the size of the context next: tooltips have them."""
-        self._count.setText(self._counted[0])
-        self._count.setMinimumWidth(self._count.fontMetrics().horizontalAdvance(self._counted[1]) + TINY)
+        full, short = (self._progress, "") if self._progress else self._counted
+        metrics = self._count.fontMetrics()
+        self._count.setText(full)
+        self._count.setMinimumWidth(metrics.horizontalAdvance(short) + TINY)
         buttons = self._attach.minimumWidth() + self.model_button.sizeHint().width() + self._send.minimumWidth()
         room = self.width() - MEDIUM - SMALL - buttons - 5 * SMALL
         count, reach = self._count.sizeHint().width(), self._reach.sizeHint().width()
         has_room = self._leaves or count + reach <= room
         self._reach.setVisible(bool(self._reach.text()) and has_room)
         if count + (0 if self._reach.isHidden() else reach) > room:
-            self._count.setText(self._counted[1])
+            self._count.setText(short or metrics.elidedText(full, Qt.TextElideMode.ElideLeft, max(room, 0)))
 
     def _lay_out(self) -> None:
         row = QHBoxLayout()

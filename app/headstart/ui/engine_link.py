@@ -30,7 +30,6 @@ from headstart.engine.protocol import (
     Loaded,
     Loading,
     Order,
-    Phase,
     Prefilled,
     Ready,
     Report,
@@ -54,10 +53,10 @@ _SHOWN, _HIDDEN = 33, 100  # ms between two `steps`
 class EngineLink(QObject):
     """The engine as the window sees it. One answer at a time; a process is started when there is something to do."""
 
-    loading = Signal(str)  # what is going on, in words
+    loading = Signal(object)  # Loading, or None when the process is being started
     loaded = Signal(object)  # Facts
     unloaded = Signal()
-    prefill = Signal(int, int, int)  # generation, prompt tokens done, of how many
+    prefill = Signal(int, object)  # generation, Prefill
     steps = Signal(int, object)  # generation, tuple[Step, ...]: what came within one tick
     finished = Signal(int, object)  # generation, Finish
     failed = Signal(str, object)  # sentence, Failed: its `generation` and `order` say what failed; the engine lives
@@ -123,7 +122,7 @@ class EngineLink(QObject):
         self._leave_model()
         self._budget.reset()
         self._options = options
-        self.loading.emit(self.tr("Starting the engine"))
+        self.loading.emit(None)
         if self._child is None:
             self._spawn()
         elif self._up and not self._used:
@@ -280,8 +279,8 @@ class EngineLink(QObject):
             case Ready():
                 self._up = True
                 self._greet()
-            case Loading(phase):
-                self.loading.emit(self._words(phase))
+            case Loading():
+                self.loading.emit(report)
             case Loaded(facts):
                 self._note_loaded(facts)
             case Counted(ticket, tokens, context):
@@ -302,7 +301,7 @@ class EngineLink(QObject):
     def _note_progress(self, report: Report) -> None:
         match report:
             case Prefilled(generation, progress):
-                self.prefill.emit(generation, progress.done, progress.total)
+                self.prefill.emit(generation, progress)
             case Stepped(_, step):
                 self._steps.append(step)
                 if not self._tick.isActive():
@@ -388,13 +387,3 @@ class EngineLink(QObject):
         self.crashed.emit(sentence, generation)
         if again:
             self.start()
-
-    def _words(self, phase: Phase) -> str:
-        match phase:
-            case Phase.SERVER:
-                return self.tr("Asking the other computer")
-            case Phase.RUNTIME:
-                return self.tr("Starting OpenVINO")
-            case _:
-                name = self._options.target.name if self._options else ""
-                return self.tr("Loading {}").format(name)

@@ -39,7 +39,9 @@ class Header(QWidget):
     def show_content(self, content: MessageContent) -> None:
         """Author and state."""
         self._author.setText(author(content))
-        states = {MessageState.STREAMING: self.tr("writing…"), MessageState.STOPPED: self.tr("stopped")}
+        waits = bool(content.notice)  # below, it says for what
+        writing = "" if waits else self.tr("writing…")
+        states = {MessageState.STREAMING: writing, MessageState.STOPPED: self.tr("stopped")}
         self._state.setText(states.get(content.state, ""))
 
     def set_looks(self, theme: Theme, font: QFont) -> None:

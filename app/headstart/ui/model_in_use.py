@@ -75,7 +75,7 @@ class ModelInUse(QObject):
     def show(self) -> None:
         """What answers now, or what keeps it from answering, below the message box."""
         text, tip = self._model_words()
-        self._program.window.chat.composer.show_model(text, tip)
+        self._program.window.chat.composer.show_model(text, tip, self._program.loader.step)
         self._program.window.chat.composer.set_blocked(self._program.loader.occupation)
         self._show_reach()
         self._program.commands.update()
@@ -94,7 +94,7 @@ class ModelInUse(QObject):
     def _model_words(self) -> tuple[str, str]:
         session = self._program.chats.current
         if self._program.loader.status:
-            return self._program.loader.status + "…", self._program.loader.status
+            return self._program.loader.status, self._program.loader.progress
         if self._program.loader.fault:
             return self.tr("No model loaded"), self._program.loader.fault
         name = self._program.loader.name(session.settings) if session else ""

@@ -2,21 +2,24 @@
 
 from dataclasses import replace
 
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import QElapsedTimer, QObject, QTimer, Signal, Slot
 
 from headstart import remotes
 from headstart.engine.engine import LoadOptions
-from headstart.engine.protocol import Facts, Failed, Load
+from headstart.engine.protocol import Facts, Failed, Load, Loading, Phase
 from headstart.errors import EngineBusyError, HeadstartError, MemoryBudgetError
 from headstart.settings import Settings
 from headstart.ui.asking import Find, Loadable
 from headstart.ui.engine_link import EngineLink
+from headstart.ui.spelling import titled, whole
+
+_TICK = 1000  # ms: the seconds are shown
 
 
 class ModelLoader(QObject):
     """What is loaded, and how it goes with the loading."""
 
-    changed = Signal()  # `status`, `fault`, `occupation` or what is loaded differ
+    changed = Signal()  # `progress`, `fault`, `occupation` or what is loaded differ
     refused = Signal(str, bool)  # why a model is not loaded, and whether `load_anyway` may do it
 
     def __init__(self, link: EngineLink, find: Find, parent: QObject | None = None) -> None:
@@ -24,13 +27,17 @@ class ModelLoader(QObject):
         super().__init__(parent)
         self.link = link
         self._find = find
-        self.status = ""  # what is going on, in words
+        self.status = ""  # what is being loaded, in words
         self.fault = ""  # why nothing is loaded
         self.occupation = ""  # the sentence for whoever wants the engine while a benchmark or a race has it
         self._options: LoadOptions | None = None
         self._lost: LoadOptions | None = None
         self._insisted: LoadOptions | None = None  # what a person wants loaded whatever it needs
         self._name = ""
+        self._stage: Loading | None = None  # told last
+        self._clock = QElapsedTimer()  # valid while a model is being loaded
+        self._tick = QTimer(self, interval=_TICK)
+        self._tick.timeout.connect(self.changed)
         link.loading.connect(self._note_loading)
         link.loaded.connect(self._note_loaded)
         link.unloaded.connect(self._note_unloaded)
@@ -41,6 +48,24 @@ class ModelLoader(QObject):
     def is_ready(self) -> bool:
         """Whether a model is loaded."""
         return self.link.facts is not None
+
+    @property
+    def step(self) -> str:
+        """What the loading is at, for how long it goes on already, and how long it took last time."""
+        if not self.status:
+            return ""
+        step = self._words(self._stage.phase if self._stage else None)
+        seconds = self._clock.elapsed() // 1000
+        if self._stage is None or self._stage.expected is None:
+            return self.tr("{step} · {seconds} s").format(step=step, seconds=whole(seconds))
+        return self.tr("{step} · {seconds} s, usually about {expected} s").format(
+            step=step, seconds=whole(seconds), expected=whole(max(1, self._stage.expected))
+        )
+
+    @property
+    def progress(self) -> str:
+        """`status` and `step`; empty while nothing is being loaded."""
+        return titled(self.status, self.step) if self.status else ""
 
     def name(self, settings: Settings) -> str:
         """What an answer made with these settings is signed with; empty where no model can be found."""
@@ -104,33 +129,63 @@ class ModelLoader(QObject):
         self._options = None
         self.link.unload()
 
-    @Slot()
-    def _note_loading(self) -> None:
+    def close(self) -> None:
+        """The window closes: nobody looks at the clock."""
+        self._tick.stop()
+
+    @Slot(object)
+    def _note_loading(self, stage: Loading | None) -> None:
+        if stage is None or not self._clock.isValid():
+            self._clock.start()
+            self._tick.start()
         # By the name the user chose: the engine knows but the folder, which in a pair is called "target".
-        self.status, self.fault = self.tr("Loading {}").format(self._name), ""
+        self.status, self.fault, self._stage = self.tr("Loading {}").format(self._name), "", stage
         self.changed.emit()
+
+    def _end(self, fault: str = "") -> None:
+        """Nothing is being loaded any more."""
+        self.status, self.fault = "", fault
+        self._clock.invalidate()
+        self._tick.stop()
+
+    def _words(self, phase: Phase | None) -> str:
+        match phase:
+            case Phase.SERVER:
+                return self.tr("asking the other computer")
+            case Phase.RUNTIME:
+                return self.tr("starting OpenVINO")
+            case Phase.PROOF:
+                return self.tr("trying the precision")
+            case Phase.MODEL:
+                return self.tr("checking and compiling the model")
+            case Phase.DRAFT:
+                return self.tr("checking and compiling the draft model")
+            case Phase.WARM_UP:
+                return self.tr("warming up")
+            case None:
+                return self.tr("starting the engine")
 
     @Slot(object)
     def _note_loaded(self, _facts: Facts) -> None:
         self._options = self._options or self._lost
-        self.status = self.fault = ""
+        self._end()
         self.changed.emit()
 
     @Slot()
     def _note_unloaded(self) -> None:
-        self.status = ""
+        self._end()
         self.changed.emit()
 
     @Slot(str, object)
     def _note_failure(self, sentence: str, failed: Failed) -> None:
         if failed.order == Load.__name__:
             self._options = None
-            self.status, self.fault = "", sentence
+            self._end(sentence)
             self.changed.emit()
             self.refused.emit(sentence, failed.kind == MemoryBudgetError.__name__)
 
     @Slot(str, object)
     def _note_crash(self, sentence: str, _generation: int | None) -> None:
-        self.status, self.fault = "", sentence
+        self._end(sentence)
         self._lost, self._options = self._options, None  # asked for again unless the link restarts by itself
         self.changed.emit()

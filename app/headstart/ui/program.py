@@ -180,6 +180,7 @@ class Program(QObject):
         self.bench.close()
         self.tune.close()
         self.server.close()
+        self.loader.close()
         self.link.close()
         self.store.close()
 

@@ -18,6 +18,7 @@ from headstart.ui.race_page import RacePage, RaceState
 from headstart.ui.race_record import Lane, RaceResult
 from headstart.ui.replay import Replay
 from headstart.ui.setting_titles import word
+from headstart.ui.spelling import titled
 
 _TICK = 50  # ms between two looks at the clock
 
@@ -88,7 +89,8 @@ class RaceDesk(QObject):
             return
         running = self._leg is not None
         if running and self._loader.status:
-            self._page.run.say(self.tr("{}, with exact numerics").format(self._loader.status) + "…")
+            exact = self.tr("{}, with exact numerics").format(self._loader.status)
+            self._page.run.say(titled(exact, self._loader.step))
         moving = running or self._replay.is_running
         can_replay = len(self._lanes) == len(_LANES)
         self._page.show_state(RaceState(moving, "" if running else self._loader.obstacle(self._settings()), can_replay))

@@ -990,14 +990,6 @@
         <translation>新对话</translation>
     </message>
     <message>
-        <source>Waiting for the model…</source>
-        <translation>正在等待模型…</translation>
-    </message>
-    <message>
-        <source>Reading the conversation: {done} of {total} tokens</source>
-        <translation>正在读取对话：{done}/{total} token</translation>
-    </message>
-    <message>
         <source>Undo</source>
         <translation>撤销</translation>
     </message>
@@ -1062,6 +1054,14 @@
     <message>
         <source>{} (fork)</source>
         <translation>{}（分支）</translation>
+    </message>
+    <message>
+        <source>Waiting for the model…</source>
+        <translation>正在等待模型…</translation>
+    </message>
+    <message>
+        <source>Reading the conversation: {done} of {total} tokens</source>
+        <translation>正在读取对话：{done}/{total} token</translation>
     </message>
     <message>
         <source>An answer is still being written; stop it or wait for its end.</source>
@@ -1427,10 +1427,6 @@
 <context>
     <name>EngineLink</name>
     <message>
-        <source>Starting the engine</source>
-        <translation>正在启动引擎</translation>
-    </message>
-    <message>
         <source>The engine did not stop in time and was ended.</source>
         <translation>引擎未能及时停止，已被强制结束。</translation>
     </message>
@@ -1441,18 +1437,6 @@
     <message>
         <source>Load a model to go on; details are in the log: {}</source>
         <translation>请加载模型以继续；详情请见日志：{}</translation>
-    </message>
-    <message>
-        <source>Asking the other computer</source>
-        <translation>正在询问另一台电脑</translation>
-    </message>
-    <message>
-        <source>Starting OpenVINO</source>
-        <translation>正在启动 OpenVINO</translation>
-    </message>
-    <message>
-        <source>Loading {}</source>
-        <translation>正在加载 {}</translation>
     </message>
 </context>
 <context>
@@ -2984,6 +2968,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
 <context>
     <name>ModelLoader</name>
     <message>
+        <source>{step} · {seconds} s</source>
+        <translation>{step} · {seconds} 秒</translation>
+    </message>
+    <message>
+        <source>{step} · {seconds} s, usually about {expected} s</source>
+        <translation>{step} · {seconds} 秒，通常约 {expected} 秒</translation>
+    </message>
+    <message>
         <source>This measures models of this computer; choose one of them for the chat first.</source>
         <translation>这里测量的是这台电脑上的模型；请先为对话选择其中一个。</translation>
     </message>
@@ -2998,6 +2990,34 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Loading {}</source>
         <translation>正在加载 {}</translation>
+    </message>
+    <message>
+        <source>asking the other computer</source>
+        <translation>正在询问另一台电脑</translation>
+    </message>
+    <message>
+        <source>starting OpenVINO</source>
+        <translation>正在启动 OpenVINO</translation>
+    </message>
+    <message>
+        <source>trying the precision</source>
+        <translation>正在试用该精度</translation>
+    </message>
+    <message>
+        <source>checking and compiling the model</source>
+        <translation>正在检查和编译模型</translation>
+    </message>
+    <message>
+        <source>checking and compiling the draft model</source>
+        <translation>正在检查和编译草稿模型</translation>
+    </message>
+    <message>
+        <source>warming up</source>
+        <translation>正在预热</translation>
+    </message>
+    <message>
+        <source>starting the engine</source>
+        <translation>正在启动引擎</translation>
     </message>
 </context>
 <context>

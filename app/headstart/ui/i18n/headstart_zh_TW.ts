@@ -990,14 +990,6 @@
         <translation>新對話</translation>
     </message>
     <message>
-        <source>Waiting for the model…</source>
-        <translation>正在等待模型…</translation>
-    </message>
-    <message>
-        <source>Reading the conversation: {done} of {total} tokens</source>
-        <translation>正在讀取對話：{done}/{total} token</translation>
-    </message>
-    <message>
         <source>Undo</source>
         <translation>復原</translation>
     </message>
@@ -1062,6 +1054,14 @@
     <message>
         <source>{} (fork)</source>
         <translation>{}（分支）</translation>
+    </message>
+    <message>
+        <source>Waiting for the model…</source>
+        <translation>正在等待模型…</translation>
+    </message>
+    <message>
+        <source>Reading the conversation: {done} of {total} tokens</source>
+        <translation>正在讀取對話：{done}/{total} token</translation>
     </message>
     <message>
         <source>An answer is still being written; stop it or wait for its end.</source>
@@ -1427,10 +1427,6 @@
 <context>
     <name>EngineLink</name>
     <message>
-        <source>Starting the engine</source>
-        <translation>正在啟動引擎</translation>
-    </message>
-    <message>
         <source>The engine did not stop in time and was ended.</source>
         <translation>引擎未能及時停止，已強制結束。</translation>
     </message>
@@ -1441,18 +1437,6 @@
     <message>
         <source>Load a model to go on; details are in the log: {}</source>
         <translation>請載入模型以繼續；詳情請見記錄檔：{}</translation>
-    </message>
-    <message>
-        <source>Asking the other computer</source>
-        <translation>正在詢問另一台電腦</translation>
-    </message>
-    <message>
-        <source>Starting OpenVINO</source>
-        <translation>正在啟動 OpenVINO</translation>
-    </message>
-    <message>
-        <source>Loading {}</source>
-        <translation>正在載入 {}</translation>
     </message>
 </context>
 <context>
@@ -2984,6 +2968,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
 <context>
     <name>ModelLoader</name>
     <message>
+        <source>{step} · {seconds} s</source>
+        <translation>{step} · {seconds} 秒</translation>
+    </message>
+    <message>
+        <source>{step} · {seconds} s, usually about {expected} s</source>
+        <translation>{step} · {seconds} 秒，通常約 {expected} 秒</translation>
+    </message>
+    <message>
         <source>This measures models of this computer; choose one of them for the chat first.</source>
         <translation>這裡測量的是這台電腦上的模型；請先為對話選擇其中一個。</translation>
     </message>
@@ -2998,6 +2990,34 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Loading {}</source>
         <translation>正在載入 {}</translation>
+    </message>
+    <message>
+        <source>asking the other computer</source>
+        <translation>正在詢問另一台電腦</translation>
+    </message>
+    <message>
+        <source>starting OpenVINO</source>
+        <translation>正在啟動 OpenVINO</translation>
+    </message>
+    <message>
+        <source>trying the precision</source>
+        <translation>正在試用該精度</translation>
+    </message>
+    <message>
+        <source>checking and compiling the model</source>
+        <translation>正在檢查和編譯模型</translation>
+    </message>
+    <message>
+        <source>checking and compiling the draft model</source>
+        <translation>正在檢查和編譯草稿模型</translation>
+    </message>
+    <message>
+        <source>warming up</source>
+        <translation>正在暖機</translation>
+    </message>
+    <message>
+        <source>starting the engine</source>
+        <translation>正在啟動引擎</translation>
     </message>
 </context>
 <context>

@@ -1,0 +1,83 @@
+"""Every waiting moment says what it waits for: a model being loaded, a conversation being read."""
+
+from collections.abc import Callable
+
+from PySide6.QtWidgets import QLabel
+from pytestqt.qtbot import QtBot
+
+from headstart.engine.engine import Prefill
+from headstart.engine.protocol import Loading, Phase
+from headstart.ui.program import Program
+from tests.ui.person import WAIT, shown, write
+
+Open = Callable[..., Program]
+
+
+def heading(app: Program) -> str:
+    """What stands beside the name above the last message."""
+    view = app.window.chat.transcript.view(len(shown(app)) - 1)
+    return view._header.findChildren(QLabel)[1].text()
+
+
+def test_what_is_read_is_told_until_the_first_words_come(qtbot: QtBot, open_program: Open) -> None:
+    app = open_program(pace=0.05)
+    write(app, "toy: words 400")
+    qtbot.waitUntil(lambda: app.link.generation is not None, timeout=WAIT)
+    app.link.prefill.emit(app.link.generation, Prefill(0, 55))  # what is told last need not be the whole
+    assert shown(app)[-1].notice == "Reading the conversation: 0 of 55 tokens"
+    assert heading(app) == ""
+    qtbot.waitUntil(lambda: bool(shown(app)[-1].text), timeout=WAIT)
+    assert shown(app)[-1].notice == ""
+    assert heading(app) == "writing…"
+
+
+def test_it_is_said_why_a_conversation_is_read_again(qtbot: QtBot, open_program: Open) -> None:
+    app = open_program(pace=0.5)
+    write(app, "toy: words 400")
+    qtbot.waitUntil(lambda: app.link.generation is not None, timeout=WAIT)
+    app.link.prefill.emit(app.link.generation, Prefill(10, 1055, "The device changed."))
+    assert shown(app)[-1].notice == "Reading the conversation: 10 of 1,055 tokens The device changed."
+
+
+def test_an_answer_that_waits_says_so_when_its_chat_is_opened_again(qtbot: QtBot, open_program: Open) -> None:
+    app = open_program(pace=60.0)
+    write(app, "hello")
+    qtbot.waitUntil(lambda: bool(shown(app)) and "of 2 tokens" in shown(app)[-1].notice, timeout=WAIT)
+    chat = app.presenter.session.chat.id
+    app.window.sidebar.new_requested.emit()
+    app.window.sidebar.chosen.emit(chat, None)
+    assert "of 2 tokens" in shown(app)[-1].notice
+
+
+def test_loading_tells_its_step_and_its_seconds_and_how_long_it_took_last_time(qtbot: QtBot, app: Program) -> None:
+    composer = app.window.chat.composer
+    app.link.loading.emit(None)
+    assert composer.model_button.text() == "Loading toy"
+    assert composer._count.text() == "starting the engine · 0 s"
+    app.link.loading.emit(Loading(Phase.MODEL, 41.6))
+    assert composer._count.text() == "checking and compiling the model · 0 s, usually about 42 s"
+    assert composer.model_button.toolTip().startswith("Loading toy: checking")
+    qtbot.waitUntil(lambda: " · 2 s," in composer._count.text(), timeout=WAIT)
+    app.link.loading.emit(Loading(Phase.DRAFT, 41.6))
+    assert composer._count.text() == "checking and compiling the draft model · 2 s, usually about 42 s"
+    assert app.link.facts
+    app.link.loaded.emit(app.link.facts)
+    assert composer.model_button.text() == "toy"
+    assert "usually" not in composer._count.text()
+
+
+def test_a_message_that_waits_for_the_model_tells_how_far_that_is(qtbot: QtBot, open_program: Open) -> None:
+    app = open_program(pace=60.0)
+    write(app, "hello")
+    qtbot.waitUntil(lambda: app.link.generation is not None, timeout=WAIT)
+    app.link.loading.emit(Loading(Phase.WARM_UP, 12.0))
+    assert shown(app)[-1].notice == "Loading toy: warming up · 0 s, usually about 12 s"
+
+
+def test_where_there_is_no_room_the_seconds_of_loading_stay(app: Program) -> None:
+    composer = app.window.chat.composer
+    app.link.loading.emit(Loading(Phase.DRAFT, 60.0))
+    app.window.resize(480, 500)
+    composer.resize(330, composer.height())
+    assert composer._count.text().startswith("…")
+    assert composer._count.text().endswith("60 s")
