@@ -17,7 +17,7 @@ from headstart.ui.background_task import BackgroundTask
 from headstart.ui.program import Program
 from headstart.ui.setting_editors import ChoiceEditor
 from tests.model_folders import describe, write_model, write_pair
-from tests.ui.person import WAIT
+from tests.ui.person import WAIT, ask, shown
 
 Open = Callable[..., Program]
 
@@ -76,7 +76,7 @@ def test_the_composer_names_the_model_and_switches_it_for_this_chat(
     qtbot.waitUntil(lambda: bool(app.link.facts and app.link.facts.model == "smol"), timeout=WAIT)
     assert button.text() == "smol"
     assert app.presenter.session.settings.model == "smol"
-    assert app.settings.model == ""
+    assert app.settings.model == "smol"
     app.window.sidebar.new_requested.emit()
     choose(app, "All Models")
     assert app.window.pages.currentWidget() is app.window.models
@@ -162,3 +162,93 @@ def test_a_task_tells_its_end_here_unless_it_was_cancelled(qtbot: QtBot) -> None
     late.cancel()
     with qtbot.assertNotEmitted(late.done, wait=100):
         late.start()
+
+
+def model_box(app: Program) -> str:
+    return app.window.chat.composer.model_button.text()
+
+
+def test_a_new_chat_keeps_the_model_last_used(qtbot: QtBot, root: Path, open_program: Open) -> None:
+    write_model(root / "smol")
+    write_pair(root / "both")
+    app = open_program(find=installed_model)
+    ask(qtbot, app, "with the pair")
+    first = app.presenter.session.chat.id
+    app.window.sidebar.new_requested.emit()
+    choose(app, "smol")
+    app.window.sidebar.new_requested.emit()
+    ask(qtbot, app, "with the small one")
+    assert shown(app)[-1].author == "smol"
+    app.window.sidebar.new_requested.emit()
+    assert model_box(app) == "smol"
+    pid = app.link.pid
+    app.window.sidebar.chosen.emit(first, None)  # it has no model of its own, so nothing is loaded for it
+    ask(qtbot, app, "again")
+    assert (shown(app)[-1].author, app.link.pid) == ("smol", pid)
+    again = open_program(find=installed_model)
+    again.window.sidebar.new_requested.emit()
+    assert model_box(again) == "smol"
+
+
+def test_a_model_that_an_older_chat_brings_back_is_that_of_new_chats(
+    qtbot: QtBot, root: Path, open_program: Open
+) -> None:
+    write_model(root / "smol")
+    write_pair(root / "both")
+    app = open_program(find=installed_model)
+    choose(app, "both")
+    ask(qtbot, app, "with the pair")
+    pair = app.presenter.session.chat.id
+    app.window.sidebar.new_requested.emit()
+    choose(app, "smol")
+    ask(qtbot, app, "with the small one")
+    app.window.sidebar.chosen.emit(pair, None)
+    ask(qtbot, app, "with the pair again")
+    assert shown(app)[-1].author == "both"
+    app.window.sidebar.new_requested.emit()
+    assert model_box(app) == "both"
+
+
+def test_the_box_says_what_is_not_in_memory_and_the_count_is_a_guess_then(
+    qtbot: QtBot, root: Path, open_program: Open
+) -> None:
+    write_model(root / "smol")
+    write_pair(root / "both")
+    app = open_program(find=installed_model)
+    choose(app, "both")
+    ask(qtbot, app, "one two three")
+    pair, count = app.presenter.session.chat.id, app.window.chat.composer._count
+    qtbot.waitUntil(lambda: count.text() == "10 / 2,048 tokens", timeout=WAIT)
+    app.window.sidebar.new_requested.emit()
+    choose(app, "smol")
+    qtbot.waitUntil(lambda: bool(app.link.facts and app.link.facts.model == "smol"), timeout=WAIT)
+    app.window.sidebar.chosen.emit(pair, None)
+    assert model_box(app) == "both · loads with the next message"
+    assert "smol is in memory" in app.window.chat.composer.model_button.toolTip()
+    qtbot.waitUntil(lambda: count.text() == "about 10 tokens", timeout=WAIT)
+    ask(qtbot, app, "four")
+    assert model_box(app) == "both"
+    qtbot.waitUntil(lambda: count.text() == "16 / 2,048 tokens", timeout=WAIT)
+
+
+def test_nothing_is_refused_as_too_long_by_the_count_of_another_model(
+    qtbot: QtBot, root: Path, open_program: Open
+) -> None:
+    write_model(root / "smol")
+    write_pair(root / "both")
+    app = open_program(find=installed_model)
+    choose(app, "both")
+    app.presenter.session.change_settings({"model": "smol"})
+    app.model_in_use.show()
+    text = "long " * 3000
+    app.window.chat.composer.set_text(text)
+    with qtbot.waitSignal(app.presenter.answered, timeout=WAIT):
+        app.window.chat.composer.submit()
+    assert "The conversation has 3001 tokens" in shown(app)[-1].notice  # says the one that was to answer
+
+
+def test_what_was_unloaded_loads_with_the_next_message(qtbot: QtBot, app: Program) -> None:
+    app.window.actions_by_name["unload"].trigger()
+    assert model_box(app) == "toy · loads with the next message"
+    ask(qtbot, app, "hello")
+    assert model_box(app) == "toy"

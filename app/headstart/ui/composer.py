@@ -46,6 +46,7 @@ class Composer(QFrame):
         self._reach = QLabel(self)
         self._leaves = False  # what is written goes to another computer
         self._count = QLabel(self)
+        self._model = ("", "")  # in all words, and by its name
         self._counted = ("", "")  # in all words, and in one
         self._progress = ""  # of loading; nobody can count meanwhile
         self._send = self._button(self.tr("Send"), "round")
@@ -105,12 +106,14 @@ class Composer(QFrame):
         self._reason = reason
         self._show_button()
 
-    def show_model(self, text: str, tip: str, progress: str = "") -> None:
-        """Which model will answer, or what is going on with it; `progress`: how far its loading is."""
+    def show_model(self, name: str, tip: str, state: str = "", progress: str = "") -> None:
+        """Which model will answer, and whether it is there; `progress`: how far its loading is."""
         button = self.model_button
+        text = f"{name} · {state}" if state else name
+        short = button.fontMetrics().elidedText(name, Qt.TextElideMode.ElideMiddle, _MODEL_WIDTH)
+        self._model = (f"{short} · {state}" if state else short, short)
         self._progress = progress
-        button.setText(button.fontMetrics().elidedText(text, Qt.TextElideMode.ElideMiddle, _MODEL_WIDTH))
-        button.setToolTip(tip if text in tip else f"{text}\n{tip}")
+        button.setToolTip(tip if text in tip else f"{text}\n{tip}".rstrip())
         button.setAccessibleName(self.tr("Model: {}").format(text))
         button.setAccessibleDescription(tip)
         self._fit()
@@ -129,15 +132,18 @@ class Composer(QFrame):
 
     def show_count(self, count: Count) -> None:
         """How much of the context the conversation with this message takes, and each file of it."""
-        words = (
-            self.tr("{tokens} / {context} tokens") if count.fits else self.tr("Too long: {tokens} / {context} tokens")
-        )
+        if not count.is_exact:
+            words = self.tr("about {tokens} tokens")
+            meaning = self.tr("This conversation with the message, as another model counts it")
+        else:
+            roomy, long = self.tr("{tokens} / {context} tokens"), self.tr("Too long: {tokens} / {context} tokens")
+            words = roomy if count.fits else long
+            meaning = self.tr("This conversation with the message, of the context")
         full = words.format(tokens=whole(count.tokens), context=whole(count.context))
         self._counted = (full, whole(count.tokens))
         self._count.setAccessibleName(full)
         dress(self._count, "muted" if count.fits else "danger")
         mark(self._count, "over", not count.fits)
-        meaning = self.tr("This conversation with the message, of the context")
         self._count.setToolTip(f"{full}\n{meaning}")
         self._fit()
         self._tray.show_tokens(count.parts)
@@ -179,13 +185,18 @@ class Composer(QFrame):
         self._fit()
 
     def _fit(self) -> None:
-        """Where words find no room, "Offline" goes first and the size of the context next: tooltips have them."""
+        """Where words find no room, "Offline" goes first, the size of the context next: tooltips have them."""
+        button, outer = self.model_button, MEDIUM + SMALL + 5 * SMALL
+        for text in self._model:
+            button.setText(text)
+            buttons = self._attach.minimumWidth() + button.sizeHint().width() + self._send.minimumWidth()
+            room = self.width() - outer - buttons
+            if room >= 0:
+                break
         full, short = (self._progress, "") if self._progress else self._counted
         metrics = self._count.fontMetrics()
         self._count.setText(full)
         self._count.setMinimumWidth(metrics.horizontalAdvance(short) + TINY)
-        buttons = self._attach.minimumWidth() + self.model_button.sizeHint().width() + self._send.minimumWidth()
-        room = self.width() - MEDIUM - SMALL - buttons - 5 * SMALL
         count, reach = self._count.sizeHint().width(), self._reach.sizeHint().width()
         has_room = self._leaves or count + reach <= room
         self._reach.setVisible(bool(self._reach.text()) and has_room)

@@ -61,10 +61,9 @@ class MessageDesk(QObject):
         composer, conversation = self._composer, self._session.conversation
         if composer.text().strip() or composer.attached:
             conversation = self._after(composer.text().strip(), composer.attached)
-        if conversation.path:
-            self._count.count(asking.engine_messages(conversation.path, self._session.settings), composer.attached)
-        else:
-            composer.hide_count()
+        path = conversation.path
+        messages = asking.engine_messages(path, self._session.settings) if path else ()
+        self._count.count(messages, composer.attached)
 
     def begin_edit(self, id_: int) -> None:
         """Take up a message again, with its files."""

@@ -61,6 +61,7 @@ class ModelInUse(QObject):
         self._program.link.crashed.connect(self._note_crash)
         self._program.link.described.connect(self._note_machine)
         self._program.link.loaded.connect(self._program.link.describe)
+        self._program.link.loaded.connect(self._keep_choice)
         models = self._program.models
         models.chosen.connect(self._choose_model)
         models.changed.connect(self._note_models)
@@ -74,8 +75,10 @@ class ModelInUse(QObject):
     @Slot()
     def show(self) -> None:
         """What answers now, or what keeps it from answering, below the message box."""
-        text, tip = self._model_words()
-        self._program.window.chat.composer.show_model(text, tip, self._program.loader.step)
+        session, loader = self._program.chats.current, self._program.loader
+        is_loaded = bool(session and loader.holds(session.settings))
+        self._program.window.chat.composer.show_model(*self._model_words(is_loaded=is_loaded), loader.step)
+        self._program.count.set_exact(is_loaded)
         self._program.window.chat.composer.set_blocked(self._program.loader.occupation)
         self._show_reach()
         self._program.commands.update()
@@ -91,23 +94,28 @@ class ModelInUse(QObject):
             self._program.store.remember(_WARNED.format(server.name), server.url)
             self._program.window.chat.notice.say(outside.warning(server))
 
-    def _model_words(self) -> tuple[str, str]:
-        session = self._program.chats.current
-        if self._program.loader.status:
-            return self._program.loader.status, self._program.loader.progress
-        if self._program.loader.fault:
-            return self.tr("No model loaded"), self._program.loader.fault
-        name = self._program.loader.name(session.settings) if session else ""
-        facts = self._program.link.facts
-        if not facts:
-            return name or self.tr("No model"), self.tr("It is loaded with the next message.")
+    def _model_words(self, *, is_loaded: bool) -> tuple[str, str, str]:
+        """Name, what else is to be known, and what is still to come."""
+        session, loader, facts = self._program.chats.current, self._program.loader, self._program.link.facts
+        if loader.status:
+            return loader.status, loader.progress, ""
+        if loader.fault:
+            return self.tr("No model loaded"), loader.fault, ""
+        name = loader.name(session.settings) if session else ""
+        if not name:
+            return self.tr("No model"), "", ""
+        if not facts or not is_loaded:
+            tip = self.tr("{} is in memory.").format(loader.model) if facts else self.tr("No model is in memory.")
+            return name, tip, self.tr("loads with the next message")
         if facts.server:
-            return name, self.tr("{model} of the server {server}").format(model=facts.model, server=facts.server)
+            words = self.tr("{model} of the server {server}").format(model=facts.model, server=facts.server)
+            return name, words, ""
         guessing = self.tr("draft model {}").format(facts.draft) if facts.draft else self.tr("n-grams of the text")
         words = self.tr("{model} on {device}, {numerics} numerics; guesses come from: {guessing}").format(
             model=facts.model, device=facts.device, numerics=word(facts.numerics).lower(), guessing=guessing
         )
-        return name, f"{words}\n{titled(title('engine'), word(facts.engine))}"
+        engine = titled(title("engine"), word(facts.engine))
+        return name, "\n".join((words, engine, *map(said, facts.notes))), ""
 
     @Slot(str, bool)
     def _note_refusal(self, sentence: str, may_insist: bool) -> None:
@@ -144,6 +152,13 @@ class ModelInUse(QObject):
     def _note_machine(self, machine: Description) -> None:
         self._program.choices.set_devices(device.name for device in machine.devices)
         self._program.models.show_memory()
+
+    @Slot()
+    def _keep_choice(self) -> None:
+        """New chats take the model last used."""
+        used = self._program.loader.settings
+        if used.model and used.model != self._program.settings.model:
+            self._program.change(model=used.model, draft=used.draft)
 
     @Slot(str)
     def _choose_model(self, name: str) -> None:

@@ -33,7 +33,8 @@ class ModelLoader(QObject):
         self._options: LoadOptions | None = None
         self._lost: LoadOptions | None = None
         self._insisted: LoadOptions | None = None  # what a person wants loaded whatever it needs
-        self._name = ""
+        self.model = ""  # that was loaded last, by the name that a person chose
+        self.settings = Settings()  # that were loaded for last
         self._stage: Loading | None = None  # told last
         self._clock = QElapsedTimer()  # valid while a model is being loaded
         self._tick = QTimer(self, interval=_TICK)
@@ -78,6 +79,14 @@ class ModelLoader(QObject):
         """What these settings ask for. Raises a HeadstartError."""
         return self._find(settings)
 
+    def holds(self, settings: Settings) -> bool:
+        """Whether what these settings ask for is in memory."""
+        try:
+            wanted = self._find(settings).options
+        except HeadstartError:
+            return False
+        return self.is_ready and self._options in (wanted, replace(wanted, ignore_memory=True))
+
     def obstacle(self, settings: Settings) -> str:
         """Why the engine cannot be had to measure with; empty where it can."""
         if self.occupation:
@@ -111,7 +120,7 @@ class ModelLoader(QObject):
         wanted = self._find(settings)
         options = replace(wanted.options, ignore_memory=wanted.options == self._insisted)
         if options != self._options:
-            self._options, self._name = options, wanted.name
+            self._options, self.model, self.settings = options, wanted.name, settings
             self.link.load(options)
 
     def reload(self, settings: Settings) -> None:
@@ -138,8 +147,7 @@ class ModelLoader(QObject):
         if stage is None or not self._clock.isValid():
             self._clock.start()
             self._tick.start()
-        # By the name the user chose: the engine knows but the folder, which in a pair is called "target".
-        self.status, self.fault, self._stage = self.tr("Loading {}").format(self._name), "", stage
+        self.status, self.fault, self._stage = self.tr("Loading {}").format(self.model), "", stage
         self.changed.emit()
 
     def _end(self, fault: str = "") -> None:

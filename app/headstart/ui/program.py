@@ -81,8 +81,8 @@ class Program(QObject):
         self.undoing, self.settling = Undoing(self), Settling(store, self)
         self.sweeping = Sweeping(self)
         self.window = MainWindow(self.looks.theme, self.looks.font)
-        self._count = TokenCount(self.link, self)
-        self.presenter = ChatPresenter(self.window.chat, self._count, self)
+        self.count = TokenCount(self.link, self)
+        self.presenter = ChatPresenter(self.window.chat, self.count, self)
         self.attention = Attention(application, self.window, self.settings, self)
         self.motion = Motion(application, self.settings, self)
         self.choices = ModelChoices(lambda: free_memory(self.link.pid), self)
@@ -168,7 +168,7 @@ class Program(QObject):
         self._is_closed = True
         self.commands.close()
         self.presenter.close()
-        self._count.close()
+        self.count.close()
         self.motion.restore()
         self.chats.close()
         self.sweeping.close()
@@ -274,6 +274,8 @@ class Program(QObject):
         if "presets" in own:  # of all chats
             self.change(presets=own["presets"])
         elif session:
+            if own.get("model"):
+                self.change(model=own["model"], draft="")
             before = session.settings
             session.change_settings({**session.chat.settings, **own} if own else {})
             self._follow(before)

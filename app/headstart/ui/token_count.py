@@ -15,17 +15,21 @@ _PATIENCE = 3000  # ms that a message may wait for its count; the engine counts 
 
 @dataclass(frozen=True)
 class Count:
-    """What was counted. The context must hold the tokens and at least one more, for the answer."""
+    """What was counted. The context must hold the tokens and at least one more, for the answer.
+
+    `is_exact`: by the model that will answer, and not by another one that is in memory.
+    """
 
     messages: tuple[Message, ...]
     tokens: int
     context: int
     parts: Mapping[Attachment, int] = field(default_factory=dict)
+    is_exact: bool = True
 
     @property
     def fits(self) -> bool:
-        """Whether there is room for an answer."""
-        return self.tokens < self.context
+        """Whether there is room for an answer, as far as anybody knows."""
+        return self.tokens < self.context or not self.is_exact
 
 
 Then = Callable[[Count | None], None]
@@ -47,6 +51,7 @@ class TokenCount(QObject):
         self._last: Count | None = None
         self._asked: tuple[int, Attachment | tuple[Message, ...]] | None = None
         self._then: Then | None = None
+        self._is_exact = True
         self._pause = QTimer(self, singleShot=True, interval=_PAUSE)
         self._pause.timeout.connect(self._ask)
         self._patience = QTimer(self, singleShot=True, interval=_PATIENCE)
@@ -55,16 +60,23 @@ class TokenCount(QObject):
         link.loaded.connect(self._count_anew)
 
     def count(self, messages: tuple[Message, ...], attached: tuple[Attachment, ...]) -> None:
-        """`counted` follows soon, if a model is loaded and nothing newer is asked."""
+        """`counted` follows soon, if a model is loaded and nothing newer is asked; `uncounted` if there is nothing."""
         self._messages, self._attached = messages, attached
-        if self._is_elsewhere():
+        if self._is_elsewhere() or not messages:
             self.uncounted.emit()
         else:
             self._pause.start()
 
+    def set_exact(self, exact: bool) -> None:
+        """Whether the model in memory is the one that will answer."""
+        if exact != self._is_exact:
+            self._is_exact = exact
+            if self._last and self._last.messages == self._messages:
+                self._tell(self._last)
+
     def settle(self, messages: tuple[Message, ...], attached: tuple[Attachment, ...], then: Then) -> None:
         """Call `then` with the count of exactly these messages, or with None where nobody counts them in time."""
-        if not self._link.facts or self._is_elsewhere():
+        if not self._link.facts or self._is_elsewhere() or not self._is_exact:
             then(None)
         elif self._last and self._last.messages == messages:
             then(self._last)
@@ -124,7 +136,7 @@ class TokenCount(QObject):
 
     def _tell(self, count: Count) -> None:
         parts = {item: self._known[item] for item in self._attached if item in self._known}
-        self._last = replace(count, parts=parts)
+        self._last = replace(count, parts=parts, is_exact=self._is_exact)
         self.counted.emit(self._last)
         then = self._then
         if then and count.messages == self._messages:

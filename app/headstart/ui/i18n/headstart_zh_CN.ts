@@ -1145,6 +1145,14 @@
         <translation>模型：{}</translation>
     </message>
     <message>
+        <source>about {tokens} tokens</source>
+        <translation>约 {tokens} token</translation>
+    </message>
+    <message>
+        <source>This conversation with the message, as another model counts it</source>
+        <translation>此对话与这条消息，按另一个模型计数</translation>
+    </message>
+    <message>
         <source>{tokens} / {context} tokens</source>
         <translation>{tokens} / {context} token</translation>
     </message>
@@ -2937,8 +2945,16 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>无模型</translation>
     </message>
     <message>
-        <source>It is loaded with the next message.</source>
-        <translation>将在发送下一条消息时加载。</translation>
+        <source>{} is in memory.</source>
+        <translation>内存中是 {}。</translation>
+    </message>
+    <message>
+        <source>No model is in memory.</source>
+        <translation>内存中没有模型。</translation>
+    </message>
+    <message>
+        <source>loads with the next message</source>
+        <translation>将随下一条消息加载</translation>
     </message>
     <message>
         <source>{model} of the server {server}</source>

@@ -1145,6 +1145,14 @@
         <translation>模型：{}</translation>
     </message>
     <message>
+        <source>about {tokens} tokens</source>
+        <translation>約 {tokens} token</translation>
+    </message>
+    <message>
+        <source>This conversation with the message, as another model counts it</source>
+        <translation>此對話與這則訊息，按另一個模型計數</translation>
+    </message>
+    <message>
         <source>{tokens} / {context} tokens</source>
         <translation>{tokens} / {context} token</translation>
     </message>
@@ -2937,8 +2945,16 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>無模型</translation>
     </message>
     <message>
-        <source>It is loaded with the next message.</source>
-        <translation>將在傳送下一則訊息時載入。</translation>
+        <source>{} is in memory.</source>
+        <translation>記憶體中是 {}。</translation>
+    </message>
+    <message>
+        <source>No model is in memory.</source>
+        <translation>記憶體中沒有模型。</translation>
+    </message>
+    <message>
+        <source>loads with the next message</source>
+        <translation>將隨下一則訊息載入</translation>
     </message>
     <message>
         <source>{model} of the server {server}</source>
