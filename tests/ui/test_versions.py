@@ -48,6 +48,26 @@ def test_regenerating_adds_a_version(qtbot: QtBot, app: Program) -> None:
     assert "temperature 0" in app.window.chat.notice.text
 
 
+def test_nobody_is_told_that_an_answer_stays_the_same_where_it_need_not(qtbot: QtBot, app: Program) -> None:
+    ask(qtbot, app, "toy: refuse")  # has no text
+    regenerate(qtbot, app)
+    assert app.window.chat.notice.text == ""
+    ask(qtbot, app, "with other settings")
+    app.window.panel.edited.emit("max_new_tokens", 2)
+    regenerate(qtbot, app)
+    assert app.window.chat.notice.text == ""
+    app.window.chat.transcript.edit_requested.emit(shown(app)[-1].id)
+    app.window.chat.composer.set_text("my own words")
+    app.window.chat.composer.submit()
+    regenerate(qtbot, app)
+    assert app.window.chat.notice.text == ""
+
+
+def regenerate(qtbot: QtBot, app: Program) -> None:
+    with qtbot.waitSignal(app.presenter.answered, timeout=WAIT):
+        app.window.actions_by_name["regenerate"].trigger()
+
+
 def test_an_answer_is_continued_where_it_ended(qtbot: QtBot, app: Program) -> None:
     ask(qtbot, app, "first")
     before = shown(app)[1]

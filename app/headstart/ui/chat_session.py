@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
-from headstart.chat.conversation import Attachment, Conversation, Message, Outcome, Role
+from headstart.chat.conversation import Attachment, Conversation, Message, Outcome, Role, State
 from headstart.chat.record import Chat
 from headstart.chat.store import UNSENT, Store, new_id
 from headstart.chat.titles import propose_title
@@ -126,12 +126,18 @@ class ChatSession(QObject):
             return
         tries = len(self.conversation.versions(id_))
         settings = replace(self.settings, seed=self.settings.seed + tries)
-        if settings.temperature == 0:
+        model, values = self._loader.name(settings), settings.chat_values()
+        if settings.temperature == 0 and self._is_made_so(self.message(id_), model, values):
             self.advised.emit(
                 self.tr("At temperature 0 the same question gets the same answer; raise it to see others.")
             )
-        values = settings.chat_values()
-        self._answer(self.conversation.regenerate(id_, self._loader.name(settings), values), settings)
+        self._answer(self.conversation.regenerate(id_, model, values), settings)
+
+    def _is_made_so(self, message: Message, model: str, values: dict[str, object]) -> bool:
+        """Whether this is a whole answer of the same model with the same settings; the seed apart."""
+        made = {**message.settings, "seed": values["seed"]}
+        is_whole = message.state is State.COMPLETE and not message.edited
+        return is_whole and message.model == model and made == values
 
     def resume(self, id_: int) -> None:
         """Have this answer written on from where it ended."""
