@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QFileDialog, QLineEdit
+from PySide6.QtWidgets import QFileDialog, QLineEdit, QMenu
 from pytestqt.qtbot import QtBot
 
 from headstart.chat.exchange.reading import read_chats
@@ -50,6 +50,48 @@ def test_deleting_can_be_undone_by_key_after_the_bar_went(qtbot: QtBot, app: Pro
     QTest.keyClick(app.window.chat.composer.edit, Qt.Key.Key_Z, CTRL)
     assert texts(app) == ["keep me", "You wrote: keep me"]
     assert app.window.actions_by_name["undo"].text() == "&Undo"
+
+
+def test_menu_and_keys_mean_the_open_chat_also_after_the_menu_of_another_one(qtbot: QtBot, app: Program) -> None:
+    _chats(app, "LRU cache")
+    ask(qtbot, app, "open")
+    right_click(app, "LRU cache")
+    app.window.actions_by_name["pin"].trigger()
+    assert chat_rows(app) == ["Pinned", "open", "Today", "LRU cache"]
+    right_click(app, "LRU cache")
+    assert app.window.actions_by_name["pin"].isChecked()
+    app.window.actions_by_name["delete"].trigger()
+    assert _titles(app) == ["LRU cache"]
+
+
+def test_the_menu_of_a_row_means_that_row(qtbot: QtBot, app: Program) -> None:
+    _chats(app, "LRU cache")
+    ask(qtbot, app, "open")
+    menu = right_click(app, "LRU cache", close=False)
+    next(action for action in menu.actions() if action.text() == "&Delete").trigger()
+    assert _titles(app) == ["open"]
+
+
+def test_undoing_the_deletion_of_another_chat_leaves_the_open_one_open(qtbot: QtBot, app: Program) -> None:
+    (other,) = _chats(app, "other")
+    ask(qtbot, app, "open")
+    app.chats.delete(other)
+    app.window.actions_by_name["undo"].trigger()
+    assert _titles(app) == ["open", "other"]
+    assert texts(app)[0] == "open"
+
+
+def right_click(app: Program, title: str, *, close: bool = True) -> QMenu:
+    """Open the menu of a row, and close it again with Esc."""
+    listing = app.window.sidebar.list
+    place = listing.visualRect(listing.model().index(chat_rows(app).index(title), 0)).center()
+    listing.setFocus()  # as every click does
+    QTest.mouseClick(listing.viewport(), Qt.MouseButton.RightButton, pos=place)
+    listing.customContextMenuRequested.emit(place)
+    menu = next(menu for menu in app.window.sidebar.findChildren(ChatMenu) if menu.isVisible())
+    if close:
+        QTest.keyClick(menu, Qt.Key.Key_Escape)
+    return menu
 
 
 def test_undo_by_key_takes_back_the_bar_too(qtbot: QtBot, app: Program) -> None:

@@ -1,7 +1,7 @@
 """The list of chats by day, or of what a search found: choosing, selecting, renaming, dragging. Knows no history."""
 
 from PySide6.QtCore import QItemSelection, QItemSelectionModel, QModelIndex, QPoint, Qt, Signal, Slot
-from PySide6.QtGui import QKeyEvent
+from PySide6.QtGui import QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QAbstractItemView, QListView, QWidget
 
 from headstart.chat.record import Chat
@@ -118,6 +118,11 @@ class ChatList(QListView):
         """Other colours."""
         self._painter.theme = theme
         self.viewport().update()
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:  # noqa: N802
+        """The right button opens a menu of the row below it, and leaves what is selected as it was."""
+        if event.button() != Qt.MouseButton.RightButton:
+            super().mousePressEvent(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802
         first = next((number for number, row in enumerate(self._rows.rows) if row.chat), -1)

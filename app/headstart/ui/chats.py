@@ -139,16 +139,11 @@ class Chats(QObject):
                 session.stop()
         if not chats or not self._attempt(lambda: self._store.delete(*(chat.id for chat in chats))):
             return
-        if self.current and self.current.chat.id in chat_ids:
+        was_open = self.current.chat.id if self.current and self.current.chat.id in chat_ids else ""
+        if was_open:
             self.open_new()
-        self.undoable.emit(self._deletion(chats))
+        self.undoable.emit(self._deletion(chats, was_open))
         self.refresh()
-
-    def restore(self, *chat_ids: str) -> None:
-        """Take chats out of the bin; a single one is opened."""
-        self._change(*chat_ids, write=lambda: self._store.restore(*chat_ids))
-        if len(chat_ids) == 1:
-            self.open(chat_ids[0])
 
     def fork(self, message: int) -> None:
         """Open a new chat that begins like the one open, up to a message."""
@@ -240,9 +235,12 @@ class Chats(QObject):
         tags = self._store.tags()
         self.listed.emit(Listing(chats, tags, self._tag, found.query, found.hits, found.is_complete, has_more))
 
-    def _deletion(self, chats: list[Chat]) -> Undoable:
+    def _deletion(self, chats: list[Chat], was_open: str) -> Undoable:
         def take_back() -> None:
-            self.restore(*(chat.id for chat in chats))
+            ids = [chat.id for chat in chats]
+            self._change(*ids, write=lambda: self._store.restore(*ids))
+            if was_open:
+                self.open(was_open)
 
         if len(chats) > 1:
             words, told = self.tr("Delete {} Chats"), self.tr("Deleted {} chats")

@@ -54,7 +54,8 @@ class WindowCommands(QObject):
             self._actions[name].setEnabled(stored)
         for name in ("rename", "pin", "tags", "delete", "export"):
             self._actions[name].setEnabled(stored or bool(self._window.sidebar.list.selected()))
-        self._actions["pin"].setChecked(bool(session and session.chat.pinned))
+        meant = self._window.sidebar.list.chats(self._chat_ids()) if session else ()
+        self._actions["pin"].setChecked(bool(meant) and all(chat.pinned for chat in meant))
         path = session.path if session else ()
         answering = bool(session and session.is_answering)
         for name in ("regenerate", "edit_last", "copy_last"):
