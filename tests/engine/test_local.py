@@ -3,16 +3,20 @@
 import gc
 import json
 import os
+import shutil
 import subprocess
 import sys
 import threading
 import weakref
 from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from headstart.engine import local
+from headstart import manifest as manifests
+from headstart.engine import generation_config, local
 from headstart.engine.costs import SIZES
 from headstart.engine.engine import (
     Event,
@@ -77,6 +81,36 @@ def test_statistics_add_up(pair_engine: LocalEngine) -> None:
     assert stats.by_part["draft"] > 0
     assert stats.by_part["verify"] > 0
     assert (stats.context_used, stats.context_length) == (stats.prompt_tokens + 64, 1024)
+
+
+def test_an_answer_that_repeats_itself_ends_and_praises_nothing(pair_engine: LocalEngine) -> None:
+    looping = Sampling(frequency_penalty=-10.0)  # what was written is written again
+    plain = ask(forget(pair_engine), request(LIST, sampling=looping, tokens=400))
+    assert plain.reason is FinishReason.REPETITION
+    assert plain.stats.repeats >= 4
+    assert len(plain.ids) < 400
+    guessed = ask(forget(pair_engine), request(LIST, sampling=looping, tokens=400, speculation=FIXED))
+    assert guessed.essence == plain.essence
+    assert (guessed.stats.speedup, guessed.stats.ledger_ms) == (None, 0.0)
+    wanted = replace(request(LIST, sampling=looping, tokens=400, speculation=FIXED), stop_on_repetition=False)
+    whole = ask(forget(pair_engine), wanted)
+    assert (whole.reason, len(whole.ids)) == (FinishReason.LENGTH, 400)
+    assert whole.stats.repeats > plain.stats.repeats
+    assert (whole.stats.speedup, whole.stats.ledger_ms) == (None, 0.0)
+
+
+def test_what_a_request_leaves_open_is_the_model_s_own(tiny_target: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(tiny_target, tmp_path / "sampled")
+    own = {"do_sample": True, "temperature": 0.9, "top_k": 7}
+    (folder / generation_config.FILE_NAME).write_text(json.dumps(own), encoding="utf-8")
+    known = manifests.read_model(folder)
+    manifests.write(folder, replace(known, files=manifests.hash_files(folder)))
+    with closing(load(LoadOptions(folder, numerics=Numerics.EXACT))) as engine:
+        assert engine.sampling == Sampling(0.9, top_k=7)
+        left = Sampling(seed=21, automatic=("temperature", "top_k"))
+        given = ask(forget(engine), request(LIST, sampling=left))
+        assert given.essence == ask(forget(engine), request(LIST, sampling=Sampling(0.9, top_k=7, seed=21))).essence
+        assert given.essence != ask(forget(engine), request(LIST)).essence
 
 
 def test_the_ledger_is_told_round_by_round(pair_engine: LocalEngine) -> None:

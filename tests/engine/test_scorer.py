@@ -73,7 +73,7 @@ def test_tokens_are_told_when_it_is_certain_that_they_stay() -> None:
         scorer.note(row, token)
         text.push([token])
         told.append([bytes(each.token.spelling) for each in scorer.tell(text)])
-        if text.stopped:
+        if text.ended:
             break
     assert told[:2] == [[], [b"\xc3", b"\xa9"]]  # half a character is none
     assert told[4:7] == [[], [], [b"E", b"N", b"."]]  # they might have been the stop string

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from headstart.engine.engine import FinishReason
 from headstart.engine.text import AnswerText, DecodeMany, Detokenizer, StopStrings
 from headstart.engine.tokenizer import Tokenizer
 from tests.engine.tiny_tokenizers import KINDS, SAMPLES
@@ -243,3 +244,29 @@ def test_real_tokens_stop_inside_a_token(byte_level: Tokenizer) -> None:
     assert progress.stopped
     assert "ick" in byte_level.decode(ids[: progress.tokens_used])
     assert "ick" not in byte_level.decode(ids[: progress.tokens_used - 1])
+
+
+@settings(deadline=None, max_examples=100)
+@given(before=byte_runs, sizes=chunk_sizes, stops=stop_lists)
+def test_a_repetition_ends_the_text_at_the_same_place_in_any_runs(
+    before: list[int], sizes: list[int], stops: list[str]
+) -> None:
+    loop = "你好, again and again. "
+    text, shown = AnswerText(decode_bytes, [f"{stop}X" for stop in stops], stop_on_repetition=True), ""
+    for run in chunks([*before, *(loop * 40).encode()], sizes):
+        shown += text.push(run).text
+        if text.ended:
+            break
+    shown += text.finish()
+    assert (text.ended, text.stopped) == (FinishReason.REPETITION, False)
+    assert text.repeats == 4
+    assert shown == without_unfinished(decode_bytes([list(text.token_ids)])[0])
+    assert len(before) + 4 * len(loop.encode()) <= len(text.token_ids) + len(loop.encode())
+    assert len(text.token_ids) <= len(before) + 4 * len(loop.encode())
+
+
+def test_a_repetition_that_may_go_on_is_counted() -> None:
+    ids = list(b"on and on. " * 20)
+    text = AnswerText(decode_bytes)
+    assert text.push(ids).tokens_used == len(ids)
+    assert (text.ended, text.repeats) == (None, 20)

@@ -110,7 +110,7 @@ class GenaiBatcher:
         except RuntimeError as error:
             raise _lost(error) from None
         limit = FinishReason.CONTEXT if left < request.max_new_tokens else FinishReason.LENGTH
-        text = AnswerText(self._tokenizer.decode_many, request.stop)
+        text = AnswerText(self._tokenizer.decode_many, request.stop, stop_on_repetition=request.stop_on_repetition)
         tally.read(Prefill(0, len(prompt)))
         return _Answer(key, handle, text, len(prompt), limit, tally)
 
@@ -146,19 +146,19 @@ class GenaiBatcher:
         yield step
 
     def _settle(self, answer: _Answer, finish: str) -> None:
-        if answer.text.stopped:
+        if answer.text.ended:
             if finish == "NONE":
                 answer.handle.stop()
-            answer.reason = FinishReason.STOP
+            answer.reason = answer.text.ended
         elif finish != "NONE":
             answer.reason = answer.limit if finish == "LENGTH" else FinishReason.STOP
 
     def _finished(self, answer: _Answer) -> Iterator[Event]:
         assert answer.reason is not None, "only an answer that ended is finished"
-        yield from rest_of(answer.text)
-        ending = FinishReason.STOP if answer.text.stopped else answer.reason
-        stats = answer.tally.stats(plain_ms=None, ledger_ms=0.0, context_length=self._context)
-        yield Finish(ending, stats, answer.text.token_ids)
+        text = answer.text
+        yield from rest_of(text)
+        stats = answer.tally.stats(plain_ms=None, ledger_ms=0.0, context_length=self._context, repeats=text.repeats)
+        yield Finish(text.ended or answer.reason, stats, text.token_ids)
 
 
 def _fitting(manifest: manifests.Manifest, options: LoadOptions, size: int, longest: int) -> int:

@@ -98,9 +98,9 @@ class LocalEngine:
     def generate(self, request: Request, cancel: threading.Event | None = None) -> Iterator[Event]:
         """See Engine.generate."""
         tally = Tally()
-        text = AnswerText(self.tokenizer.decode_many, request.stop)
+        text = AnswerText(self.tokenizer.decode_many, request.stop, stop_on_repetition=request.stop_on_repetition)
         scorer = None if request.likeliest is None else Scorer(self._spelling.spell, request.likeliest)
-        reason = FinishReason.STOP  # unless the token layer says otherwise: a stop string ends it from here
+        reason = FinishReason.STOP  # unless the token layer says otherwise, or the text ends it from here
         for event in self._events(request, scorer, cancel or threading.Event()):
             match event:
                 case Prefill():
@@ -112,10 +112,10 @@ class LocalEngine:
                     yield step
                 case FinishReason():
                     reason = event
-            if text.stopped:
+            if text.ended:
                 break
         yield from rest_of(text, scorer)
-        yield self._finished(FinishReason.STOP if text.stopped else reason, tally, text.token_ids)
+        yield self._finished(text.ended or reason, tally, text)
 
     def close(self) -> None:
         """Free the models: the last reference to their memory is dropped here. Closing again does nothing."""
@@ -181,16 +181,18 @@ class LocalEngine:
             self._trace.begin(job)
         return job
 
-    def _finished(self, reason: FinishReason, tally: Tally, token_ids: tuple[int, ...]) -> Finish:
+    def _finished(self, reason: FinishReason, tally: Tally, text: AnswerText) -> Finish:
         """Keep what was learned and add everything up."""
         policy = self._policy
         if not isinstance(policy, Recorder):
             self._learned.put(_POLICY, policy.to_json())
         context = self.target.runner.context
-        stats = tally.stats(plain_ms=policy.plain_ms, ledger_ms=policy.ledger_ms, context_length=context)
+        stats = tally.stats(
+            plain_ms=policy.plain_ms, ledger_ms=policy.ledger_ms, context_length=context, repeats=text.repeats
+        )
         if self._trace:
-            self._trace.end(reason, stats, token_ids)
-        return Finish(reason, stats, token_ids)
+            self._trace.end(reason, stats, text.token_ids)
+        return Finish(reason, stats, text.token_ids)
 
 
 def load(options: LoadOptions, tell: Callable[[Phase], None] = lambda _: None) -> LocalEngine:

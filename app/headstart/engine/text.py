@@ -1,8 +1,11 @@
-"""From tokens to the text of an answer: whole characters once certain, cut at stop strings. Knows no model."""
+"""From tokens to the text of an answer: whole characters once certain, cut at stop strings and repetitions."""
 
 import bisect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+
+from headstart.engine.engine import FinishReason
+from headstart.engine.repetition import Repetition
 
 # Texts of several token sequences at once, each as `Tokenizer.decode` gives it.
 DecodeMany = Callable[[list[list[int]]], list[str]]
@@ -105,7 +108,7 @@ class StopStrings:
 class Progress:
     """What a run of tokens added to an answer. `texts` has one entry, maybe empty, per token that was used.
 
-    Tokens after the one that completed a stop string are not used. Text held back as the possible beginning of a stop
+    Tokens after the one that ended the answer are not used. Text held back as the possible beginning of a stop
     string comes with the token that released it.
     """
 
@@ -124,26 +127,40 @@ class Progress:
 
 
 class AnswerText:
-    """The text of one answer, token by token, ending before a stop string. Stop ids must not be pushed."""
+    """The text of one answer, token by token. Stop ids must not be pushed.
 
-    def __init__(self, decode: DecodeMany, stops: Sequence[str] = ()) -> None:
+    It ends before a stop string, and where a text that stood there several times in a row is whole again.
+    """
+
+    def __init__(self, decode: DecodeMany, stops: Sequence[str] = (), *, stop_on_repetition: bool = False) -> None:
         """`decode` is `Tokenizer.decode_many`."""
-        self.stopped = False
+        self.ended: FinishReason | None = None
+        self.repeats = 0  # the most that were seen; 0: no repetition
+        self._repetition = Repetition()
+        self._stop_on_repetition = stop_on_repetition
         self._detokenizer = Detokenizer(decode)
         self._stops = StopStrings(stops)
         self._ids: list[int] = []
         self._lengths: list[int] = []  # characters certain after each token, those held back or cut included
         self._shown = 0  # characters returned
 
+    @property
+    def stopped(self) -> bool:
+        """Whether a stop string ended it."""
+        return self.ended is FinishReason.STOP
+
     def push(self, ids: Sequence[int]) -> Progress:
         """Add a run of tokens. The result is the same for every way to cut an answer into runs."""
-        assert not self.stopped
+        assert self.ended is None
         texts = []
         for token, certain in zip(ids, self._detokenizer.push(ids), strict=True):
             self._ids.append(token)
             self._lengths.append(len(certain) + (self._lengths[-1] if self._lengths else 0))
             texts.append(self._show(certain))
-            if self.stopped:
+            self.repeats = max(self.repeats, self._repetition.add(token))
+            if self.repeats and self._stop_on_repetition:
+                self.ended = self.ended or FinishReason.REPETITION
+            if self.ended:
                 break
         return Progress(tuple(texts), self.stopped)
 
@@ -151,7 +168,8 @@ class AnswerText:
         """The rest of the text, when no token follows; empty after a stop string."""
         if self.stopped:
             return ""
-        rest = self._show(self._detokenizer.flush())
+        # After a repetition the detokenizer may have read on: a character that is not whole by then is left out.
+        rest = "" if self.ended else self._show(self._detokenizer.flush())
         if self.stopped:
             return rest
         held = self._stops.flush()
@@ -173,7 +191,8 @@ class AnswerText:
         return self._lengths[place - 1] if place else 0
 
     def _show(self, certain: str) -> str:
-        text, self.stopped = self._stops.push(certain)
+        text, stopped = self._stops.push(certain)
+        self.ended = FinishReason.STOP if stopped else None
         self._shown += len(text)
         return text
 

@@ -59,8 +59,8 @@ _log = logging.getLogger(__name__)
 class ToyEngine:
     """Repeats the last message. Tokens are words; `pace` seconds pass before each round.
 
-    `toy: words 300` gives a long answer; `toy: segfault`, `hang`, `memory`, `bug` and `refuse` fail in these ways;
-    `toy: print` writes to standard output as a careless library would.
+    `toy: words 300` gives a long answer, `toy: repeat 300` one that repeats itself; `toy: segfault`, `hang`, `memory`,
+    `bug` and `refuse` fail in these ways; `toy: print` writes to standard output as a careless library would.
     """
 
     def __init__(self, pace: float = 0.0, context: int = CONTEXT) -> None:
@@ -79,6 +79,9 @@ class ToyEngine:
         yield _read(tally, Prefill(0, prompt))
         yield _read(tally, Prefill(prompt, prompt))
         words = _answer(request.messages[-1].content if request.messages else request.prompt)
+        repeats = words.count(_AGAIN)
+        if repeats and request.stop_on_repetition:
+            words, repeats = words[:_ENOUGH], _ENOUGH
         stopped = cancel or threading.Event()
         ids, shown = list[int](), 0
         plans = _PLAIN if request.speculation.mode is Mode.OFF else _ROUNDS
@@ -87,8 +90,9 @@ class ToyEngine:
             ids += [token.id for token in step.round.tokens]
             yield step if request.likeliest is None else replace(step, scored=_certain(step, shown, request.likeliest))
             shown += len(step.text)
-        reason = FinishReason.LENGTH if len(words) > request.max_new_tokens else FinishReason.STOP
-        stats = tally.stats(plain_ms=None, ledger_ms=0.0, context_length=self._context)
+        reason = FinishReason.REPETITION if repeats and request.stop_on_repetition else FinishReason.STOP
+        reason = FinishReason.LENGTH if len(words) > request.max_new_tokens else reason
+        stats = tally.stats(plain_ms=None, ledger_ms=0.0, context_length=self._context, repeats=repeats)
         yield Finish(FinishReason.CANCELLED if stopped.is_set() else reason, stats, tuple(ids))
 
     def close(self) -> None:
@@ -166,6 +170,8 @@ def _read(tally: Tally, prefill: Prefill) -> Prefill:
 
 def _answer(question: str) -> list[str]:
     command, _, argument = question.removeprefix("toy:").strip().partition(" ")
+    if question.startswith("toy:") and command == _REPEAT:
+        return [_AGAIN] * int(argument)
     if not question.startswith("toy:") or command not in (_LONG, *_SPECIAL):
         return [f"{word} " for word in f"You wrote: {question}".split()]
     if command == _LONG:
@@ -216,7 +222,8 @@ def _print() -> None:
     _log.warning("a library logs")
 
 
-_LONG = "words"
+_LONG, _REPEAT = "words", "repeat"
+_AGAIN, _ENOUGH = "again ", 4
 _SPECIAL: Mapping[str, Callable[[], None]] = {
     "segfault": _segfault,
     "hang": _hang,

@@ -56,11 +56,12 @@ class GenaiEngine:
                 step = answer.take(batch)
                 if step is not None:
                     yield step
-                if answer.text.stopped:
+                if answer.text.ended:
                     break
-        yield from rest_of(answer.text)
-        stats = answer.tally.stats(plain_ms=None, ledger_ms=0.0, context_length=self.context)
-        yield Finish(FinishReason.STOP if answer.text.stopped else answer.reason, stats, answer.text.token_ids)
+        text = answer.text
+        yield from rest_of(text)
+        stats = answer.tally.stats(plain_ms=None, ledger_ms=0.0, context_length=self.context, repeats=text.repeats)
+        yield Finish(text.ended or answer.reason, stats, text.token_ids)
 
     def close(self) -> None:
         """Free the memory. Closing again does nothing."""
@@ -68,7 +69,7 @@ class GenaiEngine:
 
     def _begun(self, request: Request) -> Answer:
         chosen = guessing(request, self._abilities)
-        text = AnswerText(self.tokenizer.decode_many, request.stop)
+        text = AnswerText(self.tokenizer.decode_many, request.stop, stop_on_repetition=request.stop_on_repetition)
         prompt = self._prompt(request)
         left = self.context - len(prompt) + 1  # the last token need not be read
         most = min(request.max_new_tokens, left)

@@ -1,0 +1,84 @@
+"""What says the same again and again is found soon after the bound; what only looks like it is left alone."""
+
+import pytest
+
+from headstart.engine.repetition import LONGEST_PERIOD, Repetition
+from headstart.engine.tokenizer import Tokenizer
+from tests.engine import good_texts
+
+LOOPS = {
+    "sentence": "I'm here to help with anything related to science or math. ",
+    "line": "A mammal (mammal)\n",
+    "row": "| Brazil | Portuguese | Portuguese |\n| Russia | Russian | Russian |\n",
+    "paragraph": "Jameson's father was a sailor, and he had to choose a new lighthouse keeper to take over.\n\n",
+    "word": "sunset ",
+    "sign": "!",
+    "code": "    for i in range(10):\n        print(i)\n",
+    "Chinese": "我是一个语言模型,可以帮助你。",
+}
+
+
+def found_after(tokens: list[int]) -> tuple[int, int] | None:
+    """How many tokens were read until a repetition was seen, and how often it stood there; None: never."""
+    repetition = Repetition()
+    for count, token in enumerate(tokens, start=1):
+        if repeats := repetition.add(token):
+            return count, repeats
+    return None
+
+
+@pytest.mark.parametrize(
+    ("period", "tokens", "repeats"),
+    [
+        (1, 128, 128),
+        (3, 128, 42),
+        (4, 64, 16),
+        (15, 64, 4),
+        (16, 64, 4),
+        (17, 68, 4),
+        (199, 796, 4),
+        (LONGEST_PERIOD, 800, 4),
+    ],
+)
+def test_the_bound_is_four_times_and_64_tokens_and_twice_as_many_of_a_rule(
+    period: int, tokens: int, repeats: int
+) -> None:
+    before = [1000 + token for token in range(37)]
+    loop = [token % period for token in range(2000)]
+    assert found_after(before + loop) == (len(before) + tokens, repeats)
+    assert found_after(before + loop[: tokens - 1]) is None
+
+
+def test_a_longer_period_is_no_repetition() -> None:
+    assert found_after([token % (LONGEST_PERIOD + 1) for token in range(3000)]) is None
+
+
+def test_one_other_token_begins_the_count_anew() -> None:
+    once = [token % 20 for token in range(79)]
+    assert found_after([*once, 99] * 20) == (4 * 80, 4)  # the longer period, with the other token in it
+    assert found_after([*once, 99, *once]) is None
+
+
+def test_a_repetition_goes_on_being_counted() -> None:
+    repetition = Repetition()
+    assert [repetition.add(token % 16) for token in range(6 * 16)][-1] == 6
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_a_loop_is_found_soon(name: str, byte_level: Tokenizer) -> None:
+    unit = len(byte_level.encode(LOOPS[name]))
+    if unit > LONGEST_PERIOD:
+        pytest.skip("too long in the tokens of this tiny tokenizer")
+    beginning = byte_level.encode("Here is what you asked for:\n\n")
+    tokens = [*beginning, *byte_level.encode(LOOPS[name] * 200)]
+    found = found_after(tokens)
+    assert found is not None
+    bound = max(4 * unit, 64 if unit > 3 else 128)
+    assert found[0] <= len(beginning) + bound + 2  # the first unit may be cut otherwise
+    assert found[1] >= 4
+
+
+def test_no_good_text_is_cut(byte_level: Tokenizer) -> None:
+    texts = dict(good_texts.texts())
+    assert len(texts) >= 200
+    assert {name: found for name, text in texts.items() if (found := found_after(byte_level.encode(text)))} == {}
