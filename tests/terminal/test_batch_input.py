@@ -100,7 +100,7 @@ def test_blank_lines_and_a_byte_order_mark_count_for_nothing(tmp_path: Path) -> 
         ('{"id": 1, "messages": [{"role": "user", "content": [{"type": "image"}]}]}', "a message may hold text only."),
         ('{"id": 1, "system": "a", "messages": [{"role": "system", "content": "b"}]}', "it has two system prompts"),
         ('{"id": 1, "prompt": "a", "temprature": 1}', "There is no setting 'temprature'; the settings are"),
-        ('{"id": 1, "prompt": "a", "temperature": "hot"}', "temperature must be a number, not 'hot'."),
+        ('{"id": 1, "prompt": "a", "temperature": "hot"}', "temperature must be a number or auto, not 'hot'."),
         ('{"id": 1, "prompt": "a", "temperature": NaN}', "temperature must be between 0 (greedy) and 100, not nan."),
         ('{"id": 1, "prompt": "a", "seed": 1.5}', "seed must be a whole number, not '1.5'."),
         ('{"id": 1, "prompt": "a", "seed": true}', "seed must be a whole number, not true."),

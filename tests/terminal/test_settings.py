@@ -17,8 +17,30 @@ def test_every_field_is_an_option() -> None:
     assert sorted(option.field for option in OPTIONS) == sorted(f.name for f in dataclasses.fields(Settings))
 
 
-def test_the_defaults_are_those_of_the_engine() -> None:
-    assert Settings().request(MESSAGES) == Request(MESSAGES)
+OWN = Sampling(0.7, 0.8, 20, repetition_penalty=1.1)  # of some model
+
+
+def test_the_defaults_are_those_of_the_model() -> None:
+    asked = Settings().request(MESSAGES)
+    assert asked == Request(MESSAGES, sampling=asked.sampling)
+    assert asked.sampling.settled(OWN) == OWN
+
+
+@pytest.mark.parametrize("flags", [("--greedy",), ("--temperature", "0"), ("--temperature", "0.5", "--greedy")])
+def test_greedy_is_a_flag_away(flags: tuple[str, ...]) -> None:
+    assert _parsed(*flags).sampling.settled(OWN) == Sampling(temperature=0.0)
+
+
+def test_automatic_shows_what_it_means() -> None:
+    settings_ = dataclasses.replace(Settings(), top_p=0.5)
+    shown = {option.name: option.shown(settings_, OWN) for option in OPTIONS}
+    assert (shown["temperature"], shown["top-p"], shown["top-k"]) == ("auto (0.7)", "0.5", "auto (20)")
+    assert settings.named("temperature").shown(settings_) == "auto"
+
+
+def test_a_repetition_may_go_on() -> None:
+    assert not _parsed("--stop-on-repetition", "no").request(MESSAGES).stop_on_repetition
+    assert settings.named("stop-on-repetition").shown(Settings()) == "yes"
 
 
 def test_every_flag_reaches_the_request() -> None:
@@ -41,8 +63,9 @@ def test_every_flag_reaches_the_request() -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("--top-k", "many"), "top-k must be a whole number, not 'many'."),
-        (("--temperature", "warm"), "temperature must be a number, not 'warm'."),
+        (("--top-k", "many"), "top-k must be a whole number or auto, not 'many'."),
+        (("--temperature", "warm"), "temperature must be a number or auto, not 'warm'."),
+        (("--stop-on-repetition", "maybe"), "stop-on-repetition must be yes or no, not 'maybe'."),
         (("--temperature", "nan"), "temperature must be between 0 (greedy) and 100, not nan."),
         (("--speculation", "wild"), "speculation must be auto, fixed or off, not 'wild'."),
         (("--drafter", "me"), "drafter must be any, draft, ngram or bigram, not 'me'."),

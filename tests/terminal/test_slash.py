@@ -1,14 +1,17 @@
 """A conversation: messages, commands, and what survives a failure."""
 
+import dataclasses
 from pathlib import Path
 
 import pytest
 
-from headstart.engine.engine import Message, Mode
+from headstart.engine.engine import FinishReason, Message, Mode
+from headstart.engine.tally import nothing
 from headstart.errors import ChatTemplateError
+from headstart.terminal.answer import Answer
 from headstart.terminal.dialogue import Dialogue
 from headstart.terminal.screen import Screen
-from headstart.terminal.session import Session
+from headstart.terminal.session import Session, remarks
 from headstart.terminal.settings import Settings
 from headstart.terminal.slash import COMMANDS, converse
 from tests.fakes import ScriptedEngine
@@ -53,7 +56,7 @@ def test_set_changes_the_requests_to_come(session: Session, capsys: Captured) ->
 def test_set_alone_lists_every_setting(session: Session, capsys: Captured) -> None:
     converse(session, ["/set"])
     shown = capsys.readouterr().err
-    assert "· temperature 0.0\n" in shown
+    assert "· temperature auto\n" in shown
     assert "· num-assistant-tokens auto\n" in shown
 
 
@@ -61,7 +64,7 @@ def test_set_alone_lists_every_setting(session: Session, capsys: Captured) -> No
     ("line", "sentence"),
     [
         ("/sing", "There is no command /sing; /help lists them."),
-        ("/set temperature hot", "temperature must be a number, not 'hot'."),
+        ("/set temperature hot", "temperature must be a number or auto, not 'hot'."),
         ("/set temperature -1", "temperature must be between 0 (greedy) and 100, not -1.0."),
         ("/set speculation fixed", "Fixed speculation needs a length"),
         ("/save", "Name the file to write: /save FILE."),
@@ -105,11 +108,24 @@ def test_regenerate_replaces_the_answer_and_moves_the_seed_on(session: Session) 
     assert after.messages[1] == Message("assistant", "It is four.")
 
 
+def test_regenerate_of_what_is_left_to_the_model_takes_another_seed(session: Session) -> None:
+    converse(session, ["Hi", "/regenerate"])
+    assert [request.sampling.seed for request in _engine(session).requests] == [0, 1]
+
+
+def test_a_repetition_is_told_with_two_ways_on() -> None:
+    stats = dataclasses.replace(nothing(), repeats=5)
+    assert remarks(Answer("So so so", (1,), FinishReason.REPETITION, stats), Settings()) == [
+        "The model repeats itself; stopped after 5 repeats. Try again with a higher temperature, or with "
+        "stop-on-repetition no to let it go on."
+    ]
+
+
 def test_regenerate_says_when_it_cannot_differ(session: Session, capsys: Captured) -> None:
-    converse(session, ["/regenerate", "Hi", "/regenerate"])
+    converse(session, ["/set temperature 0", "/regenerate", "Hi", "/regenerate"])
     shown = capsys.readouterr().err
     assert "There is no answer yet to make again." in shown
-    assert "At temperature 0 the same settings give the same answer" in shown
+    assert "At temperature 0 another try says much the same" in shown
     assert len(_engine(session).requests) == 2
 
 

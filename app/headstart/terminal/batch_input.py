@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from headstart.engine.engine import Message, Request
+from headstart.engine.engine import Message, Request, Sampling
 from headstart.errors import SettingsError
-from headstart.terminal.settings import TEXTS, Settings, named
+from headstart.terminal.settings import TEXTS, YES_OR_NO, Settings, named
 
 Identity = str | int
 _ROLES = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
@@ -25,11 +25,12 @@ _WORDS = ("id", "prompt", "messages", "system")
 
 @dataclass(frozen=True)
 class Defaults:
-    """What the command line says about every answer. `seeded`: the seed was asked for."""
+    """What the command line says about every answer. `seeded`: the seed was asked for; `own`: the model's sampling."""
 
     settings: Settings
     system: str | None = None
     seeded: bool = False
+    own: Sampling | None = None
 
 
 @dataclass(frozen=True)
@@ -132,7 +133,7 @@ def _task(number: int, identity: Identity, data: Mapping[str, Any], defaults: De
     for name, value in given.items():
         settings = _changed(settings, name, value)
     seeded = defaults.seeded or "seed" in given
-    return Task(number, identity, _messages(data, defaults.system), settings, seeded)
+    return Task(number, identity, _messages(data, defaults.system), settings.settled(defaults.own), seeded)
 
 
 def _changed(settings: Settings, name: str, value: Any) -> Settings:
@@ -142,7 +143,7 @@ def _changed(settings: Settings, name: str, value: Any) -> Settings:
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
             raise SettingsError(f"{name} must be a text or a list of texts.")
         return dataclasses.replace(settings, stop=tuple(texts))
-    if isinstance(value, list | dict | bool):
+    if isinstance(value, list | dict) or (isinstance(value, bool) and option.kind is not YES_OR_NO):
         raise SettingsError(f"{name} must be {option.kind.words}, not {json.dumps(value)}.")
     return dataclasses.replace(settings, **{option.field: option.parse(str(value))})
 

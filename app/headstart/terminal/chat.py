@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headstart import library, paths, remotes
-from headstart.engine.engine import Engine, EngineKind, FinishReason, LoadOptions
+from headstart.engine import generation_config
+from headstart.engine.engine import Engine, FinishReason, LoadOptions
 from headstart.errors import EngineLostError, SettingsError
 from headstart.library import Choice
 from headstart.terminal import batch, elsewhere, loaded, report, settings
@@ -130,9 +131,10 @@ def _chosen(arguments: argparse.Namespace) -> tuple[Choice | None, LoadOptions]:
 
 def _batch_order(arguments: argparse.Namespace) -> batch.Order:
     batch.require_no_dialogue(arguments)
-    defaults = Defaults(settings.from_arguments(arguments), arguments.system, "seed" in arguments)
     output = batch.output_of(arguments)
     choice = library.choose(arguments.model, arguments.draft)
+    own = generation_config.read(choice.target.folder)
+    defaults = Defaults(settings.from_arguments(arguments), arguments.system, "seed" in arguments, own)
     load = dataclasses.replace(load_options(arguments, choice), tracing=tracing(arguments))
     return batch.Order(arguments.batch, output, batch.wish_of(arguments, load=load), defaults, _loaded(choice, load))
 
@@ -151,7 +153,7 @@ def _answer_once(plan: Plan, engine: Engine, screen: Screen) -> int:
         raise EngineLostError(given.fault)
     if plan.json:
         # ASCII only: a terminal shows no control character of the answer, and any encoding carries it.
-        print(json.dumps(_object(plan, given, loaded.kind(engine)), indent=2))
+        print(json.dumps(_object(plan, given, engine), indent=2))
     else:
         screen.remark(*remarks(given, plan.settings))
     if plan.stats:
@@ -182,8 +184,8 @@ def _kept_lines() -> Path | None:
     return None if encryption.is_encrypted(paths.history_folder()) else paths.typed_lines()
 
 
-def _object(plan: Plan, given: Answer, engine: EngineKind) -> dict[str, object]:
-    here = plan.choice and {**_loaded(plan.choice, plan.load), "engine": engine}
+def _object(plan: Plan, given: Answer, engine: Engine) -> dict[str, object]:
+    here = plan.choice and {**_loaded(plan.choice, plan.load), "engine": loaded.kind(engine)}
     models = here or elsewhere.described(plan.load)
     models |= {"system": plan.dialogue.system}
     return {
@@ -191,7 +193,7 @@ def _object(plan: Plan, given: Answer, engine: EngineKind) -> dict[str, object]:
         "token_ids": given.token_ids,
         "finish_reason": given.reason,
         "stats": report.as_json(given.stats),
-        "settings": models | dataclasses.asdict(plan.settings),
+        "settings": models | dataclasses.asdict(plan.settings.settled(loaded.sampling(engine))),
     }
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from headstart import manifest as manifests
 from headstart.engine import budget, devices
 from headstart.engine.client import EngineClient
-from headstart.engine.engine import Engine, EngineKind, KvPrecision, LoadOptions
+from headstart.engine.engine import Engine, EngineKind, KvPrecision, LoadOptions, Sampling
 from headstart.engine.protocol import Facts
 from headstart.engine.room import amount
 
@@ -29,6 +29,18 @@ def kind(engine: Engine) -> EngineKind:
     """Which engine it is."""
     facts = _facts(engine)
     return EngineKind(facts.engine) if facts else EngineKind.HEADSTART
+
+
+def context(engine: Engine) -> int:
+    """Tokens of room; 0 where nobody tells."""
+    facts = _facts(engine)
+    return facts.context if facts else 0
+
+
+def sampling(engine: Engine) -> Sampling | None:
+    """What "auto" means for the model; None where only a server knows."""
+    facts = _facts(engine)
+    return facts.sampling if facts else None
 
 
 def _facts(engine: Engine) -> Facts | None:

@@ -20,6 +20,8 @@ def gain(stats: Stats) -> str:
         return "another program wrote this answer and does not tell what guessing gave"
     if not stats.drafted:
         return "plain decoding: nothing was guessed ahead"
+    if stats.repeats:
+        return "no comparison with plain decoding: the model repeats itself, and speed at that is no gain"
     if stats.speedup is None:
         return "no comparison with plain decoding yet: too little was measured"
     shown = round(stats.speedup, 2)

@@ -3,10 +3,11 @@
 import dataclasses
 from dataclasses import dataclass
 
-from headstart.engine.engine import Engine, FinishReason
+from headstart.engine.engine import Engine, FinishReason, Sampling
 from headstart.errors import ContextOverflowError, EngineLostError
-from headstart.terminal import report
+from headstart.terminal import loaded, report
 from headstart.terminal.answer import Answer, answer
+from headstart.terminal.counting import count
 from headstart.terminal.dialogue import Dialogue
 from headstart.terminal.screen import Screen
 from headstart.terminal.settings import Settings
@@ -29,6 +30,11 @@ class Session:
     interrupted: bool = False  # Ctrl+C stopped the last answer
     finished: bool = False
 
+    @property
+    def own(self) -> Sampling | None:
+        """What "auto" means for the model; None where only a server knows."""
+        return loaded.sampling(self.engine)
+
     def ask(self, text: str) -> None:
         """Answer a message. Raises what the engine raises; the conversation is then as it was before.
 
@@ -42,8 +48,8 @@ class Session:
         if question is None:
             self.screen.remark("There is no answer yet to make again.")
             return
-        if not self.settings.temperature:
-            self.screen.remark("At temperature 0 the same settings give the same answer; try /set temperature 0.8.")
+        if self.settings.settled(self.own).temperature == 0:
+            self.screen.remark("At temperature 0 another try says much the same; try /set temperature 0.8.")
         else:
             self.settings = dataclasses.replace(self.settings, seed=self.settings.seed + 1)
             self.screen.remark(f"Using seed {self.settings.seed}.")
@@ -80,4 +86,9 @@ def remarks(given: Answer, settings: Settings) -> list[str]:
         return [f"The context of {given.stats.context_length} tokens is full, so the answer ends here."]
     if given.reason is FinishReason.CANCELLED:
         return ["Stopped."]
+    if given.reason is FinishReason.REPETITION:
+        return [
+            f"The model repeats itself; stopped after {count(given.stats.repeats, 'repeat')}. Try again with a higher "
+            "temperature, or with stop-on-repetition no to let it go on."
+        ]
     return [] if given.text else ["The model ended its answer without a word."]

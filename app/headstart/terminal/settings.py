@@ -26,6 +26,7 @@ class Settings:
     frequency_penalty: float = Sampling.frequency_penalty
     seed: int = Sampling.seed
     stop: tuple[str, ...] = ()
+    stop_on_repetition: bool = True
     speculation: Mode = Speculation.mode
     num_assistant_tokens: int | None = None
     assistant_confidence_threshold: float | None = None
@@ -58,7 +59,21 @@ class Settings:
 
     def request(self, messages: tuple[Message, ...]) -> Request:
         """These settings for these messages."""
-        return Request(messages, self.max_new_tokens, self.sampling, self.guessing, self.stop)
+        return Request(
+            messages,
+            self.max_new_tokens,
+            self.sampling,
+            self.guessing,
+            self.stop,
+            stop_on_repetition=self.stop_on_repetition,
+        )
+
+    def settled(self, own: Sampling | None) -> "Settings":
+        """With the model's own values where they are left to it; as they are where nobody knows those."""
+        if own is None:
+            return self
+        found, automatic = self.sampling.settled(own), self.sampling.automatic
+        return dataclasses.replace(self, **{name: getattr(found, name) for name in automatic})
 
     def changed(self, option: "Option", text: str) -> "Settings":
         """With one setting read from `text`, or back at its default when `text` is empty."""
@@ -87,9 +102,11 @@ def _or_automatic(kind: Kind) -> Kind:
     )
 
 
+_ANSWERS = ("yes", "no", "true", "false")
 WHOLE = Kind("a whole number", "N", int)
 NUMBER = Kind("a number", "X", float)
 TEXTS = Kind("valid text", "TEXT", lambda text: (valid_text(text),))
+YES_OR_NO = Kind("yes or no", "yes|no", lambda text: _ANSWERS.index(text.lower()) % 2 == 0)
 MODE = Kind("auto, fixed or off", "auto|fixed|off", Mode)
 DRAFTER = Kind("any, draft, ngram or bigram", "any|draft|ngram|bigram", Drafter)
 
@@ -114,17 +131,20 @@ class Option:
         except ValueError:
             raise SettingsError(f"{self.name} must be {self.kind.words}, not {text!r}.") from None
 
-    def shown(self, settings: Settings) -> str:
-        """Its value in these settings, as a person would write it."""
-        value = getattr(settings, self.field)
+    def shown(self, settings: Settings, own: Sampling | None = None) -> str:
+        """Its value in these settings, as a person would write it; `own`: what the model's author has instead."""
+        value, meant = getattr(settings, self.field), getattr(settings.settled(own), self.field)
+        if value is None:
+            return AUTOMATIC if meant is None else f"{AUTOMATIC} ({meant})"
         if isinstance(value, tuple):
             return ", ".join(repr(item) for item in value) or "(none)"
-        return AUTOMATIC if value is None else str(value)
+        return _ANSWERS[not value] if isinstance(value, bool) else str(value)
 
 
 ANSWER_OPTIONS = (
     Option("max-new-tokens", WHOLE, "longest answer, in tokens (default: 512)"),
     Option("stop", TEXTS, "end the answer before this text; may be given several times"),
+    Option("stop-on-repetition", YES_OR_NO, "end an answer that says the same again and again (default: yes)"),
 )
 _MODELS_OWN = f"(default: {AUTOMATIC}, the model's own)"
 SAMPLING_OPTIONS = (

@@ -78,12 +78,12 @@ def _stats(session: Session, _rest: str) -> None:
 
 def _set(session: Session, rest: str) -> None:
     if not rest:
-        session.screen.remark(*(f"{option.name} {option.shown(session.settings)}" for option in OPTIONS))
+        session.screen.remark(*(f"{option.name} {option.shown(session.settings, session.own)}" for option in OPTIONS))
         return
     name, *text = rest.split(maxsplit=1)
     option = named(name)
     session.settings = session.settings.changed(option, "".join(text))
-    session.screen.remark(f"{option.name} is {option.shown(session.settings)} from the next answer on.")
+    session.screen.remark(f"{option.name} is {option.shown(session.settings, session.own)} from the next answer on.")
 
 
 def _regenerate(session: Session, _rest: str) -> None:

@@ -1,14 +1,16 @@
 """From a request of the engine to the body of /chat/completions. Pure; knows no answer."""
 
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
-from headstart.engine.engine import Mode, Remote, Request, Speculation
+from headstart.engine.engine import Mode, Remote, Request, Sampling, Speculation
 from headstart.errors import SettingsError
 
 Body = dict[str, Any]
 _LENGTH, _CONFIDENCE = "num_assistant_tokens", "assistant_confidence_threshold"
 _USUAL_LENGTH = 5  # OpenVINO GenAI's own
+_SAMPLING = tuple(each.name for each in fields(Sampling) if each.name != "automatic")  # the others are the server's own
 # What OpenAI's own service lacks, with the value that changes nothing. Sent all the same where it is accepted: servers
 # have other defaults (a model's own repetition penalty, the forty likeliest tokens) that nobody asked for.
 _NEUTRAL: Mapping[str, Any] = {
@@ -32,21 +34,16 @@ def require_conversation(request: Request, remote: Remote) -> None:
 def body(request: Request, model: str) -> Body:
     """The order for one answer, to be streamed."""
     sampling = request.sampling
+    chosen = {name: getattr(sampling, name) for name in _SAMPLING if name not in sampling.automatic}
+    if "repetition_penalty" in chosen:
+        chosen["repeat_penalty"] = chosen["repetition_penalty"]  # llama.cpp's name for it
     made: Body = {
         "model": model,
         "messages": [{"role": message.role, "content": message.content} for message in request.messages],
         "stream": True,
         "stream_options": {"include_usage": True},
         "max_tokens": request.max_new_tokens,
-        "temperature": sampling.temperature,
-        "top_p": sampling.top_p,
-        "presence_penalty": sampling.presence_penalty,
-        "frequency_penalty": sampling.frequency_penalty,
-        "seed": sampling.seed,
-        "top_k": sampling.top_k,
-        "min_p": sampling.min_p,
-        "repetition_penalty": sampling.repetition_penalty,
-        "repeat_penalty": sampling.repetition_penalty,  # llama.cpp's name for it
+        **chosen,
     }
     if request.stop:
         made["stop"] = list(request.stop)
