@@ -16,7 +16,7 @@ from starlette.types import Receive, Scope, Send
 from headstart.engine.engine import Event, Finish, FinishReason, Prefill, Step
 from headstart.errors import HeadstartError
 from headstart.server.refusal import refused
-from headstart.server.replies import Form, Head, Reason, Reply, Said, Usage, reason_of, usage_of
+from headstart.server.replies import Form, Head, Reply, Said, Usage, usage_of
 from headstart.server.telling import STATS
 from headstart.server.worker import Answer, stopping
 
@@ -72,7 +72,7 @@ class Reported(Response):
                 steps.append(event)
             elif isinstance(event, Finish):
                 return msgspec.json.encode(
-                    form.whole(head, self._said(*steps), self._reason(event), usage_of(event.stats))
+                    form.whole(head, self._said(*steps), self._ended(event), usage_of(event.stats))
                 )
         raise stopping()
 
@@ -110,7 +110,7 @@ class Reported(Response):
                 return self._ending(event)
 
     def _ending(self, finish: Finish) -> list[bytes]:
-        manner, last = self._manner, [self._part(None, self._reason(finish))]
+        manner, last = self._manner, [self._part(None, self._ended(finish))]
         if manner.with_usage:
             last.append(_line(manner.form.tally(manner.head, usage_of(finish.stats))))
         return [*last, _DONE]
@@ -119,14 +119,14 @@ class Reported(Response):
         scored = tuple(each for step in steps for each in step.scored) if self._manner.with_tokens else None
         return Said("".join(step.text for step in steps), scored)
 
-    def _part(self, said: Said | None, reason: Reason | None) -> bytes:
+    def _part(self, said: Said | None, ended: FinishReason | None) -> bytes:
         usage: Usage | UnsetType | None = None if self._manner.with_usage else UNSET
-        return _line(self._manner.form.part(self._manner.head, said, reason, usage))
+        return _line(self._manner.form.part(self._manner.head, said, ended, usage))
 
-    def _reason(self, finish: Finish) -> Reason:
+    def _ended(self, finish: Finish) -> FinishReason:
         if finish.reason is FinishReason.CANCELLED and not self._answer.out_of_time:
             raise stopping()
-        return reason_of(finish.reason)
+        return finish.reason
 
     async def _pass(self, send: Send, message: MutableMapping[str, Any]) -> None:
         async with asyncio.timeout(self._manner.patience):

@@ -13,7 +13,6 @@ from headstart.server.requests import AnyObject, ChatRequest, Content, OfSchema,
 
 _Body = TypeVar("_Body", ChatRequest, TextRequest)
 _ANY_OBJECT = '{"type":"object"}'
-_ENDLESS = 2**31 - 1  # tokens: the context ends before
 _USUAL_TEXT = 16  # tokens of a completion, as OpenAI has it
 _FIELD = re.compile(r"`\$\.(\w+)")
 _REFUSALS = {
@@ -29,11 +28,15 @@ _REFUSALS = {
 
 @dataclass(frozen=True)
 class Defaults:
-    """How an answer is written as far as a request leaves it open. `seed` None: another one for each request."""
+    """How an answer is written as far as a request leaves it open. `seed` None: another one for each request.
+
+    `length`: the longest answer to a conversation, in tokens.
+    """
 
     sampling: Sampling = field(default_factory=Sampling)
     speculation: Speculation = field(default_factory=Speculation)
     seed: int | None = None
+    length: int = 4096
 
 
 def parsed(body: bytes, kind: type[_Body]) -> _Body:
@@ -57,10 +60,10 @@ def _with_whole_numbers(data: object) -> object:
 
 def chat_order(asked: ChatRequest, defaults: Defaults) -> Request:
     """What a conversation asks of the engine."""
-    length = asked.max_completion_tokens or asked.max_tokens or _ENDLESS
+    length = asked.max_completion_tokens or asked.max_tokens or defaults.length
     messages = tuple(Message(_role(turn.role), _text(turn.content)) for turn in asked.messages)
     foretold = _text(asked.prediction.content) if asked.prediction else ""
-    order = Request(messages, length, _sampling(asked, defaults), defaults.speculation, _stops(asked))
+    order = _order(asked, defaults, messages, length)
     return replace(order, prediction=foretold, schema=_schema(asked.response_format), likeliest=_likeliest(asked))
 
 
@@ -68,8 +71,12 @@ def text_order(asked: TextRequest, defaults: Defaults) -> Request:
     """What a text to be written on asks of the engine."""
     prompt = asked.prompt if isinstance(asked.prompt, str) else asked.prompt[0]
     length = asked.max_tokens or _USUAL_TEXT
-    order = Request((), length, _sampling(asked, defaults), defaults.speculation, _stops(asked), prompt)
-    return replace(order, likeliest=asked.logprobs)
+    return replace(_order(asked, defaults, (), length, prompt), likeliest=asked.logprobs)
+
+
+def _order(asked: Wish, defaults: Defaults, messages: tuple[Message, ...], length: int, prompt: str = "") -> Request:
+    order = Request(messages, length, _sampling(asked, defaults), defaults.speculation, _stops(asked), prompt)
+    return replace(order, stop_on_repetition=bool(asked.stop_on_repetition))
 
 
 def _likeliest(asked: ChatRequest) -> int | None:

@@ -12,6 +12,7 @@ from headstart.server import logprobs
 from headstart.server.logprobs import ChatLogprobs, TextLogprobs
 
 Reason = Literal["stop", "length"]
+StopReason = Literal["repetition"] | UnsetType  # what OpenAI has no word for; there it is a length
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,7 @@ class ChatChoice:
     finish_reason: Reason
     index: int = 0
     logprobs: ChatLogprobs | None = None
+    stop_reason: StopReason = UNSET
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,7 @@ class ChunkChoice:
     finish_reason: Reason | None = None
     index: int = 0
     logprobs: ChatLogprobs | None = None
+    stop_reason: StopReason = UNSET
 
 
 @dataclass(frozen=True)
@@ -127,6 +130,7 @@ class TextChoice:
     finish_reason: Reason | None = None
     index: int = 0
     logprobs: TextLogprobs | None = None
+    stop_reason: StopReason = UNSET
 
 
 @dataclass(frozen=True)
@@ -165,8 +169,8 @@ class Said:
 class Form:
     """How a kind of answer is put: whole, or in parts. A part that says nothing and has no reason is the first one."""
 
-    whole: Callable[[Head, Said, Reason, Usage], Reply]
-    part: Callable[[Head, Said | None, Reason | None, Usage | UnsetType | None], Reply]
+    whole: Callable[[Head, Said, FinishReason, Usage], Reply]
+    part: Callable[[Head, Said | None, FinishReason | None, Usage | UnsetType | None], Reply]
     tally: Callable[[Head, Usage], Reply]
 
 
@@ -181,22 +185,31 @@ def usage_of(stats: Stats) -> Usage:
     )
 
 
-def reason_of(reason: FinishReason) -> Reason:
+def _reason(ended: FinishReason) -> Reason:
     """The engine's reason in OpenAI's words: whatever limit was reached is a length."""
-    return "stop" if reason is FinishReason.STOP else "length"
+    return "stop" if ended is FinishReason.STOP else "length"
 
 
-def _chat(head: Head, said: Said, reason: Reason, usage: Usage) -> Reply:
-    choice = ChatChoice(AnswerMessage(said.text), reason, logprobs=_of_chat(said))
+def _stop_reason(ended: FinishReason | None) -> StopReason:
+    return "repetition" if ended is FinishReason.REPETITION else UNSET
+
+
+def _chat(head: Head, said: Said, ended: FinishReason, usage: Usage) -> Reply:
+    choice = ChatChoice(
+        AnswerMessage(said.text), _reason(ended), logprobs=_of_chat(said), stop_reason=_stop_reason(ended)
+    )
     return ChatCompletion(head.id, head.created, head.model, [choice], usage)
 
 
-def _chat_part(head: Head, said: Said | None, reason: Reason | None, usage: Usage | UnsetType | None) -> Reply:
-    if said is None and reason is None:
+def _chat_part(head: Head, said: Said | None, ended: FinishReason | None, usage: Usage | UnsetType | None) -> Reply:
+    if said is None and ended is None:
         delta = Delta("assistant", "")
     else:
         delta = Delta(content=UNSET if said is None else said.text)
-    return ChatChunk(head.id, head.created, head.model, [ChunkChoice(delta, reason, logprobs=_of_chat(said))], usage)
+    choice = ChunkChoice(
+        delta, _reason(ended) if ended else None, logprobs=_of_chat(said), stop_reason=_stop_reason(ended)
+    )
+    return ChatChunk(head.id, head.created, head.model, [choice], usage)
 
 
 def _chat_tally(head: Head, usage: Usage) -> Reply:
@@ -207,9 +220,14 @@ def _of_chat(said: Said | None) -> ChatLogprobs | None:
     return None if said is None or said.scored is None else logprobs.of_chat(said.scored)
 
 
-def _text_part(head: Head, said: Said | None, reason: Reason | None, usage: Usage | UnsetType | None) -> Reply:
+def _text_part(head: Head, said: Said | None, ended: FinishReason | None, usage: Usage | UnsetType | None) -> Reply:
     text, scored = (said.text, said.scored) if said else ("", None)
-    choice = TextChoice(text, reason, logprobs=None if scored is None else logprobs.of_text(scored))
+    choice = TextChoice(
+        text,
+        _reason(ended) if ended else None,
+        logprobs=None if scored is None else logprobs.of_text(scored),
+        stop_reason=_stop_reason(ended),
+    )
     return TextCompletion(head.id, head.created, head.model, [choice], usage)
 
 

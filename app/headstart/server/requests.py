@@ -15,13 +15,23 @@ _Nothing = Annotated[list[Any], Meta(max_length=0, description="Not done here: l
 _NoBias = Annotated[dict[str, float], Meta(max_length=0, description="Not done here: leave it out.")]
 _One = Annotated[int, Meta(ge=1, le=1, description="One answer for each request.")]
 _Count = Annotated[int, Meta(ge=1, le=2**31 - 1)]
+_Length = Annotated[int, Meta(ge=1, le=2**31 - 1, description="Left out: half the context.")]
 _Penalty = Annotated[float, Meta(ge=-2.0, le=2.0)]
 _Text = Annotated[str, Meta(min_length=1)]
 _Stops = Annotated[list[_Text], Meta(max_length=16)]
-_Temperature = Annotated[float, Meta(ge=0.0, le=2.0, description="0 takes the likeliest token.")]
+_Temperature = Annotated[
+    float, Meta(ge=0.0, le=2.0, description="0 takes the likeliest token. Left out: the model's own.")
+]
 _TopP = Annotated[float, Meta(gt=0.0, le=1.0)]
+_Repetition = Annotated[
+    bool,
+    Meta(
+        description="End an answer that says the same again and again; its `finish_reason` is then `length`, and its "
+        "`stop_reason` is `repetition`. Left out: it goes on. Not in OpenAI's API."
+    ),
+]
 _Likeliest = Annotated[int, Meta(ge=0, le=MOST_LIKELIEST, description="Tokens told beside each of the answer.")]
-_Seed = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1, description="Same seed, same answer.")]
+_Seed = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1, description="Repeats an answer with `--numerics exact`.")]
 
 
 @dataclass(frozen=True)
@@ -102,6 +112,7 @@ class Wish:
     repetition_penalty: Annotated[float, Meta(gt=0.0, le=10.0, description="Not in OpenAI's API.")] | None = None
     presence_penalty: _Penalty | None = None
     frequency_penalty: _Penalty | None = None
+    stop_on_repetition: _Repetition | None = None
     n: _One | None = None
     logit_bias: _NoBias | None = None
 
@@ -111,8 +122,8 @@ class ChatRequest(Wish):
     """Body of POST /v1/chat/completions."""
 
     messages: Annotated[list[ChatMessage], Meta(min_length=1)]
-    max_tokens: _Count | None = None
-    max_completion_tokens: _Count | None = None
+    max_tokens: _Length | None = None
+    max_completion_tokens: _Length | None = None
     tools: _Nothing | None = None
     functions: _Nothing | None = None
     logprobs: bool | None = None

@@ -6,14 +6,14 @@ import socket
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from headstart import library, paths
 from headstart.engine.engine import Engine, LoadOptions
 from headstart.errors import HeadstartError, SettingsError
 from headstart.server.limits import Limits
-from headstart.terminal import serve_voice, settings
+from headstart.terminal import loaded, serve_voice, settings
 from headstart.terminal.command import Command, Load
 from headstart.terminal.measuring import whole_number
 from headstart.terminal.model_flags import add_engine_argument, add_model_arguments, load_options, title
@@ -164,10 +164,12 @@ def _serve(engine: Engine, plan: Plan, listener: socket.socket, tell: "Tell") ->
     from headstart.server.telling import Serving, Watched  # noqa: PLC0415
     from headstart.server.worker import Worker  # noqa: PLC0415
 
-    limits = plan.served.limits
+    served, limits = plan.served, plan.served.limits
+    if half := loaded.context(engine) // 2:
+        served = replace(served, defaults=replace(served.defaults, length=half))
     with closing(Worker(engine, limits)) as worker:
-        server = Server(Watched(application(worker, plan.served), tell), worker, limits.head_seconds)
-        tell(Serving(plan.served.model.id, url(listener), plan.served.doors.any_address))
+        server = Server(Watched(application(worker, served), tell), worker, limits.head_seconds)
+        tell(Serving(served.model.id, url(listener), served.doors.any_address))
         server.run([listener])
 
 
