@@ -15,6 +15,7 @@ from headstart_export import quiet
 from headstart_export.convert import MODEL_FILE
 from headstart_export.order import ModelOrder
 from headstart_export.progress import megabytes
+from headstart_export.recipe import SAMPLING, ModelRecipe
 from headstart_export.weights import Facts
 
 ENDS_OF_TEXT = ("<|endoftext|>", "<|end_of_text|>", "<eos>", "</s>")
@@ -80,11 +81,14 @@ def in_a_line(model: manifest.Manifest, agreement: float) -> str:
     return f"{model.name}: {model.precision.weights}, {sizes}; agrees with its source on {agreement:.1%} of {found}"
 
 
-def settle_stop_ids(folder: Path, tokenizer: Any, markers: Iterable[str]) -> tuple[int, ...]:
-    """Every id that must end an answer, the chat's own marker first; `generation_config.json` learns them too."""
+def settle_generation(folder: Path, tokenizer: Any, recipe: ModelRecipe) -> tuple[int, ...]:
+    """Every id that must end an answer, the chat's own marker first.
+
+    `generation_config.json` learns them, and how the recipe has the model sampled.
+    """
     path = folder / "generation_config.json"
     generation = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    ids = _known_ids(tokenizer, [*markers, *_chat_ends(tokenizer)], required=True)
+    ids = _known_ids(tokenizer, [*recipe.stop, *_chat_ends(tokenizer)], required=True)
     ids += _listed(generation.get("eos_token_id")) + _listed(_config(folder).get("eos_token_id"))
     ids += _listed(tokenizer.eos_token_id) + _known_ids(tokenizer, ENDS_OF_TEXT, required=False)
     unique = tuple(dict.fromkeys(ids))
@@ -93,6 +97,9 @@ def settle_stop_ids(folder: Path, tokenizer: Any, markers: Iterable[str]) -> tup
             "Neither the model nor its chat template says which token ends an answer, so it cannot be used."
         )
     generation["eos_token_id"] = list(unique)
+    if recipe.sampling:
+        generation = {name: value for name, value in generation.items() if name not in SAMPLING}
+        generation |= {"do_sample": True, **recipe.sampling}
     path.write_text(json.dumps(generation, indent=2) + "\n", encoding="utf-8")
     return unique
 

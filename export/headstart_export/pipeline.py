@@ -169,7 +169,7 @@ def build(model: Prepared, folder: Path, job: Job, shortlist: manifest.Shortlist
     precision = _compress(model.order, half, folder, job)
     with job.progress.step("Checking the result against its source"):
         convert.convert_tokenizer(model.tokenizer, folder)
-        stop_ids = describe.settle_stop_ids(folder, model.tokenizer, model.order.recipe.stop)
+        stop_ids = describe.settle_generation(folder, model.tokenizer, model.order.recipe)
         answer = check.check(folder, model.tokenizer, ids, reference, width)
         facts = model.fetched.source, model.facts, precision, answer.quality, answer.ram_bytes
         found = Findings(*facts, shortlist, answer.activation_group, model.self_draft)

@@ -2,7 +2,7 @@
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ PRECISIONS = ("int8", "int8-sym", "int4", "int4-sym", "fp16")
 ROLES = ("target", "draft", "any")
 FULL = "full"  # a draft's whole vocabulary
 _MOST_PARTS = 1000  # of one file, in as many packages
+SAMPLING = ("temperature", "top_p", "top_k", "min_p", "repetition_penalty")
 CHECKS = ("run", "not run in CI")
 _HEX = frozenset("0123456789abcdef")
 _COMMIT = 40  # digits
@@ -55,7 +56,10 @@ Source = HubSource | PackageSource | LocalSource
 
 @dataclass(frozen=True)
 class ModelRecipe:
-    """One model. `sources` come in order of preference; `stop` are chat markers that must end an answer."""
+    """One model. `sources` come in order of preference; `stop` are chat markers that must end an answer.
+
+    `sampling` takes the place of what the source's `generation_config.json` says, in its words.
+    """
 
     name: str
     title: str
@@ -68,6 +72,7 @@ class ModelRecipe:
     checked: str = CHECKS[0]
     native: bool = False  # Python code beside the weights is ignored: transformers has this architecture
     notes: tuple[str, ...] = ()
+    sampling: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -132,7 +137,19 @@ def rows(text: str) -> int:
 
 
 def _model(name: str, data: Mapping[str, Any]) -> ModelRecipe:
-    known = {"title", "licence", "role", "weights", "parameters", "checked", "native", "notes", "chat", "source"}
+    known = {
+        "title",
+        "licence",
+        "role",
+        "weights",
+        "parameters",
+        "checked",
+        "native",
+        "notes",
+        "chat",
+        "sampling",
+        "source",
+    }
     _refuse_unknown(data, known)
     return ModelRecipe(
         name=name,
@@ -145,6 +162,7 @@ def _model(name: str, data: Mapping[str, Any]) -> ModelRecipe:
         checked=_one_of(data["checked"], CHECKS, "checked"),
         native=_truth(data.get("native", False), "native"),
         notes=_texts(data.get("notes", []), "notes"),
+        sampling=_sampling(_table(data.get("sampling", {}), "sampling")),
         sources=tuple(_source(_table(entry, "source")) for entry in data["source"]),
     )
 
@@ -215,6 +233,14 @@ def _count(data: Mapping[str, Any], key: str, most: int | None = None) -> int:
         bound = f"from 1 to {most}" if most is not None else "above 0"
         raise ValueError(f"{key} is {data[key]!r} instead of a whole number {bound}")
     return int(data[key])
+
+
+def _sampling(data: Mapping[str, Any]) -> Mapping[str, float]:
+    _refuse_unknown(data, set(SAMPLING))
+    for name, value in data.items():
+        if type(value) not in ((int,) if name == "top_k" else (int, float)) or not value >= 0:
+            raise ValueError(f"sampling.{name} is {value!r} instead of a number of 0 or more")
+    return data
 
 
 def _table(value: Any, key: str) -> Mapping[str, Any]:
