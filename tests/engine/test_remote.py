@@ -110,6 +110,17 @@ def test_the_request_is_mapped(connect: Open, script: Script) -> None:
     ]
 
 
+def test_what_is_left_to_the_model_is_left_to_the_server(connect: Open, script: Script) -> None:
+    left = Sampling(top_p=0.9, automatic=("temperature", "top_k", "min_p", "repetition_penalty"))
+    greedy = Sampling(temperature=0.0, automatic=("top_p", "top_k", "min_p", "repetition_penalty"))
+    for sampling in (left, greedy):
+        list(connect().generate(Request(ASKED.messages, sampling=sampling)))
+    first, second = script.asked
+    assert first["top_p"] == 0.9
+    assert not {"temperature", "top_k", "min_p", "repetition_penalty", "repeat_penalty"} & first.keys()
+    assert (second["temperature"], second["top_p"], second["repetition_penalty"]) == (0.0, 1.0, 1.0)
+
+
 def test_an_answer_is_written_on(connect: Open, script: Script) -> None:
     list(connect().generate(Request((*ASKED.messages, Message("assistant", "Hel")))))
     assert script.asked[0]["continue_final_message"] is True

@@ -8,6 +8,7 @@ import openai
 import pytest
 
 from headstart.engine.engine import Message, Sampling, Speculation
+from headstart.engine.toy import ToyEngine
 from headstart.errors import BrokenModelError, ChatTemplateError, HeadstartError
 from headstart.server.reading import Defaults
 from tests.fakes import ScriptedEngine
@@ -142,6 +143,31 @@ def test_what_is_left_open_is_as_the_server_was_told(engine: ScriptedEngine) -> 
     assert first.sampling == Sampling(temperature=0.7, top_p=0.5, top_k=20, seed=8)
     assert second.sampling == Sampling(temperature=0.0, top_k=20, seed=9)
     assert first.speculation == Speculation(num_assistant_tokens=3)
+
+
+def test_what_nobody_says_is_left_to_the_model(engine: ScriptedEngine) -> None:
+    defaults = Defaults(Sampling(presence_penalty=0.5, automatic=("temperature", "top_p", "top_k")), seed=8)
+    with serving(engine, Offer(defaults=defaults)) as running, running.client() as client:
+        client.chat.completions.create(model=MODEL, messages=HI, top_p=0.5)
+    (request,) = engine.requests
+    assert request.sampling == Sampling(top_p=0.5, presence_penalty=0.5, seed=8, automatic=("temperature", "top_k"))
+
+
+@pytest.mark.parametrize("kind", ["chat", "text"])
+def test_a_repetition_ends_where_that_is_asked_for(kind: str) -> None:
+    def asked(**more: Any) -> Any:
+        if kind == "chat":
+            loop: Any = [{"role": "user", "content": "toy: repeat 50"}]
+            return client.chat.completions.create(model=MODEL, messages=loop, **more)
+        return client.completions.create(model=MODEL, prompt="toy: repeat 50", max_tokens=60, **more)
+
+    ending = {"stop_on_repetition": True}
+    with serving(ToyEngine()) as running, running.client() as client:
+        whole, cut = asked().choices[0], asked(extra_body=ending).choices[0]
+        *_, last = asked(extra_body=ending, stream=True)
+    assert (whole.finish_reason, "stop_reason" in whole.to_dict()) == ("stop", False)
+    assert (cut.finish_reason, cut.to_dict()["stop_reason"]) == ("length", "repetition")
+    assert (last.choices[0].finish_reason, last.choices[0].to_dict()["stop_reason"]) == ("length", "repetition")
 
 
 def test_without_a_seed_no_two_requests_share_one(client: openai.OpenAI, engine: ScriptedEngine) -> None:

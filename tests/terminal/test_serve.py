@@ -15,6 +15,7 @@ import pytest
 from headstart import paths
 from headstart.cli import COMMANDS, main
 from headstart.engine.engine import LoadOptions
+from headstart.engine.toy import CONTEXT
 from headstart.errors import DeviceError
 from headstart.server import telling
 from headstart.server.listening import listen
@@ -28,6 +29,20 @@ from headstart.cli import main
 from tests.fakes import ScriptedEngine
 sys.exit(main(["serve", *sys.argv[1:]], load=lambda _: ScriptedEngine(["word " * 1000], pause=0.05)))
 """
+SERVE_TOY = """
+import os, sys
+from pathlib import Path
+from headstart.cli import main
+from headstart.engine.client import EngineClient
+from headstart.engine.supervision import Journal, program
+
+def load(options):
+    client = EngineClient(program("--toy"), Journal(Path(os.environ["HEADSTART_HOME"]) / "engine.log"))
+    client.load(options)
+    return client
+
+sys.exit(main(["serve", *sys.argv[1:]], load=load))
+"""
 Captured = pytest.CaptureFixture[str]
 
 
@@ -39,9 +54,9 @@ def root(headstart_home: Path) -> Path:
 
 
 @contextmanager
-def served(*flags: str) -> Iterator[tuple[subprocess.Popen[str], list[str]]]:
+def served(*flags: str, script: str = SERVE) -> Iterator[tuple[subprocess.Popen[str], list[str]]]:
     """The program, once it answers, with the lines that it printed until then."""
-    command = [sys.executable, "-c", SERVE, "--port", "0", *flags]
+    command = [sys.executable, "-c", script, "--port", "0", *flags]
     variables = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT / "app"), str(ROOT)])}
     with subprocess.Popen(
         command, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
@@ -73,6 +88,16 @@ def test_it_answers_who_has_the_key_until_it_is_told_to_end(number: signal.Signa
         assert program.stdout
         assert program.stdout.read() == "Stopped.\n"
     assert key not in paths.server_key().read_text(encoding="ascii")
+
+
+@pytest.mark.usefixtures("root")
+def test_an_answer_without_a_bound_takes_half_the_context() -> None:
+    with served(script=SERVE_TOY) as (_, lines):
+        key, base = re.findall(r"hs-\S+|http://\S+", "".join(lines))
+        with openai.OpenAI(base_url=base, api_key=key, max_retries=0) as client:
+            long = [{"role": "user", "content": "toy: words 2000"}]
+            reply = client.chat.completions.create(model="smol", messages=long)  # type: ignore[call-overload]
+        assert (reply.choices[0].finish_reason, reply.usage.completion_tokens) == ("length", CONTEXT // 2)
 
 
 @contextmanager

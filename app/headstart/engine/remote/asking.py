@@ -34,6 +34,8 @@ def require_conversation(request: Request, remote: Remote) -> None:
 def body(request: Request, model: str) -> Body:
     """The order for one answer, to be streamed."""
     sampling = request.sampling
+    if not sampling.temperature and "temperature" not in sampling.automatic:
+        sampling = sampling.settled(Sampling())  # greedy is greedy there, too
     chosen = {name: getattr(sampling, name) for name in _SAMPLING if name not in sampling.automatic}
     if "repetition_penalty" in chosen:
         chosen["repeat_penalty"] = chosen["repetition_penalty"]  # llama.cpp's name for it
