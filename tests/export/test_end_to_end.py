@@ -11,6 +11,8 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from headstart import manifest, vocabulary
+from headstart.engine import generation_config
+from headstart.engine.engine import Sampling
 from headstart.engine.runtime import openvino, openvino_genai
 from tests.export.conftest import Offline, Outcome
 
@@ -28,6 +30,7 @@ LAYOUT = {
     "tokenizer_config.json",
 }
 MODES = {"int8": "int8_asym", "int8-sym": "int8_sym", "int4": "int4_asym", "int4-sym": "int4_sym", "fp16": None}
+SAMPLED = {"do_sample": True, "temperature": 0.6, "top_k": 20, "top_p": 0.95}
 AGREEMENT = {
     "int8": 0.9,
     "int8-sym": 0.9,
@@ -57,7 +60,7 @@ def without_a_weight(source: Path, folder: Path) -> Path:
 
 
 def with_layers(source: Path, folder: Path, count: int) -> Path:
-    """A copy of so many layers, which are the source's two in turn."""
+    """A copy of so many layers, which are the source's two in turn; its author says how to sample it."""
     shutil.copytree(source, folder, dirs_exist_ok=True)
     weights = load_file(folder / "model.safetensors")
     for name in [name for name in weights if ".layers." in name]:
@@ -70,6 +73,7 @@ def with_layers(source: Path, folder: Path, count: int) -> Path:
     assert config["num_hidden_layers"] == len(config["layer_types"]) == 2
     config |= {"num_hidden_layers": count, "layer_types": config["layer_types"] * (count // 2)}
     (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    (folder / "generation_config.json").write_text(json.dumps(SAMPLED), encoding="utf-8")
     return folder
 
 
@@ -183,6 +187,12 @@ def test_all_stop_ids_are_known_to_peers_too(exports: Exports) -> None:
     assert read(exports, "int8").tokenizer.stop_ids == (2, 0)  # the chat's marker first, then the end of the text
     generation = json.loads((exports.folder / "int8" / "generation_config.json").read_text(encoding="utf-8"))
     assert generation["eos_token_id"] == [2, 0]
+
+
+def test_the_author_s_sampling_is_kept(exports: Exports) -> None:
+    generation = generation_config.read(exports.folder / "self" / manifest.TARGET_FOLDER)
+    assert generation == Sampling(0.6, 0.95, 20)
+    assert generation_config.read(exports.folder / "gguf") == generation_config.USUAL
 
 
 def test_a_gguf_file_gives_the_same_model(exports: Exports, tiny_gguf_file: Path) -> None:

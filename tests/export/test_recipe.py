@@ -60,6 +60,17 @@ def test_every_shipped_recipe_is_right_in_form(name: str) -> None:
         assert isinstance(found.sources[0], HubSource)
 
 
+@pytest.mark.parametrize("name", sorted(FIT_FOR_CI - {"qwen2.5-coder"}))
+def test_what_may_come_as_a_gguf_file_says_how_to_sample_it(name: str) -> None:
+    assert recipe.find_model(name).sampling["temperature"] > 0
+
+
+@pytest.mark.parametrize("line", ["top_k = 1.5", "top_p = true", 'temperature = "warm"', "min_p = nan", "speed = 1"])
+def test_sampling_is_numbers(tmp_path: Path, line: str) -> None:
+    with pytest.raises(ExportError, match=line.split(maxsplit=1)[0]):
+        recipe.load(write(tmp_path, MODEL.replace("[[source]]", f"[sampling]\n{line}\n[[source]]")))
+
+
 def test_the_promised_recipes_are_there() -> None:
     names = " ".join(recipe.names())
     for promised in ("qwen3-8b", "qwen3-4b", "qwen3-0.6b", "llama-3.1-8b", "llama-3.2-1b", "phi-4-mini", "gemma-3"):
