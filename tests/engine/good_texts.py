@@ -189,6 +189,15 @@ def _chinese(chance: random.Random) -> str:
     return "\n".join(f"{number}. {name}是一个美丽的城市。" for number, name in enumerate(names, start=1))
 
 
+def _placeholders(chance: random.Random) -> str:
+    return "\n".join(f"{number}. Item {number}: __________" for number in range(1, chance.randint(8, 15)))
+
+
+def _plan(chance: random.Random) -> str:
+    lengths = [chance.randint(3, 30) for _ in range(26)]
+    return "\n".join(f"Week {number}: run {length} km" for number, length in enumerate(lengths, start=1))
+
+
 def _tree(chance: random.Random) -> str:
     return "\n".join(f"│   ├── {chance.choice(_THINGS)}_{name.lower()}.py" for name in _NAMES)
 
@@ -196,5 +205,5 @@ def _tree(chance: random.Random) -> str:
 _KINDS: tuple[Callable[[random.Random], str], ...] = (
     _table, _wide_table, _yes_no_table, _ruled_table, _numbered, _bullets, _steps, _csv, _json, _numbers, _matrix,
     _counting, _times_table, _dates, _hex_dump, _base64, _similar_lines, _cases, _asserts, _markup, _sql, _refrain,
-    _song, _rules, _laughter, _dialogue, _chinese, _tree,
+    _song, _rules, _laughter, _dialogue, _chinese, _placeholders, _plan, _tree,
 )  # fmt: skip

@@ -2,7 +2,7 @@
 
 import pytest
 
-from headstart.engine.repetition import LONGEST_PERIOD, Repetition
+from headstart.engine.repetition import LEAST_ITEMS, LONGEST_PERIOD, Repetition
 from headstart.engine.tokenizer import Tokenizer
 from tests.engine import good_texts
 
@@ -15,6 +15,15 @@ LOOPS = {
     "sign": "!",
     "code": "    for i in range(10):\n        print(i)\n",
     "Chinese": "我是一个语言模型,可以帮助你。",
+}
+
+
+COUNTED = {
+    "list": "{n}. Frogs\n",
+    "table": "| {n}. Dogs | {n}. Cats |\n",
+    "headings": "## Step {n}\n\nStir the soup again.\n\n",
+    "items": "{n}. **Frog**: green\n   - lives in ponds\n   - eats flies\n",
+    "code": "    item_{n} = make('item')\n",
 }
 
 
@@ -64,6 +73,31 @@ def test_a_repetition_goes_on_being_counted() -> None:
     assert [repetition.add(token % 16) for token in range(6 * 16)][-1] == 6
 
 
+@pytest.mark.parametrize("name", COUNTED)
+def test_a_list_that_only_counts_is_found(name: str) -> None:
+    repetition = Repetition()
+    items = [COUNTED[name].format(n=number) for number in range(95, 195)]
+    found = (number for number, item in enumerate(items, start=1) for sign in item if repetition.add(number, sign))
+    assert next(found) == LEAST_ITEMS
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "{n}",
+        "{n} x {n} = {square}",
+        "| {year} | {square} people |",
+        "{n}. The {n}th of {square} frogs",
+        "{square}. Frogs",
+        "-----",
+    ],
+)
+def test_lines_in_which_more_varies_are_no_repetition(line: str) -> None:
+    repetition = Repetition()
+    lines = [line.format(n=number, square=number * number, year=1900 + number) for number in range(3, 60)]
+    assert not any(repetition.add(number, f"{text}\n") for number, text in enumerate(lines))
+
+
 @pytest.mark.parametrize("name", LOOPS)
 def test_a_loop_is_found_soon(name: str, byte_level: Tokenizer) -> None:
     unit = len(byte_level.encode(LOOPS[name]))
@@ -82,3 +116,10 @@ def test_no_good_text_is_cut(byte_level: Tokenizer) -> None:
     texts = dict(good_texts.texts())
     assert len(texts) >= 200
     assert {name: found for name, text in texts.items() if (found := found_after(byte_level.encode(text)))} == {}
+    lists = {name: Repetition() for name in texts}
+    assert not [
+        (name, line)
+        for name, text in texts.items()
+        for number, line in enumerate(text.splitlines(keepends=True))
+        if lists[name].add(number, line)
+    ]

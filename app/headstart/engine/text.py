@@ -157,7 +157,7 @@ class AnswerText:
             self._ids.append(token)
             self._lengths.append(len(certain) + (self._lengths[-1] if self._lengths else 0))
             texts.append(self._show(certain))
-            self.repeats = max(self.repeats, self._repetition.add(token))
+            self.repeats = max(self.repeats, self._repetition.add(token, certain))
             if self.repeats and self._stop_on_repetition:
                 self.ended = self.ended or FinishReason.REPETITION
             if self.ended:
