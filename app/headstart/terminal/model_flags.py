@@ -42,8 +42,9 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> argparse._ArgumentGr
         type=_one_of("numerics", Numerics),
         metavar="fast|exact",
         default=Numerics.FAST,
-        help="fast: the quickest arithmetic, near-ties may fall differently when speculating; exact: the same text "
-        "with and without speculation, at lower speed (default: fast)",
+        help="fast: the quickest arithmetic, whose rounding depends on how many tokens are read at once, so the same "
+        "greedy or seeded request may get another answer when it is asked again; exact: the same text each time, with "
+        "and without speculation, at lower speed (default: fast)",
     )
     model.add_argument(
         "--draft-device", metavar="NAME", help="where the draft model runs (default: where the target does)"

@@ -68,7 +68,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_limits(parser)
     _add_lines(parser)
     answers = "answers, where a request leaves it open"
-    settings.add_options(parser, {answers: settings.SAMPLING_OPTIONS, "speculation": settings.SPECULATION_OPTIONS})
+    seed = "of every request that names none; with --numerics exact it repeats an answer (default: another each time)"
+    sampling = [replace(option, help=seed) if option.name == "seed" else option for option in settings.SAMPLING_OPTIONS]
+    settings.add_options(parser, {answers: sampling, "speculation": settings.SPECULATION_OPTIONS})
 
 
 def _add_limits(parser: argparse.ArgumentParser) -> None:

@@ -156,7 +156,7 @@ SAMPLING_OPTIONS = (
     Option("min-p", _or_automatic(NUMBER), f"drop tokens below this share of the likeliest one's {_MODELS_OWN}"),
     Option("repetition-penalty", _or_automatic(NUMBER), f"above 1: avoid tokens of prompt and answer {_MODELS_OWN}"),
     Option(
-        "seed", WHOLE, "another seed, another draw; the same one repeats an answer with --numerics exact (default: 0)"
+        "seed", WHOLE, "another seed, another draw; with --numerics exact the same one repeats an answer (default: 0)"
     ),
     Option("presence-penalty", NUMBER, "above 0: avoid tokens that the answer has used (default: 0)"),
     Option("frequency-penalty", NUMBER, "above 0: avoid them the more, the more often used (default: 0)"),
