@@ -1,5 +1,6 @@
 """`python -m tests`: format, lint, types, imports, tests, in this order, stopping at the first that fails."""
 
+import os
 import shlex
 import subprocess
 import sys
@@ -15,7 +16,7 @@ CHECKS = (
     ["-m", "ruff", "check"],
     ["-m", "mypy", "--strict"],
     ["-c", LINT_IMPORTS, "--no-logo", "--no-cache"],  # it has no module to run
-    ["-m", "pytest"],
+    ["-m", "pytest", "-n", "auto", "--maxprocesses", "4", "--dist", "worksteal"],
 )
 
 
@@ -24,6 +25,7 @@ def main(arguments: list[str]) -> int:
     if subprocess.run([sys.executable, *QT], check=False).returncode:
         print(NO_QT.format(install=INSTALL), file=sys.stderr)
         return 1
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # each of some hundred processes would compile what it imports
     for check in CHECKS:
         command = [*check, *(arguments if check == CHECKS[-1] else [])]
         print("$", shlex.join(["python", *command]), flush=True)

@@ -28,6 +28,7 @@ MODELS_VARIABLE = "HEADSTART_TEST_MODELS"  # a folder with exported models, to b
 USER_ENVIRONMENT = dict(os.environ)
 USER_MODELS = paths.models_folder()
 USER_CACHE = paths.cache_folder()
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")  # before pytest-qt makes the application
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from bench.soak import Sample, slopes
 
 BENCH = Path(__file__).resolve().parents[2] / "app" / "bench"
@@ -20,6 +22,7 @@ def _run(name: str, *words: str) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 def test_a_small_load_is_measured_and_its_history_kept(tmp_path: Path) -> None:
     words = ["--chats", "8", "--tokens", "1200", "--repeats", "1", "--long", "60", "--history", str(tmp_path / "kept")]
     found = _run("load.py", *words)
@@ -34,6 +37,7 @@ def test_a_small_load_is_measured_and_its_history_kept(tmp_path: Path) -> None:
     assert (tmp_path / "kept" / "history" / "history.db").is_file()
 
 
+@pytest.mark.slow
 def test_a_short_soak_counts_what_both_processes_hold() -> None:
     found = _run("soak.py", "--answers", "20")
     assert (found["engine"], found["answers"]) == ("toy", 20)

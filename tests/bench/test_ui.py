@@ -24,6 +24,7 @@ def found() -> dict[str, object]:
     return measured
 
 
+@pytest.mark.slow
 def test_everything_is_measured(found: dict[str, dict[str, dict[str, float]]]) -> None:
     assert found["messages"]["4"]["updates"] > 10
     assert all(figures["worst_ms"] > 0 for figures in found["search"].values())
@@ -32,6 +33,7 @@ def test_everything_is_measured(found: dict[str, dict[str, dict[str, float]]]) -
     assert found["start"].keys() == {"median_ms", "worst_ms", "rss_mb"}
 
 
+@pytest.mark.slow
 def test_the_table_has_goals_and_figures(found: dict[str, object]) -> None:
     late = {"model": "pair", "late_max_ms": 12.34, "late_p99_ms": 1.26}
     lines = table({**found, "heartbeat": late}).splitlines()

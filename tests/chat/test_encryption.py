@@ -293,6 +293,7 @@ def test_where_there_is_no_room_for_a_second_file_nothing_is_changed(
     assert killing.faults(folder) == []
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="a process is not forked there")
 def test_a_kill_at_any_line_leaves_one_whole_history() -> None:
     with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as scratch:

@@ -306,6 +306,7 @@ while True:
 """
 
 
+@pytest.mark.slow
 def test_a_kill_at_any_moment_loses_nothing_that_was_saved(folder: Path) -> None:
     first = open_store(folder)
     chat = first.create_chat("killed")

@@ -20,6 +20,8 @@ ENVIRONMENT = USER_CACHE / "tests" / "xllamacpp"
 GGUF = USER_CACHE / "gguf" / "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53.gguf"  # SmolLM2 135M
 ASKED = Request((Message("user", "What is the capital of France?"),), 24)
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:

@@ -79,6 +79,7 @@ class TestLlama:
 class TestTransformers:
     """Hugging Face's assisted generation."""
 
+    @pytest.mark.slow
     def test_a_child_process_answers_from_the_source_weights(self, tiny_source: Path) -> None:
         source = AssistedSource(tiny_source, tiny_source)
         modes = source.open(OPTIONS)
@@ -89,11 +90,13 @@ class TestTransformers:
         assert [len(run.tokens) for run in runs.values()] == [8, 8, 8]
         assert all(run.ttft_ms > 0.0 and run.decode_ms > 0.0 for run in runs.values())
 
+    @pytest.mark.slow
     def test_a_draft_with_another_head_may_not_assist(self, tiny_models: Path) -> None:
         source = AssistedSource(tiny_models / "target-hf", tiny_models / "draft-hf")
         assert [mode.name for mode in source.open(OPTIONS)] == ["hf plain", "hf lookup"]
         source.close()
 
+    @pytest.mark.slow
     def test_weights_that_are_not_there_are_told(self, tmp_path: Path) -> None:
         source = AssistedSource(tmp_path / "nothing")
         with pytest.raises(PeerError, match=r"stay out: .*nothing does not exist\."):

@@ -50,6 +50,7 @@ def home(headstart_home: Path) -> Path:
     return headstart_home
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("attempt", KILLS)
 def test_no_kill_loses_anything(home: Path, attempt: Callable[[Where, Random], None]) -> None:
     attempt(Where(home), Random(7))

@@ -44,16 +44,19 @@ def day(tiny_target: Path, tmp_path_factory: pytest.TempPathFactory) -> Day:
     return Day(watched.run(command, trace, environment(folder / "home", wishes)), trace, wishes)
 
 
+@pytest.mark.slow
 def test_all_of_it_works_without_a_network(day: Day) -> None:
     assert day.done.returncode == 0, day.done.stderr
     assert day.done.stdout.split("\n")[:-1] == DONE
 
 
+@pytest.mark.slow
 def test_no_python_of_it_wishes_for_another_computer(day: Day) -> None:
     assert day.done.returncode == 0
     assert not day.wishes.exists(), day.wishes.read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not watched.can_trace(), reason="there is no strace here, or it may not trace")
 def test_no_system_call_of_it_is_for_another_computer(day: Day) -> None:
     assert day.done.returncode == 0

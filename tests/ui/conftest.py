@@ -1,6 +1,5 @@
 """Fixtures of the window's tests: no screen is needed, and an engine that has no model."""
 
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -21,8 +20,6 @@ from tests.ui.engine_in_process import engine_child
 
 Speak = Callable[[str], object]
 WAIT = 60_000  # ms, for a loaded machine
-
-os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")  # before pytest-qt makes the application
 
 
 @pytest.fixture(autouse=True)

@@ -326,6 +326,7 @@ def real(setup: ExporterSetup, monkeypatch: pytest.MonkeyPatch) -> ExporterSetup
     return setup
 
 
+@pytest.mark.slow
 def test_a_real_python_and_its_pip_set_it_up(
     qtbot: QtBot, real: ExporterSetup, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -334,6 +335,7 @@ def test_a_real_python_and_its_pip_set_it_up(
     assert export_run.command() == (str(own_environment.program("headstart-export")),)
 
 
+@pytest.mark.slow
 def test_a_real_pip_without_a_network_is_understood(
     qtbot: QtBot, headstart_home: Path, real: ExporterSetup, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -45,6 +45,7 @@ def _pages(app: Program) -> Iterator[QWidget]:
         yield page
 
 
+@pytest.mark.slow
 def test_tab_leads_to_every_control_of_every_page(full: Program) -> None:
     for page in _pages(full):
         assert not reach.unreached(full.window), type(page).__name__

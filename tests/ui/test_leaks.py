@@ -4,6 +4,7 @@ import gc
 import threading
 
 import psutil
+import pytest
 from PySide6.QtCore import QEvent, QObject, QThread, QTimer
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
@@ -66,6 +67,7 @@ def answer(qtbot: QtBot, app: Program, times: int) -> None:
             app.presenter.session.send(f"question {turn}")
 
 
+@pytest.mark.slow
 def test_opening_two_hundred_chats_leaves_nothing_behind(qtbot: QtBot, app: Program) -> None:
     ids = fill(app)
     go_through(app, ids, WARM)
@@ -78,6 +80,7 @@ def test_opening_two_hundred_chats_leaves_nothing_behind(qtbot: QtBot, app: Prog
     assert after.memory - before.memory < OPENED * 0.05 * MEGABYTE
 
 
+@pytest.mark.slow
 def test_fifty_answers_leave_nothing_behind_but_themselves(qtbot: QtBot, app: Program) -> None:
     ids = fill(app)
     answer(qtbot, app, 10)

@@ -103,6 +103,7 @@ def rows(app: Program) -> list[list[str]]:
     return [[item.text(column) for column in range(5)] for item in found if item]
 
 
+@pytest.mark.slow
 def test_it_is_off_until_it_is_switched_on_and_answers_who_has_the_key(qtbot: QtBot, app: Program) -> None:
     page = app.window.server
     assert app.server.state is ServeState.OFF
@@ -129,6 +130,7 @@ def test_it_is_off_until_it_is_switched_on_and_answers_who_has_the_key(qtbot: Qt
     assert key not in log
 
 
+@pytest.mark.slow
 def test_a_line_to_copy_asks_it(qtbot: QtBot, app: Program) -> None:
     switch(qtbot, app, ServeState.READY)
     door = app.window.server.door
@@ -140,6 +142,7 @@ def test_a_line_to_copy_asks_it(qtbot: QtBot, app: Program) -> None:
     assert '"model": "smol"' in door.curl.text.replace("\\", "")
 
 
+@pytest.mark.slow
 def test_it_says_when_it_is_busy_and_ends_with_the_window(qtbot: QtBot, app: Program) -> None:
     switch(qtbot, app, ServeState.READY)
     key = app.window.server.door.key.text
@@ -156,6 +159,7 @@ def test_it_says_when_it_is_busy_and_ends_with_the_window(qtbot: QtBot, app: Pro
     task.cancel()
 
 
+@pytest.mark.slow
 def test_the_key_is_shown_once_and_made_anew_on_request(
     qtbot: QtBot, app: Program, open_program: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -181,6 +185,7 @@ def test_the_key_is_shown_once_and_made_anew_on_request(
     assert ask(qtbot, again, second)[0] == 200
 
 
+@pytest.mark.slow
 def test_a_port_that_is_taken_is_said_and_another_one_helps(qtbot: QtBot, app: Program) -> None:
     page = app.window.server
     with socket.socket() as other:
@@ -211,6 +216,7 @@ def test_more_memory_than_is_free_is_refused_with_both_numbers(
     assert not paths.server_key().exists()
 
 
+@pytest.mark.slow
 def test_what_keeps_the_engine_from_loading_is_said(qtbot: QtBot, app: Program) -> None:
     app.change(device="GPU")
     switch(qtbot, app, ServeState.FAILED)
@@ -235,6 +241,7 @@ def test_it_starts_in_a_frozen_program_too(monkeypatch: pytest.MonkeyPatch) -> N
     assert serve_child.command() == (sys.executable, "serve", "--lines")
 
 
+@pytest.mark.slow
 def test_a_server_that_dies_is_said_and_can_be_started_again(qtbot: QtBot, app: Program) -> None:
     switch(qtbot, app, ServeState.READY)
     child = app.server._child
@@ -265,6 +272,7 @@ def test_a_model_of_another_computer_is_not_served(qtbot: QtBot, app: Program) -
     assert app.server._child is None
 
 
+@pytest.mark.slow
 def test_another_model_is_served_from_the_next_start_on(qtbot: QtBot, app: Program, headstart_home: Path) -> None:
     switch(qtbot, app, ServeState.READY)
     write_model(headstart_home / "models" / "other")

@@ -70,6 +70,7 @@ def test_edit_works_in_the_field_that_has_the_keyboard(qtbot: QtBot, app: Progra
     assert app.window.sidebar.search.text() == ""
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_files")
 def test_every_entry_can_be_chosen(qtbot: QtBot, app: Program) -> None:
     ask(qtbot, app, "hello")
@@ -82,6 +83,7 @@ def test_every_entry_can_be_chosen(qtbot: QtBot, app: Program) -> None:
     assert not app.window.isVisible()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_files")
 def test_every_entry_can_be_chosen_before_there_is_a_chat(qtbot: QtBot, app: Program) -> None:
     for action in entries(app):

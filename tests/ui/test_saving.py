@@ -109,6 +109,7 @@ application.exec()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no SIGKILL here")
 def test_a_killed_window_loses_less_than_a_second_of_text_and_no_message(headstart_home: Path) -> None:
     history = headstart_home / "history"
@@ -291,6 +292,7 @@ def test_the_daily_copy_is_made_beside_the_window(qtbot: QtBot, app: Program, hi
     upkeep.close()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="links need rights there")
 def test_a_second_start_with_the_same_profile_raises_the_window(headstart_home: Path, tmp_path: Path) -> None:
     headstart_home.mkdir(parents=True)

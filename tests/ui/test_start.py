@@ -32,6 +32,7 @@ def headstart(*arguments: str, **variables: str) -> subprocess.CompletedProcess[
     )
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="other systems always have a display")
 def test_without_a_display_one_sentence_names_the_way_without() -> None:
     done = headstart()
@@ -41,6 +42,7 @@ def test_without_a_display_one_sentence_names_the_way_without() -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="other systems always have a display")
 def test_a_display_that_is_not_there_is_no_abort() -> None:
     done = headstart(DISPLAY=":4711")
@@ -50,6 +52,7 @@ def test_a_display_that_is_not_there_is_no_abort() -> None:
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_the_self_check_answers_without_a_model(tmp_path: Path) -> None:
     done = headstart("--profile", str(tmp_path / "world"), "--self-check")
     assert (done.returncode, done.stderr) == (0, "")
@@ -191,6 +194,7 @@ raise SystemExit(application.run())
 """
 
 
+@pytest.mark.slow
 def test_the_window_is_built_anew_in_another_language_with_its_chat(headstart_home: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", ANOTHER_LANGUAGE],
