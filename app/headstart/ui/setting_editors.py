@@ -29,7 +29,10 @@ _POPUP = 520  # widest list of choices
 _LARGEST = 2**31 - 1  # of a spin box
 _NAMES = frozenset({"model", "draft"})  # whose choices are names: as long as people make them
 _UNITS = {"zoom": " %", "font_size": " pt"}
-_STARTS = {"num_assistant_tokens": 4, "assistant_confidence_threshold": 0.4, "context": 8192}
+_STARTS = {
+    "num_assistant_tokens": 4, "assistant_confidence_threshold": 0.4, "context": 8192,
+    "temperature": 0.7, "top_p": 0.95, "top_k": 40, "min_p": 0.05, "repetition_penalty": 1.1,
+}  # fmt: skip
 
 
 class SettingEditor(QWidget):
