@@ -29,7 +29,7 @@ def test_unigram_rows_are_numbered(tmp_path: Path) -> None:
 
 def test_special_tokens_are_the_added_ones(tmp_path: Path) -> None:
     write_tokenizer(tmp_path, WORDS, {"<|im_start|>": 4, "<|im_end|>": 5})
-    assert vocabulary.added_tokens(tmp_path).every == {"<|im_start|>", "<|im_end|>"}
+    assert vocabulary.reading(tmp_path).added == {"<|im_start|>", "<|im_end|>"}
 
 
 def test_the_fingerprint_depends_on_ids_and_texts_only(tmp_path: Path) -> None:
@@ -86,7 +86,24 @@ def _write(folder: Path, data: object) -> None:
 def test_damaged_added_tokens_are_told_in_a_sentence(tmp_path: Path, added: str) -> None:
     (tmp_path / "tokenizer.json").write_text(f'{{"model": {{"vocab": {{}}}}, "added_tokens": {added}}}')
     with pytest.raises(BrokenModelError, match="export the model again"):
-        vocabulary.added_tokens(tmp_path)
+        vocabulary.reading(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("normalizer", "composes"),
+    [
+        (None, False),
+        ({"type": "NFC"}, True),
+        ({"type": "Sequence", "normalizers": [{"type": "NFC"}, {"type": "Lowercase"}]}, True),
+        ({"type": "Sequence", "normalizers": [{"type": "Replace"}, {"type": "NFC"}]}, False),
+        ({"type": "Sequence", "normalizers": []}, False),
+        ({"type": "NFKC"}, False),
+        ("NFC", False),
+    ],
+)
+def test_whether_characters_are_composed_is_told(tmp_path: Path, normalizer: object, *, composes: bool) -> None:
+    _write(tmp_path, {"normalizer": normalizer})
+    assert vocabulary.reading(tmp_path).composes is composes
 
 
 def test_absurdly_nested_json_is_told_in_a_sentence(tmp_path: Path) -> None:

@@ -75,6 +75,7 @@ class Tokenizer:
     fingerprint: str  # vocabulary.fingerprint() of the folder
     vocabulary: int  # entries, padding rows not counted
     stop_ids: tuple[int, ...]
+    proof: int | None = None  # texts that it reads and writes as its source does; None: exported before that was tried
 
 
 @dataclass(frozen=True)

@@ -38,23 +38,34 @@ def read(folder: Path) -> dict[int, str]:
 
 
 @dataclass(frozen=True)
-class AddedTokens:
-    """Texts. `every`: what `encode` would turn into control ids if a user typed it.
+class Reading:
+    """How a tokenizer reads a text. `added`: what `encode` would turn into control ids if a user typed it.
 
-    `control`: those of them that are marked special: decoded text does not show them.
+    `control`: those of them that are marked special: decoded text does not show them. `composes`: whether letters and
+    marks become one character first (NFC).
     """
 
-    every: frozenset[str]
+    added: frozenset[str]
     control: frozenset[str]
+    composes: bool
 
 
-def added_tokens(folder: Path) -> AddedTokens:
-    """The tokens that the tokenizer was given beside its vocabulary."""
-    added = _load(folder / FILE_NAME).get("added_tokens", [])
+def reading(folder: Path) -> Reading:
+    """What the tokenizer does to a text beside its vocabulary."""
+    data = _load(folder / FILE_NAME)
+    added = data.get("added_tokens", [])
     if not isinstance(added, list) or not all(isinstance(token, dict) and "content" in token for token in added):
         raise BrokenModelError(f"{folder / FILE_NAME} is damaged (its added tokens); export the model again.")
     special = (token for token in added if token.get("special"))
-    return AddedTokens(*(frozenset(str(token["content"]) for token in tokens) for tokens in (added, special)))
+    every, control = (frozenset(str(token["content"]) for token in tokens) for tokens in (added, special))
+    return Reading(every, control, _composes(data.get("normalizer")))
+
+
+def _composes(normalizer: Any) -> bool:
+    """By the first step, as any other would have to be done before it."""
+    steps = normalizer.get("normalizers") if isinstance(normalizer, dict) else None
+    first = steps[0] if isinstance(steps, list) and steps else normalizer
+    return isinstance(first, dict) and first.get("type") == "NFC"
 
 
 def fingerprint(folder: Path) -> str:

@@ -3,9 +3,12 @@
 PyTorch is loaded here and where the model this file loads is asked (`quality.py`) or taught (`training.py`).
 """
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from headstart import vocabulary
 from headstart.errors import ExportError
 from headstart_export import gguf_tokenizer, gguf_weights, quiet
 
@@ -23,22 +26,25 @@ LIFTED_LIMITS = {
 }
 
 
-def load_tokenizer(source: Path, *, code: bool) -> Any:
-    """The source's tokenizer, rebuilt where the source is a GGUF file. Raises ExportError."""
+def load_tokenizer(source: Path) -> Any:
+    """The source's tokenizer, rebuilt where the source is a GGUF file. Raises ExportError.
+
+    `tokenizer.json` is taken as it is: WORKAROUND https://github.com/huggingface/transformers/issues/45488, where the
+    class that a model names (Llama's, GPT-2's) puts its own splitting in the place of the file's.
+    """
     if source.is_file():
         return gguf_tokenizer.rebuild(source)
+    if not (source / vocabulary.FILE_NAME).is_file():
+        raise ExportError(
+            f"{source.name} has no {vocabulary.FILE_NAME}, which Headstart needs; use a newer version of the model."
+        )
     quiet.prepare()
-    from transformers import AutoTokenizer, PreTrainedTokenizerFast  # noqa: PLC0415
+    from transformers import PreTrainedTokenizerFast  # noqa: PLC0415
 
     try:
-        tokenizer = AutoTokenizer.from_pretrained(source, local_files_only=True, trust_remote_code=code)
+        return PreTrainedTokenizerFast.from_pretrained(source, local_files_only=True)
     except FAULTS as error:
         raise ExportError(f"The tokenizer in {source.name} cannot be loaded ({first_line(error)}).") from None
-    if not isinstance(tokenizer, PreTrainedTokenizerFast):
-        raise ExportError(
-            f"{source.name} has no tokenizer.json, which Headstart needs; use a newer version of the model."
-        )
-    return tokenizer
 
 
 def load_config(source: Path, *, code: bool) -> Any:
@@ -95,11 +101,36 @@ def convert_tokenizer(tokenizer: Any, folder: Path) -> None:
 
     tokenizer.save_pretrained(folder)
     try:
-        encoder, decoder = convert(tokenizer, with_detokenizer=True)
+        with _separate_splits():
+            encoder, decoder = convert(tokenizer, with_detokenizer=True, clean_up_tokenization_spaces=False)
     except FAULTS as error:
         raise ExportError(f"This tokenizer cannot be converted to OpenVINO ({first_line(error)}).") from None
     openvino.save_model(encoder, folder / "openvino_tokenizer.xml")
     openvino.save_model(decoder, folder / "openvino_detokenizer.xml")
+
+
+@contextlib.contextmanager
+def _separate_splits() -> Iterator[None]:
+    """WORKAROUND https://github.com/openvinotoolkit/openvino_tokenizers/pull/456 makes one pattern of several.
+
+    Each pattern of a tokenizer splits the pieces that the one before it left. Joined by "|" they all see the whole
+    text, and white space before a digit is split otherwise. Digits apart from each other are joined in a second place.
+    """
+    from openvino_tokenizers import hf_parser, tokenizer_pipeline  # noqa: PLC0415
+
+    pipeline, parse = tokenizer_pipeline.TokenizerPipeline, hf_parser.parse_byte_level_pretokenization_step
+    join = pipeline.merge_regex_split_steps
+
+    def parse_apart(step: dict[str, Any], individual_digits: bool = False) -> list[Any]:
+        digits = [tokenizer_pipeline.RegexSplitStep.digits_splitter()] if individual_digits else []
+        return [*digits, *parse(step)]
+
+    hf_parser.parse_byte_level_pretokenization_step = parse_apart
+    pipeline.merge_regex_split_steps = lambda _pipeline: None
+    try:
+        yield
+    finally:
+        hf_parser.parse_byte_level_pretokenization_step, pipeline.merge_regex_split_steps = parse, join
 
 
 def require_all(info: dict[str, Any], source: Path) -> None:

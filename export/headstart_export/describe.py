@@ -21,7 +21,6 @@ from headstart_export.weights import Facts
 ENDS_OF_TEXT = ("<|endoftext|>", "<|end_of_text|>", "<eos>", "</s>")
 CONTEXT_KEYS = ("max_position_embeddings", "n_positions", "seq_length", "max_sequence_length")
 PACKAGES = ("openvino", "openvino-tokenizers", "nncf", "optimum-intel", "transformers", "tokenizers", "torch", "gguf")
-_MARK = "\u2042"  # stands for an answer when the chat template is asked how it ends one
 
 
 @dataclass(frozen=True)
@@ -36,6 +35,7 @@ class Findings:
     shortlist: manifest.Shortlist | None = None
     activation_group: int | None = None
     self_draft: manifest.SelfDraft | None = None
+    proof: int | None = None  # texts that its tokenizer was proven on
 
 
 def write_manifest(folder: Path, order: ModelOrder, findings: Findings, stop_ids: tuple[int, ...]) -> manifest.Manifest:
@@ -51,7 +51,9 @@ def write_manifest(folder: Path, order: ModelOrder, findings: Findings, stop_ids
         architecture=config["architectures"][0],
         parameters=findings.facts.parameters,
         precision=replace(findings.precision, activation_group=findings.activation_group),
-        tokenizer=manifest.Tokenizer(vocabulary.fingerprint(folder), len(vocabulary.read(folder)), stop_ids),
+        tokenizer=manifest.Tokenizer(
+            vocabulary.fingerprint(folder), len(vocabulary.read(folder)), stop_ids, findings.proof
+        ),
         logit_rows=rows,
         context_length=context_length(config),
         size_bytes=sum(file.size for file in files.values()),
@@ -81,14 +83,14 @@ def in_a_line(model: manifest.Manifest, agreement: float) -> str:
     return f"{model.name}: {model.precision.weights}, {sizes}; agrees with its source on {agreement:.1%} of {found}"
 
 
-def settle_generation(folder: Path, tokenizer: Any, recipe: ModelRecipe) -> tuple[int, ...]:
-    """Every id that must end an answer, the chat's own marker first.
+def settle_generation(folder: Path, tokenizer: Any, recipe: ModelRecipe, tail: str) -> tuple[int, ...]:
+    """Every id that must end an answer, the chat's own marker first. `tail`: what the chat template puts behind one.
 
     `generation_config.json` learns them, and how the recipe has the model sampled.
     """
     path = folder / "generation_config.json"
     generation = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    ids = _known_ids(tokenizer, [*recipe.stop, *_chat_ends(tokenizer)], required=True)
+    ids = _known_ids(tokenizer, [*recipe.stop, *_chat_ends(tokenizer, tail)], required=True)
     ids += _listed(generation.get("eos_token_id")) + _listed(_config(folder).get("eos_token_id"))
     ids += _listed(tokenizer.eos_token_id) + _known_ids(tokenizer, ENDS_OF_TEXT, required=False)
     unique = tuple(dict.fromkeys(ids))
@@ -122,12 +124,8 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def _chat_ends(tokenizer: Any) -> list[str]:
-    """The special token that the chat template puts after an answer, if there is one."""
-    if not tokenizer.chat_template:
-        return []
-    turns = [{"role": "user", "content": "?"}, {"role": "assistant", "content": _MARK}]
-    tail = tokenizer.apply_chat_template(turns, tokenize=False).rpartition(_MARK)[2].lstrip()
+def _chat_ends(tokenizer: Any, tail: str) -> list[str]:
+    """The special token that the tail begins with, if there is one."""
     specials = [token.content for token in tokenizer.added_tokens_decoder.values() if token.special]
     return sorted((token for token in specials if tail.startswith(token)), key=len)[-1:]
 

@@ -23,7 +23,7 @@ def ask(step: str, request: Mapping[str, object], *arguments: str, minutes: int,
             command, input=question, capture_output=True, text=True, timeout=60 * minutes, check=False
         )
     except subprocess.TimeoutExpired:
-        raise ExportError(failure.format(f"it took more than {minutes} minutes")) from None
+        raise ExportError(failure.format(f"it took more than {minutes} min")) from None
     if done.returncode:
         reason = (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[-1]
         raise ExportError(failure.format(reason))

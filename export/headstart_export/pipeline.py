@@ -12,7 +12,7 @@ from typing import Any
 from headstart import manifest, vocabulary
 from headstart.errors import ExportError, NotEnoughSpaceError
 from headstart_export import (
-    check,
+    chat_template,
     convert,
     counting,
     depth,
@@ -24,6 +24,8 @@ from headstart_export import (
     ranking,
     room,
     sources,
+    tokenizer_proof,
+    trial,
     weights,
     workspace,
     writing,
@@ -49,6 +51,18 @@ class Job:
 
 
 @dataclass(frozen=True)
+class Converted:
+    """A tokenizer's own files and its OpenVINO models in a folder, proven on so many texts.
+
+    `tail` is what its chat template puts behind an answer.
+    """
+
+    folder: Path
+    texts: int
+    tail: str
+
+
+@dataclass(frozen=True)
 class Prepared:
     """A model whose weights are here and may be used, with its tokenizer; `self_draft` if it is its target's copy.
 
@@ -59,6 +73,7 @@ class Prepared:
     fetched: Fetched
     facts: Facts
     tokenizer: Any
+    converted: Converted
     self_draft: manifest.SelfDraft | None = None
     head_of: Path | None = None
 
@@ -128,24 +143,38 @@ def prepare(order: ModelOrder, job: Job, target: Prepared | None = None) -> Prep
     sources.require_same(fetched.source, job.space.output)
     facts = weights.inspect(fetched.path, code=order.code or order.recipe.native)
     if facts.head:
-        return _head(order, fetched, facts, target)
+        return _head(order, fetched, facts, job, target)
     with job.progress.step(f"Reading the tokenizer of {order.recipe.title}"):
-        tokenizer = convert.load_tokenizer(fetched.path, code=order.code)
+        tokenizer = convert.load_tokenizer(fetched.path)
         if facts.is_gguf:
-            check.require_round_trip(tokenizer, fetched.path.name)
+            tokenizer_proof.require_round_trip(tokenizer, fetched.path.name)
         if order.role != "draft":
-            check.require_chat_template(tokenizer, order.name)
-    return Prepared(order, fetched, facts, tokenizer)
+            chat_template.require(tokenizer, order.name)
+    return Prepared(order, fetched, facts, tokenizer, _converted(order, fetched, tokenizer, job, target))
 
 
-def _head(order: ModelOrder, fetched: Fetched, facts: Facts, target: Prepared | None) -> Prepared:
+def _converted(order: ModelOrder, fetched: Fetched, tokenizer: Any, job: Job, target: Prepared | None) -> Converted:
+    """Convert and prove a tokenizer. What is its target's tokenizer, file by file, is proven already."""
+    folder = job.space.scratch / f"{order.role}-tokenizer"
+    with job.progress.step(f"Converting the tokenizer of {order.recipe.title}, and proving it"):
+        chat = chat_template.read(tokenizer)
+        convert.convert_tokenizer(tokenizer, folder)
+        if target and manifest.hash_files(folder) == manifest.hash_files(target.converted.folder):
+            return target.converted
+        source = folder if fetched.path.is_file() else fetched.path
+        texts = tokenizer_proof.prove(folder, source, tokenizer, chat)
+    return Converted(folder, texts, chat.tail if chat else "")
+
+
+def _head(order: ModelOrder, fetched: Fetched, facts: Facts, job: Job, target: Prepared | None) -> Prepared:
     if target is None:
         raise ExportError(f"{order.name} is an EAGLE-3 head, no model by itself: name its target, and it with --draft.")
     names = (target.order.name, order.name)
     eagle.require_fit(fetched.path, target.fetched.path, names, code=target.order.code)
     has_own = (fetched.path / vocabulary.FILE_NAME).is_file()
-    tokenizer = convert.load_tokenizer(fetched.path, code=order.code) if has_own else target.tokenizer
-    return Prepared(order, fetched, facts, tokenizer, head_of=target.fetched.path)
+    tokenizer = convert.load_tokenizer(fetched.path) if has_own else target.tokenizer
+    converted = _converted(order, fetched, tokenizer, job, target) if has_own else target.converted
+    return Prepared(order, fetched, facts, tokenizer, converted, head_of=target.fetched.path)
 
 
 def _list_tokens(target: Prepared, rows: int, source: Path, folder: Path, job: Job) -> manifest.Shortlist | None:
@@ -168,11 +197,12 @@ def build(model: Prepared, folder: Path, job: Job, shortlist: manifest.Shortlist
     width = _convert(model, ids, half, reference, job)
     precision = _compress(model.order, half, folder, job)
     with job.progress.step("Checking the result against its source"):
-        convert.convert_tokenizer(model.tokenizer, folder)
-        stop_ids = describe.settle_generation(folder, model.tokenizer, model.order.recipe)
-        answer = check.check(folder, model.tokenizer, ids, reference, width)
+        shutil.copytree(model.converted.folder, folder, dirs_exist_ok=True)
+        stop_ids = describe.settle_generation(folder, model.tokenizer, model.order.recipe, model.converted.tail)
+        answer = trial.run(trial.Request(str(folder), str(reference), ids, width))
         facts = model.fetched.source, model.facts, precision, answer.quality, answer.ram_bytes
-        found = Findings(*facts, shortlist, answer.activation_group, model.self_draft)
+        proof = model.converted.texts
+        found = Findings(*facts, shortlist, answer.activation_group, model.self_draft, proof)
         written = describe.write_manifest(folder, model.order, found, stop_ids)
     shutil.rmtree(half)
     job.progress.note(describe.in_a_line(written, answer.agreement))

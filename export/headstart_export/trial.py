@@ -22,7 +22,7 @@ SETTINGS = {"INFERENCE_PRECISION_HINT": "f32"}  # everything else as it comes
 
 @dataclass(frozen=True)
 class Request:
-    """What to try. `messages` are rendered with the chat template, or nothing when there are none.
+    """What to try.
 
     `width`: numbers of the hidden states that an EAGLE-3 head reads for each token; 0: it is a model.
     """
@@ -30,8 +30,6 @@ class Request:
     folder: str
     reference: str  # .npy file of the source's logits
     ids: list[int]
-    texts: list[str]
-    messages: list[dict[str, str]]
     width: int = 0
 
 
@@ -41,9 +39,6 @@ class Answer:
 
     quality: Quality | None  # None: of an EAGLE-3 head, which reads no text by itself
     ram_bytes: int  # that the process grew by when the model was loaded and had read one token
-    encoded: list[list[int]]
-    decoded: list[str]
-    chat: str | None
     agreement: float = 1.0
     activation_group: int | None = None  # see arithmetic.py
 
@@ -61,10 +56,10 @@ def _answer(request: Request) -> Answer:
     found, ram_bytes = _infer(request)
     reference = np.load(request.reference, mmap_mode="r")
     if request.width:
-        return Answer(None, ram_bytes, *_speak(request), quality.agreement(reference, found))
+        return Answer(None, ram_bytes, quality.agreement(reference, found))
     compared = quality.compare(reference, found, request.ids)
     group = _activation_group(request, compared.mean_kl)
-    return Answer(compared, ram_bytes, *_speak(request), compared.top1_agreement, group)
+    return Answer(compared, ram_bytes, compared.top1_agreement, group)
 
 
 def _activation_group(request: Request, lost_kl: float) -> int | None:
@@ -109,17 +104,6 @@ def read(session: Any, ids: list[int], past: int = 0, width: int = 0) -> quality
     session.infer({name: value for name, value in inputs.items() if name in wanted})
     logits: quality.Logits = session.get_tensor("logits").data[0]
     return logits
-
-
-def _speak(request: Request) -> tuple[list[list[int]], list[str], str | None]:
-    import openvino_genai  # noqa: PLC0415
-
-    tokenizer = openvino_genai.Tokenizer(request.folder)
-    encoded = [tokenizer.encode(text).input_ids.data[0].tolist() for text in request.texts]
-    decoded = [tokenizer.decode(ids, skip_special_tokens=False) for ids in encoded]
-    if not request.messages:
-        return encoded, decoded, None
-    return encoded, decoded, tokenizer.apply_chat_template(request.messages, add_generation_prompt=True)
 
 
 def main() -> None:

@@ -1,5 +1,6 @@
 """Text to tokens and back for one model folder. Knows nothing of streaming, stop ids or the model's weights."""
 
+import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -24,8 +25,9 @@ class Tokenizer:
     def __init__(self, folder: Path) -> None:
         """Load and try. Raises BrokenModelError when a file is missing or damaged, or text does not survive."""
         self.folder = folder
-        added = vocabulary.added_tokens(folder)
-        self._typed = Seams(markers(added.every, added.control))
+        reading = vocabulary.reading(folder)
+        self._typed = Seams(markers(reading.added, reading.control))
+        self._composes = reading.composes
         self._native = _load(folder)
         self._starts_with_space = False
         self._beginning: list[int] = []  # what the model expects before any text
@@ -33,7 +35,7 @@ class Tokenizer:
             self._try_out(folder)
         except RuntimeError as error:  # OpenVINO has no other kind
             raise _broken(folder, error) from None
-        self._template = ChatTemplate(self._native, folder.name, self._typed, Seams(added.control))
+        self._template = ChatTemplate(self._native, folder.name, self._typed, Seams(reading.control))
 
     def encode(self, text: str) -> list[int]:
         """The tokens of a plain text; the name of a control token in it is text like any other."""
@@ -81,6 +83,8 @@ class Tokenizer:
         return ids
 
     def _parse(self, text: str, *, as_document: bool = False) -> list[int]:
+        if self._composes:  # OpenVINO does so only where few marks stand on one letter
+            text = unicodedata.normalize("NFC", text)
         ids: list[int] = self._native.encode(text, add_special_tokens=as_document).input_ids.data[0].tolist()
         return ids
 

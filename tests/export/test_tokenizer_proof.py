@@ -1,0 +1,117 @@
+"""Converted tokenizers read and write as their sources do, whole texts and token by token; what differs is found."""
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tokenizers import Tokenizer as Source
+
+from headstart.engine.text import AnswerText
+from headstart.engine.tokenizer import Tokenizer
+from headstart.errors import ExportError
+from headstart_export import tokenizer_proof
+from headstart_export.chat_template import Chat
+from tests.conftest import USER_ENVIRONMENT
+from tests.export.conftest import ROOT
+from tests.export.test_check import Speaker
+from tests.export.tokenizer_kinds import ALONE, JOINED, KINDS
+
+LEAST = 20_000
+MARKS = "ẍ́x", "a\u0323\u0302", "مُحَمَّدٌ لَّ".replace("\u064e\u0651", "\u0651\u064e"), "שָׁלוֹם"
+
+
+@pytest.fixture(scope="session")
+def kinds(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of all kinds, with what was found in `found.json`."""
+    folder = tmp_path_factory.mktemp("kinds")
+    command = [sys.executable, "-m", "tests.export.tokenizer_kinds", str(folder), "3"]
+    done = subprocess.run(command, cwd=ROOT, env=USER_ENVIRONMENT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    (folder / "found.json").write_text(done.stdout, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def found(kinds: Path) -> dict[str, dict[str, Any]]:
+    """By kind: how many texts, and the first difference."""
+    answers: dict[str, dict[str, Any]] = json.loads((kinds / "found.json").read_text(encoding="utf-8"))
+    return answers
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_tokenizer_is_converted_faithfully(found: dict[str, dict[str, Any]], kind: str) -> None:
+    assert found[kind]["fault"] == ""
+    assert found[kind]["texts"] >= LEAST
+
+
+@pytest.mark.parametrize("kind", JOINED)
+def test_what_openvino_makes_of_several_splits_is_found(found: dict[str, dict[str, Any]], kind: str) -> None:
+    fault = found[ALONE + kind]["fault"]
+    assert fault.startswith("The OpenVINO tokenizer reads '1.  a\\n\\n2.   b\\n    3 | 4  ½ ١٢' as [")
+
+
+def test_the_texts_are_many_always_the_same_and_hold_every_character() -> None:
+    first, second = tokenizer_proof.texts(), tokenizer_proof.texts()
+    assert first == second
+    assert len(first) > 3 * LEAST
+    assert {chr(code) for code in (*range(0xD800), *range(0xE000, 1 << 16))} <= set(first)
+    assert "1\n\n2" in first
+
+
+@pytest.mark.parametrize("kind", ["smollm", "qwen", "llama 2", "gemma"])
+def test_the_engine_reads_and_streams_them_as_the_source_does(kinds: Path, kind: str) -> None:
+    source, ours = Source.from_file(str(kinds / kind / "tokenizer.json")), Tokenizer(kinds / f"{kind} converted")
+    for text in (*MARKS, *tokenizer_proof.texts()[:300:6]):
+        ids = source.encode(text, add_special_tokens=False).ids
+        assert ours.encode(text) == ids
+        answer = AnswerText(ours.decode_many)
+        shown = [answer.push([token]).text for token in ids]
+        assert "".join([*shown, answer.finish()]) == source.decode(ids)
+
+
+def test_a_difference_refuses_the_export(kinds: Path) -> None:
+    speaker = Speaker(kinds / "smollm")
+    folder = kinds / "alone" / "smollm converted"
+    with pytest.raises(ExportError, match=r"reads .* as \[.*, its source as .* The model would get wrong tokens, so"):
+        tokenizer_proof.prove(folder, kinds / "smollm", speaker, None)
+
+
+def test_a_chat_that_openvino_renders_otherwise_refuses_the_export(tiny_target: Path) -> None:
+    turns = [{"role": "user", "content": "hi"}]
+    with pytest.raises(ExportError, match=r"renders \[.* as '<\|im_start\|>user\\nhi<\|im_end\|>.*, its source as 'h"):
+        tokenizer_proof.prove(tiny_target, tiny_target, Speaker(tiny_target), Chat(turns, "hi", ""))
+
+
+def test_a_tokenizer_that_cannot_be_loaded_is_a_sentence(tiny_target: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(tiny_target, tmp_path / "model"))
+    (folder / "openvino_tokenizer.xml").write_text("<net", encoding="utf-8")
+    with pytest.raises(ExportError, match=r"cannot be compared with its source \(.+\); nothing was kept"):
+        tokenizer_proof.prove(folder, tiny_target, Speaker(tiny_target), None)
+
+
+class Stutterer:
+    """Decodes each token as its letter, but a beginning of two tokens otherwise than it goes on."""
+
+    def decode(self, batch: Sequence[Sequence[int]], *, skip_special_tokens: bool) -> list[str]:
+        """The texts."""
+        assert skip_special_tokens
+        return ["?" * 2 if len(ids) == 2 else "".join(map(chr, ids)) for ids in batch]
+
+
+def test_text_that_changes_after_it_was_shown_is_found() -> None:
+    ids = [ord(letter) for letter in "abc"]
+    (fault,) = tokenizer_proof._streaming_faults(Stutterer(), [ids], ["abc"])
+    assert fault.endswith("writes [97, 98, 99] one by one as 'abc', at once as 'abc'.")
+
+
+def test_a_rebuilt_tokenizer_must_give_back_every_probe(tiny_source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    speaker = Speaker(tiny_source)
+    tokenizer_proof.require_round_trip(speaker, "x.gguf")
+    monkeypatch.setattr(Speaker, "decode", lambda _self, ids, **_options: f"{len(ids)} ids")
+    with pytest.raises(ExportError, match=r"The tokenizer rebuilt from x\.gguf turns .Hello world.* into '\d+ ids'"):
+        tokenizer_proof.require_round_trip(speaker, "x.gguf")
