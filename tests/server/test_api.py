@@ -155,16 +155,16 @@ def test_what_nobody_says_is_left_to_the_model(engine: ScriptedEngine) -> None:
 
 @pytest.mark.parametrize("kind", ["chat", "text"])
 def test_a_repetition_ends_where_that_is_asked_for(kind: str) -> None:
-    def asked(**more: Any) -> Any:
+    def asked(client: openai.OpenAI, **more: Any) -> Any:
         if kind == "chat":
             loop: Any = [{"role": "user", "content": "toy: repeat 50"}]
-            return mine.chat.completions.create(model=MODEL, messages=loop, **more)
-        return mine.completions.create(model=MODEL, prompt="toy: repeat 50", max_tokens=60, **more)
+            return client.chat.completions.create(model=MODEL, messages=loop, **more)
+        return client.completions.create(model=MODEL, prompt="toy: repeat 50", max_tokens=60, **more)
 
     ending = {"stop_on_repetition": True}
-    with serving(ToyEngine()) as running, running.client() as mine:
-        whole, cut = asked().choices[0], asked(extra_body=ending).choices[0]
-        *_, last = asked(extra_body=ending, stream=True)
+    with serving(ToyEngine()) as running, running.client() as client:
+        whole, cut = asked(client).choices[0], asked(client, extra_body=ending).choices[0]
+        *_, last = asked(client, extra_body=ending, stream=True)
     assert (whole.finish_reason, "stop_reason" in whole.to_dict()) == ("stop", False)
     assert (cut.finish_reason, cut.to_dict()["stop_reason"]) == ("length", "repetition")
     assert (last.choices[0].finish_reason, last.choices[0].to_dict()["stop_reason"]) == ("length", "repetition")

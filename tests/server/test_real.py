@@ -20,10 +20,10 @@ Type = Callable[..., Any]
 
 @pytest.fixture
 def typed(capsys: pytest.CaptureFixture[str]) -> Type:
-    """What `headstart chat` answers with these flags."""
+    """What `headstart chat` answers greedily with these flags."""
 
     def chat(*flags: str) -> Any:
-        assert main(["chat", *flags, "--max-new-tokens", "40", "--json", "--prompt", QUESTION]) == 0
+        assert main(["chat", *flags, "--max-new-tokens", "40", "--greedy", "--json", "--prompt", QUESTION]) == 0
         return json.loads(capsys.readouterr().out)
 
     return chat

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
 
 import openai
 import pytest
@@ -33,7 +32,6 @@ sys.exit(main(["serve", *sys.argv[1:]], load=lambda _: ScriptedEngine(["word " *
 SERVE_TOY = """
 import os, sys
 from pathlib import Path
-from typing import Any
 from headstart.cli import main
 from headstart.engine.client import EngineClient
 from headstart.engine.supervision import Journal, program
@@ -97,9 +95,10 @@ def test_an_answer_without_a_bound_takes_half_the_context() -> None:
     with served(script=SERVE_TOY) as (_, lines):
         key, base = re.findall(r"hs-\S+|http://\S+", "".join(lines))
         with openai.OpenAI(base_url=base, api_key=key, max_retries=0) as client:
-            long: Any = [{"role": "user", "content": "toy: words 2000"}]
-            reply = client.chat.completions.create(model="smol", messages=long)
-        assert reply.usage
+            reply = client.chat.completions.create(
+                model="smol", messages=[{"role": "user", "content": "toy: words 2000"}]
+            )
+        assert reply.usage is not None
         assert (reply.choices[0].finish_reason, reply.usage.completion_tokens) == ("length", CONTEXT // 2)
 
 
