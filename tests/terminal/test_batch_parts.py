@@ -14,8 +14,8 @@ Captured = pytest.CaptureFixture[str]
 
 def test_real_models_answer_through_both_engines(tiny_pair: Path, place: Place, capsys: Captured) -> None:
     place.ask(*three(), {"id": 4, "prompt": "Question 1", "min_p": 0.1}, {"id": 5, "prompt": "word " * 2000})
-    flags = ["--model", str(tiny_pair), "--batch-engine", "genai", "--batch-size", "2", "--max-new-tokens", "6"]
-    assert main(["chat", "--batch", str(place.prompts), *flags]) == 1
+    flags = ["--model", str(tiny_pair), "--greedy", "--batch-engine", "genai", "--batch-size", "2"]
+    assert main(["chat", "--batch", str(place.prompts), *flags, "--max-new-tokens", "6"]) == 1
     by_id = {line["id"]: line for line in place.answers()}
     assert {number: len(by_id[number]["token_ids"]) for number in (1, 2, 3, 4)} == {1: 6, 2: 6, 3: 6, 4: 6}
     assert by_id[1]["text"] == by_id[4]["text"]  # greedily min-p changes nothing
