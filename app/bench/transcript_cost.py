@@ -67,7 +67,7 @@ class TranscriptCost:
             self._update(window, message(start, min(_CHUNK, already - start)) + "\n\n", 0)
         updates = [self._update(window, piece, n) for n, piece in enumerate(pieces(message(7, tokens)))]
         started = time.perf_counter()
-        window.end_stream("live", "18 tok/s")
+        window.end_stream(MessageContent("live", "assistant", "", stats="18 tok/s"))
         window.render(self._canvas)
         final = _ms(started)
         window.deleteLater()

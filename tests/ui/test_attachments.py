@@ -15,6 +15,7 @@ from headstart.chat.conversation import Attachment
 from headstart.errors import AttachmentError
 from headstart.ui import attachments, pdf_reading
 from headstart.ui.attachment_tray import Chip
+from headstart.ui.message import MessageAction
 from headstart.ui.pdf_reading import PdfReading
 from headstart.ui.program import Program
 from tests.ui.conftest import Speak
@@ -211,7 +212,7 @@ def test_editing_a_question_takes_up_its_files(qtbot: QtBot, app: Program, tmp_p
 
 def test_an_answer_being_edited_takes_no_files(qtbot: QtBot, app: Program, tmp_path: Path) -> None:
     ask(qtbot, app, "first")
-    app.window.chat.transcript.edit_requested.emit(shown(app)[1].id)
+    app.window.chat.transcript.action_requested.emit(shown(app)[1].id, MessageAction.EDIT)
     app.window.chat.composer.attach([tmp_path])
     assert notice(app) == "Files go with questions; an answer has none."
     app.presenter.cancel_edit()

@@ -14,7 +14,7 @@ from headstart.engine.engine import Origin
 from headstart.ui import theme
 from headstart.ui.answer_report import details
 from headstart.ui.legend import Legend
-from headstart.ui.message import MessageContent, MessageState, OriginRun, RoundNote
+from headstart.ui.message import MessageAction, MessageContent, MessageState, OriginRun, RoundNote
 from headstart.ui.message_view import MessageView
 from headstart.ui.text_view import MessageText
 from headstart.ui.theme import DARK, LIGHT
@@ -68,7 +68,7 @@ def test_a_streamed_message_equals_the_finished_one(show: Show, seed: int) -> No
         view.append(piece, [(piece, "draft")], RoundNote("draft", 4, 2))
         if rng.random() < 0.7:
             view.flush()
-    view.end_stream("18 tok/s")
+    view.end_stream(_answer("", stats="18 tok/s"))
     view.set_width(700)
     once = show(_answer(source))
     assert _shown(view) == _shown(once)
@@ -92,7 +92,7 @@ def test_a_stopped_answer_keeps_its_text_and_says_so(show: Show) -> None:
     view = show(_answer(""))
     view.begin_stream()
     view.append("half **a", [("half **a", "target")])
-    view.end_stream("", MessageState.STOPPED, "You stopped this answer.")
+    view.end_stream(_answer("", state=MessageState.STOPPED, notice="You stopped this answer."))
     labels = [label.text() for label in view.findChildren(QLabel) if label.isVisible()]
     assert {"stopped", "You stopped this answer."} <= set(labels)
     assert view.content.text == "half **a"
@@ -101,8 +101,7 @@ def test_a_stopped_answer_keeps_its_text_and_says_so(show: Show) -> None:
 def test_buttons_ask_for_what_they_say(show: Show, qtbot: QtBot) -> None:
     view = show(_answer("# Hi\n\n- *there*", version=2, versions=3))
     asked: list[tuple[object, ...]] = []
-    view.edit_requested.connect(lambda message: asked.append(("edit", message)))
-    view.regenerate_requested.connect(lambda message: asked.append(("regenerate", message)))
+    view.action_requested.connect(lambda message, action: asked.append((action.value, message)))
     view.copy_requested.connect(lambda text: asked.append(("copy", text)))
     view.version_requested.connect(lambda message, version: asked.append((message, version)))
     for name in ("edit", "regenerate", "copy", "previous", "next"):
@@ -115,12 +114,12 @@ def test_buttons_ask_for_what_they_say(show: Show, qtbot: QtBot) -> None:
 def test_the_menu_offers_the_rest(show: Show) -> None:
     view = show(_answer("**x**"))
     asked: list[object] = []
-    for signal in (view.continue_requested, view.fork_requested, view.delete_requested, view.copy_requested):
-        signal.connect(asked.append)
+    view.copy_requested.connect(asked.append)
+    view.action_requested.connect(lambda _message, action: asked.append(action))
     menu = view.menu()
     for action in menu.actions():
         action.trigger()
-    assert asked == ["**x**", "a", "a", "a"]
+    assert asked == ["**x**", MessageAction.CONTINUE, MessageAction.FORK, MessageAction.DELETE]
     menu.deleteLater()
 
 
@@ -135,7 +134,7 @@ def test_nothing_can_be_changed_while_text_comes(show: Show) -> None:
     view.begin_stream()
     assert not any(_button(view, name).isEnabled() for name in ("edit", "regenerate", "more", "previous"))
     assert _button(view, "copy").isEnabled()
-    view.end_stream("")
+    view.end_stream(_answer(""))
     assert all(_button(view, name).isEnabled() for name in ("edit", "regenerate", "more", "previous"))
 
 

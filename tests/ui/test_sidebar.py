@@ -12,6 +12,7 @@ from pytestqt.qtbot import QtBot
 from headstart.chat.exchange.reading import read_chats
 from headstart.ui.chat_menu import ChatMenu
 from headstart.ui.command_palette import CommandPalette
+from headstart.ui.message import MessageAction
 from headstart.ui.program import Program
 from tests.ui.person import WAIT, ask, chat_rows, click_chat, shown, texts, write
 
@@ -127,11 +128,11 @@ def test_undo_works_while_a_message_is_edited(qtbot: QtBot, app: Program) -> Non
 def test_deleting_a_message_is_undone_as_long_as_nothing_came_after(qtbot: QtBot, app: Program) -> None:
     ask(qtbot, app, "one")
     ask(qtbot, app, "two")
-    app.window.chat.transcript.delete_requested.emit(4)
+    app.window.chat.transcript.action_requested.emit(4, MessageAction.DELETE)
     assert texts(app) == ["one", "You wrote: one", "two"]
     app.window.actions_by_name["undo"].trigger()
     assert texts(app)[-1] == "You wrote: two"
-    app.window.chat.transcript.delete_requested.emit(4)
+    app.window.chat.transcript.action_requested.emit(4, MessageAction.DELETE)
     with qtbot.waitSignal(app.presenter.answered, timeout=WAIT):
         app.window.actions_by_name["regenerate"].trigger()
     before = texts(app)

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -11,7 +12,7 @@ from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
 from headstart.ui import theme
-from headstart.ui.message import MessageContent, MessageState, RoundNote
+from headstart.ui.message import MessageAction, MessageContent, MessageState, RoundNote
 from headstart.ui.message_column import AT_END, ScrollPosition
 from headstart.ui.theme import DARK, LIGHT
 from headstart.ui.transcript import Transcript
@@ -100,7 +101,7 @@ def test_new_text_stays_in_view_at_the_end(make: Make) -> None:
     for _ in range(10):
         _stream(transcript, "live", PARAGRAPH)
         assert bar.value() == bar.maximum()
-    transcript.end_stream("live", "done")
+    transcript.end_stream(MessageContent("live", "assistant", "", stats="done"))
     assert bar.value() == bar.maximum()
 
 
@@ -113,7 +114,7 @@ def test_a_reader_who_scrolled_up_is_left_alone(make: Make) -> None:
     before = bar.value()
     for _ in range(5):
         _stream(transcript, "live", PARAGRAPH)
-    transcript.end_stream("live", "done")
+    transcript.end_stream(MessageContent("live", "assistant", "", stats="done"))
     assert bar.value() == before
     assert not transcript.is_at_end()
     transcript.scroll_to_end()
@@ -222,11 +223,11 @@ def test_thinking_is_left_out_of_plain_text(make: Make) -> None:
 def test_signals_name_the_message(make: Make) -> None:
     transcript = make(4)
     asked: list[object] = []
-    transcript.regenerate_requested.connect(asked.append)
+    transcript.action_requested.connect(lambda message, action: asked.append((message, action)))
     transcript.version_requested.connect(lambda message, version: asked.append((message, version)))
-    transcript.view(3).regenerate_requested.emit(3)
+    transcript.view(3).action_requested.emit(3, MessageAction.REGENERATE)
     transcript.view(1).version_requested.emit(1, 2)
-    assert asked == [3, (1, 2)]
+    assert asked == [(3, MessageAction.REGENERATE), (1, 2)]
 
 
 def test_a_reused_view_shows_nothing_of_its_former_message(make: Make, qtbot: QtBot) -> None:
@@ -248,9 +249,9 @@ def test_a_streaming_message_survives_scrolling_away(make: Make, qtbot: QtBot) -
     transcript.verticalScrollBar().setValue(0)
     _settle(qtbot, transcript)
     _stream(transcript, "live", "two")
-    done = transcript.end_stream("live", "9 tok/s", MessageState.STOPPED)
-    assert (done.text, done.stats, done.state) == ("one two", "9 tok/s", MessageState.STOPPED)
-    assert transcript.contents()[-1] == done
+    ended = MessageContent("live", "assistant", "", stats="9 tok/s", state=MessageState.STOPPED)
+    transcript.end_stream(ended)
+    assert replace(transcript.contents()[-1], origins=()) == replace(ended, text="one two")
 
 
 def test_another_theme_reaches_what_is_seen_and_what_is_not(make: Make, qtbot: QtBot) -> None:

@@ -54,9 +54,7 @@ def notice(kept: Kept) -> str:
         return str(kept[NOTICE])
     match kept.get(FINISH):
         case FinishReason.LENGTH.value:
-            return translate(
-                "AnswerReport", "The answer reached its longest length; continue it, or allow longer answers."
-            )
+            return translate("AnswerReport", "The answer reached its longest length.")
         case FinishReason.CONTEXT.value:
             return translate(
                 "AnswerReport",

@@ -16,7 +16,7 @@ from headstart.engine.engine import Step
 from headstart.ui.chat_page import ChatPage
 from headstart.ui.chat_session import ChatSession
 from headstart.ui.find import places
-from headstart.ui.message import MessageContent, MessageState, RoundNote
+from headstart.ui.message import MessageAction, MessageContent, MessageState, RoundNote
 from headstart.ui.message_contents import Contents, content
 from headstart.ui.message_desk import MessageDesk
 from headstart.ui.token_count import TokenCount
@@ -92,7 +92,7 @@ class ChatPresenter(QObject):
         """Take up the last question again."""
         asked = [message for message in self.session.path if message.role is Role.USER]
         if asked:
-            self._begin_edit(asked[-1].id)
+            self._desk.begin_edit(asked[-1].id)
 
     def regenerate_last(self) -> None:
         """Another version of the last answer, or a first one."""
@@ -101,6 +101,12 @@ class ChatPresenter(QObject):
             self.session.regenerate(path[-1].id)
         elif path:
             self.session.answer_last()
+
+    def continue_last(self) -> None:
+        """Have the last answer written on."""
+        path = self.session.path
+        if path and path[-1].role is Role.ASSISTANT:
+            self.session.resume(path[-1].id)
 
     def copy_last(self) -> None:
         """The last answer to the clipboard, as Markdown."""
@@ -136,11 +142,7 @@ class ChatPresenter(QObject):
         composer.recall_requested.connect(self.edit_last)
         page.files_dropped.connect(self._attach)
         transcript.copy_requested.connect(self._copy)
-        transcript.edit_requested.connect(self._begin_edit)
-        transcript.regenerate_requested.connect(self._regenerate)
-        transcript.continue_requested.connect(self._resume)
-        transcript.delete_requested.connect(self._delete)
-        transcript.fork_requested.connect(self.fork_requested)
+        transcript.action_requested.connect(self._act)
         transcript.version_requested.connect(self._show_version)
         transcript.link_activated.connect(self._open_link)
         transcript.selection_changed.connect(page.selection.show_count)
@@ -206,7 +208,7 @@ class ChatPresenter(QObject):
     @Slot(int)
     def _end(self, id_: int) -> None:
         ended = content(self.session.conversation, self.session.message(id_))
-        self._page.transcript.end_stream(id_, ended.stats, ended.state, ended.notice)
+        self._page.transcript.end_stream(ended)
         self._show()
         self.answered.emit(ended)
 
@@ -221,19 +223,22 @@ class ChatPresenter(QObject):
         self._page.composer.attach(files)
         self._page.composer.setFocus()
 
-    @Slot(object)
-    def _begin_edit(self, id_: int) -> None:
-        self._desk.begin_edit(id_)
+    @Slot(object, object)
+    def _act(self, id_: int, action: MessageAction) -> None:
+        match action:
+            case MessageAction.ANSWER:
+                self.session.answer_last()
+            case MessageAction.CONTINUE:
+                self.session.resume(id_)
+            case MessageAction.REGENERATE:
+                self.session.regenerate(id_)
+            case MessageAction.EDIT:
+                self._desk.begin_edit(id_)
+            case MessageAction.FORK:
+                self.fork_requested.emit(id_)
+            case MessageAction.DELETE:
+                self._delete(id_)
 
-    @Slot(object)
-    def _regenerate(self, id_: int) -> None:
-        self.session.regenerate(id_)
-
-    @Slot(object)
-    def _resume(self, id_: int) -> None:
-        self.session.resume(id_)
-
-    @Slot(object)
     def _delete(self, id_: int) -> None:
         before = self.session.remove(id_)
         if before is not None:

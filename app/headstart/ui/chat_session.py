@@ -113,6 +113,8 @@ class ChatSession(QObject):
 
     def answer_last(self) -> None:
         """Have the last question answered, which has no answer yet."""
+        if not self._is_free():
+            return
         settings = self.settings
         self._answer(self.conversation.begin_answer(self._loader.name(settings), settings.chat_values()), settings)
 

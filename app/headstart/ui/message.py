@@ -18,6 +18,17 @@ class MessageState(StrEnum):
     FAILED = "failed"  # the engine died; what came stays, `notice` says why
 
 
+class MessageAction(StrEnum):
+    """What can be done with a message."""
+
+    ANSWER = "answer"  # a question without an answer
+    CONTINUE = "continue"  # an answer, where it ended
+    REGENERATE = "regenerate"  # another version of an answer
+    EDIT = "edit"
+    FORK = "fork"  # a new chat that begins like this one
+    DELETE = "delete"
+
+
 @dataclass(frozen=True)
 class RoundNote:
     """The draft / verify round that a run of text came from: `accepted` of `drafted` guesses held."""
@@ -50,4 +61,5 @@ class MessageContent:
     stats: str = ""  # the first line is shown, the others to whoever points at it
     state: MessageState = MessageState.DONE
     notice: str = ""  # one sentence below the text: why it ended
+    offers: tuple[MessageAction, ...] = ()  # buttons below it: what a person may want to do then
     attached: tuple[Attachment, ...] = ()

@@ -5,10 +5,11 @@ from types import MappingProxyType
 
 from PySide6.QtCore import QCoreApplication
 
-from headstart.chat.conversation import Conversation, Message, State
+from headstart.chat.conversation import Conversation, Message, Role, State
+from headstart.engine.engine import FinishReason
 from headstart.ui import answer_report
 from headstart.ui.live_answer import KeptOrigins
-from headstart.ui.message import MessageContent, MessageState
+from headstart.ui.message import MessageAction, MessageContent, MessageState
 
 _STATES = MappingProxyType(
     {
@@ -24,17 +25,17 @@ class Contents:
     """What is shown of one chat; a message that has not changed since is not put into words again."""
 
     def __init__(self) -> None:
-        self._made: dict[int, tuple[Message, tuple[int, int], MessageContent]] = {}
+        self._made: dict[int, tuple[Message, tuple[int, int], bool, MessageContent]] = {}
 
     def of(self, conversation: Conversation, messages: Iterable[Message]) -> list[MessageContent]:
         """`content` of all of them, as the same values as before where nothing has changed."""
         before, self._made = self._made, {}
         for message in messages:
-            version = conversation.version(message.id)
+            seen = (message, conversation.version(message.id), _is_last(conversation, message))
             known = before.get(message.id)
-            same = known is not None and known[0] is message and known[1] == version
-            self._made[message.id] = known if known and same else (message, version, content(conversation, message))
-        return [made for _, _, made in self._made.values()]
+            same = known is not None and known[0] is message and known[1:3] == seen[1:]
+            self._made[message.id] = known if known and same else (*seen, content(conversation, message))
+        return [made for *_, made in self._made.values()]
 
 
 def content(conversation: Conversation, message: Message) -> MessageContent:
@@ -51,14 +52,33 @@ def content(conversation: Conversation, message: Message) -> MessageContent:
         stats=answer_report.lines(message.stats),
         state=_STATES[message.state],
         notice=_notice(message),
+        offers=_offers(message) if _is_last(conversation, message) else (),
         attached=message.attachments,
     )
+
+
+def _is_last(conversation: Conversation, message: Message) -> bool:
+    return conversation.last is not None and conversation.last.id == message.id
+
+
+def _offers(message: Message) -> tuple[MessageAction, ...]:
+    """What a person may want after the end of a chat, where it did not end well."""
+    if message.role is Role.USER:
+        return (MessageAction.ANSWER,)
+    if message.state is State.STREAMING or message.edited:
+        return ()
+    finish = message.stats.get(answer_report.FINISH)
+    if finish == FinishReason.LENGTH:
+        return (MessageAction.CONTINUE,)
+    if not message.text:
+        return (MessageAction.REGENERATE,)
+    return () if message.state is State.COMPLETE else (MessageAction.CONTINUE, MessageAction.REGENERATE)
 
 
 def _notice(message: Message) -> str:
     found = answer_report.notice(message.stats)
     if not found and message.state is State.INTERRUPTED:
-        return QCoreApplication.translate("MessageContents", "This answer was interrupted; continue or regenerate it.")
+        return QCoreApplication.translate("MessageContents", "This answer was interrupted.")
     if not found and message.edited:
         return QCoreApplication.translate("MessageContents", "Edited by you.")
     return found

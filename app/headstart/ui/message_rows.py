@@ -1,12 +1,13 @@
-"""The rows above and below a message: author, actions, version walker, statistics. Knows no text of messages."""
+"""The rows around the text of a message: author, offers, actions, versions, statistics. Knows no text of messages."""
 
 from PySide6.QtCore import QCoreApplication, Qt, Signal
 from PySide6.QtGui import QFont, QMouseEvent
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QToolButton, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QToolButton, QWidget
 
 from headstart.ui.elided_label import ElidedLabel
 from headstart.ui.icons import show_icon
-from headstart.ui.message import MessageContent, MessageState
+from headstart.ui.message import MessageAction, MessageContent, MessageState
+from headstart.ui.stylesheet import dress, sheet
 from headstart.ui.theme import SMALL, TINY, Theme
 
 
@@ -144,6 +145,47 @@ class Footer(QWidget):
         self._more.clicked.connect(self.more_clicked)
         self._previous.clicked.connect(lambda: self.version_chosen.emit(self._version - 1))
         self._next.clicked.connect(lambda: self.version_chosen.emit(self._version + 1))
+
+
+class Offers(QWidget):
+    """Buttons for what a person may want after a message that did not end well."""
+
+    chosen = Signal(object)  # MessageAction
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, TINY, 0, TINY)
+        row.setSpacing(SMALL)
+        words = {
+            MessageAction.ANSWER: self.tr("Answer"),
+            MessageAction.CONTINUE: self.tr("Continue"),
+            MessageAction.REGENERATE: self.tr("Try again"),
+        }
+        self._buttons = {offer: self._button(offer, text) for offer, text in words.items()}
+        for button in self._buttons.values():
+            row.addWidget(button)
+        row.addStretch(1)
+
+    def buttons(self) -> list[QPushButton]:
+        """From left to right."""
+        return list(self._buttons.values())
+
+    def show_offers(self, offers: tuple[MessageAction, ...]) -> None:
+        """These, and no others."""
+        for offer, button in self._buttons.items():
+            button.setVisible(offer in offers)
+
+    def set_looks(self, theme: Theme, font: QFont) -> None:
+        """Colours and font: no style sheet reaches the transcript, which would take its time."""
+        self.setFont(font)
+        self.setStyleSheet(sheet(theme, font))
+
+    def _button(self, offer: MessageAction, text: str) -> QPushButton:
+        button = QPushButton(text, self)
+        dress(button, "plain")
+        button.clicked.connect(lambda: self.chosen.emit(offer))
+        return button
 
 
 def _small(font: QFont) -> QFont:

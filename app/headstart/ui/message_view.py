@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from PySide6.QtCore import QRectF, QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QRectF, QSize, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QColor, QFont, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QLabel, QMenu, QToolButton, QWidget
 
 from headstart.ui.blocks import plain_text
 from headstart.ui.icons import show_icon
-from headstart.ui.message import MessageContent, MessageId, MessageState, OriginRun, RoundNote
-from headstart.ui.message_rows import Footer, Header, author
+from headstart.ui.message import MessageAction, MessageContent, MessageId, MessageState, OriginRun, RoundNote
+from headstart.ui.message_rows import Footer, Header, Offers, author
 from headstart.ui.message_text import MessageSource
 from headstart.ui.spelling import listed
 from headstart.ui.text_view import MessageText
@@ -26,11 +26,7 @@ class MessageView(QWidget):
     """Shows a MessageContent. Every signal names the message first, but those about text and addresses."""
 
     copy_requested = Signal(str)  # what to put on the clipboard
-    edit_requested = Signal(object)
-    regenerate_requested = Signal(object)
-    continue_requested = Signal(object)
-    delete_requested = Signal(object)
-    fork_requested = Signal(object)
+    action_requested = Signal(object, object)  # MessageAction
     version_requested = Signal(object, int)  # versions count from 1
     selection_requested = Signal(object, bool)  # True: up to here from the one selected before
     link_activated = Signal(str)
@@ -50,6 +46,7 @@ class MessageView(QWidget):
         self._fold = self._fold_button()
         self._notice = QLabel(self)
         self._notice.setWordWrap(True)
+        self._offers: Offers | None = None  # of few messages
         self._frame = QTimer(self)
         self._frame.setSingleShot(True)
         self._frame.timeout.connect(self.flush)
@@ -85,7 +82,7 @@ class MessageView(QWidget):
 
     def begin_stream(self) -> None:
         """More text will come."""
-        self._set_state(replace(self._content, state=MessageState.STREAMING, notice="", stats=""))
+        self._set_state(replace(self._content, state=MessageState.STREAMING, notice="", stats="", offers=()))
 
     def append(self, text: str, pieces: Sequence[tuple[str, str]], note: RoundNote | None = None) -> None:
         """Add text; `pieces` are (text, origin) and joined they are `text`; `note` is the round they came from."""
@@ -104,11 +101,12 @@ class MessageView(QWidget):
         self._frame.stop()
         self._show_from(self._source.append(text, runs))
 
-    def end_stream(self, stats: str, state: MessageState = MessageState.DONE, notice: str = "") -> None:
-        """No more text will come."""
+    def end_stream(self, ended: MessageContent) -> None:
+        """No more text will come; everything else is that of `ended`."""
         self.flush()
         self._show_from(self._source.finish())
-        self._set_state(replace(self._content, state=state, stats=stats, notice=notice))
+        told = replace(self._content, state=ended.state, stats=ended.stats, notice=ended.notice, offers=ended.offers)
+        self._set_state(told)
 
     def set_notice(self, notice: str) -> None:
         """A sentence below the text, such as the progress of reading the prompt."""
@@ -191,7 +189,8 @@ class MessageView(QWidget):
 
     def focus_widgets(self) -> list[QWidget]:
         """What Tab visits, in the order one reads."""
-        return [self._fold, *reversed(self._texts()), *self._footer.buttons()]
+        offers = self._offers.buttons() if self._offers else []
+        return [self._fold, *reversed(self._texts()), *offers, *self._footer.buttons()]
 
     # Geometry
 
@@ -224,6 +223,7 @@ class MessageView(QWidget):
             parts += [self._unfolded] if self._unfolded else []
         parts += [self._text] if self._source.blocks else []
         parts += [] if self._notice.isHidden() else [self._notice]
+        parts += [self._offers] if self._offers and self._content.offers else []
         return [*parts, self._footer]
 
     def paintEvent(self, _event: QPaintEvent) -> None:  # noqa: N802
@@ -245,12 +245,12 @@ class MessageView(QWidget):
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.addAction(self.tr("Copy as Markdown"), lambda: self.copy_requested.emit(self._source.text))
         if self._content.role == "assistant":
-            menu.addAction(self.tr("Continue This Answer"), lambda: self.continue_requested.emit(self.message_id))
+            menu.addAction(self.tr("Continue This Answer"), partial(self._ask, MessageAction.CONTINUE))
         for label, extend in ((self.tr("Select Message"), False), (self.tr("Select up to Here"), True)):
             menu.addAction(label, partial(self.selection_requested.emit, self.message_id, extend))
-        menu.addAction(self.tr("New Chat from Here"), lambda: self.fork_requested.emit(self.message_id))
+        menu.addAction(self.tr("New Chat from Here"), partial(self._ask, MessageAction.FORK))
         menu.addSeparator()
-        menu.addAction(self.tr("Delete Message"), lambda: self.delete_requested.emit(self.message_id))
+        menu.addAction(self.tr("Delete Message"), partial(self._ask, MessageAction.DELETE))
         return menu
 
     # Parts
@@ -258,12 +258,16 @@ class MessageView(QWidget):
     def _connect(self) -> None:
         footer = self._footer
         footer.copy_clicked.connect(lambda: self.copy_requested.emit(self.plain_text()))
-        footer.edit_clicked.connect(lambda: self.edit_requested.emit(self.message_id))
-        footer.regenerate_clicked.connect(lambda: self.regenerate_requested.emit(self.message_id))
+        footer.edit_clicked.connect(lambda: self._ask(MessageAction.EDIT))
+        footer.regenerate_clicked.connect(lambda: self._ask(MessageAction.REGENERATE))
         footer.version_chosen.connect(lambda version: self.version_requested.emit(self.message_id, version))
         footer.more_clicked.connect(self._open_menu)
         self._header.clicked.connect(lambda extend: self.selection_requested.emit(self.message_id, extend))
         self._connect_text(self._text)
+
+    @Slot(object)
+    def _ask(self, action: MessageAction) -> None:
+        self.action_requested.emit(self.message_id, action)
 
     def _connect_text(self, text: MessageText) -> None:
         text.link_activated.connect(self.link_activated)
@@ -351,6 +355,7 @@ class MessageView(QWidget):
         self._header.show_content(content)
         self._footer.show_content(content)
         self._describe_notice()
+        self._describe_offers()
         self._text.setVisible(bool(self._source.blocks))
         self._describe_fold()
         name = self.tr("Message from {author}").format(author=author(content))
@@ -366,10 +371,22 @@ class MessageView(QWidget):
         palette.setColor(self._notice.foregroundRole(), QColor(self._theme.danger if failed else self._theme.muted))
         self._notice.setPalette(palette)
 
+    def _describe_offers(self) -> None:
+        offers = self._content.offers
+        if offers and self._offers is None:
+            self._offers = Offers(self)
+            self._offers.set_looks(self._theme, self._font)
+            self._offers.chosen.connect(self._ask)
+        if self._offers:
+            self._offers.show_offers(offers)
+            self._offers.setVisible(bool(offers))
+
     def _wear(self) -> None:
         self._header.set_looks(self._theme, self._font)
         self._footer.set_looks(self._theme, self._font)
         self._notice.setFont(self._font)
         self._fold.setFont(self._font)
+        if self._offers:
+            self._offers.set_looks(self._theme, self._font)
         self._describe_notice()
         self._describe_fold()

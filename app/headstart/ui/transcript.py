@@ -10,7 +10,7 @@ from headstart.chat.turns import titled
 from headstart.ui.blocks import plain_text
 from headstart.ui.find import Match, places, seeker
 from headstart.ui.markdown import parse
-from headstart.ui.message import MessageContent, MessageId, MessageState, RoundNote
+from headstart.ui.message import MessageContent, MessageId, RoundNote
 from headstart.ui.message_column import MessageColumn, ScrollPosition
 from headstart.ui.message_rows import author
 from headstart.ui.message_view import MessageView
@@ -22,11 +22,7 @@ class Transcript(MessageColumn):
     """A MessageColumn that knows what its messages mean. Signals are those of MessageView."""
 
     copy_requested = Signal(str)
-    edit_requested = Signal(object)
-    regenerate_requested = Signal(object)
-    continue_requested = Signal(object)
-    delete_requested = Signal(object)
-    fork_requested = Signal(object)
+    action_requested = Signal(object, object)
     version_requested = Signal(object, int)
     link_activated = Signal(str)
     found_changed = Signal(int, int)  # number of the current match from 1 (0: none), matches in all
@@ -74,14 +70,10 @@ class Transcript(MessageColumn):
         """Text of one round: see MessageView.append."""
         self.view(self.index_of(message)).append(text, pieces, note)
 
-    def end_stream(
-        self, message: MessageId, stats: str, state: MessageState = MessageState.DONE, notice: str = ""
-    ) -> MessageContent:
-        """The message is complete; returns it."""
-        view = self.view(self.index_of(message))
-        view.end_stream(stats, state, notice)
+    def end_stream(self, ended: MessageContent) -> None:
+        """The message is complete: see MessageView.end_stream."""
+        self.view(self.index_of(ended.id)).end_stream(ended)
         self._search_again()
-        return view.content
 
     def set_notice(self, message: MessageId, notice: str) -> None:
         """A sentence below a message, such as the progress of reading the prompt."""
@@ -208,10 +200,7 @@ class Transcript(MessageColumn):
     def new_view(self) -> MessageView:
         """A connected widget."""
         view = super().new_view()
-        for name in (
-            "copy_requested", "edit_requested", "regenerate_requested", "continue_requested", "delete_requested",
-            "fork_requested", "version_requested", "link_activated",
-        ):  # fmt: skip
+        for name in ("copy_requested", "action_requested", "version_requested", "link_activated"):
             getattr(view, name).connect(getattr(self, name))
         view.selection_requested.connect(self._clicked)
         view.height_changed.connect(self._height_changed)

@@ -11,6 +11,7 @@ from PySide6.QtCore import QObject, Slot
 from PySide6.QtGui import QAction, QActionGroup, QGuiApplication, QTextDocument
 from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QTextEdit
 
+from headstart.chat.conversation import Role
 from headstart.errors import HeadstartError
 from headstart.ui.command_palette import CommandPalette
 from headstart.ui.dialogs import Dialogs
@@ -60,6 +61,7 @@ class WindowCommands(QObject):
         answering = bool(session and session.is_answering)
         for name in ("regenerate", "edit_last", "copy_last"):
             self._actions[name].setEnabled(bool(path) and not answering)
+        self._actions["continue"].setEnabled(bool(path) and path[-1].role is Role.ASSISTANT and not answering)
         self._offer_undo()
         self._actions["unload"].setEnabled(program.loader.is_ready)
         self._actions["origins"].setChecked(program.settings.show_origins)
@@ -111,6 +113,7 @@ class WindowCommands(QObject):
         return {
             "stop": self._escape,
             "regenerate": program.presenter.regenerate_last,
+            "continue": program.presenter.continue_last,
             "edit_last": program.presenter.edit_last,
             "write": self._write,
             "attach": self._attach,

@@ -203,6 +203,10 @@
         <translation>重新生成回答(&amp;R)</translation>
     </message>
     <message>
+        <source>&amp;Continue Answer</source>
+        <translation>继续回答(&amp;C)</translation>
+    </message>
+    <message>
         <source>&amp;Edit Last Question</source>
         <translation>编辑上一个问题(&amp;E)</translation>
     </message>
@@ -514,8 +518,8 @@
         <translation>推测解码在此没有收益：为普通解码速度的 {} 倍</translation>
     </message>
     <message>
-        <source>The answer reached its longest length; continue it, or allow longer answers.</source>
-        <translation>回答已达到最大长度；您可以继续生成，或调大回答的最大长度。</translation>
+        <source>The answer reached its longest length.</source>
+        <translation>回答已达到最大长度。</translation>
     </message>
     <message>
         <source>The context is full, so the answer ends here; start a new chat or fork this one earlier.</source>
@@ -2638,8 +2642,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
 <context>
     <name>MessageContents</name>
     <message>
-        <source>This answer was interrupted; continue or regenerate it.</source>
-        <translation>此回答被中断；您可以继续或重新生成。</translation>
+        <source>This answer was interrupted.</source>
+        <translation>此回答已中断。</translation>
     </message>
     <message>
         <source>Edited by you.</source>
@@ -3094,6 +3098,21 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{}: automatic</source>
         <translation>{}：自动</translation>
+    </message>
+</context>
+<context>
+    <name>Offers</name>
+    <message>
+        <source>Answer</source>
+        <translation>回答</translation>
+    </message>
+    <message>
+        <source>Continue</source>
+        <translation>继续</translation>
+    </message>
+    <message>
+        <source>Try again</source>
+        <translation>重试</translation>
     </message>
 </context>
 <context>

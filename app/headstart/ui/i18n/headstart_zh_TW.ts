@@ -203,6 +203,10 @@
         <translation>重新產生回答(&amp;R)</translation>
     </message>
     <message>
+        <source>&amp;Continue Answer</source>
+        <translation>繼續回答(&amp;C)</translation>
+    </message>
+    <message>
         <source>&amp;Edit Last Question</source>
         <translation>編輯上一個問題(&amp;E)</translation>
     </message>
@@ -514,8 +518,8 @@
         <translation>推測解碼在此沒有效益：為一般解碼速度的 {} 倍</translation>
     </message>
     <message>
-        <source>The answer reached its longest length; continue it, or allow longer answers.</source>
-        <translation>回答已達長度上限；您可以繼續產生，或調高回答的長度上限。</translation>
+        <source>The answer reached its longest length.</source>
+        <translation>回答已達長度上限。</translation>
     </message>
     <message>
         <source>The context is full, so the answer ends here; start a new chat or fork this one earlier.</source>
@@ -2638,8 +2642,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
 <context>
     <name>MessageContents</name>
     <message>
-        <source>This answer was interrupted; continue or regenerate it.</source>
-        <translation>此回答已中斷；您可以繼續或重新產生。</translation>
+        <source>This answer was interrupted.</source>
+        <translation>此回答已中斷。</translation>
     </message>
     <message>
         <source>Edited by you.</source>
@@ -3094,6 +3098,21 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{}: automatic</source>
         <translation>{}：自動</translation>
+    </message>
+</context>
+<context>
+    <name>Offers</name>
+    <message>
+        <source>Answer</source>
+        <translation>回答</translation>
+    </message>
+    <message>
+        <source>Continue</source>
+        <translation>繼續</translation>
+    </message>
+    <message>
+        <source>Try again</source>
+        <translation>重試</translation>
     </message>
 </context>
 <context>

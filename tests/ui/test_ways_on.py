@@ -1,0 +1,113 @@
+"""Where a chat stands still there is a button for the way on: Answer, Continue, Try again, Load, Get a model."""
+
+from collections.abc import Callable
+
+from PySide6.QtWidgets import QPushButton
+from pytestqt.qtbot import QtBot
+
+from headstart.ui.command_palette import CommandPalette
+from headstart.ui.message import MessageAction
+from headstart.ui.program import Program
+from tests.ui.person import WAIT, ask, begin, shown, texts
+
+Open = Callable[..., Program]
+
+
+def offers(app: Program, message: int = -1) -> list[str]:
+    """The buttons below a message."""
+    transcript = app.window.chat.transcript
+    view = transcript.view(len(transcript.contents()) + message)
+    return [button.text() for button in view.findChildren(QPushButton) if button.isVisible()]
+
+
+def press(qtbot: QtBot, app: Program, text: str) -> None:
+    """Press a button below the last message and wait for the end of the answer."""
+    transcript = app.window.chat.transcript
+    view = transcript.view(len(transcript.contents()) - 1)
+    button = next(each for each in view.findChildren(QPushButton) if each.text() == text)
+    with qtbot.waitSignal(app.presenter.answered, timeout=WAIT):
+        button.click()
+
+
+def test_an_answer_of_the_longest_length_goes_on(qtbot: QtBot, app: Program) -> None:
+    app.window.panel.edited.emit("max_new_tokens", 4)
+    ask(qtbot, app, "toy: words 50")
+    before = texts(app)[-1]
+    assert shown(app)[-1].notice == "The answer reached its longest length."
+    assert offers(app) == ["Continue"]
+    app.window.panel.edited.emit("max_new_tokens", 100)
+    press(qtbot, app, "Continue")
+    assert texts(app)[-1].startswith(before)
+    assert len(texts(app)[-1]) > len(before)
+    assert offers(app) == []
+
+
+def test_a_stopped_answer_goes_on_or_is_tried_again(qtbot: QtBot, open_program: Open) -> None:
+    app = open_program(pace=0.02)
+    begin(qtbot, app, "toy: words 60")
+    with qtbot.waitSignal(app.presenter.answered, timeout=WAIT):
+        app.window.actions_by_name["stop"].trigger()
+    assert offers(app) == ["Continue", "Try again"]
+    press(qtbot, app, "Try again")
+    assert len(texts(app)[-1].split()) == 60
+    assert shown(app)[-1].versions == 2
+    app.window.chat.transcript.version_requested.emit(shown(app)[-1].id, 1)
+    assert offers(app) == ["Continue", "Try again"]
+    before = texts(app)[-1]
+    app.window.actions_by_name["continue"].trigger()
+    qtbot.waitUntil(lambda: app.link.generation is None, timeout=WAIT)
+    assert texts(app)[-1].startswith(before)
+
+
+def test_what_came_without_a_word_is_tried_again(qtbot: QtBot, app: Program) -> None:
+    ask(qtbot, app, "toy: refuse")
+    assert shown(app)[-1].notice == "The toy refuses; ask for something else."
+    assert offers(app) == ["Try again"]
+    press(qtbot, app, "Try again")
+    assert shown(app)[-1].versions == 2
+
+
+def test_a_question_without_an_answer_can_be_answered(qtbot: QtBot, app: Program) -> None:
+    ask(qtbot, app, "hello")
+    app.window.chat.transcript.action_requested.emit(shown(app)[1].id, MessageAction.DELETE)
+    assert offers(app) == ["Answer"]
+    press(qtbot, app, "Answer")
+    assert texts(app) == ["hello", "You wrote: hello"]
+    assert offers(app, -2) == offers(app) == []
+
+
+def test_a_question_is_not_answered_while_an_answer_is_written_elsewhere(qtbot: QtBot, open_program: Open) -> None:
+    app = open_program(pace=0.02)
+    ask(qtbot, app, "hello")
+    asked = app.presenter.session.chat.id
+    app.window.chat.transcript.action_requested.emit(shown(app)[1].id, MessageAction.DELETE)
+    app.window.sidebar.new_requested.emit()
+    begin(qtbot, app, "toy: words 400")
+    app.window.sidebar.chosen.emit(asked, None)
+    app.window.actions_by_name["regenerate"].trigger()
+    assert "still being written" in app.window.chat.notice.text
+    assert texts(app) == ["hello"]
+
+
+def test_continue_is_a_command_where_there_is_an_answer(qtbot: QtBot, app: Program) -> None:
+    command = app.window.actions_by_name["continue"]
+    assert not command.isEnabled()
+    ask(qtbot, app, "hello")
+    assert command.isEnabled()
+    app.window.actions_by_name["palette"].trigger()
+    palette = app.window.findChild(CommandPalette)
+    assert isinstance(palette, CommandPalette)
+    palette.field.setText("continue")
+    found = palette.list.topLevelItem(0)
+    assert found
+    assert (found.text(0), found.text(1)) == ("Continue Answer", "Ctrl+G")
+    palette.close()
+    with qtbot.waitSignal(app.presenter.answered, timeout=WAIT):
+        command.trigger()
+    assert shown(app)[-1].versions == 1
+
+
+def test_only_the_end_of_a_chat_offers_a_way_on(qtbot: QtBot, app: Program) -> None:
+    ask(qtbot, app, "toy: refuse")
+    ask(qtbot, app, "hello")
+    assert offers(app, -3) == []
