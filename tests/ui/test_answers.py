@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import pytest
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
 from headstart.chat.conversation import State
@@ -76,23 +75,9 @@ def test_a_dead_engine_leaves_the_partial_answer_and_the_chat_goes_on(qtbot: QtB
     assert state is State.INTERRUPTED
     assert text.startswith("The toy engine")
     assert shown(app)[-1].state is MessageState.FAILED
-    assert "unexpectedly" in app.window.chat.notice.text
+    assert "unexpectedly" in shown(app)[-1].notice
     ask(qtbot, app, "still there?")
     assert texts(app)[-1] == "You wrote: still there?"
-
-
-@pytest.mark.engine_process
-def test_what_a_dead_engine_left_unfinished_can_go_on(qtbot: QtBot, open_program: Open) -> None:
-    app = open_program(pace=0.02)
-    begin(qtbot, app, "toy: words 60")
-    qtbot.waitUntil(lambda: len(texts(app)[-1].split()) > 3, timeout=WAIT)
-    with qtbot.waitSignal(app.link.restarted, timeout=WAIT):
-        os.kill(app.link.pid, signal.SIGKILL)
-    partly = texts(app)[-1]
-    with qtbot.waitSignal(app.presenter.answered, timeout=WAIT):
-        next(each for each in app.window.chat.notice.findChildren(QPushButton) if each.isVisible()).click()
-    assert texts(app)[-1].startswith(partly)
-    assert shown(app)[-1].state is MessageState.DONE
 
 
 def test_a_refusal_is_told_below_the_answer(qtbot: QtBot, app: Program) -> None:

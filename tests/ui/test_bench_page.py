@@ -211,7 +211,7 @@ def test_without_a_model_the_page_says_so(qtbot: QtBot, open_program: Open) -> N
     app = open_program(find=installed_model, loaded=False)
     page = go(app)
     assert not button(page, START).isEnabled()
-    assert page.run.sentence == "No model is installed yet; add one on the page of models."
+    assert page.run.sentence == "No model is installed yet."
 
 
 @pytest.mark.engine_process

@@ -217,7 +217,7 @@ def test_a_first_model_is_looked_for_on_its_page(speak: Speak, tmp_path: Path) -
         library.find("big", tmp_path)
     assert f"`{library.FIRST_EXPORT}`" in str(refused.value)
     speak("en")
-    assert said(refused.value) == "There is no model 'big': none is installed yet; add one on the page of models."
+    assert said(refused.value) == "There is no model 'big': none is installed yet."
 
 
 def test_an_export_ends_in_the_windows_words(qtbot: QtBot, speak: Speak, headstart_home: Path) -> None:

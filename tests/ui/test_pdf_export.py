@@ -2,7 +2,6 @@
 
 import io
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -127,13 +126,12 @@ def test_the_format_chosen_gives_the_file_its_ending(
 
 def test_a_folder_that_is_not_there_is_told(qtbot: QtBot, app: Program, tmp_path: Path) -> None:
     ask(qtbot, app, "tigers")
-    said: list[str] = []
-    say: Callable[[str], None] = said.append
-    exchange = Exchange(app.window, app.store, say, app)
-    exchange.write(app.presenter.session.chat.id, tmp_path / "gone" / "a.pdf")
-    qtbot.waitUntil(lambda: bool(said), timeout=WAIT)
-    assert len(said) == 1
-    assert "cannot be written" in said[0]
+    notice, chat = app.window.chat.notice, app.presenter.session.chat.id
+    exchange = Exchange(app.window, app.store, notice, app)
+    exchange.write(chat, tmp_path / "gone" / "a.pdf")
+    qtbot.waitUntil(lambda: "cannot be written" in notice.text, timeout=WAIT)
+    exchange.write(chat, tmp_path / "a.md")
+    assert notice.text == ""
 
 
 def test_long_code_is_cut_into_runs_and_a_heading_stays_with_its_text() -> None:

@@ -44,7 +44,7 @@ def test_an_answer_stays_while_the_disk_is_full_and_is_saved_when_there_is_room(
     app = open_program(pace=0.001)
     begin(qtbot, app, "toy: words 1500")
     said: list[str] = []
-    app.chats.troubled.connect(said.append)
+    app.chats.troubled.connect(lambda sentence, _cause: said.append(sentence))
     _fill_disk(app.store, full=True)
     qtbot.waitUntil(lambda: bool(said) and not app.presenter.session.is_answering, timeout=WAIT)
     assert len(said) == 1

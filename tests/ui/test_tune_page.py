@@ -124,7 +124,7 @@ def test_without_a_model_the_page_says_so(open_program: Opened) -> None:
     app = open_program(find=installed_model, loaded=False)
     page = go(app)
     assert not button(page, START).isEnabled()
-    assert page.run.sentence == "No model is installed yet; add one on the page of models."
+    assert page.run.sentence == "No model is installed yet."
 
 
 def test_what_settings_name_is_not_tried(qtbot: QtBot, open_program: Opened) -> None:

@@ -1,14 +1,25 @@
 """Where a chat stands still there is a button for the way on: Answer, Continue, Try again, Load, Get a model."""
 
+import os
+import signal
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 
-from PySide6.QtWidgets import QPushButton
+import pytest
+from PySide6.QtWidgets import QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
+from headstart.settings import Settings
+from headstart.ui.asking import Loadable, installed_model, toy_model
+from headstart.ui.bench_page import BenchPage
 from headstart.ui.command_palette import CommandPalette
 from headstart.ui.message import MessageAction
 from headstart.ui.program import Program
-from tests.ui.person import WAIT, ask, begin, shown, texts
+from headstart.ui.race_page import RacePage
+from headstart.ui.tune_page import TunePage
+from tests.model_folders import write_model
+from tests.ui.person import WAIT, ask, begin, shown, texts, write
 
 Open = Callable[..., Program]
 
@@ -107,7 +118,90 @@ def test_continue_is_a_command_where_there_is_an_answer(qtbot: QtBot, app: Progr
     assert shown(app)[-1].versions == 1
 
 
+def test_after_a_dead_engine_the_way_on_is_below_the_answer_and_it_is_said_once(
+    qtbot: QtBot, open_program: Open
+) -> None:
+    app = open_program(pace=0.02)
+    begin(qtbot, app, "toy: words 60")
+    with qtbot.waitSignal(app.link.restarted, timeout=WAIT):
+        os.kill(app.link.pid, signal.SIGKILL)
+    assert "unexpectedly" in shown(app)[-1].notice
+    assert app.window.chat.notice.text == ""
+    partly = texts(app)[-1]
+    assert offers(app) == ["Continue", "Try again"]
+    press(qtbot, app, "Continue")
+    assert texts(app)[-1].startswith(partly)
+
+
 def test_only_the_end_of_a_chat_offers_a_way_on(qtbot: QtBot, app: Program) -> None:
     ask(qtbot, app, "toy: refuse")
     ask(qtbot, app, "hello")
     assert offers(app, -3) == []
+
+
+@pytest.mark.parametrize("name", ["race", "bench", "tune"])
+def test_where_something_is_measured_a_button_leads_to_a_first_model(open_program: Open, name: str) -> None:
+    app = open_program(find=installed_model, loaded=False)
+    app.window.actions_by_name[name].trigger()
+    page = app.window.pages.currentWidget()
+    assert isinstance(page, RacePage | BenchPage | TunePage)
+    assert page.run.sentence == "No model is installed yet."
+    button(page, "Get a model").click()
+    assert app.window.pages.currentWidget() is app.window.models
+
+
+def test_without_a_model_a_button_leads_to_one_and_goes_when_it_is_there(
+    qtbot: QtBot, headstart_home: Path, open_program: Open
+) -> None:
+    app = open_program(find=installed_model, loaded=False)
+    app.window.show_page(app.window.chat)
+    write(app, "hello")
+    notice = app.window.chat.notice
+    assert notice.text == "No model is installed yet."
+    button(notice, "Get a model").click()
+    assert app.window.pages.currentWidget() is app.window.models
+    assert notice.text == ""
+    write(app, "hello again")
+    write_model(headstart_home / "models" / "smol")
+    app.models.changed.emit()
+    qtbot.waitUntil(lambda: app.loader.is_ready, timeout=WAIT)
+    assert notice.text == ""
+    assert offers(app) == ["Answer"]
+    press(qtbot, app, "Answer")
+    assert texts(app)[-1] == "You wrote: hello hello again"
+
+
+def test_what_cannot_be_loaded_is_loaded_again_by_a_button(qtbot: QtBot, open_program: Open) -> None:
+    folder = ["broken"]
+
+    def find(settings: Settings) -> Loadable:
+        found = toy_model(settings)
+        return replace(found, options=replace(found.options, target=Path(folder[0])))
+
+    app = open_program(find=find, loaded=False)
+    notice = app.window.chat.notice
+    qtbot.waitUntil(lambda: "is no model" in notice.text, timeout=WAIT)
+    ask(qtbot, app, "hello")
+    assert shown(app)[-1].notice == "The model could not be loaded."
+    assert "is no model" in notice.text
+    assert offers(app) == ["Try again"]
+    folder[0] = "toy"
+    button(notice, "Load again").click()
+    qtbot.waitUntil(lambda: app.loader.is_ready, timeout=WAIT)
+    assert notice.text == ""
+    press(qtbot, app, "Try again")
+    assert texts(app)[-1] == "You wrote: hello"
+
+
+def test_after_an_engine_that_died_while_loading_a_button_loads_again(qtbot: QtBot, open_program: Open) -> None:
+    app = open_program(find=lambda s: Loadable("x", replace(toy_model(s).options, target=Path("heavy"))), loaded=False)
+    notice = app.window.chat.notice
+    qtbot.waitUntil(lambda: "It was loading a model" in notice.text, timeout=WAIT)
+    assert "Load a model" not in notice.text
+    with qtbot.waitSignal(app.link.crashed, timeout=WAIT):
+        button(notice, "Load again").click()
+
+
+def button(part: QWidget, text: str) -> QPushButton:
+    """The visible one with these words."""
+    return next(each for each in part.findChildren(QPushButton) if each.text() == text and each.isVisible())

@@ -137,6 +137,7 @@ class AddServer(QFrame):
 
     @Slot()
     def _describe(self) -> None:
+        self.say("")  # it was about what stood there before
         self._add.setEnabled(bool(self.name.text().strip() and self.address.text().strip()))
 
     @Slot()

@@ -73,7 +73,9 @@ class Answering(QObject):
 
     @Slot(str, object)
     def _take_failure(self, sentence: str, failed: Failed) -> None:
-        if (self.live and failed.generation == self.live.generation) or (self.live and failed.order == Load.__name__):
+        if self.live and failed.order == Load.__name__:  # why is told above the message box, with what can be done
+            self._end(State.INTERRUPTED, {NOTICE: self.tr("The model could not be loaded.")})
+        elif self.live and failed.generation == self.live.generation:
             self._end(State.INTERRUPTED, {NOTICE: sentence})
 
     @Slot(str, object)

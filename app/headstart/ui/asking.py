@@ -100,4 +100,4 @@ def _preferred(entries: Iterable[Entry]) -> str:
     faults = [entry.reason for entry in known if isinstance(entry, Broken)]
     if faults:
         raise BrokenModelError(faults[0])
-    raise ModelNotFoundError("No model is installed yet; add one on the page of models.")
+    raise ModelNotFoundError("No model is installed yet.")

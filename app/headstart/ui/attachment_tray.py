@@ -47,7 +47,8 @@ class AttachmentTray(QWidget):
         return bool(self._readings)
 
     def attach(self, files: Iterable[Path]) -> None:
-        """Read files and show them; what cannot be attached is told."""
+        """Read files and show them; what cannot be attached is told when the others are there."""
+        refused: list[AttachmentError] = []
         for path in files:
             try:
                 self._require_room(path)
@@ -56,8 +57,10 @@ class AttachmentTray(QWidget):
                 else:
                     self._add(attachments.read(path))
             except AttachmentError as error:
-                self.troubled.emit(said(error))
+                refused.append(error)
         self._note_change()
+        for refusal in refused:
+            self.troubled.emit(said(refusal))
 
     def set_attached(self, files: Iterable[Attachment]) -> None:
         """Show these and no others."""
@@ -109,18 +112,19 @@ class AttachmentTray(QWidget):
         chip.show_remark(self.tr("page {page} of {pages}").format(page=page, pages=pages))
 
     def _finish(self, reading: PdfReading, attachment: Attachment) -> None:
-        self._drop(reading)
         try:
             attachments.require_short(attachment)
-            self._add(attachment)
         except AttachmentError as error:
-            self.troubled.emit(said(error))
+            self._fail(reading, str(error))
+            return
+        self._drop(reading)
+        self._add(attachment)
         self._note_change()
 
     def _fail(self, reading: PdfReading, sentence: str) -> None:
         self._drop(reading)
-        self.troubled.emit(said(sentence))
         self._note_change()
+        self.troubled.emit(said(sentence))
 
     def _abandon(self, reading: PdfReading) -> None:
         self._drop(reading)

@@ -19,6 +19,7 @@ from headstart.ui.find import places
 from headstart.ui.message import MessageAction, MessageContent, MessageState, RoundNote
 from headstart.ui.message_contents import Contents, content
 from headstart.ui.message_desk import MessageDesk
+from headstart.ui.notice_bar import Cause
 from headstart.ui.token_count import TokenCount
 from headstart.ui.undoing import Undoable
 
@@ -75,13 +76,13 @@ class ChatPresenter(QObject):
         self._leave()
         self._session = None
 
-    def say(self, sentence: str) -> None:
+    def say(self, sentence: str, cause: Cause | None = None) -> None:
         """Tell what went wrong."""
-        self._page.notice.say(sentence, bad=True)
+        self._page.notice.say(sentence, bad=True, cause=cause)
 
     def advise(self, sentence: str) -> None:
-        """Tell what is worth knowing."""
-        self._page.notice.say(sentence)
+        """Tell what is worth knowing, until the settings change or something else is answered."""
+        self._page.notice.say(sentence, cause=Cause.SETTINGS)
 
     @Slot()
     def reassure(self) -> None:
@@ -188,6 +189,7 @@ class ChatPresenter(QObject):
     @Slot()
     def _begin(self) -> None:
         self._page.live.begin()
+        self._page.notice.retract(Cause.SETTINGS)
 
     @Slot(int, object)
     def _grow(self, id_: int, steps: Sequence[Step]) -> None:

@@ -11,7 +11,7 @@ from headstart.chat.record import Chat
 from headstart.chat.store import UNSENT, Store, new_id
 from headstart.chat.titles import propose_title
 from headstart.engine.engine import Prefill
-from headstart.errors import HeadstartError, HistoryError
+from headstart.errors import EngineBusyError, HeadstartError, HistoryError
 from headstart.settings import Settings
 from headstart.ui import asking
 from headstart.ui.answer_report import ROUNDS
@@ -19,6 +19,7 @@ from headstart.ui.answering import Answering
 from headstart.ui.fault_words import said
 from headstart.ui.live_answer import LiveAnswer
 from headstart.ui.model_loader import ModelLoader
+from headstart.ui.notice_bar import Cause
 from headstart.ui.spelling import sentences, whole
 
 _RETRY_MS = 4000
@@ -33,7 +34,7 @@ class ChatSession(QObject):
     ended = Signal(int)  # nothing more will come to it
     answered = Signal(str, str, float)  # the chat's title, the text, seconds it took
     recorded = Signal(object)  # Chat: title, settings or time changed
-    troubled = Signal(str)  # a sentence
+    troubled = Signal(str, object)  # a sentence, and its Cause or None
     advised = Signal(str)  # a sentence on what nothing went wrong with
     caught_up = Signal()  # what could not be saved is saved now
 
@@ -129,11 +130,12 @@ class ChatSession(QObject):
         tries = len(self.conversation.versions(id_))
         settings = replace(self.settings, seed=self.settings.seed + tries)
         model, values = self._loader.name(settings), settings.chat_values()
-        if settings.temperature == 0 and self._is_made_so(self.message(id_), model, values):
+        stays_same = settings.temperature == 0 and self._is_made_so(self.message(id_), model, values)
+        self._answer(self.conversation.regenerate(id_, model, values), settings)
+        if stays_same:
             self.advised.emit(
                 self.tr("At temperature 0 the same question gets the same answer; raise it to see others.")
             )
-        self._answer(self.conversation.regenerate(id_, model, values), settings)
 
     def _is_made_so(self, message: Message, model: str, values: dict[str, object]) -> bool:
         """Whether this is a whole answer of the same model with the same settings; the seed apart."""
@@ -219,7 +221,7 @@ class ChatSession(QObject):
             request = asking.request(conversation.upto(message.id), settings)
             self._loader.require(settings)
         except HeadstartError as error:
-            self.troubled.emit(said(error))
+            self.troubled.emit(said(error), Cause.BUSY if isinstance(error, EngineBusyError) else Cause.MODEL)
             return
         if self._commit(conversation):
             self._asked = time.monotonic()
@@ -253,7 +255,7 @@ class ChatSession(QObject):
         if self._loader.link.generation is None and not self._loader.occupation:
             return True
         writing = self.tr("An answer is still being written; stop it or wait for its end.")
-        self.troubled.emit(self._loader.occupation or writing)
+        self.troubled.emit(self._loader.occupation or writing, Cause.BUSY)
         return False
 
     def _is_at_rest(self) -> bool:
@@ -309,7 +311,7 @@ class ChatSession(QObject):
         try:
             write()
         except HistoryError as error:
-            self.troubled.emit(said(error))
+            self.troubled.emit(said(error), None)
             return False
         return True
 
@@ -320,9 +322,8 @@ class ChatSession(QObject):
         except HistoryError as error:
             if not self._is_told:
                 self._is_told = True
-                self.troubled.emit(
-                    self.tr("{fault} The answer stays here, and saving is tried again.").format(fault=said(error))
-                )
+                words = self.tr("{fault} The answer stays here, and saving is tried again.")
+                self.troubled.emit(words.format(fault=said(error)), None)
             return False
         self._note_success()
         return True

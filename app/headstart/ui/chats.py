@@ -43,7 +43,7 @@ class Chats(QObject):
     listed = Signal(object)  # Listing
     answered = Signal(str, str, float)  # in whichever chat: its title, the text, seconds it took
     undoable = Signal(object)  # Undoable
-    troubled = Signal(str)
+    troubled = Signal(str, object)  # a sentence, and its Cause or None
     advised = Signal(str)
     caught_up = Signal()  # what could not be saved is saved now
 
@@ -57,7 +57,7 @@ class Chats(QObject):
         self._findings = Findings("", (), is_complete=True)
         self._searching = Searching(store.path.parent, self, store.key)
         self._searching.found.connect(self._take_findings)
-        self._searching.troubled.connect(self.troubled)
+        self._searching.troubled.connect(self._note_trouble)
         self._listing = QTimer(self, singleShot=True, interval=0)
         self._listing.timeout.connect(self.refresh)
         self.current: ChatSession | None = None
@@ -228,6 +228,10 @@ class Chats(QObject):
         self._findings = findings
         self._attempt(self._emit_listing)
 
+    @Slot(str)
+    def _note_trouble(self, sentence: str) -> None:
+        self.troubled.emit(sentence, None)
+
     def _emit_listing(self) -> None:
         found = self._findings
         chats = () if found.query else self._store.chats(tag=self._tag, most=self._room)
@@ -254,6 +258,6 @@ class Chats(QObject):
         try:
             act()
         except HistoryError as error:
-            self.troubled.emit(said(error))
+            self.troubled.emit(said(error), None)
             return False
         return True

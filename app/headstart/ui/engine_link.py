@@ -108,6 +108,11 @@ class EngineLink(QObject):
         return self._generation
 
     @property
+    def is_restarting(self) -> bool:
+        """Whether the model of a dead engine is being loaded again."""
+        return self._restarting
+
+    @property
     def pid(self) -> int:
         """The engine's process; 0 when there is none."""
         return self._child.pid if self._child else 0
@@ -381,7 +386,7 @@ class EngineLink(QObject):
         again = bool(options) and hopeful and not was_loading and self._budget.take()
         if not again:
             self._options = None
-            more = self.tr("Load a model to go on; details are in the log: {}").format(self.journal.path)
+            more = self.tr("Details are in the log: {}").format(self.journal.path)
             sentence = sentences(sentence, more)
         self._restarting = again
         self.crashed.emit(sentence, generation)

@@ -1,9 +1,9 @@
 """Saving a chat as a file and bringing chats in, with the file dialogs. Knows no page."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtCore import QObject, Qt, Signal, Slot
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from headstart.chat.conversation import Conversation
@@ -18,6 +18,7 @@ from headstart.chat.store import Store
 from headstart.errors import HeadstartError
 from headstart.ui.chat_document import chat_sections
 from headstart.ui.fault_words import said
+from headstart.ui.notice_bar import Cause, NoticeBar
 from headstart.ui.pdf_export import writing_pdf
 from headstart.ui.pdf_saving import PdfSaving
 
@@ -30,12 +31,12 @@ class Exchange(QObject):
 
     imported = Signal()
 
-    def __init__(self, window: QWidget, store: Store, say: Callable[[str], None], parent: QObject) -> None:
-        """`say` tells what went wrong."""
+    def __init__(self, window: QWidget, store: Store, notice: NoticeBar, parent: QObject) -> None:
+        """`notice` tells what went wrong, until something goes well."""
         super().__init__(parent)
-        self._window, self._store, self._say = window, store, say
+        self._window, self._store, self._notice = window, store, notice
         self.pdf = PdfSaving(self)
-        self.pdf.failed.connect(say)
+        self.pdf.failed.connect(self._say)
 
     def export(self, *chat_ids: str) -> None:
         """Ask for a file and write the chats into it, a single one in the format that its name asks for."""
@@ -56,9 +57,14 @@ class Exchange(QObject):
         dialog.fileSelected.connect(lambda path: self.write(chat_id, Path(path)))
         dialog.open()
 
+    @Slot(str)
+    def _say(self, sentence: str) -> None:
+        self._notice.say(sentence, bad=True, cause=Cause.FILE)
+
     def write(self, chat_id: str, path: Path) -> None:
         """Write the chat, a PDF after this returns; unknown endings get Markdown."""
         ending = path.suffix.lower()
+        self._notice.retract(Cause.FILE)
         try:
             if ending == ".pdf":
                 self._write_pdf(chat_id, path)
@@ -69,6 +75,7 @@ class Exchange(QObject):
 
     def write_several(self, chat_ids: Sequence[str], path: Path) -> None:
         """Write chats into one file: to be read, or with unknown endings one that can be imported again."""
+        self._notice.retract(Cause.FILE)
         try:
             found = [chat for chat in map(self._store.chat, chat_ids) if chat]
             chats = [(chat, self._store.conversation(chat.id)) for chat in found]
@@ -141,6 +148,7 @@ class Exchange(QObject):
     def read(self, path: Path) -> tuple[str, ...]:
         """Add the chats of a file. Returns their ids."""
         added: list[str] = []
+        self._notice.retract(Cause.FILE)
         try:
             for chat, conversation in read_chats(path):
                 added.append(self._store.add(chat, conversation).id)

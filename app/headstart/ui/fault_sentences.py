@@ -184,7 +184,7 @@ SENTENCES: Sequence[Any] = (
     QT_TRANSLATE_NOOP("Faults", "{} has {} MB, and {} MB is the most; attach a part of it."),
     QT_TRANSLATE_NOOP("Faults", "{} has {} MB of text, and {} MB is the most; attach a part of it."),
     QT_TRANSLATE_NOOP("Faults", "{} is empty; there is nothing to attach."),
-    QT_TRANSLATE_NOOP("Faults", "No model is installed yet; add one on the page of models."),
+    QT_TRANSLATE_NOOP("Faults", "No model is installed yet."),
     QT_TRANSLATE_NOOP(
         "Faults",
         "{} is no PDF and no text in UTF-8; attach text, Markdown, code or PDF, or save it as text first.",

@@ -6,7 +6,7 @@ from headstart.chat.conversation import Attachment, Conversation, Role
 from headstart.ui import asking
 from headstart.ui.chat_session import ChatSession
 from headstart.ui.composer import Composer
-from headstart.ui.notice_bar import NoticeBar
+from headstart.ui.notice_bar import Cause, NoticeBar
 from headstart.ui.spelling import sentences, whole
 from headstart.ui.token_count import Count, TokenCount
 
@@ -44,7 +44,8 @@ class MessageDesk(QObject):
         self._drafting.stop()
         self.save_draft()
         if self._composer.is_reading:
-            self._complain(self.tr("A file that was still being read was not attached; attach it again there."))
+            lost = self.tr("A file that was still being read was not attached; attach it again there.")
+            self._notice.say(lost, bad=True)
         self._session = None
         self._composer.set_attached(())
 
@@ -78,14 +79,15 @@ class MessageDesk(QObject):
         self._composer.setFocus()
         asked = self.tr("Editing your message: sending makes a new version and asks again.")
         answered = self.tr("Editing the answer: sending keeps your words as a new version.")
-        self._notice.say(asked if is_question else answered, self.tr("Cancel"), self.cancel_edit)
+        words = asked if is_question else answered
+        self._notice.say(words, self.tr("Cancel"), self.cancel_edit, cause=Cause.EDIT)
 
     def cancel_edit(self) -> bool:
         """Leave the message as it was; False if none is being edited."""
         if self._editing is None:
             return False
         self._editing = None
-        self._notice.hide()
+        self._notice.retract(Cause.EDIT)
         self._restore_draft()
         return True
 
@@ -104,6 +106,7 @@ class MessageDesk(QObject):
     @Slot()
     def _note_change(self) -> None:
         if self._session is not None:  # between two chats nobody is to be told
+            self._notice.retract(Cause.MESSAGE)
             self._drafting.start()
             self.recount()
 
@@ -149,4 +152,4 @@ class MessageDesk(QObject):
 
     @Slot(str)
     def _complain(self, sentence: str) -> None:
-        self._notice.say(sentence, bad=True)
+        self._notice.say(sentence, bad=True, cause=Cause.MESSAGE)

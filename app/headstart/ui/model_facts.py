@@ -11,6 +11,11 @@ from headstart.ui.spelling import decimal, whole
 from headstart.ui.translation import translate
 
 
+def no_model() -> str:
+    """What is said where everything begins with a model."""
+    return translate("ModelFacts", "No model is installed yet.")
+
+
 def models(entry: Model | Pair) -> tuple[Model, ...]:
     """The model, or target and draft."""
     return (entry.target, entry.draft) if isinstance(entry, Pair) else (entry,)

@@ -8,16 +8,19 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, QTimer, Slot
 
 from headstart import library, remotes
-from headstart.chat.conversation import State
 from headstart.engine.protocol import Description
-from headstart.errors import HeadstartError
+from headstart.errors import EngineBusyError, HeadstartError
 from headstart.ui import outside
+from headstart.ui.answer_report import NOTICE
 from headstart.ui.fault_words import said
+from headstart.ui.notice_bar import Cause
 from headstart.ui.setting_titles import title, word
 from headstart.ui.spelling import titled
 
 if TYPE_CHECKING:
-    from headstart.ui.chat_session import ChatSession
+    from collections.abc import Callable
+
+    from headstart.settings import Settings
     from headstart.ui.program import Program
 
 _WARNED = "told that {} is elsewhere"  # the memo with the address that a person was told of
@@ -41,7 +44,26 @@ class ModelInUse(QObject):
         try:
             self._program.loader.require(session.settings)
         except HeadstartError as error:
-            self._program.presenter.say(said(error))
+            self.tell(said(error), Cause.BUSY if isinstance(error, EngineBusyError) else Cause.MODEL)
+
+    @Slot()
+    def load_again(self) -> None:
+        """Load what may have failed before."""
+        self._attempt(self._program.loader.reload)
+
+    @Slot(str, object)
+    def tell(self, sentence: str, cause: Cause | None = None) -> None:
+        """What went wrong; where it is the lack of a model, with the way to one."""
+        notice, adding = self._program.window.chat.notice, self._program.models.adding
+        if cause is not Cause.MODEL:
+            self._program.presenter.say(sentence, cause)
+        elif self._program.choices.usable:
+            notice.say(sentence, self.tr("Show models"), self._show_models, bad=True, cause=cause)
+        elif adding.is_busy:
+            words = self.tr("A model is being prepared. Ask again when it is there.")
+            notice.say(words, self.tr("Show progress"), self._show_models, cause=cause)
+        else:
+            notice.say(sentence, self.tr("Get a model"), self._show_models, bad=True, cause=cause)
 
     @Slot()
     def show_installed(self) -> None:
@@ -62,6 +84,7 @@ class ModelInUse(QObject):
         self._program.link.described.connect(self._note_machine)
         self._program.link.loaded.connect(self._program.link.describe)
         self._program.link.loaded.connect(self._keep_choice)
+        self._program.link.loaded.connect(self._note_loaded)
         models = self._program.models
         models.chosen.connect(self._choose_model)
         models.changed.connect(self._note_models)
@@ -80,6 +103,8 @@ class ModelInUse(QObject):
         self._program.window.chat.composer.show_model(*self._model_words(is_loaded=is_loaded), loader.step)
         self._program.count.set_exact(is_loaded)
         self._program.window.chat.composer.set_blocked(self._program.loader.occupation)
+        if not loader.occupation and self._program.link.generation is None:
+            self._program.window.chat.notice.retract(Cause.BUSY)
         self._show_reach()
         self._program.commands.update()
 
@@ -90,9 +115,11 @@ class ModelInUse(QObject):
         reach = outside.reach(session.settings, servers, fetching=self._program.models.adding.is_fetching)
         self._program.window.chat.composer.show_reach(reach.text, reach.tip, leaves=reach.leaves)
         server = outside.chosen(session.settings, servers)
+        if not reach.leaves:
+            self._program.window.chat.notice.retract(Cause.REACH)
         if server and reach.leaves and self._program.store.recall(_WARNED.format(server.name)) != server.url:
             self._program.store.remember(_WARNED.format(server.name), server.url)
-            self._program.window.chat.notice.say(outside.warning(server))
+            self._program.window.chat.notice.say(outside.warning(server), cause=Cause.REACH)
 
     def _model_words(self, *, is_loaded: bool) -> tuple[str, str, str]:
         """Name, what else is to be known, and what is still to come."""
@@ -117,36 +144,40 @@ class ModelInUse(QObject):
         engine = titled(title("engine"), word(facts.engine))
         return name, "\n".join((words, engine, *map(said, facts.notes))), ""
 
+    @Slot()
+    def _note_loaded(self) -> None:
+        self._program.window.chat.notice.retract(Cause.MODEL)
+
     @Slot(str, bool)
     def _note_refusal(self, sentence: str, may_insist: bool) -> None:
-        if may_insist:
-            self._program.window.chat.notice.say(sentence, self.tr("Load anyway"), self._load_anyway, bad=True)
-        else:
-            self._program.presenter.say(sentence)
+        act = partial(self._attempt, self._program.loader.load_anyway) if may_insist else self.load_again
+        label = self.tr("Load anyway") if may_insist else self.tr("Load again")
+        self._program.window.chat.notice.say(sentence, label, act, bad=True, cause=Cause.MODEL)
 
     @Slot(str)
     def _note_crash(self, sentence: str) -> None:
         QTimer.singleShot(0, self, partial(self._tell_of_crash, sentence))  # when the answer has its end
 
     def _tell_of_crash(self, sentence: str) -> None:
-        """What was being written is kept, and can go on as soon as the engine is there again."""
-        session = self._program.chats.current
+        """Unless it stands below the answer that it ended, with the ways on."""
+        session, link = self._program.chats.current, self._program.link
         last = session.path[-1] if session and session.path else None
-        if session and last and last.state is State.INTERRUPTED and last.text:
-            resume = partial(self._resume, session, last.id)
-            self._program.window.chat.notice.say(sentence, self.tr("Continue the answer"), resume, bad=True)
+        if last and last.stats.get(NOTICE) == sentence:
+            return
+        if link.is_restarting or link.facts:
+            self._program.presenter.say(sentence, Cause.MODEL)
         else:
-            self._program.presenter.say(sentence)
+            self._note_refusal(sentence, may_insist=False)
 
-    def _resume(self, session: ChatSession, message: int) -> None:
-        if session is self._program.chats.current:
-            session.resume(message)
-
-    def _load_anyway(self) -> None:
+    def _attempt(self, load: Callable[[Settings], None]) -> None:
         try:
-            self._program.loader.load_anyway(self._program.presenter.session.settings)
+            load(self._program.presenter.session.settings)
         except HeadstartError as error:
-            self._program.presenter.say(said(error))
+            self.tell(said(error), Cause.MODEL)
+
+    @Slot()
+    def _show_models(self) -> None:
+        self._program.window.show_page(self._program.window.models)
 
     @Slot(object)
     def _note_machine(self, machine: Description) -> None:
@@ -199,6 +230,7 @@ class ModelInUse(QObject):
 
     @Slot()
     def _note_models(self) -> None:
+        self._program.window.chat.notice.retract(Cause.MODEL)
         had_none = not self._program.loader.is_ready and not self._program.loader.status
         self.show_installed()
         self.show()

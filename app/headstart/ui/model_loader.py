@@ -11,6 +11,7 @@ from headstart.errors import EngineBusyError, HeadstartError, MemoryBudgetError
 from headstart.settings import Settings
 from headstart.ui.asking import Find, Loadable
 from headstart.ui.engine_link import EngineLink
+from headstart.ui.model_facts import no_model
 from headstart.ui.spelling import titled, whole
 
 _TICK = 1000  # ms: the seconds are shown
@@ -94,7 +95,7 @@ class ModelLoader(QObject):
         if remotes.is_remote(settings.model):
             return self.tr("This measures models of this computer; choose one of them for the chat first.")
         if not self.name(settings):
-            return self.tr("No model is installed yet; add one on the page of models.")
+            return no_model()
         if self.link.generation is not None:
             return self.tr("An answer is still being written; stop it or wait for its end.")
         return ""

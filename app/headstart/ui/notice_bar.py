@@ -1,6 +1,7 @@
 """One sentence above the composer that can be put away, with an action where there is one. Knows no chat."""
 
 from collections.abc import Callable
+from enum import StrEnum
 
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QToolButton, QWidget
@@ -10,6 +11,19 @@ from headstart.ui.stylesheet import dress, mark
 from headstart.ui.theme import SMALL, TINY, Theme
 
 
+class Cause(StrEnum):
+    """What a sentence is about; it goes when that has changed."""
+
+    MODEL = "model"  # which is missing, or was not loaded
+    BUSY = "busy"  # the engine
+    MESSAGE = "message"  # being written, and its files
+    EDIT = "edit"  # of a message that was sent
+    SETTINGS = "settings"
+    FILE = "file"  # that was to be written or read
+    TAGS = "tags"
+    REACH = "reach"  # of what is written
+
+
 class NoticeBar(QFrame):
     """Hidden until there is something to say."""
 
@@ -17,6 +31,7 @@ class NoticeBar(QFrame):
         super().__init__(parent)
         dress(self, "bar")
         self._act: Callable[[], object] | None = None
+        self._cause: Cause | None = None
         self._label = QLabel(self)
         self._label.setWordWrap(True)
         self._label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
@@ -42,16 +57,27 @@ class NoticeBar(QFrame):
         return "" if self.isHidden() else self._label.text()
 
     def say(
-        self, sentence: str, action: str = "", act: Callable[[], object] | None = None, *, bad: bool = False
+        self,
+        sentence: str,
+        action: str = "",
+        act: Callable[[], object] | None = None,
+        *,
+        bad: bool = False,
+        cause: Cause | None = None,
     ) -> None:
-        """Show a sentence, and a button called `action` that does `act`."""
-        self._act = act
+        """Show a sentence, and a button called `action` that does `act`. It goes with its cause, if that is known."""
+        self._act, self._cause = act, cause
         self._label.setText(sentence)
         self._label.setAccessibleName(sentence)
         self._action.setText(action)
         self._action.setVisible(bool(action))
         mark(self, "severity", "danger" if bad else "")
         self.show()
+
+    def retract(self, cause: Cause) -> None:
+        """What was said for this cause does not hold any more."""
+        if cause is self._cause:
+            self.hide()
 
     def set_theme(self, theme: Theme) -> None:
         """The icon in another colour."""

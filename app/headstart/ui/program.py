@@ -33,6 +33,7 @@ from headstart.ui.model_in_use import ModelInUse
 from headstart.ui.model_loader import ModelLoader
 from headstart.ui.model_switch import ModelSwitch
 from headstart.ui.motion import Motion
+from headstart.ui.notice_bar import Cause
 from headstart.ui.panel_desk import PanelDesk
 from headstart.ui.prompt_desk import PromptDesk
 from headstart.ui.race_desk import RaceDesk
@@ -124,8 +125,9 @@ class Program(QObject):
             changed = dataclasses.replace(self.settings, **values)  # type: ignore[arg-type]
             save(changed)
         except SettingsError as error:
-            self.presenter.say(said(error))
+            self.presenter.say(said(error), Cause.SETTINGS)
             return
+        self.window.chat.notice.retract(Cause.SETTINGS)
         session = self.chats.current
         before = session.settings if session else changed
         self.settings = changed
@@ -193,7 +195,8 @@ class Program(QObject):
         self._connect_sidebar()
         chats.opened.connect(self._open)
         chats.listed.connect(self._list)
-        chats.troubled.connect(self.presenter.say)
+        chats.troubled.connect(self.model_in_use.tell)
+        chats.answered.connect(self.model_in_use.show)
         chats.advised.connect(self.presenter.advise)
         chats.caught_up.connect(self.presenter.reassure)
         self.undoing.changed.connect(self.commands.update)
@@ -205,7 +208,8 @@ class Program(QObject):
     def _connect_sidebar(self) -> None:
         sidebar = self.window.sidebar
         desk = SidebarDesk(sidebar, self.chats, self.tags, self.undoing, self)
-        desk.troubled.connect(self.presenter.say)
+        desk.troubled.connect(lambda sentence: self.presenter.say(sentence, Cause.TAGS))
+        self.tags.changed.connect(lambda _: self.window.chat.notice.retract(Cause.TAGS))
         sidebar.new_requested.connect(self._new)
         sidebar.chosen.connect(self._choose)
         sidebar.models_requested.connect(lambda: self.window.show_page(self.window.models))
@@ -277,6 +281,7 @@ class Program(QObject):
             if own.get("model"):
                 self.change(model=own["model"], draft="")
             before = session.settings
+            self.window.chat.notice.retract(Cause.SETTINGS)
             session.change_settings({**session.chat.settings, **own} if own else {})
             self._follow(before)
 

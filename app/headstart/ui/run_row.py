@@ -1,8 +1,10 @@
 """Start, Stop and a sentence in a row, for what takes a while; the keyboard stays with them. Knows not what runs."""
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Signal, Slot
+from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
 
+from headstart.ui.model_facts import no_model
 from headstart.ui.page import Page
 from headstart.ui.setting_form import muted
 from headstart.ui.stylesheet import dress
@@ -21,7 +23,9 @@ class RunRow(QWidget):
         self._page = page
         self.start = QPushButton(start, self)
         self.stop = QPushButton(stop, self)
+        self._get = QPushButton(self.tr("Get a model"), self)
         self._status = muted("", self)
+        dress(self._get, "plain")
         dress(self.start, "primary")
         dress(self.stop, "plain")
         self._row = QHBoxLayout(self)
@@ -29,9 +33,11 @@ class RunRow(QWidget):
         self._row.setSpacing(SMALL)
         self._row.addWidget(self.start)
         self._row.addWidget(self.stop)
+        self._row.addWidget(self._get)
         self._row.addWidget(self._status, 1)
         self.start.clicked.connect(self.start_requested)
         self.stop.clicked.connect(self.stop_requested)
+        self._get.clicked.connect(self._show_models)
         self.show_state(running=False)
 
     @property
@@ -56,8 +62,16 @@ class RunRow(QWidget):
         self.start.setEnabled(not reason)
         self.start.setToolTip(reason)
         self.stop.setVisible(running)
+        self._get.setVisible(reason == no_model())
         if had_keyboard and changes:
             (self.stop if running else self.start).setFocus()
+
+    @Slot()
+    def _show_models(self) -> None:
+        """By the command of the window that this stands in."""
+        command = self.window().findChild(QAction, "models")
+        if isinstance(command, QAction):
+            command.trigger()
 
     def say(self, sentence: str) -> None:
         """What is going on, or why nothing can."""

@@ -57,7 +57,7 @@ def _ask() -> int:
         answers: list[MessageContent] = []
         checked.presenter.answered.connect(answers.append)
         checked.presenter.answered.connect(lambda _: application.exit())
-        checked.chats.troubled.connect(lambda sentence: print(f"headstart: {sentence}"))
+        checked.chats.troubled.connect(lambda sentence, _cause: print(f"headstart: {sentence}"))
         checked.start()
         checked.window.show()
         QTimer.singleShot(0, checked, lambda: checked.presenter.session.send(_QUESTION))

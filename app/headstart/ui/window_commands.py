@@ -12,11 +12,9 @@ from PySide6.QtGui import QAction, QActionGroup, QGuiApplication, QTextDocument
 from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QTextEdit
 
 from headstart.chat.conversation import Role
-from headstart.errors import HeadstartError
 from headstart.ui.command_palette import CommandPalette
 from headstart.ui.dialogs import Dialogs
 from headstart.ui.exchange import Exchange
-from headstart.ui.fault_words import said
 from headstart.ui.pdf_saving import PdfSaving
 
 if TYPE_CHECKING:
@@ -35,7 +33,7 @@ class WindowCommands(QObject):
         self._window = program.window
         self._actions: dict[str, QAction] = self._window.actions_by_name
         self._dialogs = Dialogs(program)
-        self._exchange = Exchange(self._window, program.store, program.presenter.say, self)
+        self._exchange = Exchange(self._window, program.store, self._window.chat.notice, self)
         self._exchange.imported.connect(program.chats.refresh)
         self._show_work(self._exchange.pdf)
         self._window.sidebar.export_requested.connect(lambda ids: self._exchange.export(*ids))
@@ -256,10 +254,7 @@ class WindowCommands(QObject):
 
     @Slot()
     def _load_again(self) -> None:
-        try:
-            self._program.loader.reload(self._program.presenter.session.settings)
-        except HeadstartError as error:
-            self._program.presenter.say(said(error))
+        self._program.model_in_use.load_again()
 
     @Slot()
     def _palette(self) -> None:

@@ -165,11 +165,11 @@
     </message>
     <message>
         <source>There is no model {}: none is installed yet; run {command} to get a small one.</source>
-        <translation>There is no model {}: none is installed yet; add one on the page of models.</translation>
+        <translation>There is no model {}: none is installed yet.</translation>
     </message>
     <message>
         <source>No model is installed yet; run {command} to get a small one.</source>
-        <translation>No model is installed yet; add one on the page of models.</translation>
+        <translation>No model is installed yet.</translation>
     </message>
     <message>
         <source>{} is on another computer and can only chat; choose a model of `headstart models`.</source>

@@ -607,6 +607,13 @@
     </message>
 </context>
 <context>
+    <name>Answering</name>
+    <message>
+        <source>The model could not be loaded.</source>
+        <translation>模型未能加载。</translation>
+    </message>
+</context>
+<context>
     <name>AttachmentTray</name>
     <message>
         <source>Attached files</source>
@@ -1447,8 +1454,8 @@
         <translation>当时正在加载模型，可能是内存不足。</translation>
     </message>
     <message>
-        <source>Load a model to go on; details are in the log: {}</source>
-        <translation>请加载模型以继续；详情请见日志：{}</translation>
+        <source>Details are in the log: {}</source>
+        <translation>详情请见日志：{}</translation>
     </message>
 </context>
 <context>
@@ -1620,6 +1627,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{} {fault}; build it again with headstart-export bigram.</source>
         <translation>{} {fault}；请在模型页面重新导出该模型。</translation>
+    </message>
+    <message>
+        <source>No model is installed yet.</source>
+        <translation>尚未安装模型。</translation>
     </message>
     <message>
         <source>is damaged ({})</source>
@@ -1948,10 +1959,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{} is empty; there is nothing to attach.</source>
         <translation>{} 是空的；没有可附加的内容。</translation>
-    </message>
-    <message>
-        <source>No model is installed yet; add one on the page of models.</source>
-        <translation>尚未安装模型；请在模型页面添加。</translation>
     </message>
     <message>
         <source>{} is no PDF and no text in UTF-8; attach text, Markdown, code or PDF, or save it as text first.</source>
@@ -2918,6 +2925,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
 <context>
     <name>ModelFacts</name>
     <message>
+        <source>No model is installed yet.</source>
+        <translation>尚未安装模型。</translation>
+    </message>
+    <message>
         <source>quality not measured</source>
         <translation>未测量质量</translation>
     </message>
@@ -2940,6 +2951,22 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
 </context>
 <context>
     <name>ModelInUse</name>
+    <message>
+        <source>Show models</source>
+        <translation>显示模型</translation>
+    </message>
+    <message>
+        <source>A model is being prepared. Ask again when it is there.</source>
+        <translation>正在准备模型。请在就绪后再次提问。</translation>
+    </message>
+    <message>
+        <source>Show progress</source>
+        <translation>显示进度</translation>
+    </message>
+    <message>
+        <source>Get a model</source>
+        <translation>获取模型</translation>
+    </message>
     <message>
         <source>No model loaded</source>
         <translation>未加载模型</translation>
@@ -2981,8 +3008,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>仍然加载</translation>
     </message>
     <message>
-        <source>Continue the answer</source>
-        <translation>继续回答</translation>
+        <source>Load again</source>
+        <translation>重新加载</translation>
     </message>
 </context>
 <context>
@@ -2998,10 +3025,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>This measures models of this computer; choose one of them for the chat first.</source>
         <translation>这里测量的是这台电脑上的模型；请先为对话选择其中一个。</translation>
-    </message>
-    <message>
-        <source>No model is installed yet; add one on the page of models.</source>
-        <translation>尚未安装模型；请在模型页面添加。</translation>
     </message>
     <message>
         <source>An answer is still being written; stop it or wait for its end.</source>
@@ -3769,6 +3792,13 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>client left</source>
         <translation>客户端已断开</translation>
+    </message>
+</context>
+<context>
+    <name>RunRow</name>
+    <message>
+        <source>Get a model</source>
+        <translation>获取模型</translation>
     </message>
 </context>
 <context>

@@ -607,6 +607,13 @@
     </message>
 </context>
 <context>
+    <name>Answering</name>
+    <message>
+        <source>The model could not be loaded.</source>
+        <translation>模型未能載入。</translation>
+    </message>
+</context>
+<context>
     <name>AttachmentTray</name>
     <message>
         <source>Attached files</source>
@@ -1447,8 +1454,8 @@
         <translation>當時正在載入模型，可能是記憶體不足。</translation>
     </message>
     <message>
-        <source>Load a model to go on; details are in the log: {}</source>
-        <translation>請載入模型以繼續；詳情請見記錄檔：{}</translation>
+        <source>Details are in the log: {}</source>
+        <translation>詳情請見記錄檔：{}</translation>
     </message>
 </context>
 <context>
@@ -1620,6 +1627,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{} {fault}; build it again with headstart-export bigram.</source>
         <translation>{} {fault}；請在模型頁面重新匯出該模型。</translation>
+    </message>
+    <message>
+        <source>No model is installed yet.</source>
+        <translation>尚未安裝模型。</translation>
     </message>
     <message>
         <source>is damaged ({})</source>
@@ -1948,10 +1959,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{} is empty; there is nothing to attach.</source>
         <translation>{} 是空的；沒有可附加的內容。</translation>
-    </message>
-    <message>
-        <source>No model is installed yet; add one on the page of models.</source>
-        <translation>尚未安裝模型；請在模型頁面新增。</translation>
     </message>
     <message>
         <source>{} is no PDF and no text in UTF-8; attach text, Markdown, code or PDF, or save it as text first.</source>
@@ -2918,6 +2925,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
 <context>
     <name>ModelFacts</name>
     <message>
+        <source>No model is installed yet.</source>
+        <translation>尚未安裝模型。</translation>
+    </message>
+    <message>
         <source>quality not measured</source>
         <translation>未測量品質</translation>
     </message>
@@ -2940,6 +2951,22 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
 </context>
 <context>
     <name>ModelInUse</name>
+    <message>
+        <source>Show models</source>
+        <translation>顯示模型</translation>
+    </message>
+    <message>
+        <source>A model is being prepared. Ask again when it is there.</source>
+        <translation>正在準備模型。請在就緒後再次提問。</translation>
+    </message>
+    <message>
+        <source>Show progress</source>
+        <translation>顯示進度</translation>
+    </message>
+    <message>
+        <source>Get a model</source>
+        <translation>取得模型</translation>
+    </message>
     <message>
         <source>No model loaded</source>
         <translation>未載入模型</translation>
@@ -2981,8 +3008,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>仍要載入</translation>
     </message>
     <message>
-        <source>Continue the answer</source>
-        <translation>繼續回答</translation>
+        <source>Load again</source>
+        <translation>重新載入</translation>
     </message>
 </context>
 <context>
@@ -2998,10 +3025,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>This measures models of this computer; choose one of them for the chat first.</source>
         <translation>這裡測量的是這台電腦上的模型；請先為對話選擇其中一個。</translation>
-    </message>
-    <message>
-        <source>No model is installed yet; add one on the page of models.</source>
-        <translation>尚未安裝模型；請在模型頁面新增。</translation>
     </message>
     <message>
         <source>An answer is still being written; stop it or wait for its end.</source>
@@ -3769,6 +3792,13 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>client left</source>
         <translation>用戶端已中斷</translation>
+    </message>
+</context>
+<context>
+    <name>RunRow</name>
+    <message>
+        <source>Get a model</source>
+        <translation>取得模型</translation>
     </message>
 </context>
 <context>
