@@ -109,6 +109,7 @@ def test_the_groups_of_keys_are_the_menus(app: Program) -> None:
 
 
 def test_the_same_answer_once_more_is_no_fault(qtbot: QtBot, app: Program) -> None:
+    app.change(temperature=0.0)
     ask(qtbot, app, "hello")
     app.window.actions_by_name["regenerate"].trigger()
     qtbot.waitUntil(lambda: not app.presenter.session.is_answering)

@@ -1,13 +1,15 @@
 """Which models, drafts and devices can be chosen, and what speaks against each. Knows no widget."""
 
 from collections.abc import Callable, Iterable
+from dataclasses import asdict
 
 from PySide6.QtCore import QObject, Signal
 
 from headstart import remotes
+from headstart.engine import generation_config
 from headstart.engine.engine import Remote
 from headstart.library import NO_DRAFT, Broken, Entry, Model, Pair
-from headstart.settings import Settings
+from headstart.settings import Settings, defaults
 from headstart.ui import loading_choices, model_facts, outside
 from headstart.ui.draft_fits import DraftFits
 from headstart.ui.fault_words import detailed, said
@@ -62,6 +64,12 @@ class ModelChoices(QObject):
     def notes(self, settings: Settings) -> dict[str, str]:
         """What is worth knowing of a setting with these models, by setting."""
         return {"kv_precision": loading_choices.kv_note(self._chosen(settings), settings)}
+
+    def usual(self, settings: Settings) -> dict[str, float]:
+        """What is sampled with where that is left to the model, by setting; empty where nobody knows."""
+        models = self._chosen(settings)
+        found = asdict(generation_config.read(models[0].folder)) if models else {}
+        return {name: value for name, value in found.items() if defaults().get(name, value) is None}
 
     def lack(self, models: Iterable[Model], settings: Settings) -> int:
         """Bytes of memory that are missing for these; 0 where none are."""

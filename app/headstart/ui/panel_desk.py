@@ -20,8 +20,8 @@ class Panel(Protocol):
         """Of name and plain value."""
         ...
 
-    def show_settings(self, settings: Settings) -> None:
-        """The values that hold."""
+    def show_settings(self, settings: Settings, usual: Mapping[str, float]) -> None:
+        """The values that hold, and those that automatic ones take."""
         ...
 
     def show_choices(self, choices: Mapping[str, Choices]) -> None:
@@ -56,7 +56,7 @@ class PanelDesk(QObject):
     def _show(self) -> None:
         self._panel.show_choices(self._choices.by_setting(self._settings))
         self._panel.show_notes(self._choices.notes(self._settings))
-        self._panel.show_settings(self._settings)
+        self._panel.show_settings(self._settings, self._choices.usual(self._settings))
 
     @Slot(str, object)
     def _edit(self, name: str, value: object) -> None:

@@ -38,9 +38,9 @@ class Placement(QFrame):
             column.addWidget(part)
         self._form.edited.connect(self.edited)
 
-    def show_settings(self, settings: Settings) -> None:
-        """The values that hold."""
-        self._form.show_settings(settings)
+    def show_settings(self, settings: Settings, usual: Mapping[str, float]) -> None:
+        """The values that hold, and those that automatic ones take."""
+        self._form.show_settings(settings, usual)
 
     def show_choices(self, choices: Mapping[str, Choices]) -> None:
         """What can be chosen, by setting."""

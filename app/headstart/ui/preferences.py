@@ -60,10 +60,10 @@ class Preferences(QDialog):
         self._close.clicked.connect(self.close)
         self.list.setCurrentRow(0)
 
-    def show_settings(self, settings: Settings) -> None:
-        """The values that hold."""
+    def show_settings(self, settings: Settings, usual: Mapping[str, float]) -> None:
+        """The values that hold, and those that automatic ones take."""
         for form in self._forms:
-            form.show_settings(settings)
+            form.show_settings(settings, usual)
 
     def show_choices(self, choices: Mapping[str, Choices]) -> None:
         """What can be chosen, by setting."""

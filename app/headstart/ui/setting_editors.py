@@ -11,6 +11,7 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QLabel,
     QPlainTextEdit,
+    QPushButton,
     QSizePolicy,
     QSpinBox,
     QVBoxLayout,
@@ -29,10 +30,12 @@ _POPUP = 520  # widest list of choices
 _LARGEST = 2**31 - 1  # of a spin box
 _NAMES = frozenset({"model", "draft"})  # whose choices are names: as long as people make them
 _UNITS = {"zoom": " %", "font_size": " pt"}
+# Where a person begins who does not leave it to the program, if nobody knows what that would take.
 _STARTS = {
-    "num_assistant_tokens": 4, "assistant_confidence_threshold": 0.4, "context": 8192,
-    "temperature": 0.7, "top_p": 0.95, "top_k": 40, "min_p": 0.05, "repetition_penalty": 1.1,
+    "num_assistant_tokens": 4, "assistant_confidence_threshold": 0.4, "context": 8192, "temperature": 0.7,
+    "top_p": 0.9, "top_k": 20, "min_p": 0.05, "repetition_penalty": 1.1,
 }  # fmt: skip
+_UNKNOWN = "–"
 
 
 class SettingEditor(QWidget):
@@ -133,12 +136,13 @@ class CheckEditor(SettingEditor):
 
 
 class NumberEditor(SettingEditor):
-    """A number within its bounds; where it may be left to the program, a box says so."""
+    """A number within its bounds; where it may be left to the program, a box says so, with what that takes now."""
 
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
         super().__init__(name, parent)
         whole = isinstance(_sample(name), int)
         self._spin: QSpinBox | QDoubleSpinBox = _WholeSpin(self) if whole else _RealSpin(self)
+        self._usual: float | None = None  # what automatic takes, if anybody knows
         self._bound()
         self._spin.setSuffix(_UNITS.get(name, ""))
         self._spin.setKeyboardTracking(False)
@@ -148,7 +152,7 @@ class NumberEditor(SettingEditor):
         self._automatic = QCheckBox(self.tr("Auto"), self)
         self._automatic.setAccessibleName(self.tr("{}: automatic").format(title(name)))
         self._automatic.setVisible(defaults()[name] is None)
-        self._row(self._automatic, self._spin)
+        self._row(*self._more(), self._automatic, self._spin)
         self._spin.valueChanged.connect(self._emit)
         self._automatic.toggled.connect(self._toggle)
 
@@ -157,7 +161,19 @@ class NumberEditor(SettingEditor):
         with QSignalBlocker(self._spin), QSignalBlocker(self._automatic):
             self._automatic.setChecked(value is None)
             self._spin.setEnabled(value is not None)
-            self._spin.setValue(_sample(self.name) if value is None else value)
+            self._show(self._usual if value is None else value)
+
+    def show_usual(self, value: float | None) -> None:
+        """What automatic takes now; None where nobody knows."""
+        self._usual = value
+
+    def _show(self, value: float | None) -> None:
+        self._spin.setSpecialValueText(_UNKNOWN if value is None else "")
+        self._spin.setValue(self._spin.minimum() if value is None else value)  # type: ignore[arg-type]
+
+    def _more(self) -> tuple[QWidget, ...]:
+        """What else stands in the row."""
+        return ()
 
     def _bound(self) -> None:
         known = about()[self.name]
@@ -177,7 +193,23 @@ class NumberEditor(SettingEditor):
     @Slot(bool)
     def _toggle(self, automatic: bool) -> None:
         self._spin.setEnabled(not automatic)
-        self.edited.emit(self.name, None if automatic else self._spin.value())
+        if automatic:
+            self.edited.emit(self.name, None)
+            return
+        with QSignalBlocker(self._spin):
+            self._show(_sample(self.name) if self._usual is None else self._usual)
+        self.edited.emit(self.name, self._spin.value())
+
+
+class TemperatureEditor(NumberEditor):
+    """With a button for the answer that is always the likeliest."""
+
+    def _more(self) -> tuple[QWidget, ...]:
+        greedy = QPushButton(self.tr("Greedy"), self)
+        greedy.setToolTip(self.tr("Temperature 0: the likeliest word each time"))
+        dress(greedy, "flat")
+        greedy.clicked.connect(lambda: self.edited.emit(self.name, 0.0))
+        return (greedy,)
 
 
 class TextEditor(SettingEditor):
@@ -229,6 +261,8 @@ def editor(name: str, parent: QWidget) -> SettingEditor:
         return ChoiceEditor(name, parent)
     if isinstance(value, bool):
         return CheckEditor(name, parent)
+    if name == "temperature":
+        return TemperatureEditor(name, parent)
     return NumberEditor(name, parent) if isinstance(value, int | float) else TextEditor(name, parent)
 
 

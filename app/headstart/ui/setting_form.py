@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QLabel, QScrollArea, QVBoxLayout, QWidget
 
 from headstart.settings import Settings
 from headstart.ui.preset_editor import PresetEditor
-from headstart.ui.setting_editors import ChoiceEditor, SettingEditor, editor
+from headstart.ui.setting_editors import ChoiceEditor, NumberEditor, SettingEditor, editor
 from headstart.ui.setting_titles import meaning
 from headstart.ui.stylesheet import dress
 from headstart.ui.theme import MEDIUM, SMALL
@@ -45,9 +45,11 @@ class SettingForm(QWidget):
         """The settings that can be changed here."""
         return tuple(self._editors)
 
-    def show_settings(self, settings: Settings) -> None:
-        """The values that hold."""
+    def show_settings(self, settings: Settings, usual: Mapping[str, float]) -> None:
+        """The values that hold, and those that automatic ones take."""
         for name, field in self._editors.items():
+            if isinstance(field, NumberEditor):
+                field.show_usual(usual.get(name))
             field.show_value(getattr(settings, name))
             if isinstance(field, PresetEditor):
                 field.show_presets(settings.presets)

@@ -45,9 +45,9 @@ class SidePanel(QFrame):
         self._adopt.clicked.connect(self.adopt_requested)
         self.set_theme(theme)
 
-    def show_settings(self, settings: Settings) -> None:
-        """The values that hold for the open chat."""
-        self._form.show_settings(settings)
+    def show_settings(self, settings: Settings, usual: Mapping[str, float]) -> None:
+        """The values that hold, and those that automatic ones take."""
+        self._form.show_settings(settings, usual)
 
     def show_choices(self, choices: Mapping[str, Choices]) -> None:
         """What can be chosen, by setting."""

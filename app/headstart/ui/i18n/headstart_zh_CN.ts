@@ -522,6 +522,10 @@
         <translation>回答已达到最大长度。</translation>
     </message>
     <message>
+        <source>The model repeats itself, so the answer was stopped.</source>
+        <translation>模型一直在重复，因此已停止回答。</translation>
+    </message>
+    <message>
         <source>The context is full, so the answer ends here; start a new chat or fork this one earlier.</source>
         <translation>上下文已满，回答到此为止；请新建对话，或从本对话更早的位置创建分支。</translation>
     </message>
@@ -3137,6 +3141,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <source>Try again</source>
         <translation>重试</translation>
     </message>
+    <message>
+        <source>Try again at temperature {}</source>
+        <translation>以温度 {} 重试</translation>
+    </message>
+    <message>
+        <source>Go on anyway</source>
+        <translation>仍然继续</translation>
+    </message>
 </context>
 <context>
     <name>Outside</name>
@@ -3710,6 +3722,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{equal} of {total} tokens equal; the first difference is at token {first}.</source>
         <translation>{total} 个 token 中有 {equal} 个相同；第一处不同在第 {first} 个 token。</translation>
+    </message>
+    <message>
+        <source>The model repeats itself, and to be fast at that is no gain. Try another prompt.</source>
+        <translation>模型一直在重复，重复得快没有意义。请换一个提示词。</translation>
     </message>
     <message>
         <source>The answer is too short for a speed.</source>
@@ -4667,6 +4683,17 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>&amp;New Tag…</source>
         <translation>新建标签(&amp;N)…</translation>
+    </message>
+</context>
+<context>
+    <name>TemperatureEditor</name>
+    <message>
+        <source>Greedy</source>
+        <translation>贪心</translation>
+    </message>
+    <message>
+        <source>Temperature 0: the likeliest word each time</source>
+        <translation>温度 0：每次都取最可能的词</translation>
     </message>
 </context>
 <context>

@@ -522,6 +522,10 @@
         <translation>回答已達長度上限。</translation>
     </message>
     <message>
+        <source>The model repeats itself, so the answer was stopped.</source>
+        <translation>模型一直在重複，因此已停止回答。</translation>
+    </message>
+    <message>
         <source>The context is full, so the answer ends here; start a new chat or fork this one earlier.</source>
         <translation>上下文已滿，回答到此為止；請新增對話，或從本對話較早的位置建立分支。</translation>
     </message>
@@ -3137,6 +3141,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <source>Try again</source>
         <translation>重試</translation>
     </message>
+    <message>
+        <source>Try again at temperature {}</source>
+        <translation>以溫度 {} 重試</translation>
+    </message>
+    <message>
+        <source>Go on anyway</source>
+        <translation>仍要繼續</translation>
+    </message>
 </context>
 <context>
     <name>Outside</name>
@@ -3710,6 +3722,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{equal} of {total} tokens equal; the first difference is at token {first}.</source>
         <translation>{total} 個 token 中有 {equal} 個相同；第一處不同在第 {first} 個 token。</translation>
+    </message>
+    <message>
+        <source>The model repeats itself, and to be fast at that is no gain. Try another prompt.</source>
+        <translation>模型一直在重複，重複得快沒有意義。請換一個提示詞。</translation>
     </message>
     <message>
         <source>The answer is too short for a speed.</source>
@@ -4667,6 +4683,17 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>&amp;New Tag…</source>
         <translation>新增標籤(&amp;N)…</translation>
+    </message>
+</context>
+<context>
+    <name>TemperatureEditor</name>
+    <message>
+        <source>Greedy</source>
+        <translation>貪婪</translation>
+    </message>
+    <message>
+        <source>Temperature 0: the likeliest word each time</source>
+        <translation>溫度 0：每次都取最可能的詞</translation>
     </message>
 </context>
 <context>
