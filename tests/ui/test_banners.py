@@ -5,6 +5,7 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
@@ -51,6 +52,7 @@ def test_that_an_answer_is_being_written_holds_until_its_end(qtbot: QtBot, open_
     assert banner(app) == ""
 
 
+@pytest.mark.engine_process
 def test_a_stopped_engine_is_forgotten_when_it_is_back(qtbot: QtBot, app: Program) -> None:
     ask(qtbot, app, "hello")
     with qtbot.waitSignal(app.link.crashed, timeout=WAIT):
@@ -61,6 +63,7 @@ def test_a_stopped_engine_is_forgotten_when_it_is_back(qtbot: QtBot, app: Progra
 
 
 def test_advice_on_a_setting_goes_when_settings_change(qtbot: QtBot, app: Program) -> None:
+    app.change(temperature=0.0)
     ask(qtbot, app, "hello")
     with qtbot.waitSignal(app.presenter.answered, timeout=WAIT):
         app.presenter.regenerate_last()

@@ -173,12 +173,32 @@ def test_further_lines_say_where_tokens_and_time_come_from() -> None:
     assert answer_report.lines({}) == ""
 
 
+def test_no_gain_is_told_of_an_answer_that_repeats_itself() -> None:
+    looped = replace(STATS, repeats=4, ledger_ms=0.0)
+    assert answer_report.gain(answer_report.keep(STATS, FinishReason.STOP))
+    for reason in (FinishReason.REPETITION, FinishReason.LENGTH):  # the other where it was let go on
+        kept = answer_report.keep(looped, reason)
+        assert (answer_report.gain(kept), kept["speedup"]) == ("", None)
+        assert "saved" not in answer_report.lines(kept)
+
+
+def test_what_was_earned_is_taken_back_where_the_answer_repeats_itself(qtbot: QtBot) -> None:
+    panel = LivePanel(LIGHT)
+    qtbot.addWidget(panel)
+    panel.grow([earning(0.0), earning(12_345.0)])
+    panel.end(repeats=False)
+    assert label_of(panel, "Ledger (estimate)").text() == "12.35 s saved"
+    panel.end(repeats=True)
+    assert label_of(panel, "Ledger (estimate)").text() == "–"
+
+
 @pytest.mark.parametrize(
     ("reason", "words"),
     [
         (FinishReason.STOP, ""),
         (FinishReason.LENGTH, "longest length"),
         (FinishReason.CONTEXT, "context is full"),
+        (FinishReason.REPETITION, "repeats itself"),
         (FinishReason.CANCELLED, "Stopped."),
     ],
 )

@@ -31,6 +31,12 @@ def test_the_speedup_compares_times_per_token_after_the_first() -> None:
     assert RaceResult(lane((1.0,), ids=(1,), decode_ms=0.0), lane((1.0, 45.0))).speedup is None
 
 
+def test_no_speedup_is_told_where_the_model_repeats_itself() -> None:
+    fast = lane((1.0, 45.0), decode_ms=45.0)
+    looped = replace(fast, finish=replace(fast.finish, stats=replace(fast.finish.stats, repeats=4)))
+    assert RaceResult(lane((1.0, 30.0, 30.0), decode_ms=90.0), looped).speedup is None
+
+
 def test_texts_are_compared_token_by_token() -> None:
     assert prove((1, 2, 3), (1, 2, 3)) == Proof(3, 3, None)
     assert prove((1, 2, 3), (1, 9, 3)) == Proof(2, 3, 1)

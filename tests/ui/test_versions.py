@@ -42,6 +42,7 @@ def test_an_edit_can_be_left_and_the_draft_is_there_again(qtbot: QtBot, app: Pro
 
 
 def test_regenerating_adds_a_version(qtbot: QtBot, app: Program) -> None:
+    app.window.panel.edited.emit("temperature", 0.0)
     ask(qtbot, app, "again")
     with qtbot.waitSignal(app.presenter.answered, timeout=WAIT):
         app.window.actions_by_name["regenerate"].trigger()
@@ -50,6 +51,10 @@ def test_regenerating_adds_a_version(qtbot: QtBot, app: Program) -> None:
 
 
 def test_nobody_is_told_that_an_answer_stays_the_same_where_it_need_not(qtbot: QtBot, app: Program) -> None:
+    ask(qtbot, app, "with a temperature of the model's own")
+    regenerate(qtbot, app)
+    assert app.window.chat.notice.text == ""
+    app.window.panel.edited.emit("temperature", 0.0)
     ask(qtbot, app, "toy: refuse")  # has no text
     regenerate(qtbot, app)
     assert app.window.chat.notice.text == ""

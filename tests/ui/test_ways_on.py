@@ -10,10 +10,12 @@ import pytest
 from PySide6.QtWidgets import QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
+from headstart.engine.engine import Request
 from headstart.settings import Settings
 from headstart.ui.asking import Loadable, installed_model, toy_model
 from headstart.ui.bench_page import BenchPage
 from headstart.ui.command_palette import CommandPalette
+from headstart.ui.elided_label import ElidedLabel
 from headstart.ui.message import MessageAction
 from headstart.ui.program import Program
 from headstart.ui.race_page import RacePage
@@ -118,6 +120,7 @@ def test_continue_is_a_command_where_there_is_an_answer(qtbot: QtBot, app: Progr
     assert shown(app)[-1].versions == 1
 
 
+@pytest.mark.engine_process
 def test_after_a_dead_engine_the_way_on_is_below_the_answer_and_it_is_said_once(
     qtbot: QtBot, open_program: Open
 ) -> None:
@@ -193,6 +196,7 @@ def test_what_cannot_be_loaded_is_loaded_again_by_a_button(qtbot: QtBot, open_pr
     assert texts(app)[-1] == "You wrote: hello"
 
 
+@pytest.mark.engine_process
 def test_after_an_engine_that_died_while_loading_a_button_loads_again(qtbot: QtBot, open_program: Open) -> None:
     app = open_program(find=lambda s: Loadable("x", replace(toy_model(s).options, target=Path("heavy"))), loaded=False)
     notice = app.window.chat.notice
@@ -205,3 +209,39 @@ def test_after_an_engine_that_died_while_loading_a_button_loads_again(qtbot: QtB
 def button(part: QWidget, text: str) -> QPushButton:
     """The visible one with these words."""
     return next(each for each in part.findChildren(QPushButton) if each.text() == text and each.isVisible())
+
+
+def test_an_answer_that_repeats_itself_ends_with_two_ways_on_and_no_praise(
+    qtbot: QtBot, app: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app.window.actions_by_name["live"].trigger()
+    ask(qtbot, app, "toy: repeat 50")
+    assert shown(app)[-1].notice == "The model repeats itself, so the answer was stopped."
+    assert offers(app) == ["Try again", "Go on anyway"]
+    stats = shown(app)[-1].stats
+    assert not any(word in stats for word in ("plain", "saved", "compared"))
+    ledger = next(each for each in app.window.chat.live.findChildren(ElidedLabel) if "Ledger" in each.accessibleName())
+    assert ledger.text() == "–"
+    few, asked, generate = texts(app)[-1], list[Request](), app.link.generate
+
+    def listen(request: Request) -> int:
+        asked.append(request)
+        return generate(request)
+
+    monkeypatch.setattr(app.link, "generate", listen)
+    press(qtbot, app, "Go on anyway")
+    assert texts(app)[-1].startswith(few)
+    assert not asked[0].stop_on_repetition
+    ask(qtbot, app, "toy: repeat 50")
+    press(qtbot, app, "Try again")
+    assert shown(app)[-1].versions == 2
+    assert asked[-1].stop_on_repetition
+
+
+def test_what_repeats_itself_at_temperature_0_is_tried_again_at_a_higher_one(qtbot: QtBot, app: Program) -> None:
+    app.window.panel.edited.emit("temperature", 0.0)
+    ask(qtbot, app, "toy: repeat 50")
+    assert offers(app) == ["Try again at temperature 0.7", "Go on anyway"]
+    press(qtbot, app, "Try again at temperature 0.7")
+    assert app.presenter.session.path[-1].settings["temperature"] == 0.7
+    assert app.presenter.session.settings.temperature == 0.0

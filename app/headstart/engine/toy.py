@@ -79,7 +79,7 @@ class ToyEngine:
         yield _read(tally, Prefill(0, prompt))
         yield _read(tally, Prefill(prompt, prompt))
         words = _answer(request.messages[-1].content if request.messages else request.prompt)
-        repeats = words.count(_AGAIN)
+        repeats = len(words) if set(words) == {_AGAIN} else 0
         if repeats and request.stop_on_repetition:
             words, repeats = words[:_ENOUGH], _ENOUGH
         stopped = cancel or threading.Event()

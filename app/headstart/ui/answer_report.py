@@ -9,6 +9,7 @@ from headstart.ui.translation import translate
 
 Kept = Mapping[str, object]  # plain JSON data, as the history keeps it
 FINISH, NOTICE, ROUNDS = "finish_reason", "notice", "round_list"
+REPEATS = "repeats"  # how often some of the text stood there in a row
 _DERIVED = ("tokens_per_second", "acceptance_rate", "mean_accepted_length", "speedup")
 
 
@@ -37,7 +38,7 @@ def lines(kept: Kept) -> str:
 def gain(kept: Kept) -> str:
     """What speculation gave for this answer, as measured on this machine."""
     speedup = _number(kept, "speedup")
-    if _is_untold(kept):
+    if _is_untold(kept) or _number(kept, REPEATS):  # to be fast at repeating oneself is no gain
         return ""
     if not _number(kept, "drafted"):
         return translate("AnswerReport", "nothing guessed ahead")
@@ -55,6 +56,8 @@ def notice(kept: Kept) -> str:
     match kept.get(FINISH):
         case FinishReason.LENGTH.value:
             return translate("AnswerReport", "The answer reached its longest length.")
+        case FinishReason.REPETITION.value:
+            return translate("AnswerReport", "The model repeats itself, so the answer was stopped.")
         case FinishReason.CONTEXT.value:
             return translate(
                 "AnswerReport",

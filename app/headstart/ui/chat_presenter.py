@@ -13,10 +13,11 @@ from headstart.chat.reader import Hit
 from headstart.chat.record import Chat
 from headstart.chat.search import ranges
 from headstart.engine.engine import Step
+from headstart.ui.answer_report import REPEATS
 from headstart.ui.chat_page import ChatPage
 from headstart.ui.chat_session import ChatSession
 from headstart.ui.find import places
-from headstart.ui.message import MessageAction, MessageContent, MessageState, RoundNote
+from headstart.ui.message import WARMER, MessageAction, MessageContent, MessageState, RoundNote
 from headstart.ui.message_contents import Contents, content
 from headstart.ui.message_desk import MessageDesk
 from headstart.ui.notice_bar import Cause
@@ -209,7 +210,9 @@ class ChatPresenter(QObject):
 
     @Slot(int)
     def _end(self, id_: int) -> None:
-        ended = content(self.session.conversation, self.session.message(id_))
+        message = self.session.message(id_)
+        ended = content(self.session.conversation, message)
+        self._page.live.end(repeats=bool(message.stats.get(REPEATS)))
         self._page.transcript.end_stream(ended)
         self._show()
         self.answered.emit(ended)
@@ -232,8 +235,12 @@ class ChatPresenter(QObject):
                 self.session.answer_last()
             case MessageAction.CONTINUE:
                 self.session.resume(id_)
+            case MessageAction.GO_ON:
+                self.session.resume(id_, stop_on_repetition=False)
             case MessageAction.REGENERATE:
                 self.session.regenerate(id_)
+            case MessageAction.REGENERATE_WARMER:
+                self.session.regenerate(id_, temperature=WARMER)
             case MessageAction.EDIT:
                 self._desk.begin_edit(id_)
             case MessageAction.FORK:

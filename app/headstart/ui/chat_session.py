@@ -123,19 +123,26 @@ class ChatSession(QObject):
         """End the answer being written; what came stays."""
         self.answering.stop()
 
-    def regenerate(self, id_: int) -> None:
-        """Another version of this answer, with the next seed."""
+    def regenerate(self, id_: int, temperature: float | None = None) -> None:
+        """Another version of this answer, with the next seed, and at another temperature where one is given."""
         if not self._is_free():
             return
-        tries = len(self.conversation.versions(id_))
-        settings = replace(self.settings, seed=self.settings.seed + tries)
+        usual, tries = self.settings, len(self.conversation.versions(id_))
+        warmth = usual.temperature if temperature is None else temperature
+        settings = replace(usual, seed=usual.seed + tries, temperature=warmth)
         model, values = self._loader.name(settings), settings.chat_values()
-        stays_same = settings.temperature == 0 and self._is_made_so(self.message(id_), model, values)
+        stays_same = self._temperature(settings) == 0 and self._is_made_so(self.message(id_), model, values)
         self._answer(self.conversation.regenerate(id_, model, values), settings)
         if stays_same:
             self.advised.emit(
                 self.tr("At temperature 0 the same question gets the same answer; raise it to see others.")
             )
+
+    def _temperature(self, settings: Settings) -> float | None:
+        """That of the model where it is left to it; None where nobody knows."""
+        own = self._loader.link.facts.sampling if self._loader.link.facts else None
+        usual = own.temperature if own else None
+        return usual if settings.temperature is None else settings.temperature
 
     def _is_made_so(self, message: Message, model: str, values: dict[str, object]) -> bool:
         """Whether this is a whole answer of the same model with the same settings; the seed apart."""
@@ -143,10 +150,10 @@ class ChatSession(QObject):
         is_whole = message.state is State.COMPLETE and not message.edited
         return is_whole and message.model == model and made == values
 
-    def resume(self, id_: int) -> None:
+    def resume(self, id_: int, *, stop_on_repetition: bool = True) -> None:
         """Have this answer written on from where it ended."""
         if self._is_free():
-            self._answer(self.conversation.resume(id_), self.settings)
+            self._answer(self.conversation.resume(id_), self.settings, stop_on_repetition=stop_on_repetition)
 
     def edit(self, id_: int, text: str, attachments: Iterable[Attachment] = ()) -> bool:
         """A version of this message in other words; a question is answered again. False where that cannot be now."""
@@ -213,12 +220,13 @@ class ChatSession(QObject):
         if self.is_behind:
             self._keep_trying(lambda: self._write(self.conversation))
 
-    def _answer(self, conversation: Conversation, settings: Settings) -> None:
+    def _answer(self, conversation: Conversation, settings: Settings, *, stop_on_repetition: bool = True) -> None:
         """`conversation` has the answer to be written as its last message, empty or with a beginning."""
         message = conversation.last
         assert message
         try:
             request = asking.request(conversation.upto(message.id), settings)
+            request = replace(request, stop_on_repetition=stop_on_repetition)
             self._loader.require(settings)
         except HeadstartError as error:
             self.troubled.emit(said(error), Cause.BUSY if isinstance(error, EngineBusyError) else Cause.MODEL)

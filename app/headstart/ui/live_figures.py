@@ -34,6 +34,10 @@ class LiveFigures:
             if step.round.tokens:
                 self._add(step.round)
 
+    def disown(self) -> None:
+        """What was earned counts for nothing."""
+        self.ledger.clear()
+
     def shares(self) -> dict[str, float]:
         """Parts of the time, which together are 1; empty before there is any."""
         total = sum(self.by_part.values())

@@ -59,6 +59,12 @@ class LivePanel(QFrame):
         self._figures.grow(steps)
         self._show()
 
+    def end(self, *, repeats: bool) -> None:
+        """The answer is complete. Nothing was saved on one that repeats itself."""
+        if repeats:
+            self._figures.disown()
+            self._show()
+
     def set_theme(self, theme: Theme) -> None:
         """Other colours."""
         self._theme = theme

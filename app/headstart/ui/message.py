@@ -7,6 +7,7 @@ from enum import StrEnum
 from headstart.chat.conversation import Attachment
 
 MessageId = Hashable
+WARMER = 0.7  # temperature at which an answer is tried again that repeated itself at 0
 
 
 class MessageState(StrEnum):
@@ -23,7 +24,9 @@ class MessageAction(StrEnum):
 
     ANSWER = "answer"  # a question without an answer
     CONTINUE = "continue"  # an answer, where it ended
+    GO_ON = "go on"  # likewise, although it repeats itself
     REGENERATE = "regenerate"  # another version of an answer
+    REGENERATE_WARMER = "regenerate warmer"  # the same at a higher temperature
     EDIT = "edit"
     FORK = "fork"  # a new chat that begins like this one
     DELETE = "delete"

@@ -70,6 +70,9 @@ def _offers(message: Message) -> tuple[MessageAction, ...]:
     finish = message.stats.get(answer_report.FINISH)
     if finish == FinishReason.LENGTH:
         return (MessageAction.CONTINUE,)
+    if finish == FinishReason.REPETITION:
+        is_greedy = message.settings.get("temperature") == 0
+        return (MessageAction.REGENERATE_WARMER if is_greedy else MessageAction.REGENERATE, MessageAction.GO_ON)
     if not message.text:
         return (MessageAction.REGENERATE,)
     return () if message.state is State.COMPLETE else (MessageAction.CONTINUE, MessageAction.REGENERATE)

@@ -6,7 +6,8 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QToolButton, QWi
 
 from headstart.ui.elided_label import ElidedLabel
 from headstart.ui.icons import show_icon
-from headstart.ui.message import MessageAction, MessageContent, MessageState
+from headstart.ui.message import WARMER, MessageAction, MessageContent, MessageState
+from headstart.ui.spelling import decimal
 from headstart.ui.stylesheet import dress, sheet
 from headstart.ui.theme import SMALL, TINY, Theme
 
@@ -161,6 +162,8 @@ class Offers(QWidget):
             MessageAction.ANSWER: self.tr("Answer"),
             MessageAction.CONTINUE: self.tr("Continue"),
             MessageAction.REGENERATE: self.tr("Try again"),
+            MessageAction.REGENERATE_WARMER: self.tr("Try again at temperature {}").format(decimal(WARMER, 1)),
+            MessageAction.GO_ON: self.tr("Go on anyway"),
         }
         self._buttons = {offer: self._button(offer, text) for offer, text in words.items()}
         for button in self._buttons.values():

@@ -103,6 +103,8 @@ class RacePage(Page):
             self.start_requested.emit(wish)
 
     def _pace(self, result: RaceResult) -> str:
+        if result.repeats:
+            return self.tr("The model repeats itself, and to be fast at that is no gain. Try another prompt.")
         plain, other = (lane.finish.stats.tpot_ms for lane in (result.plain, result.speculative))
         if plain is None or other is None:
             return self.tr("The answer is too short for a speed.")

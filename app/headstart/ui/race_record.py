@@ -63,8 +63,15 @@ class RaceResult:
     speculative: Lane
 
     @property
+    def repeats(self) -> bool:
+        """Whether the model repeated itself: to be fast at that is no gain."""
+        return bool(self.plain.finish.stats.repeats or self.speculative.finish.stats.repeats)
+
+    @property
     def speedup(self) -> float | None:
-        """Plain milliseconds per token over speculative ones, after the first token; None for short answers."""
+        """Plain milliseconds per token over speculative ones, after the first token; None where none is told."""
+        if self.repeats:
+            return None
         plain, speculative = self.plain.finish.stats.tpot_ms, self.speculative.finish.stats.tpot_ms
         return plain / speculative if plain and speculative else None
 
