@@ -1781,6 +1781,18 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>无法加载 {}（{}）。请在模型页面重新导出。</translation>
     </message>
     <message>
+        <source>{} gave results that are not numbers; load it again, in another precision.</source>
+        <translation>{} 的计算结果不是有效数字；请换一种精度重新加载。</translation>
+    </message>
+    <message>
+        <source>{} gave results that are not numbers in {}; it goes on in {}.</source>
+        <translation>{} 以 {} 计算的结果不是有效数字；已改用 {} 继续。</translation>
+    </message>
+    <message>
+        <source>{} does not run in {} on this processor, as {why}; it runs in {}.</source>
+        <translation>{} 在此处理器上不能以 {} 运行（{why}）；已改用 {}。</translation>
+    </message>
+    <message>
         <source>{} is damaged: {faults}. Export it again with headstart-export.</source>
         <translation>{} 已损坏：{faults}。请在模型页面重新导出。</translation>
     </message>
@@ -2147,6 +2159,34 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source> on page {}</source>
         <translation>（第 {} 页）</translation>
+    </message>
+    <message>
+        <source>{} of {} results are not numbers</source>
+        <translation>{} / {} 个结果不是有效数字</translation>
+    </message>
+    <message>
+        <source>results differ from exact ones by {} nats, more than {}</source>
+        <translation>结果与精确值相差 {} nat，超过 {}</translation>
+    </message>
+    <message>
+        <source>it ended the process that tried it ({})</source>
+        <translation>试用它的进程因此终止（{}）</translation>
+    </message>
+    <message>
+        <source>it gave no sign for {} seconds</source>
+        <translation>{} 秒没有任何响应</translation>
+    </message>
+    <message>
+        <source>the device refuses it ({})</source>
+        <translation>设备拒绝使用它（{}）</translation>
+    </message>
+    <message>
+        <source>it gave results that are not numbers</source>
+        <translation>计算结果不是有效数字</translation>
+    </message>
+    <message>
+        <source>it could not be tried</source>
+        <translation>无法试用</translation>
     </message>
     <message>
         <source>starting</source>

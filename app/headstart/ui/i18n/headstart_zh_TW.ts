@@ -1781,6 +1781,18 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>無法載入 {}（{}）。請在模型頁面重新匯出。</translation>
     </message>
     <message>
+        <source>{} gave results that are not numbers; load it again, in another precision.</source>
+        <translation>{} 的計算結果不是有效數字；請換一種精度重新載入。</translation>
+    </message>
+    <message>
+        <source>{} gave results that are not numbers in {}; it goes on in {}.</source>
+        <translation>{} 以 {} 計算的結果不是有效數字；已改用 {} 繼續。</translation>
+    </message>
+    <message>
+        <source>{} does not run in {} on this processor, as {why}; it runs in {}.</source>
+        <translation>{} 在此處理器上不能以 {} 執行（{why}）；已改用 {}。</translation>
+    </message>
+    <message>
         <source>{} is damaged: {faults}. Export it again with headstart-export.</source>
         <translation>{} 已損毀：{faults}。請在模型頁面重新匯出。</translation>
     </message>
@@ -2147,6 +2159,34 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source> on page {}</source>
         <translation>（第 {} 頁）</translation>
+    </message>
+    <message>
+        <source>{} of {} results are not numbers</source>
+        <translation>{} / {} 個結果不是有效數字</translation>
+    </message>
+    <message>
+        <source>results differ from exact ones by {} nats, more than {}</source>
+        <translation>結果與精確值相差 {} nat，超過 {}</translation>
+    </message>
+    <message>
+        <source>it ended the process that tried it ({})</source>
+        <translation>試用它的程序因此終止（{}）</translation>
+    </message>
+    <message>
+        <source>it gave no sign for {} seconds</source>
+        <translation>{} 秒沒有任何回應</translation>
+    </message>
+    <message>
+        <source>the device refuses it ({})</source>
+        <translation>裝置拒絕使用它（{}）</translation>
+    </message>
+    <message>
+        <source>it gave results that are not numbers</source>
+        <translation>計算結果不是有效數字</translation>
+    </message>
+    <message>
+        <source>it could not be tried</source>
+        <translation>無法試用</translation>
     </message>
     <message>
         <source>starting</source>
