@@ -191,8 +191,7 @@ def _arithmetic(
             found = validation.known(subject.measurements, chosen) or Verdict("it could not be tried")
         if found is None or not found.reason:
             name, instead = name_of(wanted), name_of(chosen)
-            device = "processor" if subject.device == "CPU" else subject.device
-            note = f"{manifest.name} does not run in {name} on this {device}, as {why}; it runs in {instead}."
+            note = f"{manifest.name} does not run in {name} here, as {why}; it runs in {instead}."
             return chosen, (note,) if why else ()
         why = why or found.reason
     raise refusal(subject.folder, subject.device, f"{why}, in f32 too")

@@ -97,7 +97,7 @@ SENTENCES: Sequence[Any] = (
     QT_TRANSLATE_NOOP("Faults", "{} cannot be loaded ({}). Export it again with headstart-export."),
     QT_TRANSLATE_NOOP("Faults", "{} gave results that are not numbers; load it again, in another precision."),
     QT_TRANSLATE_NOOP("Faults", "{} gave results that are not numbers in {}; it goes on in {}."),
-    QT_TRANSLATE_NOOP("Faults", "{} does not run in {} on this processor, as {why}; it runs in {}."),
+    QT_TRANSLATE_NOOP("Faults", "{} does not run in {} here, as {why}; it runs in {}."),
     QT_TRANSLATE_NOOP("Faults", "{} is damaged: {faults}. Export it again with headstart-export."),
     QT_TRANSLATE_NOOP("Faults", "The manifest of {} does not list {}; export the model again."),
     QT_TRANSLATE_NOOP(

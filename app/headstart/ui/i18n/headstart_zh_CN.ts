@@ -1789,8 +1789,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{} 以 {} 计算的结果不是有效数字；已改用 {} 继续。</translation>
     </message>
     <message>
-        <source>{} does not run in {} on this processor, as {why}; it runs in {}.</source>
-        <translation>{} 在此处理器上不能以 {} 运行（{why}）；已改用 {}。</translation>
+        <source>{} does not run in {} here, as {why}; it runs in {}.</source>
+        <translation>{} 在此处不能以 {} 运行（{why}）；已改用 {}。</translation>
     </message>
     <message>
         <source>{} is damaged: {faults}. Export it again with headstart-export.</source>

@@ -1789,8 +1789,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{} 以 {} 計算的結果不是有效數字；已改用 {} 繼續。</translation>
     </message>
     <message>
-        <source>{} does not run in {} on this processor, as {why}; it runs in {}.</source>
-        <translation>{} 在此處理器上不能以 {} 執行（{why}）；已改用 {}。</translation>
+        <source>{} does not run in {} here, as {why}; it runs in {}.</source>
+        <translation>{} 在此處不能以 {} 執行（{why}）；已改用 {}。</translation>
     </message>
     <message>
         <source>{} is damaged: {faults}. Export it again with headstart-export.</source>
@@ -2170,7 +2170,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>it ended the process that tried it ({})</source>
-        <translation>試用它的程序因此終止（{}）</translation>
+        <translation>試用它的處理程序因此終止（{}）</translation>
     </message>
     <message>
         <source>it gave no sign for {} seconds</source>
