@@ -2170,7 +2170,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
     <message>
         <source>it ended the process that tried it ({})</source>
-        <translation>試用它的處理程序因此終止（{}）</translation>
+        <translation>試用它的行程因此終止（{}）</translation>
     </message>
     <message>
         <source>it gave no sign for {} seconds</source>
