@@ -22,21 +22,23 @@ Build = Callable[[dict[str, str]], Any]  # from further properties to a session
 Read = Callable[[Any, list[int], int], Logits]  # from a session, ids and how many were read before
 
 
-def coarsest_group(build: Build, read: Read, ids: list[int], lost_kl: float) -> int | None:
-    """The largest of `GROUPS` that costs at most `SHARE` of `lost_kl` nats; None: only the plugin's own."""
-    exact = _logits(build({PROPERTY: "0"}), read, ids)
+def coarsest_group(exact: Logits, build: Build, read: Read, ids: list[int], lost_kl: float) -> int | None:
+    """The largest of `GROUPS` that costs at most `SHARE` of `lost_kl` nats; None: only the plugin's own.
+
+    `exact`: the logits without any rounding.
+    """
     found = None
     for group in GROUPS:
-        coarse = _logits(build({PROPERTY: str(group)}), read, ids)
-        if (
-            mean_divergence(exact[PASS:], coarse[PASS:]) > SHARE * lost_kl
-        ):  # what follows a text's first token says nothing
+        coarse = logits(build({PROPERTY: str(group)}), read, ids)
+        # What follows a text's first token says nothing.
+        if mean_divergence(exact[PASS:], coarse[PASS:]) > SHARE * lost_kl:
             break
         found = group
     return found
 
 
-def _logits(session: Any, read: Read, ids: list[int]) -> Logits:
+def logits(session: Any, read: Read, ids: list[int]) -> Logits:
+    """Those of the text's beginning, a few tokens at a time."""
     session.reset_state()
     starts = range(0, min(len(ids), TOKENS), PASS)
     return np.concatenate([read(session, ids[start : start + PASS], start).copy() for start in starts])

@@ -4,20 +4,26 @@
 """
 
 import dataclasses
+import functools
 import json
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from headstart.errors import ExportError
 from headstart.manifest import Quality
 from headstart_export import arithmetic, eagle, own_process, quality, quantize, quiet
 from headstart_export.convert import MODEL_FILE
 
 _MINUTES = 60
 SETTINGS = {"INFERENCE_PRECISION_HINT": "f32"}  # everything else as it comes
+_READ = 64  # tokens of the text that are read in several ways
+_GUESSES = 4  # tokens that are read and forgotten
+_UNLIKE = 1e-3  # nats between two ways to read a text; rounded keys and values make a hundredth of it
 
 
 @dataclass(frozen=True)
@@ -41,6 +47,7 @@ class Answer:
     ram_bytes: int  # that the process grew by when the model was loaded and had read one token
     agreement: float = 1.0
     activation_group: int | None = None  # see arithmetic.py
+    cache_fault: str = ""  # how keys and values that were kept give other logits than one pass over the whole text
 
 
 def run(request: Request) -> Answer:
@@ -49,33 +56,74 @@ def run(request: Request) -> Answer:
     printed = own_process.ask("trial", dataclasses.asdict(request), minutes=_MINUTES, failure=failure)
     answer = json.loads(printed.splitlines()[-1])
     measured = answer["quality"]
+    if answer["cache_fault"]:
+        raise ExportError(f"The converted model computes otherwise {answer['cache_fault']}; nothing was kept.")
     return Answer(**{**answer, "quality": Quality(**measured) if measured else None})
 
 
 def _answer(request: Request) -> Answer:
     found, ram_bytes = _infer(request)
     reference = np.load(request.reference, mmap_mode="r")
+    fault, exact = _exact(request)
     if request.width:
-        return Answer(None, ram_bytes, quality.agreement(reference, found))
+        return Answer(None, ram_bytes, quality.agreement(reference, found), cache_fault=fault)
     compared = quality.compare(reference, found, request.ids)
-    group = _activation_group(request, compared.mean_kl)
-    return Answer(compared, ram_bytes, compared.top1_agreement, group)
+    group = None
+    if exact is not None:
+        build = functools.partial(_session, request)
+        group = arithmetic.coarsest_group(exact, build, read, request.ids, compared.mean_kl)
+    return Answer(compared, ram_bytes, compared.top1_agreement, group, fault)
 
 
-def _activation_group(request: Request, lost_kl: float) -> int | None:
+def _exact(request: Request) -> tuple[str, quality.Logits | None]:
+    """What is wrong with the cache, and logits without rounded activations, where it is open how they are rounded."""
+    session = _session(request, {arithmetic.PROPERTY: "0"})
+    fault = _cache_fault(session, request)
+    precision = quantize.read_back(Path(request.folder) / MODEL_FILE)
+    if request.width or precision.weights == "fp16" or precision.group_size:
+        return fault, None  # nothing is multiplied in INT8, or the weights' own groups make a single token slower
+    return fault, arithmetic.logits(session, read, request.ids)
+
+
+def _cache_fault(session: Any, request: Request) -> str:
+    """Compare one pass over the text with steps, with chunks, and with what comes after guesses that did not hold."""
     import openvino  # noqa: PLC0415
 
-    path = Path(request.folder) / MODEL_FILE
-    precision = quantize.read_back(path)
-    if precision.weights == "fp16" or precision.group_size:
-        return None  # nothing is multiplied in INT8, or the weights' own groups make a single token slower
-    settings = {**SETTINGS, "KV_CACHE_PRECISION": "f16"}
-    compile_model, model = openvino.Core().compile_model, openvino.Core().read_model(path)
+    ids, guesses, width = request.ids[:_READ], request.ids[-_GUESSES:], request.width
+    whole = read(session, ids, width=width).copy()
 
-    def build(further: dict[str, str]) -> Any:
-        return compile_model(model, "CPU", {**settings, **further}).create_infer_request()
+    def differ(sizes: Sequence[int], past: int = 0, mask: Sequence[int] = ()) -> bool:
+        """Whether passes of these sizes behind `past` tokens, kept in slots of this mask, give other logits."""
+        unlike = []
+        for size in sizes:
+            found = read(session, ids[past : past + size], past, width, mask)
+            unlike.append(quality.mean_divergence(whole[past : past + size], found))
+            past += size
+        return not max(unlike) <= _UNLIKE  # NaN is unlike, too
 
-    return arithmetic.coarsest_group(build, read, request.ids, lost_kl)
+    for way, sizes in (("in steps of one token", [16, *[1] * 8]), ("in chunks", [7, 12, 5, 1, 12, 2])):
+        session.reset_state()
+        if differ(sizes):
+            return way
+    session.reset_state()
+    read(session, ids[:12], 0, width)
+    read(session, guesses, 12, width)
+    if differ([5], 12, [1] * 12 + [0] * _GUESSES):
+        return "after guesses that are masked out"
+    session.reset_state()
+    read(session, ids[:40], 0, width)
+    read(session, guesses, 40, width)
+    for state in session.query_state():  # [1, heads, tokens, size]
+        state.state = openvino.Tensor(np.ascontiguousarray(state.state.data[:, :, :40]))
+    return "after guesses that are taken out again" if differ([8, 1, 1], 40) else ""
+
+
+def _session(request: Request, further: Mapping[str, str]) -> Any:
+    """The model with the cache that it runs with, 16 bits."""
+    import openvino  # noqa: PLC0415
+
+    settings = {**SETTINGS, "KV_CACHE_PRECISION": "f16", **further}
+    return openvino.Core().compile_model(Path(request.folder) / MODEL_FILE, "CPU", settings).create_infer_request()
 
 
 def _infer(request: Request) -> tuple[quality.Logits, int]:
@@ -91,11 +139,14 @@ def _infer(request: Request) -> tuple[quality.Logits, int]:
     return read(session, request.ids, width=request.width), grown
 
 
-def read(session: Any, ids: list[int], past: int = 0, width: int = 0) -> quality.Logits:
-    """Logits of all these positions behind `past` others that were read before: [len(ids), vocabulary]."""
+def read(session: Any, ids: list[int], past: int = 0, width: int = 0, mask: Sequence[int] = ()) -> quality.Logits:
+    """Logits of all these positions behind `past` others that were read before: [len(ids), vocabulary].
+
+    `mask`: which slots of the cache count, where it holds more than these `past`.
+    """
     inputs = {
         "input_ids": np.array([ids], np.int64),
-        "attention_mask": np.ones((1, past + len(ids)), np.int64),
+        "attention_mask": np.array([[*(mask or [1] * past), *[1] * len(ids)]], np.int64),
         "position_ids": np.arange(past, past + len(ids), dtype=np.int64)[None],
         "beam_idx": np.zeros(1, np.int32),
         "hidden_states": eagle.hidden_states(past + len(ids), width)[None, past:],

@@ -1,0 +1,85 @@
+"""A converted model must compute alike however its text is read, and after guesses; what it keeps is put wrong here."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tokenizers import Tokenizer
+
+from headstart.engine.runtime import openvino
+from headstart.errors import ExportError
+from headstart_export import quality, trial
+from headstart_export.convert import MODEL_FILE
+
+Damage = Callable[[Any, Any], None]  # to a model; openvino's operations as the second
+
+
+def keep_less(model: Any, operations: Any) -> None:
+    """The first layer keeps keys of nine tenths of their size."""
+    kept = next(sink for sink in model.get_sinks() if sink.get_type_name() == "Assign")
+    smaller = operations.multiply(kept.input_value(0), operations.constant(np.float32(0.9)))
+    kept.input(0).replace_source_output(smaller.output(0))
+
+
+def keep_one_place_late(model: Any, operations: Any) -> None:
+    """Every pass takes itself for the first: its places begin at 0."""
+    places = model.input("position_ids")
+    readers = list(places.get_target_inputs())
+    first = operations.gather(places, operations.constant(np.array([0])), operations.constant(np.int64(1)))
+    begun = operations.subtract(places, first)
+    for reader in readers:
+        reader.replace_source_output(begun.output(0))
+
+
+def forget_nothing(model: Any, operations: Any) -> None:
+    """What is masked out counts all the same."""
+    mask = model.input("attention_mask")
+    readers = list(mask.get_target_inputs())
+    ones = operations.maximum(mask, operations.constant(np.int64(1)))
+    for reader in readers:
+        reader.replace_source_output(ones.output(0))
+
+
+def nothing(_model: Any, _operations: Any) -> None:
+    """The model as it is."""
+
+
+@pytest.fixture
+def answer(tiny_target: Path, tmp_path: Path) -> Callable[[Damage], trial.Answer]:
+    """Try out the tiny model after some damage to it; the source is what the damaged one makes of the whole text."""
+    from openvino import opset15  # noqa: PLC0415
+
+    def run(damage: Damage) -> trial.Answer:
+        model = openvino().Core().read_model(tiny_target / MODEL_FILE)
+        damage(model, opset15)
+        openvino().save_model(model, tmp_path / MODEL_FILE, compress_to_fp16=False)
+        ids = Tokenizer.from_file(str(tiny_target / "tokenizer.json")).encode(quality.TEXT_FILE.read_text("utf-8")).ids
+        session = openvino().Core().compile_model(model, "CPU", trial.SETTINGS).create_infer_request()
+        reference = tmp_path / "reference.npy"
+        np.save(reference, trial.read(session, ids[:200]))
+        return trial.run(trial.Request(str(tmp_path), str(reference), ids[:200]))
+
+    return run
+
+
+def test_a_sound_model_passes(answer: Callable[[Damage], trial.Answer]) -> None:
+    found = answer(nothing)
+    assert found.quality is not None
+    assert found.quality.top1_agreement > 0.99
+
+
+@pytest.mark.parametrize(
+    ("damage", "way"),
+    [
+        (keep_less, "in steps of one token"),
+        (keep_one_place_late, "in steps of one token"),
+        (forget_nothing, "after guesses that are masked out"),
+    ],
+)
+def test_a_model_that_keeps_something_else_is_refused(
+    answer: Callable[[Damage], trial.Answer], damage: Damage, way: str
+) -> None:
+    with pytest.raises(ExportError, match=f"The converted model computes otherwise {way}; nothing was kept"):
+        answer(damage)
