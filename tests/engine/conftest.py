@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from headstart import manifest
+from headstart.engine import text
 from headstart.engine.engine import LoadOptions, Numerics
 from headstart.engine.local import LocalEngine, load
 from headstart.engine.tokenizer import Tokenizer
@@ -38,6 +39,23 @@ def tokenizer(request: pytest.FixtureRequest, tokenizers: Mapping[str, Tokenizer
 def byte_level(tokenizers: Mapping[str, Tokenizer]) -> Tokenizer:
     """The kind that Qwen and Llama 3 use."""
     return tokenizers[tiny_tokenizers.BYTE_LEVEL]
+
+
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch) -> int:
+    """So many tokens of any answer are a repetition."""
+    tokens = 10
+
+    class Hasty:
+        def __init__(self) -> None:
+            self._count = 0
+
+        def add(self, _token: int, _text: str) -> int:
+            self._count += 1
+            return 4 if self._count >= tokens else 0
+
+    monkeypatch.setattr(text, "Repetition", Hasty)
+    return tokens
 
 
 @pytest.fixture(scope="session")

@@ -95,6 +95,27 @@ def test_plain_decoding_writes_what_our_engine_writes(plain: GenaiEngine, lone_e
     assert stats.decode_ms > 0
 
 
+def test_a_repetition_ends_an_answer(
+    plain: GenaiEngine, drafting: GenaiEngine, lone_engine: LocalEngine, hasty: int
+) -> None:
+    ours = told(lone_engine)
+    for engine in (plain, drafting):
+        theirs = told(engine)
+        assert (theirs.finish.reason, theirs.finish.stats.repeats) == (FinishReason.REPETITION, 4)
+        assert len(theirs.finish.token_ids) == hasty
+        assert (theirs.text, theirs.finish.token_ids) == (ours.text, ours.finish.token_ids)
+        whole = told(engine, replace(QUESTION, stop_on_repetition=False)).finish
+        assert (whole.reason, len(whole.token_ids)) == (FinishReason.LENGTH, QUESTION.max_new_tokens)
+
+
+def test_what_a_request_leaves_open_is_the_model_s_own(plain: GenaiEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = Sampling(temperature=0.9, seed=99)
+    monkeypatch.setattr(plain, "sampling", own)
+    left = told(plain, replace(QUESTION, sampling=Sampling(seed=3, automatic=("temperature",))))
+    assert left.text == told(plain, replace(QUESTION, sampling=replace(own, seed=3))).text
+    assert left.text != told(plain).text
+
+
 @pytest.mark.parametrize("length", [None, 1, 3])
 def test_a_draft_guesses_and_its_tokens_are_told(
     drafting: GenaiEngine, lone_engine: LocalEngine, length: int | None

@@ -75,6 +75,14 @@ def test_a_batch_writes_what_our_engine_writes(batcher: GenaiBatcher, lone_engin
     assert stats.decode_ms > 0
 
 
+def test_a_repetition_ends_an_answer_and_no_other(batcher: GenaiBatcher, hasty: int) -> None:
+    ending = Request(QUESTIONS[0], max_new_tokens=16)
+    found = answered(batcher, ending, replace(ending, stop_on_repetition=False))
+    assert [finish.reason for _, finish in found.values()] == [FinishReason.REPETITION, FinishReason.LENGTH]
+    assert [len(finish.token_ids) for _, finish in found.values()] == [hasty, 16]
+    assert {finish.stats.repeats for _, finish in found.values()} == {4}
+
+
 def test_so_many_at_once_and_the_next_where_one_ends(batcher: GenaiBatcher) -> None:
     lengths = (2, 9, 9, 3, 3)
     requests = Asked([Request(QUESTIONS[0], max_new_tokens=length) for length in lengths])
