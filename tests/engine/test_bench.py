@@ -29,7 +29,7 @@ from headstart.engine.bench.result import (
     versus_best_peer,
     versus_hindsight,
 )
-from headstart.engine.engine import LoadOptions, Mode, Numerics
+from headstart.engine.engine import LoadOptions, Mode, Numerics, Sampling
 from headstart.engine.local import load
 from headstart.engine.machine import peak_rss
 from tests.fakes import ScriptedEngine
@@ -105,7 +105,9 @@ def test_each_mode_asks_for_what_it_is_named_after_from_a_cold_cache() -> None:
     list(race(own_modes(engine, 5, lambda: forgotten.append(len(engine.requests))), [CODE], repeats=1))
     asked = [(each.speculation.mode, each.speculation.num_assistant_tokens) for each in engine.requests]
     assert asked == [(Mode.OFF, None), (Mode.FIXED, 3), (Mode.FIXED, 5), (Mode.AUTO, None)]
-    assert {(each.max_new_tokens, each.sampling.temperature) for each in engine.requests} == {(5, 0.0)}
+    assert {(each.max_new_tokens, each.sampling, each.stop_on_repetition) for each in engine.requests} == {
+        (5, Sampling(temperature=0.0), False)
+    }
     assert forgotten == [0, 1, 2, 3]
 
 
