@@ -23,6 +23,7 @@ COUNTED = {
     "table": "| {n}. Dogs | {n}. Cats |\n",
     "headings": "## Step {n}\n\nStir the soup again.\n\n",
     "items": "{n}. **Frog**: green\n   - lives in ponds\n   - eats flies\n",
+    "lines": "{even}. Elk\n{odd}. Deer\n",
     "code": "    item_{n} = make('item')\n",
 }
 
@@ -76,7 +77,7 @@ def test_a_repetition_goes_on_being_counted() -> None:
 @pytest.mark.parametrize("name", COUNTED)
 def test_a_list_that_only_counts_is_found(name: str) -> None:
     repetition = Repetition()
-    items = [COUNTED[name].format(n=number) for number in range(95, 195)]
+    items = [COUNTED[name].format(n=number, even=2 * number, odd=2 * number + 1) for number in range(95, 195)]
     found = (number for number, item in enumerate(items, start=1) for sign in item if repetition.add(number, sign))
     assert next(found) == LEAST_ITEMS
 

@@ -2,6 +2,7 @@
 
 import errno
 import io
+import json
 import os
 import signal
 import subprocess
@@ -13,8 +14,11 @@ from pathlib import Path
 
 import pytest
 
+from headstart import library
 from headstart.cli import main
+from headstart.engine import generation_config
 from headstart.engine.engine import Event, LoadOptions, Request, Step
+from headstart.engine.toy import ToyEngine
 from headstart.errors import EngineLostError
 from tests.fakes import RecordingLoad, ScriptedEngine
 from tests.terminal.batches import GenaiFake, Place, contents, three
@@ -39,6 +43,24 @@ def test_every_prompt_gets_a_line(place: Place, capsys: Captured) -> None:
     assert "2 prompts for Headstart's own engine, one after another: which engine is faster was not" in shown.err
     assert f"2 answers written to {place.output} at " in shown.err
     assert place.load.engine.closed
+
+
+@pytest.mark.usefixtures("genai")
+def test_the_values_that_were_used_and_a_repetition_are_written_down(place: Place) -> None:
+    place.ask(
+        {"id": 1, "prompt": "toy: repeat 50", "top_p": 0.5},
+        {"id": 2, "prompt": "toy: repeat 50", "temperature": 0, "stop_on_repetition": False},
+    )
+    own = {"do_sample": True, "temperature": 0.6, "top_k": 20}
+    model = library.choose("smol").target.folder
+    (model / generation_config.FILE_NAME).write_text(json.dumps(own), encoding="utf-8")
+    assert main(["chat", "--batch", str(place.prompts)], lambda _: ToyEngine()) == 0
+    first, second = place.answers()
+    names = ("temperature", "top_p", "top_k", "repetition_penalty", "stop_on_repetition")
+    assert [first["settings"][name] for name in names] == [0.6, 0.5, 20, 1.0, True]
+    assert (first["finish_reason"], first["stats"]["repeats"]) == ("repetition", 4)
+    assert [second["settings"][name] for name in names] == [0.0, 1.0, 0, 1.0, False]
+    assert (second["finish_reason"], second["stats"]["repeats"]) == ("stop", 50)
 
 
 @pytest.mark.usefixtures("genai")

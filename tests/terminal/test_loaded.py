@@ -11,9 +11,11 @@ from headstart.engine import selection
 from headstart.engine.choosing import EngineChoice
 from headstart.engine.client import EngineClient
 from headstart.engine.engine import EngineKind, KvPrecision, LoadOptions
+from headstart.engine.generation_config import USUAL
 from headstart.engine.opening import LocalModels
 from headstart.engine.supervision import Journal, program
-from headstart.terminal.loaded import kind, remarks, who
+from headstart.engine.toy import CONTEXT
+from headstart.terminal.loaded import context, kind, remarks, sampling, who
 from tests.doctor.plugins import CPU, GPU, FakeCore, plug_in
 from tests.fakes import ScriptedEngine
 
@@ -50,6 +52,13 @@ def test_it_is_said_who_answers_where_nobody_asked_for_it(tmp_path: Path, monkey
         assert list(who(client)) == [sentence]
         assert kind(client) is EngineKind.GENAI
     assert not list(who(ScriptedEngine(scripts=("",))))
+
+
+def test_it_is_known_how_the_model_s_author_has_it_sampled(tmp_path: Path) -> None:
+    with closing(EngineClient(program("--toy"), Journal(tmp_path / "log"))) as client:
+        client.load(LoadOptions(Path("toy")))
+        assert (sampling(client), context(client)) == (USUAL, CONTEXT)
+    assert (sampling(ScriptedEngine()), context(ScriptedEngine())) == (None, 0)
 
 
 def test_the_engines_process_tells_who_answers(tiny_target: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,7 +48,10 @@ class Repetition:
 
 
 class _CountedList:
-    """Items of some lines that differ from the item before by numbers that stay, or grow by one: 8. Frogs, 9. Frogs."""
+    """Items of some lines that differ from the item before by counters alone: 8. Frogs, 9. Frogs.
+
+    A counter counts items or lines.
+    """
 
     def __init__(self) -> None:
         self._line = ""  # the last one, not whole yet
@@ -65,14 +68,14 @@ class _CountedList:
         return items if whole and items >= LEAST_ITEMS else 0
 
     def _take(self, line: str) -> None:
-        pairs = zip(self._recent, self._equal, strict=True)
-        self._equal = [count + 1 if _follows(before, line) else 0 for before, count in pairs]
+        before = enumerate(zip(self._recent, self._equal, strict=True), start=1)
+        self._equal = [count + 1 if _follows(earlier, line, lines) else 0 for lines, (earlier, count) in before]
         self._recent.appendleft(line)
 
 
-def _follows(before: str, line: str) -> bool:
-    """Whether a line says the same as one before, but for a counter."""
+def _follows(before: str, line: str, lines: int) -> bool:
+    """Whether a line says the same as the one so many lines before, but for counters."""
     if not _LETTER.search(line) or _NUMBER.sub("", before) != _NUMBER.sub("", line):
         return False
     pairs = zip(_NUMBER.findall(before), _NUMBER.findall(line), strict=False)
-    return all(int(after) - int(earlier) in (0, 1) for earlier, after in pairs)
+    return all(int(after) - int(earlier) in (0, 1, lines) for earlier, after in pairs)
