@@ -11,7 +11,6 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QLabel,
     QPlainTextEdit,
-    QPushButton,
     QSizePolicy,
     QSpinBox,
     QVBoxLayout,
@@ -152,7 +151,7 @@ class NumberEditor(SettingEditor):
         self._automatic = QCheckBox(self.tr("Auto"), self)
         self._automatic.setAccessibleName(self.tr("{}: automatic").format(title(name)))
         self._automatic.setVisible(defaults()[name] is None)
-        self._row(*self._more(), self._automatic, self._spin)
+        self._row(self._automatic, self._spin)
         self._spin.valueChanged.connect(self._emit)
         self._automatic.toggled.connect(self._toggle)
 
@@ -170,10 +169,6 @@ class NumberEditor(SettingEditor):
     def _show(self, value: float | None) -> None:
         self._spin.setSpecialValueText(_UNKNOWN if value is None else "")
         self._spin.setValue(self._spin.minimum() if value is None else value)  # type: ignore[arg-type]
-
-    def _more(self) -> tuple[QWidget, ...]:
-        """What else stands in the row."""
-        return ()
 
     def _bound(self) -> None:
         known = about()[self.name]
@@ -199,17 +194,6 @@ class NumberEditor(SettingEditor):
         with QSignalBlocker(self._spin):
             self._show(_sample(self.name) if self._usual is None else self._usual)
         self.edited.emit(self.name, self._spin.value())
-
-
-class TemperatureEditor(NumberEditor):
-    """With a button for the answer that is always the likeliest."""
-
-    def _more(self) -> tuple[QWidget, ...]:
-        greedy = QPushButton(self.tr("Greedy"), self)
-        greedy.setToolTip(self.tr("Temperature 0: the likeliest word each time"))
-        dress(greedy, "flat")
-        greedy.clicked.connect(lambda: self.edited.emit(self.name, 0.0))
-        return (greedy,)
 
 
 class TextEditor(SettingEditor):
@@ -261,8 +245,6 @@ def editor(name: str, parent: QWidget) -> SettingEditor:
         return ChoiceEditor(name, parent)
     if isinstance(value, bool):
         return CheckEditor(name, parent)
-    if name == "temperature":
-        return TemperatureEditor(name, parent)
     return NumberEditor(name, parent) if isinstance(value, int | float) else TextEditor(name, parent)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QLabel, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
 from headstart.settings import Settings
 from headstart.ui.preset_editor import PresetEditor
@@ -72,6 +72,8 @@ class SettingForm(QWidget):
     def _add(self, name: str, *, explained: bool) -> None:
         field = PresetEditor(self) if name == "system_prompt" else editor(name, self)
         self._editors[name] = field
+        if name == "temperature":
+            self._column.addLayout(self._offer_greedy())
         field.edited.connect(self.edited)
         self._column.addWidget(field)
         if name in _NOTED:
@@ -84,6 +86,18 @@ class SettingForm(QWidget):
         if name == "assistant_confidence_threshold":
             self._column.addWidget(self._hint)
             self._column.addSpacing(SMALL if explained else 0)
+
+    def _offer_greedy(self) -> QHBoxLayout:
+        """Above what is sampled with."""
+        greedy = QPushButton(self.tr("Greedy"), self)
+        greedy.setToolTip(self.tr("Temperature 0: the likeliest word each time"))
+        dress(greedy, "plain")
+        greedy.clicked.connect(lambda: self.edited.emit("temperature", 0.0))
+        row = QHBoxLayout()
+        row.setSpacing(SMALL)
+        row.addWidget(muted(self.tr("Automatic is what the model's author recommends."), self), 1)
+        row.addWidget(greedy)
+        return row
 
 
 def scrolled(inner: QWidget, parent: QWidget, *, sideways: bool = False) -> QScrollArea:

@@ -4186,6 +4186,18 @@ The model is loaded a second time there and takes its memory again.</source>
 <context>
     <name>SettingForm</name>
     <message>
+        <source>Greedy</source>
+        <translation>贪心</translation>
+    </message>
+    <message>
+        <source>Temperature 0: the likeliest word each time</source>
+        <translation>温度 0：每次都取最可能的词</translation>
+    </message>
+    <message>
+        <source>Automatic is what the model&apos;s author recommends.</source>
+        <translation>“自动”采用模型作者推荐的值。</translation>
+    </message>
+    <message>
         <source>Headstart guesses as far ahead as pays on this machine, within the bounds set here.</source>
         <translation>Headstart 会在此处设定的范围内，按这台电脑上的实际收益决定猜测多少。</translation>
     </message>
@@ -4723,17 +4735,6 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>&amp;New Tag…</source>
         <translation>新建标签(&amp;N)…</translation>
-    </message>
-</context>
-<context>
-    <name>TemperatureEditor</name>
-    <message>
-        <source>Greedy</source>
-        <translation>贪心</translation>
-    </message>
-    <message>
-        <source>Temperature 0: the likeliest word each time</source>
-        <translation>温度 0：每次都取最可能的词</translation>
     </message>
 </context>
 <context>

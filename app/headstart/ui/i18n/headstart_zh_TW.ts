@@ -4186,6 +4186,18 @@ The model is loaded a second time there and takes its memory again.</source>
 <context>
     <name>SettingForm</name>
     <message>
+        <source>Greedy</source>
+        <translation>貪婪</translation>
+    </message>
+    <message>
+        <source>Temperature 0: the likeliest word each time</source>
+        <translation>溫度 0：每次都取最可能的詞</translation>
+    </message>
+    <message>
+        <source>Automatic is what the model&apos;s author recommends.</source>
+        <translation>「自動」採用模型作者建議的值。</translation>
+    </message>
+    <message>
         <source>Headstart guesses as far ahead as pays on this machine, within the bounds set here.</source>
         <translation>Headstart 會在此處設定的範圍內，依這台電腦上的實際效益決定猜測多少。</translation>
     </message>
@@ -4723,17 +4735,6 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>&amp;New Tag…</source>
         <translation>新增標籤(&amp;N)…</translation>
-    </message>
-</context>
-<context>
-    <name>TemperatureEditor</name>
-    <message>
-        <source>Greedy</source>
-        <translation>貪婪</translation>
-    </message>
-    <message>
-        <source>Temperature 0: the likeliest word each time</source>
-        <translation>溫度 0：每次都取最可能的詞</translation>
     </message>
 </context>
 <context>
