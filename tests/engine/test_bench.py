@@ -235,6 +235,7 @@ def test_memory_beyond_the_models_is_told_where_the_system_tells() -> None:
     assert peak is None or peak > 20 * 2**20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("with_draft", [True, False])
 def test_a_whole_race_of_tiny_models(tiny_target: Path, tiny_draft: Path, with_draft: bool) -> None:
     options = LoadOptions(tiny_target, tiny_draft if with_draft else None, context=256)

@@ -132,7 +132,7 @@ def test_a_lower_acceptance_threshold_accepts_more_and_changes_the_text() -> Non
 
 
 SMALL = 4  # tokens of the vocabulary whose 64 texts of three tokens are counted
-SAMPLES = 60_000
+FEW, MANY = 5_000, 60_000
 
 
 def small_text_probabilities(runner: ToyRunner, prompt: Sequence[int]) -> dict[tuple[int, ...], float]:
@@ -164,16 +164,18 @@ def p_value(counts: Counter[tuple[int, ...]]) -> float:
     return float(stats.chisquare(observed, np.array(list(expected.values())) * counts.total()).pvalue)
 
 
+@pytest.mark.parametrize("samples", [FEW, pytest.param(MANY, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     "speculation", [PLAIN, Speculation(mode=Mode.FIXED, num_assistant_tokens=2)], ids=["plain", "speculative"]
 )
-def test_sampled_texts_have_the_target_s_distribution(speculation: Speculation) -> None:
-    assert p_value(sampled_texts(speculation, SAMPLES)) > 1e-4
+def test_sampled_texts_have_the_target_s_distribution(speculation: Speculation, samples: int) -> None:
+    assert p_value(sampled_texts(speculation, samples)) > 1e-4
 
 
+@pytest.mark.slow
 def test_a_planted_bug_fails_the_same_test(monkeypatch: pytest.MonkeyPatch) -> None:
     """Accepting what the draft likes, as an unsound verifier would, is far from the target's distribution."""
     monkeypatch.setattr(
         Sampler, "choose", lambda self, row, position, run=(): self.guess(row * 1.1, position, run).token
     )
-    assert p_value(sampled_texts(Speculation(mode=Mode.FIXED, num_assistant_tokens=2), SAMPLES // 6)) < 1e-9
+    assert p_value(sampled_texts(Speculation(mode=Mode.FIXED, num_assistant_tokens=2), MANY // 6)) < 1e-9

@@ -46,6 +46,7 @@ def test_the_weights_of_a_step_leave_out_tables_of_which_it_takes_a_row(tiny_tar
     assert read == pytest.approx(all_weights - table, abs=4096)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("with_draft", [True, False])
 def test_a_whole_run_of_tiny_models(tiny_target: Path, tiny_draft: Path, with_draft: bool) -> None:
     options = LoadOptions(tiny_target, tiny_draft if with_draft else None, context=256)
@@ -66,6 +67,7 @@ def test_a_whole_run_of_tiny_models(tiny_target: Path, tiny_draft: Path, with_dr
     engine.close()
 
 
+@pytest.mark.slow
 def test_it_can_be_cancelled(tiny_target: Path) -> None:
     options, cancel = LoadOptions(tiny_target, context=256), threading.Event()
     engine = load(options)

@@ -1,6 +1,8 @@
 """The promise, end to end on tiny models in exact numerics: however it was drafted, the answer is the plain one."""
 
+from collections.abc import Mapping
 from functools import cache
+from typing import Any
 
 import pytest
 
@@ -26,8 +28,18 @@ SAMPLINGS = {
     "penalised": Sampling(temperature=0.7, repetition_penalty=1.3, presence_penalty=0.4, frequency_penalty=0.2, seed=3),
     "greedy, penalised": Sampling(repetition_penalty=1.1, frequency_penalty=0.5),
 }
-any_speculation = pytest.mark.parametrize("speculation", SPECULATIONS.values(), ids=SPECULATIONS)
-any_sampling = pytest.mark.parametrize("sampling", SAMPLINGS.values(), ids=SAMPLINGS)
+QUICK = {"auto", "fixed 3", "fixed 8, confident", "greedy", "warm", "penalised"}
+
+
+def each(choices: Mapping[str, object]) -> list[Any]:
+    """All of them; but for a few, they are slow."""
+    return [
+        pytest.param(value, id=name, marks=() if name in QUICK else pytest.mark.slow) for name, value in choices.items()
+    ]
+
+
+any_speculation = pytest.mark.parametrize("speculation", each(SPECULATIONS))
+any_sampling = pytest.mark.parametrize("sampling", each(SAMPLINGS))
 greedy_and_warm = pytest.mark.parametrize("sampling", [SAMPLINGS["greedy"], SAMPLINGS["warm"]], ids=["greedy", "warm"])
 
 

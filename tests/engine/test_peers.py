@@ -110,6 +110,7 @@ class TestTransformers:
         source.close()
 
 
+@pytest.mark.slow
 def test_whoever_cannot_take_part_is_named_and_the_others_race(tiny_target: Path, tiny_draft: Path) -> None:
     options = LoadOptions(tiny_target, tiny_draft, context=256, numerics=Numerics.EXACT)
     engine, stages = load(options), list[str]()

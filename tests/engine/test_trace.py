@@ -63,6 +63,7 @@ def test_rounds_add_up_to_the_answer(pair: LoadOptions, tmp_path: Path) -> None:
     assert rounds[-1]["ledger_ms"] == pytest.approx(ends[-1]["ledger_ms"], abs=0.001)
 
 
+@pytest.mark.slow
 def test_a_recording_writes_the_same_answer_and_learns_nothing(pair: LoadOptions, tmp_path: Path) -> None:
     before = load(pair)._policy.to_json()
     lines = traced(pair, tmp_path / "trace", depth=4)
@@ -72,6 +73,7 @@ def test_a_recording_writes_the_same_answer_and_learns_nothing(pair: LoadOptions
     assert ids == [list(ask(forget(engine), request(text, speculation=PLAIN)).ids) for text in (LIST, CODE)]
 
 
+@pytest.mark.slow
 def test_a_recording_knows_the_draft_s_guess_for_every_token(pair: LoadOptions, tmp_path: Path) -> None:
     lines = traced(pair, tmp_path / "trace", depth=4)
     rounds = [line for line in lines if line["is"] == "round" and line["remaining"] > 5]

@@ -143,6 +143,7 @@ def test_a_home_that_cannot_be_written_is_told_instead_of_ending_at_once(qapp: Q
     instance.release()
 
 
+@pytest.mark.slow
 def test_the_terminal_answers_where_nothing_can_be_written(
     read_only: Path, tiny_target: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -16,6 +16,7 @@ _STRICT = "negative_data_rejection,positive_data_acceptance,ignored_auth"
 PHASES = "fuzzing"  # "coverage" beside it asks for every bound of every field, and takes five times as long
 
 
+@pytest.mark.slow
 def test_schemathesis_finds_nothing(tmp_path: Path) -> None:
     with serving(ScriptedEngine()) as running:
         address = f"http://127.0.0.1:{running.port}"

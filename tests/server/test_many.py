@@ -57,6 +57,7 @@ def toy(tmp_path: Path) -> Iterator[EngineClient]:
         yield client
 
 
+@pytest.mark.slow
 def test_of_200_requests_in_a_row_and_16_at_once_none_is_lost(toy: EngineClient) -> None:
     with serving(toy) as running, running.client() as client:
         for number in range(200):

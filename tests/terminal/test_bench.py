@@ -147,6 +147,7 @@ def _race(pair: Path, *more: str) -> int:
     return main(["bench", "--model", str(pair), *SHORT, *more])
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_questions")
 def test_a_race_prints_a_table_and_writes_every_figure(tiny_pair: Path, tmp_path: Path, capsys: Captured) -> None:
     file = tmp_path / "bench.json"
@@ -165,6 +166,7 @@ def test_a_race_prints_a_table_and_writes_every_figure(tiny_pair: Path, tmp_path
     assert data["memory"]["peak_rss"] is None or data["memory"]["beyond"] is not None
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_questions")
 def test_contestants_are_chosen_by_name_and_drawn(tiny_pair: Path, tmp_path: Path, capsys: Captured) -> None:
     for picture in (tmp_path / "bench.svg", tmp_path / "bench.png"):
@@ -175,6 +177,7 @@ def test_contestants_are_chosen_by_name_and_drawn(tiny_pair: Path, tmp_path: Pat
     assert (tmp_path / "bench.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_questions")
 def test_without_a_peer_it_stays_out(tiny_pair: Path, capsys: Captured) -> None:
     assert _race(tiny_pair, "--peer", "none") == 0

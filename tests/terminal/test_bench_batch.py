@@ -50,6 +50,7 @@ def test_the_table_has_a_row_for_each() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_tiny_models_are_raced_and_the_figures_kept(
     tiny_pair: Path, tmp_path: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -49,6 +49,7 @@ def test_the_tables_have_what_was_measured_of_each_model() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_whole_run_prints_writes_and_draws(tiny_pair: Path, tmp_path: Path, capsys: Captured) -> None:
     file, picture = tmp_path / "forward.json", tmp_path / "forward.svg"
     sizes = ["--most-tokens", "4", "--most-context", "64", "--repeats", "1"]
@@ -62,6 +63,7 @@ def test_a_whole_run_prints_writes_and_draws(tiny_pair: Path, tmp_path: Path, ca
     assert picture.read_text(encoding="utf-8").rstrip().endswith("</svg>")
 
 
+@pytest.mark.slow
 def test_peers_race_and_the_absent_ones_are_named(
     tiny_pair: Path, tiny_source: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: Captured
 ) -> None:
