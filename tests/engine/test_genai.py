@@ -284,7 +284,7 @@ def test_the_stateful_pipeline_streams_and_can_be_stopped(
     def stateful(options: LoadOptions, chosen: dict[str, object]) -> object:
         return openvino_genai().LLMPipeline(str(options.target), "CPU", ATTENTION_BACKEND="SDPA", **chosen)
 
-    monkeypatch.setattr(pipelines, "_stepped", stateful)
+    monkeypatch.setattr(pipelines, "stepped", stateful)
     monkeypatch.setattr(pipelines, "SteppedWriter", StreamedWriter)
     engine = load(LoadOptions(tiny_target, numerics=Numerics.EXACT))
     found = told(engine)

@@ -1,4 +1,4 @@
-"""`headstart chat --batch` from outside: answers, resuming, Ctrl+C, kills and full disks; engines are scripted."""
+"""`headstart chat --batch` from outside: answers, who writes them, resuming, Ctrl+C, kills and full disks."""
 
 import errno
 import io
@@ -9,8 +9,10 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,16 +20,89 @@ from headstart import library
 from headstart.cli import main
 from headstart.engine import generation_config
 from headstart.engine.engine import Event, LoadOptions, Request, Step
+from headstart.engine.genai import batching
+from headstart.engine.generation_config import USUAL
 from headstart.engine.toy import ToyEngine
-from headstart.errors import EngineLostError
+from headstart.errors import DeviceError, EngineLostError, SettingsError
 from tests.fakes import RecordingLoad, ScriptedEngine
-from tests.terminal.batches import GenaiFake, Place, contents, three
+from tests.model_folders import write_model, write_pair
 
 ROOT = Path(__file__).resolve().parents[2]
 Captured = pytest.CaptureFixture[str]
 
 
-@pytest.mark.usefixtures("genai")
+@dataclass
+class Place:
+    """A folder with prompts."""
+
+    folder: Path
+    load: RecordingLoad = field(default_factory=RecordingLoad)
+
+    @property
+    def prompts(self) -> Path:
+        return self.folder / "prompts.jsonl"
+
+    @property
+    def output(self) -> Path:
+        return self.folder / "prompts.answers.jsonl"
+
+    def ask(self, *lines: dict[str, Any] | str) -> None:
+        texts = [line if isinstance(line, str) else json.dumps(line) for line in lines]
+        self.prompts.write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
+
+    def run(self, *more: str, engine: str = "own") -> int:
+        flags = ["--batch", str(self.prompts), "--model", "smol", "--batch-engine", engine, *more]
+        return main(["chat", *flags], self.load)
+
+    def answers(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.output.read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.fixture
+def place(tmp_path: Path, headstart_home: Path) -> Place:
+    write_model(headstart_home / "models" / "smol")
+    return Place(tmp_path)
+
+
+@dataclass
+class Genai:
+    """Stands where OpenVINO GenAI is opened; gives the last answer first, as several at once end in any order."""
+
+    error: Exception | None = None
+    size: int | None = None
+    opened: list[int] = field(default_factory=list)
+    engine: ScriptedEngine = field(default_factory=ScriptedEngine)
+
+    def open(self, _options: LoadOptions, size: int, _longest: int) -> "Genai":
+        self.opened.append(size)
+        if self.error:
+            raise self.error
+        self.size = self.size or size
+        return self
+
+    def answers(self, requests: Iterator[tuple[int, Request]], cancel: threading.Event) -> Iterator[tuple[int, Event]]:
+        answered = [(key, list(self.engine.generate(request, cancel))) for key, request in requests]
+        yield from ((key, event) for key, events in reversed(answered) for event in events)
+
+    def close(self) -> None:
+        self.engine.close()
+
+
+@pytest.fixture
+def genai(monkeypatch: pytest.MonkeyPatch) -> Genai:
+    fake = Genai()
+    monkeypatch.setattr(batching, "ContinuousBatching", fake.open)
+    return fake
+
+
+def questions(number: int) -> Sequence[dict[str, Any]]:
+    return [{"id": each, "prompt": f"Question {each}"} for each in range(1, number + 1)]
+
+
+def contents(requests: Sequence[Request]) -> list[str]:
+    return [request.messages[-1].content for request in requests]
+
+
 def test_every_prompt_gets_a_line(place: Place, capsys: Captured) -> None:
     place.ask({"id": "a", "prompt": "Hi", "max_new_tokens": 2}, {"id": 7, "prompt": "Ho", "system": "Be brief."})
     assert place.run("--temperature", "0.5") == 0
@@ -40,12 +115,11 @@ def test_every_prompt_gets_a_line(place: Place, capsys: Captured) -> None:
     assert second["stats"]["output_tokens"] == 9
     shown = capsys.readouterr()
     assert shown.out == ""
-    assert "2 prompts for Headstart's own engine, one after another: which engine is faster was not" in shown.err
-    assert f"2 answers written to {place.output} at " in shown.err
+    assert "2 prompts for Headstart's own engine, one after another: as asked." in shown.err
+    assert f"2 answers written to {place.output}." in shown.err
     assert place.load.engine.closed
 
 
-@pytest.mark.usefixtures("genai")
 def test_the_values_that_were_used_and_a_repetition_are_written_down(place: Place) -> None:
     place.ask(
         {"id": 1, "prompt": "toy: repeat 50", "top_p": 0.5},
@@ -54,7 +128,7 @@ def test_the_values_that_were_used_and_a_repetition_are_written_down(place: Plac
     own = {"do_sample": True, "temperature": 0.6, "top_k": 20}
     model = library.choose("smol").target.folder
     (model / generation_config.FILE_NAME).write_text(json.dumps(own), encoding="utf-8")
-    assert main(["chat", "--batch", str(place.prompts)], lambda _: ToyEngine()) == 0
+    assert main(["chat", "--batch", str(place.prompts), "--batch-engine", "own"], lambda _: ToyEngine()) == 0
     first, second = place.answers()
     names = ("temperature", "top_p", "top_k", "repetition_penalty", "stop_on_repetition")
     assert [first["settings"][name] for name in names] == [0.6, 0.5, 20, 1.0, True]
@@ -63,7 +137,6 @@ def test_the_values_that_were_used_and_a_repetition_are_written_down(place: Plac
     assert (second["finish_reason"], second["stats"]["repeats"]) == ("stop", 50)
 
 
-@pytest.mark.usefixtures("genai")
 def test_bad_lines_are_reported_and_stop_nothing(place: Place, capsys: Captured) -> None:
     place.load.engine.context = 5
     place.ask(
@@ -81,12 +154,11 @@ def test_bad_lines_are_reported_and_stop_nothing(place: Place, capsys: Captured)
     assert "3 lines could not be answered" in shown
 
 
-@pytest.mark.usefixtures("genai")
 def test_a_second_run_answers_only_what_lacks(place: Place, capsys: Captured) -> None:
-    place.ask(*three())
+    place.ask(*questions(3))
     assert place.run() == 0
     whole = place.output.read_bytes()
-    place.ask("{", *three(), {"id": 4, "prompt": "Question 4"})
+    place.ask("{", *questions(3), {"id": 4, "prompt": "Question 4"})
     with place.output.open("ab") as file:
         file.write(whole[:40])  # as a kill would leave it
     place.load = RecordingLoad()
@@ -95,18 +167,16 @@ def test_a_second_run_answers_only_what_lacks(place: Place, capsys: Captured) ->
     assert place.output.read_bytes().startswith(whole)
     shown = capsys.readouterr().err
     assert "3 prompts answered before and skipped." in shown
-    assert "The last answer of the earlier run was torn, and will be made anew." in shown
 
-    place.ask({"id": 0, "prompt": "Question 0"}, *three(), {"id": 4, "prompt": "Question 4"})
+    place.ask({"id": 0, "prompt": "Question 0"}, *questions(3), {"id": 4, "prompt": "Question 4"})
     place.load = RecordingLoad()
     assert place.run() == 0
     assert contents(place.load.engine.requests) == ["Question 0"]
     assert sorted(line["id"] for line in place.answers()) == [0, 1, 2, 3, 4]
 
 
-@pytest.mark.usefixtures("genai")
 def test_with_nothing_left_no_model_is_loaded(place: Place) -> None:
-    place.ask(*three())
+    place.ask(*questions(3))
     place.run()
     before, place.load = place.output.read_bytes(), RecordingLoad()
     assert place.run() == 0
@@ -114,7 +184,6 @@ def test_with_nothing_left_no_model_is_loaded(place: Place) -> None:
     assert place.output.read_bytes() == before
 
 
-@pytest.mark.usefixtures("genai")
 def test_prompts_that_begin_alike_are_answered_one_after_another(place: Place) -> None:
     shared = "Be brief. " * 30
     place.ask(
@@ -143,7 +212,6 @@ class PressingEngine(ScriptedEngine):
                 pressed(signal.SIGINT, None)
 
 
-@pytest.mark.usefixtures("genai")
 @pytest.mark.parametrize(("presses", "kept"), [(1, [1, 2]), (2, [1])])
 def test_ctrl_c_ends_after_the_present_answer_and_twice_at_once(
     place: Place, capsys: Captured, presses: int, kept: list[int]
@@ -152,7 +220,7 @@ def test_ctrl_c_ends_after_the_present_answer_and_twice_at_once(
     engine.presses = presses
     place.load = RecordingLoad(engine)
     before = signal.getsignal(signal.SIGINT)
-    place.ask(*three())
+    place.ask(*questions(3))
     assert place.run() == 130
     assert signal.getsignal(signal.SIGINT) is before
     assert [line["id"] for line in place.answers()] == kept
@@ -166,13 +234,12 @@ def test_ctrl_c_ends_after_the_present_answer_and_twice_at_once(
     assert [line["id"] for line in place.answers()] == [1, 2, 3]
 
 
-@pytest.mark.usefixtures("genai")
 def test_ctrl_c_while_loading_says_how_to_go_on(place: Place, capsys: Captured) -> None:
     def interrupted(_options: LoadOptions) -> ScriptedEngine:
         raise KeyboardInterrupt
 
-    place.ask(*three())
-    assert main(["chat", "--batch", str(place.prompts)], interrupted) == 130
+    place.ask(*questions(3))
+    assert main(["chat", "--batch", str(place.prompts), "--batch-engine", "own"], interrupted) == 130
     assert "Stopped with 3 prompts to go. Run the same command again" in capsys.readouterr().err
 
 
@@ -184,7 +251,6 @@ sys.exit(main(sys.argv[1:], RecordingLoad(ScriptedEngine(("word " * 40,), pause=
 """
 
 
-@pytest.mark.usefixtures("genai")
 def test_a_killed_run_goes_on_where_it_was(place: Place) -> None:
     place.ask(*({"id": number, "prompt": f"Question {number}"} for number in range(12)))
     command = [sys.executable, "-c", CHILD, "chat", "--batch", str(place.prompts), "--batch-engine", "own"]
@@ -197,12 +263,11 @@ def test_a_killed_run_goes_on_where_it_was(place: Place) -> None:
         child.kill()
     kept = place.output.read_bytes().count(b"\n")
     assert 3 <= kept < 12
-    assert place.run("--batch-engine", "own") == 0
+    assert place.run() == 0
     assert len(place.load.engine.requests) == 12 - kept
     assert [line["id"] for line in place.answers()] == list(range(12))
 
 
-@pytest.mark.usefixtures("genai")
 def test_a_full_disk_keeps_what_was_answered(place: Place, capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
     written: list[int] = []
 
@@ -212,7 +277,7 @@ def test_a_full_disk_keeps_what_was_answered(place: Place, capsys: Captured, mon
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fsync", second_time_full)
-    place.ask(*three())
+    place.ask(*questions(3))
     assert place.run() == 1
     assert f"headstart: {place.output} cannot be written (No space left on device)" in capsys.readouterr().err
     assert [line["id"] for line in place.answers()] == [1]
@@ -221,20 +286,131 @@ def test_a_full_disk_keeps_what_was_answered(place: Place, capsys: Captured, mon
     assert [line["id"] for line in place.answers()] == [1, 2, 3]
 
 
-def test_an_engine_that_is_lost_keeps_what_was_answered(place: Place, genai: GenaiFake, capsys: Captured) -> None:
+def test_an_engine_that_is_lost_keeps_what_was_answered(place: Place, capsys: Captured) -> None:
     place.load.engine.scripts = ("One.", EngineLostError("It is gone."))
-    place.ask(*three())
+    place.ask(*questions(3))
     assert place.run() == 1
     assert [line["id"] for line in place.answers()] == [1]
     assert capsys.readouterr().err.endswith("headstart: It is gone.\n")
+
+
+def test_a_setting_that_the_engine_refuses_is_an_error_of_its_line(place: Place) -> None:
+    place.load.engine.scripts = ("One.", SettingsError("It has no table of likely next tokens."), "Three.")
+    place.ask(*questions(3))
+    assert place.run() == 1
+    found = {line["id"]: line for line in place.answers()}
+    assert found[2]["error"] == "It has no table of likely next tokens."
+    assert (found[1]["text"], found[3]["text"]) == ("One.", "Three.")
+
+
+def test_without_a_draft_model_two_prompts_are_enough_for_openvino_genai(
+    place: Place, genai: Genai, capsys: Captured
+) -> None:
+    place.ask(*questions(3))
+    assert place.run(engine="auto") == 0
+    assert genai.opened == [3]
+    assert genai.engine.closed
+    assert not place.load.options
+    assert [line["id"] for line in place.answers()] == [3, 2, 1]
+    settings = place.answers()[0]["settings"]
+    assert genai.engine.requests[0].sampling.temperature == settings["temperature"] == USUAL.temperature
+    assert (settings["engine"], settings["batch_size"], settings["speculation"]) == ("genai", 3, "off")
+    assert "3 prompts for OpenVINO GenAI, 3 at once: usually faster for 2 or more at once." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("prompts", "flags", "at_once"),
+    [(7, [], None), (8, [], 8), (20, [], 8), (20, ["--batch-size", "16"], 16), (20, ["--batch-size", "4"], None)],
+)
+def test_with_a_draft_model_openvino_genai_answers_where_many_are_answered_at_once(
+    place: Place, genai: Genai, headstart_home: Path, prompts: int, flags: list[str], at_once: int | None
+) -> None:
+    write_pair(headstart_home / "models" / "couple")
+    place.ask(*questions(prompts))
+    assert place.run("--model", "couple", *flags, engine="auto") == 0
+    assert genai.opened == ([at_once] if at_once else [])
+    assert len(place.load.options) == (0 if at_once else 1)
+    assert len(place.answers()) == prompts
+
+
+def test_what_openvino_genai_does_otherwise_goes_to_our_own_engine(
+    place: Place, genai: Genai, capsys: Captured
+) -> None:
+    place.ask(
+        *questions(3), {"id": 4, "prompt": "Four", "temperature": 1, "seed": 2}, {"id": 5, "prompt": "5", "min_p": 0.1}
+    )
+    assert place.run("--batch-size", "2", engine="genai") == 0
+    assert contents(genai.engine.requests) == ["Question 1", "Question 2", "Question 3"]
+    assert contents(place.load.engine.requests) == ["Four", "5"]
+    shown = capsys.readouterr().err
+    assert "3 prompts for OpenVINO GenAI, 2 at once: as asked." in shown
+    assert (
+        "2 prompts for Headstart's own engine, one after another: batches of OpenVINO GenAI do not do this as we do: "
+        "a seed (1), min-p (1)."
+    ) in shown
+
+
+def test_our_own_engine_is_loaded_once_where_it_answers_all(place: Place, genai: Genai) -> None:
+    place.ask({"id": 1, "prompt": "One"}, {"id": 2, "prompt": "Two", "min_p": 0.1})
+    assert place.run(engine="auto") == 0
+    assert len(place.load.options) == 1
+    assert len(place.load.engine.requests) == 2
     assert not genai.opened
 
 
-@pytest.mark.usefixtures("genai")
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (["--numerics", "exact"], "exact numerics (3)"),
+        (["--device", "npu"], "the NPU (3)"),
+        (["--trace", "rounds.jsonl"], "a trace (3)"),
+        (["--num-assistant-tokens", "3"], "speculation of their own (3)"),
+    ],
+)
+def test_some_wishes_are_for_our_own_engine(
+    place: Place, genai: Genai, capsys: Captured, flags: list[str], words: str
+) -> None:
+    place.ask(*questions(3))
+    assert place.run(*flags, engine="genai") == 0
+    assert not genai.opened
+    assert words in capsys.readouterr().err
+
+
+def test_memory_for_fewer_is_told(place: Place, genai: Genai, capsys: Captured) -> None:
+    genai.size = 1
+    place.ask(*questions(3))
+    assert place.run("--batch-size", "3", engine="genai") == 0
+    assert "The memory holds 1 at once." in capsys.readouterr().err
+
+
+def test_where_openvino_genai_cannot_run_auto_goes_on_and_a_wish_is_refused(
+    place: Place, genai: Genai, capsys: Captured
+) -> None:
+    genai.error = DeviceError("OpenVINO GenAI cannot answer in batches on CPU (reason); use --batch-engine own.")
+    place.ask(*questions(3))
+    assert place.run(engine="genai") == 1
+    assert not place.load.options
+    assert place.run(engine="auto") == 0
+    assert len(place.load.engine.requests) == 3
+    assert "one after another: OpenVINO GenAI cannot run here." in capsys.readouterr().err
+
+
+def test_real_models_answer_through_both_engines(tiny_pair: Path, place: Place) -> None:
+    place.ask(*questions(3), {"id": 4, "prompt": "Question 1", "min_p": 0.1}, {"id": 5, "prompt": "word " * 2000})
+    flags = ["--batch-engine", "genai", "--batch-size", "2", "--max-new-tokens", "6", "--greedy"]
+    assert main(["chat", "--batch", str(place.prompts), "--model", str(tiny_pair), *flags]) == 1
+    by_id = {line["id"]: line for line in place.answers()}
+    assert {number: len(by_id[number]["token_ids"]) for number in (1, 2, 3, 4)} == {1: 6, 2: 6, 3: 6, 4: 6}
+    assert by_id[1]["text"] == by_id[4]["text"]  # greedily min-p changes nothing
+    assert [by_id[number]["settings"]["engine"] for number in (1, 4)] == ["genai", "own"]
+    assert by_id[1]["stats"]["ttft_ms"] > 0
+    assert "context holds" in by_id[5]["error"]
+
+
 def test_a_pipe_shows_no_bar(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     shown = io.StringIO()
     monkeypatch.setattr(sys, "stderr", shown)
-    place.ask(*three())
+    place.ask(*questions(3))
     assert place.run() == 0
     assert "\x1b" not in shown.getvalue()
     assert all(line.startswith("· ") for line in shown.getvalue().splitlines())
@@ -256,6 +432,7 @@ def test_a_pipe_shows_no_bar(place: Place, monkeypatch: pytest.MonkeyPatch) -> N
         (["--batch", "p.jsonl", "--batch-size", "0"], "batch-size must be a whole number, 1 or more, not '0'."),
         (["--batch", "p.jsonl", "--batch-engine", "own", "--batch-size", "4"], "Headstart's own engine answers one"),
         (["--batch", "p.jsonl", "--output", "diary.txt"], "diary.txt holds something else than answers (line 1)"),
+        (["--batch", "p.jsonl", "--output", "."], ". cannot be written: name a file in a folder that exists."),
         (["--output", "a.jsonl"], "--output needs --batch FILE."),
         (["--batch-size", "4"], "--batch-size needs --batch FILE."),
     ],

@@ -135,7 +135,10 @@ def test_an_answer_cannot_steer_the_terminal(start: Start) -> None:
 def test_ctrl_c_ends_a_batch_after_the_present_answer(start: Start, tmp_path: Path) -> None:
     prompts = tmp_path / "prompts.jsonl"
     prompts.write_text("".join(f'{{"id": {number}, "prompt": "Hi"}}\n' for number in range(3)), encoding="utf-8")
-    with start(["One two three four five six seven eight nine ten."], "chat", "--batch", str(prompts)) as terminal:
+    own = ("--batch-engine", "own")
+    with start(
+        ["One two three four five six seven eight nine ten."], "chat", "--batch", str(prompts), *own
+    ) as terminal:
         terminal.expect("1/3")
         terminal.send(CTRL_C)
         terminal.expect("Stopping after the present answer; Ctrl+C again stops at once.")

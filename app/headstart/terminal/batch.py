@@ -1,40 +1,58 @@
-"""`headstart chat --batch`: many prompts from a file, their answers to another, in the order in which they are done."""
+"""`headstart chat --batch FILE`: answers the prompts of one file into another, and goes on where a run was stopped."""
 
 import argparse
+import dataclasses
 import threading
+import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from headstart.engine.batch_choice import UNMEASURED_SIZE, BatchChoice, BatchEngine
-from headstart.engine.batching import Batcher, Keyed
-from headstart.engine.engine import Finish, FinishReason, Mode, Step
-from headstart.errors import DeviceError, HeadstartError, SettingsError
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.text import Text
+
+from headstart import library
+from headstart.engine import generation_config
+from headstart.engine.engine import Engine, Event, Finish, FinishReason, LoadOptions, Mode, Request, Step
+from headstart.errors import ChatTemplateError, ContextOverflowError, DeviceError, HeadstartError, SettingsError
 from headstart.terminal import report
-from headstart.terminal.batch_input import BadLine, Defaults, Task, read
-from headstart.terminal.batch_order import arranged
-from headstart.terminal.batch_output import Answers, Earlier, resume
-from headstart.terminal.batch_parts import Part, Wish, opened, parts, read_engine
-from headstart.terminal.batch_progress import BatchProgress
+from headstart.terminal.batch_lines import Answers, BadLine, Defaults, Identity, Task, read
 from headstart.terminal.command import INTERRUPTED, Load
 from headstart.terminal.counting import count
+from headstart.terminal.harmless import harmless
 from headstart.terminal.interrupt import on_ctrl_c
 from headstart.terminal.measuring import whole_number, writable_file
+from headstart.terminal.model_flags import described, load_options, one_of, tracing
+from headstart.terminal.settings import from_arguments
 
-_GO_ON = "Run the same command again to go on; what is answered will be skipped."
+# Prompts from which OpenVINO GenAI is taken, which writes several answers in one pass, without guesses. On two cores
+# four at once beat a pair of models that guesses ahead; twice as many leave a margin.
+WIDE, WIDE_WITHOUT_DRAFT = 8, 2
+_ALIKE = 200  # characters; to read fewer again costs less than a step
+_TEMPLATE = 64  # tokens that a chat format may add to a message
+_SETTLED = 1.0  # seconds; before, a speed says nothing
+
+
+class BatchEngine(StrEnum):
+    """Who writes the answers of a batch."""
+
+    AUTO = "auto"
+    OWN = "own"
+    GENAI = "genai"
 
 
 @dataclass(frozen=True)
-class Order:
-    """A command line that was read and checked. `loaded`: what the answers' settings say about the models."""
+class Part:
+    """Prompts for one engine: OpenVINO GenAI with so many answers `at_once`, or Headstart's own where that is None."""
 
-    file: Path
-    output: Path
-    wish: Wish
-    defaults: Defaults
-    loaded: Mapping[str, Any]
+    tasks: Sequence[Task]
+    at_once: int | None
+    reason: str
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,8 +61,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "many prompts",
         'A line of FILE is {"id": 1, "prompt": "..."} or {"id": 1, "messages": [{"role": "user", "content": "..."}]}, '
         "with system and any setting of an answer beside it (temperature, seed, max_new_tokens, ...), or a line of "
-        "OpenAI's batch format. Answers are written as they are done, which is not the order of the prompts; a second "
-        "run skips those that are there.",
+        "OpenAI's batch format. Answers are written as they are done, which is not the order of the prompts. A second "
+        "run skips what is answered.",
     )
     group.add_argument("--batch", metavar="FILE", type=Path, help="answer all prompts of this file, one in each line")
     group.add_argument(
@@ -55,17 +73,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--batch-engine",
-        type=read_engine,
+        type=one_of("batch-engine", BatchEngine),
         metavar="auto|own|genai",
         help="own: Headstart's engine, one after another, guessing ahead; genai: OpenVINO GenAI, several at once; "
-        "auto: what `headstart bench batch` measured to be faster here; where it was not run, genai from "
-        f"{UNMEASURED_SIZE} prompts on (default: auto)",
+        f"auto: genai from {WIDE} prompts on, from {WIDE_WITHOUT_DRAFT} on without a draft model (default: auto)",
     )
     group.add_argument(
         "--batch-size",
         type=whole_number("batch-size", 1),
         metavar="N",
-        help="how many answers OpenVINO GenAI writes at once (default: as many as were fastest)",
+        help=f"how many answers OpenVINO GenAI writes at once (default: {WIDE})",
     )
 
 
@@ -76,135 +93,170 @@ def require_no_batch(arguments: argparse.Namespace) -> None:
             raise SettingsError(f"--{name.replace('_', '-')} needs --batch FILE.")
 
 
-def require_no_dialogue(arguments: argparse.Namespace) -> None:
-    """Raises SettingsError for flags that mean nothing beside --batch."""
-    for name, given in (
-        ("prompt", arguments.prompt is not None),
-        ("json", arguments.json),
-        ("stats", arguments.stats),
-        ("show-origin", arguments.show_origin),
-    ):
-        if given:
-            raise SettingsError(f"--batch takes prompts from a file and writes JSON to another: leave out --{name}.")
-
-
-def output_of(arguments: argparse.Namespace) -> Path:
-    """The file of answers. Raises SettingsError where it is that of the prompts."""
+def run(arguments: argparse.Namespace, load: Load) -> int:
+    """Answer what is not answered yet. Returns the exit code: 1 where a line has no answer, 130 after Ctrl+C."""
+    engine, size = arguments.batch_engine or BatchEngine.AUTO, arguments.batch_size
+    _require_sense(arguments, engine, size)
     file: Path = arguments.batch
-    output: Path = arguments.output or _output(str(file.with_name(f"{file.stem}.answers.jsonl")))
+    output = arguments.output or _output(str(file.with_name(f"{file.stem}.answers.jsonl")))
     if output.exists() and file.exists() and output.samefile(file):
         raise SettingsError("--output must be another file than --batch.")
-    return output
-
-
-def wish_of(arguments: argparse.Namespace, **fixed: Any) -> Wish:
-    """What the command line says about engines. Raises SettingsError."""
-    return Wish(engine=arguments.batch_engine or BatchEngine.AUTO, size=arguments.batch_size, **fixed)
-
-
-def run(order: Order, load: Load) -> int:
-    """Answer what is not answered yet. Returns the exit code: 1 where a line has no answer, 130 after Ctrl+C."""
-    lines = list(read(order.file, order.defaults))
+    choice = library.choose(arguments.model, arguments.draft)
+    options = dataclasses.replace(load_options(arguments, choice), tracing=tracing(arguments))
+    own = generation_config.read(choice.target.folder)
+    lines = list(read(file, Defaults(from_arguments(arguments), arguments.system, "seed" in arguments, own)))
     if not lines:
-        raise SettingsError(f"{order.file} has no prompts; give it one JSON object in each line.")
-    earlier = resume(order.output)
-    tasks = [line for line in lines if isinstance(line, Task) and line.id not in earlier.answered]
-    planned = parts(order.wish, _arranged(tasks)) if tasks else []
-    bad = [line for line in lines if isinstance(line, BadLine)]
-    skipped = len(lines) - len(tasks) - len(bad)
-    with Answers(order.output) as answers, BatchProgress(len(lines), skipped) as progress:
-        progress.remark(*_before(skipped, earlier))
-        batch = _Batch(order, answers, progress)
-        for line in bad:
-            batch.fail(line.line, line.id, line.sentence)
-        for part in planned:
-            batch.answer(part, load)
-        return batch.end()
+        raise SettingsError(f"{file} has no prompts; give it one JSON object in each line.")
+    with closing(Answers(output)) as answers:
+        left = [line for line in lines if isinstance(line, BadLine) or line.id not in answers.ids]
+        batch = _Batch(answers, options, described(options, choice), len(lines), len(left))
+        with batch.bar:
+            if len(left) < len(lines):
+                batch.tell(f"{count(len(lines) - len(left), 'prompt')} answered before and skipped.")
+            for line in left:
+                if isinstance(line, BadLine):
+                    batch.fail(line.line, line.id, line.reason)
+            for part in parts([line for line in left if isinstance(line, Task)], options, engine, size):
+                batch.answer(part, load, may_change_engine=engine is BatchEngine.AUTO)
+            return batch.end()
 
 
-@dataclass
-class _Stop:
-    """What Ctrl+C asks for: first no more answers, then none at all."""
+def parts(tasks: Sequence[Task], options: LoadOptions, engine: BatchEngine, size: int | None) -> list[Part]:
+    """Who answers what: OpenVINO GenAI what it does as we do, if that is enough; Headstart's own engine the rest."""
+    from headstart.engine.genai.batching import difference  # noqa: PLC0415 - `headstart --help` need not wait for it
 
-    soon: threading.Event = field(default_factory=threading.Event)
-    now: threading.Event = field(default_factory=threading.Event)
-
-    def press(self) -> None:
-        (self.now if self.soon.is_set() else self.soon).set()
+    if engine is BatchEngine.OWN:
+        return [Part(tasks, None, "as asked")] if tasks else []
+    differences = {task.line: difference(options, task.request, seeded=task.seeded) for task in tasks}
+    alike = [task for task in tasks if not differences[task.line]]
+    at_once, wide = min(size or WIDE, len(alike)), WIDE if options.draft else WIDE_WITHOUT_DRAFT
+    if engine is BatchEngine.AUTO and alike and at_once < wide:
+        return [Part(tasks, None, f"usually faster for fewer than {wide} at once")]
+    reason = "as asked" if engine is BatchEngine.GENAI else f"usually faster for {wide} or more at once"
+    found = [Part(alike, at_once, reason)] if alike else []
+    others = [task for task in tasks if differences[task.line]]
+    if others:
+        counts = Counter(differences[task.line] for task in others)
+        words = ", ".join(f"{what} ({number})" for what, number in counts.items())
+        found.append(Part(others, None, f"batches of OpenVINO GenAI do not do this as we do: {words}"))
+    return found
 
 
 class _Batch:
-    """The run of one order."""
+    """One run: how far it is, and what Ctrl+C asked for."""
 
-    def __init__(self, order: Order, answers: Answers, progress: BatchProgress) -> None:
-        self._order = order
+    def __init__(
+        self, answers: Answers, options: LoadOptions, described: Mapping[str, Any], total: int, left: int
+    ) -> None:
+        """`left` of `total` lines have no answer yet; `described`: what is said of the models in each answer."""
         self._answers = answers
-        self._progress = progress
-        self._stop = _Stop()
-        self._told = False
-        self._failed = 0
+        self._options = options
+        self._described = described
+        self._left = left
+        self._answered = self._failed = self._tokens = 0
+        self._started: float | None = None  # with the first token: loading a model is not counted
+        self._speed = ""
+        self._stopping, self._cancel = threading.Event(), threading.Event()  # the first Ctrl+C, the second
+        self._console = Console(stderr=True, highlight=False)
+        speed = TextColumn("{task.fields[speed]}", markup=False)
+        self.bar = Progress(
+            *(BarColumn(), MofNCompleteColumn(), speed, TimeRemainingColumn()),
+            console=self._console,
+            disable=not self._console.is_terminal,
+            redirect_stdout=False,
+        )
+        self._task = self.bar.add_task("answers", total=total, completed=total - left, speed="")
 
-    def answer(self, part: Part, load: Load) -> None:
-        """Open the engine of a part and write what it answers."""
-        if self._stop.soon.is_set():
-            return
-        self._progress.remark(part.words)
-        try:
-            with closing(opened(part, self._order.wish, load)) as batcher:
-                self._write(part, batcher)
-        except KeyboardInterrupt:  # while it was loading
-            self._stop.press()
-        except DeviceError as error:
-            if part.choice.engine is BatchEngine.OWN or self._order.wish.engine is not BatchEngine.AUTO:
-                raise
-            self._progress.remark(str(error))
-            self.answer(Part(part.tasks, BatchChoice(BatchEngine.OWN, 1, ""), "Headstart's own engine goes on."), load)
+    def tell(self, sentence: str) -> None:
+        """One line on standard error, above the bar."""
+        self._console.print(Text(f"· {harmless(sentence)}"), soft_wrap=True)
 
-    def fail(self, line: int, identity: str | int | None, sentence: str) -> None:
-        """A line without an answer."""
+    def fail(self, line: int, identity: Identity | None, reason: str) -> None:
+        """A line has no answer."""
+        self._answers.add({"id": identity, "line": line, "error": reason})
         self._failed += 1
-        self._progress.remark(f"line {line}: {sentence}")
-        self._answers.add({"id": identity, "line": line, "error": sentence})
-        self._progress.answered(well=False)
+        self.tell(f"line {line}: {reason}")
+        self._advance()
+
+    def answer(self, part: Part, load: Load, *, may_change_engine: bool) -> None:
+        """Open the engine of a part and write what it answers."""
+        if self._stopping.is_set():
+            return
+        draft = ", without the draft model" if self._options.draft else ""
+        own = "Headstart's own engine, one after another"
+        who = f"OpenVINO GenAI, {part.at_once} at once{draft}" if part.at_once else own
+        self.tell(f"{count(len(part.tasks), 'prompt')} for {who}: {part.reason}.")
+        try:
+            self._open(part, load)
+        except KeyboardInterrupt:  # while it was loading
+            self._stopping.set()
+        except DeviceError as error:
+            if part.at_once is None or not may_change_engine:
+                raise
+            self.tell(str(error))
+            self.answer(Part(part.tasks, None, "OpenVINO GenAI cannot run here"), load, may_change_engine=False)
 
     def end(self) -> int:
-        """Say what there is, and how to go on."""
-        progress, output = self._progress, self._order.output
-        speed = f" at {progress.tokens / progress.seconds:.1f} tokens/s" if progress.seconds > 0.0 else ""
-        progress.remark(f"{count(progress.answers, 'answer')} written to {output}{speed}.")
+        """Say what there is, and how to go on. Returns the exit code."""
+        speed = f" at {self._speed}" if self._speed else ""
+        self.tell(f"{count(self._answered, 'answer')} written to {self._answers.path}{speed}.")
         if self._failed:
-            progress.remark(f"{count(self._failed, 'line')} could not be answered; correct and run the same again.")
-        if self._stop.soon.is_set() and progress.left:
-            progress.remark(f"Stopped with {count(progress.left, 'prompt')} to go. {_GO_ON}")
+            self.tell(f"{count(self._failed, 'line')} could not be answered; correct and run the same again.")
+        if self._stopping.is_set() and self._left:
+            self.tell(
+                f"Stopped with {count(self._left, 'prompt')} to go. Run the same command again to go on; what is "
+                "answered will be skipped."
+            )
             return INTERRUPTED
         return 1 if self._failed else 0
 
-    def _write(self, part: Part, batcher: Batcher) -> None:
-        if part.choice.size > batcher.size:
-            self._progress.remark(f"The memory holds {batcher.size} at once.")
+    def _open(self, part: Part, load: Load) -> None:
+        requests = self._requests(part.tasks)
+        if part.at_once is None:
+            with closing(load(self._options)) as engine:
+                self._write(part, _one_by_one(engine, requests, self._cancel))
+            return
+        from headstart.engine.genai.batching import ContinuousBatching  # noqa: PLC0415 - as above
+
+        with closing(ContinuousBatching(self._options, part.at_once, _longest(part.tasks))) as batching:
+            if batching.size < part.at_once:
+                self.tell(f"The memory holds {batching.size} at once.")
+            self._write(part, batching.answers(requests, self._cancel))
+
+    def _write(self, part: Part, events: Iterator[tuple[int, Event | HeadstartError]]) -> None:
         tasks = {task.line: task for task in part.tasks}
-        texts: dict[int, list[str]] = {line: [] for line in tasks}
-        with on_ctrl_c(self._stop.press):
-            for key, event in batcher.answers(self._requests(part.tasks), self._stop.now):
+        texts = dict.fromkeys(tasks, "")
+        told = False
+        with on_ctrl_c(self._press):
+            for line, event in events:
                 match event:
                     case Step():
-                        texts[key].append(event.text)
-                        self._progress.wrote(len(event.round.tokens))
-                    case Finish():
-                        self._finished(tasks[key], "".join(texts.pop(key)), event, part)
+                        texts[line] += event.text
+                        self._count_tokens(len(event.round.tokens))
+                    case Finish() if event.reason is not FinishReason.CANCELLED:  # that one is written anew
+                        self._keep(tasks[line], texts.pop(line), event, part)
                     case HeadstartError():
-                        self.fail(key, tasks[key].id, str(event))
-                self._tell_once()
+                        self.fail(line, tasks[line].id, str(event))
+                if self._stopping.is_set() and not told:
+                    told = True
+                    self.tell("Stopping after the present answer; Ctrl+C again stops at once.")
 
-    def _requests(self, tasks: Sequence[Task]) -> Iterator[Keyed]:
-        for task in tasks:
-            if self._stop.soon.is_set():
+    def _requests(self, tasks: Sequence[Task]) -> Iterator[tuple[int, Request]]:
+        for task in _beginning_alike(tasks):
+            if self._stopping.is_set():
                 return
             yield task.line, task.request
 
-    def _finished(self, task: Task, text: str, finish: Finish, part: Part) -> None:
-        if finish.reason is FinishReason.CANCELLED:
-            return  # it will be made anew
+    def _keep(self, task: Task, text: str, finish: Finish, part: Part) -> None:
+        system = next((message.content for message in task.messages if message.role == "system"), None)
+        settings = {**self._described, **asdict(task.settings), "engine": BatchEngine.OWN, "system": system}
+        if part.at_once:
+            settings |= {
+                "engine": BatchEngine.GENAI,
+                "draft": None,
+                "speculation": Mode.OFF,
+                "batch_size": part.at_once,
+            }
         self._answers.add(
             {
                 "id": task.id,
@@ -212,38 +264,62 @@ class _Batch:
                 "finish_reason": finish.reason,
                 "token_ids": finish.token_ids,
                 "stats": report.as_json(finish.stats),
-                "settings": self._settings(task, part),
+                "settings": settings,
             }
         )
-        self._progress.answered()
+        self._answered += 1
+        self._advance()
 
-    def _settings(self, task: Task, part: Part) -> dict[str, Any]:
-        system = next((message.content for message in task.messages if message.role == "system"), None)
-        engine: dict[str, Any] = {"engine": part.choice.engine, "system": system}
-        if part.choice.engine is BatchEngine.GENAI:
-            engine |= {"draft": None, "speculation": Mode.OFF, "batch_size": part.choice.size}
-        return {**self._order.loaded, **asdict(task.settings), **engine}
+    def _press(self) -> None:
+        (self._cancel if self._stopping.is_set() else self._stopping).set()
 
-    def _tell_once(self) -> None:
-        if self._stop.soon.is_set() and not self._told:
-            self._told = True
-            self._progress.remark("Stopping after the present answer; Ctrl+C again stops at once.")
+    def _count_tokens(self, number: int) -> None:
+        self._started = self._started or time.perf_counter()
+        self._tokens += number
+        seconds = time.perf_counter() - self._started
+        self._speed = f"{self._tokens / seconds:.1f} tokens/s" if seconds > _SETTLED else self._speed
+        self.bar.update(self._task, speed=self._speed)
 
-
-def _arranged(tasks: Sequence[Task]) -> list[Task]:
-    texts = ["\n".join(f"{message.role}\n{message.content}" for message in task.messages) for task in tasks]
-    return [tasks[index] for index in arranged(texts)]
+    def _advance(self) -> None:
+        self._left -= 1
+        self.bar.advance(self._task)
 
 
-def _before(skipped: int, earlier: Earlier) -> list[str]:
-    found = []
-    if skipped:
-        found.append(f"{count(skipped, 'prompt')} answered before and skipped.")
-    if earlier.errors:
-        found.append(f"{count(earlier.errors, 'line')} that failed before will be tried again.")
-    if earlier.torn:
-        found.append("The last answer of the earlier run was torn, and will be made anew.")
-    return found
+def _one_by_one(
+    engine: Engine, requests: Iterator[tuple[int, Request]], cancel: threading.Event
+) -> Iterator[tuple[int, Event | HeadstartError]]:
+    """As ContinuousBatching.answers, with all the guessing that each request asks for."""
+    for key, request in requests:
+        try:
+            for event in engine.generate(request, cancel):
+                yield key, event
+        except (ContextOverflowError, ChatTemplateError, SettingsError) as refusal:
+            yield key, refusal
+
+
+def _longest(tasks: Sequence[Task]) -> int:
+    """Tokens that no prompt exceeds together with its answer: each has a byte of text at least."""
+    texts = (sum(_TEMPLATE + len(message.content.encode()) for message in task.messages) for task in tasks)
+    return max(text + task.settings.max_new_tokens for text, task in zip(texts, tasks, strict=True))
+
+
+def _beginning_alike(tasks: Sequence[Task]) -> list[Task]:
+    """In their order, but those that begin alike follow one another: what they share is read once."""
+    texts = {task.line: "\n".join(f"{message.role}\n{message.content}" for message in task.messages) for task in tasks}
+    first: dict[str, int] = {}
+    for line, text in texts.items():
+        first.setdefault(text[:_ALIKE], line)
+    return sorted(tasks, key=lambda task: (first[texts[task.line][:_ALIKE]], texts[task.line]))
+
+
+def _require_sense(arguments: argparse.Namespace, engine: BatchEngine, size: int | None) -> None:
+    """Raises SettingsError for flags that contradict each other."""
+    for name in ("prompt", "json", "stats", "show_origin"):
+        if getattr(arguments, name) not in (None, False):
+            flag = name.replace("_", "-")
+            raise SettingsError(f"--batch takes prompts from a file and writes JSON to another: leave out --{flag}.")
+    if engine is BatchEngine.OWN and size not in (None, 1):
+        raise SettingsError("Headstart's own engine answers one after another: leave out --batch-size, or use genai.")
 
 
 def _output(text: str) -> Path:

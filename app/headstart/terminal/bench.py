@@ -2,7 +2,7 @@
 
 import argparse
 
-from headstart.terminal import bench_advice, bench_batch, bench_forward, bench_peers, bench_replay, bench_speed
+from headstart.terminal import bench_advice, bench_forward, bench_peers, bench_replay, bench_speed
 from headstart.terminal.command import Command
 
 COMMANDS: tuple[Command, ...] = (
@@ -11,7 +11,6 @@ COMMANDS: tuple[Command, ...] = (
     bench_peers.COMMAND,
     bench_advice.COMMAND,
     bench_replay.COMMAND,
-    bench_batch.COMMAND,
 )
 
 

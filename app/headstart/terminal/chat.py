@@ -10,20 +10,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headstart import library, paths, remotes
-from headstart.engine import generation_config
 from headstart.engine.engine import Engine, FinishReason, LoadOptions
 from headstart.errors import EngineLostError, SettingsError
 from headstart.library import Choice
 from headstart.terminal import batch, elsewhere, loaded, report, settings
 from headstart.terminal.answer import Answer, answer
-from headstart.terminal.batch_input import Defaults
 from headstart.terminal.command import INTERRUPTED, Command, Load
 from headstart.terminal.dialogue import Dialogue
 from headstart.terminal.model_flags import (
     add_engine_argument,
     add_model_arguments,
     add_trace_arguments,
-    draft_name,
+    described,
     load_options,
     title,
     tracing,
@@ -83,7 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, load: Load) -> int:
     """Answer once, or all of a file, or talk until the input ends. Returns the exit code."""
     if arguments.batch is not None:
-        return batch.run(_batch_order(arguments), load)
+        return batch.run(arguments, load)
     batch.require_no_batch(arguments)
     plan = _plan(arguments)
     screen = Screen(colour=not arguments.no_color, origins=arguments.show_origin, text=not plan.json)
@@ -127,16 +125,6 @@ def _chosen(arguments: argparse.Namespace) -> tuple[Choice | None, LoadOptions]:
         return None, elsewhere.load_options(arguments)
     choice = library.choose(arguments.model, arguments.draft)
     return choice, dataclasses.replace(load_options(arguments, choice), tracing=tracing(arguments))
-
-
-def _batch_order(arguments: argparse.Namespace) -> batch.Order:
-    batch.require_no_dialogue(arguments)
-    output = batch.output_of(arguments)
-    choice = library.choose(arguments.model, arguments.draft)
-    own = generation_config.read(choice.target.folder)
-    defaults = Defaults(settings.from_arguments(arguments), arguments.system, "seed" in arguments, own)
-    load = dataclasses.replace(load_options(arguments, choice), tracing=tracing(arguments))
-    return batch.Order(arguments.batch, output, batch.wish_of(arguments, load=load), defaults, _loaded(choice, load))
 
 
 def _prompt(given: str | None) -> str | None:
@@ -185,7 +173,7 @@ def _kept_lines() -> Path | None:
 
 
 def _object(plan: Plan, given: Answer, engine: Engine) -> dict[str, object]:
-    here = plan.choice and {**_loaded(plan.choice, plan.load), "engine": loaded.kind(engine)}
+    here = plan.choice and {**described(plan.load, plan.choice), "engine": loaded.kind(engine)}
     models = here or elsewhere.described(plan.load)
     models |= {"system": plan.dialogue.system}
     return {
@@ -194,16 +182,6 @@ def _object(plan: Plan, given: Answer, engine: Engine) -> dict[str, object]:
         "finish_reason": given.reason,
         "stats": report.as_json(given.stats),
         "settings": models | dataclasses.asdict(plan.settings.settled(loaded.sampling(engine))),
-    }
-
-
-def _loaded(choice: Choice, load: LoadOptions) -> dict[str, object]:
-    return {
-        "model": choice.target.name,
-        "draft": draft_name(load, choice),
-        "device": load.device,
-        "numerics": load.numerics,
-        "context": load.context,
     }
 
 

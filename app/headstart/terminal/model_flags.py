@@ -39,7 +39,7 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> argparse._ArgumentGr
     model.add_argument("--device", metavar="NAME", default=AUTOMATIC, help=device)
     model.add_argument(
         "--numerics",
-        type=_one_of("numerics", Numerics),
+        type=one_of("numerics", Numerics),
         metavar="fast|exact",
         default=Numerics.FAST,
         help="fast: the quickest arithmetic, whose rounding depends on how many tokens are read at once, so the same "
@@ -51,7 +51,7 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> argparse._ArgumentGr
     )
     model.add_argument(
         "--precision",
-        type=_one_of("precision", Precision),
+        type=one_of("precision", Precision),
         metavar="auto|f32|bf16|f16",
         default=Precision.AUTO,
         help="what the model computes in; one that gives wrong results on this device is refused (default: auto, the "
@@ -71,7 +71,7 @@ def _add_memory_arguments(model: argparse._ArgumentGroup) -> None:
     model.add_argument("--ignore-memory", action="store_true", help="load although the memory seems too small")
     model.add_argument(
         "--kv-precision",
-        type=_one_of("kv-precision", KvPrecision),
+        type=one_of("kv-precision", KvPrecision),
         metavar="auto|u8|f16",
         default=KvPrecision.AUTO,
         help="how keys and values are kept: u8 takes 0.6 of their memory, and the answer may change (default: auto, "
@@ -83,7 +83,7 @@ def add_engine_argument(model: argparse._ArgumentGroup) -> None:
     """The flag that names the engine, for commands that only need answers."""
     model.add_argument(
         "--engine",
-        type=_one_of("engine", EngineKind),
+        type=one_of("engine", EngineKind),
         metavar="auto|headstart|genai",
         default=EngineKind.AUTO,
         help="who runs the model: Headstart's own engine or OpenVINO GenAI (default: auto, its own on a CPU and on a "
@@ -143,13 +143,24 @@ def draft_name(options: LoadOptions, choice: Choice) -> str | None:
     return choice.draft.name if choice.draft and choice.draft.folder == options.draft else options.draft.name
 
 
+def described(options: LoadOptions, choice: Choice) -> dict[str, object]:
+    """What is said of the models beside an answer in JSON."""
+    return {
+        "model": choice.target.name,
+        "draft": draft_name(options, choice),
+        "device": options.device,
+        "numerics": options.numerics,
+        "context": options.context,
+    }
+
+
 def title(options: LoadOptions, choice: Choice) -> str:
     """What is loaded and where, as a person is told."""
     draft = draft_name(options, choice)
     return f"{choice.target.name}{f' with draft {draft}' if draft else ''} on {options.device}"
 
 
-def _one_of(name: str, choices: type[_Choices]) -> Callable[[str], _Choices]:
+def one_of(name: str, choices: type[_Choices]) -> Callable[[str], _Choices]:
     """Reads one of a few words."""
     *words, last = choices
 

@@ -9,7 +9,7 @@ from contextlib import closing
 from dataclasses import replace
 
 from headstart.engine import generation_config
-from headstart.engine.engine import EngineKind, Event, Finish, FinishReason, Prefill, Request
+from headstart.engine.engine import EngineKind, Event, Finish, FinishReason, Prefill, Request, Step
 from headstart.engine.genai.answer import Answer
 from headstart.engine.genai.configuration import configuration
 from headstart.engine.genai.guessing import Abilities, Way, guessing
@@ -48,8 +48,7 @@ class GenaiEngine:
 
     def generate(self, request: Request, cancel: threading.Event | None = None) -> Iterator[Event]:
         """See Engine.generate. Raises SettingsError for what GenAI does wrong."""
-        request = replace(request, sampling=request.sampling.settled(self.sampling))
-        answer = self._begun(request)
+        answer = self.begin(request)
         yield Prefill(0, answer.prompt_tokens)
         with closing(self._batches(answer, cancel or threading.Event())) as batches:
             for batch in batches:
@@ -58,16 +57,15 @@ class GenaiEngine:
                     yield step
                 if answer.text.ended:
                     break
-        text = answer.text
-        yield from rest_of(text)
-        stats = answer.tally.stats(plain_ms=None, ledger_ms=0.0, context_length=self.context, repeats=text.repeats)
-        yield Finish(text.ended or answer.reason, stats, text.token_ids)
+        yield from self.end(answer)
 
     def close(self) -> None:
         """Free the memory. Closing again does nothing."""
         self._writer = None
 
-    def _begun(self, request: Request) -> Answer:
+    def begin(self, request: Request) -> Answer:
+        """An answer of which nothing is written yet. Raises what `generate` raises before the first token."""
+        request = replace(request, sampling=request.sampling.settled(self.sampling))
         chosen = guessing(request, self._abilities)
         text = AnswerText(self.tokenizer.decode_many, request.stop, stop_on_repetition=request.stop_on_repetition)
         prompt = self._prompt(request)
@@ -76,6 +74,13 @@ class GenaiEngine:
         limit = FinishReason.CONTEXT if left < request.max_new_tokens else FinishReason.LENGTH
         config = configuration(request.sampling, most, self._stop_ids, chosen.settings)
         return Answer(Assignment(prompt, config), most, limit, chosen, self._stop_ids, text)
+
+    def end(self, answer: Answer) -> Iterator[Step | Finish]:
+        """The last events of an answer, once all of it is written."""
+        text = answer.text
+        yield from rest_of(text)
+        stats = answer.tally.stats(plain_ms=None, ledger_ms=0.0, context_length=self.context, repeats=text.repeats)
+        yield Finish(text.ended or answer.reason, stats, text.token_ids)
 
     def _batches(self, answer: Answer, cancel: threading.Event) -> Generator[Batch, None, None]:
         """A pipeline that failed is not used again: GenAI may go on without guesses and say nothing."""

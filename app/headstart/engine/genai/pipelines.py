@@ -44,7 +44,7 @@ class Blueprint:
                 more = {"draft_model": openvino_genai().draft_model(str(options.draft), place, **self.draft | wider)}
             if devices.kind(options.device) == npu.KIND:
                 return StreamedWriter(_stateful(options, self.target | more))
-            return SteppedWriter(_stepped(options, self.target | wider | more))
+            return SteppedWriter(stepped(options, self.target | wider | more))
         except RuntimeError as error:
             other = "--engine headstart" if options.device.upper() == "CPU" else "--device CPU"
             raise DeviceError(
@@ -77,6 +77,15 @@ def blueprint(options: LoadOptions, room: npu.Capacity | None, *, eagle: bool) -
     return Blueprint(options, target, draft | dict(options.draft_properties))
 
 
+def stepped(options: LoadOptions, chosen: dict[str, Any], answers: int = 1) -> Any:
+    """A pipeline that is driven step by step and writes so many answers at once."""
+    genai = openvino_genai()
+    scheduler = genai.SchedulerConfig()
+    scheduler.enable_prefix_caching = True  # a conversation begins as it did before, and prompts of a batch alike
+    scheduler.max_num_seqs = answers
+    return genai.ContinuousBatchingPipeline(str(options.target), scheduler, options.device, chosen)
+
+
 def _properties(folder: Path, device: str, numerics: Numerics, kv: KvPrecision) -> dict[str, Any]:
     if numerics is Numerics.EXACT:
         return dict(properties(numerics))
@@ -84,14 +93,6 @@ def _properties(folder: Path, device: str, numerics: Numerics, kv: KvPrecision) 
     if devices.kind(device) == "CPU" and not obstacle(folder, device, measured):
         return dict(fast_properties(folder, device, measured, kv))
     return _UNMEASURED | ({} if kv is KvPrecision.AUTO else {"KV_CACHE_PRECISION": kv.value})
-
-
-def _stepped(options: LoadOptions, chosen: dict[str, Any]) -> Any:
-    genai = openvino_genai()
-    scheduler = genai.SchedulerConfig()
-    scheduler.enable_prefix_caching = True  # a conversation begins as it did before
-    scheduler.max_num_seqs = 1
-    return genai.ContinuousBatchingPipeline(str(options.target), scheduler, options.device, chosen)
 
 
 def _stateful(options: LoadOptions, chosen: dict[str, Any]) -> Any:

@@ -56,15 +56,7 @@ class SteppedWriter:
         except RuntimeError as error:
             raise lost(error, _REMEDY) from None
         spent = (time.perf_counter() - started) * 1000.0
-        tokens: list[int] = []
-        end = None
-        while handle.can_read():
-            for output in handle.read().values():
-                tokens += output.generated_ids
-                end = _ENDS.get(output.finish_reason.name, end)
-        if handle.get_status().name == "IGNORED":
-            raise lost(RuntimeError("no memory is left for its cache"), "load the model with a smaller --context")
-        return Batch(tuple(tokens), spent, end)
+        return received(handle, spent, "load the model with a smaller --context")
 
     def _settle(self) -> None:
         """One more step lets go of a cancelled answer."""
@@ -72,3 +64,16 @@ class SteppedWriter:
             self._pipeline.step()
         except RuntimeError as error:
             raise lost(error, _REMEDY) from None
+
+
+def received(handle: Any, milliseconds: float, remedy: str) -> Batch:
+    """What the last step gave to one answer. Raises EngineLostError where its keys and values found no memory."""
+    tokens: list[int] = []
+    end = None
+    while handle.can_read():
+        for output in handle.read().values():
+            tokens += output.generated_ids
+            end = _ENDS.get(output.finish_reason.name, end)
+    if handle.get_status().name == "IGNORED":
+        raise lost(RuntimeError("no memory is left for its cache"), remedy)
+    return Batch(tuple(tokens), milliseconds, end)

@@ -9,24 +9,35 @@ from pathlib import Path
 import pytest
 
 from headstart import manifest as manifests
-from headstart.engine import budget, genai_batch, room
-from headstart.engine.batch_choice import BatchFigures
-from headstart.engine.batch_figures import keep_figures, known_figures
-from headstart.engine.batching import Batcher, Keyed, OneByOne, Reported
-from headstart.engine.engine import Finish, FinishReason, LoadOptions, Message, Prefill, Request, Sampling, Step
-from headstart.engine.genai_batch import GenaiBatcher
+from headstart.engine import budget, room
+from headstart.engine.engine import (
+    Finish,
+    FinishReason,
+    LoadOptions,
+    Message,
+    Mode,
+    Numerics,
+    Request,
+    Sampling,
+    Speculation,
+    Step,
+    Tracing,
+)
+from headstart.engine.genai.batching import ContinuousBatching, difference
 from headstart.engine.local import LocalEngine
 from headstart.errors import ContextOverflowError, DeviceError, MemoryBudgetError
 
+OPTIONS = LoadOptions(Path("target"))
+HELLO = (Message("user", "Hello"),)
 QUESTIONS = tuple((Message("user", f"Question {number}: what is new?"),) for number in range(5))
 
 
 @pytest.fixture(scope="module")
-def batcher(tiny_target: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GenaiBatcher]:
+def batcher(tiny_target: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ContinuousBatching]:
     """The tiny target, three answers at once."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HEADSTART_HOME", str(tmp_path_factory.mktemp("home")))
-        made = GenaiBatcher(LoadOptions(tiny_target), 3, longest=256)
+        made = ContinuousBatching(LoadOptions(tiny_target), 3, longest=256)
     yield made
     made.close()
     made.close()  # closing again does nothing
@@ -39,13 +50,13 @@ class Asked:
     requests: Iterable[Request]
     taken: int = 0
 
-    def __iter__(self) -> Iterator[Keyed]:
+    def __iter__(self) -> Iterator[tuple[int, Request]]:
         for key, request in enumerate(self.requests):
             self.taken += 1
             yield key, request
 
 
-def texts(reported: Iterable[Reported]) -> Mapping[int, tuple[str, Finish]]:
+def texts(reported: Iterable[tuple[int, object]]) -> Mapping[int, tuple[str, Finish]]:
     """Each answer by key."""
     parts: dict[int, str] = {}
     found = {}
@@ -57,14 +68,15 @@ def texts(reported: Iterable[Reported]) -> Mapping[int, tuple[str, Finish]]:
     return found
 
 
-def answered(batcher: Batcher, *requests: Request) -> Mapping[int, tuple[str, Finish]]:
+def answered(batcher: ContinuousBatching, *requests: Request) -> Mapping[int, tuple[str, Finish]]:
     """All answers."""
-    return texts(batcher.answers(enumerate(requests), threading.Event()))
+    return texts(batcher.answers(iter(enumerate(requests)), threading.Event()))
 
 
-def test_a_batch_writes_what_our_engine_writes(batcher: GenaiBatcher, lone_engine: LocalEngine) -> None:
+def test_a_batch_writes_what_our_engine_writes(batcher: ContinuousBatching, lone_engine: LocalEngine) -> None:
     requests = [Request(messages, max_new_tokens=12) for messages in QUESTIONS]
-    ours, theirs = answered(OneByOne(lone_engine), *requests), answered(batcher, *requests)
+    ours = texts((key, event) for key, request in enumerate(requests) for event in lone_engine.generate(request))
+    theirs = answered(batcher, *requests)
     assert theirs.keys() == ours.keys()
     assert [theirs[key][0] for key in ours] == [text for text, _ in ours.values()]
     assert [theirs[key][1].token_ids for key in ours] == [finish.token_ids for _, finish in ours.values()]
@@ -75,7 +87,7 @@ def test_a_batch_writes_what_our_engine_writes(batcher: GenaiBatcher, lone_engin
     assert stats.decode_ms > 0
 
 
-def test_a_repetition_ends_an_answer_and_no_other(batcher: GenaiBatcher, hasty: int) -> None:
+def test_a_repetition_ends_an_answer_and_no_other(batcher: ContinuousBatching, hasty: int) -> None:
     ending = Request(QUESTIONS[0], max_new_tokens=16)
     found = answered(batcher, ending, replace(ending, stop_on_repetition=False))
     assert [finish.reason for _, finish in found.values()] == [FinishReason.REPETITION, FinishReason.LENGTH]
@@ -83,18 +95,18 @@ def test_a_repetition_ends_an_answer_and_no_other(batcher: GenaiBatcher, hasty: 
     assert {finish.stats.repeats for _, finish in found.values()} == {4}
 
 
-def test_so_many_at_once_and_the_next_where_one_ends(batcher: GenaiBatcher) -> None:
+def test_so_many_at_once_and_the_next_where_one_ends(batcher: ContinuousBatching) -> None:
     lengths = (2, 9, 9, 3, 3)
     requests = Asked([Request(QUESTIONS[0], max_new_tokens=length) for length in lengths])
     begun, most = set[int](), 0
-    for key, event in batcher.answers(requests, threading.Event()):
+    for key, event in batcher.answers(iter(requests), threading.Event()):
         (begun.discard if isinstance(event, Finish) else begun.add)(key)
         most = max(most, len(begun))
     assert most == 3
     assert requests.taken == 5
 
 
-def test_a_stop_string_ends_one_answer_and_not_the_others(batcher: GenaiBatcher) -> None:
+def test_a_stop_string_ends_one_answer_and_not_the_others(batcher: ContinuousBatching) -> None:
     (text, _), *_ = answered(batcher, Request(QUESTIONS[0], max_new_tokens=12)).values()
     stop = text[len(text) // 2 :][:3]
     found = answered(
@@ -105,7 +117,7 @@ def test_a_stop_string_ends_one_answer_and_not_the_others(batcher: GenaiBatcher)
     assert len(found[1][1].token_ids) == 12
 
 
-def test_a_sampled_answer_depends_on_its_seed_and_not_on_its_neighbours(batcher: GenaiBatcher) -> None:
+def test_a_sampled_answer_depends_on_its_seed_and_not_on_its_neighbours(batcher: ContinuousBatching) -> None:
     first, second = (
         Request(QUESTIONS[0], max_new_tokens=12, sampling=Sampling(temperature=5.0, seed=seed)) for seed in (1, 2)
     )
@@ -115,13 +127,13 @@ def test_a_sampled_answer_depends_on_its_seed_and_not_on_its_neighbours(batcher:
     assert together[1][1].token_ids != alone[1].token_ids
 
 
-def test_filters_reach_the_sampler(batcher: GenaiBatcher) -> None:
+def test_filters_reach_the_sampler(batcher: ContinuousBatching) -> None:
     narrow = (Sampling(temperature=1.0, top_p=1e-6), Sampling(temperature=5.0, top_k=1), Sampling())
     found = answered(batcher, *(Request(QUESTIONS[0], 4, sampling) for sampling in narrow))
     assert len({text for text, _ in found.values()}) == 1
 
 
-def test_a_prompt_that_is_too_long_is_refused_alone(batcher: GenaiBatcher) -> None:
+def test_a_prompt_that_is_too_long_is_refused_alone(batcher: ContinuousBatching) -> None:
     long = Request((Message("user", "word " * 2000),))
     events = list(batcher.answers(enumerate([long, Request(QUESTIONS[0], 2)]), threading.Event()))
     refused = [event for key, event in events if key == 0]
@@ -131,7 +143,7 @@ def test_a_prompt_that_is_too_long_is_refused_alone(batcher: GenaiBatcher) -> No
 
 def test_an_answer_ends_where_the_context_is_full(tiny_target: Path, lone_engine: LocalEngine) -> None:
     prompt = len(lone_engine.tokenizer.prompt(QUESTIONS[0]))
-    small = GenaiBatcher(LoadOptions(tiny_target, context=prompt + 4), 1, longest=64)
+    small = ContinuousBatching(LoadOptions(tiny_target, context=prompt + 4), 1, longest=64)
     (text, finish) = answered(small, Request(QUESTIONS[0], max_new_tokens=100))[0]
     small.close()
     assert text
@@ -139,14 +151,14 @@ def test_an_answer_ends_where_the_context_is_full(tiny_target: Path, lone_engine
     assert finish.stats.output_tokens == 5  # the last one need not be read
 
 
-def test_when_no_request_follows_the_present_ones_end_whole(batcher: GenaiBatcher) -> None:
+def test_when_no_request_follows_the_present_ones_end_whole(batcher: ContinuousBatching) -> None:
     asked = Asked(itertools.islice(itertools.repeat(Request(QUESTIONS[0], 4)), 2))
-    assert {finish.reason for _, finish in texts(batcher.answers(asked, threading.Event())).values()} == {
+    assert {finish.reason for _, finish in texts(batcher.answers(iter(asked), threading.Event())).values()} == {
         FinishReason.LENGTH
     }
 
 
-def test_cancelling_ends_all_at_once_and_leaves_a_pipeline_that_works(batcher: GenaiBatcher) -> None:
+def test_cancelling_ends_all_at_once_and_leaves_a_pipeline_that_works(batcher: ContinuousBatching) -> None:
     cancel = threading.Event()
     reasons = []
     for _key, event in batcher.answers(enumerate([Request(QUESTIONS[0], 500)] * 2), cancel):
@@ -158,33 +170,50 @@ def test_cancelling_ends_all_at_once_and_leaves_a_pipeline_that_works(batcher: G
     assert answered(batcher, Request(QUESTIONS[1], 3))[0][1].stats.output_tokens == 3
 
 
-def test_a_prompt_is_announced_before_it_is_read(batcher: GenaiBatcher) -> None:
-    first = next(iter(batcher.answers(enumerate([Request(QUESTIONS[0], 1)]), threading.Event())))
-    assert isinstance(first[1], Prefill)
-
-
 def test_fewer_at_once_where_the_memory_holds_no_more(tiny_target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     manifest, options = manifests.read_model(tiny_target), LoadOptions(tiny_target)
-    free = 2**30
+    free = budget.need([manifest], 256).total
     monkeypatch.setattr(room, "free_memory", lambda: free)
-    third = (budget.largest_context([manifest], free) or 0) // 3
-    assert genai_batch._fitting(manifest, options, 16, third) == 3
-    assert genai_batch._fitting(manifest, options, 2, third) == 2
+    fitting = (budget.largest_context([manifest], free) or 0) // 256
+    assert ContinuousBatching(options, 2 * fitting, longest=256).size == fitting
+    assert ContinuousBatching(options, 2, longest=256).size == 2
     monkeypatch.setattr(room, "free_memory", lambda: 2**20)
     with pytest.raises(MemoryBudgetError):
-        genai_batch._fitting(manifest, options, 16, 512)
-    assert genai_batch._fitting(manifest, replace(options, ignore_memory=True), 16, 512) == 16
+        ContinuousBatching(options, 16, longest=256)
+    assert ContinuousBatching(replace(options, ignore_memory=True), 16, longest=256).size == 16
 
 
 def test_a_device_that_is_absent_is_named(tiny_target: Path) -> None:
     with pytest.raises(DeviceError, match=r"GPU\.7"):
-        GenaiBatcher(LoadOptions(tiny_target, device="GPU.7"), 2, longest=64)
+        ContinuousBatching(LoadOptions(tiny_target, device="GPU.7"), 2, longest=64)
 
 
-def test_figures_are_kept_for_these_models_and_no_others(tiny_target: Path, tiny_draft: Path) -> None:
-    alone, pair = LoadOptions(tiny_target), LoadOptions(tiny_target, tiny_draft)
-    figures = BatchFigures(10.0, {1: 5.0, 4: 20.0})
-    assert known_figures(alone) is None
-    keep_figures(alone, figures)
-    assert known_figures(alone) == figures
-    assert known_figures(pair) is None
+@pytest.mark.parametrize(
+    ("request_", "seeded", "words"),
+    [
+        (Request(HELLO), True, ""),
+        (Request(HELLO, speculation=Speculation(Mode.OFF)), False, ""),
+        (Request(HELLO, sampling=Sampling(temperature=0.8, top_p=0.9)), False, ""),
+        (Request(HELLO, sampling=Sampling(temperature=0.8, top_k=20)), False, ""),
+        (Request(HELLO, sampling=Sampling(temperature=0.8)), True, "a seed"),
+        (Request(HELLO, sampling=Sampling(temperature=0.8, min_p=0.1)), False, "min-p"),
+        (Request(HELLO, sampling=Sampling(temperature=1, top_k=5, top_p=0.5)), False, "top-k together with top-p"),
+        (Request(HELLO, sampling=Sampling(presence_penalty=0.5)), False, "penalties"),
+        (Request(HELLO, speculation=Speculation(acceptance_threshold=0.5)), False, "speculation of their own"),
+    ],
+)
+def test_what_batches_do_otherwise_is_named(request_: Request, seeded: bool, words: str) -> None:
+    assert difference(OPTIONS, request_, seeded=seeded) == words
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (LoadOptions(Path("target"), Path("draft")), ""),
+        (LoadOptions(Path("target"), numerics=Numerics.EXACT), "exact numerics"),
+        (LoadOptions(Path("target"), tracing=Tracing(Path("rounds.jsonl"))), "a trace"),
+        (LoadOptions(Path("target"), device="npu"), "the NPU"),
+    ],
+)
+def test_what_a_model_is_loaded_with_may_differ_too(options: LoadOptions, words: str) -> None:
+    assert difference(options, Request(HELLO), seeded=False) == words

@@ -1,16 +1,23 @@
-"""Lines of a batch file: what they may say, and the sentence for what they may not."""
+"""The lines of a batch: what prompts may say, and what is kept of answers, whatever ended an earlier run."""
 
+import errno
 import json
+import os
+import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from headstart.engine.engine import Message, Mode
-from headstart.errors import SettingsError
-from headstart.terminal.batch_input import BadLine, Defaults, Task, read
+from headstart.errors import BatchError, SettingsError
+from headstart.terminal.batch_lines import Answers, BadLine, Defaults, Identity, Task, read
 from headstart.terminal.settings import Settings
 
 PLAIN = Defaults(Settings())
+FIRST = b'{"id": 1, "text": "a", "finish_reason": "stop"}\n'
+SECOND = '{"id": "2", "text": "größer", "finish_reason": "length"}\n'.encode()
+FAILED = b'{"id": null, "line": 3, "error": "it is not JSON."}\n'
 
 
 def read_lines(folder: Path, *lines: str | bytes, defaults: Defaults = PLAIN) -> list[Task | BadLine]:
@@ -56,6 +63,11 @@ def test_a_line_has_settings_of_its_own(tmp_path: Path) -> None:
     assert task.seeded
 
 
+def test_settings_that_need_each_other_may_come_in_any_order(tmp_path: Path) -> None:
+    task = one(tmp_path, '{"id": 1, "prompt": "a", "speculation": "fixed", "num_assistant_tokens": 3}')
+    assert (task.settings.speculation, task.settings.num_assistant_tokens) == (Mode.FIXED, 3)
+
+
 def test_openai_lines_are_understood(tmp_path: Path) -> None:
     body = {
         "model": "gpt-4o-mini",
@@ -91,13 +103,14 @@ def test_blank_lines_and_a_byte_order_mark_count_for_nothing(tmp_path: Path) -> 
         ('["a"]', 'it must be a JSON object such as {"id": 1, "prompt": "..."}.'),
         ('{"prompt": "a"}', 'it needs an "id", a text or a whole number, by which its answer is found.'),
         ('{"id": true, "prompt": "a"}', 'it needs an "id"'),
-        ('{"id": 1}', 'it needs a "prompt" or "messages", one of the two.'),
-        ('{"id": 1, "prompt": "a", "messages": []}', 'it needs a "prompt" or "messages", one of the two.'),
+        ('{"id": 1}', 'it needs either a "prompt" of text or a list of "messages", one of the two.'),
+        ('{"id": 1, "prompt": "a", "messages": []}', 'it needs either a "prompt" of text or a list of "messages"'),
         ('{"id": 1, "prompt": " "}', "the prompt is empty."),
-        ('{"id": 1, "prompt": 5}', '"prompt" must be a text.'),
-        ('{"id": 1, "messages": []}', '"messages" must be a list with at least one message.'),
+        ('{"id": 1, "prompt": 5}', 'it needs either a "prompt" of text'),
+        ('{"id": 1, "messages": []}', 'it needs either a "prompt" of text'),
+        ('{"id": 1, "prompt": "a", "system": 5}', '"system" must be a text.'),
         ('{"id": 1, "messages": [{"role": "tool", "content": "a"}]}', 'a message must be {"role": "system", "user"'),
-        ('{"id": 1, "messages": [{"role": "user", "content": [{"type": "image"}]}]}', "a message may hold text only."),
+        ('{"id": 1, "messages": [{"role": "user", "content": [{"type": "image"}]}]}', 'a message must be {"role": "sy'),
         ('{"id": 1, "system": "a", "messages": [{"role": "system", "content": "b"}]}', "it has two system prompts"),
         ('{"id": 1, "prompt": "a", "temprature": 1}', "There is no setting 'temprature'; the settings are"),
         ('{"id": 1, "prompt": "a", "temperature": "hot"}', "temperature must be a number or auto, not 'hot'."),
@@ -116,7 +129,7 @@ def test_a_bad_line_is_a_sentence(tmp_path: Path, line: str | bytes, sentence: s
     bad, good = read_lines(tmp_path, line, '{"id": 99, "prompt": "good"}')
     assert isinstance(bad, BadLine)
     assert bad.line == 1
-    assert bad.sentence.startswith(sentence)
+    assert bad.reason.startswith(sentence)
     assert isinstance(good, Task)
 
 
@@ -129,3 +142,115 @@ def test_only_the_first_line_with_an_id_counts(tmp_path: Path) -> None:
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"missing\.jsonl cannot be read \(No such file or directory\)"):
         list(read(tmp_path / "missing.jsonl", PLAIN))
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "answers.jsonl"
+
+
+def answered(file: Path) -> set[Identity]:
+    """The ids of an earlier run's answers."""
+    answers = Answers(file)
+    answers.close()
+    return answers.ids
+
+
+def test_a_first_run_finds_nothing(file: Path) -> None:
+    assert not answered(file)
+
+
+def test_whole_answers_are_found_and_kept(file: Path) -> None:
+    file.write_bytes(FIRST + SECOND)
+    assert answered(file) == {1, "2"}
+    assert file.read_bytes() == FIRST + SECOND
+
+
+@pytest.mark.parametrize("torn", [SECOND[:length] for length in (1, 5, 20, len(SECOND) - 2)] + [b'{"id"\0\0\0'])
+def test_a_torn_last_line_is_dropped(file: Path, torn: bytes) -> None:
+    file.write_bytes(FIRST + torn)
+    assert answered(file) == {1}
+    assert file.read_bytes() == FIRST
+
+
+def test_an_answer_that_lacks_only_its_line_feed_is_whole(file: Path) -> None:
+    file.write_bytes(FIRST + SECOND[:-1])
+    assert answered(file) == {1, "2"}
+    assert file.read_bytes() == FIRST + SECOND
+
+
+def test_errors_are_dropped_to_be_tried_again(file: Path) -> None:
+    file.write_bytes(FIRST + FAILED + SECOND)
+    assert answered(file) == {1, "2"}
+    assert file.read_bytes() == FIRST + SECOND
+
+
+@pytest.mark.parametrize(
+    "content", [b"my diary\n", b"my diary", FIRST + b"{}\n" + SECOND, b'{"id": 1, "prompt": "Hi"}\n', b"\xff\n", b"[]"]
+)
+def test_a_file_of_something_else_is_refused_and_left_alone(file: Path, content: bytes) -> None:
+    file.write_bytes(content)
+    with pytest.raises(SettingsError, match="holds something else than answers"):
+        Answers(file)
+    assert file.read_bytes() == content
+    assert list(file.parent.iterdir()) == [file]
+
+
+def test_lines_are_added_whole(file: Path) -> None:
+    with closing(Answers(file)) as answers:
+        answers.add({"id": 1, "text": "a\u2028ö\n"})
+        assert file.read_text(encoding="utf-8").endswith("\n")
+        answers.add({"id": 2, "text": "b"})
+    lines = file.read_bytes().split(b"\n")
+    assert [json.loads(line)["text"] for line in lines[:-1]] == ["a\u2028ö\n", "b"]
+    assert lines[-1] == b""
+
+
+def test_a_full_disk_is_a_sentence_and_takes_no_earlier_answer(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with closing(Answers(file)) as answers:
+        answers.add({"id": 1, "text": "a"})
+        before = file.read_bytes()
+        monkeypatch.setattr(os, "fsync", full)
+        with pytest.raises(BatchError, match=r"cannot be written \(No space left on device\); .* are whole"):
+            answers.add({"id": 2, "text": "b"})
+    assert file.read_bytes() == before
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="limits of a file's size are Unix's")
+def test_a_line_that_fits_only_in_part_is_taken_back(file: Path) -> None:
+    import resource  # noqa: PLC0415 - exists on Unix only
+    import signal  # noqa: PLC0415
+
+    previous = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    try:
+        with closing(Answers(file)) as answers:
+            answers.add({"id": 1, "text": "a"})
+            before = file.read_bytes()
+            resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 10, limits[1]))
+            with pytest.raises(BatchError, match="File too large"):
+                answers.add({"id": 2, "text": "b" * 100})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, previous)
+    assert file.read_bytes() == before
+
+
+def test_what_is_kept_is_not_lost_where_it_cannot_be_written_anew(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    file.write_bytes(FIRST + FAILED)
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(BatchError, match="No space left"):
+        Answers(file)
+    assert file.read_bytes() == FIRST + FAILED
+    assert list(file.parent.iterdir()) == [file]
+
+
+def test_a_folder_that_is_gone_is_named(file: Path) -> None:
+    with pytest.raises(BatchError, match="cannot be written"):
+        Answers(file / "deeper")

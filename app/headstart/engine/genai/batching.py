@@ -1,0 +1,152 @@
+"""OpenVINO GenAI's continuous batching: several answers in one pass, without guesses."""
+
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from headstart import manifest as manifests
+from headstart import paths
+from headstart.engine import budget, devices, room
+from headstart.engine.engine import Finish, LoadOptions, Mode, Numerics, Request, Speculation, Step
+from headstart.engine.genai import npu
+from headstart.engine.genai.answer import Answer
+from headstart.engine.genai.configuration import lost, reason
+from headstart.engine.genai.engine import GenaiEngine
+from headstart.engine.genai.pipelines import Blueprint, stepped
+from headstart.engine.genai.stepping import received
+from headstart.engine.genai.writing import Batch, End
+from headstart.engine.loading import fast_properties
+from headstart.engine.runtime import openvino
+from headstart.engine.tokenizer import Tokenizer
+from headstart.errors import ChatTemplateError, ContextOverflowError, DeviceError, SettingsError
+
+Refusal = ContextOverflowError | ChatTemplateError | SettingsError  # of one request; the others can be answered
+_REMEDY = "use --batch-engine own"
+
+
+class ContinuousBatching:
+    """Writes up to `size` answers at once; where one ends, the next begins."""
+
+    def __init__(self, options: LoadOptions, size: int, longest: int) -> None:
+        """`longest`: tokens of the longest prompt and answer; fewer at once where the memory holds no more of these.
+
+        Raises BrokenModelError, DeviceError or MemoryBudgetError.
+        """
+        options = replace(options, draft=None)
+        manifest = manifests.read_model(options.target)
+        context = budget.context_of(manifest, options.context)
+        self.size = _fitting(manifest, options, size, min(longest, context))
+        chosen = fast_properties(options.target, options.device, paths.measurements_folder(), options.kv_precision)
+        made_of = Blueprint(options, dict(chosen), {})
+        self._engine = GenaiEngine((manifest,), made_of, Tokenizer(options.target), context)
+        try:
+            self._pipeline = stepped(options, made_of.target, self.size)
+        except RuntimeError as error:
+            raise DeviceError(
+                f"OpenVINO GenAI cannot answer in batches on {options.device} ({reason(error)}); {_REMEDY}."
+            ) from None
+
+    def answers(
+        self, requests: Iterator[tuple[int, Request]], cancel: threading.Event
+    ) -> Iterator[tuple[int, Step | Finish | Refusal]]:
+        """The events of all answers, each with the key of its request; a Finish or a refusal is the last of its key.
+
+        Requests are taken one by one as there is room: whoever gives no more has the present answers written to their
+        end. `cancel` ends these within one pass. Raises EngineLostError when GenAI fails.
+        """
+        writing: list[_Writing] = []
+        while True:
+            while len(writing) < self.size and (following := next(requests, None)) is not None:
+                key, request = following
+                try:
+                    writing.append(self._begun(key, request))
+                except (ContextOverflowError, ChatTemplateError, SettingsError) as refusal:
+                    yield key, refusal
+            if not writing:
+                return
+            self._step(writing, cancel)
+            for each in writing:
+                for event in self._events(each):
+                    yield each.key, event
+            writing = [each for each in writing if not each.ended]
+
+    def close(self) -> None:
+        """Free the memory. Closing again does nothing."""
+        self._pipeline = None
+
+    def _begun(self, key: int, request: Request) -> "_Writing":
+        answer = self._engine.begin(request)
+        ids = openvino().Tensor(np.array([answer.assignment.prompt], np.int64))
+        try:
+            handle = self._pipeline.add_request(key, ids, answer.assignment.configuration)
+        except RuntimeError as error:
+            raise lost(error, _REMEDY) from None
+        return _Writing(key, answer, handle)
+
+    def _step(self, writing: list["_Writing"], cancel: threading.Event) -> None:
+        if cancel.is_set():
+            for each in writing:
+                each.handle.cancel()
+                each.answer.take(Batch((), 0.0, End.CANCELLED))
+                each.ended = True
+            return
+        try:
+            self._pipeline.step()
+        except RuntimeError as error:
+            raise lost(error, _REMEDY) from None
+
+    def _events(self, each: "_Writing") -> Iterator[Step | Finish]:
+        """What the last pass gave to an answer, and its end. The pass is shared, so none has a time of its own."""
+        if not each.ended:
+            batch = received(each.handle, 0.0, "use a smaller --batch-size")
+            step = each.answer.take(batch)
+            if step is not None:
+                yield step
+            each.ended = batch.end is not None or each.answer.text.ended is not None
+            if batch.end is None and each.ended:
+                each.handle.stop()
+        if each.ended:
+            yield from self._engine.end(each.answer)
+
+
+@dataclass
+class _Writing:
+    """An answer that is being written."""
+
+    key: int
+    answer: Answer
+    handle: Any
+    ended: bool = False
+
+
+def difference(options: LoadOptions, request: Request, *, seeded: bool) -> str:
+    """What a batch would not do as Headstart's own engine does, in words; empty: nothing.
+
+    `seeded`: the seed was asked for. GenAI draws other tokens from it, filters by top-k and top-p in an order of its
+    own, and its penalties raise unlikely tokens.
+    """
+    sampling = request.sampling
+    penalties = (sampling.repetition_penalty, sampling.presence_penalty, sampling.frequency_penalty)
+    found = {
+        "exact numerics": options.numerics is Numerics.EXACT,
+        "a trace": options.tracing is not None,
+        "the NPU": devices.kind(options.device) == npu.KIND,
+        "a seed": seeded and sampling.temperature > 0.0,
+        "min-p": sampling.min_p > 0.0,
+        "top-k together with top-p": sampling.top_k > 0 and sampling.top_p < 1.0,
+        "penalties": penalties != (1.0, 0.0, 0.0),
+        "speculation of their own": request.speculation not in (Speculation(), Speculation(Mode.OFF)),
+    }
+    return next((words for words, holds in found.items() if holds), "")
+
+
+def _fitting(manifest: manifests.Manifest, options: LoadOptions, size: int, longest: int) -> int:
+    """`size`, or as many answers as fit into the free memory. Raises MemoryBudgetError where not one does."""
+    if options.ignore_memory:
+        return size
+    room.require(manifest, None, replace(options, context=longest))
+    fitting = budget.largest_context((manifest,), room.free_memory(), options.kv_precision) or longest
+    return max(1, min(size, fitting // longest))
