@@ -13,7 +13,7 @@ from headstart.engine.local import LocalEngine
 from headstart.engine.opening import LocalModels
 from headstart.engine.protocol import Bench, BenchSize
 from headstart.errors import SettingsError, UnfitError
-from tests.doctor.plugins import CPU, GPU, FakeCore, plug_in
+from tests.openvino_core import CPU, GPU, FakeCore, plug_in
 
 OPTIONS = LoadOptions(Path("target"))
 OURS, GENAI = EngineChoice(EngineKind.HEADSTART), EngineKind.GENAI

@@ -1,12 +1,15 @@
 """Devices by the names OpenVINO gives them; a wrong one is refused with those that exist."""
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
 from headstart.engine import devices
+from headstart.engine.engine import LoadOptions
+from headstart.engine.local import load
 from headstart.errors import DeviceError
-from tests.doctor.plugins import CPU, GPU, NPU, FakeCore, Properties, plug_in
+from tests.openvino_core import CPU, GPU, NPU, FakeCore, Properties, plug_in
 
 BUILT_IN: Properties = {"FULL_DEVICE_NAME": "Built-in graphics", "DEVICE_TYPE": "Type.INTEGRATED"}
 
@@ -55,3 +58,36 @@ def test_auto_is_the_device_that_openvino_ranks_first(
 
 def test_a_device_without_a_long_name_keeps_its_short_one() -> None:
     assert devices.full_name("NOPE") == "NOPE"
+
+
+@pytest.mark.parametrize(
+    ("device", "sentence"),
+    [
+        ("GPU", "There is no device GPU here; present: CPU. Choose one with --device; `headstart doctor` says what"),
+        ("npu", "There is no device npu here; present: CPU. Choose one with --device; `headstart doctor` says what"),
+        ("TPU", "There is no device TPU here; present: CPU. Choose one with --device."),
+        (
+            "HETERO:CPU",
+            "Headstart runs a model on one device, not on HETERO:CPU; present: CPU. Choose one with --device, or AUTO.",
+        ),
+        ("AUTO:GPU,NPU", "There is no device AUTO:GPU,NPU here; present: CPU. Choose one with --device."),
+    ],
+)
+def test_a_wrong_place_is_refused_in_one_sentence(monkeypatch: pytest.MonkeyPatch, device: str, sentence: str) -> None:
+    plug_in(monkeypatch, FakeCore({"CPU": CPU}))
+    with pytest.raises(DeviceError) as caught:
+        devices.require(device)
+    assert str(caught.value).startswith(sentence)
+
+
+def test_a_second_gpu_that_is_not_there_needs_no_doctor(monkeypatch: pytest.MonkeyPatch) -> None:
+    plug_in(monkeypatch, FakeCore({"CPU": CPU, "GPU": GPU}))
+    with pytest.raises(DeviceError) as caught:
+        devices.require("GPU.1", "--draft-device")
+    assert str(caught.value) == ("There is no device GPU.1 here; present: CPU, GPU. Choose one with --draft-device.")
+
+
+def test_a_draft_without_a_place_is_refused_before_anything_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    plug_in(monkeypatch, FakeCore({"CPU": CPU}))
+    with pytest.raises(DeviceError, match=r"no device GPU here; present: CPU\. Choose one with --draft-device"):
+        load(LoadOptions(Path("nowhere"), Path("nowhere"), draft_device="GPU"))

@@ -26,7 +26,7 @@ from headstart.engine.engine import (
 from headstart.engine.genai import npu, pipelines
 from headstart.engine.genai.engine import GenaiEngine
 from headstart.errors import ContextOverflowError, DeviceError, EngineLostError, SettingsError
-from tests.doctor.plugins import CPU, NPU, FakeCore, plug_in
+from tests.openvino_core import CPU, NPU, FakeCore, plug_in
 
 ASKED = Request((Message("user", "Hello"),), max_new_tokens=8)
 

@@ -16,8 +16,8 @@ from headstart.engine.opening import LocalModels
 from headstart.engine.supervision import Journal, program
 from headstart.engine.toy import CONTEXT
 from headstart.terminal.loaded import context, kind, remarks, sampling, who
-from tests.doctor.plugins import CPU, GPU, FakeCore, plug_in
 from tests.fakes import ScriptedEngine
+from tests.openvino_core import CPU, GPU, FakeCore, plug_in
 
 
 def test_nothing_special_needs_no_words(tiny_target: Path) -> None:

@@ -5,9 +5,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable
 
-from headstart.doctor.examination import examine
-from headstart.doctor.finding import Finding, Level
-from headstart.doctor.privacy import impersonal
+from headstart.doctor import Finding, Level, examine, impersonal
 from headstart.terminal.command import Command, Load
 from headstart.terminal.counting import count
 from headstart.terminal.harmless import harmless

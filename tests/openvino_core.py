@@ -53,4 +53,4 @@ NO_OPENCL = (
 def plug_in(monkeypatch: pytest.MonkeyPatch, core: FakeCore) -> None:
     """From now on this is the one Core."""
     monkeypatch.setattr("headstart.engine.devices.core", lambda: core)
-    monkeypatch.setattr("headstart.engine.device_probe.core", lambda: core)
+    monkeypatch.setattr("headstart.engine.runtime.core", lambda: core)

@@ -1,0 +1,404 @@
+"""`headstart doctor`: each of its sentences made to appear, the report, its exit code, and that it names nobody."""
+
+import getpass
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+
+import pytest
+
+from headstart import computer, doctor, paths
+from headstart.cli import main
+from headstart.doctor import Finding, Level
+from tests.model_folders import write_model, write_pair
+from tests.openvino_core import CPU, GPU, NO_OPENCL, NPU, FakeCore, plug_in
+
+Captured = pytest.CaptureFixture[str]
+SECTIONS = ["software", "computer", "devices", "folders", "models", "engine", "window"]
+
+
+def _said(findings: Iterable[Finding], level: Level) -> list[str]:
+    return [f"{found.text} -> {found.remedy}" for found in findings if found.level is level]
+
+
+def test_this_installation_is_sound_and_sends_nothing() -> None:
+    found = list(doctor.check_software(doctor.runtime_fault()))
+    assert {finding.level for finding in found} == {Level.OK}
+    assert "openvino-genai 20" in found[0].text
+    assert found[-1].text.endswith("none of it is in this process.")
+
+
+def test_loaded_telemetry_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not doctor.runtime_fault()
+    monkeypatch.setitem(sys.modules, "openvino_telemetry", ModuleType("openvino_telemetry"))
+    (said,) = _said(doctor.check_software(""), Level.PROBLEM)
+    assert said.startswith("OpenVINO's telemetry is loaded (openvino_telemetry)")
+
+
+def test_a_runtime_that_does_not_load_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> None:
+        raise ImportError("libtbb.so.12:\ncannot open")
+
+    monkeypatch.setattr("headstart.engine.runtime.openvino", fail)
+    fault = doctor.runtime_fault()
+    assert _said(doctor.check_software(fault), Level.PROBLEM) == [
+        "OpenVINO does not load (libtbb.so.12: cannot open). -> Install Headstart again."
+    ]
+
+
+def test_packages_of_two_releases_are_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    versions = {"openvino": "2026.4.1", "openvino-genai": "2026.3.0.0"}
+    monkeypatch.setattr(doctor, "package_versions", lambda: versions)
+    (said,) = _said(doctor.check_software(""), Level.PROBLEM)
+    assert said.startswith("OpenVINO's packages are of different releases (2026.3.0, 2026.4.1).")
+
+
+@pytest.mark.parametrize(
+    ("line", "sets"),
+    [
+        ("flags\t\t: fpu avx2 avx512f avx512_vnni amx_tile amx_int8", ("AVX2", "AVX-512", "VNNI", "AMX")),
+        ("flags : avx2 avx_vnni", ("AVX2", "VNNI")),
+        ("Features\t: fp asimd asimddp i8mm sve", ("NEON", "DOTPROD", "I8MM", "SVE")),
+        ("flags : fpu sse2", ()),
+        ("bogomips : 1", None),
+    ],
+)
+def test_instruction_sets_are_read(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, line: str, sets: tuple[str, ...] | None
+) -> None:
+    (tmp_path / "cpuinfo").write_text(f"processor : 0\nmodel name : A: B\n{line}\n", encoding="utf-8")
+    monkeypatch.setattr(computer, "_CPU_FILE", tmp_path / "cpuinfo")
+    assert computer.instruction_sets() == sets
+    assert computer.processor() == "A: B"
+
+
+def test_a_system_that_counts_nothing_is_no_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse() -> None:
+        raise RuntimeError("Performance counters may be disabled.")
+
+    monkeypatch.setattr("psutil.swap_memory", refuse)
+    assert not [text for text in _said(doctor.check_computer(), Level.NOTE) if "swapped" in text]
+
+
+def test_an_old_processor_a_silent_one_and_swapping_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("psutil.swap_memory", lambda: SimpleNamespace(used=10**15))
+    monkeypatch.setattr(computer, "instruction_sets", lambda: ())
+    slow, swapped = _said(doctor.check_computer(), Level.NOTE)
+    assert slow.endswith("Without AVX2 or NEON models are slow. -> Choose a small model.")
+    assert "is swapped to disk" in swapped
+    monkeypatch.setattr(computer, "instruction_sets", lambda: None)
+    assert any("does not tell the instruction sets" in said for said in _said(doctor.check_computer(), Level.OK))
+
+
+def test_huge_pages_are_told_where_the_system_does(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(doctor, "_HUGE_PAGES", tmp_path / "enabled")
+    assert not [found for found in doctor.check_computer() if "huge" in found.text]
+    (tmp_path / "enabled").write_text("always madvise [never]\n", encoding="ascii")
+    assert [found.text for found in doctor.check_computer()][-1] == "Transparent huge pages: never."
+
+
+def test_folders_are_named_with_their_room_and_none_is_made(headstart_home: Path) -> None:
+    found = list(doctor.check_folders())
+    assert {finding.level for finding in found} == {Level.OK}
+    assert found[0].text.startswith(f"models: {headstart_home / 'models'}, not made yet, ")
+    assert not headstart_home.exists()
+
+
+@pytest.mark.parametrize(
+    ("free", "level", "words"),
+    [(10**9, Level.NOTE, "little for a model"), (10**6, Level.PROBLEM, "nothing can be saved")],
+)
+def test_a_full_disk_is_told(monkeypatch: pytest.MonkeyPatch, free: int, level: Level, words: str) -> None:
+    monkeypatch.setattr("shutil.disk_usage", lambda _path: SimpleNamespace(free=free))
+    assert words in _said(doctor.check_folders(), level)[0]
+
+
+def test_a_folder_that_cannot_be_written_is_a_problem(monkeypatch: pytest.MonkeyPatch, headstart_home: Path) -> None:
+    headstart_home.mkdir()
+    monkeypatch.setattr("os.access", lambda _path, _mode: False)
+    said = _said(doctor.check_folders(), Level.PROBLEM)
+    assert len(said) == 6
+    assert f"cannot be written: {headstart_home} does not let you" in said[0]
+
+
+def test_a_file_in_a_folders_place_is_a_problem(headstart_home: Path) -> None:
+    headstart_home.mkdir()
+    (headstart_home / "models").touch()
+    (said,) = _said(doctor.check_folders(), Level.PROBLEM)
+    assert said.endswith("is a file. -> Move that file away.")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has other rights")
+def test_chats_that_others_can_list_are_told() -> None:
+    paths.history_folder().mkdir(parents=True)
+    paths.history_folder().chmod(0o755)
+    (said,) = _said(doctor.check_folders(), Level.NOTE)
+    assert f"chmod 700 {paths.history_folder()}" in said
+    paths.history_folder().chmod(0o700)
+    assert not _said(doctor.check_folders(), Level.NOTE)
+
+
+def test_without_a_model_the_first_export_is_named() -> None:
+    assert _said(doctor.check_models(), Level.NOTE) == [
+        "No model is installed yet. -> Run `headstart-export smollm2-135m-instruct` to get a small one."
+    ]
+
+
+def test_the_largest_pair_that_fits_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "free_memory", lambda: 10**11)
+    write_model(paths.models_folder() / "single")
+    write_pair(paths.models_folder() / "couple")
+    found = list(doctor.check_models())
+    assert {finding.level for finding in found} == {Level.OK}
+    assert found[-1].text == "The largest pair that fits into free memory is couple."
+
+
+def test_models_that_do_not_fit_are_told_with_the_context_that_would(monkeypatch: pytest.MonkeyPatch) -> None:
+    write_model(paths.models_folder() / "single")
+    monkeypatch.setattr(doctor, "free_memory", lambda: 1_850_000_000)
+    (said,) = _said(doctor.check_models(), Level.NOTE)
+    assert "takes about 1.9 GB with 4096 tokens, but 1.9 GB is free." in said
+    assert said.endswith("no context is short enough.")
+    monkeypatch.setattr("headstart.engine.budget.largest_context", lambda _models, _free: 1024)
+    assert _said(doctor.check_models(), Level.NOTE)[0].endswith("; --context 1024 would fit.")
+
+
+def test_broken_models_and_mismatched_pairs_are_problems() -> None:
+    (write_model(paths.models_folder() / "broken") / "openvino_model.bin").unlink()
+    write_pair(paths.models_folder() / "couple")
+    draft = paths.models_folder() / "couple" / "draft"
+    for file in draft.iterdir():
+        file.unlink()
+    draft.rmdir()
+    write_model(draft, {"x": 0, "y": 1})
+    broken, couple = _said(doctor.check_models(), Level.PROBLEM)
+    assert broken.startswith("broken cannot be used (broken is damaged: ")
+    assert couple.startswith("couple is no pair: draft couple/draft does not fit couple/target: id 0 is ")
+
+
+def test_the_engine_answers_without_a_model() -> None:
+    (found,) = doctor.check_engine()
+    assert found.text.startswith("Its process starts, answers without a model and ends (")
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [(("/no/such/program",), "cannot be started"), ((sys.executable, "-c", ""), "stopped unexpect")],
+)
+def test_an_engine_that_does_not_start_is_a_problem(command: tuple[str, ...], words: str) -> None:
+    (said,) = _said(doctor.check_engine(command), Level.PROBLEM)
+    assert words in said
+
+
+def test_a_missing_library_of_the_window_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    _break_qt(monkeypatch, "libEGL.so.1: cannot open shared object file: No such file or directory")
+    monkeypatch.setenv("DISPLAY", ":0")
+    assert _said(doctor.check_window(), Level.PROBLEM) == [
+        "The window cannot open: the system has no libEGL.so.1. -> Install libEGL.so.1 (Debian, Ubuntu: apt install "
+        "libegl1), or use `headstart chat`."
+    ]
+
+
+def test_without_qt_the_window_is_said_not_to_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    _break_qt(monkeypatch, "No module named 'PySide6'")
+    monkeypatch.setenv("DISPLAY", ":0")
+    (said,) = _said(doctor.check_window(), Level.PROBLEM)
+    assert said.startswith("The window cannot open (No module named 'PySide6'). -> Install Headstart again")
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="elsewhere there is always a display")
+def test_without_a_display_nothing_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DISPLAY", raising=False)
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    _break_qt(monkeypatch, "libodd.so.9: cannot open shared object file")
+    missing, display = _said(doctor.check_window(), Level.NOTE)
+    assert missing.endswith("Install libodd.so.9, or use `headstart chat`.")
+    assert display.startswith("There is no display")
+
+
+def test_qt_loads_here_and_a_plugin_that_does_not_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DISPLAY", ":0")
+    monkeypatch.setattr("sys.platform", "linux")
+    monkeypatch.setattr("headstart.ui.window_check.x11_fault", lambda: "libxcb-cursor.so.0: cannot open shared object")
+    found = list(doctor.check_window())
+    assert found[0].text.startswith("Qt 6.")
+    assert "apt install libxcb-cursor0" in found[1].remedy
+    assert found[1].level is Level.PROBLEM
+
+
+def _break_qt(monkeypatch: pytest.MonkeyPatch, reason: str) -> None:
+    """Importing the window's part fails with `reason`, whatever was imported before."""
+
+    class Broken(ModuleType):
+        def __getattr__(self, name: str) -> object:
+            raise ImportError(reason)
+
+    monkeypatch.delitem(sys.modules, "headstart.ui.window_check", raising=False)
+    monkeypatch.setitem(sys.modules, "headstart.ui", Broken("headstart.ui"))
+
+
+@pytest.fixture(autouse=True)
+def nodes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """No accelerator is shown by the system unless a test makes its file here."""
+    patterns = {kind: f"{tmp_path}/{kind}*" for kind in ("GPU", "NPU")}
+    monkeypatch.setattr(doctor, "_NODES", patterns)
+    return tmp_path
+
+
+def _told(monkeypatch: pytest.MonkeyPatch, core: FakeCore) -> list[Finding]:
+    plug_in(monkeypatch, core)
+    return list(doctor.check_devices())
+
+
+def test_a_machine_with_only_a_processor_has_no_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = _told(monkeypatch, FakeCore({"CPU": CPU}, {"GPU": NO_OPENCL}))
+    assert {finding.level for finding in found} == {Level.OK}
+    described, judged, gpu, npu = (finding.text for finding in found)
+    assert described == (
+        "CPU: A Processor; plugin 2026.4.1-1; shares the computer's memory; OpenVINO's capabilities: FP32, INT8."
+    )
+    assert judged.startswith("CPU runs everything: ")
+    assert gpu == "No GPU (libOpenCL.so.1: cannot open shared object file). Run on real hardware: not yet."
+    assert npu == "No NPU (its plugin loads but finds no device). Run on real hardware: not yet."
+
+
+@pytest.mark.parametrize(("machine", "seen"), [("AMD64", "yes"), ("arm64", "not yet on this kind of processor")])
+def test_only_what_was_run_is_said_to_have_run(monkeypatch: pytest.MonkeyPatch, machine: str, seen: str) -> None:
+    monkeypatch.setattr("platform.machine", lambda: machine)
+    assert _told(monkeypatch, FakeCore({"CPU": CPU}))[1].text.endswith(f"Run on real hardware: {seen}.")
+
+
+def test_a_gpu_is_described_and_marked_as_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = _told(monkeypatch, FakeCore({"CPU": CPU, "GPU.0": GPU}))
+    assert found[2].text == (
+        "GPU.0: A Graphics Card (dGPU); plugin 2026.4.1-1; driver 25.9; 12.0 GB of its own memory; "
+        "OpenVINO's capabilities: FP16, GPU_HW_MATMUL."
+    )
+    assert found[3].level is Level.NOTE
+    assert found[3].text.endswith("Run on real hardware: not yet.")
+    assert "--device GPU.0" in found[3].remedy
+    assert not [finding for finding in found if finding.text.startswith("No GPU")]
+
+
+def test_the_limits_of_an_npu_are_told_before_they_bite(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = _told(monkeypatch, FakeCore({"CPU": CPU, "NPU": NPU}))
+    assert "driver 1005" in found[2].text
+    assert "none told" in found[2].text
+    assert found[3].level is Level.NOTE
+    for limit in (
+        "longest prompt is compiled in",
+        "symmetric",
+        "confidence threshold",
+        "guesses from the text",
+        "not yet",
+    ):
+        assert limit in found[3].text
+    assert "--weights int4-sym and try --device NPU" in found[3].remedy
+
+
+def test_a_device_that_tells_nothing_is_still_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = _told(monkeypatch, FakeCore({"CPU": CPU, "GPU": {}, "XPU": {}}, {"XPU": "", "GPU": ""}))
+    assert found[2].text.startswith("GPU: GPU; plugin of unknown version; driver of unknown version; shares")
+    assert found[5].text == "XPU is a kind of device that Headstart does not know."
+
+
+def test_an_accelerator_without_a_driver_has_a_remedy(monkeypatch: pytest.MonkeyPatch, nodes: Path) -> None:
+    (nodes / "GPU128").touch()
+    (nodes / "NPU0").touch()
+    gpu, npu = _told(monkeypatch, FakeCore({"CPU": CPU}, {"GPU": NO_OPENCL}))[2:]
+    assert (gpu.level, npu.level) == (Level.NOTE, Level.NOTE)
+    assert gpu.text.startswith("No GPU for OpenVINO, though the system has one: libOpenCL.so.1")
+    assert "compute runtime" in gpu.remedy
+    assert "Level Zero" in npu.remedy
+
+
+def test_an_accelerator_that_the_user_may_not_open_is_named(monkeypatch: pytest.MonkeyPatch, nodes: Path) -> None:
+    (nodes / "GPU128").touch()
+    monkeypatch.setattr("os.access", lambda _path, _mode: False)
+    gpu = _told(monkeypatch, FakeCore({"CPU": CPU}))[2]
+    assert f"may not open {nodes / 'GPU128'}" in gpu.text
+    assert "render" in gpu.remedy
+
+
+def test_no_processor_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = _told(monkeypatch, FakeCore({}, {"CPU": "Exception from core.cpp:1:\n"}))
+    assert found[0] == Finding(
+        "devices",
+        Level.PROBLEM,
+        "OpenVINO has no CPU device (its plugin does not load).",
+        "Install Headstart again.",
+    )
+
+
+def test_a_list_that_cannot_be_made_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> FakeCore:
+        raise RuntimeError("no plugins.xml\nat all")
+
+    monkeypatch.setattr("headstart.engine.devices.core", fail)
+    (found,) = doctor.check_devices()
+    assert (found.level, found.text) == (
+        Level.PROBLEM,
+        "OpenVINO cannot list the devices (no plugins.xml at all).",
+    )
+
+
+def _find(monkeypatch: pytest.MonkeyPatch, *findings: Finding) -> None:
+    def examine() -> Iterator[Finding]:
+        yield from findings
+
+    monkeypatch.setattr("headstart.terminal.doctor.examine", examine)
+
+
+def test_the_whole_examination_runs_here_and_makes_no_folder(headstart_home: Path, capsys: Captured) -> None:
+    code = main(["doctor", "--json"])
+    report = json.loads(capsys.readouterr().out)
+    assert list(dict.fromkeys(found["section"] for found in report["findings"])) == SECTIONS
+    assert code == int(report["problems"] > 0)
+    assert report["notes"] == sum(found["level"] == "note" for found in report["findings"])
+    assert not headstart_home.exists()
+
+
+def test_the_report_is_for_people(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
+    _find(monkeypatch, Finding("a", Level.OK, "Fine."), Finding("a", Level.NOTE, "Odd\x1b\nthing.", "Look."))
+    assert main(["doctor"]) == 0
+    assert capsys.readouterr().out == (
+        "a\n  ok     Fine.\n  note   Odd␛ thing.\n         -> Look.\n0 problems, 1 note.\n"
+    )
+
+
+def test_a_problem_is_the_exit_code(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
+    _find(monkeypatch, Finding("a", Level.PROBLEM, "Broken.", "Mend it."))
+    assert main(["doctor"]) == 1
+    assert main(["doctor", "--json"]) == 1
+    assert "1 problem, 0 notes." in capsys.readouterr().out
+
+
+def test_no_report_names_its_user(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
+    monkeypatch.setattr(Path, "home", lambda: Path("/home/ada"))
+    monkeypatch.setattr(getpass, "getuser", lambda: "ada")
+    text = "/home/ada/.local, /home/ada: /media/ada/disk, /home/ada2 and canada"
+    _find(monkeypatch, Finding("a", Level.NOTE, text, "chmod 700 /home/ada/x"))
+    main(["doctor"])
+    out = capsys.readouterr().out
+    assert "~/.local, ~: /media/USER/disk, /home/ada2 and canada" in out
+    assert "chmod 700 ~/x" in out
+
+
+def test_a_user_without_a_name_gets_a_report(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
+    def fail() -> str:
+        raise KeyError("uid not found")
+
+    monkeypatch.setattr(Path, "home", lambda: Path("/"))
+    monkeypatch.setattr(getpass, "getuser", fail)
+    _find(monkeypatch, Finding("a", Level.OK, "/data is there."))
+    assert main(["doctor"]) == 0
+    assert "/data is there." in capsys.readouterr().out
+
+
+def test_without_openvino_the_other_checks_still_run(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
+    monkeypatch.setattr("headstart.doctor.runtime_fault", lambda: "libtbb is gone")
+    assert main(["doctor", "--json"]) == 1
+    sections = {found["section"] for found in json.loads(capsys.readouterr().out)["findings"]}
+    assert sections == set(SECTIONS) - {"devices"}
