@@ -18,7 +18,7 @@ import psutil
 
 from headstart import __version__, computer, library, paths
 from headstart.computer import package_version, package_versions
-from headstart.engine import budget, devices, runtime, validation
+from headstart.engine import budget, devices, runtime
 from headstart.engine.client import EngineClient
 from headstart.engine.engine import LoadOptions, Message, Request, Step
 from headstart.engine.room import amount, free_memory
@@ -323,6 +323,8 @@ def _folder(name: str, folder: Path) -> Finding:
 
 def check_models() -> Iterator[Finding]:
     """Whether the installed models are whole at a glance (`headstart models check` hashes them), and which fit."""
+    from headstart.engine import validation  # noqa: PLC0415 - it brings numpy, and `headstart --help` need not wait
+
     entries = library.installed()
     if not entries:
         yield _MODELS.note("No model is installed yet.", f"Run `{library.FIRST_EXPORT}` to get a small one.")
