@@ -4,9 +4,13 @@ import argparse
 import contextlib
 import json
 import os
+import signal
 import sys
+import threading
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import NoReturn
 
 import headstart
 from headstart import manifest, paths
@@ -24,14 +28,43 @@ def main(arguments: Sequence[str] | None = None) -> int:
     command, made = next(((run, parser) for name, parser, run in COMMANDS if words[:1] == [name]), (_export, None))
     options = made().parse_args(words[1:]) if made else _parser().parse_args(words)
     try:
-        command(options)
+        with _ended_by_a_signal():
+            command(options)
     except HeadstartError as error:
         print(f"headstart-export: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("headstart-export: interrupted; run it again to go on with what was fetched.", file=sys.stderr)
         return 130
+    except Exception as error:  # noqa: BLE001 - no traceback for a person, whatever a library makes of a file
+        if getattr(options, "verbose", False):
+            traceback.print_exc()
+        print(f"headstart-export: {_unexpected(error, can_show=hasattr(options, 'verbose'))}", file=sys.stderr)
+        return 1
     return 0
+
+
+def _unexpected(error: Exception, *, can_show: bool) -> str:
+    reason = " ".join(str(error).split())[:300].rstrip(".")
+    advice = " Add --verbose to see where, and report it." if can_show else ""
+    return f"failed unexpectedly ({type(error).__name__}: {reason}); nothing half done was left.{advice}"
+
+
+@contextlib.contextmanager
+def _ended_by_a_signal() -> Iterator[None]:
+    """A polite request to end, as at logout, cleans up as Ctrl+C does."""
+
+    def end(_number: int, _frame: object) -> NoReturn:
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -139,7 +172,7 @@ def _count_bigrams(options: argparse.Namespace) -> None:
 
 @contextlib.contextmanager
 def _libraries(*, verbose: bool) -> Iterator[None]:
-    """Work for the libraries underneath, whose words are for nobody unless asked for."""
+    """Work for the libraries underneath, whose words are for nobody unless can_show for."""
     quiet.prepare()
     if verbose:
         yield

@@ -64,7 +64,9 @@ class Metadata:
 
 def rebuild(path: Path) -> Any:
     """The file's tokenizer as a `PreTrainedTokenizerFast`. Raises ExportError for a kind that is not supported."""
-    return _wrap(_read(path))
+    metadata = _read(path)
+    _require_known(metadata, path.name)
+    return _wrap(metadata)
 
 
 def require_supported(model: str | None, splitting: str | None, name: str) -> None:
@@ -100,6 +102,15 @@ def _read(path: Path) -> Metadata:
         add_bos=value("ggml.add_bos_token", SPLITTINGS[value("ggml.pre")].ignore_merges),
         chat_template=value("chat_template"),
     )
+
+
+def _require_known(metadata: Metadata, name: str) -> None:
+    """Raise ExportError for a merge of what are no tokens: the library that builds the tokenizer only panics."""
+    known = set(metadata.tokens)
+    for merge in metadata.merges:
+        first, _, second = merge.partition(" ")
+        if not {first, second, first + second} <= known:
+            raise ExportError(f"{name} merges {merge!r}, but its vocabulary does not hold that; fetch the file again.")
 
 
 def _wrap(metadata: Metadata) -> Any:

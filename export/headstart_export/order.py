@@ -129,6 +129,8 @@ def _at(recipe: ModelRecipe, revision: str | None) -> ModelRecipe:
 
 
 def _unlisted(source: str) -> ModelRecipe:
+    if not source.strip():
+        raise ExportError("A name is empty: name a recipe, a hub id, a Hugging Face folder or a .gguf file.")
     path = Path(source).expanduser()
     if path.exists():
         return _local(path.resolve())

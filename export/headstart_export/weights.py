@@ -12,6 +12,9 @@ from headstart_export import gguf_probe, gguf_tokenizer
 
 PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
 CODE_KEY = "auto_map"  # names Python classes inside the model's own folder
+SINGLE_FILE, INDEX_FILE = "model.safetensors", "model.safetensors.index.json"  # transformers looks for the first first
+ELSEWHERE_KEY = "transformers_weights"  # of config.json: names another file in their place
+ADAPTER_FILE = "adapter_config.json"
 LAYER_KEYS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers")
 HEADER_LIMIT = 100 << 20  # bytes, as the safetensors format has it
 
@@ -52,11 +55,43 @@ def _inspect_folder(folder: Path, *, code: bool) -> Facts:
             f"The weights in {folder.name} are compressed already; use the original model: "
             "it is then compressed once, and the loss is measured."
         )
-    files = [file for file in sorted(folder.glob("*.safetensors")) if not file.name.startswith("consolidated")]
-    if not files:
-        raise _without_safetensors(folder)
-    count = sum(_parameters(file) for file in files)
+    if ELSEWHERE_KEY in config:
+        raise ExportError(
+            f"config.json in {folder.name} names another file for the weights ({ELSEWHERE_KEY}), which is refused: "
+            f"they must be in {SINGLE_FILE} or in the files that {INDEX_FILE} lists."
+        )
+    if (folder / ADAPTER_FILE).exists():
+        raise ExportError(f"{folder.name} holds an adapter ({ADAPTER_FILE}); merge it into its model first.")
+    count = sum(_parameters(file) for file in _weight_files(folder))
     return Facts(count, is_gguf=False, licence=_licence(folder), layers=_layers(config), head=_is_head(config))
+
+
+def _weight_files(folder: Path) -> list[Path]:
+    """Exactly those that transformers will load. Raises ExportError unless they are safetensors of this folder."""
+    if (folder / SINGLE_FILE).exists():
+        names = [SINGLE_FILE]
+    elif (folder / INDEX_FILE).exists():
+        names = _listed(folder / INDEX_FILE)
+    else:
+        raise _without_safetensors(folder)
+    for name in names:
+        if not (folder / name).is_file():
+            raise ExportError(f"{name} in {folder.name} is missing, or no ordinary file; fetch it again.")
+    return [folder / name for name in names]
+
+
+def _listed(index: Path) -> list[str]:
+    places = _json(index).get("weight_map")
+    if not isinstance(places, dict) or not places or not all(isinstance(name, str) for name in places.values()):
+        raise ExportError(f"{index.name} in {index.parent.name} does not say where the weights are; fetch it again.")
+    names = sorted(set(places.values()))
+    for name in names:
+        if not name.endswith(".safetensors") or Path(name).name != name or "\\" in name:
+            raise ExportError(
+                f"{index.name} in {index.parent.name} leads to {name!r}, which is no .safetensors file of this folder; "
+                "loading another can run any code, so it is refused."
+            )
+    return names
 
 
 def _refuse_code(folder: Path) -> None:
@@ -75,7 +110,9 @@ def _without_safetensors(folder: Path) -> ExportError:
             f"{folder.name} has its weights only as a pickle ({pickles[0]}), and loading a pickle can run any code; "
             "use a version of the model with .safetensors files or a .gguf file."
         )
-    return ExportError(f"{folder.name} holds no .safetensors files; name the folder of the original model.")
+    return ExportError(
+        f"{folder.name} holds neither {SINGLE_FILE} nor {INDEX_FILE}; name the folder of the original model."
+    )
 
 
 def _parameters(file: Path) -> int:
@@ -88,8 +125,11 @@ def _parameters(file: Path) -> int:
     try:
         tensors = {key: value for key, value in json.loads(header).items() if key != "__metadata__"}
         end = 8 + length + max(value["data_offsets"][1] for value in tensors.values())
-        count: int = sum(math.prod(value["shape"]) for value in tensors.values())
-    except (ValueError, KeyError, TypeError, AttributeError, IndexError):
+        shapes = [value["shape"] for value in tensors.values()]
+        count: int = sum(map(math.prod, shapes))
+        if any(length < 0 for shape in shapes for length in shape):
+            raise ValueError
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError):
         raise ExportError(f"{file.name} is not a safetensors file that can be read; fetch it again.") from None
     if end != size:
         raise ExportError(f"{file.name} has {size} bytes instead of {end}; fetch it again.")
@@ -120,6 +160,8 @@ def _licence(folder: Path) -> str | None:
 def _json(path: Path) -> dict[str, Any]:
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ExportError(f"{path.name} in {path.parent.name} cannot be read ({error}); fetch it again.") from None
-    return data if isinstance(data, dict) else {}
+    if not isinstance(data, dict):
+        raise ExportError(f"{path.name} in {path.parent.name} is not what its name says; fetch it again.")
+    return data

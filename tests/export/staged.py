@@ -51,11 +51,7 @@ def run(arguments: list[str]) -> dict[str, Any]:
     """One run with its streams caught."""
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        try:
-            code = cli.main(arguments)
-        except RuntimeError as error:
-            code = 70
-            print(f"unforeseen: {error}")
+        code = cli.main(arguments)
     return {"code": code, "out": out.getvalue(), "err": err.getvalue()}
 
 

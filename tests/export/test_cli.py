@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -103,6 +104,40 @@ def test_an_interruption_is_a_sentence(monkeypatch: pytest.MonkeyPatch, capsys: 
     monkeypatch.setattr(cli, "_export", interrupt)
     assert cli.main(["x"]) == 130
     assert "interrupted; run it again to go on with what was fetched" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("verbose", [[], ["--verbose"]])
+def test_what_was_not_expected_is_a_sentence_and_a_traceback_only_where_asked(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], verbose: list[str]
+) -> None:
+    def fail(_options: argparse.Namespace) -> None:
+        raise ZeroDivisionError("float division\nby zero.")
+
+    monkeypatch.setattr(cli, "_export", fail)
+    assert cli.main(["x", *verbose]) == 1
+    *before, last = capsys.readouterr().err.splitlines()
+    assert last == (
+        "headstart-export: failed unexpectedly (ZeroDivisionError: float division by zero); nothing half done was left."
+        " Add --verbose to see where, and report it."
+    )
+    assert ("Traceback (most recent call last):" in before) == bool(verbose)
+    assert verbose or not before
+
+
+def test_a_request_to_end_is_an_interruption(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    monkeypatch.setattr(cli, "_export", lambda _options: signal.raise_signal(signal.SIGTERM))
+    assert cli.main(["x"]) == 130
+    assert "interrupted" in capsys.readouterr().err
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+@pytest.mark.parametrize("words", [[""], ["  "], ["x/y", "--draft", ""]])
+def test_an_empty_name_is_no_folder(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(words) == 1
+    assert "A name is empty: name a recipe, a hub id" in capsys.readouterr().err
 
 
 def test_plain_progress_counts_bytes_now_and_then(spoken: Spoken, monkeypatch: pytest.MonkeyPatch) -> None:

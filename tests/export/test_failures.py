@@ -1,6 +1,7 @@
 """Exports that go wrong half way: a sentence, nothing half done, and a next run that cleans up."""
 
 import ctypes
+import json
 import os
 import signal
 import subprocess
@@ -21,8 +22,27 @@ def leftovers(folder: Path) -> list[Path]:
 def test_an_unforeseen_error_leaves_nothing(offline: Offline, tiny_source: Path, tmp_path: Path) -> None:
     arguments = [str(tiny_source), "--output", str(tmp_path / "model")]
     (outcome,) = offline.export(arguments, stage="fails while compressing")
-    assert outcome.code == 70
-    assert "a test wants this step to fail" in outcome.out
+    assert outcome.code == 1
+    assert outcome.err.splitlines()[-1] == (
+        "headstart-export: failed unexpectedly (RuntimeError: a test wants this step to fail); "
+        "nothing half done was left. Add --verbose to see where, and report it."
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_request_to_end_leaves_nothing(offline: Offline, tiny_source: Path, tmp_path: Path) -> None:
+    process = offline.start("-m", "tests.export.staged", "hangs while compressing")
+    assert process.stdin is not None
+    assert process.stderr is not None
+    process.stdin.write(f'[["{tiny_source}", "--output", "{tmp_path / "model"}"]]')
+    process.stdin.close()
+    process.stdin = None
+    assert any("HANGING" in line for line in process.stderr)
+    process.send_signal(signal.SIGTERM)
+    out, _ = process.communicate(timeout=60)
+    ended = json.loads(out)
+    assert ended["code"] == 130
+    assert "interrupted; run it again to go on with what was fetched" in ended["err"]
     assert list(tmp_path.iterdir()) == []
 
 

@@ -147,6 +147,15 @@ def test_an_unknown_splitting_or_kind_is_refused(make_gguf: Callable[..., Path])
         gguf_tokenizer.require_supported("llama", "default", "x.gguf")
 
 
+def test_a_merge_of_what_is_no_token_is_told(tiny_gguf_file: Path) -> None:
+    metadata = gguf_tokenizer._read(tiny_gguf_file)
+    gguf_tokenizer._require_known(metadata, "x.gguf")
+    for merge in ("a no-such-token", "a", "Ġ Ġ Ġ"):
+        damaged = dataclasses.replace(metadata, merges=(*metadata.merges, merge))
+        with pytest.raises(ExportError, match=rf"x\.gguf merges '{merge}', but its vocabulary does not hold that"):
+            gguf_tokenizer._require_known(damaged, "x.gguf")
+
+
 def test_quick_reading_finds_what_the_library_finds(make_gguf: Callable[..., Path]) -> None:
     import gguf  # noqa: PLC0415
 

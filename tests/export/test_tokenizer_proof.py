@@ -2,8 +2,6 @@
 
 import json
 import shutil
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,32 +12,28 @@ from tokenizers import Tokenizer as Source
 from headstart.engine.text import AnswerText
 from headstart.engine.tokenizer import Tokenizer
 from headstart.errors import ExportError
-from headstart_export import tokenizer_proof
+from headstart_export import convert, tokenizer_proof
 from headstart_export.chat_template import Chat
-from tests.conftest import USER_ENVIRONMENT
-from tests.export.conftest import ROOT
+from tests.conftest import built_once
+from tests.export import tokenizer_kinds
 from tests.export.test_check import Speaker
-from tests.export.tokenizer_kinds import ALONE, JOINED, KINDS
+from tests.export.tokenizer_kinds import ALONE, FOUND, JOINED, KINDS
 
+PROVEN = (convert, tokenizer_proof)
 LEAST = 20_000
 MARKS = "ẍ́x", "a\u0323\u0302", "مُحَمَّدٌ لَّ".replace("\u064e\u0651", "\u0651\u064e"), "שָׁלוֹם"
 
 
 @pytest.fixture(scope="session")
-def kinds(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of all kinds, with what was found in `found.json`."""
-    folder = tmp_path_factory.mktemp("kinds")
-    command = [sys.executable, "-m", "tests.export.tokenizer_kinds", str(folder), "3"]
-    done = subprocess.run(command, cwd=ROOT, env=USER_ENVIRONMENT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    (folder / "found.json").write_text(done.stdout, encoding="utf-8")
-    return folder
+def kinds() -> Path:
+    """The folder of all kinds, not to be altered."""
+    return built_once(tokenizer_kinds.__name__, *(str(module.__file__) for module in (tokenizer_kinds, *PROVEN)))
 
 
 @pytest.fixture(scope="session")
 def found(kinds: Path) -> dict[str, dict[str, Any]]:
     """By kind: how many texts, and the first difference."""
-    answers: dict[str, dict[str, Any]] = json.loads((kinds / "found.json").read_text(encoding="utf-8"))
+    answers: dict[str, dict[str, Any]] = json.loads((kinds / FOUND).read_text(encoding="utf-8"))
     return answers
 
 

@@ -1,6 +1,7 @@
 """What may not be exported is refused before anything is loaded, with the reason."""
 
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,13 @@ def make_folder(folder: Path, config: dict[str, object] | None = None) -> Path:
     (folder / "config.json").write_text(json.dumps(config or {"model_type": "llama"}), encoding="utf-8")
     save_file({"a": np.zeros((2, 3), np.float16)}, folder / "model-1.safetensors")
     save_file({"b": np.zeros(4, np.float16)}, folder / "model-2.safetensors")
+    write_index(folder, {"a": "model-1.safetensors", "b": "model-2.safetensors"})
     return folder
+
+
+def write_index(folder: Path, places: object) -> None:
+    """Where transformers finds each weight."""
+    (folder / weights.INDEX_FILE).write_text(json.dumps({"metadata": {}, "weight_map": places}), encoding="utf-8")
 
 
 def test_weights_are_counted_over_all_files(tmp_path: Path) -> None:
@@ -28,11 +35,74 @@ def test_weights_are_counted_over_all_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["pytorch_model.bin", "model.pt", "consolidated.00.pth"])
 def test_pickles_are_refused_with_the_reason(tmp_path: Path, name: str) -> None:
     make_folder(tmp_path)
-    for file in tmp_path.glob("*.safetensors"):
+    for file in tmp_path.glob("*.safetensors*"):
         file.unlink()
     (tmp_path / name).write_bytes(b"\x80\x04.")
     with pytest.raises(ExportError, match=rf"only as a pickle \({name}\), and loading a pickle can run any code"):
         weights.inspect(tmp_path, code=True)
+
+
+@pytest.mark.parametrize(
+    "place",
+    ["pytorch_model.bin", "../other/model.safetensors", "/model.safetensors", "..\\model.safetensors", ""],
+)
+def test_an_index_may_not_lead_to_another_kind_of_file_or_out_of_the_folder(tmp_path: Path, place: str) -> None:
+    folder, other = make_folder(tmp_path / "model"), make_folder(tmp_path / "other")
+    (other / "model-1.safetensors").rename(other / "model.safetensors")
+    (folder / "pytorch_model.bin").write_bytes(b"\x80\x04.")
+    write_index(folder, {"a": place, "b": "model-2.safetensors"})
+    with pytest.raises(ExportError, match=r"leads to '.*', which is no \.safetensors file of this folder.*is refused"):
+        weights.inspect(folder, code=True)
+
+
+@pytest.mark.parametrize("places", [None, [], {}, {"a": 1}, {"a": ["model-1.safetensors"]}])
+def test_an_index_that_says_nothing_is_refused(tmp_path: Path, places: object) -> None:
+    write_index(make_folder(tmp_path), places)
+    with pytest.raises(ExportError, match="does not say where the weights are; fetch it again"):
+        weights.inspect(tmp_path, code=False)
+
+
+def test_only_what_will_be_loaded_is_counted(tmp_path: Path) -> None:
+    folder = make_folder(tmp_path)
+    save_file({"c": np.zeros(100, np.float16)}, folder / "left over.safetensors")
+    assert weights.inspect(folder, code=False).parameters == 10
+    write_index(folder, {"b": "model-2.safetensors"})
+    assert weights.inspect(folder, code=False).parameters == 4
+    save_file({"d": np.zeros(7, np.float16)}, folder / weights.SINGLE_FILE)  # goes before an index
+    assert weights.inspect(folder, code=False).parameters == 7
+
+
+def test_a_file_that_the_index_lists_must_be_there(tmp_path: Path) -> None:
+    (make_folder(tmp_path) / "model-2.safetensors").unlink()
+    with pytest.raises(ExportError, match=r"model-2\.safetensors in .* is missing, or no ordinary file"):
+        weights.inspect(tmp_path, code=False)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(make_folder(tmp_path) / weights.SINGLE_FILE)
+    with pytest.raises(ExportError, match=r"model\.safetensors in .* is missing, or no ordinary file"):
+        weights.inspect(tmp_path, code=False)
+
+
+def test_the_hub_s_cache_is_a_folder_of_links(tmp_path: Path) -> None:
+    blobs, snapshot = make_folder(tmp_path / "blobs"), tmp_path / "snapshots" / "c0ffee"
+    snapshot.mkdir(parents=True)
+    for path in blobs.iterdir():
+        (snapshot / path.name).symlink_to(path)
+    assert weights.inspect(snapshot, code=False).parameters == 10
+
+
+def test_config_json_may_not_name_another_file(tmp_path: Path) -> None:
+    make_folder(tmp_path, {"transformers_weights": "adapter_model.bin"})
+    with pytest.raises(ExportError, match=r"names another file for the weights \(transformers_weights\), which is ref"):
+        weights.inspect(tmp_path, code=True)
+
+
+def test_an_adapter_is_no_model(tmp_path: Path) -> None:
+    (make_folder(tmp_path) / "adapter_config.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(ExportError, match=r"holds an adapter \(adapter_config\.json\); merge it into its model first"):
+        weights.inspect(tmp_path, code=False)
 
 
 @pytest.mark.parametrize("name", ["config.json", "tokenizer_config.json"])
@@ -60,7 +130,20 @@ def test_a_truncated_file_is_refused(tmp_path: Path) -> None:
         weights.inspect(tmp_path, code=False)
 
 
-@pytest.mark.parametrize("content", [b"", b"\xff" * 40, b"\x02\0\0\0\0\0\0\0[]", b"\x02\0\0\0\0\0\0\0{}"])
+NEGATIVE = json.dumps({"a": {"dtype": "F16", "shape": [-2, -3], "data_offsets": [0, 12]}}).encode()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"\xff" * 40,
+        b"\x02\0\0\0\0\0\0\0[]",
+        b"\x02\0\0\0\0\0\0\0{}",
+        len(NEGATIVE).to_bytes(8, "little") + NEGATIVE + bytes(12),
+        (1 << 20).to_bytes(8, "little") + b"[" * (1 << 20) + bytes(12),
+    ],
+)
 def test_what_is_no_safetensors_file_is_refused(tmp_path: Path, content: bytes) -> None:
     (make_folder(tmp_path) / "model-2.safetensors").write_bytes(content)
     with pytest.raises(ExportError, match=r"model-2\.safetensors is not a safetensors file that can be read"):
@@ -71,8 +154,11 @@ def test_a_folder_without_a_model_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ExportError, match=r"has no config\.json, so it is not a Hugging Face model folder"):
         weights.inspect(tmp_path, code=False)
     (tmp_path / "config.json").write_text("{}", encoding="utf-8")
-    with pytest.raises(ExportError, match=r"holds no \.safetensors files"):
+    with pytest.raises(ExportError, match=r"holds neither model\.safetensors nor model\.safetensors\.index\.json"):
         weights.inspect(tmp_path, code=False)
     (tmp_path / "config.json").write_text("{", encoding="utf-8")
     with pytest.raises(ExportError, match=r"config\.json in .* cannot be read"):
+        weights.inspect(tmp_path, code=False)
+    (tmp_path / "config.json").write_text("[]", encoding="utf-8")
+    with pytest.raises(ExportError, match=r"config\.json in .* is not what its name says"):
         weights.inspect(tmp_path, code=False)

@@ -1,8 +1,8 @@
 """Builds tiny tokenizers of the kinds that models have, converts each as an export does, and compares it with itself.
 
-`python -m tests.export.tokenizer_kinds FOLDER EVERY` writes a folder for each kind and prints, as JSON, the number of
-texts (each third of all if EVERY is 3) and the first difference, empty where there is none; behind "as OpenVINO does
-it", of the conversion left to itself.
+`python -m tests.export.tokenizer_kinds FOLDER` writes a folder for each kind, and into `found.json` how many texts were
+compared and the first difference, empty where there is none; behind "as OpenVINO does it", of the conversion left to
+itself.
 """
 
 import contextlib
@@ -18,6 +18,8 @@ from headstart_export import convert, quiet, tokenizer_proof
 from tests import tiny
 from tests.engine import tiny_tokenizers
 
+FOUND = "found.json"
+EVERY = 3  # of so many texts one is compared
 ALONE = "as OpenVINO does it: "
 BYTES = [f"<0x{byte:02X}>" for byte in range(256)]
 WORDS = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
@@ -167,14 +169,14 @@ def compare(name: str, folder: Path, *, alone: bool = False) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Print what was found."""
+    """Build and compare."""
     quiet.prepare()
-    folder, every = Path(sys.argv[1]), int(sys.argv[2])
-    some = tokenizer_proof.texts()[::every]
+    folder = Path(sys.argv[1])
+    some = tokenizer_proof.texts()[::EVERY]
     tokenizer_proof.texts = lambda: some
     found = {name: compare(name, folder) for name in KINDS}
     found |= {ALONE + name: compare(name, folder / "alone", alone=True) for name in JOINED}
-    print(json.dumps(found))
+    (folder / FOUND).write_text(json.dumps(found), encoding="utf-8")
 
 
 if __name__ == "__main__":
