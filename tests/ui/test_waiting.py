@@ -72,6 +72,7 @@ def test_a_message_that_waits_for_the_model_tells_how_far_that_is(qtbot: QtBot, 
     qtbot.waitUntil(lambda: app.link.generation is not None, timeout=WAIT)
     app.link.loading.emit(Loading(Phase.WARM_UP, 12.0))
     assert shown(app)[-1].notice == "Loading toy: warming up · 0 s, usually about 12 s"
+    assert "warming up" not in app.window.chat.composer._count.text()  # once is enough
 
 
 def test_where_there_is_no_room_the_seconds_of_loading_stay(app: Program) -> None:

@@ -37,6 +37,7 @@ class AddServer(QFrame):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         dress(self, "card")
+        self.setAccessibleName(self.tr("Add a server"))
         self.name = self._field(self.tr("such as {}").format("office"))
         self.address = self._field(self.tr("such as {}").format("https://host:8000/v1"))
         self.model = self._field(self.tr("the only one that it has"))

@@ -48,8 +48,6 @@ class ExporterOffer(QWidget):
 
     def set_busy(self, *, busy: bool) -> None:
         """While something is being added."""
-        if busy and self._set_up.hasFocus():
-            self._copy.setFocus()  # and not to whatever is next in the window
         self._set_up.setEnabled(not busy)
 
     def _lay_out(self) -> None:

@@ -11,6 +11,7 @@ from headstart.ui.chat_page import ChatPage
 from headstart.ui.models_page import ModelsPage
 from headstart.ui.page import Page
 from headstart.ui.race_page import RacePage
+from headstart.ui.reading_order import FocusKeeper
 from headstart.ui.serve_page import ServePage
 from headstart.ui.side_panel import SidePanel
 from headstart.ui.sidebar import Sidebar
@@ -45,6 +46,7 @@ class MainWindow(QMainWindow):
         self.panel = SidePanel(theme, self)
         self.pages = QStackedWidget(self)
         self._split = QSplitter(Qt.Orientation.Horizontal, self)
+        self._keeper = FocusKeeper(self)
         self._lay_out()
         self.set_looks(theme, font)
 
@@ -90,8 +92,8 @@ class MainWindow(QMainWindow):
             self.actions_by_name[name].setChecked(name in shown[0].split())
 
     def focusNextPrevChild(self, forward: bool) -> bool:  # noqa: N802
-        """Tab: sidebar, page and panel in the order one reads them."""
-        return reading_order.step((self.sidebar, self.pages, self.panel), forward=forward)
+        """Tab: sidebar, page and panel as one reads them. Qt asks, too, when it hides what has the keyboard."""
+        return self._keeper.has_lost() or reading_order.step((self.sidebar, self.pages, self.panel), forward=forward)
 
     def closeEvent(self, event: QCloseEvent) -> None:  # noqa: N802
         self.closing.emit()

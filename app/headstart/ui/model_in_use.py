@@ -100,7 +100,8 @@ class ModelInUse(QObject):
         """What answers now, or what keeps it from answering, below the message box."""
         session, loader = self._program.chats.current, self._program.loader
         is_loaded = bool(session and loader.holds(session.settings))
-        self._program.window.chat.composer.show_model(*self._model_words(is_loaded=is_loaded), loader.step)
+        step = "" if session and session.is_answering else loader.step  # which stands in the answer then
+        self._program.window.chat.composer.show_model(*self._model_words(is_loaded=is_loaded), step)
         self._program.count.set_exact(is_loaded)
         self._program.window.chat.composer.set_blocked(self._program.loader.occupation)
         if not loader.occupation and self._program.link.generation is None:

@@ -2,7 +2,7 @@
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QHideEvent, QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QApplication, QFrame, QHBoxLayout, QScrollArea, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QToolButton, QVBoxLayout, QWidget
 
 from headstart.ui.heading import Heading
 from headstart.ui.icons import show_icon
@@ -43,11 +43,6 @@ class Page(QFrame):
     def set_theme(self, theme: Theme) -> None:
         """Icons in another colour."""
         show_icon(self._back, "previous", theme.text)
-
-    def has_keyboard(self) -> bool:
-        """Whether the keyboard is in something that stands here: what is hidden or greyed must hand it on."""
-        focused = QApplication.focusWidget()
-        return focused is not None and self.isAncestorOf(focused)
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
         super().resizeEvent(event)

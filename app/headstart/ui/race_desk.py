@@ -45,7 +45,7 @@ class RaceDesk(QObject):
         self._page, self._loader, self._link, self._settings = page, loader, loader.link, settings
         self._leg: _Leg | None = None
         self._wish: RaceWish | None = None
-        self._still = False
+        self._still = self._is_stopping = False
         self._is_exact = False  # because of a race
         self._generation: int | None = None
         self._steps: list[Step] = []
@@ -100,7 +100,7 @@ class RaceDesk(QObject):
         if self._loader.obstacle(self._settings()):
             self._refresh()
             return
-        self._wish, self._lanes = wish, {}
+        self._wish, self._lanes, self._is_stopping = wish, {}, False
         self._replay.stop()
         self._page.notice.hide()
         self._page.show_result(None)
@@ -171,7 +171,7 @@ class RaceDesk(QObject):
             return
         leg = self._leg
         self._tick.stop()
-        if finish.reason is FinishReason.CANCELLED:
+        if finish.reason is FinishReason.CANCELLED or self._is_stopping:  # stopped between two legs, too
             self._end(self.tr("Stopped."))
             return
         if leg in _LANES:
@@ -220,6 +220,7 @@ class RaceDesk(QObject):
             self._replay.finish()
             self._show_end()
         else:
+            self._is_stopping = True
             self._link.cancel()
 
     @Slot(str, object)

@@ -1,11 +1,15 @@
-"""Where Tab leads: from the upper left to the lower right of each column, wherever things were built. Knows no page."""
+"""Where the keyboard goes: with Tab as one reads, and to what stands nearest when its place is hidden or greyed."""
 
 from collections.abc import Iterable
 
-from PySide6.QtCore import QPoint, QRect, Qt
-from PySide6.QtWidgets import QAbstractScrollArea, QApplication, QWidget
+import shiboken6
+from PySide6.QtCore import QEvent, QObject, QPoint, QRect, Qt, QTimer, Slot
+from PySide6.QtWidgets import QAbstractButton, QAbstractScrollArea, QApplication, QWidget
 
 from headstart.ui.theme import SMALL
+
+_ENDS = "ends"  # the property of a button that is marked by `ends`
+_PLACES = ("page", "panel", "sidebar")  # names of what a window is made of
 
 
 def step(columns: Iterable[QWidget], *, forward: bool) -> bool:
@@ -14,11 +18,77 @@ def step(columns: Iterable[QWidget], *, forward: bool) -> bool:
     if not found:
         return False
     here = QApplication.focusWidget()
-    at = found.index(here) + (1 if forward else -1) if here in found else 0
+    inside = next((at for at, stop in enumerate(found) if here and here.isAncestorOf(stop)), 0)
+    at = found.index(here) + (1 if forward else -1) if here in found else inside - (0 if forward else 1)
     target = found[at % len(found)]
     bring_into_view(target)
     target.setFocus(Qt.FocusReason.TabFocusReason if forward else Qt.FocusReason.BacktabFocusReason)
     return True
+
+
+class FocusKeeper(QObject):
+    """Hands the keyboard on where what had it is hidden or greyed: to the button that ends what has begun, or else to
+    the card or page around it, until that is back. Never to what would do something else at the next key.
+    """
+
+    def __init__(self, window: QWidget) -> None:
+        """Listens from now on."""
+        super().__init__(window)
+        self._window = window
+        self._lost: QWidget | None = None  # what had the keyboard
+        self._heir: QWidget | None = None  # what has it in its place
+        application = QApplication.instance()
+        assert isinstance(application, QApplication)
+        application.focusChanged.connect(self._follow)
+
+    def has_lost(self) -> bool:
+        """Whether what has the keyboard cannot be used any more; it is handed on then."""
+        here = self._window.focusWidget()
+        if here is None or _is_usable(here):
+            return False
+        self._note_loss(here)
+        return True
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802
+        if watched is self._lost and event.type() in (QEvent.Type.Show, QEvent.Type.EnabledChange):
+            QTimer.singleShot(0, self, self._give_back)
+        return super().eventFilter(watched, event)
+
+    @Slot(QWidget, QWidget)
+    def _follow(self, old: QWidget | None, now: QWidget | None) -> None:
+        """Where a whole form is greyed, nobody asks for the next stop."""
+        is_gone = old is not None and now is None and shiboken6.isValid(self._window)
+        if old is not None and is_gone and self._window.isAncestorOf(old) and not _is_usable(old):
+            self._note_loss(old)
+
+    def _note_loss(self, widget: QWidget) -> None:
+        if widget is not self._heir or self._lost is None:
+            if self._lost is not None and shiboken6.isValid(self._lost):
+                self._lost.removeEventFilter(self)
+            self._lost = widget
+            widget.installEventFilter(self)
+        QTimer.singleShot(0, self, self._settle)
+
+    def _settle(self) -> None:
+        """When everything that changes has changed."""
+        now = self._window.focusWidget()
+        is_seen_to = now is not None and now is not self._lost and _is_usable(now)
+        if self._lost is None or not shiboken6.isValid(self._lost) or is_seen_to:
+            return
+        self._heir = self._lost if _is_usable(self._lost) else _heir(self._lost)
+        if self._heir:
+            self._heir.setFocus()
+
+    def _give_back(self) -> None:
+        """Unless a person has gone on, or could."""
+        waits = self._window.focusWidget() is self._heir and not isinstance(self._heir, QAbstractButton)
+        if self._lost is not None and shiboken6.isValid(self._lost) and waits and _is_usable(self._lost):
+            self._lost.setFocus()
+
+
+def ends(button: QAbstractButton) -> None:
+    """Mark a button that ends what another one has begun."""
+    button.setProperty(_ENDS, True)  # noqa: FBT003 - Qt's own signature
 
 
 def stops(columns: Iterable[QWidget]) -> list[QWidget]:
@@ -74,6 +144,23 @@ def _above(widget: QWidget) -> list[QWidget]:
     """What it lies in, the nearest first."""
     parent = widget.parentWidget()
     return [parent, *_above(parent)] if parent else []
+
+
+def _is_usable(widget: QWidget) -> bool:
+    return widget.isVisible() and widget.isEnabled()
+
+
+def _heir(widget: QWidget) -> QWidget | None:
+    """What stands nearest."""
+    for place in _above(widget):
+        if not _is_usable(place):
+            continue
+        buttons = (each for each in place.findChildren(QAbstractButton) if each.property(_ENDS) and _is_usable(each))
+        if found := next(buttons, None):
+            return found
+        if (place.property("kind") == "card" and place.accessibleName()) or place.objectName() in _PLACES:
+            return place
+    return None
 
 
 def _is_stop(widget: QWidget) -> bool:

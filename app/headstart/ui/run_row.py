@@ -5,7 +5,7 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
 
 from headstart.ui.model_facts import no_model
-from headstart.ui.page import Page
+from headstart.ui.reading_order import ends
 from headstart.ui.setting_form import muted
 from headstart.ui.stylesheet import dress
 from headstart.ui.theme import SMALL
@@ -17,10 +17,9 @@ class RunRow(QWidget):
     start_requested = Signal()
     stop_requested = Signal()
 
-    def __init__(self, start: str, stop: str, page: Page) -> None:
+    def __init__(self, start: str, stop: str, page: QWidget) -> None:
         """`start` and `stop` stand on the buttons."""
         super().__init__(page)
-        self._page = page
         self.start = QPushButton(start, self)
         self.stop = QPushButton(stop, self)
         self._get = QPushButton(self.tr("Get a model"), self)
@@ -28,6 +27,7 @@ class RunRow(QWidget):
         dress(self._get, "plain")
         dress(self.start, "primary")
         dress(self.stop, "plain")
+        ends(self.stop)
         self._row = QHBoxLayout(self)
         self._row.setContentsMargins(0, 0, 0, 0)
         self._row.setSpacing(SMALL)
@@ -57,14 +57,11 @@ class RunRow(QWidget):
 
     def show_state(self, *, running: bool, reason: str = "") -> None:
         """Which button there is. `reason`: why none can start; empty where one can."""
-        had_keyboard, changes = self._page.has_keyboard(), self.start.isHidden() != running
         self.start.setVisible(not running)
         self.start.setEnabled(not reason)
         self.start.setToolTip(reason)
         self.stop.setVisible(running)
         self._get.setVisible(reason == no_model())
-        if had_keyboard and changes:
-            (self.stop if running else self.start).setFocus()
 
     @Slot()
     def _show_models(self) -> None:

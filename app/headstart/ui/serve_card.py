@@ -23,6 +23,7 @@ class ServeCard(QFrame):
         dress(self, "card")
         self.switch = QCheckBox(self.tr("Answer programs of this computer"), self)
         dress(self.switch, "switch")
+        self.setAccessibleName(self.switch.text())
         self.state = QLabel(self)
         self.sentence = self._words()
         self.model = self._words()

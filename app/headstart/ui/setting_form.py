@@ -95,7 +95,7 @@ class SettingForm(QWidget):
         greedy.clicked.connect(lambda: self.edited.emit("temperature", 0.0))
         row = QHBoxLayout()
         row.setSpacing(SMALL)
-        row.addWidget(muted(self.tr("Automatic is what the model's author recommends."), self), 1)
+        row.addWidget(muted(self.tr("Automatic takes the model's own values."), self), 1)
         row.addWidget(greedy)
         return row
 

@@ -4,6 +4,7 @@ from PySide6.QtCore import QTimer, Signal, Slot
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QWidget
 
 from headstart.ui.busy_bar import BusyBar
+from headstart.ui.reading_order import ends
 from headstart.ui.stylesheet import dress
 from headstart.ui.theme import SMALL, TINY
 
@@ -22,6 +23,7 @@ class WorkBar(QFrame):
         self._bar = BusyBar("", self)
         self._cancel = QPushButton(self.tr("Cancel"), self)
         dress(self._cancel, "flat")
+        ends(self._cancel)
         row = QHBoxLayout(self)
         row.setContentsMargins(SMALL, TINY, TINY, TINY)
         row.setSpacing(SMALL)

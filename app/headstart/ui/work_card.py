@@ -12,6 +12,7 @@ from PySide6.QtWidgets import (
 )
 
 from headstart.ui.busy_bar import BusyBar
+from headstart.ui.reading_order import ends
 from headstart.ui.stylesheet import dress
 from headstart.ui.theme import LARGE, MEDIUM, SMALL
 
@@ -95,6 +96,7 @@ class WorkCard(QFrame):
         self._log.hide()
         dress(self._log, "field")
         dress(self._cancel, "plain")
+        ends(self._cancel)
         dress(self._toggle, "flat")
         row = QHBoxLayout()
         row.setSpacing(SMALL)

@@ -974,6 +974,10 @@
 <context>
     <name>ChatPage</name>
     <message>
+        <source>Chat</source>
+        <translation>对话</translation>
+    </message>
+    <message>
         <source>Show or hide the sidebar</source>
         <translation>显示或隐藏侧边栏</translation>
     </message>
@@ -4194,8 +4198,8 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>温度 0：每次都取最可能的词</translation>
     </message>
     <message>
-        <source>Automatic is what the model&apos;s author recommends.</source>
-        <translation>“自动”采用模型作者推荐的值。</translation>
+        <source>Automatic takes the model&apos;s own values.</source>
+        <translation>“自动”采用模型自己的值。</translation>
     </message>
     <message>
         <source>Headstart guesses as far ahead as pays on this machine, within the bounds set here.</source>
