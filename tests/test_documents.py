@@ -44,18 +44,6 @@ def test_every_flag_in_the_readme_exists(capsys: pytest.CaptureFixture[str]) -> 
     assert set(FLAG.findall(README)) <= known
 
 
-def test_every_flag_of_chat_is_in_the_readme(capsys: pytest.CaptureFixture[str]) -> None:
-    assert _flags(cli.main, ["chat"], capsys) - {"--help"} <= set(FLAG.findall(README))
-
-
-def test_the_map_names_every_part_of_the_application() -> None:
-    text = (ROOT / "app" / "README.md").read_text(encoding="utf-8")
-    package = ROOT / "app" / "headstart"
-    folders = [f"{path.parent.name}/" for path in package.glob("*/__init__.py")]
-    files = [path.name for path in package.glob("*.py") if path.name != "__init__.py"]
-    assert not [name for name in folders + files if name not in text]
-
-
 @pytest.mark.parametrize("document", ["README.md", "CHANGELOG.md", "SECURITY.md", "app/README.md", "tests/README.md"])
 def test_links_lead_somewhere(document: str) -> None:
     path = ROOT / document
