@@ -20,7 +20,8 @@ from tests import tiny
 ROOT = Path(__file__).resolve().parent.parent
 SMOLLM2 = "smollm2-135m-instruct"
 PAIR = "qwen2.5-coder"
-REAL = {"real_smollm2": "real", "real_pair": "pair"}  # the marker of those who use the fixture
+# Fixtures with the markers of the tests that use them: real models, and exports in processes of their own.
+MARKED = {"real_smollm2": ("real", "slow"), "real_pair": ("pair", "slow"), "offline": ("slow",)}
 ON_REQUEST = ("slow", "installer")  # markers of tests that take long
 MODELS_VARIABLE = "HEADSTART_TEST_MODELS"  # a folder with exported models, to be used instead of exporting
 
@@ -32,12 +33,12 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")  # before pytest-qt makes 
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark tests by the real models they use, and leave out those that -m has to name."""
+    """Mark tests by what they use, and leave out those that -m has to name."""
     for item in items:
-        for fixture, marker in REAL.items():
+        for fixture, markers in MARKED.items():
             if fixture in getattr(item, "fixturenames", ()):
-                item.add_marker(marker)
-                item.add_marker("slow")
+                for marker in markers:
+                    item.add_marker(marker)
     asked = config.getoption("markexpr")
     unasked = [marker for marker in ON_REQUEST if not re.search(rf"\b{marker}\b", asked)]
     left_out = [item for item in items if any(item.get_closest_marker(marker) for marker in unasked)]
