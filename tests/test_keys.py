@@ -98,3 +98,18 @@ def test_where_nothing_can_be_written_the_environment_is_named(headstart_home: P
     headstart_home.write_text("a file where the folder should be")
     with pytest.raises(SettingsError, match="HEADSTART_KEY_OFFICE"):
         keys.keep("office", "secret")
+
+
+@pytest.mark.parametrize("secret", ["two\nlines", "schlüssel"])
+def test_a_key_that_no_request_can_carry_is_refused_without_being_quoted(
+    secret: str, ring: MemoryKeyring, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ring.set_password("headstart", "office", secret)
+    keys.file_of("home").parent.mkdir(parents=True)
+    keys.file_of("home").write_text(secret, encoding="utf-8")
+    keys.file_of("home").chmod(0o600)
+    monkeypatch.setenv("HEADSTART_KEY_LAB", secret)
+    for server in ("office", "home", "lab"):
+        with pytest.raises(SettingsError, match="it is not one line of letters, digits and signs") as refused:
+            keys.find(server)
+        assert secret not in str(refused.value)

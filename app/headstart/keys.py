@@ -3,9 +3,12 @@
 import logging
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 from headstart import paths
 from headstart.errors import SettingsError
@@ -42,28 +45,24 @@ def file_of(server: str) -> Path:
     return paths.config_folder() / "keys" / server
 
 
+def is_usable(secret: str) -> bool:
+    """Whether this can be a key: one line of letters, digits and signs."""
+    return bool(secret) and secret.isascii() and secret.isprintable()
+
+
 def find(server: str) -> Key | None:
-    """The key of a server. Raises SettingsError for a file that others may read, or that cannot be read."""
-    given = os.environ.get(variable(server), "").strip()
-    if given:
-        return Key(given, Place.ENVIRONMENT, f"the environment variable {variable(server)}")
-    kept = _from_keyring(server)
-    if kept:
-        return Key(kept, Place.KEYRING, "the system's keyring")
-    return _from_file(file_of(server))
+    """The key of a server. Raises SettingsError for one that cannot be used, and for a file that others may read."""
+    key = _from_environment(variable(server)) or _from_keyring(server) or _from_file(file_of(server))
+    if key and not is_usable(key.secret):  # a fault of the connection would quote it
+        raise _unreadable(key.where, "it is not one line of letters, digits and signs")
+    return key
 
 
 def keep(server: str, secret: str) -> Key:
     """Put a key into the system's keyring, or else into a file of its owner alone. Raises SettingsError."""
-    import keyring  # noqa: PLC0415 - looks for the system's services
-    from keyring.errors import KeyringError  # noqa: PLC0415
-
     path = file_of(server)
-    try:
-        keyring.set_password(_SERVICE, server, secret)
-    except KeyringError as error:
-        _log.info("no keyring takes the key of %s: %s", server, error)
-    else:
+    with _keyring(server) as ring:
+        ring.set_password(_SERVICE, server, secret)
         path.unlink(missing_ok=True)
         return Key(secret, Place.KEYRING, "the system's keyring")
     try:
@@ -78,25 +77,33 @@ def keep(server: str, secret: str) -> Key:
 
 def forget(server: str) -> None:
     """Remove what `keep` kept; an environment variable stays."""
-    import keyring  # noqa: PLC0415
-    from keyring.errors import KeyringError  # noqa: PLC0415
-
-    try:
-        keyring.delete_password(_SERVICE, server)
-    except KeyringError as error:  # nothing there, or no keyring
-        _log.info("no keyring gives up a key of %s: %s", server, error)
+    with _keyring(server) as ring:
+        ring.delete_password(_SERVICE, server)
     file_of(server).unlink(missing_ok=True)
 
 
-def _from_keyring(server: str) -> str | None:
-    import keyring  # noqa: PLC0415
+@contextmanager
+def _keyring(server: str) -> Iterator[Any]:
+    """The system's keyring. Where there is none, or its owner keeps it locked, what is asked of it is left out."""
+    import keyring  # noqa: PLC0415 - looks for the system's services
     from keyring.errors import KeyringError  # noqa: PLC0415
 
     try:
-        return keyring.get_password(_SERVICE, server)
-    except KeyringError as error:  # none, or its owner keeps it locked
-        _log.info("no keyring gives the key of %s: %s", server, error)
-        return None
+        yield keyring
+    except KeyringError as error:
+        _log.info("the keyring does nothing for the key of %s: %s", server, error)
+
+
+def _from_environment(name: str) -> Key | None:
+    secret = os.environ.get(name, "").strip()
+    return Key(secret, Place.ENVIRONMENT, f"the environment variable {name}") if secret else None
+
+
+def _from_keyring(server: str) -> Key | None:
+    with _keyring(server) as ring:
+        secret = ring.get_password(_SERVICE, server)
+        return Key(secret, Place.KEYRING, "the system's keyring") if secret else None
+    return None
 
 
 def _from_file(path: Path) -> Key | None:
@@ -107,5 +114,9 @@ def _from_file(path: Path) -> Key | None:
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"The key in {path} cannot be read ({error}); make it readable for you.") from None
+        raise _unreadable(str(path), str(error)) from None
     return Key(secret, Place.FILE, str(path)) if secret else None
+
+
+def _unreadable(where: str, reason: str) -> SettingsError:
+    return SettingsError(f"The key in {where} cannot be read ({reason}); make it readable for you.")
