@@ -35,9 +35,9 @@ FAILED, MISUSED = 1, 2
 def load_local(options: LoadOptions) -> Engine:
     """The engine of this computer, or the way to another. Imported here: `headstart --help` need not wait for it."""
     if options.remote:
-        from headstart.engine.remote.engine import load as load_remote  # noqa: PLC0415
+        from headstart.engine import remote as server  # noqa: PLC0415
 
-        return load_remote(options)
+        return server.load(options)
     from headstart.engine.selection import load  # noqa: PLC0415
 
     try:

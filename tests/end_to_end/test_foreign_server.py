@@ -10,9 +10,7 @@ from pathlib import Path
 import pytest
 
 from headstart.engine.engine import Finish, FinishReason, Message, Remote, Request, Step
-from headstart.engine.remote.connection import Connection
-from headstart.engine.remote.engine import RemoteEngine
-from headstart.engine.remote.models import chosen
+from headstart.engine.remote import RemoteEngine
 from headstart.errors import ContextOverflowError
 from tests.conftest import ROOT, USER_CACHE, USER_ENVIRONMENT
 
@@ -40,8 +38,8 @@ def address() -> Iterator[str]:
 
 @pytest.fixture
 def engine(address: str) -> Iterator[RemoteEngine]:
-    with closing(Connection(Remote("llama", address), None)) as connection:
-        yield RemoteEngine(connection, chosen(connection))
+    with closing(RemoteEngine(Remote("llama", address))) as engine:
+        yield engine
 
 
 def text_and_end(engine: RemoteEngine, request: Request) -> tuple[str, Finish]:

@@ -22,9 +22,7 @@ from headstart.engine.engine import (
     Speculation,
 )
 from headstart.engine.local import LocalEngine, load
-from headstart.engine.remote.connection import Connection
-from headstart.engine.remote.engine import RemoteEngine
-from headstart.engine.remote.models import chosen
+from headstart.engine.remote import RemoteEngine
 from headstart.server.reading import Defaults
 from tests.engine.answers import Answer, ask
 from tests.server.serving import KEY, MODEL, Offer, Running, serving
@@ -49,8 +47,8 @@ def running(local: LocalEngine) -> Iterator[Running]:
 @pytest.fixture
 def far(running: Running) -> Iterator[RemoteEngine]:
     """The way to it over HTTP."""
-    with closing(Connection(Remote("office", running.url), KEY)) as connection:
-        yield RemoteEngine(connection, chosen(connection))
+    with closing(RemoteEngine(Remote("office", running.url), KEY)) as engine:
+        yield engine
 
 
 def question(text: str, sampling: Sampling | None = None, stop: tuple[str, ...] = ()) -> Request:
@@ -124,8 +122,7 @@ def test_smollm2_writes_the_same_greedy_text_there_and_here(real_smollm2: Path) 
     with (
         closing(load(LoadOptions(real_smollm2, numerics=Numerics.EXACT))) as engine,
         serving(engine) as server,
-        closing(Connection(Remote("office", server.url), KEY)) as connection,
+        closing(RemoteEngine(Remote("office", server.url), KEY)) as far,
     ):
-        far = RemoteEngine(connection, chosen(connection))
         for text in QUESTIONS:
             agreed(ask(engine, question(text)), *far_answer(far, question(text)))

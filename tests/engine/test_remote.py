@@ -1,6 +1,7 @@
 """A server answers in place of a model: what is asked, what is heard, what goes wrong, and how soon it stops."""
 
 import socket
+import socketserver
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -24,9 +25,7 @@ from headstart.engine.engine import (
     Speculation,
     Step,
 )
-from headstart.engine.remote import models
-from headstart.engine.remote.connection import Connection
-from headstart.engine.remote.engine import RemoteEngine
+from headstart.engine.remote import RemoteEngine
 from headstart.errors import ContextOverflowError, HeadstartError, ModelNotFoundError, RemoteError, SettingsError
 from tests.model_server import DONE, Script, chunk, serving
 
@@ -49,15 +48,15 @@ def address(script: Script) -> Iterator[str]:
 @pytest.fixture
 def connect(address: str) -> Iterator[Open]:
     """Opens the engine on the server."""
-    opened: list[Connection] = []
+    opened: list[RemoteEngine] = []
 
     def start(model: str | None = None, key: str | None = None, url: str = "", **more: Any) -> RemoteEngine:
-        opened.append(Connection(Remote("office", url or address, model, **more), key, QUICK))
-        return RemoteEngine(opened[-1], models.chosen(opened[-1]))
+        opened.append(RemoteEngine(Remote("office", url or address, model, **more), key, QUICK))
+        return opened[-1]
 
     yield start
-    for connection in opened:
-        connection.close()
+    for engine in opened:
+        engine.close()
 
 
 def text_of(events: list[Event]) -> str:
@@ -306,8 +305,9 @@ def test_a_complaint_in_the_middle_is_told(connect: Open, script: Script) -> Non
 
 
 def test_what_is_no_answer_is_told(connect: Open, script: Script) -> None:
-    script.raw = [b"data: <html>\n\n"]
-    assert "what came is no JSON" in str(heard(connect())[1])
+    for data in (b"<html>", b"[]", b'{"choices": 5}', b"[" * 100_000):
+        script.raw = [b"data: " + data + b"\n\n"]
+        assert "what came is not OpenAI's protocol" in str(heard(connect())[1])
 
 
 def test_a_conversation_that_is_too_long_is_told(connect: Open, script: Script) -> None:
@@ -357,6 +357,28 @@ def test_a_wrong_path_is_told(connect: Open, address: str) -> None:
         list(connect("small", url=address.removesuffix("/v1") + "/v7").generate(ASKED))
 
 
+@pytest.mark.parametrize(
+    "reply", [b"200 OK\r\nContent-Length: 99\r\n\r\n{", b"200 OK\r\nContent-Encoding: gzip\r\n\r\n{}", b"what?"]
+)
+def test_a_reply_that_cannot_be_read_is_told(connect: Open, reply: bytes) -> None:
+    class Broken(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            self.request.recv(65536)
+            self.wfile.write(b"HTTP/1.1 " + reply)
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Broken) as server:
+        threading.Thread(target=server.serve_forever).start()
+        with pytest.raises(RemoteError, match="office cannot be reached at"):
+            connect(url=f"http://127.0.0.1:{server.server_address[1]}/v1")
+        server.shutdown()
+
+
+def test_a_server_of_this_computer_is_asked_without_a_proxy(connect: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ALL_PROXY", "http://nobody.invalid:1")
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    assert text_of(list(connect().generate(ASKED))) == "Hello there!"
+
+
 def test_nobody_there_is_told_after_a_few_tries(connect: Open) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -398,12 +420,12 @@ def test_a_server_without_tls_is_told(connect: Open, address: str) -> None:
         connect(url=address.replace("http:", "https:"))
 
 
-def test_closing_ends_what_goes_on_and_is_harmless_twice(address: str, script: Script) -> None:
-    script.pause = 60.0
-    connection = Connection(Remote("office", address), None)
-    answer = connection.stream({"model": "small"}, threading.Event())
+def test_closing_ends_what_goes_on_and_is_harmless_twice(connect: Open, script: Script) -> None:
+    script.words, script.pause = ("word ",) * 10_000, 0.01
+    engine = connect()
+    answer = engine.generate(ASKED)
     next(answer)
-    connection.close()
-    connection.close()
+    engine.close()
+    engine.close()
     assert script.gone.wait(10)
-    answer.close()
+    answer.close()  # type: ignore[attr-defined]

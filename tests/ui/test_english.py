@@ -16,7 +16,7 @@ from headstart import library, remotes
 from headstart.engine import choosing, devices, engine, proof
 from headstart.engine.engine import EngineKind, LoadOptions, Remote, Request, Sampling
 from headstart.engine.genai import guessing
-from headstart.engine.remote import faults
+from headstart.engine.remote import refusal
 from headstart.errors import HeadstartError
 from headstart.server import listening
 from headstart.ui import fault_words
@@ -132,7 +132,8 @@ def _sampled_with_a_draft() -> object:
 
 
 def _answered(status: int, words: str, *, has_key: bool = False) -> object:
-    raise faults.of_status(SERVER, httpx.Response(status, json={"error": {"message": words}}), has_key=has_key)
+    asked = httpx.Request("POST", SERVER.url, headers={"Authorization": "Bearer key"} if has_key else {})
+    raise refusal(SERVER, httpx.Response(status, json={"error": {"message": words}}, request=asked))
 
 
 def _raised(error: HeadstartError) -> object:

@@ -23,7 +23,7 @@ from headstart.engine.room import free_memory
 from headstart.engine.runtime import openvino, openvino_genai
 from headstart.engine.tuning.findings import Findings
 from headstart.engine.tuning.messages import Tune, TuneReport
-from headstart.errors import HeadstartError, SettingsError
+from headstart.errors import HeadstartError, RemoteError, SettingsError
 
 if TYPE_CHECKING:
     from headstart.engine.genai.engine import GenaiEngine
@@ -84,9 +84,7 @@ class LocalModels:
     def open(self, options: LoadOptions, tell: Tell) -> Opened:
         """See Models.open."""
         if options.remote:
-            from headstart.engine.remote.opening import open_remote  # noqa: PLC0415 - HTTP, which few need
-
-            return open_remote(options, tell)
+            return _open_remote(options, tell)
         load = _LoadTime(options, tell)
         load.tell(Phase.RUNTIME)
         openvino_genai()
@@ -200,6 +198,26 @@ def _measure(engine: "LocalEngine", options: LoadOptions, trial: "Trial") -> Non
             measure(folder, device, trial, model.measurements)
         except (HeadstartError, OSError) as error:
             _log.warning("the precisions of %s cannot be tried: %s", model.manifest.name, error)
+
+
+def _open_remote(options: LoadOptions, tell: Tell) -> Opened:
+    """A model of a server. What only a model of this computer can do is refused."""
+    from headstart.engine import remote  # noqa: PLC0415 - HTTP, which few need
+
+    tell(Loading(Phase.SERVER))
+    engine = remote.load(options)
+    name = engine.remote.name
+
+    def count(_messages: tuple[Message, ...], _text: str) -> int:
+        raise RemoteError(f"{name} does not count tokens beforehand; ask, and it says what is too long.")
+
+    def bench(_order: Bench, _tell: Callable[[BenchReport], None], _cancel: threading.Event) -> NoReturn:
+        raise RemoteError(
+            f"A benchmark measures this computer, but {name} is another one: choose a model that is here."
+        )
+
+    facts = Facts(engine.model.name, None, "", options.numerics.value, engine.model.context, name)
+    return Opened(engine, facts, count, bench)
 
 
 def _no_bench(_order: Bench, _tell: Callable[[BenchReport], None], _cancel: threading.Event) -> NoReturn:
