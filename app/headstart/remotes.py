@@ -49,7 +49,11 @@ def find(model: str, path: Path | None = None) -> Remote:
     known = configured(path)
     server = next((server for server in known if server.name == name), None)
     if server is None:
-        raise ModelNotFoundError(_unknown(name, known))
+        names = ", ".join(server.name for server in known)
+        there = f"known are {names}" if names else "none is known yet"
+        raise ModelNotFoundError(
+            f"There is no server {name!r}; {there}. Add it with `headstart remote add {name or 'NAME'} ADDRESS`."
+        )
     return dataclasses.replace(server, model=chosen) if chosen else server
 
 
@@ -133,23 +137,13 @@ def _read(name: str, table: Any) -> Remote | None:
 def _save(servers: Iterable[Remote], path: Path) -> None:
     import tomlkit  # noqa: PLC0415 - only who writes waits for it
 
-    document = tomlkit.document()
-    document["version"] = 1
-    document["servers"] = {server.name: _table(server) for server in servers}
+    tables = {}
+    for server in servers:
+        table = {"url": server.url, "model": server.model, "certificate": server.certificate}
+        tables[server.name] = {name: str(value) for name, value in table.items() if value}
     try:
-        replace_file(path, document.as_string())
+        replace_file(path, tomlkit.dumps({"version": 1, "servers": tables}))
     except OSError as error:
         raise SettingsError(
             f"The servers cannot be saved in {path} ({error.strerror}); make the folder writable and try again."
         ) from None
-
-
-def _table(server: Remote) -> dict[str, str]:
-    table = {"url": server.url, "model": server.model, "certificate": server.certificate}
-    return {name: str(value) for name, value in table.items() if value}
-
-
-def _unknown(name: str, known: Iterable[Remote]) -> str:
-    names = ", ".join(server.name for server in known)
-    there = f"known are {names}" if names else "none is known yet"
-    return f"There is no server {name!r}; {there}. Add it with `headstart remote add {name or 'NAME'} ADDRESS`."
