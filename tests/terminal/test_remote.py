@@ -113,8 +113,9 @@ def test_what_cannot_be_is_a_sentence(arguments: list[str], sentence: str, capsy
 
 def test_what_only_a_model_here_can_do_is_refused(capsys: Captured) -> None:
     remotes.add(Remote("office", "https://office.example/v1"))
-    assert main(["chat", "--model", "remote:office", "--numerics", "exact", "--draft", "none"]) == 2
-    assert "--draft, --numerics: for models of this computer only" in capsys.readouterr().err
+    flags = ["--numerics", "exact", "--draft", "none", "--precision", "f16", "--device", "GPU"]
+    assert main(["chat", "--model", "remote:office", *flags]) == 2
+    assert "--draft, --device, --numerics, --precision: for models of this computer only" in capsys.readouterr().err
 
 
 def test_an_empty_key_is_refused(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:

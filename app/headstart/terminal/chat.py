@@ -13,7 +13,7 @@ from headstart import library, paths, remotes
 from headstart.engine.engine import Engine, FinishReason, LoadOptions
 from headstart.errors import EngineLostError, SettingsError
 from headstart.library import Choice
-from headstart.terminal import batch, elsewhere, loaded, report, settings
+from headstart.terminal import batch, loaded, remote, report, settings
 from headstart.terminal.answer import Answer, answer
 from headstart.terminal.command import INTERRUPTED, Command, Load
 from headstart.terminal.dialogue import Dialogue
@@ -50,7 +50,10 @@ class Plan:
     @property
     def name(self) -> str:
         """Of the model, as it is chosen."""
-        return self.choice.name if self.choice else elsewhere.name(self.load)
+        if self.choice:
+            return self.choice.name
+        assert self.load.remote
+        return remotes.model_name(self.load.remote)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -86,7 +89,7 @@ def run(arguments: argparse.Namespace, load: Load) -> int:
     plan = _plan(arguments)
     screen = Screen(colour=not arguments.no_color, origins=arguments.show_origin, text=not plan.json)
     if plan.load.remote:
-        screen.remark(*elsewhere.warnings(plan.load.remote))
+        screen.remark(*remote.warnings(plan.load.remote))
     elif plan.choice and sys.stderr.isatty():
         screen.remark(f"Loading {title(plan.load, plan.choice)} ...")
     if plan.choice:
@@ -122,7 +125,7 @@ def _plan(arguments: argparse.Namespace) -> Plan:
 
 def _chosen(arguments: argparse.Namespace) -> tuple[Choice | None, LoadOptions]:
     if remotes.is_remote(arguments.model):
-        return None, elsewhere.load_options(arguments)
+        return None, remote.load_options(arguments)
     choice = library.choose(arguments.model, arguments.draft)
     return choice, dataclasses.replace(load_options(arguments, choice), tracing=tracing(arguments))
 
@@ -173,8 +176,11 @@ def _kept_lines() -> Path | None:
 
 
 def _object(plan: Plan, given: Answer, engine: Engine) -> dict[str, object]:
-    here = plan.choice and {**described(plan.load, plan.choice), "engine": loaded.kind(engine)}
-    models = here or elsewhere.described(plan.load)
+    models: dict[str, object] = {"model": plan.name}
+    if plan.choice:
+        models = {**described(plan.load, plan.choice), "engine": loaded.kind(engine)}
+    elif plan.load.remote:
+        models["url"] = plan.load.remote.url
     models |= {"system": plan.dialogue.system}
     return {
         "text": given.text,
