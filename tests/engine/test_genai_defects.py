@@ -13,6 +13,7 @@ from headstart.engine.engine import Numerics
 from headstart.engine.precision import properties
 from headstart.engine.runtime import openvino, openvino_genai
 
+pytestmark = pytest.mark.slow
 PROMPT = list(range(5, 45))
 MENDED = "OpenVINO GenAI mended this: permit it in engine/genai/guessing.py"
 

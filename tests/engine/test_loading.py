@@ -135,7 +135,10 @@ def unknown_transformation(*arguments: Any) -> Any:
     raise ImportError("cannot import name 'paged_attention_transformation'")
 
 
-@pytest.mark.parametrize("broken", [refusing, Forgetful, NotRunning, unknown_transformation])
+@pytest.mark.parametrize(
+    "broken",
+    [refusing, *(pytest.param(b, marks=pytest.mark.slow) for b in (Forgetful, NotRunning, unknown_transformation))],
+)
 def test_where_pages_do_not_work_the_stateful_runner_gives_the_same_answers(
     tiny_target: Path, tiny_draft: Path, pair_engine: LocalEngine, monkeypatch: pytest.MonkeyPatch, broken: Any
 ) -> None:

@@ -212,6 +212,7 @@ def test_no_role_of_an_origin_is_lost(pair_engine: LocalEngine) -> None:
     assert shown >= {Origin.TARGET, Origin.DRAFT}
 
 
+@pytest.mark.slow
 def test_what_was_learned_is_there_at_the_next_load(
     tiny_target: Path, tiny_draft: Path, headstart_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -251,6 +252,7 @@ def test_prices_that_a_trial_measured_replace_those_that_ship_and_what_was_learn
     assert load(options)._policy.costs.target.ms(6) != pytest.approx(106.0)  # from now on it learns
 
 
+@pytest.mark.slow
 def test_a_small_context_is_loaded_too(tiny_target: Path, tiny_draft: Path) -> None:
     engine = load(LoadOptions(tiny_target, tiny_draft, numerics=Numerics.EXACT, context=20))
     assert engine.target.runner.context == 20
@@ -261,6 +263,7 @@ def test_a_small_context_is_loaded_too(tiny_target: Path, tiny_draft: Path) -> N
     assert given.stats.context_used == 20
 
 
+@pytest.mark.slow
 def test_the_context_is_at_most_what_each_model_was_made_for(
     tiny_target: Path, tiny_draft: Path, altered: Callable[..., Path]
 ) -> None:

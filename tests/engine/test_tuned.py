@@ -163,6 +163,7 @@ def test_what_makes_no_sense_is_ignored(pair: LoadOptions, measured: Path, value
     assert tuned.read(pair) is None
 
 
+@pytest.mark.slow
 def test_the_tiny_pair_is_tuned(pair: LoadOptions, tiny_other: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """From end to end; a draft that is not there stands for a candidate that fails."""
     monkeypatch.setattr(tuner, "_PASS_TURNS", (1, 1))
@@ -187,6 +188,7 @@ def test_the_tiny_pair_is_tuned(pair: LoadOptions, tiny_other: Path, monkeypatch
     assert tuned.findings(pair) is None
 
 
+@pytest.mark.slow
 def test_winners_are_what_is_loaded_next(pair: LoadOptions, monkeypatch: pytest.MonkeyPatch) -> None:
     def won(names: list[str], *_: object) -> list[Trial]:
         return [Trial(name, [120.0] * 20, [100.0] * 20) for name in names[:1]]
@@ -199,6 +201,7 @@ def test_winners_are_what_is_loaded_next(pair: LoadOptions, monkeypatch: pytest.
     assert [stage.chosen.name for stage in found.stages] == ["1 thread", "no draft model"]
 
 
+@pytest.mark.slow
 def test_a_lone_model_is_timed_although_nothing_is_chosen(pair: LoadOptions, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tuner, "settings", lambda *_, **__: {})
     chosen, found = tune(TuneWish(replace(pair, draft=None), seconds=600.0), Watch(lambda _: None))
@@ -228,6 +231,7 @@ def test_what_was_ordered_over_the_wire_is_told_and_kept(pair: LoadOptions, monk
     assert models.recall(pair) is None
 
 
+@pytest.mark.slow
 def test_it_can_be_cancelled(pair: LoadOptions, measured: Path) -> None:
     cancel = threading.Event()
 
