@@ -6,26 +6,37 @@ chooses the same token, so a drafter may guess it, verification is equality, and
 however tokens were drafted. Greedy is the case without noise.
 """
 
+import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headstart.engine.engine import Sampling
-from headstart.engine.noise import gumbel, hashes, word_reaching
+from headstart.engine.noise import Hashes, gumbel, hashes
 
 Row = NDArray[np.float32]  # [vocabulary]
 Scores = NDArray[np.float64]
 Ids = NDArray[np.int64]
 Allowed = NDArray[np.bool_]  # [at least vocabulary]
 
+_COLDEST = 1e-30  # colder ones cannot be told from it, and numbers would run over
 _RUNNERS_UP = 3  # told with a guess
 _LEAST_RUNNER_UP = 0.001  # of the guess's own weight, which is the largest
-_NEAR = 8.0  # nats below the best score; noise for lower ones is computed only where it can win
-_NUCLEUS_START = 256  # candidates looked at first when only top-p limits them
+_REACH = 8.0  # how far the first look for the largest perturbed score goes: in 3 of 10,000 rows a farther one follows
+_FARTHER = 1000.0  # times as far: to the runners-up of the least weight
+_SHORT = 2048  # tokens that no picking makes faster
+_SAMPLED = 1024  # weights that tell about where top-p cuts
+_SAMPLED_SHARE = 0.7  # of what top-p cuts; the rest is for the error of the sample
+_FEW = 16_384  # tokens that are worth picking out of a row; to pick more takes longer than to go through all
+_ROUNDING = 1e-4  # a share; 32-bit weights are wrong by less
+_WORDS = 2.0**32
+_WORD_ROUNDING = 512.0  # a word as a 32-bit float is wrong by less
+_SUM_ROUNDING = 1e-5
+_COLUMNS = 1024  # sums and peaks that grow side by side; one alone is slower
 
 
 @dataclass(frozen=True)
@@ -41,15 +52,28 @@ class Guess:
 
 
 @dataclass(frozen=True)
-class Survivors:
-    """The processed distribution: ids with unnormalised log-probabilities; `ids` None means all, by index."""
+class Candidates:
+    """The tokens that survive top-k, top-p and min-p, and maybe more. Weights are in units of the largest."""
 
-    scores: Scores  # [survivors]
-    ids: Ids | None
+    row: Row  # logits
+    ids: Ids | None  # rising where logits are equal; None: all, by index
+    weights: Row  # unnormalised probabilities
+    total: float  # weight of all tokens, whether among these or not
+    nucleus: float  # top-p keeps a token where those before it weigh less than this together
+    least: float  # min-p keeps a token that weighs as much as this
 
-    def id_at(self, index: int) -> int:
-        """The token at a place in `scores`."""
-        return index if self.ids is None else int(self.ids[index])
+    def survives(self, place: int) -> bool:
+        """Whether the token at a place does. Of equally likely tokens the first comes first."""
+        if self.weights[place] < self.least or self.nucleus == math.inf:
+            return bool(self.weights[place] >= self.least)
+        logit, ties = self.row[place], np.count_nonzero(self.row[:place] == self.row[place])
+        before = (self.row > logit).astype(np.float32)
+        before *= self.weights
+        return bool(_sum(before) + ties * float(self.weights[place]) < self.nucleus)
+
+    def token_at(self, place: int) -> int:
+        """The token at a place."""
+        return place if self.ids is None else int(self.ids[place])
 
 
 class Constraint(Protocol):
@@ -69,10 +93,11 @@ class Sampler:
 
     def __init__(self, sampling: Sampling, prompt: Sequence[int], constraint: Constraint | None = None) -> None:
         """`prompt` counts for the repetition penalty only."""
-        self._sampling = sampling
+        temperature = sampling.temperature and max(sampling.temperature, _COLDEST)
+        self._sampling = replace(sampling, temperature=temperature)
         self._constraint = constraint
         self._penalties = Penalties(sampling, prompt) if _has_penalties(sampling) else None
-        self._all_ids: Ids = np.zeros(0, np.int64)
+        self._all_ids = np.zeros(0, np.uint32)
 
     @property
     def is_greedy(self) -> bool:
@@ -91,9 +116,7 @@ class Sampler:
         row = self._prepared(row, run)
         if self.is_greedy:
             return int(row.argmax())
-        survivors = self._survivors(row)
-        rivals, perturbed = self._rivals(survivors, position)
-        return survivors.id_at(int(rivals[perturbed.argmax()]))
+        return self._drawn(row, position, None, wanted=1)[0].token
 
     def guess(self, row: Row, position: int, run: Sequence[int] = (), ids: Ids | None = None) -> Guess:
         """The same choice, with the confidence that a drafter reports.
@@ -101,19 +124,21 @@ class Sampler:
         `ids`: the tokens that `row` scores, rising; None: all, by index. Noise belongs to the token, not to its place.
         """
         row = self._prepared(row, run, ids)
-        if self.is_greedy:
-            return _ranked(np.exp(row - row.max()), ids)
-        survivors = self._survivors(row, ids)
-        rivals, perturbed = self._rivals(survivors, position)
-        return _ranked(np.exp(perturbed - perturbed.max()), rivals if survivors.ids is None else survivors.ids[rivals])
+        wanted = 1 + _RUNNERS_UP
+        best, *others = _likeliest(row, ids, wanted) if self.is_greedy else self._drawn(row, position, ids, wanted)
+        return replace(best, runners_up=tuple(others))
 
     def probability(self, row: Row, token: int, run: Sequence[int] = (), ids: Ids | None = None) -> float:
         """Processed probability of `token`; with greedy choice, its probability at temperature 1. `ids` as in guess."""
         row = self._prepared(row, run, ids)
-        survivors = Survivors(row.astype(np.float64), ids) if self.is_greedy else self._survivors(row, ids)
-        weights = np.exp(survivors.scores - survivors.scores.max())
-        place = token if survivors.ids is None else np.flatnonzero(survivors.ids == token)
-        return float(np.sum(weights[place]) / weights.sum())
+        sampling = Sampling(temperature=1.0) if self.is_greedy else self._sampling
+        candidates = candidates_of(row, ids, sampling)
+        places = [token] if candidates.ids is None else np.flatnonzero(candidates.ids == token).tolist()
+        if not places or not candidates.survives(places[0]):
+            return 0.0
+        weights = np.sort(candidates.weights)[::-1].astype(np.float64)
+        surviving = (np.cumsum(weights) - weights < candidates.nucleus) & (weights >= candidates.least)
+        return float(candidates.weights[places[0]] / weights[surviving].sum())
 
     def _prepared(self, row: Row, run: Sequence[int], ids: Ids | None = None) -> Row:
         """With penalties, and without what is not allowed."""
@@ -126,38 +151,55 @@ class Sampler:
         # A draft may know none of the tokens that are; what it guesses then will be refused.
         return np.where(allowed, row, np.float32(-np.inf)) if allowed.any() else row
 
-    def _survivors(self, row: Row, ids: Ids | None = None) -> Survivors:
-        """Temperature, then top-k, top-p and min-p."""
-        sampling = self._sampling
-        if sampling.top_k or sampling.top_p < 1.0 or sampling.min_p > 0.0:
-            places = _surviving(row, sampling)
-            scores = row[places].astype(np.float64) / sampling.temperature
-            return Survivors(scores, places if ids is None else ids[places])
-        return Survivors(row.astype(np.float64) / sampling.temperature, ids)
+    def _drawn(self, row: Row, position: int, ids: Ids | None, wanted: int) -> list[Guess]:
+        """Up to `wanted` survivors by falling perturbed score.
 
-    def _rivals(self, survivors: Survivors, position: int) -> tuple[Ids, Scores]:
-        """Indices of all survivors that can have the largest perturbed score, and those scores.
-
-        Exact, with logarithms only where they matter: the near ones are scored first; any other lies below `floor`,
-        so it can only win where its noise reaches the difference to the best near one.
+        Tokens are drawn before top-p is applied: it is then asked about the few that won, and no row needs sorting.
         """
-        scores = survivors.scores
-        words = hashes(self._sampling.seed, position, self._ids_of(survivors))
-        floor = float(scores.max()) - _NEAR
-        rivals = np.flatnonzero(scores >= floor)
-        perturbed = scores[rivals] + gumbel(words[rivals])
-        if rivals.size < scores.size:
-            able = np.flatnonzero(words >= np.uint32(word_reaching(float(perturbed.max()) - floor)))
-            able = able[scores[able] < floor]
-            rivals = np.concatenate([rivals, able])
-            perturbed = np.concatenate([perturbed, scores[able] + gumbel(words[able])])
-        return rivals, perturbed
+        candidates = candidates_of(row, ids, self._sampling)
+        words = hashes(self._sampling.seed, position, self._ids_of(candidates))
+        reach = (_REACH if wanted == 1 else _REACH * _FARTHER) / candidates.total
+        places, scores, known = self._rivals(candidates, words, reach, wanted)
+        while not known:
+            reach *= _FARTHER
+            places, scores, known = self._rivals(candidates, words, reach, wanted)
+        shares = np.exp(scores - scores[0])
+        known = max(1, int(np.count_nonzero(shares[:known] >= _LEAST_RUNNER_UP)))
+        shares /= shares.sum()
+        return [Guess(candidates.token_at(int(places[at])), float(shares[at])) for at in range(known)]
 
-    def _ids_of(self, survivors: Survivors) -> Ids:
-        if survivors.ids is not None:
-            return survivors.ids
-        if self._all_ids.size != survivors.scores.size:
-            self._all_ids = np.arange(survivors.scores.size, dtype=np.int64)
+    def _rivals(self, candidates: Candidates, words: Hashes, reach: float, wanted: int) -> tuple[Ids, Scores, int]:
+        """Places and perturbed scores of those that come near the largest, falling; how many of the first survive.
+
+        Exact, with logarithms only where they matter. A token's perturbed score is log(w / e), w being its weight and e
+        an exponential variable, -log of its word as a share. As e is at least 1 - share, tokens whose w / e is at least
+        1 / `reach` are found without a logarithm, and the largest is among them.
+        """
+        needed = candidates.weights * np.float32(-reach * _WORDS * (1.0 + _ROUNDING))
+        needed += np.float32(_WORDS - _WORD_ROUNDING)
+        places = np.flatnonzero(words.astype(np.float32) >= needed)
+        temperature = self._sampling.temperature
+        scores = candidates.row[places].astype(np.float64) / temperature + gumbel(words[places])
+        order = np.argsort(-scores, kind="stable")
+        within = float(candidates.row.max()) / temperature - math.log(reach)
+        order = order[: np.count_nonzero(scores >= within)]
+        places, scores = places[order], scores[order]
+        survivors = 0
+        while survivors < min(wanted, places.size):
+            if candidates.survives(int(places[survivors])):
+                survivors += 1
+                continue
+            logits = candidates.row[places]
+            others = logits >= logits[survivors]  # what is less likely does not survive either
+            others[survivors] = False
+            places, scores = places[others], scores[others]
+        return places, scores, survivors
+
+    def _ids_of(self, candidates: Candidates) -> NDArray[np.integer[Any]]:
+        if candidates.ids is not None:
+            return candidates.ids
+        if self._all_ids.size != candidates.row.size:
+            self._all_ids = np.arange(candidates.row.size, dtype=np.uint32)
         return self._all_ids
 
 
@@ -167,36 +209,100 @@ class Penalties:
     def __init__(self, sampling: Sampling, prompt: Sequence[int]) -> None:
         """Start an answer to `prompt`."""
         self._sampling = sampling
-        self._seen = set(prompt)
-        self._counts: Counter[int] = Counter()
+        self._tokens: Ids = np.unique(np.asarray(prompt, np.int64))  # rising
+        self._counts: Row = np.zeros(self._tokens.size, np.float32)  # of each in the answer
 
     def commit(self, token: int) -> None:
         """Count one token of the answer."""
-        self._seen.add(token)
-        self._counts[token] += 1
+        place = int(np.searchsorted(self._tokens, token))
+        if place == self._tokens.size or self._tokens[place] != token:
+            self._tokens = np.insert(self._tokens, place, token)
+            self._counts = np.insert(self._counts, place, 0.0)
+        self._counts[place] += 1.0
 
     def apply(self, row: Row, run: Sequence[int], ids: Ids | None = None) -> Row:
         """A penalised copy of `row`, with `run` counted as if it were committed; `ids` as in Sampler.guess."""
-        row = row.copy()
-        factor = self._sampling.repetition_penalty
-        if factor != 1.0:
-            seen, _ = _places(np.fromiter(self._seen.union(run), np.int64), ids)
-            row[seen] = np.where(row[seen] > 0, row[seen] / factor, row[seen] * factor)
-        counts = self._counts + Counter(run)
-        if counts:
-            amounts = np.fromiter(counts.values(), np.float32)
-            places, present = _places(np.fromiter(counts.keys(), np.int64), ids)
-            row[places] -= self._sampling.presence_penalty + self._sampling.frequency_penalty * amounts[present]
-        return row
+        penalised = row.copy()
+        self._write(penalised, row, self._tokens, self._counts, ids)
+        if run:
+            counter = Counter(run)
+            tokens, counts = np.fromiter(counter, np.int64), np.fromiter(counter.values(), np.float32)
+            places, present = _places(tokens, self._tokens)
+            counts[present] += self._counts[places]
+            self._write(penalised, row, tokens, counts, ids)
+        return penalised
+
+    def _write(self, penalised: Row, row: Row, tokens: Ids, counts: Row, ids: Ids | None) -> None:
+        if ids is None:
+            places = tokens
+        else:
+            places, present = _places(tokens, ids)
+            counts = counts[present]
+        logits, factor = row[places], self._sampling.repetition_penalty
+        logits = np.where(logits > 0, logits / factor, logits * factor)
+        amounts = self._sampling.presence_penalty + self._sampling.frequency_penalty * counts
+        penalised[places] = logits - np.where(counts > 0, amounts, np.float32(0.0))
 
 
-def _ranked(weights: NDArray[np.floating[Any]], ids: Ids | None) -> Guess:
-    """The token with the largest weight, and those that come after it. `ids` None: all, by index; ties: the first."""
-    near = np.flatnonzero(weights >= _LEAST_RUNNER_UP)
-    places = near[np.argsort(-weights[near], kind="stable")[: 1 + _RUNNERS_UP]]
-    tokens = (places if ids is None else ids[places]).tolist()
-    shares = (weights[places] / weights.sum()).tolist()
-    return Guess(tokens[0], shares[0], tuple(map(Guess, tokens[1:], shares[1:])))
+def candidates_of(row: Row, ids: Ids | None, sampling: Sampling) -> Candidates:
+    """What temperature, top-k, top-p and min-p leave. `ids` as in Sampler.guess."""
+    if 0 < sampling.top_k < row.size:
+        places = largest(row, sampling.top_k)
+        row, ids = row[places], places if ids is None else ids[places]
+    weights = row - row.max()
+    weights *= np.float32(1.0 / sampling.temperature)
+    np.exp(weights, out=weights)
+    total = _sum(weights)
+    nucleus = sampling.top_p * total if sampling.top_p < 1.0 else math.inf
+    everything = Candidates(row, ids, weights, total, nucleus, sampling.min_p)
+    bound = max(sampling.min_p, _top_p_bound(weights, total - nucleus)) * (1.0 - _ROUNDING)
+    if bound == 0.0 or row.size <= _SHORT:
+        return everything
+    likely = weights >= bound
+    if np.count_nonzero(likely) > _FEW:
+        return everything
+    places = np.flatnonzero(likely)
+    some = replace(everything, row=row[places], ids=places if ids is None else ids[places], weights=weights[places])
+    return some if bound < sampling.min_p or _sum(some.weights) >= nucleus * (1.0 + _SUM_ROUNDING) else everything
+
+
+def largest(row: Row, count: int) -> Ids:
+    """Ids of the `count` largest, by falling logit; ties: the lower id first. A full partition costs a millisecond."""
+    columns = max(_COLUMNS, 8 * count)
+    rows = row.size // columns
+    if rows < 2:
+        return np.argsort(-row, kind="stable")[:count]
+    # Each of the `count` columns with the largest peaks has a number that reaches the least of these peaks.
+    peaks = row[: rows * columns].reshape(rows, columns).max(axis=0)
+    candidates = np.flatnonzero(row >= np.partition(peaks, -count)[-count])
+    return candidates[np.argsort(-row[candidates], kind="stable")[:count]]
+
+
+def _likeliest(row: Row, ids: Ids | None, wanted: int) -> list[Guess]:
+    """Up to `wanted` tokens by falling probability; ties: the lower id first."""
+    weights = np.exp(row - row.max())
+    places = largest(row, wanted)
+    places = places[weights[places] >= _LEAST_RUNNER_UP]
+    tokens, shares = places if ids is None else ids[places], weights[places] / _sum(weights)
+    return list(map(Guess, tokens.tolist(), shares.tolist()))
+
+
+def _top_p_bound(weights: Row, tail: float) -> float:
+    """A weight below which the tokens may weigh less than `tail` together, judged by a sample; 0 for no tail."""
+    if tail <= 0.0 or weights.size <= _SHORT:
+        return 0.0
+    stride = max(1, weights.size // _SAMPLED)
+    sample = np.sort(weights[::stride])
+    place = int(np.searchsorted(np.cumsum(sample) * stride, _SAMPLED_SHARE * tail))
+    return float(sample[min(place, sample.size - 1)])
+
+
+def _sum(values: Row) -> float:
+    rows = values.size // _COLUMNS
+    if rows < 2:
+        return float(values.sum())
+    columns = values[: rows * _COLUMNS].reshape(rows, _COLUMNS).sum(axis=0)
+    return float(columns.sum()) + float(values[rows * _COLUMNS :].sum())
 
 
 def _places(tokens: Ids, ids: Ids | None) -> tuple[Ids, NDArray[np.bool_] | slice]:
@@ -211,42 +317,3 @@ def _places(tokens: Ids, ids: Ids | None) -> tuple[Ids, NDArray[np.bool_] | slic
 def _has_penalties(sampling: Sampling) -> bool:
     repetition = sampling.repetition_penalty != 1.0
     return repetition or sampling.presence_penalty != 0.0 or sampling.frequency_penalty != 0.0
-
-
-def _surviving(row: Row, sampling: Sampling) -> Ids:
-    """Ids that survive top-k, top-p and min-p, by falling logit (ties: lower id first)."""
-    if sampling.top_k:
-        ids = largest(row, sampling.top_k)
-        return _cut(row, ids, sampling, None)
-    # Only top-p or min-p: look at a few of the largest first, with the mass of all the others known.
-    total = float(np.exp((row - row.max()) / np.float32(sampling.temperature)).sum(dtype=np.float64))
-    count = _NUCLEUS_START
-    while True:
-        ids = largest(row, count)
-        kept = _cut(row, ids, sampling, total)
-        if kept.size < ids.size or ids.size == row.size:
-            return kept
-        count *= 8
-
-
-def largest(row: Row, count: int) -> Ids:
-    """Ids of the `count` largest, by falling logit. A full partition of a large vocabulary would cost a millisecond."""
-    peak = float(row.max())
-    candidates: Ids = np.zeros(0, np.int64)
-    for margin in (8.0, 16.0, np.inf):
-        candidates = np.flatnonzero(row >= peak - margin)
-        if candidates.size >= count:
-            break
-    if candidates.size > 4 * count:
-        candidates = candidates[np.argpartition(row[candidates], -count)[-count:]]
-    return candidates[np.lexsort((candidates, -row[candidates]))[:count]]
-
-
-def _cut(row: Row, ids: Ids, sampling: Sampling, total: float | None) -> Ids:
-    """Apply top-p, then min-p, to ids that are sorted by falling logit; `total` is the mass to which top-p refers."""
-    weights = np.exp((row[ids].astype(np.float64) - float(row[ids[0]])) / sampling.temperature)
-    mass_before = np.cumsum(weights) - weights
-    keep = mass_before < sampling.top_p * (weights.sum() if total is None else total)
-    keep &= weights >= sampling.min_p
-    keep[0] = True
-    return ids[keep]

@@ -1,0 +1,1 @@
+"""Experiments that the product does not need."""
