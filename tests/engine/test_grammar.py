@@ -1,12 +1,19 @@
 """Answers that keep to a schema, and predictions: whoever guesses, the text is the one that plain decoding writes."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from headstart.engine import grammar
 from headstart.engine.engine import Mode, Origin, Request, Sampling, Speculation
 from headstart.engine.local import LocalEngine
+from headstart.engine.spelling import Spelling
 from headstart.errors import SettingsError
 from tests.engine.answers import LIST, ask, request
 
@@ -83,3 +90,84 @@ def test_a_raw_prompt_is_written_on_as_it_is(lone_engine: LocalEngine) -> None:
     answer = ask(lone_engine, raw)
     assert answer.stats.prompt_tokens == len(tokenizer.raw_prompt("one two three")) == answer.prefills[0].total
     assert tokenizer.raw_prompt("one two three") == tokenizer.encode("one two three")
+
+
+class Counting:
+    """A matcher of llguidance, and how much it was asked to do."""
+
+    def __init__(self, matcher: Any) -> None:
+        self._matcher = matcher
+        self.read = self.masks = 0
+
+    def try_consume_tokens(self, tokens: list[int]) -> int:
+        self.read += len(tokens)
+        return int(self._matcher.try_consume_tokens(tokens))
+
+    def consume_token(self, token: int) -> bool:
+        return self.try_consume_tokens([token]) == 1
+
+    def compute_bitmask(self) -> bytes:
+        self.masks += 1
+        return bytes(self._matcher.compute_bitmask())
+
+    def rollback(self, count: int) -> None:
+        self._matcher.rollback(count)
+
+
+def spelling(engine: LocalEngine) -> Spelling:
+    """Its vocabulary."""
+    return Spelling(engine.tokenizer.folder, engine.target.runner.vocabulary, engine.target.manifest.tokenizer.stop_ids)
+
+
+def a_text(form: grammar.Form, length: int) -> list[int]:
+    """Tokens that the form allows from where it is."""
+    run: list[int] = []
+    while len(run) < length:
+        allowed = form.allowed(run)
+        assert allowed is not None
+        run.append(int(np.flatnonzero(allowed)[0]))
+    return run
+
+
+def test_a_guess_is_read_once_and_each_mask_is_made_once(lone_engine: LocalEngine) -> None:
+    spelt = spelling(lone_engine)
+    counting = Counting(grammar.form(SCHEMA, spelt)._matcher)
+    form = grammar.Form(counting, spelt.stop_ids)
+    guessed = a_text(form, 8)  # a draft
+    for count in range(9):  # the target checks all of it
+        form.allowed(guessed[:count])
+    for token in guessed:
+        form.commit(token)
+    form.allowed([])  # the next round begins where the check ended
+    assert (counting.read, counting.masks) == (8, 9)
+
+
+STEPS = st.lists(st.tuples(st.sampled_from(["ask", "wrong", "commit"]), st.integers(0, 6)), max_size=12)
+
+
+@settings(max_examples=30, deadline=None)
+@given(STEPS)
+def test_masks_are_those_of_a_matcher_that_reads_everything_anew(
+    spelt: Spelling, steps: Sequence[tuple[str, int]]
+) -> None:
+    form, written = grammar.form(SCHEMA, spelt), list[int]()
+    guessed: list[int] = []
+    for kind, count in steps:
+        guessed = guessed or a_text(form, 6)
+        if kind == "commit":
+            for token in guessed[:count]:
+                form.commit(token)
+            written, guessed = written + guessed[:count], guessed[count:]
+        run = [*guessed[:count], *([0] if kind == "wrong" else [])]
+        fresh = grammar.form(SCHEMA, spelt)
+        for token in written:
+            fresh.commit(token)
+        got, expected = form.allowed(run), fresh.allowed(run)
+        assert (got is None) == (expected is None)
+        assert got is None or expected is None or np.array_equal(got, expected)
+
+
+@pytest.fixture(scope="module")
+def spelt(lone_engine: LocalEngine) -> Spelling:
+    """The vocabulary of the tiny models."""
+    return spelling(lone_engine)

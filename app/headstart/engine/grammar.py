@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from headstart.engine.runner import common_prefix
 from headstart.engine.sampling import Allowed
 from headstart.engine.spelling import Spelling
 from headstart.errors import SettingsError
@@ -29,26 +30,49 @@ def form(schema: str, spelling: Spelling) -> "Form":
 
 
 class Form:
-    """Follows one answer and tells what may come next; see sampling.Constraint."""
+    """Follows one answer and tells what may come next; see sampling.Constraint.
+
+    The same text is asked about twice, where a draft guesses and where the target checks, and each time it is a token
+    longer than before: so what the grammar has read stays read, and a mask is kept until its text is given up.
+    """
 
     def __init__(self, matcher: Any, stop_ids: frozenset[int]) -> None:
         """Nothing is written yet."""
         self._matcher = matcher
         self._stop_ids = stop_ids
+        self._ahead: list[int] = []  # what the matcher has read behind the answer
+        self._masks: dict[tuple[int, ...], Allowed | None] = {}
 
     def allowed(self, run: Sequence[int]) -> Allowed | None:
         """Whether each token may follow the answer and `run`; None where nobody will ask: `run` is no part of one."""
-        if self._stop_ids.intersection(run):
-            return None
-        known = self._matcher.try_consume_tokens(list(run))
-        bits = self._matcher.compute_bitmask() if known == len(run) else None
-        self._matcher.rollback(known)
-        return None if bits is None else np.unpackbits(np.frombuffer(bits, np.uint8), bitorder="little").view(np.bool_)
+        key = tuple(run)
+        if key not in self._masks:
+            self._masks[key] = None if self._stop_ids.intersection(run) else self._mask(run)
+        return self._masks[key]
 
     def commit(self, token: int) -> None:
         """The answer goes on with it."""
-        kept = self._matcher.consume_token(token)
-        assert kept, f"token {token} was not allowed"
+        if self._ahead[:1] == [token]:
+            del self._ahead[0]
+        else:
+            self._give_up(0)
+            kept = self._matcher.consume_token(token)
+            assert kept, f"token {token} was not allowed"
+        self._masks = {run[1:]: mask for run, mask in self._masks.items() if run[:1] == (token,)}
+
+    def _mask(self, run: Sequence[int]) -> Allowed | None:
+        held = common_prefix(self._ahead, run)
+        self._give_up(held)
+        following = list(run[held:])
+        self._ahead += following[: self._matcher.try_consume_tokens(following)]
+        if len(self._ahead) < len(run):
+            return None
+        bits = np.frombuffer(self._matcher.compute_bitmask(), np.uint8)
+        return np.unpackbits(bits, bitorder="little").view(np.bool_)
+
+    def _give_up(self, held: int) -> None:
+        self._matcher.rollback(len(self._ahead) - held)
+        del self._ahead[held:]
 
 
 def _unusable(reason: str) -> SettingsError:
