@@ -3,14 +3,19 @@
 import shutil
 import subprocess
 import sys
+import threading
+import time
 from pathlib import Path
 
 import pytest
 
+from headstart.engine import prompt
 from headstart.engine.engine import Message
+from headstart.engine.seams import Seams
 from headstart.engine.tokenizer import Tokenizer
 from headstart.errors import ChatTemplateError
 from tests.engine.tiny_tokenizers import UNTEMPLATED
+from tests.source_tree import ROOT
 
 CONTENT = "what-stands-in-a-file"
 USUAL = "{% for m in messages %}{{ m.content }}{% endfor %}"
@@ -64,6 +69,40 @@ def test_a_template_without_an_end_takes_only_its_process_with_it(tokenizer_fold
     )
     done = subprocess.run(
         [sys.executable, "-c", code, str(folder)], capture_output=True, text=True, check=False, timeout=300
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith("Timeout (0:00:01)!")
+
+
+class Slow:
+    """A template's interpreter that lets others run while it renders; without an end where the message says so."""
+
+    chat_template = "any"
+
+    def apply_chat_template(self, history: list[dict[str, str]], *, add_generation_prompt: bool) -> str:
+        content = history[0]["content"]
+        time.sleep(600 if content == "endless" else 0.2)
+        return content
+
+
+def main() -> None:
+    """Two threads render, and the one that ends must not call off the guard of the other."""
+    prompt._LONGEST = 1.0
+    template = prompt.ChatTemplate(Slow(), "any", Seams(()), Seams(()))
+
+    def render(content: str) -> None:
+        template._render([Message("user", content)], [content], add_generation_prompt=False)
+
+    threading.Thread(target=render, args=("endless",), daemon=True).start()
+    time.sleep(0.1)
+    threading.Thread(target=render, args=("short",), daemon=True).start()
+    time.sleep(20)
+
+
+def test_a_template_that_ends_does_not_call_off_the_guard_of_another() -> None:
+    code = "from tests.engine.test_hostile_templates import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False, timeout=300
     )
     assert done.returncode == 1
     assert done.stderr.startswith("Timeout (0:00:01)!")

@@ -2,6 +2,7 @@
 
 import faulthandler
 import re
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -10,6 +11,7 @@ from headstart.engine.engine import Message
 from headstart.engine.seams import Seams, unused_seam
 from headstart.errors import ChatTemplateError
 
+_RENDERING = threading.Lock()  # a process has one timer to guard templates by
 _LONGEST = 60.0  # seconds for one conversation; the longest that fit a context take less than one
 
 
@@ -80,11 +82,12 @@ class ChatTemplate:
 @contextmanager
 def _in_time() -> Iterator[None]:
     """Native code cannot be interrupted: a template that does not end takes its process with it."""
-    faulthandler.dump_traceback_later(_LONGEST, exit=True, file=2)
-    try:
-        yield
-    finally:
-        faulthandler.cancel_dump_traceback_later()
+    with _RENDERING:
+        faulthandler.dump_traceback_later(_LONGEST, exit=True, file=2)
+        try:
+            yield
+        finally:
+            faulthandler.cancel_dump_traceback_later()
 
 
 def _reason(error: RuntimeError) -> str:
