@@ -1,9 +1,12 @@
 """Memory that runs out is told as such, whatever the error was called, and the next question finds an engine."""
 
+import errno
 import sys
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 
+import psutil
 import pytest
 
 from headstart.engine.client import EngineClient
@@ -12,24 +15,29 @@ from headstart.engine.exhaustion import instead_of
 from headstart.engine.supervision import Journal, program
 from headstart.errors import BrokenModelError, EngineLostError, HeadstartError, OutOfMemoryError
 
-NAMES = (
+CODES = (
     "std::bad_alloc",
-    "Failed to allocate 3158016 bytes of memory",
-    "FullyConnected node with name 'q_proj' can't allocate memory",
     "[GPU] clFinish, error code: -5 CL_OUT_OF_RESOURCES",
     "CL_MEM_OBJECT_ALLOCATION_FAILURE",
     "ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY",
-    "Resource temporarily unavailable",
-    "can't start new thread",
 )
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_it_has_many_names(name: str) -> None:
-    told = instead_of(RuntimeError(f"Exception from node.cpp:823:\n{name}\n"), loading=False)
+@pytest.mark.parametrize("code", CODES)
+def test_it_is_known_by_type_and_code(code: str) -> None:
+    told = instead_of(RuntimeError(f"Exception from node.cpp:823:\n{code}\n"), loading=False)
     assert "so the engine starts again" in str(told)
-    told = instead_of(RuntimeError(name), loading=True)
+    told = instead_of(RuntimeError(code), loading=True)
     assert "while the model was loaded" in str(told)
+    assert instead_of(OSError(errno.ENOMEM, "any words"), loading=True)
+
+
+def test_any_failure_is_told_as_such_where_hardly_any_memory_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    error = RuntimeError("could not create a primitive")
+    assert instead_of(error, loading=True) is None
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=2**20))
+    assert instead_of(error, loading=True)
+    assert instead_of(ValueError("of no OpenVINO"), loading=True) is None
 
 
 def test_it_is_found_behind_another_error() -> None:
@@ -46,7 +54,13 @@ def test_it_is_found_behind_another_error() -> None:
 
 
 def test_other_errors_stay_what_they_are() -> None:
-    for error in (RuntimeError("no such layer"), BrokenModelError("out of memory, says a name"), ValueError("alloc")):
+    named = RuntimeError("the layer 'out of memory' cannot allocate its name")
+    for error in (
+        RuntimeError("no such layer"),
+        named,
+        BrokenModelError("bad_alloc, says a name"),
+        ValueError("alloc"),
+    ):
         assert instead_of(error, loading=True) is None
 
 

@@ -1,17 +1,22 @@
 """Tells errors that mean that memory ran out, whatever they call it, and words them. Knows no model and no process."""
 
-import re
+import errno
 from collections.abc import Iterator
+
+import psutil
 
 from headstart.errors import OutOfMemoryError
 
-# Of C++, of OpenVINO and oneDNN, of OpenCL and Level Zero; the last two are of threads that find no room for a stack.
-_NAMES = re.compile(
-    r"bad_alloc|(can't|cannot|could not|failed to|unable to) alloc|out of (device |host )?memory|not enough memory"
-    r"|OUT_OF_(HOST_|DEVICE_)?MEMORY|OUT_OF_RESOURCES|ALLOCATION_FAILURE"
-    r"|Resource temporarily unavailable|can't start new thread",
-    re.IGNORECASE,
+# OpenVINO raises a RuntimeError for all faults; in it stand the type that C++ threw, or the code of a driver.
+_CODES = (
+    "bad_alloc",
+    "CL_OUT_OF_RESOURCES",
+    "CL_OUT_OF_HOST_MEMORY",
+    "CL_MEM_OBJECT_ALLOCATION_FAILURE",
+    "ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY",
+    "ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY",
 )
+_SHORT = 128 * 2**20  # bytes; where no more is free, what failed had no room
 
 
 def instead_of(error: BaseException, *, loading: bool) -> OutOfMemoryError | None:
@@ -32,7 +37,11 @@ def instead_of(error: BaseException, *, loading: bool) -> OutOfMemoryError | Non
 def _tells(error: BaseException) -> bool:
     if isinstance(error, MemoryError | OutOfMemoryError):
         return True
-    return isinstance(error, RuntimeError | OSError) and bool(_NAMES.search(str(error)))
+    if isinstance(error, OSError):
+        return error.errno == errno.ENOMEM
+    return isinstance(error, RuntimeError) and (
+        any(code in str(error) for code in _CODES) or psutil.virtual_memory().available < _SHORT
+    )
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
