@@ -31,6 +31,7 @@ HEARD = (
 ASKED_OF_A_TERMINAL = (
     "{} does not count tokens beforehand",
     "Exact numerics compute in f32",  # the window offers no precision
+    "OpenVINO GenAI cannot answer in batches",  # nor batches
     "Several models are installed",
     "No installed model can be used",
     "There is no display",
