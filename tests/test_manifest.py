@@ -11,7 +11,7 @@ import pytest
 from headstart import manifest
 from headstart.errors import BrokenModelError
 from headstart.manifest import Manifest, PairManifest, Precision
-from tests.model_folders import CREATED, describe, write_model, write_pair
+from tests.model_folders import CREATED, JOINED, describe, write_model, write_pair
 
 Edit = Callable[[dict[str, Any]], object]
 
@@ -149,3 +149,42 @@ def _edit(folder: Path, edit: Edit) -> None:
     data = json.loads(path.read_text(encoding="utf-8"))
     edit(data)
     path.write_text(json.dumps(data), encoding="utf-8")
+
+
+WORDS_ALONE = rb"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+DIGITS_AMONG_WORDS = rb"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+SENTENCE = (
+    "reads blank space before a digit, as in a list, as wrong tokens, which makes its answers worse; export it again"
+)
+
+
+def misreading(folder: Path, patterns: bytes, source: manifest.Source | None = None) -> str:
+    """Of a model whose OpenVINO tokenizer has these patterns."""
+    (folder / manifest.TOKENIZER_FILE).write_bytes(bytes(40) + patterns + bytes(40))
+    found = describe(folder)
+    return manifest.misreading(folder, dataclasses.replace(found, source=source or found.source))
+
+
+def test_joined_patterns_of_earlier_exports_are_told_with_the_remedy(folder: Path) -> None:
+    packages, hub = manifest.Source("packages", "some"), manifest.Source("hub", "org/model", "c0ffee")
+    assert misreading(folder, JOINED, packages) == f"model {SENTENCE} with `headstart-export model --force`."
+    assert misreading(folder, JOINED, hub) == f"model {SENTENCE} with `headstart-export org/model --force`."
+
+
+def test_digits_among_words_are_wrong_only_where_the_source_has_them_apart(folder: Path) -> None:
+    assert misreading(folder, DIGITS_AMONG_WORDS) == ""
+    digits = {"pre_tokenizer": {"type": "Sequence", "pretokenizers": [{"type": "Digits", "individual_digits": True}]}}
+    plain = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
+    (folder / "tokenizer.json").write_text(json.dumps(plain | digits, indent=2), encoding="utf-8")
+    assert SENTENCE in misreading(folder, DIGITS_AMONG_WORDS)
+
+
+def test_a_sound_or_proven_or_missing_tokenizer_is_not_complained_about(folder: Path) -> None:
+    assert misreading(folder, WORDS_ALONE) == ""
+    assert misreading(folder, rb"\p{N}" + WORDS_ALONE) == ""  # two patterns, one after the other
+    assert SENTENCE in misreading(folder, JOINED)
+    found = describe(folder)
+    proven = dataclasses.replace(found, tokenizer=dataclasses.replace(found.tokenizer, proof=80_000))
+    assert manifest.misreading(folder, proven) == ""
+    (folder / manifest.TOKENIZER_FILE).unlink()
+    assert manifest.misreading(folder, found) == ""

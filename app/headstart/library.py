@@ -22,6 +22,11 @@ class Model:
     folder: Path
     manifest: Manifest
 
+    @property
+    def misreading(self) -> str:
+        """See manifest.misreading."""
+        return manifest.misreading(self.folder, self.manifest)
+
 
 @dataclass(frozen=True)
 class Pair:

@@ -3,6 +3,7 @@
 import dataclasses
 import hashlib
 import json
+import re
 import types
 import typing
 from collections.abc import Mapping
@@ -16,6 +17,12 @@ FILE_NAME = "manifest.json"
 SCHEMA = 1
 TARGET_FOLDER = "target"
 DRAFT_FOLDER = "draft"
+TOKENIZER_FILE = "openvino_tokenizer.bin"
+# Patterns in it by which earlier exports joined "digits one by one" with the splitting of words. The first is no
+# tokenizer's own, the second is one where the source lists digits apart.
+_JOINED = rb"\p{N}|'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+|"
+_JOINED_DIGITS = rb"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+_DIGITS = re.compile(rb'"type":\s*"Digits"')
 BIGRAM_FILE = "bigram.npz"  # likely next tokens; optional, found by being listed in `files`
 
 
@@ -232,6 +239,28 @@ def damaged_files(folder: Path, manifest: Manifest, *, hashes: bool) -> list[str
         elif hashes and hash_file(path) != listed.sha256:
             faults.append(f"{name} does not have the content it was exported with")
     return faults
+
+
+def misreading(folder: Path, manifest: Manifest) -> str:
+    """What is wrong with the tokens of a model from before tokenizers were proven, in a sentence; mostly nothing."""
+    if manifest.tokenizer.proof is not None or not _joins_splits(folder):
+        return ""
+    source = manifest.source
+    name = manifest.name if source.kind == "packages" or source.sha256 else source.id
+    return (
+        f"{manifest.name} reads blank space before a digit, as in a list, as wrong tokens, which makes its answers "
+        f"worse; export it again with `headstart-export {name} --force`."
+    )
+
+
+def _joins_splits(folder: Path) -> bool:
+    try:
+        patterns = (folder / TOKENIZER_FILE).read_bytes()
+        if _JOINED in patterns:
+            return True
+        return _JOINED_DIGITS in patterns and bool(_DIGITS.search((folder / "tokenizer.json").read_bytes()))
+    except OSError:  # whoever loads the model says what is missing
+        return False
 
 
 def bigram_key(before: int, last: int) -> int:

@@ -40,6 +40,7 @@ def parser() -> argparse.ArgumentParser:
     task.add_argument("--text", nargs="+", type=Path, metavar="PATH", help="files, or folders of them")
     task.add_argument("--remove", action="store_true", help="take the model's table out again")
     made.add_argument("--output", type=Path, metavar="FILE", help="default: into the model, listed in its manifest")
+    made.add_argument("--verbose", action="store_true", help="show where something failed")
     return made
 
 

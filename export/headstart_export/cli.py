@@ -37,17 +37,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("headstart-export: interrupted; run it again to go on with what was fetched.", file=sys.stderr)
         return 130
     except Exception as error:  # noqa: BLE001 - no traceback for a person, whatever a library makes of a file
-        if getattr(options, "verbose", False):
+        if options.verbose:
             traceback.print_exc()
-        print(f"headstart-export: {_unexpected(error, can_show=hasattr(options, 'verbose'))}", file=sys.stderr)
+        reason = " ".join(str(error).split())[:300].rstrip(".")
+        print(
+            f"headstart-export: Something unexpected happened ({type(error).__name__}: {reason}); nothing half done "
+            "was left. Add --verbose to see where, and report it.",
+            file=sys.stderr,
+        )
         return 1
     return 0
-
-
-def _unexpected(error: Exception, *, can_show: bool) -> str:
-    reason = " ".join(str(error).split())[:300].rstrip(".")
-    advice = " Add --verbose to see where, and report it." if can_show else ""
-    return f"failed unexpectedly ({type(error).__name__}: {reason}); nothing half done was left.{advice}"
 
 
 @contextlib.contextmanager

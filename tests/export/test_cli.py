@@ -117,8 +117,8 @@ def test_what_was_not_expected_is_a_sentence_and_a_traceback_only_where_asked(
     assert cli.main(["x", *verbose]) == 1
     *before, last = capsys.readouterr().err.splitlines()
     assert last == (
-        "headstart-export: failed unexpectedly (ZeroDivisionError: float division by zero); nothing half done was left."
-        " Add --verbose to see where, and report it."
+        "headstart-export: Something unexpected happened (ZeroDivisionError: float division by zero); nothing half "
+        "done was left. Add --verbose to see where, and report it."
     )
     assert ("Traceback (most recent call last):" in before) == bool(verbose)
     assert verbose or not before

@@ -24,7 +24,7 @@ def test_an_unforeseen_error_leaves_nothing(offline: Offline, tiny_source: Path,
     (outcome,) = offline.export(arguments, stage="fails while compressing")
     assert outcome.code == 1
     assert outcome.err.splitlines()[-1] == (
-        "headstart-export: failed unexpectedly (RuntimeError: a test wants this step to fail); "
+        "headstart-export: Something unexpected happened (RuntimeError: a test wants this step to fail); "
         "nothing half done was left. Add --verbose to see where, and report it."
     )
     assert list(tmp_path.iterdir()) == []

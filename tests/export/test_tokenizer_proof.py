@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from tokenizers import Tokenizer as Source
 
+from headstart import manifest
 from headstart.engine.text import AnswerText
 from headstart.engine.tokenizer import Tokenizer
 from headstart.errors import ExportError
@@ -47,6 +48,17 @@ def test_every_kind_of_tokenizer_is_converted_faithfully(found: dict[str, dict[s
 def test_what_openvino_makes_of_several_splits_is_found(found: dict[str, dict[str, Any]], kind: str) -> None:
     fault = found[ALONE + kind]["fault"]
     assert fault.startswith("The OpenVINO tokenizer reads '1.  a\\n\\n2.   b\\n    3 | 4  ½ ١٢' as [")
+
+
+def test_earlier_exports_are_told_from_these_by_a_look_at_the_folder(kinds: Path) -> None:
+    assert not any(manifest._joins_splits(kinds / f"{name} converted") for name in KINDS)
+    for name in ("digits", "smollm"):
+        assert manifest._joins_splits(kinds / "alone" / f"{name} converted")
+
+
+def test_a_folder_without_a_tokenizer_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ExportError, match=r"has no tokenizer\.json, which Headstart needs"):
+        convert.load_tokenizer(tmp_path)
 
 
 def test_the_texts_are_many_always_the_same_and_hold_every_character() -> None:

@@ -61,6 +61,14 @@ def test_it_is_known_how_the_model_s_author_has_it_sampled(tmp_path: Path) -> No
     assert (sampling(ScriptedEngine()), context(ScriptedEngine())) == (None, 0)
 
 
+def test_the_engines_process_tells_of_wrong_tokens(tiny_target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(manifests, "_joins_splits", lambda folder: folder == tiny_target)
+    opened = LocalModels().open(LoadOptions(tiny_target), lambda _: None)
+    opened.engine.close()
+    (note,) = opened.facts.notes
+    assert note.startswith("tiny-target reads blank space before a digit, as in a list, as wrong tokens")
+
+
 def test_the_engines_process_tells_who_answers(tiny_target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     own = LocalModels().open(LoadOptions(tiny_target), lambda _: None)
     assert (own.facts.engine, own.facts.reason) == ("headstart", "")

@@ -11,7 +11,7 @@ from headstart.cli import main
 from headstart.engine.engine import LoadOptions, Message
 from headstart.errors import BrokenModelError
 from tests.fakes import RecordingLoad, ScriptedEngine
-from tests.model_folders import WORDS, describe, write_model, write_pair
+from tests.model_folders import JOINED, WORDS, describe, write_model, write_pair
 
 Captured = pytest.CaptureFixture[str]
 
@@ -87,6 +87,19 @@ def test_flipped_bits_are_found_and_nothing_is_loaded(root: Path, capsys: Captur
         "headstart: pair/target: openvino_model.bin does not have the content it was exported with; export it again.",
         "headstart: pair/draft: openvino_model.xml does not have the content it was exported with; export it again.",
     ]
+    assert not load.options
+
+
+def test_a_tokenizer_of_earlier_exports_is_told_by_list_and_check(root: Path, capsys: Captured) -> None:
+    model = write_model(root / "model")
+    (model / manifest.TOKENIZER_FILE).write_bytes(JOINED)
+    manifest.write(model, describe(model))
+    assert main(["models"]) == 0
+    sentence = capsys.readouterr().out.splitlines()[-1]
+    assert sentence.startswith("model reads blank space before a digit, as in a list, as wrong tokens")
+    load = RecordingLoad(ScriptedEngine())
+    assert main(["models", "check", "model"], load) == 1
+    assert capsys.readouterr().err == f"headstart: {sentence}\n"
     assert not load.options
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NoReturn, Protocol
 
 import psutil
 
-from headstart import __version__, paths
+from headstart import __version__, manifest, paths
 from headstart.engine import budget, devices, selection, tuned
 from headstart.engine.bench.ordered import RunBench, bench_of
 from headstart.engine.engine import Engine, LoadOptions, Message
@@ -133,6 +133,7 @@ class LocalModels:
 
 def _facts(engine: "LocalEngine | GenaiEngine", options: LoadOptions) -> Facts:
     names = (*(model.name for model in engine.models), None)
+    misreading = manifest.misreading(options.target, engine.models[0])  # a draft reads the target's tokens
     return Facts(
         names[0] or "",
         names[1],
@@ -141,7 +142,7 @@ def _facts(engine: "LocalEngine | GenaiEngine", options: LoadOptions) -> Facts:
         engine.context,
         engine=engine.kind.value,
         reason=engine.reason,
-        notes=getattr(engine, "notes", ()),
+        notes=(*filter(None, [misreading]), *getattr(engine, "notes", ())),
         sampling=engine.sampling,
     )
 

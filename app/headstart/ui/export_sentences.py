@@ -30,6 +30,11 @@ EXPORTS: Sequence[Any] = (
         "{} wants to run Python code of its own ({} in {}), which is refused; if you have read that code and trust it, "
         "add --trust-remote-code.",
     ),
+    QT_TRANSLATE_NOOP(
+        "Faults",
+        "Something unexpected happened ({}: {}); nothing half done was left. Add --verbose to see where, and report "
+        "it.",
+    ),
     QT_TRANSLATE_NOOP("Faults", "These weights cannot be compressed to {} ({}); try another --weights."),
     QT_TRANSLATE_NOOP("Faults", "{} is an EAGLE-3 head, no model by itself: name its target, and it with --draft."),
     QT_TRANSLATE_NOOP("Faults", "{} is the recipe of a pair: it names both models, so --draft does not fit."),

@@ -151,6 +151,11 @@ SENTENCES: Sequence[Any] = (
     QT_TRANSLATE_NOOP("Faults", "There is no model {}: none is installed yet; run {command} to get a small one."),
     QT_TRANSLATE_NOOP("Faults", "draft {} does not fit {}: {difference}; choose a draft with the same tokenizer."),
     QT_TRANSLATE_NOOP("Faults", "{} is damaged: {faults}; export it again with headstart-export."),
+    QT_TRANSLATE_NOOP(
+        "Faults",
+        "{} reads blank space before a digit, as in a list, as wrong tokens, which makes its answers worse; export it "
+        "again with {command}.",
+    ),
     QT_TRANSLATE_NOOP("Faults", "{} is damaged: {} is no folder of it; export it again."),
     QT_TRANSLATE_NOOP("Faults", "{} is a pair; name one model of it as the draft: {}."),
     QT_TRANSLATE_NOOP("Faults", "No model is installed yet; run {command} to get a small one."),

@@ -82,7 +82,9 @@ def _badges(entry: Entry) -> list[str]:
 def _lines(entry: Entry) -> list[tuple[str, str]]:
     if isinstance(entry, Broken):
         return [(said(entry.reason), "danger")]
-    return [(_part(model, entry), "muted") for model in model_facts.models(entry)]
+    models = model_facts.models(entry)
+    faults = [(said(model.misreading), "danger") for model in models if model.misreading]
+    return [*((_part(model, entry), "muted") for model in models), *faults]
 
 
 def _part(model: Model, entry: Model | Pair) -> str:

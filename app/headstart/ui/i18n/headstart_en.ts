@@ -104,6 +104,10 @@
         <translation>{} wants to run Python code of its own ({} in {}), which is refused; choose another model.</translation>
     </message>
     <message>
+        <source>Something unexpected happened ({}: {}); nothing half done was left. Add --verbose to see where, and report it.</source>
+        <translation>Something unexpected happened ({}: {}); nothing half done was left. Try again, and report it if it comes back.</translation>
+    </message>
+    <message>
         <source>These weights cannot be compressed to {} ({}); try another --weights.</source>
         <translation>These weights cannot be compressed to {} ({}); try others under “Weights”.</translation>
     </message>
@@ -134,6 +138,10 @@
     <message>
         <source>Encrypted chat histories need packages that are not installed: pip install {}, then start Headstart again.</source>
         <translation>Encrypted chat histories need packages that are not installed: install {} with pip, then start Headstart again.</translation>
+    </message>
+    <message>
+        <source>{} reads blank space before a digit, as in a list, as wrong tokens, which makes its answers worse; export it again with {command}.</source>
+        <translation>{} reads blank space before a digit, as in a list, as wrong tokens, which makes its answers worse; export it again on the page of models.</translation>
     </message>
     <message>
         <source>use --engine headstart</source>

@@ -1885,6 +1885,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{} 已损坏：{faults}；请在模型页面重新导出。</translation>
     </message>
     <message>
+        <source>{} reads blank space before a digit, as in a list, as wrong tokens, which makes its answers worse; export it again with {command}.</source>
+        <translation>{} 把数字前的空白（例如列表中的空白）读成错误的 token，因此回答质量会变差；请在模型页面重新导出。</translation>
+    </message>
+    <message>
         <source>{} is damaged: {} is no folder of it; export it again.</source>
         <translation>{} 已损坏：{} 不是它的文件夹；请重新导出。</translation>
     </message>
@@ -2407,6 +2411,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{} wants to run Python code of its own ({} in {}), which is refused; if you have read that code and trust it, add --trust-remote-code.</source>
         <translation>{} 要运行自带的 Python 代码（{}，位于 {}），已被拒绝；请选择其他模型。</translation>
+    </message>
+    <message>
+        <source>Something unexpected happened ({}: {}); nothing half done was left. Add --verbose to see where, and report it.</source>
+        <translation>发生意外错误（{}：{}）；没有留下未完成的内容。请重试；如果再次出现，请报告此问题。</translation>
     </message>
     <message>
         <source>These weights cannot be compressed to {} ({}); try another --weights.</source>

@@ -1885,6 +1885,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{} 已損毀：{faults}；請在模型頁面重新匯出。</translation>
     </message>
     <message>
+        <source>{} reads blank space before a digit, as in a list, as wrong tokens, which makes its answers worse; export it again with {command}.</source>
+        <translation>{} 把數字前的空白（例如清單中的空白）讀成錯誤的 token，因此回答品質會變差；請在模型頁面重新匯出。</translation>
+    </message>
+    <message>
         <source>{} is damaged: {} is no folder of it; export it again.</source>
         <translation>{} 已損毀：{} 不是它的資料夾；請重新匯出。</translation>
     </message>
@@ -2407,6 +2411,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{} wants to run Python code of its own ({} in {}), which is refused; if you have read that code and trust it, add --trust-remote-code.</source>
         <translation>{} 要執行自帶的 Python 程式碼（{}，位於 {}），已被拒絕；請選擇其他模型。</translation>
+    </message>
+    <message>
+        <source>Something unexpected happened ({}: {}); nothing half done was left. Add --verbose to see where, and report it.</source>
+        <translation>發生意外錯誤（{}：{}）；沒有留下未完成的內容。請重試；如果再次出現，請回報此問題。</translation>
     </message>
     <message>
         <source>These weights cannot be compressed to {} ({}); try another --weights.</source>
