@@ -36,7 +36,8 @@ ELSEWHERE = (
     "--engine headstart", "--device CPU",  # behind "use", and so a remedy that is known
     "; `headstart doctor`",  # ends a sentence that is known
     "{}: {}, as the time was over", "; not all were timed",  # `tune_words` has these in words of its own
-    "Exact numerics compute in f32", "OpenVINO GenAI cannot answer in batches",  # the window offers neither
+    "Exact numerics compute in f32", "OpenVINO GenAI cannot answer in batches", "use --batch-engine own",
+    "use a smaller --batch-size",  # the window offers neither
     "Port {} is taken", "Port {} may not be used",  # the first likewise; the window's ports are above 1023
 )  # fmt: skip
 # The window gives the exporter a source, a draft and a precision, and nothing else.
