@@ -9,7 +9,7 @@ from headstart.engine.engine import Sampling
 from headstart.errors import SettingsError
 
 FILE_NAME = "generation_config.json"
-USUAL = Sampling(temperature=0.7, top_p=0.9)  # of a model whose author says nothing
+USUAL = Sampling(0.7, 0.8, 20, repetition_penalty=1.1)  # of a model whose author says nothing
 _KINDS = {"temperature": float, "top_p": float, "top_k": int, "min_p": float, "repetition_penalty": float}
 _log = logging.getLogger(__name__)
 
