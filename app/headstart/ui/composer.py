@@ -46,9 +46,9 @@ class Composer(QFrame):
         self._reach = QLabel(self)
         self._leaves = False  # what is written goes to another computer
         self._count = QLabel(self)
-        self._model = ("", "")  # in all words, and by its name
+        self._model: tuple[str, ...] = ("",)  # in all words, in fewer, and by its name
         self._counted = ("", "")  # in all words, and in one
-        self._progress = ""  # of loading; nobody can count meanwhile
+        self._progress = ("", "")  # of loading; nobody can count meanwhile
         self._send = self._button(self.tr("Send"), "round")
         self._lay_out()
         self._connect()
@@ -106,12 +106,13 @@ class Composer(QFrame):
         self._reason = reason
         self._show_button()
 
-    def show_model(self, name: str, tip: str, state: str = "", progress: str = "") -> None:
-        """Which model will answer, and whether it is there; `progress`: how far its loading is."""
+    def show_model(self, name: str, tip: str, state: str = "", progress: tuple[str, str] = ("", "")) -> None:
+        """Which model will answer, and whether it is there; `progress` of its loading, in all words and in few."""
         button = self.model_button
         text = f"{name} · {state}" if state else name
         short = button.fontMetrics().elidedText(name, Qt.TextElideMode.ElideMiddle, _MODEL_WIDTH)
-        self._model = (f"{short} · {state}" if state else short, short)
+        brief = self.tr("not loaded")
+        self._model = (f"{short} · {state}", f"{short} · {brief}", short) if state else (short,)
         self._progress = progress
         button.setToolTip(tip if text in tip else f"{text}\n{tip}".rstrip())
         button.setAccessibleName(self.tr("Model: {}").format(text))
@@ -140,7 +141,7 @@ class Composer(QFrame):
             words = roomy if count.fits else long
             meaning = self.tr("This conversation with the message, of the context")
         full = words.format(tokens=whole(count.tokens), context=whole(count.context))
-        self._counted = (full, whole(count.tokens))
+        self._counted = (full, whole(count.tokens) if count.is_exact else f"≈ {whole(count.tokens)}")
         self._count.setAccessibleName(full)
         dress(self._count, "muted" if count.fits else "danger")
         mark(self._count, "over", not count.fits)
@@ -186,22 +187,34 @@ class Composer(QFrame):
 
     def _fit(self) -> None:
         """Where words find no room, "Offline" goes first, the size of the context next: tooltips have them."""
-        button, outer = self.model_button, MEDIUM + SMALL + 5 * SMALL
-        for text in self._model:
-            button.setText(text)
-            buttons = self._attach.minimumWidth() + button.sizeHint().width() + self._send.minimumWidth()
-            room = self.width() - outer - buttons
-            if room >= 0:
-                break
-        full, short = (self._progress, "") if self._progress else self._counted
+        room = self._fit_model()
+        full, short = self._progress if self._progress[0] else self._counted
         metrics = self._count.fontMetrics()
+        if metrics.horizontalAdvance(short) > room:  # less than what is to be known of the model
+            full = short = ""
         self._count.setText(full)
         self._count.setMinimumWidth(metrics.horizontalAdvance(short) + TINY)
         count, reach = self._count.sizeHint().width(), self._reach.sizeHint().width()
         has_room = self._leaves or count + reach <= room
         self._reach.setVisible(bool(self._reach.text()) and has_room)
         if count + (0 if self._reach.isHidden() else reach) > room:
-            self._count.setText(short or metrics.elidedText(full, Qt.TextElideMode.ElideLeft, max(room, 0)))
+            self._count.setText(short)
+
+    def _fit_model(self) -> int:
+        """Name the model in as many words as leave room for the count, or for the seconds of loading: how much."""
+        button, is_there = self.model_button, len(self._model) == 1
+        short = self._progress[1] or (self._counted[1] if is_there else "")  # what another model counts may go
+        least = self._count.fontMetrics().horizontalAdvance(short) + TINY if short else 0
+        beside = self._attach.minimumWidth() + self._send.minimumWidth() + MEDIUM + 6 * SMALL
+        for text in self._model:
+            button.setText(text)
+            room = self.width() - beside - button.sizeHint().width()
+            if room >= least:
+                return room
+        metrics, name = button.fontMetrics(), self._model[-1]
+        cut = max(metrics.horizontalAdvance(name) + room - least, 0)
+        button.setText(metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, cut))
+        return self.width() - beside - button.sizeHint().width()
 
     def _lay_out(self) -> None:
         row = QHBoxLayout()

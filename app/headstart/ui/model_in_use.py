@@ -63,7 +63,7 @@ class ModelInUse(QObject):
             words = self.tr("A model is being prepared. Ask again when it is there.")
             notice.say(words, self.tr("Show progress"), self._show_models, cause=cause)
         else:
-            notice.say(sentence, self.tr("Get a model"), self._show_models, bad=True, cause=cause)
+            notice.say(sentence, self.tr("Get a model"), self._show_models, cause=cause)
 
     @Slot()
     def show_installed(self) -> None:
@@ -100,8 +100,9 @@ class ModelInUse(QObject):
         """What answers now, or what keeps it from answering, below the message box."""
         session, loader = self._program.chats.current, self._program.loader
         is_loaded = bool(session and loader.holds(session.settings))
-        step = "" if session and session.is_answering else loader.step  # which stands in the answer then
-        self._program.window.chat.composer.show_model(*self._model_words(is_loaded=is_loaded), step)
+        is_told = bool(session and session.is_answering)  # below the name of the one that waits for it
+        progress = ("", "") if is_told else (loader.step, loader.seconds)
+        self._program.window.chat.composer.show_model(*self._model_words(is_loaded=is_loaded), progress)
         self._program.count.set_exact(is_loaded)
         self._program.window.chat.composer.set_blocked(self._program.loader.occupation)
         if not loader.occupation and self._program.link.generation is None:

@@ -57,12 +57,16 @@ class ModelLoader(QObject):
         if not self.status:
             return ""
         step = self._words(self._stage.phase if self._stage else None)
-        seconds = self._clock.elapsed() // 1000
         if self._stage is None or self._stage.expected is None:
-            return self.tr("{step} · {seconds} s").format(step=step, seconds=whole(seconds))
-        return self.tr("{step} · {seconds} s, usually about {expected} s").format(
-            step=step, seconds=whole(seconds), expected=whole(max(1, self._stage.expected))
+            return self.tr("{step} · {time}").format(step=step, time=self.seconds)
+        return self.tr("{step} · {time}, usually about {expected} s").format(
+            step=step, time=self.seconds, expected=whole(max(1, self._stage.expected))
         )
+
+    @property
+    def seconds(self) -> str:
+        """For how long something is being loaded; empty while nothing is."""
+        return self.tr("{} s").format(whole(self._clock.elapsed() // 1000)) if self.status else ""
 
     @property
     def progress(self) -> str:

@@ -18,6 +18,7 @@ SAMPLING = (
     "temperature", "top_p", "top_k", "min_p", "repetition_penalty", "presence_penalty", "frequency_penalty",
     "seed", "max_new_tokens", "stop",
 )  # fmt: skip
+_BAR = 12  # pixels of the scroll bar beside the settings
 LOADING = ("device", "draft_device", "numerics", "context", "engine", "kv_precision")
 
 
@@ -74,7 +75,7 @@ class SidePanel(QFrame):
     def _fit(self) -> None:
         """Large words stand below each other."""
         words = self._reset.sizeHint().width() + self._adopt.sizeHint().width()
-        fits = words + SMALL + 2 * MEDIUM <= self.width()
+        fits = words + SMALL + 2 * MEDIUM + _BAR <= self.width()
         self._buttons.setDirection(QBoxLayout.Direction.LeftToRight if fits else QBoxLayout.Direction.TopToBottom)
 
     def _sections(self) -> list[Section]:
@@ -87,7 +88,7 @@ class SidePanel(QFrame):
         ]
 
     def _lay_out(self) -> None:
-        self._buttons.setContentsMargins(MEDIUM, SMALL, MEDIUM, MEDIUM)
+        self._buttons.setContentsMargins(MEDIUM, SMALL, MEDIUM + _BAR, MEDIUM)
         self._buttons.setSpacing(SMALL)
         for button in (self._reset, self._adopt):
             dress(button, "plain")

@@ -1160,6 +1160,10 @@
         <translation>附件只能隨問題傳送；回答不能帶附件。</translation>
     </message>
     <message>
+        <source>not loaded</source>
+        <translation>未載入</translation>
+    </message>
+    <message>
         <source>Model: {}</source>
         <translation>模型：{}</translation>
     </message>
@@ -3071,12 +3075,16 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
 <context>
     <name>ModelLoader</name>
     <message>
-        <source>{step} · {seconds} s</source>
-        <translation>{step} · {seconds} 秒</translation>
+        <source>{step} · {time}</source>
+        <translation>{step} · {time}</translation>
     </message>
     <message>
-        <source>{step} · {seconds} s, usually about {expected} s</source>
-        <translation>{step} · {seconds} 秒，通常約 {expected} 秒</translation>
+        <source>{step} · {time}, usually about {expected} s</source>
+        <translation>{step} · {time}，通常約 {expected} 秒</translation>
+    </message>
+    <message>
+        <source>{} s</source>
+        <translation>{} 秒</translation>
     </message>
     <message>
         <source>This measures models of this computer; choose one of them for the chat first.</source>
