@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from headstart.engine.head import Ids
 from headstart.engine.paged import PagedRunner
 from headstart.engine.runner import Branch, Logits
-from headstart.engine.runtime import openvino
 
 
 class BranchingRunner(PagedRunner):
@@ -58,13 +57,12 @@ class BranchingRunner(PagedRunner):
     def _set_inputs(self, ids: Sequence[int], past: int, rows: int) -> None:
         super()._set_inputs(ids, past, rows)
         bias = _bias(len(ids), self._branches) if self._branches else np.zeros(0, np.uint8)
-        tensor = openvino().Tensor
-        self._request.set_tensor("qq_bias", tensor(bias.ravel()))
-        self._request.set_tensor("qq_bias_begins", tensor(np.array([0, bias.size], np.int32)))
+        self._inputs.write("qq_bias", bias.ravel())
+        self._inputs.write("qq_bias_begins", [0, bias.size])
         if self._branches:
             chain = range(len(ids) - len(self._branches))
             places = [*chain, *(branch.place for branch in self._branches)]
-            self._request.set_tensor("position_ids", tensor(past + np.array(places, np.int64)))
+            self._inputs.write("position_ids", past + np.array(places, np.int64))
 
 
 def _bias(count: int, branches: Sequence[Branch]) -> NDArray[np.uint8]:

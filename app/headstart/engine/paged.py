@@ -12,6 +12,7 @@ import numpy as np
 
 from headstart.engine.graph import CHOSEN_ROWS, gather_rows
 from headstart.engine.head import HIDDEN, Ids, keep_rows
+from headstart.engine.inputs import Inputs
 from headstart.engine.runner import Interrupted, Logits, infer, raise_if_set, unlike
 from headstart.engine.runtime import core, openvino
 
@@ -37,6 +38,7 @@ class PagedRunner:
         self.kept = kept if kept is not None and keep_rows(model, kept) else None
         compiled = core().compile_model(model, device, dict(properties))
         self._request = compiled.create_infer_request()
+        self._inputs = Inputs(self._request, compiled)
         self._tokens: list[int] = []
         self._finished = 0  # tokens of the last pass that was not cancelled
         self._bind_cache(compiled, context)
@@ -93,24 +95,21 @@ class PagedRunner:
         for port in caches:
             shape = [blocks if size.is_dynamic else size.get_length() for size in port.partial_shape]
             self.caches.append(ov.Tensor(port.element_type, ov.Shape(shape)))
-            self._request.set_tensor(port.any_name, self.caches[-1])
+            self._request.set_tensor(port, self.caches[-1])
         self._table = np.arange(blocks, dtype=np.int32)
 
     def _set_inputs(self, ids: Sequence[int], past: int, rows: int) -> None:
         count, total = len(ids), past + len(ids)
         blocks = -(-total // self.block)
-        tensor = openvino().Tensor
-        for name, value in (
-            ("input_ids", np.asarray(ids, np.int64)),  # [count]
-            ("position_ids", np.arange(past, total, dtype=np.int64)),  # [count]
-            ("past_lens", np.array([past], np.int32)),
-            ("subsequence_begins", np.array([0, count], np.int32)),
-            ("block_indices", self._table[:blocks]),
-            ("block_indices_begins", np.array([0, blocks], np.int32)),
-            ("max_context_len", np.array(total, np.int32)),
-            (CHOSEN_ROWS, np.arange(count - rows, count, dtype=np.int64)),
-        ):
-            self._request.set_tensor(name, tensor(value))
+        write = self._inputs.write
+        write("input_ids", np.asarray(ids, np.int64))  # [count]
+        write("position_ids", np.arange(past, total))  # [count]
+        write("past_lens", [past])
+        write("subsequence_begins", [0, count])
+        write("block_indices", self._table[:blocks])
+        write("block_indices_begins", [0, blocks])
+        write("max_context_len", total)
+        write(CHOSEN_ROWS, np.arange(count - rows, count))
 
 
 def _paged_model(folder: Path, how: Mapping[str, bool]) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 _TELEMETRY = "openvino_telemetry"
 
 
+@functools.cache
 def openvino() -> Any:
     """The `openvino` module. Its import would otherwise report to an analytics host from a forked child process."""
     _shut_out_telemetry()
@@ -26,6 +27,7 @@ def core() -> Any:
     return openvino().Core()
 
 
+@functools.cache
 def openvino_genai() -> Any:
     """The `openvino_genai` module, under the same rule."""
     _shut_out_telemetry()

@@ -8,9 +8,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from headstart.engine.graph import CHOSEN_ROWS, gather_rows
 from headstart.engine.head import HIDDEN, Ids, keep_rows
+from headstart.engine.inputs import Inputs
 from headstart.engine.runner import Interrupted, Logits, infer, raise_if_set, unlike
 from headstart.engine.runtime import core, openvino
 
@@ -35,11 +37,11 @@ class StatefulRunner:
         self.kept = kept if kept is not None and keep_rows(model, kept) else None
         compiled = core().compile_model(model, device, dict(properties))
         self._request = compiled.create_infer_request()
-        self._inputs = {port.any_name for port in compiled.inputs}
+        self._inputs = Inputs(self._request, compiled)
         self.context = context
         self._tokens: list[int] = []
         self._finished = 0  # tokens of the last pass that was not cancelled
-        self._mask: list[int] = []  # one entry a slot; as many ones as there are tokens
+        self._mask = np.ones(0, np.int64)  # one entry a slot; as many ones as there are tokens
 
     @property
     def tokens(self) -> Sequence[int]:
@@ -67,37 +69,39 @@ class StatefulRunner:
             raise
         self._finished = len(ids)
         self._tokens.extend(ids)
-        self._mask.extend([1] * len(ids))
+        self._mask = self._mask_with(len(ids))
         logits: Logits = self._request.get_output_tensor(0).data[0, -rows:, :]
         return logits
 
     def rollback(self, length: int) -> None:
         """See Runner.rollback. Copies the cache only when too many forgotten slots have gathered."""
-        excess = len(self._tokens) - length
-        if excess <= 0:
+        if length >= len(self._tokens):
             return
         if length == 0:
             self._clear()
             return
         del self._tokens[length:]
-        for slot in [slot for slot in reversed(range(len(self._mask))) if self._mask[slot]][:excess]:
-            self._mask[slot] = 0
+        self._mask[np.flatnonzero(self._mask)[length:]] = 0
         holes = len(self._mask) - len(self._tokens)
         if holes > min(_MOST_HOLES, max(_FEWEST_HOLES, _HOLE_SHARE * len(self._mask))):
             self._compact()
 
     def _set_inputs(self, ids: Sequence[int], rows: int) -> None:
         past, count = len(self._tokens), len(ids)
-        tensor = openvino().Tensor
-        values = {
+        values: Mapping[str, ArrayLike] = {
             "input_ids": np.array([ids], np.int64),  # [1, count]
-            "attention_mask": np.array([[*self._mask, *[1] * count]], np.int64),  # [1, slots + count]
-            "position_ids": np.arange(past, past + count, dtype=np.int64)[None],  # [1, count]
-            "beam_idx": np.zeros(1, np.int32),
-            CHOSEN_ROWS: np.arange(count - rows, count, dtype=np.int64),
+            "attention_mask": self._mask_with(count)[None],  # [1, slots + count]
+            "position_ids": np.arange(past, past + count)[None],  # [1, count]
+            "beam_idx": [0],
+            CHOSEN_ROWS: np.arange(count - rows, count),
         }
-        for name in self._inputs & values.keys():
-            self._request.set_tensor(name, tensor(values[name]))
+        for name, value in values.items():
+            if name in self._inputs:
+                self._inputs.write(name, value)
+
+    def _mask_with(self, count: int) -> Ids:
+        """The mask with so many more slots, of tokens that count."""
+        return np.concatenate([self._mask, np.ones(count, np.int64)])
 
     def _recover(self, cancelled: int) -> None:
         """How far the states of a cancelled call got is unknown: start from nothing."""
@@ -110,7 +114,7 @@ class StatefulRunner:
     def _clear(self) -> None:
         self._request.reset_state()
         self._tokens.clear()
-        self._mask.clear()
+        self._mask = np.ones(0, np.int64)
 
     def _compact(self) -> None:
         """Drop the masked slots from every state: [1, heads, slots, size]."""
@@ -118,4 +122,4 @@ class StatefulRunner:
         for state in self._request.query_state():
             data = np.ascontiguousarray(np.asarray(state.state.data)[:, :, kept, :])
             state.state = openvino().Tensor(data)
-        self._mask = [1] * len(self._tokens)
+        self._mask = np.ones(len(self._tokens), np.int64)
