@@ -10,7 +10,7 @@ from typing import Any
 
 from headstart import vocabulary
 from headstart.errors import ExportError
-from headstart_export import gguf_tokenizer, gguf_weights, quiet
+from headstart_export import gguf_file, gguf_tokenizer, quiet
 
 MODEL_FILE = "openvino_model.xml"
 TASK = "text-generation-with-past"
@@ -68,7 +68,7 @@ def load_weights(source: Path, *, code: bool) -> Any:
     options = {"local_files_only": True, "trust_remote_code": code, "output_loading_info": True}
     try:
         if source.is_file():
-            model, info = gguf_weights.load(source, **options)
+            model, info = gguf_file.load(source, **options)
         else:
             model, info = AutoModelForCausalLM.from_pretrained(source, dtype="auto", use_safetensors=True, **options)
     except FAULTS as error:

@@ -1,17 +1,66 @@
-"""Reads GGUF files in seconds less than the format's own library, which it builds on. Knows nothing of their meaning.
+"""GGUF files: whether one can be used, its metadata, and its weights as a PyTorch model.
 
-The library makes an object of every string of a vocabulary, several times half a minute for a large one. Here a long
-array is taken as one piece.
+The format's own library makes an object of every string of a vocabulary, several times half a minute for a large one.
+Here a long array is taken as one piece.
+
+`python -m headstart_export.gguf_file FILE` prints one JSON object: {"facts": {...}} or {"fault": "..."}. A file is
+looked at in that process first, because readers of this format die on damaged files.
 """
 
+import contextlib
+import dataclasses
 import functools
+import json
 import struct
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from headstart.errors import ExportError
 
 LONG = 1000  # entries; shorter arrays are left to the library
 ARRAY_HEAD = 12  # bytes: the kind of the entries and their number
 TOKENS = "tokenizer.ggml.tokens"
+LIMIT = 120  # seconds to look at a file; the metadata of the largest vocabularies takes a few
+
+
+@dataclass(frozen=True)
+class GgufFacts:
+    """What the metadata says."""
+
+    architecture: str
+    parameters: int
+    licence: str | None
+    tokenizer_model: str | None
+    tokenizer_splitting: str | None
+    layers: int  # 0: it does not say
+
+
+def probe(path: Path) -> GgufFacts:
+    """The facts of a whole and sane file. Raises ExportError for any other."""
+    command = [sys.executable, "-m", "headstart_export.gguf_file", str(path)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=False)
+        answer = json.loads(done.stdout)
+    except subprocess.TimeoutExpired:
+        raise _damaged(path, f"reading its metadata took more than {LIMIT} s") from None
+    except json.JSONDecodeError:
+        raise _damaged(path, f"reading it ended a process with status {done.returncode}") from None
+    if "fault" in answer:
+        raise _damaged(path, answer["fault"])
+    return GgufFacts(**answer["facts"])
+
+
+def load(path: Path, **options: Any) -> Any:
+    """What `from_pretrained` gives for these options, the weights in f16; raises what that raises."""
+    import torch  # noqa: PLC0415
+    from transformers import AutoModelForCausalLM  # noqa: PLC0415
+
+    with _spared_work(path):
+        return AutoModelForCausalLM.from_pretrained(path.parent, gguf_file=path.name, dtype=torch.float16, **options)
 
 
 def read(path: Path) -> Any:
@@ -81,3 +130,69 @@ def _strings(data: memoryview, start: int, count: int) -> tuple[list[str], int]:
         found.append(str(data[start : start + length], "utf-8"))
         start += length
     return found, start
+
+
+@contextlib.contextmanager
+def _spared_work(path: Path) -> Iterator[None]:
+    """WORKAROUND transformers 5.5 reads the vocabulary twice and holds all weights in f32 before it makes them f16.
+
+    It takes these three functions from `gguf` anew at each call, so others can stand in for the time of one load:
+    the file is read once, quickly; weights become f16 one by one, which halves the memory; and the table of names,
+    made once per module otherwise, is kept. The result is the same, bit by bit.
+    """
+    import gguf  # noqa: PLC0415
+
+    reader, dequantize, names = gguf.GGUFReader, gguf.dequantize, gguf.get_tensor_name_map
+    already = read(path)
+
+    def as_half(data: Any, kind: Any) -> Any:
+        weights = dequantize(data, kind)
+        return weights.astype("float16") if weights.ndim == 2 else weights
+
+    gguf.GGUFReader = lambda _path: already
+    gguf.dequantize, gguf.get_tensor_name_map = as_half, functools.cache(names)
+    try:
+        yield
+    finally:
+        gguf.GGUFReader, gguf.dequantize, gguf.get_tensor_name_map = reader, dequantize, names
+
+
+def _damaged(path: Path, reason: str) -> ExportError:
+    return ExportError(f"{path.name} is not a GGUF file that can be used: {reason}. Fetch it again.")
+
+
+def _facts(path: Path) -> GgufFacts:
+    """Raises ValueError for whatever is wrong."""
+    with path.open("rb") as stream:
+        if stream.read(4) != b"GGUF":
+            raise ValueError("it does not begin with the letters GGUF")
+    reader = read(path)
+    size = path.stat().st_size
+    for tensor in reader.tensors:
+        end = int(tensor.data_offset) + int(tensor.n_bytes)
+        if end > size:
+            raise ValueError(f"it ends at byte {size}, inside or before the tensor {tensor.name} (to byte {end})")
+    if not reader.tensors:
+        raise ValueError("it holds no tensors")
+
+    return GgufFacts(
+        architecture=str(value(reader, "general.architecture")),
+        parameters=sum(int(tensor.n_elements) for tensor in reader.tensors),
+        licence=value(reader, "general.license"),
+        tokenizer_model=value(reader, "tokenizer.ggml.model"),
+        tokenizer_splitting=value(reader, "tokenizer.ggml.pre"),
+        layers=int(value(reader, f"{value(reader, 'general.architecture')}.block_count") or 0),
+    )
+
+
+def main() -> None:
+    """Print the answer about the file named on the command line."""
+    try:
+        answer: dict[str, Any] = {"facts": dataclasses.asdict(_facts(Path(sys.argv[1])))}
+    except (ValueError, IndexError, KeyError, OverflowError, OSError) as error:
+        answer = {"fault": str(error) or type(error).__name__}
+    print(json.dumps(answer))
+
+
+if __name__ == "__main__":
+    main()

@@ -7,7 +7,7 @@ import dataclasses
 import functools
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ import numpy as np
 
 from headstart.errors import ExportError
 from headstart.manifest import Quality
-from headstart_export import arithmetic, eagle, own_process, quality, quantize, quiet
+from headstart_export import eagle, own_process, quality, quantize, quiet
 from headstart_export.convert import MODEL_FILE
 
 _MINUTES = 60
@@ -24,6 +24,17 @@ SETTINGS = {"INFERENCE_PRECISION_HINT": "f32"}  # everything else as it comes
 _READ = 64  # tokens of the text that are read in several ways
 _GUESSES = 4  # tokens that are read and forgotten
 _UNLIKE = 1e-3  # nats between two ways to read a text; rounded keys and values make a hundredth of it
+
+# OpenVINO's processor plugin rounds activations to INT8 while it multiplies, in groups of 32 numbers that share a
+# scale. Larger groups are quicker and coarser, how much coarser depends on the model and on nothing else.
+PROPERTY = "DYNAMIC_QUANTIZATION_GROUP_SIZE"
+GROUPS = (64, 128, 256)  # numbers that share a scale
+PASS = 8  # tokens at once, as when guesses are checked; longer passes compute otherwise
+_TOKENS = 256  # of the fixed text
+_SHARE = 0.5  # of what compressing the weights cost
+
+Build = Callable[[dict[str, str]], Any]  # from further properties to a session
+Read = Callable[[Any, list[int], int], quality.Logits]  # from a session, ids and how many were read before
 
 
 @dataclass(frozen=True)
@@ -46,7 +57,7 @@ class Answer:
     quality: Quality | None  # None: of an EAGLE-3 head, which reads no text by itself
     ram_bytes: int  # that the process grew by when the model was loaded and had read one token
     agreement: float = 1.0
-    activation_group: int | None = None  # see arithmetic.py
+    activation_group: int | None = None  # numbers that may share a scale; None: the plugin's own
     cache_fault: str = ""  # how keys and values that were kept give other logits than one pass over the whole text
 
 
@@ -71,18 +82,18 @@ def _answer(request: Request) -> Answer:
     group = None
     if exact is not None:
         build = functools.partial(_session, request)
-        group = arithmetic.coarsest_group(exact, build, read, request.ids, compared.mean_kl)
+        group = coarsest_group(exact, build, read, request.ids, compared.mean_kl)
     return Answer(compared, ram_bytes, compared.top1_agreement, group, fault)
 
 
 def _exact(request: Request) -> tuple[str, quality.Logits | None]:
     """What is wrong with the cache, and logits without rounded activations, where it is open how they are rounded."""
-    session = _session(request, {arithmetic.PROPERTY: "0"})
+    session = _session(request, {PROPERTY: "0"})
     fault = _cache_fault(session, request)
     precision = quantize.read_back(Path(request.folder) / MODEL_FILE)
     if request.width or precision.weights == "fp16" or precision.group_size:
         return fault, None  # nothing is multiplied in INT8, or the weights' own groups make a single token slower
-    return fault, arithmetic.logits(session, read, request.ids)
+    return fault, _in_passes(session, read, request.ids)
 
 
 def _cache_fault(session: Any, request: Request) -> str:
@@ -116,6 +127,25 @@ def _cache_fault(session: Any, request: Request) -> str:
     for state in session.query_state():  # [1, heads, tokens, size]
         state.state = openvino.Tensor(np.ascontiguousarray(state.state.data[:, :, :40]))
     return "after guesses that are taken out again" if differ([8, 1, 1], 40) else ""
+
+
+def coarsest_group(exact: quality.Logits, build: Build, read: Read, ids: list[int], lost_kl: float) -> int | None:
+    """The largest of `GROUPS` that moves the `exact` logits by at most half of `lost_kl` nats (compression's)."""
+    found = None
+    for group in GROUPS:
+        coarse = _in_passes(build({PROPERTY: str(group)}), read, ids)
+        # What follows a text's first token says nothing.
+        if quality.mean_divergence(exact[PASS:], coarse[PASS:]) > _SHARE * lost_kl:
+            break
+        found = group
+    return found
+
+
+def _in_passes(session: Any, read: Read, ids: list[int]) -> quality.Logits:
+    """Logits of the text's beginning, a few tokens at a time."""
+    session.reset_state()
+    starts = range(0, min(len(ids), _TOKENS), PASS)
+    return np.concatenate([read(session, ids[start : start + PASS], start).copy() for start in starts])
 
 
 def _session(request: Request, further: Mapping[str, str]) -> Any:

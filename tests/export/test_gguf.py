@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer, pre_tokenizers
 
 from headstart.errors import ExportError
-from headstart_export import gguf_file, gguf_probe, gguf_tokenizer
+from headstart_export import gguf_file, gguf_tokenizer
 from headstart_export.gguf_tokenizer import SPLITTINGS
 from tests.export.conftest import DATA
 from tests.export.tiny_gguf import write_tokenizer
@@ -45,7 +45,7 @@ def rebuild(path: Path) -> Tokenizer:
 def refusal(path: Path) -> str | None:
     """The sentence with which a file is refused, or None when it is taken."""
     try:
-        gguf_probe.probe(path)
+        gguf_file.probe(path)
     except ExportError as error:
         return str(error)
     return None
@@ -169,10 +169,8 @@ def test_quick_reading_finds_what_the_library_finds(make_gguf: Callable[..., Pat
 
 
 def test_the_probe_reports_what_the_file_says(tiny_gguf_file: Path) -> None:
-    facts = gguf_probe.probe(tiny_gguf_file)
-    assert dataclasses.replace(facts, parameters=0) == gguf_probe.GgufFacts(
-        "qwen2", 0, "apache-2.0", "gpt2", "gpt-2", 2
-    )
+    facts = gguf_file.probe(tiny_gguf_file)
+    assert dataclasses.replace(facts, parameters=0) == gguf_file.GgufFacts("qwen2", 0, "apache-2.0", "gpt2", "gpt-2", 2)
     assert facts.parameters > 640 * 64
 
 
@@ -182,7 +180,7 @@ def test_a_truncated_file_is_refused_with_a_sentence(tiny_gguf_file: Path, tmp_p
     cut = tmp_path / "cut.gguf"
     cut.write_bytes(content[: int(len(content) * share)])
     with pytest.raises(ExportError, match=r"cut\.gguf is not a GGUF file that can be used: .+\. Fetch it again\."):
-        gguf_probe.probe(cut)
+        gguf_file.probe(cut)
 
 
 @pytest.mark.parametrize("place", [4, 8, 16, 24, 33, 60, 90])
@@ -210,4 +208,4 @@ def test_another_file_is_refused(tmp_path: Path) -> None:
     other = tmp_path / "other.gguf"
     other.write_bytes(b"PK\x03\x04 no model")
     with pytest.raises(ExportError, match="it does not begin with the letters GGUF"):
-        gguf_probe.probe(other)
+        gguf_file.probe(other)

@@ -1,4 +1,7 @@
-"""A converted model must compute alike however its text is read, and after guesses; what it keeps is put wrong here."""
+"""A converted model must compute alike however its text is read, and after guesses; how coarsely it may round.
+
+What a model keeps is put wrong here.
+"""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +15,7 @@ from headstart.engine.runtime import openvino
 from headstart.errors import ExportError
 from headstart_export import quality, trial
 from headstart_export.convert import MODEL_FILE
+from headstart_export.quality import Logits
 
 Damage = Callable[[Any, Any], None]  # to a model; openvino's operations as the second
 
@@ -83,3 +87,54 @@ def test_a_model_that_keeps_something_else_is_refused(
 ) -> None:
     with pytest.raises(ExportError, match=f"The converted model computes otherwise {way}; nothing was kept"):
         answer(damage)
+
+
+IDS = list(range(20))
+EXACT = np.random.default_rng(1).normal(size=(len(IDS), 50)).astype(np.float32)
+NOISE = np.random.default_rng(2).normal(size=EXACT.shape).astype(np.float32)
+NOISE[0] *= 100  # the first token knows of nothing before it: whatever is said there is nobody's answer
+
+
+class Session:
+    """Says the exact logits with an error that grows with the group, and notes what it was asked."""
+
+    def __init__(self, properties: dict[str, str], built: list[int]) -> None:
+        self.error = int(properties[trial.PROPERTY]) / 1000
+        self.read = 0
+        built.append(int(properties[trial.PROPERTY]))
+
+    def reset_state(self) -> None:
+        """Begin anew."""
+        self.read = 0
+
+
+def read(session: Any, ids: list[int], past: int) -> Logits:
+    """In order, a few at a time, as a cache demands."""
+    assert past == session.read
+    assert 0 < len(ids) <= trial.PASS
+    session.read += len(ids)
+    logits: Logits = EXACT + session.error * NOISE
+    return logits[past : past + len(ids)]
+
+
+def kl(group: int) -> float:
+    """What the group costs."""
+    both = (EXACT, EXACT + group / 1000 * NOISE)
+    p, q = (np.exp(rows) / np.exp(rows).sum(1, keepdims=True) for rows in (each[trial.PASS :] for each in both))
+    return float((p * np.log(p / q)).sum(1).mean())
+
+
+@pytest.mark.parametrize(
+    ("lost", "found", "tried"),
+    [
+        (kl(128) * 2.01, 128, [64, 128, 256]),
+        (kl(64) * 1.99, None, [64]),
+        (kl(256) * 9, 256, [64, 128, 256]),
+        (0.0, None, [64]),
+    ],
+)
+def test_the_largest_that_costs_half_of_what_the_weights_cost(lost: float, found: int | None, tried: list[int]) -> None:
+    built: list[int] = []
+    chosen = trial.coarsest_group(EXACT, lambda further: Session(further, built), read, IDS, lost)
+    assert chosen == found
+    assert built == tried
