@@ -1,13 +1,20 @@
 """Every waiting moment says what it waits for: a model being loaded, a conversation being read."""
 
 from collections.abc import Callable
+from pathlib import Path
 
+import pytest
 from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 
 from headstart.engine.engine import Prefill
 from headstart.engine.protocol import Loading, Phase
+from headstart.server import telling
+from headstart.ui import work_card
+from headstart.ui.asking import installed_model
 from headstart.ui.program import Program
+from headstart.ui.serve_view import ServeState
+from tests.model_folders import write_model
 from tests.ui.person import WAIT, shown, write
 
 Open = Callable[..., Program]
@@ -81,3 +88,43 @@ def test_where_there_is_no_room_the_seconds_of_loading_stay(app: Program) -> Non
     app.window.resize(480, 500)
     composer.resize(330, composer.height())
     assert composer._count.text() == "0 s"
+
+
+def test_a_step_of_something_long_tells_its_seconds(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(work_card, "_LONG", 1)
+    card = work_card.WorkCard()
+    qtbot.addWidget(card)
+    card.begin("Exporting tiny")
+    card.show_step("Reading the tokenizer")
+    assert card.text.endswith("Reading the tokenizer")
+    qtbot.waitUntil(lambda: card.text.endswith("Reading the tokenizer · 1 s"), timeout=WAIT)
+    card.show_step("Writing")
+    assert card.text.endswith("Writing")
+    card.end("Cancelled.", bad=False)
+    qtbot.wait(1200)
+    assert card.text.endswith("Cancelled.")
+
+
+def test_a_verification_tells_what_the_loading_is_at(qtbot: QtBot, headstart_home: Path, open_program: Open) -> None:
+    write_model(headstart_home / "models" / "smol")
+    app = open_program(find=installed_model)
+    page = app.window.models
+    app.window.show_page(page)
+    page.verify_requested.emit("smol")
+    qtbot.waitUntil(lambda: app.models._verifications["smol"]._trying is not None, timeout=WAIT)
+    trying = app.models._verifications["smol"]._trying
+    card = page.card("smol")
+    assert trying
+    assert card
+    trying.loading.note(Loading(Phase.MODEL, 30.0))
+    trying.loading.changed.emit()
+    assert card._state.text().endswith("checking and compiling the model · 0 s, usually about 30 s")
+    qtbot.waitUntil(lambda: "it loads and answers" in card._state.text(), timeout=WAIT)
+
+
+def test_the_local_server_tells_how_long_it_loads(app: Program) -> None:
+    app.server._take(telling.Loading("toy"))
+    assert app.server._sentence.endswith(" · 0 s")
+    app.server._take(telling.Serving("toy", "http://localhost"))
+    app.server._loading.changed.emit()
+    assert app.server.state is ServeState.READY

@@ -20,7 +20,7 @@ from headstart.ui.catalogue import Recipe
 from headstart.ui.export_run import FIRST
 from headstart.ui.exporter_offer import ExporterOffer
 from headstart.ui.spelling import amount
-from headstart.ui.stylesheet import dress
+from headstart.ui.stylesheet import dress, mark
 from headstart.ui.theme import LARGE, MEDIUM, SMALL
 
 WEIGHTS = ("", "int8", "int8-sym", "int4", "int4-sym", "fp16")
@@ -69,8 +69,9 @@ class AddModel(QFrame):
         self._describe()
 
     def set_brief(self, *, brief: bool) -> None:
-        """Whether another card says already how to get an exporter."""
+        """Whether another card stands first, and says already how to get an exporter."""
         self._offer.set_brief(brief=brief)
+        mark(self._go, "kind", "plain" if brief else "primary")
 
     def set_catalogue(self, recipes: Iterable[Recipe]) -> None:
         """What can be had by name."""

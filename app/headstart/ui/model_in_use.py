@@ -101,7 +101,7 @@ class ModelInUse(QObject):
         session, loader = self._program.chats.current, self._program.loader
         is_loaded = bool(session and loader.holds(session.settings))
         is_told = bool(session and session.is_answering)  # below the name of the one that waits for it
-        progress = ("", "") if is_told else (loader.step, loader.seconds)
+        progress = ("", "") if is_told else (loader.loading.step, loader.loading.seconds)
         self._program.window.chat.composer.show_model(*self._model_words(is_loaded=is_loaded), progress)
         self._program.count.set_exact(is_loaded)
         self._program.window.chat.composer.set_blocked(self._program.loader.occupation)

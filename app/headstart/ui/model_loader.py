@@ -2,19 +2,18 @@
 
 from dataclasses import replace
 
-from PySide6.QtCore import QElapsedTimer, QObject, QTimer, Signal, Slot
+from PySide6.QtCore import QObject, Signal, Slot
 
 from headstart import remotes
 from headstart.engine.engine import LoadOptions
-from headstart.engine.protocol import Facts, Failed, Load, Loading, Phase
+from headstart.engine.protocol import Facts, Failed, Load, Loading
 from headstart.errors import EngineBusyError, HeadstartError, MemoryBudgetError
 from headstart.settings import Settings
 from headstart.ui.asking import Find, Loadable
 from headstart.ui.engine_link import EngineLink
+from headstart.ui.load_progress import LoadProgress
 from headstart.ui.model_facts import no_model
-from headstart.ui.spelling import titled, whole
-
-_TICK = 1000  # ms: the seconds are shown
+from headstart.ui.spelling import titled
 
 
 class ModelLoader(QObject):
@@ -36,10 +35,8 @@ class ModelLoader(QObject):
         self._insisted: LoadOptions | None = None  # what a person wants loaded whatever it needs
         self.model = ""  # that was loaded last, by the name that a person chose
         self.settings = Settings()  # that were loaded for last
-        self._stage: Loading | None = None  # told last
-        self._clock = QElapsedTimer()  # valid while a model is being loaded
-        self._tick = QTimer(self, interval=_TICK)
-        self._tick.timeout.connect(self.changed)
+        self.loading = LoadProgress(self)
+        self.loading.changed.connect(self.changed)
         link.loading.connect(self._note_loading)
         link.loaded.connect(self._note_loaded)
         link.unloaded.connect(self._note_unloaded)
@@ -52,26 +49,9 @@ class ModelLoader(QObject):
         return self.link.facts is not None
 
     @property
-    def step(self) -> str:
-        """What the loading is at, for how long it goes on already, and how long it took last time."""
-        if not self.status:
-            return ""
-        step = self._words(self._stage.phase if self._stage else None)
-        if self._stage is None or self._stage.expected is None:
-            return self.tr("{step} · {time}").format(step=step, time=self.seconds)
-        return self.tr("{step} · {time}, usually about {expected} s").format(
-            step=step, time=self.seconds, expected=whole(max(1, self._stage.expected))
-        )
-
-    @property
-    def seconds(self) -> str:
-        """For how long something is being loaded; empty while nothing is."""
-        return self.tr("{} s").format(whole(self._clock.elapsed() // 1000)) if self.status else ""
-
-    @property
     def progress(self) -> str:
-        """`status` and `step`; empty while nothing is being loaded."""
-        return titled(self.status, self.step) if self.status else ""
+        """What is being loaded, and how far that is; empty while nothing is."""
+        return titled(self.status, self.loading.step) if self.status else ""
 
     def name(self, settings: Settings) -> str:
         """What an answer made with these settings is signed with; empty where no model can be found."""
@@ -145,38 +125,18 @@ class ModelLoader(QObject):
 
     def close(self) -> None:
         """The window closes: nobody looks at the clock."""
-        self._tick.stop()
+        self.loading.end()
 
     @Slot(object)
     def _note_loading(self, stage: Loading | None) -> None:
-        if stage is None or not self._clock.isValid():
-            self._clock.start()
-            self._tick.start()
-        self.status, self.fault, self._stage = self.tr("Loading {}").format(self.model), "", stage
+        self.loading.note(stage)
+        self.status, self.fault = self.tr("Loading {}").format(self.model), ""
         self.changed.emit()
 
     def _end(self, fault: str = "") -> None:
         """Nothing is being loaded any more."""
         self.status, self.fault = "", fault
-        self._clock.invalidate()
-        self._tick.stop()
-
-    def _words(self, phase: Phase | None) -> str:
-        match phase:
-            case Phase.SERVER:
-                return self.tr("asking the other computer")
-            case Phase.RUNTIME:
-                return self.tr("starting OpenVINO")
-            case Phase.PROOF:
-                return self.tr("trying the precision")
-            case Phase.MODEL:
-                return self.tr("checking and compiling the model")
-            case Phase.DRAFT:
-                return self.tr("checking and compiling the draft model")
-            case Phase.WARM_UP:
-                return self.tr("warming up")
-            case None:
-                return self.tr("starting the engine")
+        self.loading.end()
 
     @Slot(object)
     def _note_loaded(self, _facts: Facts) -> None:

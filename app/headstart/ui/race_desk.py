@@ -90,7 +90,7 @@ class RaceDesk(QObject):
         running = self._leg is not None
         if running and self._loader.status:
             exact = self.tr("{}, with exact numerics").format(self._loader.status)
-            self._page.run.say(titled(exact, self._loader.step))
+            self._page.run.say(titled(exact, self._loader.loading.step))
         moving = running or self._replay.is_running
         can_replay = len(self._lanes) == len(_LANES)
         self._page.show_state(RaceState(moving, "" if running else self._loader.obstacle(self._settings()), can_replay))

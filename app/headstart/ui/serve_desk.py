@@ -15,6 +15,7 @@ from headstart.errors import HeadstartError, PortTakenError
 from headstart.server import keys, telling
 from headstart.ui import serve_child, serve_offer, serve_words
 from headstart.ui.fault_words import said
+from headstart.ui.load_progress import LoadProgress
 from headstart.ui.serve_child import ServeChild
 from headstart.ui.serve_offer import Offer
 from headstart.ui.serve_view import ServeState, ServeView
@@ -58,6 +59,8 @@ class ServeDesk(QObject):
         self._found: tuple[Offer | None, str] = (None, "")
         self._again = False  # the server that ends is to be followed by another
         self._clock = QTimer(self, interval=_EVERY_MS)
+        self._loading = LoadProgress(self)
+        self._loading.changed.connect(self._tell_loading)
         self._connect()
 
     @Slot(bool)
@@ -71,6 +74,7 @@ class ServeDesk(QObject):
 
     def close(self) -> None:
         """The window closes."""
+        self._loading.end()
         if self._child:
             self._child.close()
 
@@ -168,7 +172,8 @@ class ServeDesk(QObject):
     def _take(self, told: telling.Told) -> None:
         match told:
             case telling.Loading():
-                self._set(ServeState.STARTING, self.tr("Loading {}").format(self._served.model if self._served else ""))
+                self._loading.note(None)
+                self._tell_loading()
             case telling.KeyMade(key):
                 self._key = key
             case telling.Serving(_, url):
@@ -191,6 +196,12 @@ class ServeDesk(QObject):
         else:
             self._set(ServeState.BUSY, serve_words.answering(waiting))
 
+    @Slot()
+    def _tell_loading(self) -> None:
+        words, time = self.tr("Loading {}").format(self._served.model if self._served else ""), self._loading.seconds
+        if time:
+            self._set(ServeState.STARTING, self.tr("{step} · {time}").format(step=words, time=time))
+
     @Slot(str, str)
     def _end(self, sentence: str, kind: str) -> None:
         if self._child:
@@ -211,6 +222,8 @@ class ServeDesk(QObject):
 
     def _set(self, state: ServeState, sentence: str = "") -> None:
         if (state, sentence) != (self.state, self._sentence):
+            if state is not ServeState.STARTING:
+                self._loading.end()
             self.state, self._sentence = state, sentence
             self.show()
             self.changed.emit()

@@ -87,6 +87,7 @@ QCheckBox[kind="switch"]::indicator:checked:focus { border-color: $text; }
 #composer QPlainTextEdit { border: none; background: transparent; color: $text; }
 QFrame[kind="card"] { background: $surface; border: 1px solid $border; border-radius: ${radius}px; }
 QFrame[kind="card"]:focus { border-color: $link; }
+Welcome:focus { border-color: $border; }
 QFrame[kind="card"][chosen="true"] { border: 2px solid $accent; }
 QFrame#page[dropping="true"] { border: 2px dashed $accent; }
 QFrame[kind="chip"] { background: $raised; border: 1px solid $border; border-radius: ${small}px; }

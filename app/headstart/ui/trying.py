@@ -6,6 +6,7 @@ from PySide6.QtCore import QObject, Signal, Slot
 
 from headstart.engine.engine import LoadOptions, Message, Request
 from headstart.ui.engine_link import EngineLink
+from headstart.ui.load_progress import LoadProgress
 
 _QUESTION = Request((Message("user", "Hello"),), max_new_tokens=1)
 
@@ -21,12 +22,14 @@ class Trying(QObject):
         """`make_link` gives an engine that nobody else uses."""
         super().__init__(parent)
         self._options, self._make_link = options, make_link
+        self.loading = LoadProgress(self)
         self._link: EngineLink | None = None
 
     def start(self) -> None:
         """`ended` follows, unless it is closed before."""
         self._link = link = self._make_link()
         link.setParent(self)
+        link.loading.connect(self.loading.note)
         link.loaded.connect(self._ask)
         link.failed.connect(self._end)
         link.crashed.connect(self._end)
@@ -35,6 +38,7 @@ class Trying(QObject):
 
     def close(self) -> None:
         """Nobody wants to know any more."""
+        self.loading.end()
         link, self._link = self._link, None
         if link:
             link.close()
@@ -42,6 +46,7 @@ class Trying(QObject):
 
     @Slot()
     def _ask(self) -> None:
+        self.loading.end()
         if self._link:
             self._link.generate(_QUESTION)
 

@@ -9,6 +9,7 @@ from headstart.engine.engine import LoadOptions
 from headstart.library import Model, Pair
 from headstart.ui.background_task import BackgroundTask
 from headstart.ui.engine_link import EngineLink
+from headstart.ui.spelling import sentences
 from headstart.ui.trying import Trying
 
 
@@ -66,10 +67,17 @@ class Verification(QObject):
         if faults:
             self._end(faults, "")
             return
-        self.told.emit(self.entry.name, self.tr("Every file is as it was exported. Loading it and asking for a word…"))
         self._trying = Trying(self._options, self._make_link, self)
+        self._trying.loading.changed.connect(self._tell_loading)
+        self._tell_loading()
         self._trying.ended.connect(self._note_trouble)
         self._trying.start()
+
+    @Slot()
+    def _tell_loading(self) -> None:
+        words = self.tr("Every file is as it was exported. Loading it and asking for a word…")
+        step = self._trying.loading.step if self._trying else ""
+        self.told.emit(self.entry.name, sentences(words, step) if step else words)
 
     @Slot(str)
     def _note_trouble(self, sentence: str) -> None:

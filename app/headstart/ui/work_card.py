@@ -1,6 +1,6 @@
 """How something long goes: its step, a bar, the log on demand, Cancel, and how it ended. Knows not what it is."""
 
-from PySide6.QtCore import Signal, Slot
+from PySide6.QtCore import QElapsedTimer, QTimer, Signal, Slot
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
@@ -13,9 +13,12 @@ from PySide6.QtWidgets import (
 
 from headstart.ui.busy_bar import BusyBar
 from headstart.ui.reading_order import ends
+from headstart.ui.spelling import whole
 from headstart.ui.stylesheet import dress
 from headstart.ui.theme import LARGE, MEDIUM, SMALL
 
+_LONG = 5  # seconds after which a step tells its time
+_TICK = 1000  # ms
 _LOG_LINES = 2000
 _SHOWN_LINES = 9
 
@@ -37,6 +40,10 @@ class WorkCard(QFrame):
         self._toggle.setCheckable(True)
         self._log = QPlainTextEdit(self)
         self._running = False
+        self._said = ""  # the step that goes on
+        self._clock = QElapsedTimer()
+        self._tick = QTimer(self, interval=_TICK)
+        self._tick.timeout.connect(self._show_time)
         self._lay_out()
         self._cancel.clicked.connect(self._act)
         self._toggle.toggled.connect(self._show_log)
@@ -55,6 +62,7 @@ class WorkCard(QFrame):
     def begin(self, title: str) -> None:
         """Something long begins."""
         self._running = True
+        self._tick.start()
         self._title.setText(title)
         self._bar.setAccessibleName(title)
         self._log.clear()
@@ -82,6 +90,7 @@ class WorkCard(QFrame):
     def end(self, sentence: str, *, bad: bool) -> None:
         """It is over."""
         self._running = False
+        self._tick.stop()
         self._show_step(sentence, "danger" if bad else "muted")
         self._toggle.setChecked(bad and bool(self.log))
         self._show_state()
@@ -110,7 +119,17 @@ class WorkCard(QFrame):
         for part in (self._bar, self._step, self._log):
             column.addWidget(part)
 
+    @Slot()
+    def _show_time(self) -> None:
+        """A step that takes long is still alive."""
+        seconds = self._clock.elapsed() // 1000
+        if seconds >= _LONG and self._said:
+            words = self.tr("{step} · {seconds} s").format(step=self._said, seconds=whole(seconds))
+            self._step.setText(words)
+
     def _show_step(self, text: str, kind: str = "muted") -> None:
+        self._said = text
+        self._clock.start()
         self._step.setText(text)
         self._step.setVisible(bool(text))
         dress(self._step, kind)

@@ -2633,6 +2633,49 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
 </context>
 <context>
+    <name>LoadProgress</name>
+    <message>
+        <source>{step} · {time}</source>
+        <translation>{step} · {time}</translation>
+    </message>
+    <message>
+        <source>{step} · {time}, usually about {expected} s</source>
+        <translation>{step} · {time}，通常约 {expected} 秒</translation>
+    </message>
+    <message>
+        <source>{} s</source>
+        <translation>{} 秒</translation>
+    </message>
+    <message>
+        <source>asking the other computer</source>
+        <translation>正在询问另一台电脑</translation>
+    </message>
+    <message>
+        <source>starting OpenVINO</source>
+        <translation>正在启动 OpenVINO</translation>
+    </message>
+    <message>
+        <source>trying the precision</source>
+        <translation>正在试用该精度</translation>
+    </message>
+    <message>
+        <source>checking and compiling the model</source>
+        <translation>正在检查和编译模型</translation>
+    </message>
+    <message>
+        <source>checking and compiling the draft model</source>
+        <translation>正在检查和编译草稿模型</translation>
+    </message>
+    <message>
+        <source>warming up</source>
+        <translation>正在预热</translation>
+    </message>
+    <message>
+        <source>starting the engine</source>
+        <translation>正在启动引擎</translation>
+    </message>
+</context>
+<context>
     <name>LoadingChoices</name>
     <message>
         <source>With {tokens} tokens of context: {full} in 16 bits, {small} in 8 bits, which saves {saved}.</source>
@@ -3075,18 +3118,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
 <context>
     <name>ModelLoader</name>
     <message>
-        <source>{step} · {time}</source>
-        <translation>{step} · {time}</translation>
-    </message>
-    <message>
-        <source>{step} · {time}, usually about {expected} s</source>
-        <translation>{step} · {time}，通常约 {expected} 秒</translation>
-    </message>
-    <message>
-        <source>{} s</source>
-        <translation>{} 秒</translation>
-    </message>
-    <message>
         <source>This measures models of this computer; choose one of them for the chat first.</source>
         <translation>这里测量的是这台电脑上的模型；请先为对话选择其中一个。</translation>
     </message>
@@ -3097,34 +3128,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Loading {}</source>
         <translation>正在加载 {}</translation>
-    </message>
-    <message>
-        <source>asking the other computer</source>
-        <translation>正在询问另一台电脑</translation>
-    </message>
-    <message>
-        <source>starting OpenVINO</source>
-        <translation>正在启动 OpenVINO</translation>
-    </message>
-    <message>
-        <source>trying the precision</source>
-        <translation>正在试用该精度</translation>
-    </message>
-    <message>
-        <source>checking and compiling the model</source>
-        <translation>正在检查和编译模型</translation>
-    </message>
-    <message>
-        <source>checking and compiling the draft model</source>
-        <translation>正在检查和编译草稿模型</translation>
-    </message>
-    <message>
-        <source>warming up</source>
-        <translation>正在预热</translation>
-    </message>
-    <message>
-        <source>starting the engine</source>
-        <translation>正在启动引擎</translation>
     </message>
 </context>
 <context>
@@ -3951,6 +3954,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Loading {}</source>
         <translation>正在加载 {}</translation>
+    </message>
+    <message>
+        <source>{step} · {time}</source>
+        <translation>{step} · {time}</translation>
     </message>
     <message>
         <source>Make another key? Programs that have the present one are turned away until they get it.</source>
@@ -5127,6 +5134,10 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>Log</source>
         <translation>日志</translation>
+    </message>
+    <message>
+        <source>{step} · {seconds} s</source>
+        <translation>{step} · {seconds} 秒</translation>
     </message>
     <message>
         <source>Dismiss</source>
