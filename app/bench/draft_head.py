@@ -1,10 +1,9 @@
 """What a trimmed draft head gains and loses: ms per guess, acceptance, ms per token, by rows kept. Prints JSON.
 
-PYTHONPATH=app python app/bench/draft_head.py --model PAIR [--rows 0 65536 32768] [--prompts 2] [--tokens 96] [--narrow]
+PYTHONPATH=app python app/bench/draft_head.py --model PAIR [--rows 0 65536 32768] [--prompts 2] [--tokens 96]
 
 One target serves all drafts; each prompt is answered with every number of rows in turn (0: the whole head), greedily
-and from cold caches, so that whatever else the machine does falls on all alike. With --narrow the other rows are never
-computed, however many tokens of the text are outside the list.
+and from cold caches, so that whatever else the machine does falls on all alike.
 """
 
 import argparse
@@ -17,11 +16,10 @@ from tempfile import TemporaryDirectory
 
 from headstart import library, paths
 from headstart.engine.bench.prompts import BenchPrompt, read_prompts
-from headstart.engine.engine import Finish, Mode, Numerics, Origin, Request, Speculation, Step
+from headstart.engine.engine import Mode, Numerics, Origin, Request, Speculation, Step
 from headstart.engine.loading import LoadedModel, Place, load_model
 from headstart.engine.local import LocalEngine
 from headstart.engine.measurements import Measurements
-from headstart.engine.shortlist import Head, RestHead
 from headstart.engine.tokenizer import Tokenizer
 
 KINDS = ("code", "explanation", "story")
@@ -44,7 +42,6 @@ class Sums:
     guessed: int = 0  # tokens drafted, and checked, by the draft model
     accepted: int = 0
     drafting_ms: float = 0.0
-    widened: int = 0  # answers at whose end all rows were computed
 
 
 def main() -> None:
@@ -59,8 +56,6 @@ def main() -> None:
         engines = {}
         for rows in options.rows:
             draft = load_model(parts.draft.folder, replace(place, rows=rows), paths.measurements_folder())
-            if options.narrow and draft.rest is not None:
-                draft = replace(draft, rest=RestHead(_none))
             engines[rows] = _engine(target, draft, tokenizer, Path(scratch))
         found = _measure(engines, options.prompts, options.tokens)
     print(json.dumps(found, indent=1))
@@ -69,10 +64,6 @@ def main() -> None:
 def _engine(target: LoadedModel, draft: LoadedModel, tokenizer: Tokenizer, scratch: Path) -> LocalEngine:
     rows = 0 if draft.kept is None else draft.kept.size
     return LocalEngine(target, draft, tokenizer, Measurements(scratch, f"head-{rows}", {"rows": rows}))
-
-
-def _none() -> Head:
-    raise RuntimeError("none is wanted")
 
 
 def _measure(engines: dict[int, LocalEngine], prompts: int, tokens: int) -> list[dict[str, object]]:
@@ -96,8 +87,6 @@ def _answer(engine: LocalEngine, request: Request, sums: Sums) -> None:
     for event in engine.generate(request):
         if isinstance(event, Step):
             _add(event, sums)
-        elif isinstance(event, Finish):
-            sums.widened += _is_wide(engine)
 
 
 def _add(step: Step, sums: Sums) -> None:
@@ -109,11 +98,6 @@ def _add(step: Step, sums: Sums) -> None:
         sums.guessed += done.drafted
         sums.accepted += done.accepted
         sums.drafting_ms += done.timing.draft_ms
-
-
-def _is_wide(engine: LocalEngine) -> bool:
-    used = engine._decoder._draft  # noqa: SLF001 - nobody else wants to know
-    return used is not None and used.shortlist is not None and used.shortlist.wide
 
 
 def _figures(sums: Sums) -> dict[str, object]:
@@ -138,7 +122,6 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--rows", type=int, nargs="+", default=[0, 65536, 32768, 16384])
     parser.add_argument("--prompts", type=int, default=2, help="of each class")
     parser.add_argument("--tokens", type=int, default=96, help="longest answer")
-    parser.add_argument("--narrow", action="store_true", help="never compute the rows outside the list")
     return parser.parse_args()
 
 

@@ -24,7 +24,6 @@ from headstart.engine.engine import (
 from headstart.engine.local import LocalEngine
 from headstart.engine.policy import Policy
 from headstart.engine.rounds import NgramOffer, Plan, Situation
-from headstart.engine.shortlist import Shortlist
 
 PLAIN = Speculation(mode=Mode.OFF)
 LIST = "Write a licence that lists the terms, the terms, the terms and the conditions of the work:"
@@ -95,14 +94,6 @@ def forget(engine: LocalEngine) -> LocalEngine:
         if model is not None:
             model.runner.rollback(0)
     return engine
-
-
-def drafter(engine: LocalEngine) -> Shortlist:
-    """What the engine's draft guesses among."""
-    used = engine._decoder._draft
-    assert used is not None
-    assert used.shortlist is not None
-    return used.shortlist
 
 
 def flip_a_bit(path: Path) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from headstart.engine.engine import Numerics
-from headstart.engine.head import HIDDEN, Ids, compile_alone, keep_rows
+from headstart.engine.head import Ids, keep_rows
 from headstart.engine.paged import PagedRunner
 from headstart.engine.precision import properties
 from headstart.engine.runtime import core, openvino
@@ -17,7 +17,6 @@ from headstart.engine.stateful import StatefulRunner
 VOCABULARY, WIDTH, GROUPS = 11, 12, 3  # an odd number of groups: rows of zero points end inside a byte
 EXACT = properties(Numerics.EXACT)
 KEPT = np.array([0, 3, 4, 10])
-OTHERS = np.array([1, 2, 5, 6, 7, 8, 9])
 TEXT = [5, 1, 9, 9, 0]
 Store = Callable[[Any], Any]  # the opset -> weights as numbers, [VOCABULARY, WIDTH]
 Tail = Callable[[Any, Any], Any]
@@ -57,15 +56,12 @@ TAILS: dict[str, Tail] = {
 
 @pytest.mark.parametrize("store", STORES.values(), ids=STORES)
 @pytest.mark.parametrize("tail", TAILS.values(), ids=TAILS)
-def test_a_trimmed_head_and_its_rest_are_the_whole_head(store: Store, tail: Tail) -> None:
+def test_a_trimmed_head_gives_what_the_whole_head_gives(store: Store, tail: Tail) -> None:
     """With weights that the embeddings share: any token can still be read."""
     whole = run(model_with(store, tail))[0]
     trimmed = model_with(store, tail)
     assert keep_rows(trimmed, KEPT)
-    logits, hidden = run(trimmed)
-    np.testing.assert_array_equal(logits, whole[..., KEPT])
-    rest = compile_alone(model_with(store, tail), OTHERS, "CPU", EXACT)
-    np.testing.assert_allclose(rest(hidden[0]), whole[0][:, OTHERS], rtol=1e-5)
+    np.testing.assert_array_equal(run(trimmed)[0], whole[..., KEPT])
 
 
 def _bias(ops: Any, logits: Any) -> Any:
@@ -91,14 +87,11 @@ def test_a_head_of_another_kind_is_left_alone(store: Store, tail: Tail) -> None:
 @pytest.mark.parametrize("kind", [PagedRunner, StatefulRunner])
 def test_a_runner_with_a_trimmed_head_gives_the_same_logits(tiny_draft: Path, kind: Any) -> None:
     kept: Ids = np.arange(3, 600, 7)
-    others: Ids = np.setdiff1d(np.arange(624), kept)
     whole, trimmed = (kind(tiny_draft, "CPU", EXACT, 128, ids) for ids in (None, kept))
     assert (whole.kept, trimmed.kept is kept) == (None, True)
     assert whole.vocabulary == trimmed.vocabulary == 624
     expected = whole.forward(TEXT, rows=3)
     np.testing.assert_allclose(trimmed.forward(TEXT, rows=3), expected[:, kept], atol=1e-5)
-    rest = compile_alone(core().read_model(tiny_draft / "openvino_model.xml"), others, "CPU", EXACT)
-    np.testing.assert_allclose(rest(trimmed.hidden), expected[:, others], atol=1e-5)
 
 
 def model_with(store: Store, tail: Tail) -> Any:
@@ -116,7 +109,6 @@ def run(model: Any) -> list[Any]:
     """All outputs for TEXT."""
     compiled = core().compile_model(model.clone(), "CPU", dict(EXACT))
     results = compiled(np.array([TEXT], np.int64))
-    assert len(results) == 1 or HIDDEN in compiled.output(1).names
     return [result.copy() for result in results.values()]
 
 

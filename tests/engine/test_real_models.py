@@ -13,7 +13,7 @@ from headstart.engine.engine import LoadOptions, Mode, Numerics, Origin, Samplin
 from headstart.engine.genai.loading import load as load_genai
 from headstart.engine.local import LocalEngine, load
 from headstart.errors import MismatchedDraftError
-from tests.engine.answers import PLAIN, ask, collected, drafter, request
+from tests.engine.answers import PLAIN, ask, collected, request
 
 AUTO = Speculation()
 FIXED = Speculation(Mode.FIXED, 5)
@@ -75,8 +75,7 @@ def test_the_pair_s_draft_guesses_code_well_and_alters_nothing(real_pair: Path) 
     assert guessed.stats.rounds < plain.stats.rounds / 2
 
 
-def test_a_chinese_answer_has_the_draft_use_its_whole_head(real_pair: Path) -> None:
-    """Where the list is short, so that it lacks many of the Chinese tokens."""
+def test_a_chinese_answer_is_the_plain_one_though_the_draft_knows_few_of_its_tokens(real_pair: Path) -> None:
     parts = library.choose(str(real_pair), None)
     assert parts.draft is not None
     if parts.draft.manifest.shortlist is None:
@@ -84,14 +83,10 @@ def test_a_chinese_answer_has_the_draft_use_its_whole_head(real_pair: Path) -> N
     chinese = "请解释为什么天空是蓝色的。"
     options = LoadOptions(parts.target.folder, parts.draft.folder, numerics=Numerics.EXACT, draft_vocab=16384)
     with closing(load(options)) as engine:
-        used = drafter(engine)
         plain = ask(engine, request(chinese, speculation=PLAIN, tokens=40))
         guessed = ask(engine, request(chinese, speculation=FIXED, tokens=40))
-        assert used.wide
-        used._rest.wait()
-        again = ask(engine, request(chinese, speculation=FIXED, tokens=40))
-    assert plain.essence == guessed.essence == again.essence
-    assert again.stats.accepted >= guessed.stats.accepted > 0
+    assert plain.essence == guessed.essence
+    assert guessed.stats.accepted > 0
 
 
 def test_smollm2_is_no_draft_for_qwen(real_pair: Path, real_smollm2: Path) -> None:

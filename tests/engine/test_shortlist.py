@@ -1,9 +1,9 @@
-"""A draft that guesses among fewer tokens: it alters nothing, misses only what is outside, and widens when it must."""
+"""A draft that guesses among fewer tokens: it alters nothing, and misses only what is outside."""
 
 import dataclasses
 import shutil
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -17,10 +17,10 @@ from headstart.engine.drafters import DraftModel, WantsMore
 from headstart.engine.engine import LoadOptions, Mode, Numerics, Origin, Sampling, Speculation
 from headstart.engine.local import LocalEngine, load
 from headstart.engine.runner import Logits
-from headstart.engine.sampling import Ids, Row, Sampler
-from headstart.engine.shortlist import RestHead, Shortlist
+from headstart.engine.sampling import Ids, Sampler
+from headstart.engine.shortlist import Shortlist
 from headstart.errors import BrokenModelError
-from tests.engine.answers import LIST, PLAIN, ask, drafter, forget, request
+from tests.engine.answers import LIST, PLAIN, ask, forget, request
 from tests.toy import ToyRunner
 
 LISTED = 400  # of 624 rows
@@ -65,14 +65,6 @@ def engine(tiny_target: Path, listed_draft: Path, tmp_path_factory: pytest.TempP
             yield loaded
 
 
-@pytest.fixture
-def narrow(engine: LocalEngine, monkeypatch: pytest.MonkeyPatch) -> LocalEngine:
-    """Never widens."""
-    monkeypatch.setattr(shortlist, "_WIDEN", 2.0)
-    drafter(engine).wide = False
-    return engine
-
-
 @any_sampling
 @pytest.mark.parametrize("speculation", [Speculation(), FIXED], ids=["auto", "fixed"])
 def test_a_trimmed_draft_alters_no_answer(engine: LocalEngine, sampling: Sampling, speculation: Speculation) -> None:
@@ -81,12 +73,12 @@ def test_a_trimmed_draft_alters_no_answer(engine: LocalEngine, sampling: Samplin
 
 
 @any_sampling
-def test_every_guess_inside_the_list_holds_and_none_outside(narrow: LocalEngine, sampling: Sampling) -> None:
+def test_every_guess_inside_the_list_holds_and_none_outside(engine: LocalEngine, sampling: Sampling) -> None:
     """The draft is the target, and noise belongs to the token: only tokens outside the list end a run of guesses."""
-    assert narrow.draft is not None
-    assert narrow.draft.kept is not None
-    inside = set(narrow.draft.kept.tolist())
-    given = ask(forget(narrow), request(LIST, sampling=sampling, speculation=FIXED, tokens=120))
+    assert engine.draft is not None
+    assert engine.draft.kept is not None
+    inside = set(engine.draft.kept.tolist())
+    given = ask(forget(engine), request(LIST, sampling=sampling, speculation=FIXED, tokens=120))
     rounds = [step.round for step in given.steps if step.round.drafter is Origin.DRAFT]
     assert len(rounds) > 10
     for each in rounds:
@@ -95,26 +87,6 @@ def test_every_guess_inside_the_list_holds_and_none_outside(narrow: LocalEngine,
         if each.accepted < each.drafted and len(own) == 1:
             assert own[0] not in inside
     assert any(each.accepted < each.drafted for each in rounds)
-
-
-@any_sampling
-def test_once_widened_the_draft_guesses_every_token(engine: LocalEngine, sampling: Sampling) -> None:
-    used = drafter(engine)
-    used.follow([-1] * 256)
-    assert used.wide
-    used._rest.get()
-    used._rest.wait()
-    given = ask(forget(engine), request(LIST, sampling=sampling, speculation=FIXED, tokens=100))
-    assert used.wide  # 240 of 640 tokens are outside
-    assert given.stats.drafted == given.stats.accepted > 60
-
-
-def test_text_of_other_tokens_widens_by_itself(engine: LocalEngine) -> None:
-    used = drafter(engine)
-    used.follow([int(used.ids[0])] * 256)
-    assert not used.wide
-    ask(forget(engine), request(LIST, speculation=FIXED, tokens=60))
-    assert used.wide
 
 
 @pytest.mark.parametrize(("rows", "kept"), [(None, LISTED), (50, 50), (500, 500), (9999, 500), (0, None)])
@@ -183,80 +155,31 @@ def test_a_row_of_some_tokens_gives_what_a_row_without_the_others_gives(sampling
 
 
 @any_sampling
-def test_a_draft_model_guesses_among_the_listed_until_it_is_wide(sampling: Sampling) -> None:
-    runner, context = TrimmedToy(), [3, 1, 4]
-    draft = DraftModel(runner, 24, Shortlist(KEPT, 24, RestHead(lambda: lambda: runner.last[OTHERS])))
-    draft.begin(context)
-    narrow = draft.propose(context, Sampler(sampling, context), up_to(8))
-    assert set(narrow.tokens) <= set(KEPT.tolist())
-    context += [int(token) for token in OTHERS[:10]]
+def test_a_draft_model_guesses_among_the_listed_whatever_it_read_before(sampling: Sampling) -> None:
+    """A text of other tokens alters nothing, neither for itself nor for the next one."""
+    draft, text = DraftModel(TrimmedToy(), 24, Shortlist(KEPT, 24)), [3, 1, 4]
+    draft.begin(text)
+    first = draft.propose(text, Sampler(sampling, text), up_to(8))
+    foreign = text + [int(token) for token in OTHERS[:10]]
     draft.settle(0)
-    draft.propose(context, Sampler(sampling, context), up_to(1))  # asks for the rest of the head
-    assert draft.shortlist is not None
-    draft.shortlist._rest.wait()
+    draft.propose(foreign, Sampler(sampling, foreign), up_to(8))
     draft.settle(0)
-    wide = draft.propose(context, Sampler(sampling, context), up_to(8))
-    assert wide.tokens == DraftModel(ToyRunner(), 24).propose(context, Sampler(sampling, context), up_to(8)).tokens
-
-
-def test_a_prompt_in_another_script_alone_does_not_widen() -> None:
-    draft = DraftModel(TrimmedToy(), 24, Shortlist(KEPT, 24, RestHead(unavailable)))
-    prompt = OTHERS.tolist()
-    draft.begin(prompt)
-    draft.propose([*prompt, 1], Sampler(GREEDY, prompt), up_to(2))
-    assert draft.shortlist is not None
-    assert not draft.shortlist.wide
-
-
-def test_rare_words_do_not_widen_and_a_window_of_listed_tokens_narrows() -> None:
-    listed = Shortlist(KEPT, 24, RestHead(unavailable))
-    listed.follow([0, *[1] * 40])
-    assert not listed.wide
-    listed.follow([0])
-    assert listed.wide  # two in less than 128
-    listed.follow([1] * 210)
-    assert listed.wide  # two in 252: below 1.5 %, but not below half of that
-    listed.follow([1] * 60)
-    assert not listed.wide
+    draft.begin(text)
+    again = draft.propose(text, Sampler(sampling, text), up_to(8))
+    assert set(first.tokens) <= set(KEPT.tolist())
+    assert again == first
 
 
 def test_tokens_that_the_target_lacks_are_cut() -> None:
-    wide_head = Shortlist(KEPT, 10, RestHead(lambda: lambda: np.arange(17, dtype=np.float32)))
-    row, ids = wide_head.scored(np.arange(7, dtype=np.float32))
-    assert ids is not None
+    row, ids = Shortlist(KEPT, 10).scored(np.arange(7, dtype=np.float32))
     assert (ids.tolist(), row.tolist()) == ([1, 2, 3, 5, 8], [0, 1, 2, 3, 4])
-    wide_head.follow([0, 0])
-    wide_head._rest.get()
-    wide_head._rest.wait()
-    row, ids = wide_head.scored(100 + np.arange(7, dtype=np.float32))
-    assert ids is None
-    assert row.tolist() == [0, 100, 101, 102, 1, 103, 2, 3, 104, 4]
-
-
-def test_a_rest_that_cannot_be_made_is_done_without(caplog: pytest.LogCaptureFixture) -> None:
-    listed = Shortlist(KEPT, 24, RestHead(unavailable))
-    listed.follow([0] * 10)
-    row = np.arange(7, dtype=np.float32)
-    for _ in range(2):
-        assert listed.scored(row)[1] is listed.ids
-        listed._rest.wait()
-    assert caplog.messages == ["the draft keeps to its shortlist: no memory"]
 
 
 class TrimmedToy(ToyRunner):
-    """Gives the logits of KEPT and remembers all of them."""
-
-    last: Row
+    """Gives the logits of KEPT."""
 
     def forward(self, ids: Sequence[int], rows: int = 1, cancel: threading.Event | None = None) -> Logits:
-        logits = super().forward(ids, rows, cancel)
-        self.last = logits[-1]
-        return logits[:, KEPT]
-
-
-def unavailable() -> Callable[[], Row]:
-    """As where the memory is used up."""
-    raise RuntimeError("no memory")
+        return super().forward(ids, rows, cancel)[:, KEPT]
 
 
 def up_to(count: int) -> WantsMore:

@@ -137,14 +137,12 @@ class DraftModel:
     runner: Runner
     vocabulary: int  # ids the target knows; a wider draft head is cut
     shortlist: Shortlist | None = None  # what the logits stand for where the runner's head is trimmed
-    _followed: int = field(default=0, init=False)  # tokens of the context that the shortlist has seen
     _set_aside: bool = field(default=False, init=False)  # for this answer: what it gave was not a number
 
     def begin(self, context: Sequence[int]) -> None:
         """Keep what the cache shares with a new prompt."""
         self._set_aside = False
         self.runner.rollback(common_prefix(self.runner.tokens, context))
-        self._followed = len(context)
 
     def lag(self, context_length: int) -> int | None:
         """Tokens to read before the first guess; None when it is set aside or a round would not fit its context."""
@@ -165,7 +163,6 @@ class DraftModel:
         confidences: list[float] = []
         probabilities: list[float] = []
         others: list[tuple[Guess, ...]] = []
-        self._follow(context)
         pending = self._read(context, cancel)
         while wants_more(tokens, confidences):
             row, ids = self._scored(self.runner.forward(pending)[0])
@@ -196,12 +193,6 @@ class DraftModel:
         _log.warning("the draft model gave what is not a number: it is set aside for this answer")
         self._set_aside = True
         self.runner.rollback(0)
-
-    def _follow(self, context: Sequence[int]) -> None:
-        """Show the shortlist what was written since the last guess."""
-        if self.shortlist is not None:
-            self.shortlist.follow(context[self._followed :])
-            self._followed = len(context)
 
     def _scored(self, row: Row) -> tuple[Row, Ids | None]:
         if self.shortlist is None:

@@ -4,25 +4,21 @@ The model's file keeps all rows; the graph is edited when it is loaded. Rows of 
 other, so the logits that remain are those of the whole head.
 """
 
-from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headstart.engine.graph import output_head
-from headstart.engine.runtime import core, openvino
+from headstart.engine.runtime import openvino
 
 Ids = NDArray[np.int64]
-Hidden = NDArray[np.float32]
-Logits = NDArray[np.float32]
 
 _UNPACKING = {"Convert", "Multiply", "Reshape", "Subtract"}  # what makes numbers of compressed weights
-HIDDEN = "hidden"  # output of a trimmed model and input of a head alone: what the head reads, a row for a row of logits
 
 
 def keep_rows(model: Any, ids: Ids) -> bool:
-    """Let the logits be those of `ids` alone, and put out what the head reads. Embeddings that share its weights stay.
+    """Let the logits be those of `ids` alone. Embeddings that share the head's weights stay.
 
     Returns False, leaving the model as it was, for a head of a kind that cannot be trimmed.
     """
@@ -34,44 +30,8 @@ def keep_rows(model: Any, ids: Ids) -> bool:
     if trimmed is None:
         return False
     head.input(1).replace_source_output(trimmed.output(0))
-    hidden = openvino().opset13.result(head.input_value(0))
-    hidden.output(0).set_names({HIDDEN})
-    model.add_results([hidden])
     model.validate_nodes_and_infer_types()
     return True
-
-
-def compile_alone(model: Any, ids: Ids, device: str, properties: Mapping[str, str]) -> Callable[[Hidden], Logits]:
-    """From what the head of `model` reads, [rows, width], to the logits of `ids`, [rows, ids]; one call at a time.
-
-    It is warm: the first pass, which repacks the weights, is done. Raises RuntimeError where the device refuses it.
-    """
-    ov = openvino()
-    alone = _head_alone(model, ids)
-    request = core().compile_model(alone, device, dict(properties)).create_infer_request()
-
-    def logits(hidden: Hidden) -> Logits:
-        request.set_tensor(HIDDEN, ov.Tensor(np.ascontiguousarray(hidden[:, None, :])))
-        request.infer()
-        result: Logits = request.get_output_tensor(0).data[:, 0, :]
-        return result
-
-    logits(np.zeros((1, alone.input(0).get_partial_shape()[2].get_length()), np.float32))
-    return logits
-
-
-def _head_alone(model: Any, ids: Ids) -> Any:
-    """The head as a model, [rows, 1, width] to [rows, 1, ids]."""
-    ov = openvino()
-    trimmed = keep_rows(model, ids)
-    assert trimmed, "a head that lost some rows can lose the others"
-    head = output_head(model)
-    assert head is not None, "a trimmed head is still a head"
-    width = head.input_value(0).get_partial_shape()[2]
-    reads = ov.opset13.parameter(ov.PartialShape([-1, 1, width]), np.float32, name=HIDDEN)
-    reads.output(0).set_names({HIDDEN})
-    head.input(0).replace_source_output(reads.output(0))
-    return ov.Model([model.get_results()[0]], [reads], "head")
 
 
 def _treats_all_alike(model: Any, head: Any) -> bool:

@@ -4,22 +4,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-import numpy as np
-
 from headstart import computer, paths
 from headstart import manifest as manifests
 from headstart.engine import bigram, devices, shortlist, validation
 from headstart.engine.branching import BranchingRunner
 from headstart.engine.engine import KvPrecision, Numerics, Precision
-from headstart.engine.head import Ids, compile_alone
+from headstart.engine.head import Ids
 from headstart.engine.measurements import Measurements
 from headstart.engine.memory import released
 from headstart.engine.paged import PagedRunner
 from headstart.engine.precision import VERIFY, Properties, candidates, name_of, plain, properties, warm_up
 from headstart.engine.proof import PROVEN, RUNNERS, AnyRunner, RunnerClass, first_line, proven_runner, refusal
 from headstart.engine.runner import Runner
-from headstart.engine.runtime import core, openvino
-from headstart.engine.shortlist import Head, RestHead
+from headstart.engine.runtime import openvino
 from headstart.engine.validation import Subject, Trial, Verdict, limit_of
 from headstart.errors import BrokenModelError, UnfitError
 
@@ -50,7 +47,6 @@ class LoadedModel:
     properties: Properties  # that it was compiled with
     notes: tuple[str, ...] = ()  # what a person should know of how it was loaded, in sentences
     kept: Ids | None = None  # tokens that a trimmed output head scores
-    rest: RestHead | None = None  # scores the others
     table: bigram.BigramDrafter | None = None  # of likely next tokens
 
 
@@ -85,8 +81,7 @@ def load_model(folder: Path, place: Place, measured: Path, watcher: Watcher | No
             warm_up(runner)
     except RuntimeError as error:
         raise refusal(folder, device, first_line(error)) from None
-    rest = None if runner.kept is None else _rest(folder, runner, device, chosen)
-    return LoadedModel(runner, manifest, measurements, chosen, notes, runner.kept, rest, table)
+    return LoadedModel(runner, manifest, measurements, chosen, notes, runner.kept, table)
 
 
 def fast_properties(folder: Path, device: str, measured: Path, kv: KvPrecision = KvPrecision.AUTO) -> Properties:
@@ -201,16 +196,6 @@ def _fastest(measurements: Measurements, hints: Sequence[str]) -> str:
     """Of the precisions that are proven, the one with the least time for a token and a verification; f32 untried."""
     figures = pass_times(measurements, hints)
     return min(figures, key=lambda hint: sum(figures[hint].values())) if figures else "f32"
-
-
-def _rest(folder: Path, runner: AnyRunner, device: str, chosen: Properties) -> RestHead:
-    def build() -> Head:
-        assert runner.kept is not None, "only a trimmed head lacks rows"
-        others = np.setdiff1d(np.arange(runner.vocabulary), runner.kept, assume_unique=True)
-        logits = compile_alone(core().read_model(folder / _MODEL), others, device, chosen)
-        return lambda: logits(runner.hidden[-1:])[0]
-
-    return RestHead(build)
 
 
 def verify(folder: Path, manifest: manifests.Manifest, measurements: Measurements) -> None:

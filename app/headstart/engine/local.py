@@ -283,10 +283,10 @@ def _place(folder: Path, options: LoadOptions) -> Place:
 
 
 def _draft_model(draft: LoadedModel, vocabulary: int) -> DraftModel:
-    if draft.kept is None or draft.rest is None:
+    if draft.kept is None:
         return DraftModel(draft.runner, vocabulary)
     width = min(vocabulary, draft.runner.vocabulary)
-    return DraftModel(draft.runner, vocabulary, Shortlist(draft.kept, width, draft.rest))
+    return DraftModel(draft.runner, vocabulary, Shortlist(draft.kept, width))
 
 
 def _learned(target: LoadedModel, draft: LoadedModel | None) -> Measurements:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from headstart.engine.graph import CHOSEN_ROWS, gather_rows
-from headstart.engine.head import HIDDEN, Ids, keep_rows
+from headstart.engine.head import Ids, keep_rows
 from headstart.engine.inputs import Inputs
 from headstart.engine.runner import Interrupted, Logits, infer, raise_if_set, unlike
 from headstart.engine.runtime import core, openvino
@@ -47,12 +47,6 @@ class PagedRunner:
     def tokens(self) -> Sequence[int]:
         """The tokens in the cache."""
         return self._tokens
-
-    @property
-    def hidden(self) -> Logits:
-        """What a trimmed head read in the last pass: [rows, width]. Valid until the next call."""
-        hidden: Logits = self._request.get_tensor(HIDDEN).data[:, 0, :]
-        return hidden
 
     def forward(self, ids: Sequence[int], rows: int = 1, cancel: threading.Event | None = None) -> Logits:
         """See Runner.forward."""
