@@ -45,7 +45,7 @@ def main() -> int:
     return 1 if differing or not known else 0
 
 
-def _answers(engine: LocalEngine) -> dict[str, tuple[int, ...]]:
+def _answers(engine: LocalEngine) -> dict[str, list[int]]:
     """Token ids by prompt and way of sampling; guessing ahead and plain decoding take turns."""
     found = {}
     for prompt in read_prompts(_PROMPTS, USUAL_KINDS)[:_PROMPTS]:
@@ -54,7 +54,7 @@ def _answers(engine: LocalEngine) -> dict[str, tuple[int, ...]]:
             speculation = Speculation(mode, num_assistant_tokens=None if mode is Mode.AUTO else 4)
             *_, last = engine.generate(Request(prompt.messages, _TOKENS, sampling, speculation))
             assert isinstance(last, Finish)
-            found[f"{prompt.id} {number}"] = last.token_ids
+            found[f"{prompt.id} {number}"] = list(last.token_ids)
     return found
 
 
