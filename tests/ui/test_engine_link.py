@@ -13,6 +13,7 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from headstart.engine.engine import FinishReason, LoadOptions, Message, Prefill, Request, Step
+from headstart.engine.generation_config import USUAL
 from headstart.engine.protocol import Facts, Failed, Loading, Phase
 from headstart.engine.supervision import program
 from headstart.ui.engine_link import EngineLink
@@ -61,7 +62,7 @@ def shown(heard: Heard) -> bool:
 def test_a_model_is_loaded_and_answers(qtbot: QtBot, link: EngineLink, heard: Heard) -> None:
     with qtbot.waitSignal(link.loaded, timeout=WAIT) as loaded:
         link.load(LoadOptions(Path("models/big"), Path("models/small")))
-    assert loaded.args == [Facts("big", "small", "CPU", "fast", 2048)]
+    assert loaded.args == [Facts("big", "small", "CPU", "fast", 2048, sampling=USUAL)]
     assert link.facts is not None
     assert link.facts.has_draft
     with qtbot.waitSignal(link.prefill, timeout=WAIT) as prefill:
