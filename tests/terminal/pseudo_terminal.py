@@ -15,7 +15,7 @@ from typing import Self
 _ROOT = Path(__file__).resolve().parent.parent.parent
 # The new session takes the terminal as its own, so that Ctrl+C becomes a signal there.
 _PRELUDE = "import fcntl, termios\nfcntl.ioctl(0, termios.TIOCSCTTY, 0)\n"
-_PATIENCE_S = 20.0
+_PATIENCE_S = 60.0  # for a loaded machine
 
 
 class PseudoTerminal:
