@@ -11,6 +11,9 @@ import psutil
 from headstart.chat.conversation import Message, State
 from headstart.chat.database import FILE_NAME
 from headstart.chat.reader import Reader, open_reader
+from headstart.settings import Settings
+from headstart.settings_file import FILE_NAME as FILE_OF_SETTINGS
+from headstart.settings_file import save
 from headstart.ui.chats import LAST
 from headstart.ui.theme import LIGHT
 from tests.end_to_end.screen import Screen, wait
@@ -28,6 +31,10 @@ class Visit:
         self.history = profile / "history"
         self._profile, self._model = profile, model
         self._window: subprocess.Popen[bytes] | None = None
+
+    def prefer(self, settings: Settings) -> None:
+        """What the next start finds in the file of settings."""
+        save(settings, self._profile / FILE_OF_SETTINGS)
 
     def start(self) -> None:
         """`headstart`, until it shows itself."""
