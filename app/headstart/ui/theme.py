@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QApplication
 
 # Spacings in device-independent pixels.
 TINY, SMALL, MEDIUM, LARGE, HUGE = 4, 8, 12, 16, 24
+STYLE = "fusion"
 RADIUS = 10
 ICON = 16
 ROW = 30  # of a table
@@ -274,7 +275,8 @@ def apply(application: QApplication, choice: ThemeChoice) -> Theme:
         hints.setColorScheme(wanted)
     # Without a platform theme setColorScheme changes nothing, so the palette is always our own.
     theme = chosen(choice, hints.colorScheme())
-    application.setStyle("Fusion")
+    if application.style().objectName() != STYLE:  # set again it would measure every widget anew
+        application.setStyle(STYLE)
     application.setPalette(palette(theme))
     application.setPalette(_menu_palette(theme), "QMenu")  # type: ignore[arg-type]  # declared as bytes, taken as str
     return theme
