@@ -5,8 +5,8 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from headstart.engine.bench import replay
-from headstart.engine.bench.recorded import Offer, Text, run_length
+from bench.research import replay
+from bench.research.recordings import Offer, Text, run_length
 from headstart.engine.costs import Costs, Curve
 from headstart.engine.engine import Speculation
 from headstart.engine.policy import Policy

@@ -6,12 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from headstart.engine.bench import rules
-from headstart.engine.bench.contest import speedups
-from headstart.engine.bench.recorded import Text
-from headstart.engine.bench.replay import Machine, policy_ms
-from headstart.engine.bench.rules import Foresight
-from headstart.engine.bench.traces import Recording, read_recordings
+from bench.research import replay as rules
+from bench.research.recordings import Recording, Text, read_recordings
+from bench.research.replay import Foresight, Machine, policy_ms, speedups
 from headstart.engine.engine import Drafter, Mode, Speculation
 
 # Qwen2.5-Coder-1.5B INT8 with its 0.5B INT4 draft on 2 cores, `--trace-depth 8`, the last story sampled.

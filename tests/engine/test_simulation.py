@@ -5,8 +5,8 @@ from collections.abc import Iterable
 
 import pytest
 
-from headstart.engine.bench import rules
-from headstart.engine.bench.recorded import Text
+from bench.research import replay as rules
+from bench.research.recordings import Text
 from headstart.engine.costs import Costs, Curve
 from headstart.engine.policy import Policy
 from tests.engine import simulation

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from headstart.engine.bench.contest import speedups
-from headstart.engine.bench.replay import Machine, policy_ms
-from headstart.engine.bench.traces import Recording, read_recordings
+from bench.research.recordings import Recording, read_recordings
+from bench.research.replay import Machine, policy_ms, speedups
 from headstart.engine.engine import LoadOptions, Mode, Numerics, Speculation, Tracing
 from headstart.engine.local import load
 from headstart.errors import SettingsError, TraceError

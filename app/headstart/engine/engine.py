@@ -355,7 +355,7 @@ class Tracing:
     """Rounds are written to a file as JSON lines.
 
     With a `depth` the policy is set aside: every round drafts so many tokens, and token ids are written, so that
-    `headstart bench replay` can play any rule on what was recorded.
+    `bench/research/replay.py` can play any rule on what was recorded.
     """
 
     file: Path

@@ -2,7 +2,7 @@
 
 import argparse
 
-from headstart.terminal import bench_advice, bench_forward, bench_peers, bench_replay, bench_speed
+from headstart.terminal import bench_advice, bench_forward, bench_peers, bench_speed
 from headstart.terminal.command import Command
 
 COMMANDS: tuple[Command, ...] = (
@@ -10,7 +10,6 @@ COMMANDS: tuple[Command, ...] = (
     bench_forward.COMMAND,
     bench_peers.COMMAND,
     bench_advice.COMMAND,
-    bench_replay.COMMAND,
 )
 
 

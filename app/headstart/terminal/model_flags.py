@@ -95,7 +95,7 @@ def add_trace_arguments(parser: argparse.ArgumentParser) -> None:
     """The flags that write down every round; `tracing` reads them. They are for who tunes, not for who chats."""
     trace = parser.add_argument_group("trace")
     file = "write every round to this file as JSON lines, without text"
-    depth = "with --trace: draft N tokens in every round and write token ids, for `headstart bench replay`"
+    depth = "with --trace: draft N tokens in every round and write token ids, for `bench/research/replay.py`"
     trace.add_argument("--trace", metavar="FILE", type=writable_file, help=file)
     trace.add_argument(
         "--trace-depth",

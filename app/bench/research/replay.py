@@ -1,0 +1,326 @@
+"""Plays the policy and other rules of drafting on recorded answers, without a model.
+
+PYTHONPATH=app python -m bench.research.replay TRACE...
+
+A trace is a file that `headstart chat --trace FILE --trace-depth 8` wrote. The oracles know which candidates will be
+accepted: they show how much is left to be gained.
+"""
+
+import argparse
+import json
+import random
+import statistics
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.research.recordings import Recording, Text, read_recordings, run_length
+from headstart.engine.costs import Costs
+from headstart.engine.engine import Origin, Speculation
+from headstart.engine.policy import Policy
+from headstart.engine.rounds import NgramOffer, Outcome, Plan, Situation
+from headstart.errors import TraceError
+
+Branches = Sequence[tuple[int, int]]  # place of the candidate and rank of the runner-up, from 0
+
+
+class Machine:
+    """Milliseconds of passes, with a relative scatter."""
+
+    def __init__(self, costs: Costs, scatter: float = 0.0, seed: int = 1) -> None:
+        """The same seed scatters alike."""
+        self.costs = costs
+        self._scatter, self._rng = scatter, random.Random(seed)  # noqa: S311 - noise, no secret
+        self._last = 0  # tokens of the target's last pass
+
+    def verifying(self, context: int, candidates: int) -> float:
+        """A pass of the target over the pending token and the candidates."""
+        target, tokens = self.costs.target, 1 + candidates
+        switch_ms = target.switch_ms if tokens != self._last else 0.0
+        self._last = tokens
+        return (target.ms(tokens, context) + switch_ms) * self.pace(context)
+
+    def drafting(self, context: int, candidates: int, lag: int) -> float:
+        """Drafting them, reading `lag` tokens before the first."""
+        if not candidates:
+            return 0.0
+        step_ms, catch_up_ms = self.costs.drafting(lag, context)
+        return (candidates * step_ms + catch_up_ms) * self.pace(context)
+
+    def around(self, candidates: int) -> float:
+        """What no model did."""
+        return self.costs.around(1 + candidates)
+
+    def pace(self, _context: int) -> float:
+        """How much longer than usual a pass takes now."""
+        return self._rng.gauss(1.0, self._scatter) if self._scatter else 1.0
+
+
+class Replay:
+    """One answer: where it stands and what the draft has read."""
+
+    def __init__(self, text: Text, machine: Machine) -> None:
+        """Begin before the first place."""
+        self.text, self.machine = text, machine
+        self.at, self.ms = 0, 0.0
+        self._read = 0  # tokens
+
+    @property
+    def ended(self) -> bool:
+        """Whether the text is written."""
+        return self.at >= len(self.text)
+
+    @property
+    def context(self) -> int:
+        """Tokens so far."""
+        return self.text.prompt + self.at
+
+    @property
+    def remaining(self) -> int:
+        """Tokens that may be written."""
+        return (self.text.limit or len(self.text)) - self.at
+
+    def situation(self, *, draft: bool = True) -> Situation:
+        """What a policy is told before a round."""
+        offer, lag = self.text.offers[self.at], self.context - self._read
+        return Situation(self.context, self.remaining, offer.seen if offer else None, lag if draft else None)
+
+    def tail(self, drafted: int) -> NgramOffer | None:
+        """What n-grams offer behind so many drafted candidates."""
+        offer = self.text.tail(self.at, drafted)
+        return offer.seen if offer else None
+
+    def play(self, verified: int, held: int, drafted: int = 0, branches: Branches = ()) -> Outcome:
+        """A round that drafted and verified so many candidates, of which the first `held` are right.
+
+        `branches`: the runners-up verified beside them, by place and rank.
+        """
+        in_line, context, machine = min(held, verified), self.context, self.machine
+        confidences, right = self.text.drafted(self.at, drafted)
+        offer, wrong = self.text.offers[self.at], self.at + right
+        came = self.text.came[wrong] if wrong < len(self.text.came) else None
+        branched = in_line < verified and (in_line, came) in branches
+        accepted, checked = in_line + branched, verified + len(branches)
+        outcome = Outcome(
+            tokens=accepted + 1,
+            verified=checked,
+            accepted=accepted,
+            verify_ms=machine.verifying(context, checked),
+            draft_ms=machine.drafting(context, drafted, context - self._read),
+            other_ms=machine.around(checked),
+            confidences=confidences,
+            matched=min(right, in_line + 1) if drafted else None,
+            offer_matched=min(offer.held, accepted + 1) if offer else None,
+            runners_up=self.text.beside(self.at, drafted),
+            runner_up=came,
+            branched=branched,
+        )
+        if drafted:  # of its own candidates the draft has read all but the last, and forgets the wrong ones
+            self._read = context + min(drafted - 1, in_line)
+        self.at += outcome.tokens
+        self.ms += outcome.ms
+        return outcome
+
+
+def policy_ms(
+    policy: Policy, text: Text, machine: Machine, bounds: Speculation | None = None, *, draft: bool = True
+) -> float:
+    """Milliseconds to write the text, the policy being asked as the decoding loop asks it."""
+    replay = Replay(text, machine)
+    policy.begin_answer(bounds or Speculation())
+    while not replay.ended:
+        plan = policy.plan(replay.situation(draft=draft))
+        policy.learn(_played(policy, plan, replay))
+    return replay.ms
+
+
+def _played(policy: Policy, plan: Plan, replay: Replay) -> Outcome:
+    offer, drafted = replay.text.offers[replay.at], 0
+    if plan.drafter is Origin.NGRAM:
+        assert offer is not None, "the policy chose an offer that is not there"
+        return replay.play(plan.length, offer.held)
+    if plan.drafter is Origin.TARGET:
+        return replay.play(0, 0)
+    while policy.wants_more(replay.text.drafted(replay.at, drafted)[0], replay.tail(drafted)):
+        drafted += 1
+    confidences, held = replay.text.drafted(replay.at, drafted)
+    tail = replay.text.tail(replay.at, drafted)
+    if tail and held == drafted:
+        held += tail.held
+    kept = policy.kept(confidences, replay.tail(drafted))
+    shares = [[each.confidence for each in ranked] for ranked in replay.text.beside(replay.at, drafted)]
+    return replay.play(kept, held, drafted, policy.branches(shares, kept))
+
+
+FIXED_LENGTHS = range(1, 9)
+_FIRST = 5  # length that an adaptive rule begins with
+_LONGEST = 15
+_RECENT = 8  # rounds that the history average looks back on
+
+NextLength = Callable[[int, int, int], int]  # from the length, what was drafted, what was accepted
+
+
+def ruled_ms(text: Text, machine: Machine, length: int, following: NextLength) -> float:
+    """Milliseconds with a draft length that follows a rule."""
+    replay = Replay(text, machine)
+    while not replay.ended:
+        drafted = min(length, replay.remaining - 1)
+        held = run_length(text.right[replay.at : replay.at + drafted])
+        replay.play(drafted, held, drafted)
+        length = following(length, drafted, held)
+    return replay.ms
+
+
+def fixed_ms(text: Text, machine: Machine, length: int) -> float:
+    """Milliseconds with the same draft length in every round; 0 is plain decoding."""
+    return ruled_ms(text, machine, length, lambda same, _drafted, _accepted: same)
+
+
+def two_up_one_down_ms(text: Text, machine: Machine) -> float:
+    """The rule of Hugging Face's assisted generation: two longer when all were accepted, else one shorter."""
+    return ruled_ms(
+        text, machine, _FIRST, lambda k, drafted, hit: min(k + 2, _LONGEST) if hit == drafted else max(k - 1, 1)
+    )
+
+
+def history_average_ms(text: Text, machine: Machine) -> float:
+    """One more than the mean of what the last rounds accepted."""
+    history = [4] * _RECENT
+
+    def following(_length: int, _drafted: int, accepted: int) -> int:
+        history.append(accepted)
+        return min(round(sum(history[-_RECENT:]) / _RECENT) + 1, _LONGEST)
+
+    return ruled_ms(text, machine, _FIRST, following)
+
+
+@dataclass(frozen=True)
+class Foresight:
+    """What an oracle may use: it knows which candidates of these will be accepted."""
+
+    draft: bool = True
+    ngram: bool = True
+    tail: bool = True  # n-grams behind a draft
+
+
+def oracle_ms(text: Text, machine: Machine, foresight: Foresight | None = None) -> float:
+    """The least milliseconds of all: each round drafts and verifies exactly what will be accepted."""
+    rest = [0.0]  # rest[i]: the last i places
+    for at in reversed(range(len(text))):
+        context = text.prompt + at
+        verify = machine.costs.verify(len(text) - at, context)
+        step_ms, _ = machine.costs.drafting(1, context)
+        rest.append(
+            min(
+                drafted * step_ms + verify[k] + rest[-1 - k]
+                for drafted, k in _moves(text, at, foresight or Foresight())
+            )
+        )
+    return rest[-1]
+
+
+def _moves(text: Text, at: int, foresight: Foresight) -> Iterator[tuple[int, int]]:
+    """(drafted, accepted) of every round from here that wastes nothing."""
+    most = min(len(text) - at - 1, _LONGEST)
+    runs: list[tuple[int, int]] = [(0, _held(text, at))] if foresight.ngram else []
+    if foresight.draft:
+        hits = run_length(text.right[at : at + most])
+        runs += [(k, k + (_held(text, at + k) if foresight.tail else 0)) for k in range(1, hits + 1)]
+    yield 0, 0
+    for drafted, reach in runs:
+        yield from ((drafted, k) for k in range(max(drafted, 1), min(reach, most) + 1))
+
+
+def _held(text: Text, at: int) -> int:
+    offer = text.offers[at] if at < len(text) else None
+    return offer.held if offer else 0
+
+
+def best_fixed_ms(text: Text, machine: Callable[[], Machine], lengths: Sequence[int] = FIXED_LENGTHS) -> float:
+    """Milliseconds with the fixed length that suits this text best, plain decoding included."""
+    return min(fixed_ms(text, machine(), length) for length in (0, *lengths))
+
+
+AUTO = "auto"
+Rule = Callable[[Recording], float]  # milliseconds
+
+
+def _machine(recording: Recording) -> Machine:
+    return Machine(recording.costs())
+
+
+def _fixed(length: int) -> Rule:
+    return lambda recording: fixed_ms(recording.text, _machine(recording), length)
+
+
+def _oracle(foresight: Foresight) -> Rule:
+    return lambda recording: oracle_ms(recording.text, _machine(recording), foresight)
+
+
+def _auto(*, fresh: bool) -> Rule:
+    return lambda recording: policy_ms(
+        recording.policy(fresh=fresh), recording.text, _machine(recording), draft=recording.has_draft
+    )
+
+
+def _without_branches(recording: Recording) -> float:
+    return policy_ms(recording.policy(), recording.text.without_runners_up(), _machine(recording))
+
+
+WITH_DRAFT: Mapping[str, Rule] = {
+    **{f"fixed {length}": _fixed(length) for length in FIXED_LENGTHS},
+    "two up, one down": lambda recording: two_up_one_down_ms(recording.text, _machine(recording)),
+    "history average": lambda recording: history_average_ms(recording.text, _machine(recording)),
+    "oracle, draft only": _oracle(Foresight(ngram=False, tail=False)),
+    "oracle": _oracle(Foresight()),
+}
+WITHOUT_DRAFT: Mapping[str, Rule] = {"oracle": _oracle(Foresight(draft=False))}
+
+
+def speedups(recording: Recording) -> dict[str, float]:
+    """Of the automatic policy (as it was, and knowing nothing yet) and of every other rule, over plain decoding."""
+    plain = fixed_ms(recording.text, _machine(recording), 0)
+    others = WITH_DRAFT if recording.has_draft else WITHOUT_DRAFT
+    contestants = {AUTO: _auto(fresh=False), f"{AUTO}, new pair": _auto(fresh=True), **others}
+    if recording.text.runners_up:
+        contestants[f"{AUTO}, no branches"] = _without_branches
+    return {name: plain / rule(recording) for name, rule in contestants.items()}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print a line for each rule. Returns the exit code."""
+    parser = argparse.ArgumentParser(description="Play rules of drafting on recorded answers, without a model.")
+    parser.add_argument("traces", nargs="+", type=Path, metavar="TRACE", help="a file written with --trace-depth")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write every figure to this file")
+    given = parser.parse_args(arguments)
+    try:
+        recordings = [recording for trace in given.traces for recording in read_recordings(trace)]
+    except TraceError as error:
+        print(error, file=sys.stderr)
+        return 1
+    figures = {recording.name: speedups(recording) for recording in recordings}
+    print("\n".join(lines(figures)))
+    if given.json:
+        given.json.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
+    return 0
+
+
+def lines(figures: Mapping[str, Mapping[str, float]]) -> list[str]:
+    """Each rule over plain decoding: the mean of all answers, the worst and the best of them."""
+    values: dict[str, list[float]] = {}
+    for by_rule in figures.values():
+        for rule, speedup in by_rule.items():
+            values.setdefault(rule, []).append(speedup)
+    width = max(map(len, values), default=0)
+    return [
+        f"{len(figures)} answers, times plain decoding: geometric mean (worst to best)",
+        *(
+            f"  {rule:<{width}}  {statistics.geometric_mean(each):.2f}x ({min(each):.2f} to {max(each):.2f})"
+            for rule, each in values.items()
+        ),
+    ]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
