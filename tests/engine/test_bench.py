@@ -190,15 +190,6 @@ def test_a_standing_tells_the_worst_and_what_the_first_token_costs() -> None:
     assert standing.total_by_kind == {"code": pytest.approx(first**0.5)}
 
 
-def test_energy_is_of_whole_answers_and_only_where_all_of_them_tell() -> None:
-    told = [Heat(CODE, name, repeat, run_of(50.0), 10.0) for name in ("plain", "auto") for repeat in (0, 1)]
-    (result,) = prompt_results(told)
-    assert result.scores["auto"].joules_per_token == 2.0
-    assert standings([result], ["auto"])["auto"].joules_per_token == 2.0
-    (silent,) = prompt_results([*told[:3], dataclasses.replace(told[3], joules=None)])
-    assert silent.scores["auto"].joules_per_token is None
-
-
 def test_other_texts_than_plain_ones_are_told() -> None:
     runs = {"plain": run_of(70.0), "auto": run_of(70.0), "fixed 3": run_of(70.0, (1, 2, 9, 4, 5))}
     runs["fixed 5"] = run_of(70.0, (1, 2, 3, 4))

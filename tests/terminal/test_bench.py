@@ -74,12 +74,6 @@ def test_the_ranking_tells_how_speedups_scatter() -> None:
     ]
 
 
-def test_energy_has_a_column_where_it_was_measured() -> None:
-    plain = dataclasses.replace(result().standings["plain"], joules_per_token=1.234)
-    told = dataclasses.replace(result(), standings={**result().standings, "plain": plain})
-    assert [line[-1] for line in bench_table.ranking(told)] == ["J/token", "1.23", "–", "–"]
-
-
 def test_many_contestants_are_ranked_only() -> None:
     names = ["plain", "auto", *(f"genai {length}" for length in range(1, 8))]
     prompts = prompt_results([Heat(CODE, name, 0, Run((1, 2, 3), 100.0, 80.0, 7)) for name in names])

@@ -18,7 +18,7 @@ from headstart.terminal.model_flags import add_model_arguments, load_options
 from headstart.terminal.screen import Screen
 
 if TYPE_CHECKING:
-    from headstart.engine.bench.forward import ForwardResult, ModelForward
+    from headstart.engine.bench.forward import ForwardResult, Timed
 
 _DEFAULT_MOST, _DEFAULT_CONTEXT = 1024, 4096
 
@@ -49,8 +49,7 @@ def run(arguments: argparse.Namespace, load: Load) -> int:
     screen.remark("loading the models")
     with closing(load(options)) as engine:
         result = _measure(arguments, options, engine, screen)
-    for line in lines(result):
-        print(harmless(line))
+    print(harmless(result.machine.device))
     for table in tables(result):
         Console(highlight=False).print(table)
     if arguments.json:
@@ -60,52 +59,22 @@ def run(arguments: argparse.Namespace, load: Load) -> int:
     return 0
 
 
-COMMAND = Command(
-    "forward", "measure passes by number of tokens and by context, beside the memory's limit", add_arguments, run
-)
-
-
-def lines(result: "ForwardResult") -> list[str]:
-    """What the tables rest on."""
-    bandwidth = result.bandwidth
-    slowest, fastest = min(bandwidth.reads) / 1e9, bandwidth.read / 1e9
-    shown = [
-        f"{result.machine.device}, {bandwidth.threads} threads: the memory gives {slowest:.1f} to {fastest:.1f} GB/s "
-        f"to readers, {bandwidth.copy / 1e9:.1f} GB/s to copies; the limit is reckoned with the most."
-    ]
-    for model in result.models:
-        shown.append(f"{model.name} ({model.role}): every step reads {model.step_bytes / 2**20:.0f} MiB of weights.")
-        share = model.share_of_limit
-        if share:
-            first = min(share)
-            shown.append(f"  a step behind {first} tokens runs at {share[first]:.0%} of what the memory allows.")
-    return shown
+COMMAND = Command("forward", "measure passes by number of tokens and by context", add_arguments, run)
 
 
 def tables(result: "ForwardResult") -> list[Table]:
     """By number of tokens, and by context."""
-    names = [model.name for model in result.models]
-    tokens = Table("tokens", *(f"{name}, ms" for name in names), box=None, padding=(0, 1, 0, 0))
-    for count in _all({model.name: model.by_tokens for model in result.models}):
-        tokens.add_row(str(count), *(_ms(model, count) for model in result.models))
-    context = Table("context", *(f"{name}, ms (limit)" for name in names), box=None, padding=(0, 1, 0, 0))
-    for count in _all({model.name: model.by_context for model in result.models}):
-        context.add_row(str(count), *(_step(model, count) for model in result.models))
-    return [tokens, context]
+    return [
+        _table("tokens", {model.name: model.by_tokens for model in result.models}),
+        _table("context", {model.name: model.by_context for model in result.models}),
+    ]
 
 
-def _all(maps: Mapping[str, Mapping[int, object]]) -> list[int]:
-    return sorted({count for each in maps.values() for count in each})
-
-
-def _ms(model: "ModelForward", count: int) -> str:
-    return f"{model.by_tokens[count].median:.1f}" if count in model.by_tokens else "–"
-
-
-def _step(model: "ModelForward", count: int) -> str:
-    if count not in model.by_context:
-        return "–"
-    return f"{model.by_context[count].median:.1f} ({model.limit_ms[count]:.1f})"
+def _table(title: str, times: Mapping[str, "Mapping[int, Timed]"]) -> Table:
+    shown = Table(title, *(f"{name}, ms" for name in times), box=None, padding=(0, 1, 0, 0))
+    for count in sorted({count for each in times.values() for count in each}):
+        shown.add_row(str(count), *(f"{each[count].median:.1f}" if count in each else "–" for each in times.values()))
+    return shown
 
 
 def _measure(arguments: argparse.Namespace, options: LoadOptions, engine: Engine, screen: Screen) -> "ForwardResult":

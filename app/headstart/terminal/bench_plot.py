@@ -48,16 +48,14 @@ def draw_speed(result: BenchResult, file: Path) -> None:
 
 
 def draw_forward(result: "ForwardResult", file: Path) -> None:
-    """Milliseconds by tokens of a pass, and by context beside the memory's limit."""
+    """Milliseconds by tokens of a pass, and by context."""
     figure, axes = _figure(10.0, 4.0, columns=2)
     for model in result.models:
         counts = list(model.by_tokens)
         axes[0].plot(counts, [model.by_tokens[count].median for count in counts], marker="o", label=model.name)
         contexts = list(model.by_context)
         steps = [model.by_context[context].median for context in contexts]
-        (line,) = axes[1].plot(contexts, steps, marker="o", label=model.name)
-        limits = [model.limit_ms[context] for context in contexts]
-        axes[1].plot(contexts, limits, linestyle="--", color=line.get_color(), label=f"{model.name}, memory's limit")
+        axes[1].plot(contexts, steps, marker="o", label=model.name)
     for each, title in zip(axes, ("tokens of a pass", "tokens in the cache, one token a pass"), strict=True):
         each.set_xscale("log", base=2)
         each.set_xlabel(title)

@@ -30,11 +30,9 @@ def rows(result: BenchResult) -> list[list[str]]:
 
 def ranking(result: BenchResult) -> list[list[str]]:
     """A row for each contestant, the columns first: how its speedups scatter, also with the time to first token."""
-    energy = any(standing.joules_per_token is not None for standing in result.standings.values())
     columns = ["", "mean (95 %)", "5th percentile", "worst", "mean with TTFT", "worst with TTFT"]
-    lines = [[*columns, *(["J/token"] if energy else [])]]
+    lines = [columns]
     for name, standing in result.standings.items():
-        joules = standing.joules_per_token
         lines.append(
             [
                 name,
@@ -43,7 +41,6 @@ def ranking(result: BenchResult) -> list[list[str]]:
                 _ratio(standing.across.low if standing.across else None),
                 _ratio(standing.total_overall),
                 _ratio(standing.total_across.low if standing.total_across else None),
-                *([_NOTHING if joules is None else f"{joules:.2f}"] if energy else []),
             ]
         )
     return lines

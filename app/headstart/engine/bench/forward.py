@@ -1,19 +1,13 @@
-"""What a pass costs by its number of tokens and by what is in the cache, beside the limit that the memory sets.
-
-The limit of a plain step (Williams et al. 2009, roofline): it must read all weights and all keys and values once, so it
-takes at least their bytes divided by the memory's bandwidth.
-"""
+"""What a pass costs by its number of tokens and by what is in the cache."""
 
 import dataclasses
 import statistics
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from headstart.engine.bench.bandwidth import Bandwidth, measure_bandwidth
-from headstart.engine.bench.footprint import bytes_each_step
 from headstart.engine.bench.race import raise_if_set
 from headstart.engine.engine import LoadOptions
 from headstart.engine.loading import LoadedModel
@@ -49,21 +43,13 @@ class Timed:
 
 @dataclass(frozen=True)
 class ModelForward:
-    """One model. `limit_ms` by context: how long the memory needs for a step; None where it was not measured."""
+    """One model."""
 
     name: str
     role: str  # target or draft
     properties: Mapping[str, str]
-    step_bytes: int  # weights that each step reads
-    kv_bytes_per_token: int
     by_tokens: Mapping[int, Timed]
     by_context: Mapping[int, Timed]
-    limit_ms: Mapping[int, float] = field(default_factory=dict)
-
-    @property
-    def share_of_limit(self) -> Mapping[int, float]:
-        """By context: 1 is a step as fast as the memory allows."""
-        return {context: self.limit_ms[context] / timed.median for context, timed in self.by_context.items()}
 
 
 @dataclass(frozen=True)
@@ -71,18 +57,13 @@ class ForwardResult:
     """Everything that was measured."""
 
     machine: Machine
-    bandwidth: Bandwidth
     models: tuple[ModelForward, ...]
     schema: int = SCHEMA
 
 
 def as_json(result: ForwardResult) -> dict[str, Any]:
-    """Plain data, with the derived shares."""
-    data: dict[str, Any] = dataclasses.asdict(result)
-    data["bandwidth"]["read"] = result.bandwidth.read
-    for shown, model in zip(data["models"], result.models, strict=True):
-        shown["share_of_limit"] = dict(model.share_of_limit)
-    return data
+    """Plain data."""
+    return dataclasses.asdict(result)
 
 
 def measure_forward(
@@ -94,32 +75,10 @@ def measure_forward(
     """Leaves the caches empty. Raises RaceCancelled when it was."""
     end = cancel or threading.Event()
     machine = describe(plan.load.device)
-    stage("measuring the memory")
-    bandwidth = measure_bandwidth(machine.cores)
     models = [_model(engine.target, "target", plan, stage, end)]
     if engine.draft is not None:
         models.append(_model(engine.draft, "draft", plan, stage, end))
-    stage("measuring the memory again")
-    bandwidth = bandwidth.joined(measure_bandwidth(machine.cores))
-    folders = [folder for folder in (plan.load.target, plan.load.draft) if folder is not None]
-    counted = [
-        _with_limit(dataclasses.replace(model, step_bytes=bytes_each_step(folder)), bandwidth)
-        for model, folder in zip(models, folders, strict=False)
-    ]
-    return ForwardResult(machine, bandwidth, tuple(counted))
-
-
-def limit_ms(step_bytes: int, kv_bytes: int, bandwidth: float) -> float:
-    """Milliseconds to read so much once."""
-    return 1000.0 * (step_bytes + kv_bytes) / bandwidth
-
-
-def _with_limit(model: ModelForward, bandwidth: Bandwidth) -> ModelForward:
-    limits = {
-        context: limit_ms(model.step_bytes, context * model.kv_bytes_per_token, bandwidth.read)
-        for context in model.by_context
-    }
-    return dataclasses.replace(model, limit_ms=limits)
+    return ForwardResult(machine, tuple(models))
 
 
 def _model(
@@ -141,8 +100,6 @@ def _model(
         name=loaded.manifest.name,
         role=role,
         properties=dict(loaded.properties),
-        step_bytes=0,
-        kv_bytes_per_token=loaded.manifest.kv_bytes_per_token,
         by_tokens=by_tokens,
         by_context=by_context,
     )

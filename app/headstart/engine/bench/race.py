@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from headstart.engine.bench import energy
 from headstart.engine.bench.contestants import USUAL, speculation
 from headstart.engine.bench.prompts import BenchPrompt
 from headstart.engine.engine import Engine, Finish, FinishReason, Request, Sampling, Speculation, Stats
@@ -108,27 +107,19 @@ class Heat:
     contestant: str
     repeat: int
     run: Run
-    joules: float | None = None  # of the whole answer; None where the system does not tell
 
 
 def race(contestants: Sequence[Contestant], prompts: Sequence[BenchPrompt], repeats: int) -> Iterator[Heat]:
     """Every contestant on every prompt, `repeats` times, in alternating order."""
-    zones = energy.zones()
     for number, prompt in enumerate(prompts):
         for repeat in range(repeats):
             for contestant in turn_order(contestants, number + repeat):
-                yield _heat(contestant, prompt, repeat, zones)
+                yield Heat(prompt, contestant.name, repeat, contestant.answer(prompt))
 
 
 def turn_order(contestants: Sequence[Contestant], turn: int) -> Sequence[Contestant]:
     """Forwards in even turns, backwards in odd ones."""
     return contestants if turn % 2 == 0 else contestants[::-1]
-
-
-def _heat(contestant: Contestant, prompt: BenchPrompt, repeat: int, zones: tuple[energy.Zone, ...]) -> Heat:
-    before = energy.reading(zones)
-    run = contestant.answer(prompt)
-    return Heat(prompt, contestant.name, repeat, run, before.joules_since() if zones else None)
 
 
 def _run(tokens: tuple[int, ...], stats: Stats) -> Run:

@@ -70,7 +70,6 @@ class Score:
     origins: Mapping[str, int]  # tokens of all repeats by who proposed them; empty for a peer
     equals_plain: bool  # the same tokens as plain decoding, in every repeat
     first_difference: int | None  # from plain decoding's tokens: the smallest index
-    joules_per_token: float | None = None  # whole answers, whole processor; None where the system does not tell
 
 
 @dataclass(frozen=True)
@@ -96,7 +95,6 @@ class Standing:
     fifth_percentile: float | None = None  # of the prompts' speedups
     total_across: Spread | None = None  # time to first token included
     total_by_kind: Mapping[str, float | None] = field(default_factory=dict)
-    joules_per_token: float | None = None
 
 
 @dataclass(frozen=True)
@@ -214,19 +212,12 @@ def _score(heats: Sequence[Heat], plain: Sequence[Run]) -> Score:
         origins=_sums([run.origins for run in runs]),
         equals_plain=all(index is None for index in differing),
         first_difference=min((index for index in differing if index is not None), default=None),
-        joules_per_token=_joules_per_token(heats, written),
     )
-
-
-def _joules_per_token(heats: Sequence[Heat], tokens: int) -> float | None:
-    spent = [heat.joules for heat in heats if heat.joules is not None]
-    return sum(spent) / tokens if tokens and len(spent) == len(heats) else None
 
 
 def _standing(results: Sequence[PromptResult], name: str) -> Standing:
     medians, totals = _medians(results, name), _totals(results, name)
     others = [share["other"] for result in results if (share := result.scores[name].share)]
-    joules = [spent for result in results if (spent := result.scores[name].joules_per_token) is not None]
     return Standing(
         overall=geometric_mean(medians),
         by_kind=_by_kind(results, name, _medians),
@@ -237,7 +228,6 @@ def _standing(results: Sequence[PromptResult], name: str) -> Standing:
         fifth_percentile=percentile(medians, 0.05),
         total_across=spread(totals),
         total_by_kind=_by_kind(results, name, _totals),
-        joules_per_token=sum(joules) / len(joules) if joules else None,
     )
 
 
