@@ -2,7 +2,7 @@
 
 import pytest
 
-from headstart.engine.bench.advice import Advice, advice
+from headstart.engine.bench.result import Advice, advice
 
 
 def result(draft: str | None = "small", **kinds: dict[str, float]) -> dict[str, object]:

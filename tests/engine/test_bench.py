@@ -9,18 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from headstart.engine.bench.measure import BenchPlan, Progress, measure
+from headstart.engine.bench.measure import BenchPlan, Progress, genai, measure
 from headstart.engine.bench.prompts import BenchPrompt, read_prompts
 from headstart.engine.bench.race import Heat, RaceCancelled, Run, own_modes, race, turn_order
-from headstart.engine.bench.ratios import (
-    Interval,
-    Spread,
-    bootstrap_interval,
-    geometric_mean,
-    paired,
-    percentile,
-    spread,
-)
 from headstart.engine.bench.result import (
     Memory,
     as_json,
@@ -28,6 +19,15 @@ from headstart.engine.bench.result import (
     standings,
     versus_best_peer,
     versus_hindsight,
+)
+from headstart.engine.bench.stats import (
+    Interval,
+    Spread,
+    bootstrap_interval,
+    geometric_mean,
+    paired,
+    percentile,
+    spread,
 )
 from headstart.engine.engine import LoadOptions, Mode, Numerics, Sampling
 from headstart.engine.local import load
@@ -232,8 +232,8 @@ def test_a_whole_race_of_tiny_models(tiny_target: Path, tiny_draft: Path, with_d
     options = LoadOptions(tiny_target, tiny_draft if with_draft else None, context=256)
     engine = load(options)
     stages, seen = list[str](), list[Heat]()
-    plan = BenchPlan(options, (CODE, STORY), tokens=12, repeats=2, with_peer=True)
-    result = measure(engine, plan, Progress(stages.append, seen.append))
+    plan = BenchPlan(options, (CODE, STORY), tokens=12, repeats=2)
+    result = measure(engine, plan, (genai(engine, options),), Progress(stages.append, seen.append))
     engine.close()
     own = ["plain", "fixed 3", "fixed 5", "auto"]
     peers = ["genai plain", "genai 3", "genai 5"] if with_draft else ["genai plain"]
@@ -255,8 +255,8 @@ def test_each_side_reads_the_same_prompt_and_writes_the_same_text_in_exact_numer
 ) -> None:
     options = LoadOptions(tiny_target, tiny_draft, context=256, numerics=Numerics.EXACT)
     engine = load(options)
-    plan = BenchPlan(options, (CODE,), tokens=16, repeats=1, with_peer=True)
-    (prompt,) = measure(engine, plan, Progress(lambda _: None, lambda _: None)).prompts
+    plan = BenchPlan(options, (CODE,), tokens=16, repeats=1)
+    (prompt,) = measure(engine, plan, (genai(engine, options),), Progress(lambda _: None, lambda _: None)).prompts
     engine.close()
     assert all(score.equals_plain for score in prompt.scores.values())
     assert prompt.scores["genai 3"].acceptance_rate is not None
@@ -275,9 +275,9 @@ def test_a_cancelled_race_ends_between_its_heats(tiny_target: Path, at: int) -> 
 
     if not at:
         cancel.set()
-    plan = BenchPlan(options, (CODE, STORY), tokens=8, repeats=2, with_peer=False)
+    plan = BenchPlan(options, (CODE, STORY), tokens=8, repeats=2)
     with pytest.raises(RaceCancelled):
-        measure(engine, plan, Progress(lambda _: None, note, planned.append, cancel))
+        measure(engine, plan, (), Progress(lambda _: None, note, planned.append, cancel))
     engine.close()
     assert len(seen) == at
     assert planned == ([16] if at else [])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from headstart.engine.bench.contestants import EVERYTHING, USUAL, fixed_length, playable, read_contestants, speculation
+from headstart.engine.bench.race import EVERYTHING, USUAL, fixed_length, playable, read_contestants, speculation
 from headstart.engine.engine import Drafter, Mode, Speculation
 from headstart.errors import SettingsError
 

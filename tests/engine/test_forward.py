@@ -2,11 +2,12 @@
 
 import json
 import threading
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
-from headstart.engine.bench.forward import ForwardPlan, as_json, measure_forward
+from headstart.engine.bench.forward import ForwardPlan, measure_forward
 from headstart.engine.bench.race import RaceCancelled
 from headstart.engine.engine import LoadOptions
 from headstart.engine.local import load
@@ -26,7 +27,7 @@ def test_a_whole_run_of_tiny_models(tiny_target: Path, tiny_draft: Path, with_dr
         assert all(0.0 < timed.least <= timed.median for timed in model.by_tokens.values())
     assert not engine.target.runner.tokens
     assert any("number of tokens" in stage for stage in stages)
-    data = json.loads(json.dumps(as_json(result)))
+    data = json.loads(json.dumps(asdict(result)))
     assert set(data["models"][0]["by_context"]) == {"16", "100"}
     engine.close()
 

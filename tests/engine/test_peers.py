@@ -7,11 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from headstart.engine.bench.assisted_peer import AssistedSource
-from headstart.engine.bench.genai_peer import Sweep
-from headstart.engine.bench.llama_peer import Files, LlamaSource
-from headstart.engine.bench.measure import BenchPlan, Progress, contest, genai
-from headstart.engine.bench.peers import PeerOptions, PeerSource
+from headstart.engine.bench.measure import BenchPlan, Progress, genai, measure
+from headstart.engine.bench.peers import AssistedSource, Files, LlamaSource, PeerOptions, PeerSource, Sweep
 from headstart.engine.bench.prompts import BenchPrompt
 from headstart.engine.engine import LoadOptions, Numerics
 from headstart.engine.local import load
@@ -119,8 +116,8 @@ def test_whoever_cannot_take_part_is_named_and_the_others_race(tiny_target: Path
         AssistedSource(None),
         LlamaSource(Files(None, None)),
     ]
-    plan = BenchPlan(options, (CODE,), 12, 1, with_peer=True, contestants=("plain", "auto"))
-    result = contest(engine, plan, sources, Progress(stages.append, lambda _: None))
+    plan = BenchPlan(options, (CODE,), 12, 1, contestants=("plain", "auto"))
+    result = measure(engine, plan, sources, Progress(stages.append, lambda _: None))
     engine.close()
     peers = ["genai plain", "genai 2", "genai threshold 0.4", "genai lookup 3"]
     assert list(result.standings) == ["plain", "auto", *peers]

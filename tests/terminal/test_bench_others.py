@@ -10,7 +10,7 @@ from headstart.cli import main
 from headstart.engine.bench.forward import ForwardResult, ModelForward, Timed
 from headstart.engine.bench.prompts import BenchPrompt
 from headstart.engine.machine import Machine
-from headstart.terminal import bench_forward, bench_peers, bench_plot
+from headstart.terminal import bench, bench_report
 from tests.fakes import RecordingLoad
 
 Captured = pytest.CaptureFixture[str]
@@ -28,7 +28,7 @@ def forward_result() -> ForwardResult:
 
 
 def test_the_tables_have_what_was_measured_of_each_model() -> None:
-    tokens, context = bench_forward.tables(forward_result())
+    tokens, context = bench.forward_tables(forward_result())
     assert [list(column.cells) for column in tokens.columns] == [["1", "2"], ["50.0", "–"], ["10.0", "12.0"]]
     assert [list(column.cells) for column in context.columns] == [
         ["16", "256"],
@@ -55,7 +55,7 @@ def test_peers_race_and_the_absent_ones_are_named(
     tiny_pair: Path, tiny_source: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: Captured
 ) -> None:
     question = BenchPrompt("code-1", "code", "Write code.")
-    monkeypatch.setattr(bench_peers, "read_prompts", lambda _per_kind, _kinds: (question,))
+    monkeypatch.setattr(bench, "read_prompts", lambda _per_kind, _kinds: (question,))
     file = tmp_path / "peers.json"
     flags = ["--tokens", "8", "--repeats", "1", "--genai-lengths", "2,3", "--source", str(tiny_source)]
     assert main(["bench", "peers", "--model", str(tiny_pair), *flags, "--json", str(file), "--markdown"]) == 0
@@ -127,5 +127,5 @@ def test_without_the_library_a_picture_is_refused_before_anything_is_measured(
 
 def test_the_passes_are_drawn_as_a_picture(tmp_path: Path) -> None:
     file = tmp_path / "forward.png"
-    bench_plot.draw_forward(forward_result(), file)
+    bench_report.draw_forward(forward_result(), file)
     assert file.read_bytes().startswith(b"\x89PNG")

@@ -10,7 +10,7 @@ import pytest
 from headstart import library
 from headstart.cli import main
 from headstart.engine import tuned
-from headstart.engine.bench.ratios import Spread
+from headstart.engine.bench.stats import Spread
 from headstart.engine.engine import LoadOptions
 from headstart.engine.tuned import Tuned
 from headstart.engine.tuning import tuner

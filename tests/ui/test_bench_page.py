@@ -13,7 +13,7 @@ from PySide6.QtGui import QImage
 from PySide6.QtWidgets import QFileDialog, QPushButton
 from pytestqt.qtbot import QtBot
 
-from headstart.engine.bench.advice import Advice
+from headstart.engine.bench.result import Advice
 from headstart.ui.asking import installed_model
 from headstart.ui.bench_page import BenchPage
 from headstart.ui.bench_report import CSV, JSON, PNG

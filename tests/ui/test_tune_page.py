@@ -9,7 +9,7 @@ import pytest
 from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
-from headstart.engine.bench.ratios import Spread
+from headstart.engine.bench.stats import Spread
 from headstart.engine.engine import LoadOptions, Open
 from headstart.engine.tuning.candidates import Hardware, heads, settings
 from headstart.engine.tuning.findings import DEFAULT, DRAFT, DRAFTS, TARGET, Row, Stage, Trying, reasons

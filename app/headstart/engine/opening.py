@@ -15,7 +15,7 @@ import psutil
 
 from headstart import __version__, manifest, paths
 from headstart.engine import budget, devices, selection, tuned
-from headstart.engine.bench.ordered import RunBench, bench_of
+from headstart.engine.bench.race import RunBench
 from headstart.engine.engine import Engine, LoadOptions, Message
 from headstart.engine.measurements import Measurements
 from headstart.engine.protocol import Bench, BenchReport, Description, Device, Facts, Loading, Phase
@@ -88,7 +88,8 @@ class LocalModels:
         load = _LoadTime(options, tell)
         load.tell(Phase.RUNTIME)
         openvino_genai()
-        from headstart.engine.local import LocalEngine  # noqa: PLC0415 - numpy, which `describe` need not wait for
+        from headstart.engine.bench.measure import bench_of  # noqa: PLC0415 - numpy, which `describe` need not wait for
+        from headstart.engine.local import LocalEngine  # noqa: PLC0415 - as above
 
         load.tell(Phase.MODEL)
         options = selection.settled(options)

@@ -7,10 +7,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from headstart import __version__
-from headstart.engine.bench.contestants import SWEEP, USUAL, playable
-from headstart.engine.bench.ordered import RunBench, Tell, report
 from headstart.engine.bench.prompts import read_prompts
-from headstart.engine.bench.race import Heat, own_modes, race, raise_if_set
+from headstart.engine.bench.race import (
+    SWEEP,
+    USUAL,
+    Heat,
+    RunBench,
+    Tell,
+    own_modes,
+    playable,
+    race,
+    raise_if_set,
+    report,
+)
 from headstart.engine.bench.result import BenchResult, Memory, Setting, as_json, prompt_results, standings
 from headstart.engine.engine import Engine
 from headstart.engine.machine import Machine

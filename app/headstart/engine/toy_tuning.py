@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from headstart import paths
 from headstart.engine.bench.race import RaceCancelled
-from headstart.engine.bench.ratios import Spread
+from headstart.engine.bench.stats import Spread
 from headstart.engine.engine import LoadOptions
 from headstart.engine.measurements import Measurements
 from headstart.engine.tuning.findings import ANSWER, DEFAULT, DRAFTS, TARGET, Findings, Row, Stage, Trying, reasons

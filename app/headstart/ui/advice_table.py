@@ -5,7 +5,7 @@ from typing import Any
 
 from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 
-from headstart.engine.bench.advice import Advice, advice
+from headstart.engine.bench.result import Advice, advice
 from headstart.ui.bench_words import advice_word, kind_word
 from headstart.ui.figure_table import FigureTable
 from headstart.ui.setting_form import muted

@@ -8,8 +8,8 @@ from PySide6.QtWidgets import QFileDialog
 
 from headstart import paths
 from headstart.chat.exchange.writing import write_export
-from headstart.engine.bench.contestants import SWEEP, USUAL
 from headstart.engine.bench.prompts import read_prompts
+from headstart.engine.bench.race import SWEEP, USUAL
 from headstart.engine.engine import Finish
 from headstart.engine.protocol import (
     Bench,

@@ -5,8 +5,8 @@ from typing import Any
 
 from PySide6.QtCore import QT_TRANSLATE_NOOP
 
-from headstart.engine.bench.advice import OFF, Advice
-from headstart.engine.bench.contestants import DRAFT_ONLY, NGRAM_ONLY
+from headstart.engine.bench.race import DRAFT_ONLY, NGRAM_ONLY
+from headstart.engine.bench.result import OFF, Advice
 from headstart.ui.bench_figures import ALL
 from headstart.ui.spelling import listed
 from headstart.ui.translation import translate

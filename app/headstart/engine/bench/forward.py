@@ -1,12 +1,10 @@
 """What a pass costs by its number of tokens and by what is in the cache."""
 
-import dataclasses
 import statistics
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from headstart.engine.bench.race import raise_if_set
 from headstart.engine.engine import LoadOptions
@@ -59,11 +57,6 @@ class ForwardResult:
     machine: Machine
     models: tuple[ModelForward, ...]
     schema: int = SCHEMA
-
-
-def as_json(result: ForwardResult) -> dict[str, Any]:
-    """Plain data."""
-    return dataclasses.asdict(result)
 
 
 def measure_forward(

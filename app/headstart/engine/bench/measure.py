@@ -1,19 +1,31 @@
 """One benchmark of a loaded engine: its own modes and, if wanted, peers; from the models to the result."""
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from typing import Any
 
-from headstart.engine.bench.contestants import USUAL, playable
-from headstart.engine.bench.genai_peer import GenaiSource, PeerModel, Sweep
-from headstart.engine.bench.peers import PeerOptions, PeerSource
-from headstart.engine.bench.prompts import BenchPrompt
-from headstart.engine.bench.race import Contestant, Heat, own_modes, race, raise_if_set
+from headstart.engine.bench.peers import GenaiModel, GenaiSource, PeerOptions, PeerSource, Sweep
+from headstart.engine.bench.prompts import BenchPrompt, read_prompts
+from headstart.engine.bench.race import (
+    SWEEP,
+    USUAL,
+    Contestant,
+    Heat,
+    RunBench,
+    Tell,
+    own_modes,
+    playable,
+    race,
+    raise_if_set,
+    report,
+)
 from headstart.engine.bench.result import (
     BenchResult,
     Memory,
     Setting,
+    as_json,
     prompt_results,
     standings,
     versus_best_peer,
@@ -23,18 +35,18 @@ from headstart.engine.engine import LoadOptions
 from headstart.engine.loading import LoadedModel
 from headstart.engine.local import LocalEngine
 from headstart.engine.machine import describe, peak_rss
+from headstart.engine.protocol import Bench, BenchPlanned, BenchStage
 from headstart.errors import PeerError
 
 
 @dataclass(frozen=True)
 class BenchPlan:
-    """What to race. `load` is what the engine was loaded with: the peer loads the same."""
+    """What to race. `load` is what the engine was loaded with: peers load the same."""
 
     load: LoadOptions
     prompts: tuple[BenchPrompt, ...]
     tokens: int  # longest answer
     repeats: int
-    with_peer: bool
     contestants: tuple[str, ...] = USUAL  # Headstart's own, plain decoding among them
 
 
@@ -51,20 +63,33 @@ class Progress:
     cancel: threading.Event = field(default_factory=threading.Event)
 
 
-def measure(engine: LocalEngine, plan: BenchPlan, progress: Progress) -> BenchResult:
-    """Race Headstart's own modes and, if the plan says so, OpenVINO GenAI. Raises RaceCancelled when it was."""
-    return contest(engine, plan, (genai(engine, plan.load),) if plan.with_peer else (), progress)
+def bench_of(engine: LocalEngine, load: LoadOptions) -> RunBench:
+    """Carries out Bench orders for an engine that was loaded with these options."""
+
+    def run(order: Bench, tell: Tell, cancel: threading.Event) -> Mapping[str, Any]:
+        size, ticket = order.size, order.ticket
+        progress = Progress(
+            stage=lambda sentence: tell(BenchStage(ticket, sentence)),
+            heat=lambda heat: tell(report(ticket, heat)),
+            planned=lambda heats: tell(BenchPlanned(ticket, heats)),
+            cancel=cancel,
+        )
+        prompts, ways = read_prompts(size.prompts, size.kinds), SWEEP if size.sweep else USUAL
+        plan = BenchPlan(load, prompts, size.tokens, size.repeats, ways)
+        return as_json(measure(engine, plan, (genai(engine, load),) if size.with_peer else (), progress))
+
+    return run
 
 
 def genai(engine: LocalEngine, load: LoadOptions, sweep: Sweep | None = None) -> GenaiSource:
     """OpenVINO GenAI with what `engine` was loaded with."""
     draft = None
     if load.draft is not None and engine.draft is not None:
-        draft = PeerModel(load.draft, engine.draft.properties)
-    return GenaiSource(PeerModel(load.target, engine.target.properties), draft, sweep or Sweep())
+        draft = GenaiModel(load.draft, engine.draft.properties)
+    return GenaiSource(GenaiModel(load.target, engine.target.properties), draft, sweep or Sweep())
 
 
-def contest(engine: LocalEngine, plan: BenchPlan, sources: Sequence[PeerSource], progress: Progress) -> BenchResult:
+def measure(engine: LocalEngine, plan: BenchPlan, sources: Sequence[PeerSource], progress: Progress) -> BenchResult:
     """Warm up, note the memory, open the peers, race, sum up. A peer that cannot take part is named in the result.
 
     Raises RaceCancelled when it was, and PeerError when a peer fails in the race.

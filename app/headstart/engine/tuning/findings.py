@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from headstart.engine.bench.ratios import Spread
+from headstart.engine.bench.stats import Spread
 from headstart.engine.tuning.halving import LEAST_GAIN, Trial, winner
 
 TARGET, DRAFTS, DRAFT = "target", "drafts", "draft model"  # what is decided, in this order

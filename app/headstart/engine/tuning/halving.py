@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 
-from headstart.engine.bench.ratios import Spread, paired, spread
+from headstart.engine.bench.stats import Spread, paired, spread
 from headstart.errors import HeadstartError
 
 LEAST_GAIN = 1.02  # median; what is less is not worth a setting

@@ -1,4 +1,4 @@
-"""Speed ratios and how they scatter: median, range, geometric mean, bootstrap. Pure; knows not what was measured."""
+"""Speed ratios and how they scatter: median, range, geometric mean, bootstrap."""
 
 import math
 import random
