@@ -22,42 +22,37 @@ from headstart.engine.tuning.messages import (
     TuneEnded,
     TuneTrying,
 )
-from headstart.engine.wire import from_data, to_data
+from headstart.engine.wire import Tagged, from_data, to_data
 from headstart.errors import HeadstartError, ProtocolError, ProtocolVersionError, SettingsError
 
 VERSION = 1
 LONGEST_LINE = 16 * 2**20  # bytes; the longest chats are far below, so more means that something else writes here
 
 
-@dataclass(frozen=True)
-class Load:
+class Load(Tagged, frozen=True):
     """Load a model; the one loaded before is freed first."""
 
     options: LoadOptions
 
 
-@dataclass(frozen=True)
-class Unload:
+class Unload(Tagged, frozen=True):
     """Free the model."""
 
 
-@dataclass(frozen=True)
-class Generate:
+class Generate(Tagged, frozen=True):
     """Answer a request; several are answered one after the other."""
 
     generation: int
     request: Request
 
 
-@dataclass(frozen=True)
-class Cancel:
+class Cancel(Tagged, frozen=True):
     """End an answer within one round, or before it began; an unknown or finished one is left alone."""
 
     generation: int
 
 
-@dataclass(frozen=True)
-class CountTokens:
+class CountTokens(Tagged, frozen=True):
     """How long is this for the loaded model: a conversation in its chat format, and plain text besides?"""
 
     ticket: int
@@ -65,8 +60,7 @@ class CountTokens:
     text: str = ""
 
 
-@dataclass(frozen=True)
-class Describe:
+class Describe(Tagged, frozen=True):
     """What is this machine?"""
 
     ticket: int
@@ -93,16 +87,14 @@ class BenchSize:
         read_kinds(",".join(self.kinds))
 
 
-@dataclass(frozen=True)
-class Bench:
+class Bench(Tagged, frozen=True):
     """Race the ways to decode of the loaded model; told by the Bench reports below, ends in Benched or Failed."""
 
     ticket: int
     size: BenchSize
 
 
-@dataclass(frozen=True)
-class StopBench:
+class StopBench(Tagged, frozen=True):
     """End a benchmark within one round of an answer, or after an answer of a peer; an unknown one is left alone."""
 
     ticket: int
@@ -163,60 +155,52 @@ class Description:
     versions: Mapping[str, str]
 
 
-@dataclass(frozen=True)
-class Ready:
+class Ready(Tagged, frozen=True):
     """The process is up and takes orders."""
 
     pid: int
     headstart: str  # version
 
 
-@dataclass(frozen=True)
-class Loading:
+class Loading(Tagged, frozen=True):
     """Progress of a Load. `expected`: seconds that the whole of it took last time, where that is known."""
 
     phase: Phase
     expected: float | None = None
 
 
-@dataclass(frozen=True)
-class Loaded:
+class Loaded(Tagged, frozen=True):
     """The end of a Load that went well."""
 
     facts: Facts
 
 
-@dataclass(frozen=True)
-class Unloaded:
+class Unloaded(Tagged, frozen=True):
     """The model's memory is free."""
 
 
-@dataclass(frozen=True)
-class Prefilled:
+class Prefilled(Tagged, frozen=True):
     """The prompt is being read."""
 
     generation: int
     progress: Prefill
 
 
-@dataclass(frozen=True)
-class Stepped:
+class Stepped(Tagged, frozen=True):
     """One round of an answer."""
 
     generation: int
     step: Step
 
 
-@dataclass(frozen=True)
-class Finished:
+class Finished(Tagged, frozen=True):
     """The end of an answer."""
 
     generation: int
     finish: Finish
 
 
-@dataclass(frozen=True)
-class Counted:
+class Counted(Tagged, frozen=True):
     """Answer to CountTokens, with the context they have to fit into."""
 
     ticket: int
@@ -224,32 +208,28 @@ class Counted:
     context: int
 
 
-@dataclass(frozen=True)
-class Described:
+class Described(Tagged, frozen=True):
     """Answer to Describe."""
 
     ticket: int
     description: Description
 
 
-@dataclass(frozen=True)
-class BenchStage:
+class BenchStage(Tagged, frozen=True):
     """What a benchmark does that is no heat, in words."""
 
     ticket: int
     sentence: str
 
 
-@dataclass(frozen=True)
-class BenchPlanned:
+class BenchPlanned(Tagged, frozen=True):
     """How many heats there will be."""
 
     ticket: int
     heats: int
 
 
-@dataclass(frozen=True)
-class BenchHeat:
+class BenchHeat(Tagged, frozen=True):
     """One contestant's answer to one prompt; `ms_per_token` is None where it was too short for a speed."""
 
     ticket: int
@@ -261,16 +241,14 @@ class BenchHeat:
     tokens: int
 
 
-@dataclass(frozen=True)
-class Benched:
+class Benched(Tagged, frozen=True):
     """The end of a benchmark: what `headstart bench --json` writes, or None when it was stopped."""
 
     ticket: int
     result: Mapping[str, Any] | None
 
 
-@dataclass(frozen=True)
-class Failed:
+class Failed(Tagged, frozen=True):
     """An order could not be carried out; the process goes on. `order` is its class name, "" when it was unreadable.
 
     `kind` is the class name of the HeadstartError; those carry the remedy in their sentence.
@@ -289,8 +267,7 @@ class Failed:
         return f"{self.sentence} {self.remedy}".strip()
 
 
-@dataclass(frozen=True)
-class Logged:
+class Logged(Tagged, frozen=True):
     """A line for the log."""
 
     level: str
@@ -307,24 +284,22 @@ Report = (
     Ready | Loading | Loaded | Unloaded | Prefilled | Stepped | Finished | Counted | Described
     | BenchReport | TuneTrying | TuneDecided | TuneEnded | TunedKnown | Failed | Logged
 )  # fmt: skip
-_ORDERS: dict[str, type[Order]] = {kind.__name__: kind for kind in get_args(Order)}
-_REPORTS: dict[str, type[Report]] = {kind.__name__: kind for kind in get_args(Report)}
 
 
 def encode(message: Order | Report) -> bytes:
     """One line, newline included. ASCII only: half a surrogate pair in a text survives, too."""
-    return json.dumps({"v": VERSION, "is": type(message).__name__, **to_data(message)}).encode("ascii") + b"\n"
+    return json.dumps({"v": VERSION, **to_data(message)}).encode("ascii") + b"\n"
 
 
 def decode_order(line: bytes) -> Order:
     """The order of a line. Raises ProtocolError, ProtocolVersionError, or SettingsError for a value out of range."""
-    order: Order = _decode(line, _ORDERS)
+    order: Order = _decode(line, Order)
     return order
 
 
 def decode_report(line: bytes) -> Report:
     """The report of a line. Raises ProtocolError or ProtocolVersionError."""
-    report: Report = _decode(line, _REPORTS)
+    report: Report = _decode(line, Report)
     return report
 
 
@@ -359,24 +334,24 @@ class LineSplitter:
         self._rest += part[: LONGEST_LINE + 1 - len(self._rest)]
 
 
-def _decode(line: bytes, kinds: Mapping[str, Any]) -> Any:
+def _decode(line: bytes, kinds: Any) -> Any:
     if len(line) > LONGEST_LINE:
         raise ProtocolError(
             f"The engine's line was longer than {LONGEST_LINE // 2**20} MiB, so it cannot be a message of Headstart."
         )
     try:
-        data = json.loads(line)
+        data = json.loads(line)  # msgspec's own reader has no half surrogate pairs, which texts may have
     except (ValueError, RecursionError):
         raise ProtocolError(f"The engine's line is no message of Headstart: {_excerpt(line)}") from None
     if not isinstance(data, dict) or data.get("v") != VERSION:
         raise _version_error(data)
-    kind = kinds.get(str(data.get("is")))
-    if kind is None:
+    name = str(data.get("is"))
+    if name not in {kind.__name__ for kind in get_args(kinds)}:
         raise ProtocolError(f"The engine's line is of an unknown kind: {_excerpt(line)}")
     try:
-        return from_data(kind, data)
-    except (TypeError, ValueError) as error:
-        raise ProtocolError(f"The engine's message {kind.__name__} is damaged ({error}).") from None
+        return from_data(kinds, data)
+    except ValueError as error:
+        raise ProtocolError(f"The engine's message {name} is damaged ({error}).") from None
 
 
 def _version_error(data: object) -> ProtocolVersionError:

@@ -63,7 +63,7 @@ def read(options: LoadOptions) -> Tuned | None:
         return None
     try:
         found: Tuned = from_data(Tuned, data)
-    except (TypeError, ValueError) as error:
+    except ValueError as error:
         _log.warning("what tuning found is ignored: %s", error)
         return None
     if found.draft is not None and weights(found.draft) != found.draft_weights:
@@ -86,7 +86,7 @@ def findings(options: LoadOptions) -> Findings | None:
         return None
     try:
         told: Findings = from_data(Findings, data)
-    except (TypeError, ValueError) as error:
+    except ValueError as error:
         _log.warning("what tuning measured is ignored: %s", error)
         return None
     return told

@@ -30,7 +30,7 @@ class BenchRecord:
 
 
 def record(when: str, data: Mapping[str, Any]) -> BenchRecord:
-    """From the result as the engine's process sends it. Raises TypeError or ValueError where it is none."""
+    """From the result as the engine's process sends it. Raises ValueError where it is none."""
     return BenchRecord(when, data, from_data(BenchResult, data))
 
 

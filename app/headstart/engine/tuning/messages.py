@@ -6,6 +6,7 @@ from pathlib import Path
 
 from headstart.engine.engine import LoadOptions
 from headstart.engine.tuning.findings import Findings, Stage, Trying
+from headstart.engine.wire import Tagged
 from headstart.errors import SettingsError
 
 LEAST_SECONDS, USUAL_SECONDS = 10, 100
@@ -26,63 +27,55 @@ class TuneWish:
             raise SettingsError(f"Tuning needs {LEAST_SECONDS} seconds at least, not {self.seconds}.")
 
 
-@dataclass(frozen=True)
-class Tune:
+class Tune(Tagged, frozen=True):
     """Free the loaded model, find out how those of the wish run fastest, and keep that; ends in TuneEnded or Failed."""
 
     ticket: int
     wish: TuneWish
 
 
-@dataclass(frozen=True)
-class StopTune:
+class StopTune(Tagged, frozen=True):
     """End a tuning soon; an unknown one is left alone."""
 
     ticket: int
 
 
-@dataclass(frozen=True)
-class RecallTuned:
+class RecallTuned(Tagged, frozen=True):
     """What counts for these models on this machine? Answered by TunedKnown, also while something else goes on."""
 
     ticket: int
     load: LoadOptions
 
 
-@dataclass(frozen=True)
-class ForgetTuned:
+class ForgetTuned(Tagged, frozen=True):
     """Drop what was found for these models; TunedKnown follows."""
 
     ticket: int
     load: LoadOptions
 
 
-@dataclass(frozen=True)
-class TuneTrying:
+class TuneTrying(Tagged, frozen=True):
     """What a tuning does now."""
 
     ticket: int
     trying: Trying
 
 
-@dataclass(frozen=True)
-class TuneDecided:
+class TuneDecided(Tagged, frozen=True):
     """What a tuning has found out so far: one stage more."""
 
     ticket: int
     stage: Stage
 
 
-@dataclass(frozen=True)
-class TuneEnded:
+class TuneEnded(Tagged, frozen=True):
     """The end of a tuning: everything it found, or None when it was stopped."""
 
     ticket: int
     findings: Findings | None
 
 
-@dataclass(frozen=True)
-class TunedKnown:
+class TunedKnown(Tagged, frozen=True):
     """What was found earlier and counts; None where nothing does."""
 
     ticket: int
