@@ -178,9 +178,9 @@ def test_broken_models_and_mismatched_pairs_are_problems() -> None:
     assert couple.startswith("couple is no pair: draft couple/draft does not fit couple/target: id 0 is ")
 
 
-def test_the_engine_answers_without_a_model() -> None:
+def test_the_engine_starts_and_takes_an_order() -> None:
     (found,) = doctor.check_engine()
-    assert found.text.startswith("Its process starts, answers without a model and ends (")
+    assert found.text.startswith("Its process starts, takes an order and ends (")
 
 
 @pytest.mark.parametrize(

@@ -21,13 +21,12 @@ from PySide6.QtWidgets import QAbstractScrollArea, QApplication
 from bench import history_cost, start_cost
 from bench.heartbeat import Heartbeat, lateness, wait
 from bench.long_history import RARE, LongHistory
-from bench.profile import home, opened, own_home
+from bench.profile import home, opened, own_home, toy_model
+from bench.toy import PROGRAM
 from bench.transcript_cost import TranscriptCost
 from headstart import paths
 from headstart.chat.database import FILE_NAME
 from headstart.chat.store import open_store
-from headstart.engine.supervision import program as engine_program
-from headstart.ui.asking import toy_model
 from headstart.ui.program import EngineChoice, Program
 
 Found = dict[str, object]
@@ -44,7 +43,7 @@ def main() -> None:
         with _profile(given.history) as folder:
             found["history"] = _made(given.chats)
             found["start"] = start_cost.starting(folder, given.repeats)
-            with opened(application, EngineChoice(engine_program("--toy"), toy_model)) as program:
+            with opened(application, EngineChoice(PROGRAM, toy_model)) as program:
                 wait(application, lambda: program.loader.is_ready)
                 found |= Load(application, program, given).measured()
     if given.tokens:

@@ -10,9 +10,17 @@ from PySide6.QtWidgets import QApplication
 
 from headstart import paths
 from headstart.chat.store import open_store
+from headstart.engine.engine import LoadOptions
+from headstart.settings import Settings
+from headstart.ui.asking import Loadable
 from headstart.ui.program import EngineChoice, Program
 
 HOME = "HEADSTART_HOME"
+
+
+def toy_model(_settings: Settings) -> Loadable:
+    """What is loaded where a toy stands in the place of models."""
+    return Loadable("toy", LoadOptions(Path("toy")))
 
 
 @contextmanager

@@ -19,10 +19,9 @@ from PySide6.QtCore import QEventLoop, QObject, QTimer, Slot
 from PySide6.QtWidgets import QApplication
 
 from bench.heartbeat import Heartbeat, lateness, wait
-from bench.profile import opened, own_home
+from bench.profile import opened, own_home, toy_model
+from bench.toy import PROGRAM
 from headstart import paths
-from headstart.engine.supervision import program as engine_program
-from headstart.ui.asking import toy_model
 from headstart.ui.program import EngineChoice, Program
 
 _IN_A_CHAT = 10  # answers, so that each conversation fits a small context
@@ -91,7 +90,7 @@ def main() -> None:
     given = _arguments()
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
     application = QApplication(sys.argv[:1])
-    toy = None if given.model else EngineChoice(engine_program("--toy"), toy_model)
+    toy = None if given.model else EngineChoice(PROGRAM, toy_model)
     with own_home(paths.models_folder() if given.model else None), opened(application, toy) as program:
         if given.model:
             program.change(model=given.model, max_new_tokens=given.tokens)

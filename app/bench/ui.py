@@ -13,13 +13,12 @@ import psutil
 from PySide6.QtWidgets import QApplication
 
 from bench import corpus, heartbeat, history_cost, start_cost
-from bench.profile import opened, own_home
+from bench.profile import opened, own_home, toy_model
 from bench.table import table
+from bench.toy import PROGRAM
 from bench.transcript_cost import TranscriptCost
 from headstart import paths
 from headstart.chat.store import open_store
-from headstart.engine.supervision import program as engine_program
-from headstart.ui.asking import toy_model
 from headstart.ui.program import EngineChoice
 
 
@@ -70,7 +69,7 @@ def _history(application: QApplication, given: argparse.Namespace) -> dict[str, 
         corpus.fill(store, given.history)
         chats = len(store.chats())
         store.close()
-        with opened(application, EngineChoice(engine_program("--toy"), toy_model)) as program:
+        with opened(application, EngineChoice(PROGRAM, toy_model)) as program:
             searches = history_cost.searching(program, given.repeats)
             lists = history_cost.listing(program, application, given.repeats)
         start = start_cost.starting(home, given.repeats)

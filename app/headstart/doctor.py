@@ -20,9 +20,7 @@ from headstart import __version__, computer, library, paths
 from headstart.computer import package_version, package_versions
 from headstart.engine import budget, devices, runtime
 from headstart.engine.client import EngineClient
-from headstart.engine.engine import LoadOptions, Message, Request, Step
 from headstart.engine.room import amount, free_memory
-from headstart.engine.supervision import program
 from headstart.errors import HeadstartError
 from headstart.library import Broken, Model, Pair
 from headstart.manifest import Manifest
@@ -373,21 +371,16 @@ def _manifests(entry: Model | Pair) -> tuple[Manifest, ...]:
 
 
 def check_engine(command: Sequence[str] | None = None) -> Iterator[Finding]:
-    """Whether the engine's process starts, answers and ends, tried without a model (`command`: in another way)."""
+    """Whether the engine's process starts, takes an order and ends (`command`: another one)."""
     remedy = "Install Headstart again; where a virus scanner holds its programs, allow them."
     started = time.perf_counter()
     try:
-        with closing(EngineClient(command or program("--toy"))) as engine:
-            engine.load(LoadOptions(Path("toy")))
-            request = Request((Message("user", "Hello"),), max_new_tokens=8)
-            text = "".join(event.text for event in engine.generate(request) if isinstance(event, Step))
+        with closing(EngineClient(command)) as engine:
+            engine.unload()
     except HeadstartError as error:
         yield _ENGINE.problem(str(error), remedy)
         return
-    if not text:
-        yield _ENGINE.problem("The engine's process starts but gives no answer.", remedy)
-        return
-    yield _ENGINE.ok(f"Its process starts, answers without a model and ends ({time.perf_counter() - started:.1f} s).")
+    yield _ENGINE.ok(f"Its process starts, takes an order and ends ({time.perf_counter() - started:.1f} s).")
 
 
 _LIBRARY = re.compile(r"lib[\w+-]+\.so[.\d]*")

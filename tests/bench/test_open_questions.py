@@ -8,8 +8,8 @@ import pytest
 
 from bench import open_questions
 from bench.open_questions import Answer, table
+from bench.toy import ToyEngine
 from headstart.engine.engine import FinishReason
-from headstart.engine.toy import ToyEngine
 from tests.model_folders import write_model
 
 

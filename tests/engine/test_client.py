@@ -13,6 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from bench.toy import PROGRAM
 from headstart.engine import child, supervision
 from headstart.engine.client import EngineClient
 from headstart.engine.engine import Engine, Event, Finish, FinishReason, LoadOptions, Message, Prefill, Request, Step
@@ -26,7 +27,7 @@ TOY = LoadOptions(Path("toy"))
 
 @pytest.fixture
 def client(tmp_path: Path) -> Iterator[EngineClient]:
-    client = EngineClient(program("--toy", "--pace", "0.005"), Journal(tmp_path / "logs" / "engine.log"))
+    client = EngineClient((*PROGRAM, "--pace", "0.005"), Journal(tmp_path / "logs" / "engine.log"))
     client.load(TOY)
     yield client
     client.close()
@@ -125,7 +126,7 @@ def test_an_engine_deaf_to_cancel_is_ended(client: EngineClient) -> None:
 
 def impatient(tmp_path: Path) -> EngineClient:
     """Waits for a round not at all, for the rest as usual."""
-    return EngineClient(program("--toy", "--pace", "0.005"), Journal(tmp_path / "log"), Patience(round=2.0, token=0.0))
+    return EngineClient((*PROGRAM, "--pace", "0.005"), Journal(tmp_path / "log"), Patience(round=2.0, token=0.0))
 
 
 def test_an_engine_that_hangs_is_ended_and_the_next_question_is_answered(tmp_path: Path) -> None:
@@ -264,12 +265,12 @@ def test_a_log_that_cannot_be_written_stops_nobody(tmp_path: Path) -> None:
 
 
 def test_the_program_is_found_frozen_and_unfrozen(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert program("--toy") == (sys.executable, "-P", "-m", "headstart.engine.host", "--toy")
+    assert program("--log") == (sys.executable, "-P", "-m", "headstart.engine.host", "--log")
     assert frozen_program(Path("/opt/headstart/headstart")) == Path("/opt/headstart/headstart-engine")
     assert frozen_program(Path("C:/Headstart/Headstart.exe")) == Path("C:/Headstart/headstart-engine.exe")
     monkeypatch.setattr(sys, "frozen", True, raising=False)
     monkeypatch.setattr(sys, "executable", "/opt/headstart/headstart")
-    assert program("--toy") == (str(Path("/opt/headstart/headstart-engine")), "--toy")
+    assert program("--log") == (str(Path("/opt/headstart/headstart-engine")), "--log")
 
 
 INTERRUPTED = """
@@ -278,8 +279,8 @@ signal.signal(signal.SIGINT, signal.default_int_handler)  # what started the tes
 from pathlib import Path
 from headstart.engine.client import EngineClient
 from headstart.engine.engine import LoadOptions, Message, Request, Step
-from headstart.engine.supervision import program
-client = EngineClient(program("--toy", "--pace", "0.01"))
+from bench.toy import PROGRAM
+client = EngineClient((*PROGRAM, "--pace", "0.01"))
 client.load(LoadOptions(Path("toy")))
 ask = lambda text: client.generate(Request((Message("user", text),), 4096))
 try:

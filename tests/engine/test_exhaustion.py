@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
+from bench.toy import PROGRAM
 from headstart.engine.client import EngineClient
 from headstart.engine.engine import LoadOptions, Message, Request, Step
 from headstart.engine.exhaustion import instead_of
@@ -70,7 +71,7 @@ def text(client: EngineClient, words: str) -> str:
 
 
 def test_the_process_is_replaced(tmp_path: Path) -> None:
-    with closing(EngineClient(program("--toy"), Journal(tmp_path / "log"))) as client:
+    with closing(EngineClient(PROGRAM, Journal(tmp_path / "log"))) as client:
         client.load(LoadOptions(Path("toy")))
         before = client.pid
         with pytest.raises(OutOfMemoryError, match="Memory ran out"):

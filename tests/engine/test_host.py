@@ -13,6 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from bench.toy import PROGRAM
 from headstart import __version__
 from headstart.engine.engine import FinishReason, LoadOptions, Message, Request
 from headstart.engine.protocol import (
@@ -45,7 +46,6 @@ from headstart.engine.protocol import (
     decode_report,
     encode,
 )
-from headstart.engine.supervision import program
 
 TOY = Load(LoadOptions(Path("toy"), context=100))
 
@@ -55,7 +55,7 @@ class Wire:
 
     def __init__(self, *arguments: str) -> None:
         self.process = subprocess.Popen(
-            program("--toy", "--log", "engine.log", *arguments),
+            (*PROGRAM, "--log", "engine.log", *arguments),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -272,7 +272,7 @@ time.sleep(60)
 
 
 def test_it_does_not_outlive_a_parent_that_was_killed() -> None:
-    command = [sys.executable, "-c", PARENT, *program("--toy")]
+    command = [sys.executable, "-c", PARENT, *PROGRAM]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
         assert parent.stdout
         child = psutil.Process(int(parent.stdout.readline()))

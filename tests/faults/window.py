@@ -12,12 +12,12 @@ import zlib
 
 from PySide6.QtCore import QObject, Qt, QTimer, Slot
 
+from bench.profile import toy_model
+from bench.toy import PROGRAM
 from headstart import paths
 from headstart.chat.store import open_store
-from headstart.engine.supervision import program
 from headstart.engine.watch import Patience
 from headstart.ui.application import make_application
-from headstart.ui.asking import toy_model
 from headstart.ui.program import EngineChoice, Program
 from headstart.ui.single_instance import SingleInstance
 
@@ -97,10 +97,8 @@ def main() -> int:
     instance = SingleInstance(paths.data_folder())
     if not instance.claim():
         return TAKEN
-    if pace:
-        engine = EngineChoice(program("--toy", "--pace", pace), toy_model, patience)
-    else:
-        engine = EngineChoice(patience=patience)
+    toy = EngineChoice((*PROGRAM, "--pace", pace), toy_model, patience)
+    engine = toy if pace else EngineChoice(patience=patience)
     opened = Program(application, open_store(paths.history_folder()), engine)
     opened.start()
     opened.window.show()

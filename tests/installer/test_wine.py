@@ -206,7 +206,7 @@ def test_headstart_answers_opens_its_window_and_goes(
     others = stand_ins.put(program, tmp_path / "stand-ins")
     assert f"headstart {__version__}" in machine.run(program / "headstart.com", "--version").stdout
     checked = machine.run(program / "headstart.com", "--profile", "C:\\checked", "--self-check")
-    assert "the window opened and the toy engine (no model is installed) answered: You wrote" in checked.stdout
+    assert "the window opened and the engine (no model is installed) answered: " in checked.stdout
     assert checked.returncode == 0
     exported = machine.drive / "some chats.headstart.json"
     exported.write_text(json.dumps({"format": "headstart-chats", "version": 1, "chats": [_chat()]}), encoding="utf-8")

@@ -7,8 +7,8 @@ from typing import Any
 import openai
 import pytest
 
+from bench.toy import ToyEngine
 from headstart.engine.engine import Message, Sampling, Speculation
-from headstart.engine.toy import ToyEngine
 from headstart.errors import BrokenModelError, ChatTemplateError, HeadstartError
 from headstart.server.reading import Defaults
 from tests.fakes import ScriptedEngine

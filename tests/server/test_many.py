@@ -15,9 +15,10 @@ import openai
 import psutil
 import pytest
 
+from bench.toy import PROGRAM
 from headstart.engine.client import EngineClient
 from headstart.engine.engine import LoadOptions
-from headstart.engine.supervision import Journal, program
+from headstart.engine.supervision import Journal
 from headstart.server.limits import Limits
 from tests.fakes import ScriptedEngine
 from tests.server.serving import KEY, MODEL, PATIENCE, Offer, Running, chat_body, serving
@@ -52,7 +53,7 @@ def send(running: Running, stream: str = "false") -> socket.socket:
 @pytest.fixture
 def toy(tmp_path: Path) -> Iterator[EngineClient]:
     """The toy engine in a process of its own."""
-    with closing(EngineClient(program("--toy"), Journal(tmp_path / "engine.log"))) as client:
+    with closing(EngineClient(PROGRAM, Journal(tmp_path / "engine.log"))) as client:
         client.load(LoadOptions(Path("toy")))
         yield client
 
@@ -127,7 +128,7 @@ def test_a_killed_engine_is_told_and_the_next_request_answered(toy: EngineClient
 
 
 def test_an_engine_killed_in_a_stream_ends_it_with_the_error(tmp_path: Path) -> None:
-    with closing(EngineClient(program("--toy", "--pace", "0.02"), Journal(tmp_path / "engine.log"))) as toy:
+    with closing(EngineClient((*PROGRAM, "--pace", "0.02"), Journal(tmp_path / "engine.log"))) as toy:
         toy.load(LoadOptions(Path("toy")))
         with serving(toy) as running, running.client() as client:
             stream = client.chat.completions.create(model=MODEL, messages=message("toy: words 2000"), stream=True)

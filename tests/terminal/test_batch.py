@@ -16,13 +16,13 @@ from typing import Any
 
 import pytest
 
+from bench.toy import ToyEngine
 from headstart import library
 from headstart.cli import main
 from headstart.engine import generation_config
 from headstart.engine.engine import Event, LoadOptions, Request, Step
 from headstart.engine.genai import batching
 from headstart.engine.generation_config import USUAL
-from headstart.engine.toy import ToyEngine
 from headstart.errors import DeviceError, EngineLostError, SettingsError
 from tests.fakes import RecordingLoad, ScriptedEngine
 from tests.model_folders import write_model, write_pair

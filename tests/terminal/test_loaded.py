@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from bench.toy import CONTEXT, PROGRAM
 from headstart import manifest as manifests
 from headstart.engine import selection
 from headstart.engine.choosing import EngineChoice
@@ -13,8 +14,7 @@ from headstart.engine.client import EngineClient
 from headstart.engine.engine import EngineKind, KvPrecision, LoadOptions
 from headstart.engine.generation_config import USUAL
 from headstart.engine.opening import LocalModels
-from headstart.engine.supervision import Journal, program
-from headstart.engine.toy import CONTEXT
+from headstart.engine.supervision import Journal
 from headstart.terminal.loaded import context, kind, remarks, sampling, who
 from tests.fakes import ScriptedEngine
 from tests.openvino_core import CPU, GPU, FakeCore, plug_in
@@ -43,7 +43,7 @@ def test_what_eight_bits_save_is_said(tiny_target: Path, tiny_draft: Path) -> No
 
 def test_it_is_said_who_answers_where_nobody_asked_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sentence = "OpenVINO GenAI answers: an NPU runs nothing else."
-    with closing(EngineClient(program("--toy"), Journal(tmp_path / "log"))) as client:
+    with closing(EngineClient(PROGRAM, Journal(tmp_path / "log"))) as client:
         assert not list(who(client))
         facts = client.load(LoadOptions(Path("toy")))
         assert not list(who(client))
@@ -55,7 +55,7 @@ def test_it_is_said_who_answers_where_nobody_asked_for_it(tmp_path: Path, monkey
 
 
 def test_it_is_known_how_the_model_s_author_has_it_sampled(tmp_path: Path) -> None:
-    with closing(EngineClient(program("--toy"), Journal(tmp_path / "log"))) as client:
+    with closing(EngineClient(PROGRAM, Journal(tmp_path / "log"))) as client:
         client.load(LoadOptions(Path("toy")))
         assert (sampling(client), context(client)) == (USUAL, CONTEXT)
     assert (sampling(ScriptedEngine()), context(ScriptedEngine())) == (None, 0)

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from bench.toy import PROGRAM
 from headstart.cli import main
 from headstart.engine.client import EngineClient
 from headstart.engine.engine import Event, LoadOptions, Request, Step
-from headstart.engine.supervision import Journal, program
+from headstart.engine.supervision import Journal
 from headstart.engine.watch import Patience
 from headstart.errors import EngineLostError
 from headstart.terminal.dialogue import Dialogue
@@ -67,7 +68,7 @@ def test_without_a_word_the_question_may_be_asked_again(capsys: Captured) -> Non
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="no way to freeze a process")
 def test_an_engine_that_hangs_is_replaced_and_the_talk_goes_on(tmp_path: Path, capsys: Captured) -> None:
     patience = Patience(round=2.0, token=0.0)
-    with closing(EngineClient(program("--toy", "--pace", "0.02"), Journal(tmp_path / "log"), patience)) as client:
+    with closing(EngineClient((*PROGRAM, "--pace", "0.02"), Journal(tmp_path / "log"), patience)) as client:
         client.load(LoadOptions(Path("toy")))
         assert client.pid
         hang = threading.Timer(1.0, os.kill, (client.pid, signal.SIGSTOP))

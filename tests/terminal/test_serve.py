@@ -12,10 +12,10 @@ from pathlib import Path
 import openai
 import pytest
 
+from bench.toy import CONTEXT
 from headstart import paths
 from headstart.cli import COMMANDS, main
 from headstart.engine.engine import LoadOptions
-from headstart.engine.toy import CONTEXT
 from headstart.errors import DeviceError
 from headstart.server import telling
 from headstart.server.listening import listen
@@ -32,12 +32,13 @@ sys.exit(main(["serve", *sys.argv[1:]], load=lambda _: ScriptedEngine(["word " *
 SERVE_TOY = """
 import os, sys
 from pathlib import Path
+from bench.toy import PROGRAM
 from headstart.cli import main
 from headstart.engine.client import EngineClient
-from headstart.engine.supervision import Journal, program
+from headstart.engine.supervision import Journal
 
 def load(options):
-    client = EngineClient(program("--toy"), Journal(Path(os.environ["HEADSTART_HOME"]) / "engine.log"))
+    client = EngineClient(PROGRAM, Journal(Path(os.environ["HEADSTART_HOME"]) / "engine.log"))
     client.load(options)
     return client
 

@@ -3,7 +3,6 @@
 import pytest
 
 from headstart import pdf_text
-from headstart.engine.toy import ToyEngine
 from headstart.terminal import trials
 
 
@@ -16,7 +15,7 @@ def test_what_fails_is_said_and_the_rest_is_tried(monkeypatch: pytest.MonkeyPatc
         raise RuntimeError("no\nword")
 
     monkeypatch.setattr(pdf_text, "pages", lambda *_: iter(["Hello lion"]))
-    monkeypatch.setattr(ToyEngine, "generate", silent)
+    monkeypatch.setattr(trials.Echo, "generate", silent)
     server, pdf = trials.faults()
     assert server.startswith("The server fails: it answered ")
     assert pdf == "Reading a PDF file fails: it reads ['Hello lion']"

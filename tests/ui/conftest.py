@@ -8,11 +8,12 @@ from PySide6.QtCore import QEvent, QLocale
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
+from bench.profile import toy_model
+from bench.toy import PROGRAM
 from headstart.chat.store import open_store
 from headstart.engine.engine import LoadOptions
-from headstart.engine.supervision import program
 from headstart.ui import engine_link
-from headstart.ui.asking import Find, toy_model
+from headstart.ui.asking import Find
 from headstart.ui.engine_link import EngineLink
 from headstart.ui.program import EngineChoice, Program
 from headstart.ui.translation import Translation
@@ -47,7 +48,7 @@ def speak(qapp: QApplication) -> Iterator[Speak]:
 @pytest.fixture
 def link(qtbot: QtBot) -> Iterator[EngineLink]:
     """A link to a toy engine of 10 ms a round; nothing is started yet."""
-    link = EngineLink(program("--toy", "--pace", "0.01"))
+    link = EngineLink((*PROGRAM, "--pace", "0.01"))
     yield link
     link.close()
 
@@ -76,7 +77,7 @@ def open_program(qtbot: QtBot, history: Path) -> Iterator[Callable[..., Program]
             before.window.close()
         application = QApplication.instance()
         assert isinstance(application, QApplication)
-        engine = EngineChoice(program("--toy", "--pace", str(pace)), find)
+        engine = EngineChoice((*PROGRAM, "--pace", str(pace)), find)
         opened.append(Program(application, open_store(history), engine))
         opened[-1].start()
         opened[-1].window.show()

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 
+from bench.toy import PROGRAM, ToyModels
 from headstart.engine.host import Host
 from headstart.engine.protocol import Order, Report, decode_report, encode
 from headstart.engine.supervision import Journal
-from headstart.engine.toy import ToyModels
 from headstart.engine.watch import Patience
 from headstart.ui.engine_child import EngineChild
 
@@ -20,7 +20,7 @@ def engine_child(
     command: Sequence[str], journal: Journal, patience: Patience | None = None, parent: QObject | None = None
 ) -> "EngineChild | EngineInProcess":
     """Stands where EngineChild is made: a toy lives in this process, any other program in its own."""
-    if "--toy" not in command:
+    if tuple(command[: len(PROGRAM)]) != PROGRAM:
         return EngineChild(command, journal, patience, parent)
     pace = command[command.index("--pace") + 1] if "--pace" in command else 0.0
     return EngineInProcess(ToyModels(float(pace)), parent)

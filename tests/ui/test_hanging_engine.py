@@ -11,8 +11,8 @@ import pytest
 from PySide6.QtCore import QProcess
 from pytestqt.qtbot import QtBot
 
+from bench.toy import PROGRAM
 from headstart.engine.engine import LoadOptions
-from headstart.engine.supervision import program
 from headstart.engine.watch import Patience
 from headstart.ui import engine_child
 from headstart.ui.engine_link import EngineLink
@@ -22,7 +22,7 @@ from tests.ui.test_engine_link import TOY, WAIT, Heard, answer, ask, shown
 @pytest.fixture
 def impatient(qtbot: QtBot) -> Iterator[EngineLink]:
     """Waits two seconds for a round."""
-    link = EngineLink(program("--toy", "--pace", "0.01"), patience=Patience(round=2.0, token=0.0))
+    link = EngineLink((*PROGRAM, "--pace", "0.01"), patience=Patience(round=2.0, token=0.0))
     with qtbot.waitSignal(link.loaded, timeout=WAIT):
         link.load(TOY)
     yield link
@@ -56,7 +56,7 @@ def test_a_device_that_hangs_in_the_middle_keeps_the_part(qtbot: QtBot, impatien
 @pytest.mark.engine_process
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="no way to freeze a process")
 def test_a_model_that_hangs_while_it_is_loaded_is_not_loaded_again(qtbot: QtBot) -> None:
-    link = EngineLink(program("--toy"), patience=Patience(load=2.0))
+    link = EngineLink(PROGRAM, patience=Patience(load=2.0))
     with qtbot.waitSignal(link.described, timeout=WAIT):
         link.describe()
     os.kill(link.pid, signal.SIGSTOP)

@@ -8,11 +8,12 @@ import pytest
 from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
+from bench.profile import toy_model
 from headstart import manifest, settings_file
 from headstart.engine.engine import Open as Left
 from headstart.errors import BrokenModelError
 from headstart.settings import Settings
-from headstart.ui.asking import Loadable, installed_model, toy_model
+from headstart.ui.asking import Loadable, installed_model
 from headstart.ui.background_task import BackgroundTask
 from headstart.ui.program import Program
 from headstart.ui.setting_editors import ChoiceEditor

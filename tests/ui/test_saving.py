@@ -93,12 +93,12 @@ import sys, time
 from pathlib import Path
 from PySide6.QtWidgets import QApplication
 from headstart.chat.store import open_store
-from headstart.engine.supervision import program
-from headstart.ui.asking import toy_model
+from bench.profile import toy_model
+from bench.toy import PROGRAM
 from headstart.ui.program import EngineChoice, Program
 
 application = QApplication([])
-toy = EngineChoice(program("--toy", "--pace", "0.01"), toy_model)
+toy = EngineChoice((*PROGRAM, "--pace", "0.01"), toy_model)
 window = Program(application, open_store(Path(sys.argv[1])), toy)
 window.start()
 window.window.show()

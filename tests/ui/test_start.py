@@ -56,7 +56,7 @@ def test_a_display_that_is_not_there_is_no_abort() -> None:
 def test_the_self_check_answers_without_a_model(tmp_path: Path) -> None:
     done = headstart("--profile", str(tmp_path / "world"), "--self-check")
     assert (done.returncode, done.stderr) == (0, "")
-    assert "the toy engine (no model is installed) answered: You wrote: Say hello" in done.stdout
+    assert "the engine (no model is installed) answered: CPU" in done.stdout
     assert not (tmp_path / "world" / "history").exists()
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from pytestqt.qtbot import QtBot
 
+from bench.toy import PROGRAM
 from headstart.engine.engine import LoadOptions
-from headstart.engine.supervision import program
 from headstart.engine.tuning.messages import TuneDecided, TunedKnown, TuneEnded, TuneReport, TuneTrying, TuneWish
 from headstart.ui.engine_link import EngineLink
 
@@ -18,7 +18,7 @@ WAIT = 60_000  # ms, for a loaded machine
 @pytest.fixture
 def slow_link(qtbot: QtBot) -> Iterator[EngineLink]:
     """A link to a toy that takes its time."""
-    link = EngineLink(program("--toy", "--pace", "0.5"))
+    link = EngineLink((*PROGRAM, "--pace", "0.5"))
     yield link
     link.close()
 

@@ -10,9 +10,10 @@ import pytest
 from PySide6.QtWidgets import QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
+from bench.profile import toy_model
 from headstart.engine.engine import Request
 from headstart.settings import Settings
-from headstart.ui.asking import Loadable, installed_model, toy_model
+from headstart.ui.asking import Loadable, installed_model
 from headstart.ui.bench_page import BenchPage
 from headstart.ui.command_palette import CommandPalette
 from headstart.ui.elided_label import ElidedLabel

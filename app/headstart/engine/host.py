@@ -46,7 +46,6 @@ from headstart.engine.protocol import (
     encode,
     failure,
 )
-from headstart.engine.toy import ToyModels
 from headstart.engine.tuning.messages import ForgetTuned, RecallTuned, StopTune, Tune, TunedKnown, TuneEnded
 from headstart.errors import HeadstartError, ModelNotFoundError
 
@@ -253,7 +252,7 @@ class _SendingLog(logging.Handler):
 
 
 def main(argv: Sequence[str] | None = None, models: Models | None = None) -> None:
-    """Run the process; it ends when standard input does. `models` are others than those that the arguments name."""
+    """Run the process; it ends when standard input does. `models`: others than this computer's."""
     arguments = _parser().parse_args(argv)
     orders, reports = _take_the_pipes()
     if arguments.validate:
@@ -263,8 +262,7 @@ def main(argv: Sequence[str] | None = None, models: Models | None = None) -> Non
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is meant for the other side, which then cancels
     send = Sender(os.fdopen(reports, "wb"))
     logging.basicConfig(level=logging.INFO, format="%(message)s", handlers=[_SendingLog(send)])
-    usual = ToyModels(arguments.pace) if arguments.toy else LocalModels()
-    host = Host(models or usual, send, arguments.log)
+    host = Host(models or LocalModels(), send, arguments.log)
     threading.Thread(target=_read, args=(orders, host), daemon=True, name="reader").start()
     host.serve()
 
@@ -280,8 +278,6 @@ def _validate(orders: int, reports: int) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="headstart-engine", description=__doc__, allow_abbrev=False)
-    parser.add_argument("--toy", action="store_true", help="answer without a model")
-    parser.add_argument("--pace", type=float, default=0.0, help="the toy's seconds per round")
     parser.add_argument("--validate", action="store_true", help="try how a model computes, for another process")
     parser.add_argument("--log", default="", help="the file that standard error is kept in, to be named in errors")
     return parser

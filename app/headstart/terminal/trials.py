@@ -10,6 +10,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from headstart import library, paths, vocabulary
+from headstart.engine.engine import Event, Finish, FinishReason, Origin, Request, Round, Step, Timing, Token
+from headstart.engine.tally import nothing
 from headstart.errors import HeadstartError
 from headstart.library import Model
 
@@ -55,11 +57,24 @@ def faults() -> Iterator[str]:
             yield f"{name} fails: {' '.join(str(error).split())[:500] or repr(error)}"
 
 
+class Echo:
+    """An engine that says the last message."""
+
+    def generate(self, request: Request, _cancel: threading.Event | None = None) -> Iterator[Event]:
+        """See Engine.generate."""
+        token = Token(0, Origin.UNKNOWN)
+        yield Step(request.messages[-1].content, Round((token,), 0, 0, Origin.TARGET, Timing()))
+        yield Finish(FinishReason.STOP, nothing(), (token.id,))
+
+    def close(self) -> None:
+        """See Engine.close."""
+
+
 def _serve() -> None:
-    """As `headstart serve` does, with a toy in place of a model."""
+    """As `headstart serve` does, with an echo in place of a model."""
     import httpx  # noqa: PLC0415
 
-    asked = {"model": "toy", "messages": [{"role": "user", "content": _WORD}]}
+    asked = {"model": "echo", "messages": [{"role": "user", "content": _WORD}]}
     with _serving() as (url, key), httpx.Client(trust_env=False, timeout=_TIMEOUT) as client:
         try:
             reply = client.post(f"{url}/chat/completions", headers={"Authorization": f"Bearer {key}"}, json=asked)
@@ -72,8 +87,7 @@ def _serve() -> None:
 
 @contextmanager
 def _serving() -> Iterator[tuple[str, str]]:
-    """Address and key of a server in front of a toy."""
-    from headstart.engine.toy import ToyEngine  # noqa: PLC0415
+    """Address and key of a server in front of an echo."""
     from headstart.server import gate, keys  # noqa: PLC0415
     from headstart.server.api import Served, application  # noqa: PLC0415
     from headstart.server.limits import Limits  # noqa: PLC0415
@@ -83,8 +97,8 @@ def _serving() -> Iterator[tuple[str, str]]:
     from headstart.server.worker import Worker  # noqa: PLC0415
 
     key, limits = keys.new(), Limits()
-    served = Served(Named("toy", 0), gate.Doors(keys.digest(key)), Defaults(), limits)
-    with closing(listen("127.0.0.1", 0)) as listener, closing(Worker(ToyEngine(), limits)) as worker:
+    served = Served(Named("echo", 0), gate.Doors(keys.digest(key)), Defaults(), limits)
+    with closing(listen("127.0.0.1", 0)) as listener, closing(Worker(Echo(), limits)) as worker:
         server = Server(application(worker, served), worker, limits.head_seconds)
         thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
         thread.start()

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from pathlib import Path
 
 from headstart import remotes
 from headstart.chat.conversation import Message as StoredMessage
@@ -84,11 +83,6 @@ def _left_open(settings: Settings) -> tuple[Open, ...]:
     """What tuning may decide."""
     fixed = {Open.DRAFT: settings.draft, Open.DEVICE: settings.device, Open.DRAFT_DEVICE: settings.draft_device}
     return (*(name for name, value in fixed.items() if not value), Open.PROPERTIES)
-
-
-def toy_model(_settings: Settings) -> Loadable:
-    """For an engine process that has a toy in place of models."""
-    return Loadable("toy", LoadOptions(Path("toy")))
 
 
 def _preferred(entries: Iterable[Entry]) -> str:

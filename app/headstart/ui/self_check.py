@@ -8,17 +8,16 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from PySide6.QtCore import QTimer
+from PySide6.QtWidgets import QApplication
 
 import headstart
 from headstart import library
 from headstart.chat.store import open_store
 from headstart.engine import installation
-from headstart.engine.supervision import program
 from headstart.library import Broken
 from headstart.ui.application import make_application
-from headstart.ui.asking import toy_model
 from headstart.ui.message import MessageContent, MessageState
-from headstart.ui.program import EngineChoice, Program
+from headstart.ui.program import Program
 
 _QUESTION = "Say hello in one short sentence."
 _LIMIT_MS = 180_000  # loading a model of some gigabytes from a slow disk takes a minute
@@ -26,7 +25,7 @@ _FAILED = 1
 
 
 def run(others: Iterable[str] = ()) -> int:
-    """0 when all is there and an answer came: of the installed model, or of the toy engine where there is none.
+    """0 when all is there and an answer came: of the installed model, or of the engine's process where there is none.
 
     `others`: a sentence for each fault of parts that the window does not use.
     """
@@ -53,21 +52,40 @@ def _ask() -> int:
     usable = any(not isinstance(entry, Broken) for entry in library.installed())
     with tempfile.TemporaryDirectory(prefix="headstart-check-") as folder:
         store = open_store(Path(folder))
-        checked = Program(application, store, None if usable else EngineChoice(program("--toy"), toy_model))
+        checked = Program(application, store)
         answers: list[MessageContent] = []
+        told: list[str] = []
         checked.presenter.answered.connect(answers.append)
         checked.presenter.answered.connect(lambda _: application.exit())
         checked.chats.troubled.connect(lambda sentence, _cause: print(f"headstart: {sentence}"))
         checked.start()
         checked.window.show()
-        QTimer.singleShot(0, checked, lambda: checked.presenter.session.send(_QUESTION))
+        if usable:
+            QTimer.singleShot(0, checked, lambda: checked.presenter.session.send(_QUESTION))
+        else:
+            _ask_engine(checked, told, application)
         QTimer.singleShot(_LIMIT_MS, application.quit)
         application.exec()
         checked.close()
-    return _verdict(answers, "the installed model" if usable else "the toy engine (no model is installed)")
+    return _verdict(answers, told)
 
 
-def _verdict(answers: list[MessageContent], who: str) -> int:
+def _ask_engine(checked: Program, told: list[str], application: QApplication) -> None:
+    """Without a model it can say what this machine is, or why it cannot."""
+
+    def note(sentence: str) -> None:
+        told.append(sentence)
+        application.exit()
+
+    checked.link.described.connect(lambda found: note(", ".join(device.name for device in found.devices)))
+    checked.link.failed.connect(lambda sentence, _: note(sentence))
+    checked.link.describe()
+
+
+def _verdict(answers: list[MessageContent], told: list[str]) -> int:
+    if told:
+        print(f"headstart: the window opened and the engine (no model is installed) answered: {told[0]}")
+        return 0
     if not answers:
         print(f"headstart: no answer came within {_LIMIT_MS // 1000} s.")
         return _FAILED
@@ -75,5 +93,5 @@ def _verdict(answers: list[MessageContent], who: str) -> int:
     if answer.state is not MessageState.DONE or not answer.text.strip():
         print(f"headstart: the answer failed: {answer.notice}")
         return _FAILED
-    print(f"headstart: the window opened and {who} answered: {' '.join(answer.text.split())[:200]}")
+    print(f"headstart: the window opened and the installed model answered: {' '.join(answer.text.split())[:200]}")
     return 0

@@ -1,22 +1,41 @@
-"""An engine without a model, for self-checks and tests: it answers at once, the same each time, and fails on demand.
+"""An engine without a model, for tests and measurements: it answers at once, the same each time, and fails on demand.
 
-A user message beginning with `toy:` asks for something special; see ToyEngine. Knows nothing of OpenVINO.
+A user message beginning with `toy:` asks for something special; see ToyEngine. `PROGRAM` is its process.
 """
 
+import argparse
 import logging
 import os
 import platform
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 from itertools import accumulate, cycle
-from typing import NoReturn
+from typing import Any, NoReturn
 
-from headstart import __version__
-from headstart.engine import toy_tuning
+from headstart import __version__, paths
+from headstart.engine import host
+from headstart.engine.bench.prompts import read_prompts
+from headstart.engine.bench.race import (
+    SWEEP,
+    Heat,
+    RaceCancelled,
+    RunBench,
+    own_modes,
+    playable,
+    race,
+    raise_if_set,
+    report,
+)
+from headstart.engine.bench.race import USUAL as CONTESTANTS
+from headstart.engine.bench.result import BenchResult, Memory, Setting, as_json, prompt_results, standings
+from headstart.engine.bench.stats import Spread
 from headstart.engine.engine import (
+    Engine,
     Event,
     Finish,
     FinishReason,
@@ -34,14 +53,28 @@ from headstart.engine.engine import (
 )
 from headstart.engine.generation_config import USUAL
 from headstart.engine.likelihood import Likelihood, Scored
+from headstart.engine.machine import Machine
+from headstart.engine.measurements import Measurements
 from headstart.engine.opening import Opened, Tell, machine_memory
-from headstart.engine.protocol import Description, Device, Facts, Loading, Phase
+from headstart.engine.protocol import (
+    Bench,
+    BenchPlanned,
+    BenchReport,
+    BenchSize,
+    BenchStage,
+    Description,
+    Device,
+    Facts,
+    Loading,
+    Phase,
+)
 from headstart.engine.tally import Tally
-from headstart.engine.toy_bench import bench_of
-from headstart.engine.tuning.findings import Findings
-from headstart.engine.tuning.messages import Tune, TuneReport
+from headstart.engine.tuning.findings import ANSWER, DEFAULT, DRAFTS, TARGET, Findings, Row, Stage, Trying, reasons
+from headstart.engine.tuning.messages import Tune, TuneDecided, TuneReport, TuneTrying
+from headstart.engine.wire import from_data, to_data
 from headstart.errors import BrokenModelError, ContextOverflowError, MemoryBudgetError
 
+PROGRAM = (sys.executable, "-P", __file__)  # takes the arguments of the engine's process, and `--pace SECONDS`
 CONTEXT = 2048  # words
 _TALE = ("The", "toy", "engine", "guesses", "a", "few", "words", "ahead", "and", "keeps", "those", "that", "hold.")
 _Rounds = tuple[tuple[Origin, ...], ...]
@@ -53,7 +86,7 @@ _ROUNDS = (
 )
 _PLAIN = ((Origin.TARGET,),)
 _DRAFTED = {Origin.TARGET: 0, Origin.DRAFT: 2, Origin.NGRAM: 3}
-_log = logging.getLogger(__name__)
+_log = logging.getLogger("toy")
 
 
 class ToyEngine:
@@ -134,7 +167,7 @@ class ToyModels:
         draft = options.draft.name if options.draft else None
         facts = Facts(name, draft, options.device, options.numerics.value, context, sampling=USUAL)
         engine = ToyEngine(self._pace, context)
-        return Opened(engine, facts, _count, bench_of(engine, facts))
+        return Opened(engine, facts, _count, _bench_of(engine, facts))
 
     def describe(self) -> Description:
         """See Models.describe."""
@@ -143,15 +176,15 @@ class ToyModels:
 
     def tune(self, order: Tune, tell: Callable[[TuneReport], None], cancel: threading.Event) -> Findings:
         """See Models.tune."""
-        return toy_tuning.tune(order, tell, cancel, self._pace)
+        return _tune(order, tell, cancel, self._pace)
 
     def recall(self, options: LoadOptions) -> Findings | None:
         """See Models.recall."""
-        return toy_tuning.recall(options)
+        return _recall(options)
 
     def forget(self, options: LoadOptions) -> None:
         """See Models.forget."""
-        toy_tuning.forget(options)
+        _forget_tuned(options)
 
 
 def count(messages: tuple[Message, ...]) -> int:
@@ -232,3 +265,123 @@ _SPECIAL: Mapping[str, Callable[[], None]] = {
     "refuse": _refuse,
     "print": _print,
 }
+
+
+_TUNED = "tuned"
+_STEPS = 10  # pauses of a stage
+_STAGES = (
+    Stage(
+        TARGET,
+        (
+            Row(DEFAULT, {"1 token": 80.0, "6 tokens": 95.0}),
+            Row("1 thread", {"1 token": 60.0, "6 tokens": 71.0}, Spread(1.33, 1.2, 1.4), 9, 9, chosen=True),
+            Row("on NPU", {}, failure="The toy has no NPU."),
+            Row("threads not tied to cores", {}),
+        ),
+    ),
+    Stage(
+        DRAFTS,
+        (
+            Row(DEFAULT, {ANSWER: 41.0}, chosen=True),
+            Row("no draft model", {ANSWER: 66.0}, Spread(0.62, 0.5, 0.8), 0, 3),
+        ),
+    ),
+)
+
+
+def _tune(order: Tune, tell: Callable[[TuneReport], None], cancel: threading.Event, pace: float) -> Findings:
+    """`pace` is in seconds, ten of them a stage. Raises RaceCancelled."""
+    for stage in _STAGES:
+        names = tuple(row.name for row in stage.rows[1:])
+        hint = "f32" if stage.subject == TARGET else ""
+        for trying in (Trying(stage.subject), Trying(stage.subject, hint, names)):
+            tell(TuneTrying(order.ticket, trying))
+        for _ in range(_STEPS):
+            if cancel.wait(pace):
+                raise RaceCancelled
+        tell(TuneDecided(order.ticket, stage))
+    load, why = order.wish.load, reasons(_STAGES)
+    draft = load.draft.name if load.draft else None
+    when = datetime.now(UTC).isoformat(timespec="seconds")
+    found = Findings(load.target.name, draft, "An engine without a model", "none", 1.5, _STAGES, why, when)
+    _kept(load).put(_TUNED, to_data(found))
+    return found
+
+
+def _recall(load: LoadOptions) -> Findings | None:
+    """What a toy of this name was told."""
+    data = _kept(load).get(_TUNED)
+    found: Findings | None = from_data(Findings, data) if data else None
+    return found
+
+
+def _forget_tuned(load: LoadOptions) -> None:
+    """As if it had never been tuned."""
+    _kept(load).drop(_TUNED)
+
+
+def _kept(load: LoadOptions) -> Measurements:
+    return Measurements(paths.measurements_folder(), f"{load.target.name}-toy", {})
+
+
+_NONE = "none"  # of OpenVINO, which has no part in it
+
+
+def _bench_of(engine: Engine, facts: Facts) -> RunBench:
+    """Carries out Bench orders; the times are real ones, of words instead of tokens."""
+
+    def run(order: Bench, tell: Callable[[BenchReport], None], cancel: threading.Event) -> Mapping[str, Any]:
+        size, ticket = order.size, order.ticket
+        names = playable(SWEEP if size.sweep else CONTESTANTS, has_draft=facts.has_draft)
+        modes = own_modes(engine, size.tokens, _forget, cancel, names)
+        prompts = read_prompts(size.prompts, size.kinds)
+        tell(BenchStage(ticket, "warming up"))
+        tell(BenchPlanned(ticket, len(modes) * len(prompts) * size.repeats))
+        heats = []
+        for heat in race(modes, prompts, size.repeats):
+            tell(report(ticket, heat))
+            heats.append(heat)
+            raise_if_set(cancel)
+        return as_json(_result(heats, [mode.name for mode in modes], size, facts))
+
+    return run
+
+
+def _forget() -> None:
+    """There is no cache."""
+
+
+def _result(heats: list[Heat], names: list[str], size: BenchSize, facts: Facts) -> BenchResult:
+    results = prompt_results(heats)
+    return BenchResult(
+        machine=_machine(),
+        setting=Setting(facts.model, facts.draft, {}, None, size.tokens, size.repeats),
+        prompts=results,
+        standings=standings(results, names),
+        auto_vs_best_static_peer=None,
+        memory=Memory(weights=0, kv=0, peak_rss=None),
+    )
+
+
+def _machine() -> Machine:
+    return Machine(
+        device="An engine without a model",
+        cores=os.cpu_count() or 1,
+        system=f"{platform.system()} {platform.machine()}",
+        python=platform.python_version(),
+        headstart=__version__,
+        openvino=_NONE,
+        openvino_genai=_NONE,
+    )
+
+
+def main() -> None:
+    """Be the engine's process."""
+    parser = argparse.ArgumentParser(allow_abbrev=False)
+    parser.add_argument("--pace", type=float, default=0.0, help="seconds a round")
+    given, others = parser.parse_known_args()
+    host.main(others, ToyModels(given.pace))
+
+
+if __name__ == "__main__":
+    main()
