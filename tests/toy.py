@@ -13,6 +13,8 @@ _MEMORY = 3  # tokens that the next one depends on
 class ToyRunner:
     """Implements Runner. Two toys of one `seed` agree; `blur` adds noise of its own, so that a draft errs sometimes."""
 
+    can_branch = False
+
     def __init__(self, vocabulary: int = 24, context: int = 4096, seed: int = 0, blur: float = 0.0) -> None:
         """`blur` is the standard deviation added to logits whose own is 2."""
         self.vocabulary = vocabulary
@@ -28,10 +30,17 @@ class ToyRunner:
         """The tokens in the cache."""
         return self._tokens
 
-    def forward(self, ids: Sequence[int], rows: int = 1, cancel: threading.Event | None = None) -> Logits:
+    def forward(
+        self,
+        ids: Sequence[int],
+        branches: Sequence[Branch] = (),
+        rows: int = 1,
+        cancel: threading.Event | None = None,
+    ) -> Logits:
         """See Runner.forward."""
         assert 1 <= rows <= len(ids) <= self.context - len(self._tokens)
         assert all(0 <= token < self.vocabulary for token in ids)
+        assert self.can_branch or not branches
         if cancel is not None and cancel.is_set():
             raise Interrupted
         self.calls.append(len(ids))
@@ -39,7 +48,7 @@ class ToyRunner:
         end = len(self._tokens)
         return np.stack([self.row(self._tokens[:length]) for length in range(end - rows + 1, end + 1)])
 
-    def rollback(self, length: int) -> None:
+    def rollback(self, length: int, branch: int | None = None) -> None:
         """See Runner.rollback."""
         del self._tokens[length:]
 
@@ -54,21 +63,30 @@ class ToyRunner:
 
 
 class BranchingToy(ToyRunner):
-    """Implements Branching; `taken` counts the branches that were kept."""
+    """Checks branches; `taken` counts those that were kept."""
 
+    can_branch = True
     taken = 0
 
-    def fork(self, ids: Sequence[int], branches: Sequence[Branch]) -> Logits:
-        """See Branching.fork."""
+    def forward(
+        self,
+        ids: Sequence[int],
+        branches: Sequence[Branch] = (),
+        rows: int = 1,
+        cancel: threading.Event | None = None,
+    ) -> Logits:
+        """See Runner.forward."""
         past = list(self._tokens)
         assert len(past) + len(ids) + len(branches) <= self.context
-        in_line = self.forward(ids, rows=len(ids))
+        in_line = super().forward(ids, (), rows, cancel)
         self._fork = [([*past, *ids[: branch.place]], branch.token) for branch in branches]
         return np.stack([*in_line, *(self.row([*before, token]) for before, token in self._fork)])
 
-    def take(self, length: int, number: int) -> None:
-        """See Branching.take."""
-        before, token = self._fork[number]
-        assert len(before) == length
-        self._tokens[:] = [*before, token]
-        self.taken += 1
+    def rollback(self, length: int, branch: int | None = None) -> None:
+        """See Runner.rollback."""
+        super().rollback(length)
+        if branch is not None:
+            before, token = self._fork[branch]
+            assert len(before) == length
+            self._tokens[:] = [*before, token]
+            self.taken += 1

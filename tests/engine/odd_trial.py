@@ -12,7 +12,7 @@ import numpy as np
 
 from headstart.engine import validation
 from headstart.engine.precision import Properties
-from headstart.engine.runner import Logits
+from headstart.engine.runner import Branch, Logits
 from tests.toy import BranchingToy
 
 VOCABULARY = 640  # of the tiny target, whose tokenizer reads the text
@@ -25,17 +25,19 @@ class OddRunner(BranchingToy):
         super().__init__(VOCABULARY, context)
         self._broken_at, self._shift, self._forgets = broken_at, shift, forgets
 
-    def forward(self, ids: Sequence[int], rows: int = 1, cancel: threading.Event | None = None) -> Logits:
-        logits = super().forward(ids, rows, cancel)
+    def forward(
+        self, ids: Sequence[int], branches: Sequence[Branch] = (), rows: int = 1, cancel: threading.Event | None = None
+    ) -> Logits:
+        logits = super().forward(ids, branches, rows, cancel)
         if self._broken_at is not None and len(self.tokens) >= self._broken_at:
             logits[-1, 3] = np.nan
         logits[:, ::2] += self._shift
         return logits
 
-    def rollback(self, length: int) -> None:
+    def rollback(self, length: int, branch: int | None = None) -> None:
         if not self._forgets:
             length += 1
-        super().rollback(length)
+        super().rollback(length, branch)
 
 
 def build(kind: str, _folder: Path, device: str) -> validation.Build:

@@ -16,7 +16,7 @@ from headstart.engine.engine import FinishReason, LoadOptions, Mode, Round, Samp
 from headstart.engine.local import load
 from headstart.engine.policy import Policy
 from headstart.engine.rescoring import BATCHES, Answered, Auditor
-from headstart.engine.runner import Logits
+from headstart.engine.runner import Branch, Logits
 from headstart.engine.sampling import Sampler
 from headstart.engine.speculative import Decoder, Job
 from tests.toy import ToyRunner
@@ -29,9 +29,11 @@ SAMPLINGS = (Sampling(), Sampling(temperature=0.9, seed=4))
 class NoisyRunner(ToyRunner):
     """A toy whose logits depend on how many tokens are computed at once, as those of real kernels do."""
 
-    def forward(self, ids: Sequence[int], rows: int = 1, cancel: threading.Event | None = None) -> Logits:
+    def forward(
+        self, ids: Sequence[int], branches: Sequence[Branch] = (), rows: int = 1, cancel: threading.Event | None = None
+    ) -> Logits:
         """See Runner.forward."""
-        logits = super().forward(ids, rows, cancel)
+        logits = super().forward(ids, branches, rows, cancel)
         noise = np.random.default_rng([len(ids), *self.tokens[-3:]]).normal(0.0, 0.1, logits.shape)
         return logits + noise.astype(np.float32) if len(ids) > 1 else logits
 

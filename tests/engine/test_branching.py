@@ -9,18 +9,17 @@ import numpy as np
 import pytest
 
 from headstart.engine import proof
-from headstart.engine.branching import BranchingRunner
 from headstart.engine.costs import Costs, Curve
 from headstart.engine.drafters import DraftModel, Proposal
 from headstart.engine.engine import Mode, Numerics, Origin, Sampling, Speculation
 from headstart.engine.loading import Place, load_model
 from headstart.engine.local import LocalEngine
-from headstart.engine.paged import PagedRunner
+from headstart.engine.paged import BranchingRunner, PagedRunner
 from headstart.engine.precision import probe_ids, properties
 from headstart.engine.proof import branch_error, runner_error
 from headstart.engine.recording import Recorder
 from headstart.engine.rounds import Outcome, Plan, Situation
-from headstart.engine.runner import Branch, Branching
+from headstart.engine.runner import Branch
 from headstart.engine.speculative import Decoder, Job
 from tests.engine.answers import CODE, LIST, PLAIN, ask, forget, request
 from tests.engine.test_exactness import VOCABULARY, write
@@ -34,19 +33,16 @@ FLOOR = 1e-3  # as in test_runner: other batchings made 1.3e-4, a token that wro
 class Blind(BranchingRunner):
     """Branches see what they may not."""
 
-    def _set_inputs(self, ids: Sequence[int], past: int, rows: int) -> None:
-        branches, self._branches = self._branches, ()
-        super()._set_inputs(ids, past, rows)
-        self._branches = branches
+    def _set_inputs(self, ids: Sequence[int], branches: Sequence[Branch], past: int, rows: int) -> None:
+        super()._set_inputs([*ids, *(branch.token for branch in branches)], (), past, rows)
 
 
 class Immovable(BranchingRunner):
     """A branch is kept where it was computed."""
 
-    def take(self, length: int, number: int) -> None:
+    def _keep(self, _place: int, number: int) -> None:
         """Only says that it moves."""
-        self.rollback(length)
-        self._tokens.append(self._forked[number].token)
+        self._tokens.append(self._branches[number].token)
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +85,7 @@ class TestRunner:
         for runner in runners:
             runner.rollback(0)
             runner.forward(before)
-        logits = branching.fork(ids, branches).copy()
+        logits = branching.forward(ids, branches, rows=6).copy()
         assert list(branching.tokens) == [*before, *ids]
         assert np.abs(logits[:6] - plain.forward(ids, rows=6)).max() < FLOOR
         for branch, row in zip(branches, logits[6:], strict=True):
@@ -108,10 +104,10 @@ class TestRunner:
         for number in range(60):
             length, ids = len(tormented.tokens), probe_ids(640, rng.randint(2, 8), seed=number)
             branches = [Branch(rng.randrange(1, len(ids)), rng.randrange(640)) for _ in range(rng.randint(1, 4))]
-            tormented.fork(ids, branches)
+            tormented.forward(ids, branches)
             if rng.random() < 0.7:
                 chosen = rng.randrange(len(branches))
-                tormented.take(length + branches[chosen].place, chosen)
+                tormented.rollback(length + branches[chosen].place, chosen)
             else:
                 tormented.rollback(length + rng.randrange(1, len(ids) + 1))
             tormented.rollback(CONTEXT - 40)
@@ -183,7 +179,7 @@ class TestText:
     @pytest.fixture
     def eager(self, pair_engine: LocalEngine, monkeypatch: pytest.MonkeyPatch) -> LocalEngine:
         """A pair, checking as many branches as find room."""
-        assert isinstance(pair_engine.target.runner, Branching)
+        assert pair_engine.target.runner.can_branch
         policy = Eager(pair_engine._policy.costs)
         monkeypatch.setattr(pair_engine, "_policy", policy)
         monkeypatch.setattr(pair_engine._decoder, "_policy", policy)

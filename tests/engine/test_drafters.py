@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from headstart.engine.drafters import MOST_DRAFTED, NO_PROPOSAL, DraftModel, NgramDrafter, Proposal, WantsMore
 from headstart.engine.engine import Origin, Sampling
-from headstart.engine.runner import PREFILL_CHUNK, Interrupted, Logits
+from headstart.engine.runner import PREFILL_CHUNK, Branch, Interrupted, Logits
 from headstart.engine.sampling import Sampler
 from tests.toy import ToyRunner
 
@@ -176,8 +176,10 @@ class CancellingRunner(ToyRunner):
 
     cancel = threading.Event()
 
-    def forward(self, ids: Sequence[int], rows: int = 1, cancel: threading.Event | None = None) -> Logits:
-        result = super().forward(ids, rows, cancel)
+    def forward(
+        self, ids: Sequence[int], branches: Sequence[Branch] = (), rows: int = 1, cancel: threading.Event | None = None
+    ) -> Logits:
+        result = super().forward(ids, branches, rows, cancel)
         if len(self.calls) == 2:
             self.cancel.set()
         return result

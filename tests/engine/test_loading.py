@@ -18,6 +18,7 @@ from headstart.engine.measurements import Measurements
 from headstart.engine.paged import PagedRunner
 from headstart.engine.precision import VERIFY, plain, properties
 from headstart.engine.proof import rollback_error
+from headstart.engine.runner import Branch
 from headstart.engine.stateful import StatefulRunner
 from headstart.engine.validation import Verdict, note, refuse
 from headstart.errors import BrokenModelError, DeviceError
@@ -112,14 +113,14 @@ def refusing(folder: Path, device: str, properties: Mapping[str, str], *rest: An
 class Forgetful(PagedRunner):
     """Rejected tokens stay."""
 
-    def rollback(self, length: int) -> None:
+    def rollback(self, length: int, branch: int | None = None) -> None:
         """Only says that it forgets."""
         past = len(self._tokens)
-        super().rollback(length)
+        super().rollback(length, branch)
         self._stale = past - len(self._tokens) if length else 0
 
-    def _set_inputs(self, ids: Sequence[int], past: int, rows: int) -> None:
-        super()._set_inputs(ids, past + getattr(self, "_stale", 0), rows)
+    def _set_inputs(self, ids: Sequence[int], branches: Sequence[Branch], past: int, rows: int) -> None:
+        super()._set_inputs(ids, branches, past + getattr(self, "_stale", 0), rows)
 
 
 class NotRunning(PagedRunner):
@@ -130,7 +131,7 @@ class NotRunning(PagedRunner):
         raise RuntimeError("no kernel for this size of heads")
 
 
-def unknown_transformation(*arguments: Any) -> Any:
+def unknown_transformation(*arguments: Any, **named: Any) -> Any:
     """A version of OpenVINO without it."""
     raise ImportError("cannot import name 'paged_attention_transformation'")
 

@@ -25,7 +25,7 @@ from headstart.engine.engine import (
 from headstart.engine.loading import LoadedModel
 from headstart.engine.local import LocalEngine, load
 from headstart.engine.policy import Policy
-from headstart.engine.runner import Logits, NonFiniteError
+from headstart.engine.runner import Branch, Logits, NonFiniteError
 from headstart.engine.speculative import Decoder, Job
 from headstart.engine.validation import known
 from headstart.errors import BrokenModelError
@@ -43,8 +43,10 @@ class Breaking(ToyRunner):
         super().__init__(**kind)
         self.at, self._value = at, value
 
-    def forward(self, ids: Sequence[int], rows: int = 1, cancel: threading.Event | None = None) -> Logits:
-        logits = super().forward(ids, rows, cancel)
+    def forward(
+        self, ids: Sequence[int], branches: Sequence[Branch] = (), rows: int = 1, cancel: threading.Event | None = None
+    ) -> Logits:
+        logits = super().forward(ids, branches, rows, cancel)
         if len(self.tokens) >= self.at:
             logits[-1] = self._value
         return logits

@@ -16,7 +16,7 @@ from headstart.engine import local, shortlist
 from headstart.engine.drafters import DraftModel, WantsMore
 from headstart.engine.engine import LoadOptions, Mode, Numerics, Origin, Sampling, Speculation
 from headstart.engine.local import LocalEngine, load
-from headstart.engine.runner import Logits
+from headstart.engine.runner import Branch, Logits
 from headstart.engine.sampling import Ids, Sampler
 from headstart.engine.shortlist import Shortlist
 from headstart.errors import BrokenModelError
@@ -178,8 +178,10 @@ def test_tokens_that_the_target_lacks_are_cut() -> None:
 class TrimmedToy(ToyRunner):
     """Gives the logits of KEPT."""
 
-    def forward(self, ids: Sequence[int], rows: int = 1, cancel: threading.Event | None = None) -> Logits:
-        return super().forward(ids, rows, cancel)[:, KEPT]
+    def forward(
+        self, ids: Sequence[int], branches: Sequence[Branch] = (), rows: int = 1, cancel: threading.Event | None = None
+    ) -> Logits:
+        return super().forward(ids, branches, rows, cancel)[:, KEPT]
 
 
 def up_to(count: int) -> WantsMore:

@@ -7,12 +7,11 @@ from pathlib import Path
 from headstart import computer, paths
 from headstart import manifest as manifests
 from headstart.engine import bigram, devices, shortlist, validation
-from headstart.engine.branching import BranchingRunner
 from headstart.engine.engine import KvPrecision, Numerics, Precision
 from headstart.engine.head import Ids
 from headstart.engine.measurements import Measurements
 from headstart.engine.memory import released
-from headstart.engine.paged import PagedRunner
+from headstart.engine.paged import BranchingRunner, PagedRunner
 from headstart.engine.precision import VERIFY, Properties, candidates, name_of, plain, properties, warm_up
 from headstart.engine.proof import PROVEN, RUNNERS, AnyRunner, RunnerClass, first_line, proven_runner, refusal
 from headstart.engine.runner import Runner

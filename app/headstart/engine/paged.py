@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from headstart.engine.graph import CHOSEN_ROWS, gather_rows
 from headstart.engine.head import Ids, keep_rows
 from headstart.engine.inputs import Inputs
-from headstart.engine.runner import Interrupted, Logits, infer, raise_if_set, unlike
+from headstart.engine.runner import Branch, Interrupted, Logits, infer, raise_if_set, unlike
 from headstart.engine.runtime import core, openvino
 
 _CACHE_INPUTS = ("key_cache.", "value_cache.")
@@ -23,7 +24,7 @@ _SPARE = 2  # places beyond the context: a recovery takes up to three where a ca
 class PagedRunner:
     """One sequence over one block table that is contiguous from the start."""
 
-    transformation: Mapping[str, bool] = {}  # how OpenVINO is to make a paged graph of the model
+    can_branch = False
 
     def __init__(
         self, folder: Path, device: str, properties: Mapping[str, str], context: int, kept: Ids | None = None
@@ -33,7 +34,7 @@ class PagedRunner:
         `kept`: the rows that its output head is cut down to, where it can be: `self.kept` tells.
         Raises RuntimeError when OpenVINO refuses the transformation or the device; the caller words it.
         """
-        model = _paged_model(folder, self.transformation)
+        model = _paged_model(folder, allow_qq_bias=self.can_branch)
         self.vocabulary: int = model.output(0).get_partial_shape()[2].get_length()
         self.kept = kept if kept is not None and keep_rows(model, kept) else None
         compiled = core().compile_model(model, device, dict(properties))
@@ -41,6 +42,8 @@ class PagedRunner:
         self._inputs = Inputs(self._request, compiled)
         self._tokens: list[int] = []
         self._finished = 0  # tokens of the last pass that was not cancelled
+        self._branches: Sequence[Branch] = ()  # of the last pass
+        self._fork = 0  # tokens before these
         self._bind_cache(compiled, context)
 
     @property
@@ -48,12 +51,20 @@ class PagedRunner:
         """The tokens in the cache."""
         return self._tokens
 
-    def forward(self, ids: Sequence[int], rows: int = 1, cancel: threading.Event | None = None) -> Logits:
+    def forward(
+        self,
+        ids: Sequence[int],
+        branches: Sequence[Branch] = (),
+        rows: int = 1,
+        cancel: threading.Event | None = None,
+    ) -> Logits:
         """See Runner.forward."""
-        past, count = len(self._tokens), len(ids)
-        assert 1 <= rows <= count <= self.context - past
+        past, count = len(self._tokens), len(ids) + len(branches)
+        assert 1 <= rows <= len(ids)
+        assert count <= self.context - past
+        assert self.can_branch or not branches
         raise_if_set(cancel)
-        self._set_inputs(ids, past, rows)
+        self._set_inputs(ids, branches, past, rows + len(branches))
         try:
             infer(self._request, cancel)
         except Interrupted:
@@ -61,17 +72,29 @@ class PagedRunner:
             raise
         self._finished = count
         self._tokens.extend(ids)
+        self._branches, self._fork = tuple(branches), len(self._tokens)
         logits: Logits = self._request.get_output_tensor(0).data[:, 0, :]
         return logits
 
-    def rollback(self, length: int) -> None:
+    def rollback(self, length: int, branch: int | None = None) -> None:
         """See Runner.rollback."""
         del self._tokens[length:]
+        if branch is not None:
+            self._keep(length, branch)
+
+    def _keep(self, place: int, number: int) -> None:
+        """Move the keys and values of a branch of the last pass to where it belongs."""
+        assert place < self._fork
+        source = self._fork + number
+        for cache in self.caches:  # [blocks, heads, tokens of a block, size]
+            slots = cache.data
+            slots[place // self.block, :, place % self.block] = slots[source // self.block, :, source % self.block]
+        self._tokens.append(self._branches[number].token)
 
     def _recover(self, cancelled: int) -> None:
         """Some tokens past the end, which the next call overwrites."""
         self._finished = unlike(self._finished, cancelled)
-        self._set_inputs([0] * self._finished, len(self._tokens), rows=1)
+        self._set_inputs([0] * self._finished, (), len(self._tokens), rows=1)
         self._request.infer()
 
     def _bind_cache(self, compiled: Any, context: int) -> None:
@@ -92,11 +115,12 @@ class PagedRunner:
             self._request.set_tensor(port, self.caches[-1])
         self._table = np.arange(blocks, dtype=np.int32)
 
-    def _set_inputs(self, ids: Sequence[int], past: int, rows: int) -> None:
-        count, total = len(ids), past + len(ids)
+    def _set_inputs(self, ids: Sequence[int], branches: Sequence[Branch], past: int, rows: int) -> None:
+        count = len(ids) + len(branches)
+        total = past + count
         blocks = -(-total // self.block)
         write = self._inputs.write
-        write("input_ids", np.asarray(ids, np.int64))  # [count]
+        write("input_ids", np.array([*ids, *(branch.token for branch in branches)], np.int64))  # [count]
         write("position_ids", np.arange(past, total))  # [count]
         write("past_lens", [past])
         write("subsequence_begins", [0, count])
@@ -106,11 +130,47 @@ class PagedRunner:
         write(CHOSEN_ROWS, np.arange(count - rows, count))
 
 
-def _paged_model(folder: Path, how: Mapping[str, bool]) -> Any:
+class BranchingRunner(PagedRunner):
+    """The paged runner that checks several tokens for the same place in one pass.
+
+    Branches stand behind the pass that they belong to, each at the position of the token that it may replace, and see
+    of that pass only what comes before it (Miao et al. 2023, SpecInfer). The keys and values of one that holds are
+    moved. Without branches its logits are those of its parent, in the same time.
+    """
+
+    can_branch = True
+
+    def __init__(
+        self, folder: Path, device: str, properties: Mapping[str, str], context: int, kept: Ids | None = None
+    ) -> None:
+        """See PagedRunner. Tried on processors only: elsewhere it raises RuntimeError."""
+        if device != "CPU":
+            raise RuntimeError(f"nothing is known of branches on {device}")
+        super().__init__(folder, device, properties, context, kept)
+
+    def _set_inputs(self, ids: Sequence[int], branches: Sequence[Branch], past: int, rows: int) -> None:
+        super()._set_inputs(ids, branches, past, rows)
+        bias = _bias(len(ids) + len(branches), branches) if branches else np.zeros(0, np.uint8)
+        self._inputs.write("qq_bias", bias.ravel())
+        self._inputs.write("qq_bias_begins", [0, bias.size])
+        if branches:
+            places = [*range(len(ids)), *(branch.place for branch in branches)]
+            self._inputs.write("position_ids", past + np.array(places, np.int64))
+
+
+def _bias(count: int, branches: Sequence[Branch]) -> NDArray[np.uint8]:
+    """Which tokens of a pass each of them sees, the branches being its last: [count, count]."""
+    seen = np.tril(np.ones((count, count), np.uint8))
+    for row, branch in enumerate(branches, start=count - len(branches)):
+        seen[row, branch.place : row] = 0
+    return seen
+
+
+def _paged_model(folder: Path, *, allow_qq_bias: bool) -> Any:
     from openvino._offline_transformations import paged_attention_transformation  # noqa: PLC0415
 
     model = core().read_model(folder / "openvino_model.xml")
-    paged_attention_transformation(model, **how)
+    paged_attention_transformation(model, allow_qq_bias=allow_qq_bias)
     if not gather_rows(model, axis=0):
         raise RuntimeError("no output head was found")
     return model

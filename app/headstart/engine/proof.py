@@ -6,12 +6,11 @@ from pathlib import Path
 
 import numpy as np
 
-from headstart.engine.branching import BranchingRunner
 from headstart.engine.engine import Numerics
 from headstart.engine.measurements import Measurements
-from headstart.engine.paged import PagedRunner
+from headstart.engine.paged import BranchingRunner, PagedRunner
 from headstart.engine.precision import probe_ids, properties
-from headstart.engine.runner import Branch, Branching, Runner
+from headstart.engine.runner import Branch, Runner
 from headstart.engine.stateful import StatefulRunner
 from headstart.errors import BrokenModelError, DeviceError, UnfitError
 
@@ -61,10 +60,10 @@ def proven_runner(folder: Path, device: str, measurements: Measurements) -> Runn
 
 def runner_error(runner: Runner) -> float:
     """The largest error of what this runner can do."""
-    return max(rollback_error(runner), branch_error(runner) if isinstance(runner, Branching) else 0.0)
+    return max(rollback_error(runner), branch_error(runner) if runner.can_branch else 0.0)
 
 
-def branch_error(runner: Branching) -> float:
+def branch_error(runner: Runner) -> float:
     """Largest difference that it makes to logits, in standard deviations, to check a token and keep it as a branch."""
     prompt = probe_ids(runner.vocabulary, _PROMPT, seed=1)
     ids = probe_ids(runner.vocabulary, _ROWS, seed=2)
@@ -73,8 +72,8 @@ def branch_error(runner: Branching) -> float:
     expected = runner.forward([ids[0], token, *following], rows=1 + len(following)).copy()
     runner.rollback(len(prompt))
     branches = [Branch(2, token), Branch(1, token)]
-    beside = runner.fork(ids, branches)[-1:].copy()
-    runner.take(len(prompt) + 1, 1)
+    beside = runner.forward(ids, branches)[-1:].copy()
+    runner.rollback(len(prompt) + 1, branch=1)
     given = np.concatenate([beside, runner.forward(following, rows=len(following))])
     runner.rollback(0)
     return float(np.abs(given - expected).max() / expected.std())

@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,38 +47,33 @@ class Runner(Protocol):
 
     context: int  # most tokens the cache holds
     vocabulary: int  # tokens that can be read, and the width of the logits unless the output head was trimmed
+    can_branch: bool  # whether it can check more than one token for the same place
 
     @property
     def tokens(self) -> Sequence[int]:
         """The tokens whose keys and values are in the cache, in order."""
         ...
 
-    def forward(self, ids: Sequence[int], rows: int = 1, cancel: threading.Event | None = None) -> Logits:
-        """Append `ids` and return the logits after each of the last `rows` of them: [rows, vocabulary].
+    def forward(
+        self,
+        ids: Sequence[int],
+        branches: Sequence[Branch] = (),
+        rows: int = 1,
+        cancel: threading.Event | None = None,
+    ) -> Logits:
+        """Append `ids`; return the logits after the last `rows` of them, then after each branch: [.., vocabulary].
 
-        The array is the model's own memory: valid until the next call. Raises Interrupted when `cancel` is set
-        before the end. `len(tokens) + len(ids)` must not pass `context`.
+        Branches are not appended, but take their room while the pass is made; none where not `can_branch`. The array
+        is the model's own memory: valid until the next call. Raises Interrupted when `cancel` is set before the end.
+        `len(tokens) + len(ids) + len(branches)` must not pass `context`.
         """
         ...
 
-    def rollback(self, length: int) -> None:
-        """Forget all tokens after the first `length`; does nothing when there are no more than that."""
-        ...
+    def rollback(self, length: int, branch: int | None = None) -> None:
+        """Forget all tokens after the first `length`; does nothing when there are no more than that.
 
-
-@runtime_checkable
-class Branching(Runner, Protocol):
-    """A runner that can check more than one token for the same place."""
-
-    def fork(self, ids: Sequence[int], branches: Sequence[Branch]) -> Logits:
-        """Append `ids`; return the logits after each of them, then after each branch: [ids + branches, vocabulary].
-
-        The branches are not appended, but take their room while the pass is made. For the rest see Runner.forward.
+        `branch`: append that one of the last pass, by number, which belongs there.
         """
-        ...
-
-    def take(self, length: int, number: int) -> None:
-        """Forget all tokens after the first `length` and append that branch of the last fork which belongs there."""
         ...
 
 

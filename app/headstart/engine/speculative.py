@@ -17,7 +17,6 @@ from headstart.engine.rounds import NgramOffer, Outcome, Plan, Situation
 from headstart.engine.runner import (
     PREFILL_CHUNK,
     Branch,
-    Branching,
     Interrupted,
     Logits,
     Runner,
@@ -215,7 +214,7 @@ class Decoder:
         tail = replace(guesses, tokens=guesses.tokens[len(guesses.confidences) :])
         kept = self._policy.kept(guesses.confidences, _offer(tail))
         chosen: Sequence[tuple[int, int]] = ()
-        if isinstance(self._target, Branching):
+        if self._target.can_branch:
             shares = [[each.confidence for each in others] for others in guesses.runners_up]
             chosen = self._policy.branches(shares, kept)
         # In a pass the pending token stands before the candidates.
@@ -225,9 +224,7 @@ class Decoder:
     def _verify(self, answer: Answer, checked: Proposal) -> Logits:
         """The logits after the pending token, after each candidate, then after each branch."""
         ids = [answer.context[-1], *checked.tokens]
-        if checked.branches and isinstance(self._target, Branching):
-            return self._target.fork(ids, checked.branches)
-        return self._target.forward(ids, rows=len(ids))
+        return self._target.forward(ids, checked.branches, rows=len(ids))
 
     def _choose(self, answer: Answer, proposal: Proposal, logits: Logits) -> list[int]:
         """The candidates that hold, then the target's own token. `logits`: [1 + candidates + branches, vocabulary]."""
@@ -259,11 +256,7 @@ class Decoder:
     def _settle(self, length: int, checked: Proposal, chosen: Sequence[int]) -> None:
         """Behind the text as it was, `length` tokens, the caches keep what holds. The draft did not read branches."""
         held = length + common_prefix(checked.tokens, chosen)
-        branch = checked.branch_taken(chosen)
-        if branch is not None and isinstance(self._target, Branching):
-            self._target.take(held, branch)
-        else:
-            self._target.rollback(held)
+        self._target.rollback(held, checked.branch_taken(chosen))
         if self._draft is not None:
             self._draft.settle(held)
 

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from headstart.engine.graph import CHOSEN_ROWS, gather_rows
 from headstart.engine.head import Ids, keep_rows
 from headstart.engine.inputs import Inputs
-from headstart.engine.runner import Interrupted, Logits, infer, raise_if_set, unlike
+from headstart.engine.runner import Branch, Interrupted, Logits, infer, raise_if_set, unlike
 from headstart.engine.runtime import core, openvino
 
 _MOST_HOLES = 256  # compact the cache past this many masked slots,
@@ -23,6 +23,8 @@ _FEWEST_HOLES = 32  # but never for fewer: a copy costs half a step
 
 class StatefulRunner:
     """One sequence; slot i of the cache holds a token that counts (mask 1) or one that was forgotten (mask 0)."""
+
+    can_branch = False
 
     def __init__(
         self, folder: Path, device: str, properties: Mapping[str, str], context: int, kept: Ids | None = None
@@ -48,9 +50,16 @@ class StatefulRunner:
         """The tokens that count."""
         return self._tokens
 
-    def forward(self, ids: Sequence[int], rows: int = 1, cancel: threading.Event | None = None) -> Logits:
+    def forward(
+        self,
+        ids: Sequence[int],
+        branches: Sequence[Branch] = (),
+        rows: int = 1,
+        cancel: threading.Event | None = None,
+    ) -> Logits:
         """See Runner.forward."""
         assert 1 <= rows <= len(ids) <= self.context - len(self._tokens)
+        assert not branches
         raise_if_set(cancel)
         self._set_inputs(ids, rows)
         try:
@@ -67,8 +76,9 @@ class StatefulRunner:
         logits: Logits = self._request.get_output_tensor(0).data[0, -rows:, :]
         return logits
 
-    def rollback(self, length: int) -> None:
+    def rollback(self, length: int, branch: int | None = None) -> None:
         """See Runner.rollback. Copies the cache only when too many forgotten slots have gathered."""
+        assert branch is None
         if length >= len(self._tokens):
             return
         if length == 0:

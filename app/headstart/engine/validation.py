@@ -26,7 +26,7 @@ from headstart.engine.costs import SIZES
 from headstart.engine.engine import Numerics
 from headstart.engine.measurements import Measurements, every
 from headstart.engine.precision import Properties, name_of, pass_ms, plain, properties, switch_ms, without_defaults
-from headstart.engine.runner import Branch, Branching, Logits, Runner
+from headstart.engine.runner import Branch, Logits, Runner
 from headstart.engine.supervision import program, signal_name
 
 Build = Callable[[Properties, int], Runner]  # compiles the model with these properties and room for so many tokens
@@ -257,9 +257,9 @@ def _scenes(runner: Runner, ids: Sequence[int]) -> Iterator[tuple[int, Logits]]:
     runner.rollback(_PROMPT)
     after = ids[_PROMPT : _PROMPT + _AFTER]
     yield _PROMPT, runner.forward(after, rows=_AFTER).copy()
-    if isinstance(runner, Branching):
+    if runner.can_branch:
         runner.rollback(_PROMPT)
-        yield _PROMPT, runner.fork(after, [Branch(1, ids[0])])[:_AFTER].copy()
+        yield _PROMPT, runner.forward(after, [Branch(1, ids[0])], rows=_AFTER)[:_AFTER].copy()
     runner.rollback(0)  # the cache is full of what was read before
     yield 0, runner.forward(ids[:_PROMPT], rows=_PROMPT).copy()
     for place in range(_PROMPT, _PROMPT + _AFTER):
