@@ -16,8 +16,7 @@ from headstart.engine import host
 from headstart.engine.engine import Event, Finish, LoadOptions, Message, Prefill, Request, Step
 from headstart.engine.opening import LocalModels, Opened, Tell
 from headstart.engine.protocol import Bench, Description, Facts
-from headstart.engine.tuning.findings import Findings
-from headstart.engine.tuning.messages import Tune, TuneDecided, TuneReport
+from headstart.engine.tuning.messages import Findings, Tune, TuneDecided, TuneReport
 from headstart.engine.wire import from_data, to_data
 
 _KINDS: Mapping[str, type[Prefill | Step | Finish]] = {"Prefill": Prefill, "Step": Step, "Finish": Finish}

@@ -69,8 +69,21 @@ from headstart.engine.protocol import (
     Phase,
 )
 from headstart.engine.tally import Tally
-from headstart.engine.tuning.findings import ANSWER, DEFAULT, DRAFTS, TARGET, Findings, Row, Stage, Trying, reasons
-from headstart.engine.tuning.messages import Tune, TuneDecided, TuneReport, TuneTrying
+from headstart.engine.tuning.messages import (
+    ANSWER,
+    DEFAULT,
+    DRAFTS,
+    TARGET,
+    Findings,
+    Row,
+    Stage,
+    Trying,
+    Tune,
+    TuneDecided,
+    TuneReport,
+    TuneTrying,
+    reasons,
+)
 from headstart.engine.wire import from_data, to_data
 from headstart.errors import BrokenModelError, ContextOverflowError, MemoryBudgetError
 

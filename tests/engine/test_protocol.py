@@ -66,11 +66,17 @@ from headstart.engine.protocol import (
     decode_report,
     encode,
 )
-from headstart.engine.tuning.findings import DEFAULT, DRAFTS, TARGET, Findings, Row, Stage, Trying
 from headstart.engine.tuning.messages import (
+    DEFAULT,
+    DRAFTS,
+    TARGET,
+    Findings,
     ForgetTuned,
     RecallTuned,
+    Row,
+    Stage,
     StopTune,
+    Trying,
     Tune,
     TuneDecided,
     TunedKnown,

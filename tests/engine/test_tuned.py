@@ -10,53 +10,58 @@ from pathlib import Path
 import pytest
 
 from headstart import manifest
-from headstart.engine import tuned
 from headstart.engine.bench.race import RaceCancelled
 from headstart.engine.engine import LoadOptions, Numerics, Open
 from headstart.engine.local import load
 from headstart.engine.opening import LocalModels
 from headstart.engine.protocol import Load, decode_order, encode
-from headstart.engine.tuned import Tuned
-from headstart.engine.tuning import ordered, tuner
-from headstart.engine.tuning.candidates import Setting
-from headstart.engine.tuning.findings import DEFAULT, Findings, Row, Stage, Trying
-from headstart.engine.tuning.halving import Trial
-from headstart.engine.tuning.messages import Tune, TuneDecided, TuneReport, TuneTrying, TuneWish
-from headstart.engine.tuning.tuner import Watch, tune
+from headstart.engine.tuning import search, store
+from headstart.engine.tuning.messages import (
+    DEFAULT,
+    Findings,
+    Row,
+    Stage,
+    Trying,
+    Tune,
+    TuneDecided,
+    TuneReport,
+    TuneTrying,
+    TuneWish,
+)
+from headstart.engine.tuning.search import Trial, Watch, tune
+from headstart.engine.tuning.store import Tuned
 from tests.engine.answers import LIST, ask, flip_a_bit, request
 
 EVERYTHING = tuple(Open)
 TARGET, DRAFT, OTHER = Path("target"), Path("draft"), Path("other")
 ONE_THREAD = {"INFERENCE_NUM_THREADS": "1"}
-FOUND = Tuned("CPU", ONE_THREAD, DRAFT, "hash", None, {"ENABLE_CPU_PINNING": "NO"}, 300, ("because",))
+FOUND = Tuned("CPU", ONE_THREAD, DRAFT, "hash", 300, ("because",))
 
 
 def test_everything_that_is_open_is_as_it_was_tuned() -> None:
-    assert tuned.merged(LoadOptions(TARGET, OTHER, open=EVERYTHING), FOUND) == LoadOptions(
-        TARGET, DRAFT, draft_vocab=300, properties=ONE_THREAD, draft_properties=FOUND.draft_properties
+    assert store.merged(LoadOptions(TARGET, OTHER, open=EVERYTHING), FOUND) == LoadOptions(
+        TARGET, DRAFT, draft_vocab=300, properties=ONE_THREAD
     )
 
 
 def test_what_a_person_asks_for_counts() -> None:
     asked = LoadOptions(TARGET, OTHER, properties={"INFERENCE_NUM_THREADS": "3"}, open=(Open.PROPERTIES,))
-    assert tuned.merged(asked, FOUND) == replace(asked, open=())
+    assert store.merged(asked, FOUND) == replace(asked, open=())
     without = LoadOptions(TARGET, None, open=(Open.PROPERTIES, Open.DEVICE))
-    assert tuned.merged(without, FOUND).draft is None
-    assert tuned.merged(LoadOptions(TARGET, DRAFT, draft_vocab=7, open=EVERYTHING), FOUND).draft_vocab == 7
+    assert store.merged(without, FOUND).draft is None
+    assert store.merged(LoadOptions(TARGET, DRAFT, draft_vocab=7, open=EVERYTHING), FOUND).draft_vocab == 7
 
 
 def test_nothing_is_taken_over_to_another_device() -> None:
     asked = LoadOptions(TARGET, OTHER, device="GPU", open=(Open.PROPERTIES, Open.DRAFT))
-    assert tuned.merged(asked, FOUND) == replace(asked, open=())
-    placed = tuned.merged(LoadOptions(TARGET, open=EVERYTHING), replace(FOUND, device="GPU"))
+    assert store.merged(asked, FOUND) == replace(asked, open=())
+    placed = store.merged(LoadOptions(TARGET, open=EVERYTHING), replace(FOUND, device="GPU"))
     assert placed.device == "GPU"
-    elsewhere = LoadOptions(TARGET, DRAFT, draft_device="GPU", open=(Open.PROPERTIES, Open.DRAFT, Open.DEVICE))
-    assert tuned.merged(elsewhere, FOUND).draft_properties == {}
 
 
 def test_exact_numerics_leave_no_choice_of_properties() -> None:
     asked = LoadOptions(TARGET, DRAFT, numerics=Numerics.EXACT, open=EVERYTHING)
-    assert tuned.merged(asked, FOUND).properties == {}
+    assert store.merged(asked, FOUND).properties == {}
 
 
 def test_options_with_all_this_cross_the_wire() -> None:
@@ -72,72 +77,72 @@ def pair(tiny_target: Path, tiny_draft: Path) -> LoadOptions:
 
 def found_for(pair: LoadOptions, draft: Path | None) -> Tuned:
     """One thread for the target."""
-    return Tuned("CPU", ONE_THREAD, draft, tuned.weights(draft) if draft else None)
+    return Tuned("CPU", ONE_THREAD, draft, store.weights(draft) if draft else None)
 
 
 def test_loading_takes_what_was_kept_until_it_is_forgotten(pair: LoadOptions) -> None:
-    tuned.keep(pair, found_for(pair, None))
+    store.keep(pair, found_for(pair, None))
     engine = load(pair)
     assert engine.target.properties["INFERENCE_NUM_THREADS"] == "1"
     assert engine.draft is None
     assert len(ask(engine, request(LIST, tokens=4)).ids) == 4
-    assert tuned.forget(pair)
-    assert not tuned.forget(pair)
-    assert tuned.applied(pair) == replace(pair, open=())
+    assert store.forget(pair)
+    assert not store.forget(pair)
+    assert store.applied(pair) == replace(pair, open=())
 
 
 def test_the_engine_s_process_tells_what_it_loaded(pair: LoadOptions) -> None:
-    tuned.keep(pair, found_for(pair, None))
+    store.keep(pair, found_for(pair, None))
     assert LocalModels().open(pair, lambda _: None).facts.draft is None
 
 
 def test_exact_numerics_are_loaded_without_tuned_properties(pair: LoadOptions) -> None:
-    tuned.keep(pair, found_for(pair, None))
+    store.keep(pair, found_for(pair, None))
     engine = load(replace(pair, numerics=Numerics.EXACT))
     assert "INFERENCE_NUM_THREADS" not in engine.target.properties
 
 
 def test_a_target_alone_is_another_subject(pair: LoadOptions) -> None:
-    tuned.keep(pair, found_for(pair, pair.draft))
-    assert tuned.applied(replace(pair, draft=None)).properties == {}
+    store.keep(pair, found_for(pair, pair.draft))
+    assert store.applied(replace(pair, draft=None)).properties == {}
 
 
 @pytest.mark.parametrize(
     ("place", "value"),
     [
-        ("headstart.engine.tuned.devices.full_name", lambda _: "Another Processor"),
-        ("headstart.engine.tuned.devices.available", lambda: ("CPU", "GPU")),
-        ("headstart.engine.tuned.cores", lambda: 999),
-        ("headstart.engine.tuned.__version__", "0.0.1"),
+        ("headstart.engine.tuning.store.devices.full_name", lambda _: "Another Processor"),
+        ("headstart.engine.tuning.store.devices.available", lambda: ("CPU", "GPU")),
+        ("headstart.engine.tuning.store.cores", lambda: 999),
+        ("headstart.engine.tuning.store.__version__", "0.0.1"),
     ],
 )
 def test_another_machine_or_version_knows_nothing_of_it(
     pair: LoadOptions, monkeypatch: pytest.MonkeyPatch, place: str, value: object
 ) -> None:
-    tuned.keep(pair, found_for(pair, None))
+    store.keep(pair, found_for(pair, None))
     monkeypatch.setattr(place, value)
-    assert tuned.read(pair) is None
+    assert store.read(pair) is None
 
 
 def test_another_openvino_knows_nothing_of_it(pair: LoadOptions, monkeypatch: pytest.MonkeyPatch) -> None:
-    tuned.keep(pair, found_for(pair, None))
+    store.keep(pair, found_for(pair, None))
 
     class Newer:
         @staticmethod
         def get_version() -> str:
             return "2099.1"
 
-    monkeypatch.setattr("headstart.engine.tuned.openvino", lambda: Newer)
-    assert tuned.read(pair) is None
+    monkeypatch.setattr("headstart.engine.tuning.store.openvino", lambda: Newer)
+    assert store.read(pair) is None
 
 
 def test_other_weights_know_nothing_of_it(pair: LoadOptions, altered: Callable[..., Path]) -> None:
     copy = altered(pair.target)
     options = replace(pair, target=copy)
-    tuned.keep(options, found_for(options, None))
-    assert tuned.read(options) is not None
+    store.keep(options, found_for(options, None))
+    assert store.read(options) is not None
     change_weights(copy)
-    assert tuned.read(options) is None
+    assert store.read(options) is None
 
 
 @pytest.mark.parametrize("gone", [True, False])
@@ -145,33 +150,33 @@ def test_another_draft_that_changed_or_went_is_not_used(
     pair: LoadOptions, altered: Callable[..., Path], *, gone: bool
 ) -> None:
     other = altered(pair.target)
-    tuned.keep(pair, found_for(pair, other))
-    assert tuned.applied(pair).draft == other
+    store.keep(pair, found_for(pair, other))
+    assert store.applied(pair).draft == other
     if gone:
         (other / manifest.FILE_NAME).unlink()
     else:
         change_weights(other)
-    assert tuned.applied(pair) == replace(pair, open=())
+    assert store.applied(pair) == replace(pair, open=())
 
 
 @pytest.mark.parametrize("value", [7, {}, {"device": 3}, {"device": "CPU", "properties": []}])
 def test_what_makes_no_sense_is_ignored(pair: LoadOptions, measured: Path, value: object) -> None:
-    tuned.keep(pair, found_for(pair, None))
+    store.keep(pair, found_for(pair, None))
     (path,) = measured.glob("*-tuned-*.json")
     data = json.loads(path.read_text())
     path.write_text(json.dumps(data | {"values": {"tuned": value}}))
-    assert tuned.read(pair) is None
+    assert store.read(pair) is None
 
 
 @pytest.mark.slow
 def test_the_tiny_pair_is_tuned(pair: LoadOptions, tiny_other: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """From end to end; a draft that is not there stands for a candidate that fails."""
-    monkeypatch.setattr(tuner, "_PASS_TURNS", (1, 1))
-    monkeypatch.setattr(tuner, "_ANSWER_TURNS", (1,))
+    monkeypatch.setattr(search, "FIRST_PAIRS", 1)
+    monkeypatch.setattr(search, "MORE_PAIRS", 1)
     said: list[str] = []
     missing = tiny_other.parent / "missing"
     chosen, found = tune(TuneWish(pair, {"gone": missing}, seconds=600.0), Watch(said.append))
-    assert [stage.subject for stage in found.stages][:2] == ["target", "drafts"]
+    assert [stage.subject for stage in found.stages] == ["target", "drafts"]
     rows = {row.name: row for row in found.stages[1].rows}
     assert list(rows) == [DEFAULT, "the draft gone", "no draft model"]
     assert rows["the draft gone"].failure
@@ -180,12 +185,12 @@ def test_the_tiny_pair_is_tuned(pair: LoadOptions, tiny_other: Path, monkeypatch
     assert found.reasons == chosen.reasons
     assert len(found.reasons) >= len(found.stages)
     assert any("target: as it is (" in sentence for sentence in said)
-    tuned.keep(pair, chosen, found)
-    assert tuned.read(pair) == chosen
-    assert tuned.findings(pair) == found
+    store.keep(pair, chosen, found)
+    assert store.read(pair) == chosen
+    assert store.findings(pair) == found
     load(pair).close()
-    assert tuned.forget(pair)
-    assert tuned.findings(pair) is None
+    assert store.forget(pair)
+    assert store.findings(pair) is None
 
 
 @pytest.mark.slow
@@ -193,8 +198,10 @@ def test_winners_are_what_is_loaded_next(pair: LoadOptions, monkeypatch: pytest.
     def won(names: list[str], *_: object) -> list[Trial]:
         return [Trial(name, [120.0] * 20, [100.0] * 20) for name in names[:1]]
 
-    monkeypatch.setattr(tuner, "halve", won)
-    monkeypatch.setattr(tuner, "settings", lambda *_, **__: {"1 thread": Setting("CPU", ONE_THREAD)})
+    monkeypatch.setattr(search, "search", won)
+    monkeypatch.setattr(
+        search, "settings", lambda _, load, *__, **___: {"1 thread": replace(load, properties=ONE_THREAD)}
+    )
     chosen, found = tune(TuneWish(pair, seconds=600.0), Watch(lambda _: None))
     assert chosen.properties == ONE_THREAD
     assert chosen.draft is None
@@ -203,10 +210,10 @@ def test_winners_are_what_is_loaded_next(pair: LoadOptions, monkeypatch: pytest.
 
 @pytest.mark.slow
 def test_a_lone_model_is_timed_although_nothing_is_chosen(pair: LoadOptions, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tuner, "settings", lambda *_, **__: {})
+    monkeypatch.setattr(search, "settings", lambda *_, **__: {})
     chosen, found = tune(TuneWish(replace(pair, draft=None), seconds=600.0), Watch(lambda _: None))
     assert chosen == Tuned("CPU", reasons=found.reasons)
-    assert [list(stage.rows[0].ms) for stage in found.stages] == [["1 token", "6 tokens"], ["token of an answer"]]
+    assert [list(stage.rows[0].ms) for stage in found.stages] == [["token of an answer"]] * 2
     assert found.reasons[-1].startswith("Nothing could be improved")
 
 
@@ -220,7 +227,7 @@ def test_what_was_ordered_over_the_wire_is_told_and_kept(pair: LoadOptions, monk
         watch.decided(stage)
         return found_for(pair, None), found
 
-    monkeypatch.setattr(ordered, "tune", tune)
+    monkeypatch.setattr(search, "tune", tune)
     said: list[TuneReport] = []
     models = LocalModels()
     wish = TuneWish(pair, placed=True, seconds=60.0)

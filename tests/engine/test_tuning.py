@@ -2,28 +2,17 @@
 
 import math
 import random
-from collections.abc import Generator
 from pathlib import Path
 
 import pytest
 
-from headstart.engine.tuning.candidates import Guesser, Hardware, heads, settings
-from headstart.engine.tuning.findings import DEFAULT, NOTHING_GAINED, reasons, stage
-from headstart.engine.tuning.halving import Deadline, Pair, Trial, chance, halve, proves, winner
+from headstart.engine.engine import LoadOptions
+from headstart.engine.tuning.messages import DEFAULT, NOTHING_GAINED, reasons
+from headstart.engine.tuning.search import Hardware, Pair, Trial, decided, drafts, search, settings
 from headstart.errors import DeviceError
 
-TURNS = (3, 6, 12)
 LONG = 1e6  # seconds
-
-
-class Clock:
-    """Moves only when told."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
+LOAD = LoadOptions(Path("target"), Path("draft"))
 
 
 class Field:
@@ -31,161 +20,141 @@ class Field:
 
     def __init__(self, gains: dict[str, float], spread: float = 0.0, seed: int = 0) -> None:
         self.gains = gains
-        self.clock = Clock()
+        self.now = 0.0
         self.pairs: dict[str, int] = dict.fromkeys(gains, 0)
-        self.closed = 0
         self._spread = spread
         self._random = random.Random(seed)
 
-    def compare(self, name: str, first: int, count: int) -> Generator[Pair]:
-        assert first == self.pairs[name]
-        try:
-            for _ in range(count):
-                if math.isnan(self.gains[name]):
-                    raise DeviceError(f"{name} refuses the model. Try another.")
-                self.clock.now += 1.0
-                self.pairs[name] += 1
-                yield 100.0, 100.0 / (self.gains[name] * self._noise())
-        finally:
-            self.closed += 1
+    def compare(self, name: str, number: int) -> Pair:
+        assert number == self.pairs[name]
+        if math.isnan(self.gains[name]):
+            raise DeviceError(f"{name} refuses the model. Try another.")
+        self.now += 1.0
+        self.pairs[name] += 1
+        return 100.0, 100.0 / (self.gains[name] * math.exp(self._random.gauss(0.0, self._spread)))
 
-    def halve(self, seconds: float = LONG) -> list[Trial]:
-        return halve(list(self.gains), self.compare, Deadline(seconds, self.clock), TURNS)
-
-    def _noise(self) -> float:
-        return math.exp(self._random.gauss(0.0, self._spread))
+    def search(self, seconds: float = LONG) -> list[Trial]:
+        return search(list(self.gains), self.compare, seconds, lambda: self.now)
 
 
-def test_the_sign_test_is_that_of_a_coin() -> None:
-    assert chance(5, 5) == 1 / 32
-    assert chance(0, 7) == 1.0
-    assert chance(4, 5) == pytest.approx(6 / 32)
+def winner(trials: list[Trial]) -> str:
+    """Whom tuning takes."""
+    return decided("target", trials, {}).chosen.name
 
 
-def test_half_goes_on_each_turn_and_the_fastest_wins() -> None:
+def test_the_fastest_is_timed_longer_and_wins() -> None:
     field = Field({"a": 1.05, "b": 1.3, "c": 1.1, "d": 1.2})
-    best = winner(field.halve())
-    assert best is not None
-    assert best.name == "b"
-    assert best.median == pytest.approx(1.3)
-    assert field.pairs == {"a": 3, "b": 9, "c": 3, "d": 9}  # what is certain is timed no longer
+    assert winner(field.search()) == "b"
+    assert field.pairs == {"a": 3, "b": 12, "c": 3, "d": 3}
 
 
 def test_what_is_slower_is_dropped_at_once() -> None:
     field = Field({"slow": 0.9, "slower": 0.5})
-    assert winner(field.halve()) is None
+    assert winner(field.search()) == DEFAULT
     assert field.pairs == {"slow": 3, "slower": 3}
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_noise_wins_nothing(seed: int) -> None:
-    assert winner(Field(dict.fromkeys("abcdef", 1.0), spread=0.05, seed=seed).halve()) is None
+    assert winner(Field(dict.fromkeys("abcdef", 1.0), spread=0.05, seed=seed).search()) == DEFAULT
 
 
 def test_a_gain_shows_through_noise() -> None:
-    best = winner(Field({"same": 1.0, "better": 1.15}, spread=0.05).halve())
-    assert best is not None
-    assert best.name == "better"
+    assert winner(Field({"same": 1.0, "better": 1.15}, spread=0.05).search()) == "better"
 
 
 def test_a_gain_that_is_certain_and_tiny_is_not_worth_a_setting() -> None:
-    assert not proves(Trial("tiny", [101.0] * 20, [100.0] * 20), 1)
+    assert not Trial("tiny", [101.0] * 20, [100.0] * 20).proves(1)
 
 
 def test_more_rivals_ask_for_more_proof() -> None:
     trial = Trial("good", [110.0] * 6, [100.0] * 6)
-    assert proves(trial, 1)
-    assert not proves(trial, 6)
+    assert trial.proves(1)
+    assert not trial.proves(6)
 
 
 def test_few_pairs_prove_nothing() -> None:
-    assert not proves(Trial("young", [200.0] * 4, [100.0] * 4), 1)
-    assert not proves(Trial("unborn"), 1)
+    assert not Trial("young", [200.0] * 4, [100.0] * 4).proves(1)
+    assert Trial("grown", [200.0] * 5, [100.0] * 5).proves(1)
+    assert not Trial("unborn").proves(1)
 
 
 def test_one_that_cannot_run_ends_nothing() -> None:
-    trials = {trial.name: trial for trial in Field({"good": 1.3, "refused": math.nan}).halve()}
+    trials = {trial.name: trial for trial in Field({"good": 1.3, "refused": math.nan}).search()}
     assert trials["refused"].failure == "refused refuses the model. Try another."
-    best = winner(list(trials.values()))
-    assert best is trials["good"]
+    assert winner(list(trials.values())) == "good"
 
 
-def test_time_ends_it_and_what_was_opened_is_closed() -> None:
+def test_time_ends_it() -> None:
     field = Field({"a": 1.3, "b": 1.2, "c": 1.1})
-    trials = field.halve(seconds=4.0)
-    assert field.clock.now == 4.0
+    trials = field.search(seconds=4.0)
+    assert field.now == 4.0
     assert [len(trial.base) for trial in trials] == [3, 1, 0]
-    assert field.closed == 2
 
 
-def test_a_deadline_gives_a_part_of_what_is_left() -> None:
-    clock = Clock()
-    whole = Deadline(100.0, clock)
-    clock.now = 60.0
-    assert whole.part(0.5).left == pytest.approx(20.0)
-    assert whole.left == pytest.approx(40.0)
-
-
-UNIFORM = Hardware(logical=8, physical=8, devices=("CPU",), pinning=True)
+def test_an_answer_that_is_too_short_tells_nothing() -> None:
+    (trial,) = search(["a"], lambda _name, number: None if number else (100.0, 50.0), LONG)
+    assert (trial.base, trial.mine, trial.failure) == ([100.0], [50.0], "")
 
 
 def test_threads_are_varied_where_that_can_matter() -> None:
-    found = settings(UNIFORM, "CPU", {}, "f32", placed=False)
-    assert list(found) == ["4 threads", "7 threads", "threads not tied to cores"]
+    found = settings(Hardware(8, 8, ("CPU",), pinning=True), LOAD)
+    assert list(found) == ["4 threads", "threads not tied to cores"]
     assert found["4 threads"].properties == {"INFERENCE_NUM_THREADS": "4"}
 
 
 def test_two_threads_a_core_are_tried_where_cores_have_two() -> None:
-    found = settings(Hardware(8, 4, ("CPU",), pinning=False), "CPU", {}, "f32", placed=False)
-    assert list(found) == ["2 threads", "3 threads", "4 threads", "8 threads, two a core"]
+    found = settings(Hardware(8, 4, ("CPU",), pinning=False), LOAD)
+    assert list(found) == ["2 threads", "8 threads, two a core"]
     assert found["8 threads, two a core"].properties["ENABLE_HYPER_THREADING"] == "YES"
 
 
 def test_one_core_leaves_no_number_of_threads() -> None:
-    assert settings(Hardware(1, 1, ("CPU",), pinning=False), "CPU", {}, "f32", placed=False) == {}
+    assert settings(Hardware(1, 1, ("CPU",), pinning=False), LOAD) == {}
 
 
 def test_only_devices_that_exist_are_tried_and_none_where_a_person_has_chosen() -> None:
     hardware = Hardware(1, 1, ("CPU", "GPU.0", "NPU"), pinning=False)
-    found = settings(hardware, "CPU", {}, "f32", placed=False)
-    assert [setting.device for setting in found.values()] == ["GPU.0", "NPU"]
-    assert settings(hardware, "CPU", {}, "f32", placed=True) == {}
-    assert [each.device for each in settings(hardware, "GPU.0", {}, "f32", placed=False).values()] == ["CPU", "NPU"]
+    assert [load.device for load in settings(hardware, LOAD).values()] == ["GPU.0", "NPU"]
+    assert settings(hardware, LOAD, placed=True) == {}
+    elsewhere = settings(hardware, LoadOptions(LOAD.target, device="GPU.0"))
+    assert [load.device for load in elsewhere.values()] == ["CPU", "NPU"]
 
 
-def test_precisions_that_were_close_at_the_first_load_are_timed_again() -> None:
-    figures = {
-        "f32": {"1 tokens": 70.0, "6 tokens": 90.0},
-        "bf16": {"1 tokens": 72.0, "6 tokens": 95.0},
-        "f16": {"1 tokens": 100.0, "6 tokens": 120.0},
-    }
-    found = settings(Hardware(1, 1, ("CPU",), pinning=False), "CPU", figures, "f32", placed=False)
-    assert {name: dict(setting.properties) for name, setting in found.items()} == {
+def test_a_precision_that_was_about_as_fast_is_timed_again() -> None:
+    found = settings(Hardware(1, 1, ("CPU",), pinning=False), LOAD, ("f32", "bf16"))
+    assert {name: dict(load.properties) for name, load in found.items()} == {
         "in bf16": {"INFERENCE_PRECISION_HINT": "bf16", "KV_CACHE_PRECISION": "bf16"}
     }
 
 
-def test_a_trimmed_head_is_tried_in_other_sizes() -> None:
-    folder = Path("draft")
-    assert heads(folder, None, None) == {}
-    assert list(heads(folder, 1000, 300).values()) == [Guesser(folder, 150), Guesser(folder, 600), Guesser(folder, 0)]
-    assert list(heads(folder, 300, 300).values()) == [Guesser(folder, 150), Guesser(folder, 0)]
+def test_other_drafts_sizes_of_its_head_and_none_are_tried() -> None:
+    other = Path("other")
+    found = drafts(LOAD, {"small": Path("draft"), "other": other}, rows=300)
+    assert {name: (load.draft, load.draft_vocab) for name, load in found.items()} == {
+        "the draft other": (other, None),
+        "the draft with 150 rows": (LOAD.draft, 150),
+        "the draft with all rows": (LOAD.draft, 0),
+        "no draft model": (None, None),
+    }
+    assert list(drafts(LOAD, {})) == ["no draft model"]
+    assert drafts(LoadOptions(LOAD.target), {}) == {}
 
 
 def test_reasons_have_the_figures() -> None:
     fast = Trial("1 thread", [110.0] * 8, [100.0] * 8)
-    decided = stage("target", [fast], {"": {"1 token": 110.0}, "1 thread": {"1 token": 100.0}})
-    assert decided.chosen.name == "1 thread"
-    assert reasons([decided]) == (
+    found = decided("target", [fast], {"": 110.0, "1 thread": 100.0})
+    assert found.chosen.name == "1 thread"
+    assert reasons([found]) == (
         "Target: 1 thread, because it was 1.10x as fast as the default (1.10–1.10), ahead in 8 of 8 runs "
-        "(1 token: 100.0 instead of 110.0 ms).",
+        "(token of an answer: 100.0 instead of 110.0 ms).",
     )
 
 
 def test_where_nothing_helps_that_is_said() -> None:
     slow = Trial("1 thread", [90.0] * 8, [100.0] * 8)
-    lone = stage("drafts", [], {"": {"token of an answer": 70.0}})
-    told = reasons([stage("target", [slow], {}), lone])
+    lone = decided("drafts", [], {"": 70.0})
+    told = reasons([decided("target", [slow], {}), lone])
     assert told == (
         f"Target: {DEFAULT}, because the best of the others, 1 thread, was not faster: 0.90x as fast as the default "
         "(0.90–0.90), ahead in 0 of 8 runs.",
@@ -203,11 +172,11 @@ def test_where_nothing_helps_that_is_said() -> None:
     ],
 )
 def test_a_default_that_stays_is_explained(trial: Trial, words: str) -> None:
-    assert words in reasons([stage("target", [trial], {})])[0]
+    assert words in reasons([decided("target", [trial], {})])[0]
 
 
 def test_candidates_that_were_not_timed_are_told_of() -> None:
-    told = reasons([stage("target", [Trial("x", [90.0] * 3, [100.0] * 3), Trial("y")], {})])
+    told = reasons([decided("target", [Trial("x", [90.0] * 3, [100.0] * 3), Trial("y")], {})])
     assert told == (
         f"Target: {DEFAULT}, because the best of the others, x, was not faster: 0.90x as fast as the default "
         "(0.90–0.90), ahead in 0 of 3 runs; not all were timed, give it more --seconds.",
@@ -215,6 +184,6 @@ def test_candidates_that_were_not_timed_are_told_of() -> None:
 
 
 def test_a_time_that_was_too_short_is_not_sold_as_a_finding() -> None:
-    told = reasons([stage("target", [Trial("x")], {})])
+    told = reasons([decided("target", [Trial("x")], {})])
     assert "give it more --seconds" in told[0]
     assert NOTHING_GAINED not in told

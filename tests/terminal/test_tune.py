@@ -9,14 +9,12 @@ import pytest
 
 from headstart import library
 from headstart.cli import main
-from headstart.engine import tuned
 from headstart.engine.bench.stats import Spread
 from headstart.engine.engine import LoadOptions
-from headstart.engine.tuned import Tuned
-from headstart.engine.tuning import tuner
-from headstart.engine.tuning.findings import DEFAULT, NOTHING_GAINED, Findings, Row, Stage
-from headstart.engine.tuning.messages import TuneWish
-from headstart.engine.tuning.tuner import Watch
+from headstart.engine.tuning import search, store
+from headstart.engine.tuning.messages import DEFAULT, NOTHING_GAINED, Findings, Row, Stage, TuneWish
+from headstart.engine.tuning.search import Watch
+from headstart.engine.tuning.store import Tuned
 from headstart.library import fitting_drafts
 from tests.fakes import RecordingLoad
 
@@ -51,7 +49,7 @@ def plans(monkeypatch: pytest.MonkeyPatch) -> list[TuneWish]:
         watch.stage("loading the model")
         return Tuned("CPU", ONE_THREAD, reasons=("Because.",)), findings(WON, Stage("drafts", (KEPT,)))
 
-    monkeypatch.setattr(tuner, "tune", tune)
+    monkeypatch.setattr(search, "tune", tune)
     return asked
 
 
@@ -105,7 +103,7 @@ def test_reasons_and_figures_are_given_when_asked_for(
 
 def test_where_nothing_helps_that_is_said(monkeypatch: pytest.MonkeyPatch, tiny_pair: Path, capsys: Captured) -> None:
     nothing = findings(Stage("drafts", (KEPT,)), reasons=("Drafts stay.", NOTHING_GAINED))
-    monkeypatch.setattr(tuner, "tune", lambda *_: (Tuned("CPU"), nothing))
+    monkeypatch.setattr(search, "tune", lambda *_: (Tuned("CPU"), nothing))
     assert main(["tune", "--model", str(tiny_pair), "--explain"]) == 0
     assert capsys.readouterr().out.splitlines()[-3:-1] == ["Drafts stay.", NOTHING_GAINED]
 
@@ -139,6 +137,6 @@ def _grown(manifest: Any) -> Any:
 
 def test_what_is_stored_names_its_reasons(plans: list[TuneWish], tiny_pair: Path) -> None:
     assert main(["tune", "--model", str(tiny_pair)]) == 0
-    found = tuned.read(plans[0].load)
+    found = store.read(plans[0].load)
     assert found is not None
     assert found.reasons == ("Because.",)

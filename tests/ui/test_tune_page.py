@@ -11,8 +11,8 @@ from pytestqt.qtbot import QtBot
 
 from headstart.engine.bench.stats import Spread
 from headstart.engine.engine import LoadOptions, Open
-from headstart.engine.tuning.candidates import Hardware, heads, settings
-from headstart.engine.tuning.findings import DEFAULT, DRAFT, DRAFTS, TARGET, Row, Stage, Trying, reasons
+from headstart.engine.tuning.messages import DEFAULT, DRAFT, DRAFTS, TARGET, Row, Stage, Trying, reasons
+from headstart.engine.tuning.search import Hardware, drafts, settings
 from headstart.settings import Settings
 from headstart.ui import tune_words
 from headstart.ui.asking import Loadable, installed_model
@@ -141,9 +141,9 @@ def test_what_settings_name_is_not_tried(qtbot: QtBot, open_program: Opened) -> 
 
 def test_every_setting_that_may_be_tried_is_said_in_chinese(speak: Speak) -> None:
     hardware = Hardware(logical=16, physical=8, devices=("CPU", "GPU.1"), pinning=True)
-    figures = {"f32": {"1": 80.0}, "bf16": {"1": 70.0}}
-    names = [*settings(hardware, "CPU", figures, "f32", placed=False), *heads(Path("d"), 9000, 4000)]
-    names += [DEFAULT, "no draft model", "the draft small/draft", "1 thread"]
+    load = LoadOptions(Path("t"), Path("d"))
+    names = [*settings(hardware, load, ("f32", "bf16")), *drafts(load, {"small/draft": Path("s")}, rows=4000)]
+    names += [DEFAULT, "1 thread"]
     speak("zh_CN")
     assert not [name for name in names if tune_words.setting_word(name) == name]
     assert "GPU.1" in tune_words.setting_word("on GPU.1")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from headstart import manifest as manifests
 from headstart import paths
-from headstart.engine import budget, devices, generation_config, grammar, room, tuned, validation
+from headstart.engine import budget, devices, generation_config, grammar, room, validation
 from headstart.engine.costs import Costs, Curve
 from headstart.engine.drafters import DraftModel
 from headstart.engine.engine import (
@@ -40,6 +40,7 @@ from headstart.engine.tally import Tally
 from headstart.engine.text import AnswerText
 from headstart.engine.tokenizer import Tokenizer
 from headstart.engine.trace import Trace
+from headstart.engine.tuning import store
 from headstart.engine.validation import Trial
 from headstart.errors import BrokenModelError, SettingsError
 
@@ -200,7 +201,7 @@ def load(options: LoadOptions, tell: Callable[[Phase], None] = lambda _: None) -
 
     Raises BrokenModelError, DeviceError or MemoryBudgetError.
     """
-    options = tuned.applied(options)
+    options = store.applied(options)
     measured = paths.measurements_folder()
     _require_devices(options)
     _require_room(options)
@@ -238,7 +239,7 @@ def _with_tokenizer(
 
 def measure_all(options: LoadOptions) -> None:
     """Try and time every precision of these models, unless that is known. Raises what loading raises."""
-    options = tuned.applied(options)
+    options = store.applied(options)
     measure(options.target, options.device, Trial())
     if options.draft:
         measure(options.draft, options.draft_device or options.device, Trial())

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, NoReturn, Protocol
 import psutil
 
 from headstart import __version__, manifest, paths
-from headstart.engine import budget, devices, selection, tuned
+from headstart.engine import budget, devices, selection
 from headstart.engine.bench.race import RunBench
 from headstart.engine.engine import Engine, LoadOptions, Message
 from headstart.engine.measurements import Measurements
 from headstart.engine.protocol import Bench, BenchReport, Description, Device, Facts, Loading, Phase
 from headstart.engine.room import free_memory
 from headstart.engine.runtime import openvino, openvino_genai
-from headstart.engine.tuning.findings import Findings
-from headstart.engine.tuning.messages import Tune, TuneReport
+from headstart.engine.tuning import store
+from headstart.engine.tuning.messages import Findings, Tune, TuneReport
 from headstart.errors import HeadstartError, RemoteError, SettingsError
 
 if TYPE_CHECKING:
@@ -119,17 +119,17 @@ class LocalModels:
 
     def tune(self, order: Tune, tell: Callable[[TuneReport], None], cancel: threading.Event) -> Findings:
         """See Models.tune."""
-        from headstart.engine.tuning.ordered import carry_out  # noqa: PLC0415 - as above
+        from headstart.engine.tuning.search import carry_out  # noqa: PLC0415 - as above
 
         return carry_out(order, tell, cancel)
 
     def recall(self, options: LoadOptions) -> Findings | None:
         """See Models.recall."""
-        return tuned.findings(options)
+        return store.findings(options)
 
     def forget(self, options: LoadOptions) -> None:
         """See Models.forget."""
-        tuned.forget(options)
+        store.forget(options)
 
 
 def _facts(engine: "LocalEngine | GenaiEngine", options: LoadOptions) -> Facts:

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from headstart import manifest as manifests
 from headstart import paths
-from headstart.engine import devices, tuned
+from headstart.engine import devices
 from headstart.engine.choosing import EngineChoice, choose
 from headstart.engine.engine import EngineKind, LoadOptions
 from headstart.engine.protocol import Phase
+from headstart.engine.tuning import store
 
 if TYPE_CHECKING:
     from headstart.engine.genai.engine import GenaiEngine
@@ -44,7 +45,7 @@ def chosen(options: LoadOptions) -> EngineChoice:
 
 def settled(options: LoadOptions) -> LoadOptions:
     """With nothing left open, and a device in place of AUTO. Raises DeviceError where none of those listed is there."""
-    options = tuned.applied(options)
+    options = store.applied(options)
     if devices.leaves_choice(options.device):
         options = replace(options, device=devices.require(options.device))
     if options.draft_device and devices.leaves_choice(options.draft_device):

@@ -2,24 +2,28 @@
 
 import argparse
 import dataclasses
-from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
 
 from headstart import library
 from headstart.engine.engine import USUAL_DEVICE, LoadOptions
+from headstart.engine.tuning.messages import (
+    DEFAULT,
+    LEAST_SECONDS,
+    NOTHING_GAINED,
+    USUAL_SECONDS,
+    Findings,
+    Row,
+    Stage,
+    TuneWish,
+)
 from headstart.library import Choice
 from headstart.terminal.command import Command, Load
 from headstart.terminal.harmless import harmless
 from headstart.terminal.measuring import whole_number, writable_file, write_json
 from headstart.terminal.model_flags import AUTOMATIC
 from headstart.terminal.screen import Screen
-
-if TYPE_CHECKING:
-    from headstart.engine.tuning.findings import Findings, Row, Stage
-
-_SECONDS = 100
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,10 +35,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     work = parser.add_argument_group("tuning")
     work.add_argument(
         "--seconds",
-        type=whole_number("seconds", 10),
-        default=_SECONDS,
+        type=whole_number("seconds", LEAST_SECONDS),
+        default=USUAL_SECONDS,
         metavar="N",
-        help=f"about how long it may take (default: {_SECONDS})",
+        help=f"about how long it may take (default: {USUAL_SECONDS})",
     )
     work.add_argument("--forget", action="store_true", help="drop what was found before, and measure nothing")
     output = parser.add_argument_group("output")
@@ -44,12 +48,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, _load: Load) -> int:
     """Measure, show, keep. Returns the exit code."""
-    from headstart.engine import tuned  # noqa: PLC0415 - `headstart --help` need not wait for it
+    from headstart.engine.tuning import store  # noqa: PLC0415 - `headstart --help` need not wait for it
 
     choice = library.choose(arguments.model, arguments.draft)
     options = _options(arguments, choice)
     if arguments.forget:
-        known = tuned.forget(options)
+        known = store.forget(options)
         print(f"{choice.name}: {'what was tuned is forgotten' if known else 'nothing was tuned'}; the defaults count.")
         return 0
     found = _tune(arguments, choice, options)
@@ -66,15 +70,13 @@ def run(arguments: argparse.Namespace, _load: Load) -> int:
 COMMAND = Command("tune", "find the fastest settings for a model on this machine", add_arguments, run)
 
 
-def tables(found: "Findings") -> list[Table]:
+def tables(found: Findings) -> list[Table]:
     """One for each stage."""
     return [_table(stage) for stage in found.stages]
 
 
-def lines(found: "Findings", *, explain: bool) -> list[str]:
+def lines(found: Findings, *, explain: bool) -> list[str]:
     """What was chosen; with `explain` why."""
-    from headstart.engine.tuning.findings import DEFAULT, NOTHING_GAINED  # noqa: PLC0415 - as above
-
     changed = [f"{stage.subject}: {stage.chosen.name}" for stage in found.stages if stage.chosen.name != DEFAULT]
     summary = f"Chosen for {found.target}: {'; '.join(changed)}." if changed else NOTHING_GAINED
     told = [reason for reason in found.reasons if reason != NOTHING_GAINED] if explain else []
@@ -83,10 +85,9 @@ def lines(found: "Findings", *, explain: bool) -> list[str]:
     return [line for line in (*told, summary, kept, where) if line]
 
 
-def _tune(arguments: argparse.Namespace, choice: Choice, options: LoadOptions) -> "Findings":
-    from headstart.engine import tuned  # noqa: PLC0415 - as above
-    from headstart.engine.tuning.messages import TuneWish  # noqa: PLC0415
-    from headstart.engine.tuning.tuner import Watch, tune  # noqa: PLC0415
+def _tune(arguments: argparse.Namespace, choice: Choice, options: LoadOptions) -> Findings:
+    from headstart.engine.tuning import store  # noqa: PLC0415 - as above
+    from headstart.engine.tuning.search import Watch, tune  # noqa: PLC0415
 
     wish = TuneWish(
         load=options,
@@ -95,7 +96,7 @@ def _tune(arguments: argparse.Namespace, choice: Choice, options: LoadOptions) -
         seconds=arguments.seconds,
     )
     chosen, found = tune(wish, Watch(Screen().remark))
-    tuned.keep(options, chosen, found)
+    store.keep(options, chosen, found)
     return found
 
 
@@ -104,7 +105,7 @@ def _options(arguments: argparse.Namespace, choice: Choice) -> LoadOptions:
     return LoadOptions(choice.target.folder, choice.draft.folder if choice.draft else None, device)
 
 
-def _table(stage: "Stage") -> Table:
+def _table(stage: Stage) -> Table:
     timed = list(dict.fromkeys(name for row in stage.rows for name in row.ms))
     shown = Table(
         stage.subject, *(f"ms, {name}" for name in timed), "faster", "ahead", "", box=None, padding=(0, 1, 0, 0)
@@ -114,13 +115,11 @@ def _table(stage: "Stage") -> Table:
     return shown
 
 
-def _ms(row: "Row", name: str) -> str:
+def _ms(row: Row, name: str) -> str:
     return f"{row.ms[name]:.1f}" if name in row.ms else "–"
 
 
-def _outcome(row: "Row") -> tuple[str, str, str]:
-    from headstart.engine.tuning.findings import DEFAULT  # noqa: PLC0415 - as above
-
+def _outcome(row: Row) -> tuple[str, str, str]:
     ratio = f"{row.ratio.median:.2f}x ({row.ratio.low:.2f}–{row.ratio.high:.2f})" if row.ratio else "–"
     ahead = f"{row.better} of {row.pairs}" if row.pairs else "–"
     remark = "chosen" if row.chosen else "no time left" if row.untimed and row.name != DEFAULT else ""

@@ -9,8 +9,8 @@ from PySide6.QtCore import QElapsedTimer, QObject, QTimer, Slot
 from headstart import library, manifest
 from headstart.engine.engine import LoadOptions, Open
 from headstart.engine.protocol import Failed
-from headstart.engine.tuning.findings import Findings
 from headstart.engine.tuning.messages import (
+    Findings,
     Tune,
     TuneDecided,
     TunedKnown,
@@ -116,8 +116,6 @@ class TuneDesk(QObject):
             second = self.tr("{}; with other installed draft models that fit").format(second)
         where = self.tr("on other devices of this computer")
         steps = [f"{first}; {where}" if is_open else first, second]
-        if options.draft:
-            steps.append(self.tr("The draft model: likewise in other precisions and with other numbers of threads"))
         if not is_open:
             steps.append(self.tr("Not tried: other devices, as the settings name {}").format(options.device))
         return steps

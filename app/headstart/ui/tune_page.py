@@ -5,8 +5,7 @@ from collections.abc import Iterable
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QFrame, QProgressBar, QSpinBox, QVBoxLayout, QWidget
 
-from headstart.engine.tuning.findings import Findings, Stage
-from headstart.engine.tuning.messages import LEAST_SECONDS, USUAL_SECONDS
+from headstart.engine.tuning.messages import LEAST_SECONDS, USUAL_SECONDS, Findings, Stage
 from headstart.ui.notice_bar import NoticeBar
 from headstart.ui.page import Page
 from headstart.ui.run_row import RunRow

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import QDateTime, QLocale, Qt, Signal
 from PySide6.QtWidgets import QFrame, QLabel, QPushButton, QVBoxLayout, QWidget
 
-from headstart.engine.tuning.findings import DEFAULT, Findings, Row, Stage
+from headstart.engine.tuning.messages import DEFAULT, Findings, Row, Stage
 from headstart.ui.figure_table import FigureTable
 from headstart.ui.spelling import decimal, titled
 from headstart.ui.stylesheet import dress

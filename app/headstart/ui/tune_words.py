@@ -6,8 +6,7 @@ from typing import Any
 
 from PySide6.QtCore import QT_TRANSLATE_NOOP
 
-from headstart.engine.tuning.findings import DEFAULT, DRAFT, DRAFTS, TARGET, Row, Stage, Trying
-from headstart.engine.tuning.halving import LEAST_GAIN
+from headstart.engine.tuning.messages import DEFAULT, DRAFT, DRAFTS, LEAST_GAIN, TARGET, Row, Stage, Trying
 from headstart.ui.fault_words import said
 from headstart.ui.spelling import decimal, listed, titled
 from headstart.ui.translation import translate

@@ -4801,10 +4801,6 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>换到本机的其他设备上</translation>
     </message>
     <message>
-        <source>The draft model: likewise in other precisions and with other numbers of threads</source>
-        <translation>草稿模型：同样换用其他精度和线程数</translation>
-    </message>
-    <message>
         <source>Not tried: other devices, as the settings name {}</source>
         <translation>不尝试其他设备，因为设置中指定了 {}</translation>
     </message>

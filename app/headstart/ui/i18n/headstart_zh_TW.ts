@@ -4801,10 +4801,6 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>換到本機的其他裝置上</translation>
     </message>
     <message>
-        <source>The draft model: likewise in other precisions and with other numbers of threads</source>
-        <translation>草稿模型：同樣換用其他精度和執行緒數</translation>
-    </message>
-    <message>
         <source>Not tried: other devices, as the settings name {}</source>
         <translation>不嘗試其他裝置，因為設定中指定了 {}</translation>
     </message>

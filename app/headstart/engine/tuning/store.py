@@ -12,7 +12,7 @@ from headstart.engine.engine import LoadOptions, Numerics, Open
 from headstart.engine.machine import cores
 from headstart.engine.measurements import Measurements
 from headstart.engine.runtime import openvino
-from headstart.engine.tuning.findings import Findings
+from headstart.engine.tuning.messages import Findings
 from headstart.engine.wire import from_data, to_data
 
 _log = logging.getLogger(__name__)
@@ -23,14 +23,12 @@ _WEIGHTS = "openvino_model.bin"
 
 @dataclass(frozen=True)
 class Tuned:
-    """How to load a target on this machine. What begins with `draft` is for that draft; None: none is to be used."""
+    """How to load a target on this machine. `draft_vocab` is for that draft; no draft: none is to be used."""
 
     device: str
     properties: Mapping[str, str] = field(default_factory=dict)  # of OpenVINO, beyond those chosen at a first load
     draft: Path | None = None
     draft_weights: str | None = None  # their hash
-    draft_device: str | None = None
-    draft_properties: Mapping[str, str] = field(default_factory=dict)
     draft_vocab: int | None = None
     reasons: tuple[str, ...] = ()  # why, in sentences
 
@@ -53,7 +51,8 @@ def merged(options: LoadOptions, found: Tuned) -> LoadOptions:
     if Open.PROPERTIES in free and options.numerics is Numerics.FAST:
         bare = replace(bare, properties={**found.properties, **options.properties})
     draft = found.draft if Open.DRAFT in free else options.draft
-    return _with_draft(replace(bare, device=device, draft=draft), found, free)
+    same = draft is not None and draft == found.draft and options.draft_vocab is None
+    return replace(bare, device=device, draft=draft, draft_vocab=found.draft_vocab if same else options.draft_vocab)
 
 
 def read(options: LoadOptions) -> Tuned | None:
@@ -110,19 +109,6 @@ def weights(folder: Path) -> str | None:
 def _anything() -> bool:
     """Whether tuning ever kept anything: if not, nobody waits here for OpenVINO."""
     return any(paths.measurements_folder().glob(f"*-{_KEY}-*.json"))
-
-
-def _with_draft(options: LoadOptions, found: Tuned, free: tuple[Open, ...]) -> LoadOptions:
-    if options.draft is None or options.draft != found.draft:
-        return options
-    vocabulary = found.draft_vocab if options.draft_vocab is None else options.draft_vocab
-    options = replace(options, draft_vocab=vocabulary)
-    if Open.DRAFT_DEVICE in free:
-        options = replace(options, draft_device=found.draft_device)
-    same_place = (options.draft_device or options.device) == (found.draft_device or found.device)
-    if Open.PROPERTIES in free and same_place:
-        options = replace(options, draft_properties={**found.draft_properties, **options.draft_properties})
-    return options
 
 
 def _measurements(options: LoadOptions) -> Measurements:

@@ -1,0 +1,366 @@
+"""Finds the fastest way to run a model on this machine: a few candidates, each timed beside the default.
+
+A candidate answers the same prompts as the default, turn by turn, so that what slows the machine slows both. All are
+timed a little, the fastest of them longer. It replaces the default where its median gain is worth a setting and a sign
+test rules out chance; what is within noise changes nothing.
+"""
+
+import math
+import statistics
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import psutil
+
+from headstart import manifest as manifests
+from headstart import paths
+from headstart.engine import budget, devices, machine, precision, room
+from headstart.engine.bench.prompts import read_prompts
+from headstart.engine.bench.race import OwnMode, raise_if_set
+from headstart.engine.bench.stats import Spread, paired, spread
+from headstart.engine.engine import LoadOptions, Numerics, Speculation
+from headstart.engine.loading import LoadedModel, Place, load_model, measure, pass_times
+from headstart.engine.local import LocalEngine, draft_place, joined, target_place
+from headstart.engine.runtime import openvino
+from headstart.engine.tokenizer import Tokenizer
+from headstart.engine.tuning import store
+from headstart.engine.tuning.messages import (
+    ANSWER,
+    DEFAULT,
+    DRAFTS,
+    LEAST_GAIN,
+    TARGET,
+    Findings,
+    Row,
+    Stage,
+    Trying,
+    Tune,
+    TuneDecided,
+    TuneReport,
+    TuneTrying,
+    TuneWish,
+    reasons,
+)
+from headstart.engine.tuning.store import Tuned
+from headstart.engine.validation import Trial as PrecisionTrial
+from headstart.errors import HeadstartError, MemoryBudgetError
+
+FIRST_PAIRS, MORE_PAIRS = 3, 9  # answers of the default and of a candidate
+_CHANCE = 0.05  # that a setting which gains nothing is taken, over all candidates of a stage
+_TARGET_SHARE = 0.5  # of the time; the rest is for drafts
+_LEAST_ANSWERS = 5  # of the default where there is nothing to compare it with
+_LOOK = 0.2  # seconds between two looks at `cancel` while a child process works
+_CONTEXT = 2048  # tokens; longer than any prompt here, shorter than what fills a memory
+_TOKENS = 24  # longest answer
+_KINDS = ("code", "story", "explanation", "math", "roleplay")  # whose prompts are short: reading tells nothing here
+_CLOSE = 1.15  # a precision that took more than so many times the fastest's time when it was measured is not tried
+
+Clock = Callable[[], float]
+Pair = tuple[float, float]  # milliseconds a token of the default and of the candidate
+Compare = Callable[[str, int], Pair | None]  # of a candidate, on the prompt of this number; None: too short to tell
+
+
+@dataclass(frozen=True)
+class Hardware:
+    """What there is to choose from."""
+
+    logical: int  # cores that this process may use
+    physical: int  # at most as many
+    devices: tuple[str, ...]
+    pinning: bool  # whether threads can be tied to cores
+
+
+def settings(
+    hardware: Hardware, load: LoadOptions, close: tuple[str, str] | None = None, *, placed: bool = False
+) -> dict[str, LoadOptions]:
+    """By name, other ways to run the target. `placed`: a person has said where.
+
+    `close`: the precision in which it runs, and another that is about as fast.
+    """
+    others = () if placed else tuple(name for name in hardware.devices if name != load.device.upper())
+    found = {f"on {name}": replace(load, device=name) for name in others}
+    chosen = {f"in {close[1]}": precision.differing(close[1], close[0])} if close else {}
+    if load.device.upper() == "CPU":
+        chosen |= _threads(hardware)
+    return found | {name: replace(load, properties=properties) for name, properties in chosen.items()}
+
+
+def drafts(load: LoadOptions, others: Mapping[str, Path], rows: int | None = None) -> dict[str, LoadOptions]:
+    """By name, other ways to guess; `rows`: of the draft's output head as exported, None where it has no list."""
+    found = {
+        f"the draft {name}": replace(load, draft=folder) for name, folder in others.items() if folder != load.draft
+    }
+    if load.draft is None:
+        return found
+    if rows:
+        found[f"the draft with {rows // 2} rows"] = replace(load, draft_vocab=rows // 2)
+        found["the draft with all rows"] = replace(load, draft_vocab=0)
+    return found | {"no draft model": replace(load, draft=None)}
+
+
+@dataclass
+class Trial:
+    """What is known of one candidate; a ratio above 1 is faster than the default. `failure` is why it cannot run."""
+
+    name: str
+    base: list[float] = field(default_factory=list)
+    mine: list[float] = field(default_factory=list)
+    failure: str = ""
+
+    @property
+    def spread(self) -> Spread | None:
+        """Of the ratios default / candidate, pair by pair; None before the first."""
+        return spread(paired(self.base, self.mine))
+
+    @property
+    def median(self) -> float:
+        """Of the ratios; 0 before the first."""
+        return self.spread.median if self.spread else 0.0
+
+    @property
+    def better(self) -> int:
+        """Pairs in which it was faster."""
+        return sum(mine < base for base, mine in zip(self.base, self.mine, strict=True))
+
+    def proves(self, rivals: int) -> bool:
+        """Whether the gain of one among so many is worth having and beyond chance: the one-sided sign test."""
+        pairs = len(self.base)
+        chance = sum(math.comb(pairs, wins) for wins in range(self.better, pairs + 1)) / 2**pairs
+        return not self.failure and self.median >= LEAST_GAIN and chance <= _CHANCE / rivals
+
+
+def search(names: Sequence[str], compare: Compare, end: float, clock: Clock = time.monotonic) -> list[Trial]:
+    """Time all, then the fastest longer, until the clock shows `end`. One that cannot run ends nothing."""
+    trials = [Trial(name) for name in names]
+    for trial in trials:
+        _extend(trial, compare, FIRST_PAIRS, end, clock)
+    best = max(trials, key=lambda trial: trial.median, default=None)
+    if best and best.median > 1.0 and not best.failure:
+        _extend(best, compare, MORE_PAIRS, end, clock)
+    return trials
+
+
+def decided(subject: str, trials: Sequence[Trial], ms: Mapping[str, float]) -> Stage:
+    """The default and what was tried; `ms` by name, "" being the default."""
+
+    def row(name: str) -> dict[str, float]:
+        return {ANSWER: ms[name]} if name in ms else {}
+
+    proven = [trial for trial in trials if trial.proves(len(trials))]
+    best = max(proven, key=lambda trial: trial.median, default=None)
+    rows = [
+        Row(each.name, row(each.name), each.spread, each.better, len(each.base), each is best, each.failure)
+        for each in trials
+    ]
+    return Stage(subject, (Row(DEFAULT, row(""), chosen=best is None), *rows))
+
+
+@dataclass(frozen=True)
+class Watch:
+    """Who is told what goes on, and who may end it: soon after `cancel` is set, RaceCancelled is raised."""
+
+    stage: Callable[[str], None]  # all of it, in words
+    cancel: threading.Event = field(default_factory=threading.Event)
+    trying: Callable[[Trying], None] = lambda _: None
+    decided: Callable[[Stage], None] = lambda _: None
+
+
+def carry_out(order: Tune, tell: Callable[[TuneReport], None], cancel: threading.Event) -> Findings:
+    """Tune and keep what came of it. Raises what loading raises, and RaceCancelled, with nothing kept."""
+    watch = Watch(
+        stage=lambda _: None,
+        cancel=cancel,
+        trying=lambda trying: tell(TuneTrying(order.ticket, trying)),
+        decided=lambda stage: tell(TuneDecided(order.ticket, stage)),
+    )
+    chosen, found = tune(order.wish, watch)
+    store.keep(order.wish.load, chosen, found)
+    return found
+
+
+def tune(wish: TuneWish, watch: Watch) -> tuple[Tuned, Findings]:
+    """Measure and decide: how the target runs, then what guesses. Keeps nothing: that is `store.keep`.
+
+    Raises what loading raises, and RaceCancelled.
+    """
+    started = time.monotonic()
+    load = replace(wish.load, open=(), numerics=Numerics.FAST, context=wish.load.context or _CONTEXT)
+    draft = manifests.read_model(load.draft) if load.draft else None
+    target = manifests.read_model(load.target)
+    room.require(target, draft, load)
+    _tell(watch, Trying(TARGET))
+    _try_precisions(load, watch.cancel)
+    race = _AnswerRace(load, watch.cancel)
+    hint, close = _precisions(race.default.target)
+    others = settings(_hardware(), load, (hint, close) if close else None, placed=wish.placed)
+    first, load = _stage(TARGET, hint, race, others, started + _TARGET_SHARE * wish.seconds, watch)
+    if load != race.load:
+        del race  # its memory is needed for the other
+        race = _AnswerRace(load, watch.cancel)
+    _tell(watch, Trying(DRAFTS))
+    listed = draft.shortlist if draft else None
+    guessing = drafts(load, wish.drafts, listed.rows if listed else None)
+    second, load = _stage(DRAFTS, "", race, guessing, started + wish.seconds, watch)
+    why = reasons((first, second))
+    found = Findings(
+        target=target.name,
+        draft=draft.name if draft else None,
+        device=devices.full_name(load.device),
+        openvino=openvino().get_version(),
+        seconds=time.monotonic() - started,
+        stages=(first, second),
+        reasons=why,
+        when=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+    weights = store.weights(load.draft) if load.draft else None
+    return Tuned(load.device, load.properties, load.draft, weights, load.draft_vocab, why), found
+
+
+class _AnswerRace:
+    """Times answers of a default and of one candidate at a time, which share the models that both run alike."""
+
+    def __init__(self, load: LoadOptions, cancel: threading.Event) -> None:
+        self.load = load
+        self.times: dict[str, list[float]] = {}  # milliseconds a token by candidate; "" is the default
+        self._cancel = cancel
+        self._tokenizer = Tokenizer(load.target)
+        self._prompts = read_prompts(2, _KINDS)
+        self._models: list[tuple[Path, Place, LoadedModel]] = []  # of the default
+        self.default = self._engine(load)
+        self._modes = {"": self._mode("", self.default)}
+
+    def compare(self, name: str, load: LoadOptions, number: int) -> Pair | None:
+        """See Compare. Raises HeadstartError or RuntimeError where a candidate cannot be loaded."""
+        if name not in self._modes:
+            self._modes = {"": self._modes[""]}  # the memory of the one before is needed
+            self._modes[name] = self._mode(name, self._engine(load, is_candidate=True))
+        spent = {each: self.answer(number, each) for each in (("", name) if number % 2 else (name, ""))}
+        base, mine = spent[""], spent[name]
+        return None if base is None or mine is None else (base, mine)
+
+    def answer(self, number: int, name: str = "") -> float | None:
+        """Milliseconds a token of one answer; None where it is too short to tell."""
+        raise_if_set(self._cancel)
+        spent = self._modes[name].answer(self._prompts[number % len(self._prompts)]).ms_per_token
+        if spent is not None:
+            self.times.setdefault(name, []).append(spent)
+        return spent
+
+    def _mode(self, name: str, engine: LocalEngine) -> OwnMode:
+        def forget() -> None:
+            for model in (engine.target, engine.draft):
+                if model is not None:
+                    model.runner.rollback(0)
+
+        mode = OwnMode(name, engine, Speculation(), _TOKENS, forget, self._cancel)
+        mode.answer(self._prompts[0])  # not counted: kernels of new sizes are made, and confidences learned
+        return mode
+
+    def _engine(self, load: LoadOptions, *, is_candidate: bool = False) -> LocalEngine:
+        target = self._model(load.target, target_place(load), is_candidate=is_candidate)
+        if is_candidate and target is not self.default.target and target.notes:
+            raise RuntimeError(target.notes[0])  # it was refused, and something else was loaded
+        draft = None
+        if load.draft:
+            draft = self._model(load.draft, draft_place(load.draft, load), is_candidate=is_candidate)
+        return joined(target, draft, self._tokenizer)
+
+    def _model(self, folder: Path, place: Place, *, is_candidate: bool) -> LoadedModel:
+        for known, at, model in self._models:
+            if (known, at) == (folder, place):
+                return model
+        wanted, free = budget.share(manifests.read_model(folder), place.context), room.free_memory()
+        if is_candidate and wanted > free:
+            raise MemoryBudgetError(
+                f"It takes about {room.amount(wanted)} of memory, but {room.amount(free)} is free: "
+                "close other programs and tune again."
+            )
+        model = load_model(folder, place, paths.measurements_folder())
+        if not is_candidate:
+            self._models.append((folder, place, model))
+        return model
+
+
+def _stage(
+    subject: str, hint: str, race: _AnswerRace, candidates: Mapping[str, LoadOptions], end: float, watch: Watch
+) -> tuple[Stage, LoadOptions]:
+    """What was measured, and what is loaded from now on."""
+    _tell(watch, Trying(subject, hint, tuple(candidates)))
+    race.times.clear()
+    for number in range(0 if candidates else _LEAST_ANSWERS):
+        race.answer(number)
+    trials = search(list(candidates), lambda name, number: race.compare(name, candidates[name], number), end)
+    stage = decided(subject, trials, {name: statistics.median(times) for name, times in race.times.items()})
+    watch.decided(stage)
+    watch.stage(reasons([stage])[0])
+    return stage, candidates.get(stage.chosen.name, race.load)
+
+
+def _extend(trial: Trial, compare: Compare, pairs: int, end: float, clock: Clock) -> None:
+    try:
+        for number in range(len(trial.base), len(trial.base) + pairs):
+            if clock() >= end:
+                return
+            pair = compare(trial.name, number)
+            if pair is not None:
+                trial.base.append(pair[0])
+                trial.mine.append(pair[1])
+    except (RuntimeError, HeadstartError) as error:
+        trial.failure = str(error).strip().splitlines()[0]
+
+
+def _tell(watch: Watch, trying: Trying) -> None:
+    watch.stage(trying.sentence)
+    watch.trying(trying)
+
+
+def _try_precisions(load: LoadOptions, cancel: threading.Event) -> None:
+    """What every load chooses among. Raises what loading raises, and RaceCancelled."""
+    folders = {load.target: load.device}
+    if load.draft:
+        folders[load.draft] = load.draft_device or load.device
+    for folder, device in folders.items():
+        trial = PrecisionTrial()
+        with ThreadPoolExecutor(1, "trial") as beside:
+            done = beside.submit(measure, folder, device, trial)
+            while not wait([done], timeout=_LOOK).done:
+                if cancel.is_set():
+                    trial.stop()
+            done.result()
+        raise_if_set(cancel)
+
+
+def _precisions(target: LoadedModel) -> tuple[str, str | None]:
+    """In which the target runs, and the next fastest, if it was about as fast when it was measured."""
+    hint = precision.hint_of(target.properties)
+    figures = pass_times(target.measurements, precision.candidates(target.manifest.precision.activation_group))
+    sums = {name: sum(times.values()) for name, times in figures.items()}
+    close = [name for name in sums if name != hint and sums[name] <= _CLOSE * sums.get(hint, 0.0)]
+    return hint, min(close, key=lambda name: sums[name], default=None)
+
+
+def _threads(hardware: Hardware) -> dict[str, Mapping[str, str]]:
+    """OpenVINO takes every physical core; fewer leave the memory's bus in peace, more may fill it."""
+    half, found = hardware.physical // 2, dict[str, Mapping[str, str]]()
+    if half:
+        found["1 thread" if half == 1 else f"{half} threads"] = {"INFERENCE_NUM_THREADS": str(half)}
+    if hardware.logical > hardware.physical:
+        found[f"{hardware.logical} threads, two a core"] = {
+            "INFERENCE_NUM_THREADS": str(hardware.logical),
+            "ENABLE_HYPER_THREADING": "YES",
+        }
+    if hardware.pinning:
+        found["threads not tied to cores"] = {"ENABLE_CPU_PINNING": "NO"}
+    return found
+
+
+def _hardware() -> Hardware:
+    logical = machine.cores()
+    physical = min(logical, psutil.cpu_count(logical=False) or logical)
+    return Hardware(logical, physical, devices.available(), pinning=sys.platform != "darwin")
