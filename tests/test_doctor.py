@@ -348,7 +348,7 @@ def _find(monkeypatch: pytest.MonkeyPatch, *findings: Finding) -> None:
     def examine() -> Iterator[Finding]:
         yield from findings
 
-    monkeypatch.setattr("headstart.terminal.doctor.examine", examine)
+    monkeypatch.setattr("headstart.cli.doctor.examine", examine)
 
 
 def test_the_whole_examination_runs_here_and_makes_no_folder(headstart_home: Path, capsys: Captured) -> None:

@@ -11,14 +11,14 @@ from headstart.chat.backups import keep_up, list_backups, restore
 from headstart.chat.conversation import Conversation, Outcome
 from headstart.chat.database import FILE_NAME
 from headstart.chat.store import open_store
+from headstart.cli.measuring import write_json
+from headstart.cli.prompt import _history
 from headstart.engine.engine import Remote
 from headstart.engine.measurements import Measurements
 from headstart.engine.supervision import Journal
 from headstart.errors import DamagedHistoryError, HeadstartError
 from headstart.server import keys as server_keys
 from headstart.settings import Settings
-from headstart.terminal.measuring import write_json
-from headstart.terminal.prompt import _history
 from headstart.ui import bench_record
 
 if TYPE_CHECKING:

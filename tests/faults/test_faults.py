@@ -19,12 +19,12 @@ from headstart import intake
 from headstart.chat.backups import KEPT, back_up, is_due, keep_up, list_backups
 from headstart.chat.store import open_store
 from headstart.cli import main
+from headstart.cli.measuring import write_json
+from headstart.cli.prompt import _history
 from headstart.engine.engine import LoadOptions, Tracing
 from headstart.errors import HistoryError, SettingsError
 from headstart.settings import Settings
 from headstart.settings_file import save
-from headstart.terminal.measuring import write_json
-from headstart.terminal.prompt import _history
 from headstart.ui.single_instance import SingleInstance
 from tests.faults import __main__ as program
 from tests.faults import damage, kills

@@ -345,7 +345,7 @@ def test_one_start_encrypts_reopens_and_asks_only_at_the_next(
 
 @pytest.mark.skipif(sys.platform == "win32", reason="typed lines are read from a terminal of another kind there")
 def test_the_terminal_keeps_no_typed_lines_of_a_person_who_encrypts(plain: Path) -> None:
-    from headstart.terminal.chat import _kept_lines  # noqa: PLC0415
+    from headstart.cli.chat import _kept_lines  # noqa: PLC0415
 
     assert _kept_lines() == paths.typed_lines()
     encryption.encrypt(plain, PASSPHRASE)

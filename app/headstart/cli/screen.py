@@ -1,0 +1,93 @@
+"""What a person sees: the answer on standard output, remarks on standard error. Knows no conversation."""
+
+from rich.console import Console
+from rich.control import Control
+from rich.segment import ControlType, Segment, Segments
+from rich.style import Style
+from rich.text import Text
+
+from headstart.cli.harmless import harmless
+from headstart.engine.engine import Origin, Piece, Prefill, Step
+
+# Underlines and weight as well as colour: colour alone would exclude readers.
+STYLES = {
+    Origin.TARGET: Style(),
+    Origin.DRAFT: Style(color="green", underline=True),
+    Origin.NGRAM: Style(color="magenta", bold=True, underline=True),
+    Origin.BIGRAM: Style(color="cyan", italic=True, underline=True),
+    Origin.UNKNOWN: Style(),
+}
+_LEGEND = {
+    Origin.TARGET: "the model itself",
+    Origin.DRAFT: "draft model, underlined",
+    Origin.NGRAM: "n-gram, bold and underlined",
+    Origin.BIGRAM: "table, italic and underlined",
+}
+_PROGRESS_FROM = 256  # prompt tokens; shorter prompts are read before a progress line could be
+
+
+class Screen:
+    """Streams answers and prints remarks. Styles appear on a terminal only; NO_COLOR leaves the underlines."""
+
+    def __init__(self, *, colour: bool = True, origins: bool = False, text: bool = True) -> None:
+        """`origins`: style tokens by origin; `text=False`: show no answer (it will be printed as JSON)."""
+        self._out = Console(no_color=None if colour else True, highlight=False)
+        self._remarks = Console(stderr=True, no_color=None if colour else True, highlight=False)
+        self._origins = origins
+        self._text = text
+        self._line_open = False
+        self._progress_shown = False
+
+    def reading(self, prefill: Prefill) -> None:
+        """Progress of a long prompt, on a terminal only; why it is read again, anywhere."""
+        if prefill.note:
+            self.end_answer()
+            self.remark(prefill.note)
+        if self._remarks.is_terminal and prefill.total >= _PROGRESS_FROM:
+            self._erase_progress()
+            self._remarks.print(f"reading {prefill.done} of {prefill.total} tokens", end="")
+            self._progress_shown = True
+
+    def step(self, step: Step) -> None:
+        """The text of one round."""
+        self._erase_progress()
+        if not self._text:
+            return
+        pieces = step.pieces if self._origins and step.pieces else (Piece(step.text, Origin.TARGET),)
+        self._write(pieces)
+
+    def end_answer(self) -> None:
+        """Close the answer's last line."""
+        self._erase_progress()
+        if self._line_open:
+            self._out.print(Segments([Segment("\n")]), end="", soft_wrap=True)
+        self._line_open = False
+
+    def remark(self, *sentences: str) -> None:
+        """One line each, apart from the answer."""
+        for sentence in sentences:
+            self._remarks.print(Text(f"· {harmless(sentence)}"), soft_wrap=True)
+
+    def complain(self, sentence: str) -> None:
+        """What went wrong and what to do."""
+        self._erase_progress()
+        self._remarks.print(Text(f"headstart: {harmless(sentence)}"), soft_wrap=True)
+
+    def legend(self) -> None:
+        """What the styles of `origins` mean."""
+        if self._origins and self._text and self._out.is_terminal:
+            words = [Text(meaning, style=STYLES[origin]) for origin, meaning in _LEGEND.items()]
+            self._remarks.print(Text("· tokens by origin: ") + Text(", ").join(words), soft_wrap=True)
+
+    def _write(self, pieces: tuple[Piece, ...]) -> None:
+        # Segments pass through rich untouched; its Text would expand tabs and wrap lines.
+        segments = [Segment(harmless(piece.text), STYLES[piece.origin]) for piece in pieces if piece.text]
+        if segments:
+            self._out.print(Segments(segments), end="", soft_wrap=True)
+            self._out.file.flush()
+            self._line_open = not segments[-1].text.endswith("\n")
+
+    def _erase_progress(self) -> None:
+        if self._progress_shown:
+            self._remarks.control(Control(ControlType.CARRIAGE_RETURN, (ControlType.ERASE_IN_LINE, 2)))
+        self._progress_shown = False

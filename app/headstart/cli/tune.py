@@ -1,0 +1,126 @@
+"""`headstart tune`: its flags, its table, and keeping what was found. Measures nothing itself."""
+
+import argparse
+import dataclasses
+
+from rich.console import Console
+from rich.table import Table
+
+from headstart import library
+from headstart.cli.command import Command, Load
+from headstart.cli.harmless import harmless
+from headstart.cli.measuring import whole_number, writable_file, write_json
+from headstart.cli.model_flags import AUTOMATIC
+from headstart.cli.screen import Screen
+from headstart.engine.engine import USUAL_DEVICE, LoadOptions
+from headstart.engine.tuning.messages import (
+    DEFAULT,
+    LEAST_SECONDS,
+    NOTHING_GAINED,
+    USUAL_SECONDS,
+    Findings,
+    Row,
+    Stage,
+    TuneWish,
+)
+from headstart.library import Choice
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The flags of `headstart tune`."""
+    model = parser.add_argument_group("model")
+    model.add_argument("--model", metavar="NAME", help="a model or pair of `headstart models`, or its folder")
+    model.add_argument("--draft", metavar="NAME", help="compare no draft but this one; none: tune the model alone")
+    model.add_argument("--device", metavar="NAME", default=AUTOMATIC, help="try no device but this one")
+    work = parser.add_argument_group("tuning")
+    work.add_argument(
+        "--seconds",
+        type=whole_number("seconds", LEAST_SECONDS),
+        default=USUAL_SECONDS,
+        metavar="N",
+        help=f"about how long it may take (default: {USUAL_SECONDS})",
+    )
+    work.add_argument("--forget", action="store_true", help="drop what was found before, and measure nothing")
+    output = parser.add_argument_group("output")
+    output.add_argument("--explain", action="store_true", help="say in words why each setting was chosen")
+    output.add_argument("--json", type=writable_file, metavar="FILE", help="write every figure to this file")
+
+
+def run(arguments: argparse.Namespace, _load: Load) -> int:
+    """Measure, show, keep. Returns the exit code."""
+    from headstart.engine.tuning import store  # noqa: PLC0415 - `headstart --help` need not wait for it
+
+    choice = library.choose(arguments.model, arguments.draft)
+    options = _options(arguments, choice)
+    if arguments.forget:
+        known = store.forget(options)
+        print(f"{choice.name}: {'what was tuned is forgotten' if known else 'nothing was tuned'}; the defaults count.")
+        return 0
+    found = _tune(arguments, choice, options)
+    for table in tables(found):
+        Console(highlight=False).print(table)
+        print()
+    for line in lines(found, explain=arguments.explain):
+        print(harmless(line))
+    if arguments.json:
+        write_json(arguments.json, dataclasses.asdict(found))
+    return 0
+
+
+COMMAND = Command("tune", "find the fastest settings for a model on this machine", add_arguments, run)
+
+
+def tables(found: Findings) -> list[Table]:
+    """One for each stage."""
+    return [_table(stage) for stage in found.stages]
+
+
+def lines(found: Findings, *, explain: bool) -> list[str]:
+    """What was chosen; with `explain` why."""
+    changed = [f"{stage.subject}: {stage.chosen.name}" for stage in found.stages if stage.chosen.name != DEFAULT]
+    summary = f"Chosen for {found.target}: {'; '.join(changed)}." if changed else NOTHING_GAINED
+    told = [reason for reason in found.reasons if reason != NOTHING_GAINED] if explain else []
+    kept = "Every front end loads it so from now on; `headstart tune --forget` undoes that." if changed else ""
+    where = f"{found.seconds:.0f} s on {found.device}, OpenVINO {found.openvino.partition('-')[0]}."
+    return [line for line in (*told, summary, kept, where) if line]
+
+
+def _tune(arguments: argparse.Namespace, choice: Choice, options: LoadOptions) -> Findings:
+    from headstart.engine.tuning import store  # noqa: PLC0415 - as above
+    from headstart.engine.tuning.search import Watch, tune  # noqa: PLC0415
+
+    wish = TuneWish(
+        load=options,
+        drafts=library.fitting_drafts(choice.target) if arguments.draft is None else {},
+        placed=arguments.device != AUTOMATIC,
+        seconds=arguments.seconds,
+    )
+    chosen, found = tune(wish, Watch(Screen().remark))
+    store.keep(options, chosen, found)
+    return found
+
+
+def _options(arguments: argparse.Namespace, choice: Choice) -> LoadOptions:
+    device = USUAL_DEVICE if arguments.device == AUTOMATIC else arguments.device
+    return LoadOptions(choice.target.folder, choice.draft.folder if choice.draft else None, device)
+
+
+def _table(stage: Stage) -> Table:
+    timed = list(dict.fromkeys(name for row in stage.rows for name in row.ms))
+    shown = Table(
+        stage.subject, *(f"ms, {name}" for name in timed), "faster", "ahead", "", box=None, padding=(0, 1, 0, 0)
+    )
+    for row in stage.rows:
+        shown.add_row(harmless(row.name), *(_ms(row, name) for name in timed), *_outcome(row))
+    return shown
+
+
+def _ms(row: Row, name: str) -> str:
+    return f"{row.ms[name]:.1f}" if name in row.ms else "–"
+
+
+def _outcome(row: Row) -> tuple[str, str, str]:
+    ratio = f"{row.ratio.median:.2f}x ({row.ratio.low:.2f}–{row.ratio.high:.2f})" if row.ratio else "–"
+    ahead = f"{row.better} of {row.pairs}" if row.pairs else "–"
+    remark = "chosen" if row.chosen else "no time left" if row.untimed and row.name != DEFAULT else ""
+    return ratio, ahead, harmless(row.failure) or remark

@@ -1,1 +1,0 @@
-"""The plain front end: sub-commands that need a terminal or a pipe and nothing else."""

@@ -1,0 +1,211 @@
+"""`headstart bench` from outside: flags, refusals, the table and the file."""
+
+import dataclasses
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from headstart.cli import bench, bench_report, main
+from headstart.engine.bench.prompts import BenchPrompt
+from headstart.engine.bench.race import Heat, Run
+from headstart.engine.bench.result import (
+    BenchResult,
+    Memory,
+    Setting,
+    prompt_results,
+    standings,
+    versus_best_peer,
+    versus_hindsight,
+)
+from headstart.engine.machine import Machine
+from tests.fakes import RecordingLoad
+from tests.model_folders import write_model
+
+Captured = pytest.CaptureFixture[str]
+
+CODE, STORY = BenchPrompt("code-1", "code", "Write code."), BenchPrompt("story-1", "story", "Tell a story.")
+SPEEDS = {
+    CODE: {"plain": (80.0, 84.0), "auto": (40.0, 21.0), "genai 3": (50.0, 56.0)},
+    STORY: {"plain": (80.0, 80.0), "auto": (80.0, 80.0), "genai 3": (100.0, 100.0)},
+}
+
+
+def result() -> BenchResult:
+    """A race of three on two prompts, with figures that are easy to reckon."""
+    parts = {"draft": 10.0, "verify": 85.0, "other": 5.0}
+    heats = [
+        Heat(prompt, name, repeat, Run((1, 2, 3), 100.0, 2 * ms, 7, parts=parts))
+        for prompt, by_name in SPEEDS.items()
+        for name, times in by_name.items()
+        for repeat, ms in enumerate(times)
+    ]
+    prompts = prompt_results(heats)
+    return BenchResult(
+        machine=Machine("A Processor", 2, "Linux x86_64", "3.11", "0.1", "2026.4.1-22982-abc", "2026.4.1.0"),
+        setting=Setting("big", "small", {"INFERENCE_PRECISION_HINT": "f32"}, {}, tokens=160, repeats=2),
+        prompts=prompts,
+        standings=standings(prompts, list(SPEEDS[CODE])),
+        auto_vs_best_static_peer=versus_best_peer(prompts, ["genai 3"]),
+        memory=Memory(weights=2000 * 2**20, kv=10 * 2**20, peak_rss=2300 * 2**20),
+    )
+
+
+def test_the_table_has_a_row_for_each_prompt_each_class_and_all() -> None:
+    assert bench_report.markdown(result()).splitlines()[:7] == [
+        "| prompt | plain ms/token | auto | genai 3 |",
+        "| --- | ---: | ---: | ---: |",
+        "| code-1 | 82.0 | 3.00x (2.00–4.00) | 1.55x (1.50–1.60) |",
+        "| story-1 | 80.0 | 1.00x (1.00–1.00) | 0.80x (0.80–0.80) |",
+        "| code mean |  | 3.00x | 1.55x |",
+        "| story mean |  | 1.00x | 0.80x |",
+        "| all mean |  | 1.73x | 1.11x |",
+    ]
+
+
+def test_the_ranking_tells_how_speedups_scatter() -> None:
+    assert bench_report.ranking(result()) == [
+        ["", "mean (95 %)", "5th percentile", "worst", "mean with TTFT", "worst with TTFT"],
+        ["plain", "1.00x (1.00–1.00)", "1.00x", "1.00x", "1.00x", "1.00x"],
+        ["auto", "1.73x (1.00–3.00)", "1.10x", "1.00x", "1.29x", "1.00x"],
+        ["genai 3", "1.11x (0.80–1.55)", "0.84x", "0.80x", "1.05x", "0.87x"],
+    ]
+
+
+def test_many_contestants_are_ranked_only() -> None:
+    names = ["plain", "auto", *(f"genai {length}" for length in range(1, 8))]
+    prompts = prompt_results([Heat(CODE, name, 0, Run((1, 2, 3), 100.0, 80.0, 7)) for name in names])
+    many = replace(result(), prompts=prompts, standings=standings(prompts, names))
+    assert [sheet[0][0] for sheet in bench_report.sheets(many)] == [""]
+    assert len(bench_report.sheets(result())) == 2
+
+
+def test_hindsight_and_who_could_not_take_part_are_told() -> None:
+    more = replace(
+        result(),
+        auto_vs_hindsight=versus_hindsight(result().prompts, ["genai 3"]),
+        skipped=("llama.cpp stays out: no reason.",),
+    )
+    sentences = bench_report.remarks(more)
+    assert sentences[2] == (
+        "auto against the best setting of genai for each prompt: 1.56x (1.25–1.96), 1.25 to 1.96 over the prompts."
+    )
+    assert sentences[-1] == "llama.cpp stays out: no reason."
+
+
+def test_one_repeat_shows_no_spread() -> None:
+    heats = [Heat(CODE, name, 0, Run((1, 2), 100.0, ms, 7)) for name, ms in (("plain", 80.0), ("auto", 40.0))]
+    prompts = prompt_results(heats)
+    alone = replace(result(), prompts=prompts, standings=standings(prompts, ["plain", "auto"]))
+    assert bench_report.rows(alone)[0] == ["code-1", "80.0", "2.00x"]
+
+
+def test_the_sentences_say_what_the_table_does_not() -> None:
+    setting, *others = bench_report.remarks(result())
+    assert setting.startswith(
+        "big with draft small, f32, at most 160 tokens, on A Processor with 2 cores, OpenVINO 2026.4.1."
+    )
+    assert others == [
+        "auto against genai 3, the peer's best static setting: 1.56x (1.25 to 1.96 over the prompts).",
+        "Time outside the models with auto: 5.0% of decoding.",
+        "Peak memory of Headstart itself: 2300 MiB; weights 2000, keys and values 10, everything else 290.",
+        "Everyone wrote the same texts as plain decoding.",
+    ]
+
+
+def test_what_was_not_measured_is_left_out() -> None:
+    bare = dataclasses.replace(result(), auto_vs_best_static_peer=None, memory=Memory(weights=1, kv=1, peak_rss=None))
+    assert len(bench_report.remarks(bare)) == 3
+
+
+def test_texts_that_differ_are_counted() -> None:
+    original = result()
+    code = original.prompts[0]
+    scores = {**code.scores, "auto": dataclasses.replace(code.scores["auto"], equals_plain=False)}
+    differing = dataclasses.replace(original, prompts=(dataclasses.replace(code, scores=scores), original.prompts[1]))
+    assert bench_report.remarks(differing)[-1] == "Texts that differ from plain decoding's, of 2 each (auto: 1)."
+
+
+@pytest.fixture
+def small_questions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Prompts that fit the context of tiny models."""
+    monkeypatch.setattr(bench, "read_prompts", lambda per_kind, _kinds: (CODE, STORY)[:per_kind])
+
+
+SHORT = ["--tokens", "8", "--repeats", "1", "--prompts", "1"]
+
+
+def _race(pair: Path, *more: str) -> int:
+    return main(["bench", "--model", str(pair), *SHORT, *more])
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("small_questions")
+def test_a_race_prints_a_table_and_writes_every_figure(tiny_pair: Path, tmp_path: Path, capsys: Captured) -> None:
+    file = tmp_path / "bench.json"
+    assert _race(tiny_pair, "--json", str(file), "--markdown") == 0
+    shown = capsys.readouterr()
+    assert shown.out.startswith(
+        "| prompt | plain ms/token | fixed 3 | fixed 5 | auto | genai plain | genai 3 | genai 5 |\n"
+    )
+    assert "code-1, repeat 1, genai 5: " in shown.err
+    data = json.loads(file.read_text(encoding="utf-8"))
+    assert list(data) == [
+        *("machine", "setting", "prompts", "standings", "auto_vs_best_static_peer", "memory", "schema"),
+        *("auto_vs_hindsight", "skipped"),
+    ]
+    assert [len(score["ms_per_token"]) for score in data["prompts"][0]["scores"].values()] == [1] * 7
+    assert data["memory"]["peak_rss"] is None or data["memory"]["beyond"] is not None
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("small_questions")
+def test_contestants_are_chosen_by_name_and_drawn(tiny_pair: Path, tmp_path: Path, capsys: Captured) -> None:
+    for picture in (tmp_path / "bench.svg", tmp_path / "bench.png"):
+        more = ["--contestants", "auto,ngram,fixed-2", "--peer", "none", "--markdown", "--plot", str(picture)]
+        assert main(["bench", "speed", "--model", str(tiny_pair), *SHORT, *more]) == 0
+        assert capsys.readouterr().out.startswith("| prompt | plain ms/token | auto | ngram | fixed 2 |\n")
+    assert (tmp_path / "bench.svg").read_text(encoding="utf-8").rstrip().endswith("</svg>")
+    assert (tmp_path / "bench.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("small_questions")
+def test_without_a_peer_it_stays_out(tiny_pair: Path, capsys: Captured) -> None:
+    assert _race(tiny_pair, "--peer", "none") == 0
+    shown = capsys.readouterr()
+    assert "genai" not in shown.out + shown.err
+    assert "story" not in shown.out
+    assert "code mean" in shown.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--tokens", "1"], "tokens must be a whole number, 2 or more, not '1'."),
+        (["--prompts", "0"], "prompts must be a whole number, 1 or more, not '0'."),
+        (["--repeats", "x"], "repeats must be a whole number, 1 or more, not 'x'."),
+        (["--peer", "vllm"], "peer must be openvino-genai or none, not 'vllm'."),
+        (
+            ["--classes", "poem"],
+            "There is no class 'poem'; the classes are code, edit, explanation, summary, story, "
+            "translation, retrieval, math, extraction, roleplay, or all.",
+        ),
+        (
+            ["--contestants", "fast"],
+            "There is no contestant 'fast'; it must be plain, auto, ngram, draft, fixed-1 to "
+            "fixed-16 or threshold-0 to threshold-1.",
+        ),
+        (["--plot", "speed.gif"], "plot must end in .svg or .png, not 'speed.gif'."),
+        (["--json", "missing/file"], "missing/file cannot be written: name a file in a folder that exists."),
+    ],
+)
+def test_an_error_is_a_sentence_and_nothing_is_loaded(
+    arguments: list[str], sentence: str, headstart_home: Path, capsys: Captured
+) -> None:
+    write_model(headstart_home / "models" / "smol")
+    loading = RecordingLoad()
+    assert main(["bench", *arguments], loading) == 2
+    assert capsys.readouterr() == ("", f"headstart: {sentence}\n")
+    assert not loading.options

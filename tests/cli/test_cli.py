@@ -1,0 +1,281 @@
+"""The command line from outside: flags, output, exit codes and sentences; models are scripted."""
+
+import argparse
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from headstart import __version__
+from headstart.cli import main
+from headstart.engine.engine import Event, LoadOptions, Numerics, Request, Step
+from headstart.errors import DeviceError
+from tests.fakes import RecordingLoad, ScriptedEngine
+from tests.model_folders import write_model, write_pair
+
+ROOT = Path(__file__).resolve().parents[2]
+FLAGS = (
+    *("model", "draft", "device", "numerics", "context", "prompt", "system", "max-new-tokens", "stop"),
+    *("temperature", "top-p", "top-k", "min-p", "seed"),
+    *("repetition-penalty", "presence-penalty", "frequency-penalty"),
+    *("speculation", "num-assistant-tokens", "assistant-confidence-threshold", "acceptance-threshold", "drafter"),
+    *("json", "stats", "show-origin", "no-color", "batch", "output", "batch-engine", "batch-size"),
+)
+
+Captured = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def root(headstart_home: Path) -> Path:
+    """A library with one model, `smol`."""
+    write_model(headstart_home / "models" / "smol")
+    return headstart_home / "models"
+
+
+@pytest.fixture
+def load() -> RecordingLoad:
+    return RecordingLoad()
+
+
+def test_help_names_every_flag(capsys: Captured) -> None:
+    with pytest.raises(SystemExit) as leaving:
+        main(["chat", "--help"])
+    assert leaving.value.code == 0
+    words = capsys.readouterr().out.replace(",", " ").split()
+    assert {f"--{flag}" for flag in FLAGS} <= {word.strip("[]") for word in words}
+
+
+def test_help_waits_for_no_model_library() -> None:
+    script = (
+        "import sys\nfrom headstart.cli import main\ntry: main(['chat', '--help'])\nexcept SystemExit: pass\n"
+        "heavy = ('openvino', 'numpy', 'prompt_toolkit', 'httpx')\n"
+        "print([name for name in heavy if name in sys.modules], file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stderr == "[]\n"
+
+
+def test_the_module_is_the_command() -> None:
+    command = [sys.executable, "-m", "headstart", "--version"]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == f"headstart {__version__}\n"
+
+
+@pytest.mark.usefixtures("root")
+def test_one_answer_is_all_there_is_on_standard_output(load: RecordingLoad, capsys: Captured) -> None:
+    assert main(["chat", "--prompt", "Hi", "--system", "Be brief.", "--stop", "END"], load) == 0
+    assert capsys.readouterr() == ("The quick brown fox jumps over the lazy dog.\n", "")
+    (request,) = load.engine.requests
+    assert [(message.role, message.content) for message in request.messages] == [
+        ("system", "Be brief."),
+        ("user", "Hi"),
+    ]
+    assert request.stop == ("END",)
+    assert load.engine.closed
+
+
+def test_the_model_is_loaded_as_asked(root: Path, load: RecordingLoad) -> None:
+    write_model(root / "tiny")
+    flags = ["--model", "smol", "--draft", "tiny", "--device", "GPU.1", "--numerics", "exact", "--context", "2048"]
+    assert main(["chat", *flags, "--prompt", "Hi"], load) == 0
+    assert load.options == [LoadOptions(root / "smol", root / "tiny", "GPU.1", Numerics.EXACT, 2048)]
+
+
+def test_a_pair_is_loaded_with_its_draft(root: Path, load: RecordingLoad) -> None:
+    pair = write_pair(root / "pair")
+    main(["chat", "--model", "pair", "--prompt", "Hi"], load)
+    main(["chat", "--model", "pair", "--draft", "none", "--prompt", "Hi"], load)
+    assert load.options == [LoadOptions(pair / "target", pair / "draft"), LoadOptions(pair / "target")]
+
+
+@pytest.mark.usefixtures("root")
+def test_a_prompt_of_a_hyphen_is_standard_input(
+    load: RecordingLoad, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO("Summarise:\n\nall this\n"))
+    assert main(["chat", "--prompt", "-", "--stats"], load) == 0
+    assert load.engine.requests[0].messages[0].content == "Summarise:\n\nall this\n"
+    shown = capsys.readouterr()
+    assert shown.out == "The quick brown fox jumps over the lazy dog.\n"
+    assert "plain decoding on this machine" in shown.err
+    assert "loaded in " in shown.err
+
+
+@pytest.mark.usefixtures("root")
+def test_json_is_one_object(load: RecordingLoad, capsys: Captured) -> None:
+    load.engine.scripts = ("Ça \x1b[1m va?",)
+    assert main(["chat", "--prompt", "Hi", "--json", "--seed", "5", "--stop", "END"], load) == 0
+    shown = capsys.readouterr()
+    assert shown.out.isascii()
+    assert "\x1b" not in shown.out
+    data = json.loads(shown.out)
+    assert list(data) == ["text", "token_ids", "finish_reason", "stats", "settings"]
+    assert (data["text"], data["finish_reason"], len(data["token_ids"])) == ("Ça \x1b[1m va?", "stop", 3)
+    assert data["stats"]["output_tokens"] == 3
+    assert data["stats"]["acceptance_rate"] == 1.0
+    expected = {"model": "smol", "draft": None, "device": "CPU", "numerics": "fast", "context": None, "system": None}
+    assert expected.items() <= data["settings"].items()
+    assert data["settings"]["engine"] == "headstart"
+    assert (data["settings"]["seed"], data["settings"]["stop"], data["settings"]["speculation"]) == (5, ["END"], "auto")
+
+
+@pytest.mark.usefixtures("root")
+@pytest.mark.parametrize(
+    ("arguments", "code", "sentence"),
+    [
+        (["--json"], 2, "--json prints one answer: add --prompt TEXT, or --prompt - to read standard input."),
+        (["--prompt", " "], 2, "The prompt is empty."),
+        (["--prompt", "\udcff"], 2, r"'\udcff' is not valid text."),
+        (["--numerics", "sloppy"], 2, "numerics must be fast or exact, not 'sloppy'."),
+        (["--context", "0"], 2, "context must be a whole number of tokens above 0, not '0'."),
+        (["--temperature", "-1"], 2, "temperature must be between 0 (greedy) and 100, not -1.0."),
+        (["--temp", "1"], 2, "unrecognized arguments: --temp 1; see headstart --help."),
+        (["--model"], 2, "argument --model: expected one argument; see headstart chat --help."),
+        (["--model", "big", "--prompt", "Hi"], 1, "There is no model 'big'; installed are smol."),
+        (["--model", "\x1b[2J", "--prompt", "Hi"], 1, r"There is no model '\x1b[2J'; installed are smol."),
+    ],
+)
+def test_an_error_is_a_sentence(
+    arguments: list[str], code: int, sentence: str, load: RecordingLoad, capsys: Captured
+) -> None:
+    assert main(["chat", *arguments], load) == code
+    assert capsys.readouterr() == ("", f"headstart: {sentence}\n")
+    assert not load.options
+
+
+def test_without_a_command_the_window_opens() -> None:
+    asked: list[Path | None] = []
+
+    def window(arguments: argparse.Namespace) -> int:
+        asked.append(arguments.profile)
+        return 0
+
+    assert main(["--profile", "here"], window=window) == 0
+    assert asked == [Path("here")]
+
+
+@pytest.mark.parametrize("arguments", [["sing"], ["--sing"]])
+def test_without_a_known_command_the_command_line_is_refused(arguments: list[str], capsys: Captured) -> None:
+    assert main(arguments) == 2
+    shown = capsys.readouterr().err
+    assert shown.startswith("headstart: ")
+    assert shown.endswith("; see headstart --help.\n")
+
+
+def test_a_mismatched_draft_names_the_first_differing_id(root: Path, load: RecordingLoad, capsys: Captured) -> None:
+    write_model(root / "alien", {"a": 0, "the": 1})
+    assert main(["chat", "--model", "smol", "--draft", "alien", "--prompt", "Hi"], load) == 1
+    assert capsys.readouterr().err == (
+        "headstart: draft alien does not fit smol: id 1 is 'the' here and 'Ġthe' there; "
+        "choose a draft with the same tokenizer.\n"
+    )
+
+
+@pytest.mark.usefixtures("root")
+def test_an_error_of_the_loader_is_a_sentence(capsys: Captured) -> None:
+    def refuse(options: LoadOptions) -> ScriptedEngine:
+        raise DeviceError(f"There is no device {options.device}; this computer has CPU.")
+
+    assert main(["chat", "--device", "TPU", "--prompt", "Hi"], refuse) == 1
+    assert capsys.readouterr().err == "headstart: There is no device TPU; this computer has CPU.\n"
+
+
+@pytest.mark.usefixtures("root")
+def test_an_error_in_the_middle_closes_the_engine(load: RecordingLoad, capsys: Captured) -> None:
+    load.engine.context = 1
+    assert main(["chat", "--prompt", "one two"], load) == 1
+    assert capsys.readouterr().err == "headstart: The prompt has 2 tokens and the context only 1.\n"
+    assert load.engine.closed
+
+
+@pytest.mark.usefixtures("root")
+def test_ctrl_c_while_loading_ends_quietly(capsys: Captured) -> None:
+    def interrupted(_options: LoadOptions) -> ScriptedEngine:
+        raise KeyboardInterrupt
+
+    assert main(["chat", "--prompt", "Hi"], interrupted) == 130
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.usefixtures("root")
+def test_piped_lines_are_a_conversation(load: RecordingLoad, monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
+    load.engine.scripts = ("One.", "Two.")
+    monkeypatch.setattr(sys, "stdin", io.StringIO("first \\\nmessage\n/set seed 3\nsecond\n/quit\nthird\n"))
+    assert main(["chat"], load) == 0
+    assert capsys.readouterr().out == "One.\nTwo.\n"
+    assert [message.content for message in load.engine.requests[1].messages] == ["first \nmessage", "One.", "second"]
+    assert load.engine.closed
+
+
+@pytest.mark.usefixtures("root")
+def test_a_failed_line_of_a_pipe_shows_in_the_exit_code(load: RecordingLoad, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO("/sing\nhello\n"))
+    assert main(["chat"], load) == 1
+    assert len(load.engine.requests) == 1
+
+
+class ImpatientEngine(ScriptedEngine):
+    """Its user presses Ctrl+C after the first round of every answer."""
+
+    def generate(self, request: Request, cancel: threading.Event | None = None) -> Iterator[Event]:
+        """See Engine.generate."""
+        for event in super().generate(request, cancel):
+            yield event
+            if isinstance(event, Step):
+                # Not a real signal: engines that other tests freed may have spoiled the stack for signals.
+                pressed = signal.getsignal(signal.SIGINT)
+                assert callable(pressed)
+                pressed(signal.SIGINT, None)
+
+
+@pytest.mark.usefixtures("root")
+def test_an_interrupted_answer_is_still_one_json_object(capsys: Captured) -> None:
+    assert main(["chat", "--prompt", "Hi", "--json"], RecordingLoad(ImpatientEngine())) == 130
+    data = json.loads(capsys.readouterr().out)
+    assert (data["text"], data["finish_reason"]) == ("The", "cancelled")
+
+
+@pytest.mark.usefixtures("root")
+def test_ctrl_c_ends_a_piped_conversation(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
+    engine = ImpatientEngine()
+    monkeypatch.setattr(sys, "stdin", io.StringIO("one\ntwo\n"))
+    assert main(["chat"], RecordingLoad(engine)) == 130
+    assert capsys.readouterr().out == "The\n"
+    assert len(engine.requests) == 1
+    assert engine.closed
+
+
+CHILD = """
+import sys
+from headstart.cli import main
+from tests.fakes import RecordingLoad, ScriptedEngine
+sys.exit(main(sys.argv[1:], RecordingLoad(ScriptedEngine(("多 " * 30000,)))))
+"""
+
+
+@pytest.mark.usefixtures("root")
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows reports a closed pipe otherwise")
+@pytest.mark.parametrize("flags", [(), ("--json",)])
+def test_a_reader_that_leaves_is_no_error(flags: tuple[str, ...]) -> None:
+    command = [sys.executable, "-c", CHILD, "chat", "--prompt", "Hi", *flags]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        assert child.stderr is not None
+        child.stdout.read(10)
+        child.stdout.close()
+        assert child.stderr.read() == b""
+    assert child.returncode in {0, 1}  # 0 where all was written before the reader left
+
+
+@pytest.mark.usefixtures("root")
+def test_characters_that_the_terminal_lacks_end_no_answer() -> None:
+    command = [sys.executable, "-c", CHILD, "chat", "--prompt", "Hi", "--max-new-tokens", "2"]
+    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, check=True)
+    assert done.stdout == b"? ?\n"

@@ -1,0 +1,117 @@
+"""Settings as flags, as /set values and as the request that comes of them."""
+
+import argparse
+import dataclasses
+
+import pytest
+
+from headstart.cli import settings
+from headstart.cli.settings import OPTIONS, Settings
+from headstart.engine.engine import Drafter, Message, Mode, Request, Sampling, Speculation
+from headstart.errors import SettingsError
+
+MESSAGES = (Message("user", "hello"),)
+
+
+def test_every_field_is_an_option() -> None:
+    assert sorted(option.field for option in OPTIONS) == sorted(f.name for f in dataclasses.fields(Settings))
+
+
+OWN = Sampling(0.7, 0.8, 20, repetition_penalty=1.1)  # of some model
+
+
+def test_the_defaults_are_those_of_the_model() -> None:
+    asked = Settings().request(MESSAGES)
+    assert asked == Request(MESSAGES, sampling=asked.sampling)
+    assert asked.sampling.settled(OWN) == OWN
+
+
+@pytest.mark.parametrize("flags", [("--greedy",), ("--temperature", "0"), ("--temperature", "0.5", "--greedy")])
+def test_greedy_is_a_flag_away(flags: tuple[str, ...]) -> None:
+    assert _parsed(*flags).sampling.settled(OWN) == Sampling(temperature=0.0)
+
+
+def test_automatic_shows_what_it_means() -> None:
+    settings_ = dataclasses.replace(Settings(), top_p=0.5)
+    shown = {option.name: option.shown(settings_, OWN) for option in OPTIONS}
+    assert (shown["temperature"], shown["top-p"], shown["top-k"]) == ("auto (0.7)", "0.5", "auto (20)")
+    assert settings.named("temperature").shown(settings_) == "auto"
+
+
+def test_a_repetition_may_go_on() -> None:
+    assert not _parsed("--stop-on-repetition", "no").request(MESSAGES).stop_on_repetition
+    assert settings.named("stop-on-repetition").shown(Settings()) == "yes"
+
+
+def test_every_flag_reaches_the_request() -> None:
+    assert _parsed(
+        *("--max-new-tokens", "7", "--stop", "END", "--stop", "\n\n"),
+        *("--temperature", "0.8", "--top-p", "0.9", "--top-k", "40", "--min-p", "0.05", "--seed", "3"),
+        *("--repetition-penalty", "1.1", "--presence-penalty", "-1", "--frequency-penalty", "0.5"),
+        *("--speculation", "fixed", "--num-assistant-tokens", "5"),
+        *("--assistant-confidence-threshold", "0.4", "--acceptance-threshold", "0.7"),
+        *("--drafter", "ngram"),
+    ).request(MESSAGES) == Request(
+        MESSAGES,
+        max_new_tokens=7,
+        sampling=Sampling(0.8, 0.9, 40, 0.05, 1.1, -1.0, 0.5, 3),
+        speculation=Speculation(Mode.FIXED, 5, 0.4, 0.7, Drafter.NGRAM),
+        stop=("END", "\n\n"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--top-k", "many"), "top-k must be a whole number or auto, not 'many'."),
+        (("--temperature", "warm"), "temperature must be a number or auto, not 'warm'."),
+        (("--stop-on-repetition", "maybe"), "stop-on-repetition must be yes or no, not 'maybe'."),
+        (("--temperature", "nan"), "temperature must be between 0 (greedy) and 100, not nan."),
+        (("--speculation", "wild"), "speculation must be auto, fixed or off, not 'wild'."),
+        (("--drafter", "me"), "drafter must be any, draft, ngram or bigram, not 'me'."),
+        (("--num-assistant-tokens", "x"), "num-assistant-tokens must be a whole number or auto, not 'x'."),
+        (("--num-assistant-tokens", "99"), "num-assistant-tokens must be between 1 and 16, not 99."),
+        (("--max-new-tokens", "0"), "max-new-tokens must be 1 or more, not 0."),
+        (("--stop", "\udcff"), "stop must be valid text, not '\\udcff'."),
+        (
+            ("--speculation", "fixed"),
+            "Fixed speculation needs a length: add --num-assistant-tokens (1 to 16), or use auto.",
+        ),
+    ],
+)
+def test_what_cannot_be_is_refused_with_a_sentence(arguments: tuple[str, ...], sentence: str) -> None:
+    with pytest.raises(SettingsError) as refusal:
+        _parsed(*arguments)
+    assert str(refusal.value) == sentence
+
+
+def test_a_setting_changes_and_goes_back_to_its_default() -> None:
+    option = settings.named("num_assistant_tokens")
+    changed = Settings().changed(option, "4")
+    assert changed.num_assistant_tokens == 4
+    assert option.shown(changed) == "4"
+    assert changed.changed(option, "auto") == Settings()
+    assert changed.changed(option, "") == Settings()
+    assert option.shown(Settings()) == "auto"
+
+
+def test_stop_strings_are_shown_quoted() -> None:
+    option = settings.named("--stop")
+    assert option.shown(Settings()) == "(none)"
+    assert option.shown(Settings(stop=("\n", "END"))) == r"'\n', 'END'"
+
+
+def test_what_is_fixed_at_loading_says_so() -> None:
+    with pytest.raises(SettingsError, match="device is fixed when the model is loaded"):
+        settings.named("device")
+
+
+def test_an_unknown_setting_names_those_there_are() -> None:
+    with pytest.raises(SettingsError, match=r"There is no setting 'warmth'; the settings are max-new-tokens, .*seed"):
+        settings.named("warmth")
+
+
+def _parsed(*arguments: str) -> Settings:
+    parser = argparse.ArgumentParser()
+    settings.add_options(parser)
+    return settings.from_arguments(parser.parse_args(arguments))

@@ -1,0 +1,197 @@
+"""A conversation: messages, commands, and what survives a failure."""
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from headstart.cli.answer import Answer
+from headstart.cli.dialogue import Dialogue
+from headstart.cli.screen import Screen
+from headstart.cli.session import Session, remarks
+from headstart.cli.settings import Settings
+from headstart.cli.slash import COMMANDS, converse
+from headstart.engine.engine import FinishReason, Message, Mode
+from headstart.engine.tally import nothing
+from headstart.errors import ChatTemplateError
+from tests.fakes import ScriptedEngine
+
+Captured = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def session() -> Session:
+    engine = ScriptedEngine(("Hello there.", "It is four.", "Once more."))
+    return Session(engine, "smol", Screen(), Settings(), Dialogue())
+
+
+def test_each_turn_carries_the_whole_conversation(session: Session, capsys: Captured) -> None:
+    converse(session, ["Hi", "   ", "2 + 2?"])
+    assert _asked(session) == [
+        [("user", "Hi")],
+        [("user", "Hi"), ("assistant", "Hello there."), ("user", "2 + 2?")],
+    ]
+    assert capsys.readouterr() == ("Hello there.\nIt is four.\n", "")
+
+
+def test_new_forgets_the_turns_and_keeps_the_rest(session: Session) -> None:
+    converse(session, ["/system Be brief.", "/set seed 7", "Hi", "/new", "Again"])
+    assert _asked(session)[1] == [("system", "Be brief."), ("user", "Again")]
+    assert _engine(session).requests[1].sampling.seed == 7
+
+
+def test_system_is_removed_by_an_empty_one(session: Session) -> None:
+    converse(session, ["/system Be brief.", "/system", "Hi"])
+    assert _asked(session) == [[("user", "Hi")]]
+
+
+def test_set_changes_the_requests_to_come(session: Session, capsys: Captured) -> None:
+    converse(session, ["/set num-assistant-tokens 5", "/set speculation fixed", "/set top_k 3", "Hi"])
+    (request,) = _engine(session).requests
+    assert (request.speculation.mode, request.speculation.num_assistant_tokens) == (Mode.FIXED, 5)
+    assert request.sampling.top_k == 3
+    assert "· top-k is 3 from the next answer on.\n" in capsys.readouterr().err
+
+
+def test_set_alone_lists_every_setting(session: Session, capsys: Captured) -> None:
+    converse(session, ["/set"])
+    shown = capsys.readouterr().err
+    assert "· temperature auto\n" in shown
+    assert "· num-assistant-tokens auto\n" in shown
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("/sing", "There is no command /sing; /help lists them."),
+        ("/set temperature hot", "temperature must be a number or auto, not 'hot'."),
+        ("/set temperature -1", "temperature must be between 0 (greedy) and 100, not -1.0."),
+        ("/set speculation fixed", "Fixed speculation needs a length"),
+        ("/save", "Name the file to write: /save FILE."),
+    ],
+)
+def test_a_mistake_is_a_sentence_and_changes_nothing(
+    session: Session, line: str, sentence: str, capsys: Captured
+) -> None:
+    converse(session, [line, "Hi"])
+    shown = capsys.readouterr()
+    assert shown.err.startswith(f"headstart: {sentence}")
+    assert shown.out == "Hello there.\n"
+    assert session.settings == Settings()
+    assert session.failures == 1
+
+
+def test_a_space_sends_a_message_that_starts_with_a_slash(session: Session) -> None:
+    converse(session, [" /etc/fstab?"])
+    assert _asked(session) == [[("user", " /etc/fstab?")]]
+
+
+def test_stats_tell_of_the_last_answer(session: Session, capsys: Captured) -> None:
+    converse(session, ["/stats", "Hi", "/stats"])
+    shown = capsys.readouterr().err
+    assert shown.startswith("· There is no answer yet.\n")
+    assert "ms to the first token (TTFT), 2 tokens" in shown
+    assert shown.count("tok/s") == 1
+
+
+def test_show_stats_follows_every_answer(session: Session, capsys: Captured) -> None:
+    session.show_stats = True
+    converse(session, ["Hi", "2 + 2?"])
+    assert capsys.readouterr().err.count("tokens by origin") == 2
+
+
+def test_regenerate_replaces_the_answer_and_moves_the_seed_on(session: Session) -> None:
+    converse(session, ["/set temperature 0.8", "/set seed 4", "Hi", "/regenerate", "Next"])
+    first, again, after = _engine(session).requests
+    assert again.messages == first.messages
+    assert (first.sampling.seed, again.sampling.seed) == (4, 5)
+    assert after.messages[1] == Message("assistant", "It is four.")
+
+
+def test_regenerate_of_what_is_left_to_the_model_takes_another_seed(session: Session) -> None:
+    converse(session, ["Hi", "/regenerate"])
+    assert [request.sampling.seed for request in _engine(session).requests] == [0, 1]
+
+
+def test_a_repetition_is_told_with_two_ways_on() -> None:
+    stats = dataclasses.replace(nothing(), repeats=5)
+    assert remarks(Answer("So so so", (1,), FinishReason.REPETITION, stats), Settings()) == [
+        "The model repeats itself; stopped after 5 repeats. Try again with a higher temperature, or with "
+        "stop-on-repetition no to let it go on."
+    ]
+
+
+def test_regenerate_says_when_it_cannot_differ(session: Session, capsys: Captured) -> None:
+    converse(session, ["/set temperature 0", "/regenerate", "Hi", "/regenerate"])
+    shown = capsys.readouterr().err
+    assert "There is no answer yet to make again." in shown
+    assert "At temperature 0 another try says much the same" in shown
+    assert len(_engine(session).requests) == 2
+
+
+def test_a_turn_that_fails_leaves_no_trace(capsys: Captured) -> None:
+    engine = ScriptedEngine(("Hello.", ChatTemplateError("The template is broken."), "Fine."))
+    session = Session(engine, "smol", Screen(), Settings(), Dialogue())
+    converse(session, ["Hi", "Bad", "Good"])
+    assert _asked(session)[2] == [("user", "Hi"), ("assistant", "Hello."), ("user", "Good")]
+    assert capsys.readouterr().err == "headstart: The template is broken.\n"
+
+
+def test_an_overflow_points_to_new_and_the_talk_goes_on(capsys: Captured) -> None:
+    session = Session(ScriptedEngine(("Short.",), context=8), "smol", Screen(), Settings(), Dialogue())
+    converse(session, ["one two three", "four five six seven", "/new", "four"])
+    shown = capsys.readouterr()
+    assert shown.err.startswith(
+        "headstart: The prompt has 8 tokens and the context only 8. /new starts a fresh conversation.\n"
+    )
+    assert shown.out == "Short.\nShort.\n"
+
+
+def test_an_answer_cut_by_its_length_says_so(session: Session, capsys: Captured) -> None:
+    converse(session, ["/set max-new-tokens 1", "Hi"])
+    assert "The answer reached its longest length, max-new-tokens 1." in capsys.readouterr().err
+
+
+def test_an_empty_answer_is_remarked(capsys: Captured) -> None:
+    converse(Session(ScriptedEngine(("",)), "smol", Screen(), Settings(), Dialogue()), ["Hi"])
+    assert capsys.readouterr() == ("", "· The model ended its answer without a word.\n")
+
+
+def test_save_writes_markdown_with_the_exact_text(session: Session, tmp_path: Path) -> None:
+    target = tmp_path / "my talk.md"
+    _engine(session).scripts = ("\x1b[0m```py\n1\n```",)
+    converse(session, ["Hi", f"/save {target}"])
+    assert target.read_text(encoding="utf-8") == (
+        "# Conversation with smol\n\n## You\n\nHi\n\n## smol\n\n\x1b[0m```py\n1\n```\n"
+    )
+
+
+def test_save_overwrites_nothing(session: Session, tmp_path: Path, capsys: Captured) -> None:
+    target = tmp_path / "notes.md"
+    target.write_text("precious", encoding="utf-8")
+    converse(session, ["Hi", f"/save {target}", f"/save {tmp_path / 'no' / 'where.md'}"])
+    assert target.read_text(encoding="utf-8") == "precious"
+    shown = capsys.readouterr().err
+    assert "exists already; choose another name." in shown
+    assert "cannot be written (No such file or directory)" in shown
+
+
+def test_help_lists_every_command(session: Session, capsys: Captured) -> None:
+    converse(session, ["/help"])
+    shown = capsys.readouterr().err
+    assert all(f"· {command.usage}" in shown for command in COMMANDS)
+
+
+def test_quit_ends_at_once(session: Session) -> None:
+    converse(session, ["/quit", "Hi"])
+    assert _engine(session).requests == []
+
+
+def _engine(session: Session) -> ScriptedEngine:
+    assert isinstance(session.engine, ScriptedEngine)
+    return session.engine
+
+
+def _asked(session: Session) -> list[list[tuple[str, str]]]:
+    requests = _engine(session).requests
+    return [[(message.role, message.content) for message in request.messages] for request in requests]
