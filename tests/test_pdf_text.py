@@ -50,19 +50,22 @@ def _blank(path: Path, count: int = 1, locked_with: str = "") -> Path:
 
 
 def test_the_text_is_printed(hello: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["text", str(hello)]) == 0
+    assert cli.main(["dev", "text", str(hello)]) == 0
     assert capsys.readouterr().out == "Hello tiger\n"
 
 
 def test_programs_get_lines(hello: Path) -> None:
     run = subprocess.run(
-        [sys.executable, "-m", "headstart", "text", "--lines", hello], capture_output=True, check=True, timeout=60
+        [sys.executable, "-m", "headstart", "dev", "text", "--lines", hello],
+        capture_output=True,
+        check=True,
+        timeout=60,
     )
     assert [json.loads(line) for line in run.stdout.splitlines()] == [{"page": 1, "pages": 1}, {"text": "Hello tiger"}]
 
 
 def test_programs_get_the_reason_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["text", "--lines", str(tmp_path / "gone.pdf")]) == 1
+    assert cli.main(["dev", "text", "--lines", str(tmp_path / "gone.pdf")]) == 1
     assert "cannot be read" in json.loads(capsys.readouterr().out)["error"]
 
 

@@ -29,7 +29,7 @@ def put(share: Path, epoch: int) -> None:
 
 def manual(epoch: int) -> str:
     """The manual page, with the commands there are."""
-    commands = "\n".join(f".TP\n.B {command.name}\n{command.summary.capitalize()}." for command in COMMANDS)
+    commands = "\n".join(f".TP\n.B {name}\n{command.summary}." for name, command in COMMANDS.items())
     return _filled("headstart.1.in", epoch).replace("@COMMANDS@", commands)
 
 

@@ -1,4 +1,4 @@
-"""`headstart audit` from outside: flags, refusals, the report and the exit code."""
+"""`headstart dev audit` from outside: flags, refusals, the report and the exit code."""
 
 import json
 from pathlib import Path
@@ -14,7 +14,7 @@ Captured = pytest.CaptureFixture[str]
 
 
 def _audit(pair: Path, *more: str) -> int:
-    return main(["audit", "--model", str(pair), "--tokens", "16", "--prompts", "1", *more])
+    return main(["dev", "audit", "--model", str(pair), "--tokens", "16", "--prompts", "1", *more])
 
 
 def test_a_sound_pair_passes(tiny_pair: Path, tmp_path: Path, capsys: Captured) -> None:
@@ -61,6 +61,6 @@ def test_an_error_is_a_sentence_and_nothing_is_loaded(
 ) -> None:
     write_model(headstart_home / "models" / "smol")
     loading = RecordingLoad()
-    assert main(["audit", *arguments], loading) == 2
+    assert main(["dev", "audit", *arguments], loading) == 2
     assert capsys.readouterr() == ("", f"headstart: {sentence}\n")
     assert not loading.options

@@ -1,4 +1,4 @@
-"""`headstart bench forward`, `peers` and `advice` from outside: tables, files, pictures and refusals."""
+"""`headstart dev forward`, `headstart bench peers` and `advice` from outside: tables, files, pictures and refusals."""
 
 import json
 import sys
@@ -41,7 +41,7 @@ def test_a_whole_run_prints_writes_and_draws(tiny_pair: Path, tmp_path: Path, ca
     file, picture = tmp_path / "forward.json", tmp_path / "forward.svg"
     sizes = ["--most-tokens", "4", "--most-context", "64", "--repeats", "1"]
     files = ["--json", str(file), "--plot", str(picture)]
-    assert main(["bench", "forward", "--model", str(tiny_pair), *sizes, *files]) == 0
+    assert main(["dev", "forward", "--model", str(tiny_pair), *sizes, *files]) == 0
     shown = capsys.readouterr().out
     assert "tiny-draft, ms" in shown
     data = json.loads(file.read_text(encoding="utf-8"))
@@ -73,19 +73,19 @@ def test_peers_race_and_the_absent_ones_are_named(
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["peers", "--llama-server", "."], "llama.cpp needs both: add --llama-server PATH and --gguf FILE."),
-        (["peers", "--gguf", "none.gguf"], "There is no none.gguf; name a file or folder that exists."),
+        (["bench", "peers", "--llama-server", "."], "llama.cpp needs both: add --llama-server PATH and --gguf FILE."),
+        (["bench", "peers", "--gguf", "none.gguf"], "There is no none.gguf; name a file or folder that exists."),
         (
-            ["peers", "--genai-lengths", "3,x"],
+            ["bench", "peers", "--genai-lengths", "3,x"],
             "genai-lengths must be whole numbers above 0 with commas between them, not '3,x'.",
         ),
-        (["forward", "--most-tokens", "0"], "most-tokens must be a whole number, 1 or more, not '0'."),
-        (["advice", "absent.json"], "absent.json cannot be read (No such file or directory)."),
+        (["dev", "forward", "--most-tokens", "0"], "most-tokens must be a whole number, 1 or more, not '0'."),
+        (["bench", "advice", "absent.json"], "absent.json cannot be read (No such file or directory)."),
     ],
 )
 def test_an_error_is_a_sentence_and_nothing_is_loaded(arguments: list[str], sentence: str, capsys: Captured) -> None:
     loading = RecordingLoad()
-    assert main(["bench", *arguments], loading) == 2
+    assert main(arguments, loading) == 2
     assert capsys.readouterr() == ("", f"headstart: {sentence}\n")
     assert not loading.options
 
@@ -119,7 +119,7 @@ def test_without_the_library_a_picture_is_refused_before_anything_is_measured(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: Captured
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    assert main(["bench", "forward", "--plot", str(tmp_path / "f.png")]) == 2
+    assert main(["dev", "forward", "--plot", str(tmp_path / "f.png")]) == 2
     sentence = 'Pictures need matplotlib: install headstart with the extra "plots".'
     assert capsys.readouterr().err == f"headstart: {sentence}\n"
 

@@ -1,6 +1,5 @@
 """The command line from outside: flags, output, exit codes and sentences; models are scripted."""
 
-import argparse
 import io
 import json
 import os
@@ -15,6 +14,7 @@ import pytest
 
 from headstart import __version__
 from headstart.cli import main
+from headstart.cli.program import WindowFlags
 from headstart.engine.engine import Event, LoadOptions, Numerics, Request, Step
 from headstart.errors import DeviceError
 from tests.fakes import RecordingLoad, ScriptedEngine
@@ -45,21 +45,55 @@ def load() -> RecordingLoad:
 
 
 def test_help_names_every_flag(capsys: Captured) -> None:
-    with pytest.raises(SystemExit) as leaving:
-        main(["chat", "--help"])
-    assert leaving.value.code == 0
+    assert main(["chat", "--help"]) == 0
     words = capsys.readouterr().out.replace(",", " ").split()
     assert {f"--{flag}" for flag in FLAGS} <= {word.strip("[]") for word in words}
 
 
 def test_help_waits_for_no_model_library() -> None:
     script = (
-        "import sys\nfrom headstart.cli import main\ntry: main(['chat', '--help'])\nexcept SystemExit: pass\n"
+        "import sys\nfrom headstart.cli import main\nmain(['chat', '--help'])\n"
         "heavy = ('openvino', 'numpy', 'prompt_toolkit', 'httpx')\n"
         "print([name for name in heavy if name in sys.modules], file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stderr == "[]\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [(["audit"], "dev audit"), (["text", "a.pdf"], "dev text"), (["bench", "forward"], "dev forward")],
+)
+def test_a_command_that_has_moved_names_its_place(old: list[str], new: str, capsys: Captured) -> None:
+    assert main(old) == 2
+    assert capsys.readouterr() == ("", f"headstart: This command is now `headstart {new}`.\n")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish", "powershell"])
+def test_a_shell_is_told_how_to_complete(shell: str, capsys: Captured) -> None:
+    assert main(["--completion", shell]) == 0
+    assert "_HEADSTART_COMPLETE" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("root")
+@pytest.mark.parametrize(
+    ("typed", "wanted"),
+    [
+        ("headstart mod", "models"),
+        ("headstart chat --spec", "--speculation"),
+        ("headstart chat --model s", "smol"),
+        ("headstart chat --drafter ng", "ngram"),
+        ("headstart models check s", "smol"),
+    ],
+)
+def test_commands_flags_models_and_choices_are_completed(
+    typed: str, wanted: str, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    monkeypatch.setenv("_HEADSTART_COMPLETE", "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", typed)
+    monkeypatch.setenv("COMP_CWORD", str(len(typed.split()) - 1))
+    assert main([]) == 0
+    assert f"plain,{wanted}" in capsys.readouterr().out.splitlines()
 
 
 def test_the_module_is_the_command() -> None:
@@ -135,8 +169,8 @@ def test_json_is_one_object(load: RecordingLoad, capsys: Captured) -> None:
         (["--numerics", "sloppy"], 2, "numerics must be fast or exact, not 'sloppy'."),
         (["--context", "0"], 2, "context must be a whole number of tokens above 0, not '0'."),
         (["--temperature", "-1"], 2, "temperature must be between 0 (greedy) and 100, not -1.0."),
-        (["--temp", "1"], 2, "unrecognized arguments: --temp 1; see headstart --help."),
-        (["--model"], 2, "argument --model: expected one argument; see headstart chat --help."),
+        (["--temp", "1"], 2, "No such option '--temp'; see headstart chat --help."),
+        (["--model"], 2, "Option '--model' requires an argument; see headstart chat --help."),
         (["--model", "big", "--prompt", "Hi"], 1, "There is no model 'big'; installed are smol."),
         (["--model", "\x1b[2J", "--prompt", "Hi"], 1, r"There is no model '\x1b[2J'; installed are smol."),
     ],
@@ -152,8 +186,8 @@ def test_an_error_is_a_sentence(
 def test_without_a_command_the_window_opens() -> None:
     asked: list[Path | None] = []
 
-    def window(arguments: argparse.Namespace) -> int:
-        asked.append(arguments.profile)
+    def window(flags: WindowFlags) -> int:
+        asked.append(flags.profile)
         return 0
 
     assert main(["--profile", "here"], window=window) == 0
@@ -254,6 +288,7 @@ def test_ctrl_c_ends_a_piped_conversation(monkeypatch: pytest.MonkeyPatch, capsy
 CHILD = """
 import sys
 from headstart.cli import main
+from headstart.cli.program import WindowFlags
 from tests.fakes import RecordingLoad, ScriptedEngine
 sys.exit(main(sys.argv[1:], RecordingLoad(ScriptedEngine(("多 " * 30000,)))))
 """

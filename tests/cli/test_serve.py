@@ -14,7 +14,8 @@ import pytest
 
 from bench.toy import CONTEXT
 from headstart import paths
-from headstart.cli import COMMANDS, main
+from headstart.cli import COMMANDS, load_apart, main
+from headstart.cli.command import Command
 from headstart.engine.engine import LoadOptions
 from headstart.errors import DeviceError
 from headstart.server import telling
@@ -202,4 +203,9 @@ def test_a_port_that_is_taken_is_found_before_the_model_is_loaded(capsys: Captur
 
 
 def test_its_engine_is_in_a_process_of_its_own() -> None:
-    assert [command.name for command in COMMANDS if command.apart] == ["chat", "serve"]
+    apart = []
+    for name in ("chat", "serve", "tune"):
+        command = COMMANDS[name].open()
+        assert isinstance(command, Command)
+        apart.append(command.load is load_apart)
+    assert apart == [True, True, False]

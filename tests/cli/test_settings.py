@@ -1,16 +1,26 @@
 """Settings as flags, as /set values and as the request that comes of them."""
 
-import argparse
 import dataclasses
+from typing import Any
 
 import pytest
 
 from headstart.cli import settings
+from headstart.cli.command import Command, Load, group
 from headstart.cli.settings import OPTIONS, Settings
 from headstart.engine.engine import Drafter, Message, Mode, Request, Sampling, Speculation
 from headstart.errors import SettingsError
 
 MESSAGES = (Message("user", "hello"),)
+
+
+@dataclasses.dataclass
+class Asked:
+    """The flags of an answer."""
+
+    answer: Any = group(settings.AnswerFlags)
+    sampling: Any = group(settings.SamplingFlags)
+    speculation: Any = group(settings.SpeculationFlags)
 
 
 def test_every_field_is_an_option() -> None:
@@ -112,6 +122,11 @@ def test_an_unknown_setting_names_those_there_are() -> None:
 
 
 def _parsed(*arguments: str) -> Settings:
-    parser = argparse.ArgumentParser()
-    settings.add_options(parser)
-    return settings.from_arguments(parser.parse_args(arguments))
+    asked: list[Settings] = []
+
+    def run(arguments: Asked, _load: Load) -> int:
+        asked.append(settings.from_flags(arguments.answer, arguments.sampling, arguments.speculation))
+        return 0
+
+    Command(run).main(arguments, standalone_mode=False)
+    return asked[0]

@@ -33,7 +33,7 @@ def needs(*programs: str) -> None:
 
 def test_the_manual_names_every_command() -> None:
     text = desktop.manual(EPOCH)
-    assert all(f".B {command.name}\n" in text for command in COMMANDS)
+    assert all(f".B {name}\n" in text for name in COMMANDS)
     assert f'"2023-11-14" "Headstart {__version__}"' in text
     assert "@" not in text
 

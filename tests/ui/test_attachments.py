@@ -149,7 +149,7 @@ def test_what_the_reader_refuses_is_said_in_the_windows_language(
 
 def test_the_reader_starts_in_a_frozen_program_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "frozen", True, raising=False)
-    assert pdf_reading.command() == (sys.executable, "text", "--lines")
+    assert pdf_reading.command() == (sys.executable, "dev", "text", "--lines")
 
 
 def test_only_so_many_files_go_with_one_message(qtbot: QtBot, app: Program, tmp_path: Path) -> None:

@@ -1,18 +1,19 @@
-"""`headstart audit`: its flags and its report; exit code 1 when a token is not what the target would have written."""
+"""`headstart dev audit`: exit code 1 when a token is not what the target would have written."""
 
-import argparse
 import dataclasses
 from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headstart import library
-from headstart.cli.command import Command, Load
+from headstart.cli.command import Load, flag, group
 from headstart.cli.harmless import harmless
-from headstart.cli.measuring import add_kinds, whole_number, writable_file, write_json
-from headstart.cli.model_flags import add_model_arguments, load_options
+from headstart.cli.measuring import writable_file, write_json
+from headstart.cli.model_flags import ModelFlags, load_options
 from headstart.cli.screen import Screen
 from headstart.cli.settings import NUMBER
-from headstart.engine.bench.prompts import read_prompts
+from headstart.engine.bench.prompts import USUAL_KINDS, read_kinds, read_prompts
 from headstart.engine.engine import Engine
 from headstart.errors import SettingsError
 
@@ -23,51 +24,64 @@ if TYPE_CHECKING:
 _MOST_SHOWN = 10
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The flags of `headstart audit`."""
-    add_model_arguments(parser)
-    work = parser.add_argument_group("audit")
-    add_kinds(work)
-    work.add_argument(
-        "--tokens",
-        type=whole_number("tokens", 1),
-        default=128,
-        metavar="N",
-        help="longest answer (default: 128)",
-    )
-    work.add_argument(
-        "--prompts",
-        type=whole_number("prompts", 1),
-        default=5,
-        metavar="N",
-        help="how many of the built-in prompts to answer, first one of each class (default: 5)",
-    )
-    work.add_argument(
-        "--temperature",
-        type=_temperature,
-        default=0.8,
-        metavar="X",
-        help="of the sampled answers; 0: greedy answers only (default: 0.8)",
-    )
-    output = parser.add_argument_group("output")
-    output.add_argument("--json", type=writable_file, metavar="FILE", help="write every figure to this file")
+def _temperature(text: str) -> float:
+    try:
+        value: float = NUMBER.read(text)
+    except ValueError:
+        value = -1.0
+    if not 0.0 <= value <= 100.0:
+        raise SettingsError(f"temperature must be a number between 0 and 100, not {text!r}.")
+    return value
 
 
-def run(arguments: argparse.Namespace, load: Load) -> int:
+@dataclass(frozen=True, kw_only=True)
+class WorkFlags:
+    """Which answers are audited."""
+
+    classes: tuple[str, ...] = flag(
+        USUAL_KINDS,
+        f"classes of prompts, with commas between them, or all (default: {','.join(USUAL_KINDS)})",
+        metavar="NAMES",
+        read=read_kinds,
+        listed=True,
+    )
+    tokens: int = flag(128, "longest answer (default: 128)", metavar="N")
+    prompts: int = flag(
+        5, "how many of the built-in prompts to answer, first one of each class (default: 5)", metavar="N"
+    )
+    temperature: float = flag(
+        0.8, "of the sampled answers; 0: greedy answers only (default: 0.8)", metavar="X", read=_temperature
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutputFlags:
+    """Where the figures go."""
+
+    json: Path | None = flag(None, "write every figure to this file", metavar="FILE", read=writable_file)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditFlags:
+    """The flags of `headstart dev audit`."""
+
+    model: ModelFlags = group(ModelFlags)
+    audit: WorkFlags = group(WorkFlags)
+    output: OutputFlags = group(OutputFlags)
+
+
+def run(arguments: AuditFlags, load: Load) -> int:
     """Answer, score again, report. Returns the exit code."""
-    options = load_options(arguments, library.choose(arguments.model, arguments.draft))
+    options = load_options(arguments.model, library.choose(arguments.model.model, arguments.model.draft))
     screen = Screen()
     screen.remark("loading the models")
     with closing(load(options)) as engine:
-        result = _audit(arguments, options.device, engine, screen)
+        result = _audit(arguments.audit, options.device, engine, screen)
     for line in report(result):
         print(harmless(line))
-    if arguments.json:
-        write_json(arguments.json, dataclasses.asdict(result) | {"outside": result.outside})
+    if arguments.output.json:
+        write_json(arguments.output.json, dataclasses.asdict(result) | {"outside": result.outside})
     return 1 if result.outside else 0
-
-
-COMMAND = Command("audit", "check that guessing changes no answer", add_arguments, run)
 
 
 def report(result: "AuditResult") -> list[str]:
@@ -92,24 +106,14 @@ def _finding(name: str, found: "Findings") -> list[str]:
     ]
 
 
-def _audit(arguments: argparse.Namespace, device: str, engine: Engine, screen: Screen) -> "AuditResult":
+def _audit(work: WorkFlags, device: str, engine: Engine, screen: Screen) -> "AuditResult":
     # Imported here: `headstart --help` need not wait for the engine.
     from headstart.engine.audit import AuditPlan, audit  # noqa: PLC0415
     from headstart.engine.local import LocalEngine  # noqa: PLC0415
 
     assert isinstance(engine, LocalEngine), "an audit needs the target itself"
-    prompts = read_prompts(arguments.prompts, arguments.classes)[: arguments.prompts]
-    plan = AuditPlan(prompts, arguments.tokens, arguments.temperature, device)
+    prompts = read_prompts(work.prompts, work.classes)[: work.prompts]
+    plan = AuditPlan(prompts, work.tokens, work.temperature, device)
     return audit(
         engine, plan, lambda answer: screen.remark(f"scoring {len(answer.tokens)} tokens again: {answer.name}")
     )
-
-
-def _temperature(text: str) -> float:
-    try:
-        value: float = NUMBER.read(text)
-    except ValueError:
-        value = -1.0
-    if not 0.0 <= value <= 100.0:
-        raise SettingsError(f"temperature must be a number between 0 and 100, not {text!r}.")
-    return value

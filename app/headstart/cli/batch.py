@@ -1,7 +1,5 @@
 """`headstart chat --batch FILE`: answers the prompts of one file into another, and goes on where a run was stopped."""
 
-import argparse
-import dataclasses
 import threading
 import time
 from collections import Counter
@@ -16,19 +14,19 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from headstart import library
 from headstart.cli import report
 from headstart.cli.batch_lines import Answers, BadLine, Defaults, Identity, Task, read
-from headstart.cli.command import INTERRUPTED, Load
+from headstart.cli.command import INTERRUPTED, Load, flag
 from headstart.cli.counting import count
 from headstart.cli.harmless import harmless
 from headstart.cli.interrupt import on_ctrl_c
-from headstart.cli.measuring import whole_number, writable_file
-from headstart.cli.model_flags import described, load_options, one_of, tracing
-from headstart.cli.settings import from_arguments
+from headstart.cli.measuring import writable_file
+from headstart.cli.model_flags import described
+from headstart.cli.settings import Settings
 from headstart.engine import generation_config
 from headstart.engine.engine import Engine, Event, Finish, FinishReason, LoadOptions, Mode, Request, Step
 from headstart.errors import ChatTemplateError, ContextOverflowError, DeviceError, HeadstartError, SettingsError
+from headstart.library import Choice
 
 # Prompts from which OpenVINO GenAI is taken, which writes several answers in one pass, without guesses. On two cores
 # four at once beat a pair of models that guesses ahead; twice as many leave a margin.
@@ -47,6 +45,17 @@ class BatchEngine(StrEnum):
 
 
 @dataclass(frozen=True)
+class Common:
+    """What all lines have in common: the models, and what holds where a line says nothing."""
+
+    choice: Choice
+    options: LoadOptions
+    settings: Settings
+    system: str | None
+    seeded: bool
+
+
+@dataclass(frozen=True)
 class Part:
     """Prompts for one engine: OpenVINO GenAI with so many answers `at_once`, or Headstart's own where that is None."""
 
@@ -55,68 +64,72 @@ class Part:
     reason: str
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def _output(text: str) -> Path:
+    path = writable_file(text)
+    if path.exists() and not path.is_file():
+        raise SettingsError(f"{text} is no file; answers must be read again to go on after a stop.")
+    return path
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchFlags:
     """The flags of a batch."""
-    group = parser.add_argument_group(
-        "many prompts",
-        'A line of FILE is {"id": 1, "prompt": "..."} or {"id": 1, "messages": [{"role": "user", "content": "..."}]}, '
-        "with system and any setting of an answer beside it (temperature, seed, max_new_tokens, ...), or a line of "
-        "OpenAI's batch format. Answers are written as they are done, which is not the order of the prompts. A second "
-        "run skips what is answered.",
-    )
-    group.add_argument("--batch", metavar="FILE", type=Path, help="answer all prompts of this file, one in each line")
-    group.add_argument(
-        "--output",
+
+    batch: Path | None = flag(
+        None,
+        'answer all prompts of this file, one in each line: {"id": 1, "prompt": "..."} or {"id": 1, "messages": '
+        '[{"role": "user", "content": "..."}]}, with system and any setting of an answer beside it (temperature, seed, '
+        "max_new_tokens, ...), or a line of OpenAI's batch format; answers are written as they are done, which is not "
+        "the order of the prompts; a second run skips what is answered",
         metavar="FILE",
-        type=_output,
-        help="where the answers go (default: FILE with .answers before .jsonl)",
     )
-    group.add_argument(
-        "--batch-engine",
-        type=one_of("batch-engine", BatchEngine),
-        metavar="auto|own|genai",
-        help="own: Headstart's engine, one after another, guessing ahead; genai: OpenVINO GenAI, several at once; "
+    output: Path | None = flag(
+        None,
+        "where the answers go (default: FILE with .answers before .jsonl)",
+        metavar="FILE",
+        read=_output,
+    )
+    batch_engine: BatchEngine | None = flag(
+        None,
+        "own: Headstart's engine, one after another, guessing ahead; genai: OpenVINO GenAI, several at once; "
         f"auto: genai from {WIDE} prompts on, from {WIDE_WITHOUT_DRAFT} on without a draft model (default: auto)",
+        metavar="auto|own|genai",
     )
-    group.add_argument(
-        "--batch-size",
-        type=whole_number("batch-size", 1),
-        metavar="N",
-        help=f"how many answers OpenVINO GenAI writes at once (default: {WIDE})",
+    batch_size: int | None = flag(
+        None, f"how many answers OpenVINO GenAI writes at once (default: {WIDE})", metavar="N"
     )
 
 
-def require_no_batch(arguments: argparse.Namespace) -> None:
+def require_no_batch(flags: BatchFlags) -> None:
     """Raises SettingsError for flags that mean nothing without --batch."""
     for name in ("output", "batch_engine", "batch_size"):
-        if getattr(arguments, name) is not None:
+        if getattr(flags, name) is not None:
             raise SettingsError(f"--{name.replace('_', '-')} needs --batch FILE.")
 
 
-def run(arguments: argparse.Namespace, load: Load) -> int:
+def run(flags: BatchFlags, task: Common, load: Load) -> int:
     """Answer what is not answered yet. Returns the exit code: 1 where a line has no answer, 130 after Ctrl+C."""
-    engine, size = arguments.batch_engine or BatchEngine.AUTO, arguments.batch_size
-    _require_sense(arguments, engine, size)
-    file: Path = arguments.batch
-    output = arguments.output or _output(str(file.with_name(f"{file.stem}.answers.jsonl")))
+    engine, size, file = flags.batch_engine or BatchEngine.AUTO, flags.batch_size, flags.batch
+    assert file is not None, "there is a batch"
+    if engine is BatchEngine.OWN and size not in (None, 1):
+        raise SettingsError("Headstart's own engine answers one after another: leave out --batch-size, or use genai.")
+    output = flags.output or _output(str(file.with_name(f"{file.stem}.answers.jsonl")))
     if output.exists() and file.exists() and output.samefile(file):
         raise SettingsError("--output must be another file than --batch.")
-    choice = library.choose(arguments.model, arguments.draft)
-    options = dataclasses.replace(load_options(arguments, choice), tracing=tracing(arguments))
-    own = generation_config.read(choice.target.folder)
-    lines = list(read(file, Defaults(from_arguments(arguments), arguments.system, "seed" in arguments, own)))
+    own = generation_config.read(task.choice.target.folder)
+    lines = list(read(file, Defaults(task.settings, task.system, task.seeded, own)))
     if not lines:
         raise SettingsError(f"{file} has no prompts; give it one JSON object in each line.")
     with closing(Answers(output)) as answers:
         left = [line for line in lines if isinstance(line, BadLine) or line.id not in answers.ids]
-        batch = _Batch(answers, options, described(options, choice), len(lines), len(left))
+        batch = _Batch(answers, task.options, described(task.options, task.choice), len(lines), len(left))
         with batch.bar:
             if len(left) < len(lines):
                 batch.tell(f"{count(len(lines) - len(left), 'prompt')} answered before and skipped.")
             for line in left:
                 if isinstance(line, BadLine):
                     batch.fail(line.line, line.id, line.reason)
-            for part in parts([line for line in left if isinstance(line, Task)], options, engine, size):
+            for part in parts([line for line in left if isinstance(line, Task)], task.options, engine, size):
                 batch.answer(part, load, may_change_engine=engine is BatchEngine.AUTO)
             return batch.end()
 
@@ -310,20 +323,3 @@ def _beginning_alike(tasks: Sequence[Task]) -> list[Task]:
     for line, text in texts.items():
         first.setdefault(text[:_ALIKE], line)
     return sorted(tasks, key=lambda task: (first[texts[task.line][:_ALIKE]], texts[task.line]))
-
-
-def _require_sense(arguments: argparse.Namespace, engine: BatchEngine, size: int | None) -> None:
-    """Raises SettingsError for flags that contradict each other."""
-    for name in ("prompt", "json", "stats", "show_origin"):
-        if getattr(arguments, name) not in (None, False):
-            flag = name.replace("_", "-")
-            raise SettingsError(f"--batch takes prompts from a file and writes JSON to another: leave out --{flag}.")
-    if engine is BatchEngine.OWN and size not in (None, 1):
-        raise SettingsError("Headstart's own engine answers one after another: leave out --batch-size, or use genai.")
-
-
-def _output(text: str) -> Path:
-    path = writable_file(text)
-    if path.exists() and not path.is_file():
-        raise SettingsError(f"{text} is no file; answers must be read again to go on after a stop.")
-    return path

@@ -1,10 +1,10 @@
 """`headstart bench`: races plain decoding, speculation and other programs, times passes, and gives advice."""
 
-import argparse
 import dataclasses
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,12 +13,12 @@ from rich.table import Table
 
 from headstart import library
 from headstart.cli import bench_report
-from headstart.cli.command import Command, Load
+from headstart.cli.command import Command, Group, LazyCommand, Load, argument, flag, group, load_measured
 from headstart.cli.harmless import harmless
-from headstart.cli.measuring import add_kinds, whole_number, writable_file, write_json
-from headstart.cli.model_flags import add_model_arguments, add_trace_arguments, load_options, tracing
+from headstart.cli.measuring import writable_file, write_json
+from headstart.cli.model_flags import ModelFlags, TraceFlags, load_options, tracing
 from headstart.cli.screen import Screen
-from headstart.engine.bench.prompts import MOST_PER_KIND, read_prompts
+from headstart.engine.bench.prompts import MOST_PER_KIND, USUAL_KINDS, read_kinds, read_prompts
 from headstart.engine.bench.race import (
     AUTO,
     EVERYTHING,
@@ -45,75 +45,151 @@ _FILE_WIDTH = 120  # characters, where the output is no terminal
 _Sources = Callable[["LocalEngine", LoadOptions], "Sequence[PeerSource]"]
 
 
-def add_speed_arguments(parser: argparse.ArgumentParser) -> None:
-    """The flags of `headstart bench speed`."""
-    race = _add_race_arguments(parser)
-    race.add_argument(
-        "--contestants",
-        type=read_contestants,
-        default=USUAL,
+def _peer(text: str) -> str:
+    if text not in {GENAI, NO_PEER}:
+        raise SettingsError(f"peer must be {GENAI} or {NO_PEER}, not {text!r}.")
+    return text
+
+
+def _lengths(text: str) -> tuple[int, ...]:
+    parts = text.split(",")
+    if not all(part.isascii() and part.isdecimal() and int(part) >= 1 for part in parts):
+        raise SettingsError(f"genai-lengths must be whole numbers above 0 with commas between them, not {text!r}.")
+    return tuple(dict.fromkeys(int(part) for part in parts))
+
+
+def _present(text: str) -> Path:
+    path = Path(text).expanduser()
+    if not path.exists():
+        raise SettingsError(f"There is no {text}; name a file or folder that exists.")
+    return path
+
+
+@dataclass(frozen=True, kw_only=True)
+class RaceFlags:
+    """What every race has."""
+
+    tokens: int = flag(160, "longest answer (default: 160)", metavar="N", least=2)
+    prompts: int = flag(3, f"prompts of each class, {MOST_PER_KIND} at most (default: 3)", metavar="N")
+    repeats: int = flag(2, "answers of each contestant to each prompt (default: 2)", metavar="N")
+    classes: tuple[str, ...] = flag(
+        USUAL_KINDS,
+        f"classes of prompts, with commas between them, or all (default: {','.join(USUAL_KINDS)})",
         metavar="NAMES",
-        help=f"ways to decode, with commas between them: {WORDS} "
-        f"(default: {','.join(name.replace(' ', '-') for name in USUAL)})",
+        read=read_kinds,
+        listed=True,
     )
-    race.add_argument(
-        "--sweep",
-        action="store_const",
-        const=EVERYTHING,
-        dest="contestants",
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContestFlags(RaceFlags):
+    """Who races."""
+
+    contestants: tuple[str, ...] = flag(
+        USUAL,
+        f"ways to decode, with commas between them: {WORDS} "
+        f"(default: {','.join(name.replace(' ', '-') for name in USUAL)})",
+        metavar="NAMES",
+        read=read_contestants,
+        listed=True,
+    )
+    sweep: bool = flag(
+        default=False,
         help="race all of them: fixed lengths 1 to 8, thresholds 0.2 to 0.8, n-grams alone, the draft alone",
     )
-    race.add_argument(
-        "--peer",
-        type=_peer,
-        default=GENAI,
+    peer: str = flag(
+        GENAI,
+        f"race against OpenVINO GenAI with the same models, loaded a second time (default: {GENAI})",
         metavar=f"{GENAI}|{NO_PEER}",
-        help=f"race against OpenVINO GenAI with the same models, loaded a second time (default: {GENAI})",
+        read=_peer,
+        offered=lambda: (GENAI, NO_PEER),
     )
-    _add_output_arguments(parser, markdown=True)
-    add_trace_arguments(parser)
 
 
-def race_modes(arguments: argparse.Namespace, load: Load) -> int:
+@dataclass(frozen=True, kw_only=True)
+class FileFlags:
+    """Where the figures go."""
+
+    json: Path | None = flag(None, "write every figure to this file", metavar="FILE", read=writable_file)
+    plot: Path | None = flag(
+        None, "draw the figures to this .svg or .png file", metavar="FILE", read=bench_report.picture
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutputFlags(FileFlags):
+    """The same, and how the table is printed."""
+
+    markdown: bool = flag(default=False, help="print the table as Markdown")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpeedFlags:
+    """The flags of `headstart bench speed`."""
+
+    model: ModelFlags = group(ModelFlags)
+    race: ContestFlags = group(ContestFlags)
+    output: OutputFlags = group(OutputFlags)
+    trace: TraceFlags = group(TraceFlags)
+
+
+def race_modes(arguments: SpeedFlags, load: Load) -> int:
     """Race Headstart's own modes. Returns the exit code."""
 
     def sources(engine: "LocalEngine", options: LoadOptions) -> "Sequence[PeerSource]":
         from headstart.engine.bench.measure import genai  # noqa: PLC0415 - `headstart --help` need not wait for it
 
-        return (genai(engine, options),) if arguments.peer == GENAI else ()
+        return (genai(engine, options),) if arguments.race.peer == GENAI else ()
 
-    options = dataclasses.replace(_options(arguments), tracing=tracing(arguments))
-    return _race(arguments, options, load, arguments.contestants, sources)
+    options = dataclasses.replace(_options(arguments.model), tracing=tracing(arguments.trace))
+    contestants = EVERYTHING if arguments.race.sweep else arguments.race.contestants
+    return _race(arguments, options, load, contestants, sources)
 
 
-def add_peers_arguments(parser: argparse.ArgumentParser) -> None:
+@dataclass(frozen=True, kw_only=True)
+class GenaiFlags:
+    """OpenVINO GenAI, always there."""
+
+    genai_lengths: tuple[int, ...] = flag(
+        SWEPT_LENGTHS, "draft lengths to try (default: 1 to 8)", metavar="N,N", read=_lengths, listed=True
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class TransformersFlags:
+    """Hugging Face transformers."""
+
+    source: Path | None = flag(
+        None, "source weights of the model: a folder, or a .gguf file", metavar="PATH", read=_present
+    )
+    source_draft: Path | None = flag(None, "those of the draft, for assisted generation", metavar="PATH", read=_present)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LlamaFlags:
+    """llama.cpp."""
+
+    llama_server: Path | None = flag(None, "its server's program", metavar="PATH", read=_present)
+    gguf: Path | None = flag(None, "the same model in its format", metavar="FILE", read=_present)
+    gguf_draft: Path | None = flag(None, "the same draft in its format", metavar="FILE", read=_present)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PeersFlags:
     """The flags of `headstart bench peers`."""
-    _add_race_arguments(parser)
-    genai = parser.add_argument_group("OpenVINO GenAI, always there")
-    genai.add_argument(
-        "--genai-lengths",
-        type=_lengths,
-        default=SWEPT_LENGTHS,
-        metavar="N,N",
-        help="draft lengths to try (default: 1 to 8)",
-    )
-    hugging_face = parser.add_argument_group('Hugging Face transformers, of the extra "export"')
-    hugging_face.add_argument(
-        "--source", type=_present, metavar="PATH", help="source weights of the model: a folder, or a .gguf file"
-    )
-    hugging_face.add_argument(
-        "--source-draft", type=_present, metavar="PATH", help="those of the draft, for assisted generation"
-    )
-    llama = parser.add_argument_group("llama.cpp")
-    llama.add_argument("--llama-server", type=_present, metavar="PATH", help="its server's program")
-    llama.add_argument("--gguf", type=_present, metavar="FILE", help="the same model in its format")
-    llama.add_argument("--gguf-draft", type=_present, metavar="FILE", help="the same draft in its format")
-    _add_output_arguments(parser, markdown=True)
+
+    model: ModelFlags = group(ModelFlags)
+    race: RaceFlags = group(RaceFlags)
+    genai: GenaiFlags = group(GenaiFlags, "OpenVINO GenAI, always there")
+    transformers: TransformersFlags = group(TransformersFlags, 'Hugging Face transformers, of the extra "export"')
+    llama: LlamaFlags = group(LlamaFlags, "llama.cpp")
+    output: OutputFlags = group(OutputFlags)
 
 
-def race_peers(arguments: argparse.Namespace, load: Load) -> int:
+def race_peers(arguments: PeersFlags, load: Load) -> int:
     """Race other programs with all their settings against plain decoding and auto. Returns the exit code."""
-    if (arguments.llama_server is None) != (arguments.gguf is None):
+    llama = arguments.llama
+    if (llama.llama_server is None) != (llama.gguf is None):
         raise SettingsError("llama.cpp needs both: add --llama-server PATH and --gguf FILE.")
 
     def sources(engine: "LocalEngine", options: LoadOptions) -> "Sequence[PeerSource]":
@@ -121,37 +197,43 @@ def race_peers(arguments: argparse.Namespace, load: Load) -> int:
         from headstart.engine.bench.peers import AssistedSource, Files, LlamaSource, Sweep  # noqa: PLC0415
 
         return (
-            genai(engine, options, Sweep(arguments.genai_lengths, SWEPT_THRESHOLDS, _LOOKUPS)),
-            AssistedSource(arguments.source, arguments.source_draft),
-            LlamaSource(Files(arguments.llama_server, arguments.gguf, arguments.gguf_draft)),
+            genai(engine, options, Sweep(arguments.genai.genai_lengths, SWEPT_THRESHOLDS, _LOOKUPS)),
+            AssistedSource(arguments.transformers.source, arguments.transformers.source_draft),
+            LlamaSource(Files(llama.llama_server, llama.gguf, llama.gguf_draft)),
         )
 
-    return _race(arguments, _options(arguments), load, (PLAIN, AUTO), sources)
+    return _race(arguments, _options(arguments.model), load, (PLAIN, AUTO), sources)
 
 
-def add_forward_arguments(parser: argparse.ArgumentParser) -> None:
-    """The flags of `headstart bench forward`."""
-    add_model_arguments(parser)
-    _add_numbers(
-        parser.add_argument_group("passes"),
-        ("most-tokens", 1, 1024, "most tokens of a pass"),
-        ("most-context", 1, 4096, "longest context"),
-        ("repeats", 1, 5, "passes of each kind"),
-    )
-    _add_output_arguments(parser)
+@dataclass(frozen=True, kw_only=True)
+class PassFlags:
+    """Which passes are timed."""
+
+    most_tokens: int = flag(1024, "most tokens of a pass (default: 1024)", metavar="N")
+    most_context: int = flag(4096, "longest context (default: 4096)", metavar="N")
+    repeats: int = flag(5, "passes of each kind (default: 5)", metavar="N")
 
 
-def time_passes(arguments: argparse.Namespace, load: Load) -> int:
+@dataclass(frozen=True, kw_only=True)
+class ForwardFlags:
+    """The flags of `headstart dev forward`."""
+
+    model: ModelFlags = group(ModelFlags)
+    passes: PassFlags = group(PassFlags)
+    output: FileFlags = group(FileFlags)
+
+
+def time_passes(arguments: ForwardFlags, load: Load) -> int:
     """Time passes by number of tokens and by context. Returns the exit code."""
     from headstart.engine.bench.forward import CONTEXTS, TOKENS, ForwardPlan, measure_forward  # noqa: PLC0415 - as above
     from headstart.engine.local import LocalEngine  # noqa: PLC0415
 
-    options, screen = _options(arguments), Screen()
+    options, screen = _options(arguments.model), Screen()
     plan = ForwardPlan(
         load=options,
-        tokens=[count for count in TOKENS if count <= arguments.most_tokens],
-        contexts=[count for count in CONTEXTS if count <= arguments.most_context],
-        repeats=arguments.repeats,
+        tokens=[count for count in TOKENS if count <= arguments.passes.most_tokens],
+        contexts=[count for count in CONTEXTS if count <= arguments.passes.most_context],
+        repeats=arguments.passes.repeats,
     )
     screen.remark("loading the models")
     with closing(load(options)) as engine:
@@ -160,10 +242,10 @@ def time_passes(arguments: argparse.Namespace, load: Load) -> int:
     print(harmless(result.machine.device))
     for table in forward_tables(result):
         Console(highlight=False).print(table)
-    if arguments.json:
-        write_json(arguments.json, dataclasses.asdict(result))
-    if arguments.plot:
-        bench_report.draw_forward(result, arguments.plot)
+    if arguments.output.json:
+        write_json(arguments.output.json, dataclasses.asdict(result))
+    if arguments.output.plot:
+        bench_report.draw_forward(result, arguments.output.plot)
     return 0
 
 
@@ -175,13 +257,15 @@ def forward_tables(result: "ForwardResult") -> list[Table]:
     ]
 
 
-def add_advice_arguments(parser: argparse.ArgumentParser) -> None:
+@dataclass(frozen=True, kw_only=True)
+class AdviceFlags:
     """The flags of `headstart bench advice`."""
-    parser.add_argument("file", metavar="FILE", help="what `headstart bench speed --json FILE` wrote")
-    parser.add_argument("--json", type=writable_file, metavar="FILE", help="write the advice to this file")
+
+    file: str = argument("what `headstart bench speed --json FILE` wrote", metavar="FILE")
+    json: Path | None = flag(None, "write the advice to this file", metavar="FILE", read=writable_file)
 
 
-def advise(arguments: argparse.Namespace, _load: Load) -> int:
+def advise(arguments: AdviceFlags, _load: Load) -> int:
     """Say for each class of text what won a race that was written to a file. Returns the exit code."""
     given = _read_advice(Path(arguments.file).expanduser())
     shown = Table("class", "best setting", box=None, padding=(0, 1, 0, 0))
@@ -196,101 +280,51 @@ def advise(arguments: argparse.Namespace, _load: Load) -> int:
     return 0
 
 
-COMMANDS: tuple[Command, ...] = (
-    Command(
-        "speed", "race plain decoding, speculation and OpenVINO GenAI on this machine", add_speed_arguments, race_modes
-    ),
-    Command("forward", "measure passes by number of tokens and by context", add_forward_arguments, time_passes),
-    Command(
-        "peers",
-        "race other programs, each with all their settings, against plain and auto",
-        add_peers_arguments,
-        race_peers,
-    ),
-    Command(
-        "advice", "say for each class of text what won a race that was written to a file", add_advice_arguments, advise
-    ),
-)
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The flags of `headstart bench speed`, and the sub-commands."""
-    add_speed_arguments(parser)
-    commands = parser.add_subparsers(
-        dest="benchmark", metavar="BENCHMARK", title="benchmarks", description="speed is run where none is named"
-    )
-    for command in COMMANDS:
-        sub = commands.add_parser(
-            command.name, help=command.summary, description=f"{command.summary.capitalize()}.", allow_abbrev=False
-        )
-        command.add_arguments(sub)
-        sub.set_defaults(run=command.run)
-
-
-COMMAND = Command(
-    "bench", "measure this machine: plain decoding, speculation, other programs", add_arguments, race_modes
-)
-
-
-def _add_race_arguments(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
-    """The flags that every race has; returns their group."""
-    add_model_arguments(parser)
-    race = parser.add_argument_group("race")
-    _add_numbers(
-        race,
-        ("tokens", 2, 160, "longest answer"),
-        ("prompts", 1, 3, f"prompts of each class, {MOST_PER_KIND} at most"),
-        ("repeats", 1, 2, "answers of each contestant to each prompt"),
-    )
-    add_kinds(race)
-    return race
-
-
-def _add_numbers(group: argparse._ArgumentGroup, *numbers: tuple[str, int, int, str]) -> None:
-    for name, least, default, words in numbers:
-        group.add_argument(
-            f"--{name}",
-            type=whole_number(name, least),
-            default=default,
-            metavar="N",
-            help=f"{words} (default: {default})",
-        )
-
-
-def _add_output_arguments(parser: argparse.ArgumentParser, *, markdown: bool = False) -> None:
-    output = parser.add_argument_group("output")
-    output.add_argument("--json", type=writable_file, metavar="FILE", help="write every figure to this file")
-    if markdown:
-        output.add_argument("--markdown", action="store_true", help="print the table as Markdown")
-    output.add_argument(
-        "--plot", type=bench_report.picture, metavar="FILE", help="draw the figures to this .svg or .png file"
+def commands() -> Group:
+    """`headstart bench` and its sub-commands."""
+    race = "Race plain decoding, speculation and OpenVINO GenAI on this machine; this runs where none is named"
+    peers = "Race other programs, each with all their settings, against plain and auto"
+    advice = "Say for each class of text what won a race that was written to a file"
+    return Group(
+        {
+            "speed": LazyCommand(race, lambda: Command(race_modes, load_measured)),
+            "peers": LazyCommand(peers, lambda: Command(race_peers, load_measured)),
+            "advice": LazyCommand(advice, lambda: Command(advise)),
+        },
+        race_modes,
+        load_measured,
+        moved={"forward": "headstart dev forward"},
     )
 
 
-def _options(arguments: argparse.Namespace) -> LoadOptions:
-    return load_options(arguments, library.choose(arguments.model, arguments.draft))
+def _options(flags: ModelFlags) -> LoadOptions:
+    return load_options(flags, library.choose(flags.model, flags.draft))
 
 
 def _race(
-    arguments: argparse.Namespace, options: LoadOptions, load: Load, contestants: tuple[str, ...], sources: _Sources
+    arguments: SpeedFlags | PeersFlags,
+    options: LoadOptions,
+    load: Load,
+    contestants: tuple[str, ...],
+    sources: _Sources,
 ) -> int:
     """Load, race, print the tables, write the files."""
     from headstart.engine.bench.measure import BenchPlan, Progress, measure  # noqa: PLC0415 - as above
     from headstart.engine.local import LocalEngine  # noqa: PLC0415
 
-    screen = Screen()
-    prompts = read_prompts(arguments.prompts, arguments.classes)
-    plan = BenchPlan(options, prompts, arguments.tokens, arguments.repeats, contestants)
+    screen, race, output = Screen(), arguments.race, arguments.output
+    prompts = read_prompts(race.prompts, race.classes)
+    plan = BenchPlan(options, prompts, race.tokens, race.repeats, contestants)
     progress = Progress(screen.remark, lambda heat: screen.remark(_told(heat)))
     screen.remark("loading the models")
     with closing(load(options)) as engine:
         assert isinstance(engine, LocalEngine), "a race needs the models themselves"
         result = measure(engine, plan, sources(engine, options), progress)
-    _show(result, markdown=arguments.markdown)
-    if arguments.json:
-        write_json(arguments.json, as_json(result))
-    if arguments.plot:
-        bench_report.draw_speed(result, arguments.plot)
+    _show(result, markdown=output.markdown)
+    if output.json:
+        write_json(output.json, as_json(result))
+    if output.plot:
+        bench_report.draw_speed(result, output.plot)
     return 0
 
 
@@ -329,23 +363,3 @@ def _read_advice(path: Path) -> tuple[Advice, ...]:
         raise SettingsError(f"{path} cannot be read ({error.strerror}).") from None
     except (KeyError, TypeError, AttributeError, ValueError):
         raise SettingsError(f"{path} is no result of `headstart bench speed --json FILE`.") from None
-
-
-def _peer(text: str) -> str:
-    if text not in {GENAI, NO_PEER}:
-        raise SettingsError(f"peer must be {GENAI} or {NO_PEER}, not {text!r}.")
-    return text
-
-
-def _lengths(text: str) -> tuple[int, ...]:
-    parts = text.split(",")
-    if not all(part.isascii() and part.isdecimal() and int(part) >= 1 for part in parts):
-        raise SettingsError(f"genai-lengths must be whole numbers above 0 with commas between them, not {text!r}.")
-    return tuple(dict.fromkeys(int(part) for part in parts))
-
-
-def _present(text: str) -> Path:
-    path = Path(text).expanduser()
-    if not path.exists():
-        raise SettingsError(f"There is no {text}; name a file or folder that exists.")
-    return path

@@ -1,6 +1,5 @@
 """`headstart chat`: its flags, and the choice between one answer, a pipe and a conversation."""
 
-import argparse
 import dataclasses
 import json
 import sys
@@ -8,21 +7,15 @@ import time
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from headstart import library, paths, remotes
 from headstart.cli import batch, loaded, remote, report, settings
 from headstart.cli.answer import Answer, answer
-from headstart.cli.command import INTERRUPTED, Command, Load
+from headstart.cli.batch import BatchFlags
+from headstart.cli.command import INTERRUPTED, Load, flag, group
 from headstart.cli.dialogue import Dialogue
-from headstart.cli.model_flags import (
-    add_engine_argument,
-    add_model_arguments,
-    add_trace_arguments,
-    described,
-    load_options,
-    title,
-    tracing,
-)
+from headstart.cli.model_flags import AnsweringFlags, TraceFlags, described, load_options, title, tracing
 from headstart.cli.prompt import piped_lines, typed_lines, whole_text
 from headstart.cli.screen import Screen
 from headstart.cli.session import Session, remarks
@@ -56,44 +49,66 @@ class Plan:
         return remotes.model_name(self.load.remote)
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def _text(text: str) -> str:
+    try:
+        return settings.valid_text(text)
+    except ValueError:
+        raise SettingsError(f"{text!r} is not valid text.") from None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PromptFlags:
+    """What is asked."""
+
+    prompt: str | None = flag(None, "answer this and end; - reads standard input", metavar="TEXT", read=_text)
+    system: str | None = flag(None, "instructions that stand before the conversation", metavar="TEXT", read=_text)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutputFlags:
+    """What is shown."""
+
+    json: bool = flag(
+        default=False, help="with --prompt: print one object with text, token_ids, finish_reason, stats and settings"
+    )
+    stats: bool = flag(default=False, help="after each answer: speed and what speculation gave")
+    show_origin: bool = flag(default=False, help="on a terminal: underline and colour tokens by who proposed them")
+    no_color: bool = flag(default=False, help="no colours (also: NO_COLOR=1); underlines stay")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChatFlags:
     """The flags of `headstart chat`."""
-    model = add_model_arguments(parser)
-    add_engine_argument(model)
-    words = parser.add_argument_group("words")
-    words.add_argument("--prompt", metavar="TEXT", type=_text, help="answer this and end; - reads standard input")
-    words.add_argument("--system", metavar="TEXT", type=_text, help="instructions that stand before the conversation")
-    settings.add_options(parser)
-    batch.add_arguments(parser)
-    output = parser.add_argument_group("output")
-    output.add_argument(
-        "--json",
-        action="store_true",
-        help="with --prompt: print one object with text, token_ids, finish_reason, stats and settings",
-    )
-    output.add_argument("--stats", action="store_true", help="after each answer: speed and what speculation gave")
-    output.add_argument(
-        "--show-origin",
-        action="store_true",
-        help="on a terminal: underline and colour tokens by who proposed them",
-    )
-    add_trace_arguments(parser)
-    output.add_argument("--no-color", action="store_true", help="no colours (also: NO_COLOR=1); underlines stay")
+
+    model: AnsweringFlags = group(AnsweringFlags)
+    prompt: PromptFlags = group(PromptFlags)
+    answer: Any = group(settings.AnswerFlags)
+    sampling: Any = group(settings.SamplingFlags)
+    speculation: Any = group(settings.SpeculationFlags)
+    batch: BatchFlags = group(BatchFlags, "many prompts")
+    output: OutputFlags = group(OutputFlags)
+    trace: TraceFlags = group(TraceFlags)
+
+    @property
+    def settings(self) -> Settings:
+        """How answers are made. Raises SettingsError."""
+        return settings.from_flags(self.answer, self.sampling, self.speculation)
 
 
-def run(arguments: argparse.Namespace, load: Load) -> int:
+def run(arguments: ChatFlags, load: Load) -> int:
     """Answer once, or all of a file, or talk until the input ends. Returns the exit code."""
-    if arguments.batch is not None:
-        return batch.run(arguments, load)
-    batch.require_no_batch(arguments)
+    if arguments.batch.batch is not None:
+        return _run_batch(arguments, load)
+    batch.require_no_batch(arguments.batch)
     plan = _plan(arguments)
-    screen = Screen(colour=not arguments.no_color, origins=arguments.show_origin, text=not plan.json)
+    output = arguments.output
+    screen = Screen(colour=not output.no_color, origins=output.show_origin, text=not output.json)
     if plan.load.remote:
         screen.remark(*remote.warnings(plan.load.remote))
     elif plan.choice and sys.stderr.isatty():
         screen.remark(f"Loading {title(plan.load, plan.choice)} ...")
     if plan.choice:
-        screen.remark(*loaded.remarks(plan.load, arguments.device))
+        screen.remark(*loaded.remarks(plan.load, arguments.model.device))
     started = time.perf_counter()
     with closing(load(plan.load)) as engine:
         if plan.stats:
@@ -103,31 +118,48 @@ def run(arguments: argparse.Namespace, load: Load) -> int:
         return _talk(plan, engine, screen) if plan.prompt is None else _answer_once(plan, engine, screen)
 
 
-COMMAND = Command("chat", "talk with a model, or get one answer", add_arguments, run, apart=True)
+def _run_batch(arguments: ChatFlags, load: Load) -> int:
+    given = {
+        "--prompt": arguments.prompt.prompt is not None,
+        "--json": arguments.output.json,
+        "--stats": arguments.output.stats,
+        "--show-origin": arguments.output.show_origin,
+    }
+    for name in (name for name, is_given in given.items() if is_given):
+        raise SettingsError(f"--batch takes prompts from a file and writes JSON to another: leave out {name}.")
+    choice, options = _local(arguments)
+    seeded = arguments.sampling.seed is not None
+    common = batch.Common(choice, options, arguments.settings, arguments.prompt.system, seeded)
+    return batch.run(arguments.batch, common, load)
 
 
-def _plan(arguments: argparse.Namespace) -> Plan:
+def _plan(arguments: ChatFlags) -> Plan:
     """Everything that can be refused is refused here, before the model takes its seconds to load."""
-    if arguments.json and arguments.prompt is None:
+    if arguments.output.json and arguments.prompt.prompt is None:
         raise SettingsError("--json prints one answer: add --prompt TEXT, or --prompt - to read standard input.")
-    wanted = settings.from_arguments(arguments)
+    wanted = arguments.settings
     choice, load = _chosen(arguments)
     return Plan(
         choice=choice,
         load=load,
         settings=wanted,
-        dialogue=Dialogue(arguments.system),
-        prompt=_prompt(arguments.prompt),
-        json=arguments.json,
-        stats=arguments.stats,
+        dialogue=Dialogue(arguments.prompt.system),
+        prompt=_prompt(arguments.prompt.prompt),
+        json=arguments.output.json,
+        stats=arguments.output.stats,
     )
 
 
-def _chosen(arguments: argparse.Namespace) -> tuple[Choice | None, LoadOptions]:
-    if remotes.is_remote(arguments.model):
-        return None, remote.load_options(arguments)
-    choice = library.choose(arguments.model, arguments.draft)
-    return choice, dataclasses.replace(load_options(arguments, choice), tracing=tracing(arguments))
+def _chosen(arguments: ChatFlags) -> tuple[Choice | None, LoadOptions]:
+    if remotes.is_remote(arguments.model.model):
+        return None, remote.load_options(arguments.model, arguments.trace)
+    return _local(arguments)
+
+
+def _local(arguments: ChatFlags) -> tuple[Choice, LoadOptions]:
+    choice = library.choose(arguments.model.model, arguments.model.draft)
+    options = load_options(arguments.model, choice)
+    return choice, dataclasses.replace(options, tracing=tracing(arguments.trace))
 
 
 def _prompt(given: str | None) -> str | None:
@@ -189,10 +221,3 @@ def _object(plan: Plan, given: Answer, engine: Engine) -> dict[str, object]:
         "stats": report.as_json(given.stats),
         "settings": models | dataclasses.asdict(plan.settings.settled(loaded.sampling(engine))),
     }
-
-
-def _text(text: str) -> str:
-    try:
-        return settings.valid_text(text)
-    except ValueError:
-        raise SettingsError(f"{text!r} is not valid text.") from None

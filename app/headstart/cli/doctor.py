@@ -1,11 +1,11 @@
 """`headstart doctor`: prints what the doctor finds, for people and for bug reports. Checks nothing itself."""
 
-import argparse
 import json
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import dataclass
 
-from headstart.cli.command import Command, Load
+from headstart.cli.command import Load, flag
 from headstart.cli.counting import count
 from headstart.cli.harmless import harmless
 from headstart.doctor import Finding, Level, examine, impersonal
@@ -13,12 +13,14 @@ from headstart.doctor import Finding, Level, examine, impersonal
 _MARGIN = 9  # columns before a sentence
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+@dataclass(frozen=True, kw_only=True)
+class DoctorFlags:
     """What may be asked."""
-    parser.add_argument("--json", action="store_true", help="print one object instead of sentences")
+
+    json: bool = flag(default=False, help="print one object instead of sentences")
 
 
-def run(arguments: argparse.Namespace, _load: Load) -> int:
+def run(arguments: DoctorFlags, _load: Load) -> int:
     """Examine and print. Returns 1 where something does not work."""
     findings = (impersonal(finding) for finding in examine())
     kept = _as_json(findings) if arguments.json else _as_text(findings)
@@ -52,6 +54,3 @@ def _as_json(findings: Iterable[Finding]) -> list[Finding]:
 
 def _one_line(text: str) -> str:
     return " ".join(text.split())
-
-
-COMMAND = Command("doctor", "look over this computer and this installation, for a bug report", add_arguments, run)

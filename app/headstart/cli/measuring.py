@@ -1,35 +1,11 @@
-"""Flags and files that `headstart bench` and `headstart audit` share. Knows neither."""
+"""Files that are written for people and programs."""
 
-import argparse
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from headstart.engine.bench.prompts import USUAL_KINDS, read_kinds
 from headstart.errors import SettingsError
-
-
-def whole_number(name: str, least: int) -> Callable[[str], int]:
-    """Reads a number of at least `least`, or says what `name` must be."""
-
-    def read(text: str) -> int:
-        if not (text.isascii() and text.isdecimal()) or int(text) < least:
-            raise SettingsError(f"{name} must be a whole number, {least} or more, not {text!r}.")
-        return int(text)
-
-    return read
-
-
-def add_kinds(group: argparse._ArgumentGroup) -> None:
-    """The flag that names classes of prompts; read as `classes`."""
-    group.add_argument(
-        "--classes",
-        type=read_kinds,
-        default=USUAL_KINDS,
-        metavar="NAMES",
-        help=f"classes of prompts, with commas between them, or all (default: {','.join(USUAL_KINDS)})",
-    )
 
 
 def writable_file(text: str) -> Path:

@@ -1,15 +1,16 @@
 """`headstart models`: what is installed, and whether it is whole."""
 
-import argparse
 import dataclasses
 import json
 from contextlib import closing
+from dataclasses import dataclass
 
 from headstart import library, manifest, paths
 from headstart.cli.answer import answer
 from headstart.cli.columns import print_rows
-from headstart.cli.command import Command, Load
+from headstart.cli.command import Command, Group, LazyCommand, Load, argument, flag
 from headstart.cli.harmless import harmless
+from headstart.cli.model_flags import installed_names
 from headstart.cli.screen import Screen
 from headstart.engine import budget
 from headstart.engine.engine import LoadOptions, Message, Request
@@ -20,24 +21,30 @@ _MEMORY_NOTE = f"RAM: when loaded and {budget.DEFAULT_CONTEXT} tokens of context
 _QUALITY_NOTE = "quality: share of tokens on which the compressed model agrees with its source weights"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The list itself takes --json; `check` is a command of its own."""
-    parser.add_argument("--json", action="store_true", help="print one object instead of a table")
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", title="actions")
-    check = actions.add_parser(
-        "check",
-        help="compare every file with its hash, load the model and let it answer a token",
-        description="Compare every file with the hash it was exported with, load the model, let it answer a token. "
-        "Exit code 1 and a sentence for each fault.",
+@dataclass(frozen=True, kw_only=True)
+class ListFlags:
+    """How the list is shown."""
+
+    json: bool = flag(default=False, help="print one object instead of a table")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckFlags:
+    """What is checked, and where."""
+
+    name: str = argument(
+        "a model, a pair, pair/target, pair/draft or a folder", metavar="NAME", offered=installed_names
     )
-    check.add_argument("name", metavar="NAME", help="a model, a pair, pair/target, pair/draft or a folder")
-    check.add_argument("--device", metavar="NAME", default="CPU", help="where to load it (default: CPU)")
+    device: str = flag("CPU", "where to load it (default: CPU)", metavar="NAME")
 
 
-def run(arguments: argparse.Namespace, load: Load) -> int:
-    """List or check. Returns the exit code."""
-    if arguments.action == "check":
-        return _check(arguments, load)
+def commands() -> Group:
+    """`headstart models` and its actions."""
+    check = "Compare every file with its hash, load the model and let it answer a token"
+    return Group({"check": LazyCommand(check, lambda: Command(_check))}, _list)
+
+
+def _list(arguments: ListFlags, _load: Load) -> int:
     entries = library.installed()
     if arguments.json:
         folder = str(paths.models_folder())
@@ -47,10 +54,7 @@ def run(arguments: argparse.Namespace, load: Load) -> int:
     return 0
 
 
-COMMAND = Command("models", "list the installed models, or check one", add_arguments, run)
-
-
-def _check(arguments: argparse.Namespace, load: Load) -> int:
+def _check(arguments: CheckFlags, load: Load) -> int:
     screen = Screen(text=False)
     entry = library.find(arguments.name)
     models = _models(entry)

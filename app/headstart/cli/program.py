@@ -1,90 +1,75 @@
-"""The `headstart` command: sub-commands, dispatch and exit codes. Knows no sub-command from inside."""
+"""The `headstart` program: its commands, its exit codes, and what a wrong command line is told."""
 
-import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from dataclasses import dataclass
 from io import TextIOWrapper
 from pathlib import Path
-from typing import NoReturn
+
+import click
+from click.shell_completion import get_completion_class, shell_complete
 
 from headstart import __doc__ as summary
 from headstart import __version__, huge_pages
-from headstart.cli import audit, bench, chat, doctor, loading, models, remote, serve, text, trials, tune
-from headstart.cli.command import INTERRUPTED, Command, Load
-from headstart.cli.harmless import harmless
-from headstart.engine import exhaustion
-from headstart.engine.engine import Engine, LoadOptions
-from headstart.errors import HeadstartError, MemoryBudgetError, SettingsError, WindowError
-
-COMMANDS: tuple[Command, ...] = (
-    chat.COMMAND,
-    serve.COMMAND,
-    models.COMMAND,
-    remote.COMMAND,
-    bench.COMMAND,
-    tune.COMMAND,
-    audit.COMMAND,
-    doctor.COMMAND,
-    text.COMMAND,
+from headstart.cli.command import (
+    INTERRUPTED,
+    Command,
+    Group,
+    LazyCommand,
+    Load,
+    flag,
+    group,
+    load_apart,
+    load_local,
 )
+from headstart.cli.harmless import harmless
+from headstart.errors import HeadstartError, SettingsError, WindowError
+
 FAILED, MISUSED = 1, 2
+_NAME, _COMPLETE = "headstart", "_HEADSTART_COMPLETE"
+_SHELLS = ("bash", "zsh", "fish", "powershell")
+_MOVED = ("audit", "text")  # to `headstart dev`
 
 
-def load_local(options: LoadOptions) -> Engine:
-    """The engine of this computer, or the way to another. Imported here: `headstart --help` need not wait for it."""
-    if options.remote:
-        from headstart.engine import remote as server  # noqa: PLC0415
+@dataclass(frozen=True, kw_only=True)
+class WindowFlags:
+    """The flags of the window."""
 
-        return server.load(options)
-    from headstart.engine.selection import load  # noqa: PLC0415
-
-    try:
-        return load(options)
-    except HeadstartError as error:
-        raise exhaustion.instead_of(error, loading=True) or error from None
+    profile: Path | None = flag(None, "keep models, chats and settings in this folder", metavar="DIR")
+    open: str | None = flag(None, "bring in the chats of an exported file", metavar="FILE", without_value="")
+    self_check: bool = flag(default=False, help="open it unseen, have one answer written, and end")
 
 
-def load_measured(options: LoadOptions) -> Engine:
-    """The same in the fastest precision: for who measures it, all are tried first, which is done once."""
-    from headstart.engine.local import measure_all  # noqa: PLC0415
+@dataclass(frozen=True, kw_only=True)
+class ProgramFlags:
+    """What may stand before, or in place of, a command."""
 
-    measure_all(options)
-    return load_local(options)
-
-
-def load_apart(options: LoadOptions) -> Engine:
-    """The same engine in a process of its own, which is replaced when it dies."""
-    from headstart.engine.client import EngineClient  # noqa: PLC0415
-
-    client = EngineClient()
-    with ExitStack() as undoing:
-        undoing.callback(client.close)
-        with loading.shown() as tell:
-            client.load(options, tell)
-        undoing.pop_all()
-    return client
+    window: WindowFlags = group(WindowFlags, "the window, which opens without a command")
 
 
-def open_window(arguments: argparse.Namespace) -> int:
+Window = Callable[[WindowFlags], int]
+
+
+def open_window(flags: WindowFlags) -> int:
     """The window. Imported here: the terminal needs no Qt."""
-    if arguments.profile:
-        os.environ["HEADSTART_HOME"] = str(arguments.profile.expanduser().absolute())
+    if flags.profile:
+        os.environ["HEADSTART_HOME"] = str(flags.profile.expanduser().absolute())
     try:
+        from headstart.cli import trials  # noqa: PLC0415
         from headstart.ui import application, self_check  # noqa: PLC0415
     except ImportError as error:
         raise WindowError(
             f"The window cannot be opened ({error}); install what is missing, or use `headstart chat`."
         ) from None
-    return self_check.run(trials.faults()) if arguments.self_check else application.run(arguments.open)
+    return (
+        self_check.run(trials.faults())
+        if flags.self_check
+        else application.run(Path(flags.open) if flags.open else None)
+    )
 
 
-def main(
-    argv: Sequence[str] | None = None,
-    load: Load | None = None,
-    window: Callable[[argparse.Namespace], int] = open_window,
-) -> int:
+def main(argv: Sequence[str] | None = None, load: Load | None = None, window: Window = open_window) -> int:
     """Run one command line; without a sub-command, open the window. `load`: another way than the command's own.
 
     Returns the exit code: 0, 1 (failed), 2 (wrongly asked), 130 (Ctrl+C).
@@ -93,8 +78,7 @@ def main(
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # a character that the terminal lacks must not end an answer
     try:
-        arguments = _parser().parse_args(argv)
-        code = _run(arguments, load) if arguments.command else window(arguments)
+        code = _run(program(window), list(sys.argv[1:] if argv is None else argv), load)
         if sys.stdout:  # a program of windows has none on Windows
             sys.stdout.flush()
     except HeadstartError as error:
@@ -109,44 +93,130 @@ def main(
     return code
 
 
-def _run(arguments: argparse.Namespace, load: Load | None) -> int:
-    """A sub-command; where memory is too small, its flag is named, if it has it."""
-    try:
-        code: int = arguments.run(arguments, load or arguments.load)
-    except MemoryBudgetError as error:
-        way_out = " Add --ignore-memory to try anyway." if "ignore_memory" in arguments else ""
-        raise MemoryBudgetError(f"{error}{way_out}") from None
-    return code
-
-
 def start() -> int:
     """The program as a person starts it. Its own processes are given large pages; the window needs none itself."""
-    if any(command.name in sys.argv[1:2] for command in COMMANDS):
+    if sys.argv[1:2] and sys.argv[1] in COMMANDS and "--help" not in sys.argv:
         huge_pages.restart()
     os.environ.update(huge_pages.wished(os.environ))
     return main()
 
 
-class _Parser(argparse.ArgumentParser):
-    """Says what is wrong with a command line in the same words as every other error."""
+def program(window: Window = open_window) -> click.Group:
+    """All of it, as click has it."""
 
-    def error(self, message: str) -> NoReturn:
-        raise SettingsError(f"{message}; see {self.prog} --help.")
+    def run(arguments: ProgramFlags, _load: Load) -> int:
+        return window(arguments.window)
+
+    found = Group(COMMANDS, run, moved={name: f"{_NAME} dev {name}" for name in _MOVED})
+    found.help = summary
+    found.params += [
+        click.Option(
+            ["--completion"],
+            type=click.Choice(_SHELLS),
+            is_eager=True,
+            expose_value=False,
+            callback=_print_completion,
+            help="print what makes a shell complete the names of commands, flags and models",
+        ),
+        click.Option(
+            ["--version"],
+            is_flag=True,
+            is_eager=True,
+            expose_value=False,
+            callback=_print_version,
+            help="print the version",
+        ),
+    ]
+    return found
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="headstart", description=summary, allow_abbrev=False)
-    parser.add_argument("--version", action="version", version=f"headstart {__version__}")
-    window = parser.add_argument_group("the window, which opens without a command")
-    window.add_argument("--profile", metavar="DIR", type=Path, help="keep models, chats and settings in this folder")
-    window.add_argument("--open", metavar="FILE", type=Path, nargs="?", help="bring in the chats of an exported file")
-    window.add_argument("--self-check", action="store_true", help="open it unseen, have one answer written, and end")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
-    for command in COMMANDS:
-        sub = commands.add_parser(
-            command.name, help=command.summary, description=f"{command.summary.capitalize()}.", allow_abbrev=False
-        )
-        command.add_arguments(sub)
-        usual = load_measured if command is bench.COMMAND else load_local
-        sub.set_defaults(run=command.run, load=load_apart if command.apart else usual)
-    return parser
+def _run(found: click.Group, arguments: list[str], load: Load | None) -> int:
+    if instruction := os.environ.get(_COMPLETE):
+        return shell_complete(found, {}, _NAME, _COMPLETE, instruction)
+    try:
+        with found.make_context(_NAME, arguments, obj=load) as context:
+            code: int = found.invoke(context)
+    except click.exceptions.Exit as leaving:
+        return leaving.exit_code
+    except click.UsageError as error:
+        path = error.ctx.command_path if error.ctx else _NAME
+        unknown = isinstance(
+            error, click.NoSuchOption | click.exceptions.NoSuchCommand
+        )  # what it may have meant is guesswork
+        message = error.message if unknown else error.format_message()
+        raise SettingsError(f"{message.rstrip('.')}; see {path} --help.") from None
+    return code
+
+
+def _print_version(context: click.Context, _param: click.Parameter, value: object) -> None:
+    if value and not context.resilient_parsing:
+        click.echo(f"{_NAME} {__version__}")
+        context.exit()
+
+
+def _print_completion(context: click.Context, _param: click.Parameter, shell: str | None) -> None:
+    if shell and not context.resilient_parsing:
+        found = get_completion_class(shell)
+        assert found, "click knows these shells"
+        click.echo(found(context.command, {}, _NAME, _COMPLETE).source())
+        context.exit()
+
+
+def _chat() -> click.Command:
+    from headstart.cli import chat  # noqa: PLC0415
+
+    return Command(chat.run, load_apart)
+
+
+def _serve() -> click.Command:
+    from headstart.cli import serve  # noqa: PLC0415
+
+    return Command(serve.run, load_apart)
+
+
+def _models() -> click.Command:
+    from headstart.cli import models  # noqa: PLC0415
+
+    return models.commands()
+
+
+def _remote() -> click.Command:
+    from headstart.cli import remote  # noqa: PLC0415
+
+    return remote.commands()
+
+
+def _bench() -> click.Command:
+    from headstart.cli import bench  # noqa: PLC0415
+
+    return bench.commands()
+
+
+def _tune() -> click.Command:
+    from headstart.cli import tune  # noqa: PLC0415
+
+    return Command(tune.run, load_local)
+
+
+def _doctor() -> click.Command:
+    from headstart.cli import doctor  # noqa: PLC0415
+
+    return Command(doctor.run, load_local)
+
+
+def _dev() -> click.Command:
+    from headstart.cli import dev  # noqa: PLC0415
+
+    return dev.commands()
+
+
+COMMANDS = {
+    "chat": LazyCommand("Talk with a model, or get one answer", _chat),
+    "serve": LazyCommand("Answer other programs of this computer, as OpenAI's API does", _serve),
+    "models": LazyCommand("List the installed models, or check one", _models),
+    "remote": LazyCommand("Name a server on another computer to chat with", _remote),
+    "bench": LazyCommand("Measure this machine: plain decoding, speculation, other programs", _bench),
+    "tune": LazyCommand("Find the fastest settings for a model on this machine", _tune),
+    "doctor": LazyCommand("Look over this computer and this installation, for a bug report", _doctor),
+    "dev": LazyCommand("What developers of Headstart need: audits, recordings, the cost of a pass", _dev),
+}

@@ -1,86 +1,82 @@
 """`headstart remote`: names servers on other computers, lists, removes and tries them."""
 
-import argparse
 import getpass
 import json
 import sys
 import time
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 
 from headstart import keys, remotes
 from headstart.cli.answer import answer
 from headstart.cli.columns import print_rows
-from headstart.cli.command import Command, Load
-from headstart.cli.model_flags import add_engine_argument, add_model_arguments, add_trace_arguments
+from headstart.cli.command import Command, Group, LazyCommand, Load, argument, flag
+from headstart.cli.model_flags import ModelFlags, TraceFlags
 from headstart.cli.screen import Screen
 from headstart.engine.engine import LoadOptions, Message, Remote, Request
 from headstart.errors import SettingsError
 from headstart.library import ELSEWHERE
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Each action has its own."""
-    actions = parser.add_subparsers(dest="action", metavar="ACTION", title="actions", required=True)
-    description = (
-        "Name a server that speaks OpenAI's protocol: OpenVINO Model Server, vLLM, llama.cpp, another Headstart. "
-        "It is chosen with --model remote:NAME. Nothing is sent to it yet."
-    )
-    add = actions.add_parser("add", help="name a server, or change one", description=description)
-    add.add_argument("name", metavar="NAME", help="what to call it")
-    add.add_argument("url", metavar="ADDRESS", help="such as https://host:8000/v1")
-    add.add_argument("--model", metavar="NAME", help="the model to use (default: the only one that it has)")
-    add.add_argument(
-        "--key",
-        action="store_true",
+def _server_names() -> list[str]:
+    return [server.name for server in remotes.configured()]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AddFlags:
+    """The server that is named."""
+
+    name: str = argument("what to call it", metavar="NAME")
+    url: str = argument("such as https://host:8000/v1", metavar="ADDRESS")
+    model: str | None = flag(None, "the model to use (default: the only one that it has)", metavar="NAME")
+    key: bool = flag(
+        default=False,
         help="ask for the server's key, unseen (or read it from a pipe), and keep it in the system's keyring",
     )
-    add.add_argument(
-        "--certificate",
+    certificate: Path | None = flag(
+        None,
+        "trust the authority in this PEM file too, for a server whose certificate you signed yourself",
         metavar="FILE",
-        type=Path,
-        help="trust the authority in this PEM file too, for a server whose certificate you signed yourself",
     )
-    shown = actions.add_parser("list", help="the servers known here", description="The servers known here.")
-    shown.add_argument("--json", action="store_true", help="print one object instead of a table")
-    for name, help_ in (
-        ("remove", "forget a server and its key"),
-        ("check", "ask a server for its models and for one token"),
-    ):
-        action = actions.add_parser(name, help=help_, description=f"{help_.capitalize()}.")
-        action.add_argument("name", metavar="NAME", help="a name of `headstart remote list`")
 
 
-def run(arguments: argparse.Namespace, load: Load) -> int:
-    """Returns the exit code."""
-    match arguments.action:
-        case "add":
-            _add(arguments)
-        case "list":
-            _list(as_json=arguments.json)
-        case "remove":
-            remotes.remove(arguments.name)
-            keys.forget(arguments.name)
-            Screen().remark(f"{arguments.name} is forgotten, with its key.")
-        case _:
-            _check(arguments.name, load)
-    return 0
+@dataclass(frozen=True, kw_only=True)
+class ListFlags:
+    """How the list is shown."""
+
+    json: bool = flag(default=False, help="print one object instead of a table")
 
 
-COMMAND = Command("remote", "name a server on another computer to chat with", add_arguments, run)
+@dataclass(frozen=True, kw_only=True)
+class NameFlags:
+    """Which server."""
+
+    name: str = argument("a name of `headstart remote list`", metavar="NAME", offered=_server_names)
 
 
-def load_options(arguments: argparse.Namespace) -> LoadOptions:
+def commands() -> Group:
+    """`headstart remote` and its actions."""
+    add = "Name a server that speaks OpenAI's protocol, for --model remote:NAME; nothing is sent to it yet"
+    return Group(
+        {
+            "add": LazyCommand(add, lambda: Command(_add)),
+            "list": LazyCommand("The servers known here", lambda: Command(_list)),
+            "remove": LazyCommand("Forget a server and its key", lambda: Command(_remove)),
+            "check": LazyCommand("Ask a server for its models and for one token", lambda: Command(_check)),
+        }
+    )
+
+
+def load_options(model: ModelFlags, trace: TraceFlags) -> LoadOptions:
     """How a chat gets at a server's model. Raises ModelNotFoundError, and SettingsError for flags of models here."""
-    local = argparse.ArgumentParser()
-    add_engine_argument(add_model_arguments(local))
-    add_trace_arguments(local)
-    usual = vars(local.parse_args([]))
-    given = [name for name in usual if name != "model" and getattr(arguments, name) != usual[name]]
+    usual = vars(type(model)()) | vars(TraceFlags())
+    given = [name for name, value in (vars(model) | vars(trace)).items() if name != "model" and value != usual[name]]
     if given:
         flags = ", ".join(f"--{name.replace('_', '-')}" for name in given)
         raise SettingsError(f"{flags}: for models of this computer only; leave it out, or choose one that is here.")
-    return remotes.load_options(remotes.find(arguments.model))
+    assert model.model is not None, "a server was named"
+    return remotes.load_options(remotes.find(model.model))
 
 
 def warnings(server: Remote) -> list[str]:
@@ -92,7 +88,7 @@ def warnings(server: Remote) -> list[str]:
     return [leaving, exposed] if remotes.is_exposed(server) else [leaving]
 
 
-def _add(arguments: argparse.Namespace) -> None:
+def _add(arguments: AddFlags, _load: Load) -> int:
     certificate = arguments.certificate.expanduser().absolute() if arguments.certificate else None
     if certificate and not certificate.is_file():
         raise SettingsError(f"There is no file {certificate}; name the certificate of the authority in PEM form.")
@@ -110,6 +106,7 @@ def _add(arguments: argparse.Namespace) -> None:
             f"the environment variable {keys.variable(server.name)} goes before it."
         )
     screen.remark(*warnings(server))
+    return 0
 
 
 def _typed_key(server: Remote) -> str:
@@ -121,9 +118,9 @@ def _typed_key(server: Remote) -> str:
     return secret
 
 
-def _list(*, as_json: bool) -> None:
+def _list(arguments: ListFlags, _load: Load) -> int:
     servers = [(server, keys.find(server.name)) for server in remotes.configured()]
-    if as_json:
+    if arguments.json:
         objects = [
             {
                 "name": server.name,
@@ -142,14 +139,23 @@ def _list(*, as_json: bool) -> None:
         print_rows([("name", "address", "model", "key"), *rows])
     else:
         print("No other computer is known; add one with `headstart remote add NAME ADDRESS`.")
+    return 0
 
 
-def _check(name: str, load: Load) -> None:
+def _remove(arguments: NameFlags, _load: Load) -> int:
+    remotes.remove(arguments.name)
+    keys.forget(arguments.name)
+    Screen().remark(f"{arguments.name} is forgotten, with its key.")
+    return 0
+
+
+def _check(arguments: NameFlags, load: Load) -> int:
     screen = Screen(text=False)
-    server = remotes.find(f"{ELSEWHERE}{name}")
+    server = remotes.find(f"{ELSEWHERE}{arguments.name}")
     screen.remark(*warnings(server))
     started = time.perf_counter()
     with closing(load(remotes.load_options(server))) as engine:
         given = answer(engine, Request((Message("user", "Hello"),), max_new_tokens=1), screen)
     spent = time.perf_counter() - started
     screen.remark(f"{server.name} answers: {given.stats.output_tokens} token in {spent:.1f} s, connecting included.")
+    return 0

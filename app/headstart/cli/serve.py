@@ -1,19 +1,17 @@
 """`headstart serve`: its flags, the key, and what a person reads while the server runs. Knows no HTTP."""
 
-import argparse
 import signal
 import socket
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from headstart import library, paths
 from headstart.cli import loaded, serve_voice, settings
-from headstart.cli.command import Command, Load
-from headstart.cli.measuring import whole_number
-from headstart.cli.model_flags import add_engine_argument, add_model_arguments, load_options, title
+from headstart.cli.command import Load, flag, group, whole_number
+from headstart.cli.model_flags import AnsweringFlags, load_options, title
 from headstart.engine.engine import Engine, LoadOptions
 from headstart.errors import HeadstartError, SettingsError
 from headstart.server.limits import Limits
@@ -37,84 +35,109 @@ class Plan:
     served: "Served"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The flags of `headstart serve`."""
-    add_engine_argument(add_model_arguments(parser))
-    place = parser.add_argument_group("place")
-    place.add_argument("--port", type=_port, default=PORT, metavar="N", help=f"0: any that is free (default: {PORT})")
-    place.add_argument("--host", default=HOST, metavar="ADDRESS", help=f"where to listen (default: {HOST})")
-    place.add_argument(
-        "--allow-network",
-        action="store_true",
+def _port(text: str) -> int:
+    port = whole_number("port", 0)(text)
+    if port > _LAST_PORT:
+        raise SettingsError(f"port must be at most {_LAST_PORT}, not {port}.")
+    return port
+
+
+def _origin(text: str) -> str:
+    scheme, mark, rest = text.partition("://")
+    if not (scheme and mark and rest) or "/" in rest or "*" in text:
+        raise SettingsError(f"allow-origin must be an origin such as http://localhost:3000, not {text!r}.")
+    return text
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlaceFlags:
+    """Where it listens."""
+
+    port: int = flag(PORT, f"0: any that is free (default: {PORT})", metavar="N", read=_port)
+    host: str = flag(HOST, f"where to listen (default: {HOST})", metavar="ADDRESS")
+    allow_network: bool = flag(
+        default=False,
         help="with --host: let other computers ask, too; what they send and the key travel unencrypted",
     )
-    doors = parser.add_argument_group("doors")
-    doors.add_argument("--new-key", action="store_true", help="make another key; the one before is worth nothing then")
-    doors.add_argument(
-        "--allow-origin",
-        type=_origin,
-        action="append",
-        default=[],
+
+
+@dataclass(frozen=True, kw_only=True)
+class AccessFlags:
+    """Who may ask."""
+
+    new_key: bool = flag(default=False, help="make another key; the one before is worth nothing then")
+    allow_origin: tuple[str, ...] = flag(
+        (),
+        "let web pages of this origin ask, such as http://localhost:3000; may be given several times",
         metavar="ORIGIN",
-        help="let web pages of this origin ask, such as http://localhost:3000; may be given several times",
+        read=_origin,
     )
-    doors.add_argument(
-        "--allow-host",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="answer to this name in a request's Host, too; may be given several times",
+    allow_host: tuple[str, ...] = flag(
+        (), "answer to this name in a request's Host, too; may be given several times", metavar="NAME"
     )
-    _add_limits(parser)
-    _add_lines(parser)
-    answers = "answers, where a request leaves it open"
-    seed = "of every request that names none; with --numerics exact it repeats an answer (default: another each time)"
-    sampling = [replace(option, help=seed) if option.name == "seed" else option for option in settings.SAMPLING_OPTIONS]
-    settings.add_options(parser, {answers: sampling, "speculation": settings.SPECULATION_OPTIONS})
 
 
-def _add_limits(parser: argparse.ArgumentParser) -> None:
-    limits = parser.add_argument_group("limits")
-    limits.add_argument(
-        "--queue",
-        type=whole_number("queue", 0),
-        default=_USUAL.waiting,
+@dataclass(frozen=True, kw_only=True)
+class LimitFlags:
+    """How much it takes on."""
+
+    queue: int = flag(
+        _USUAL.waiting,
+        f"requests that may wait while one is answered; others come again later (default: {_USUAL.waiting})",
         metavar="N",
-        help=f"requests that may wait while one is answered; others come again later (default: {_USUAL.waiting})",
+        least=0,
     )
-    limits.add_argument(
-        "--time-limit",
-        type=whole_number("time-limit", 1),
-        default=_USUAL.answer_seconds,
+    time_limit: int = flag(
+        int(_USUAL.answer_seconds),
+        f"longest time for an answer, which is then cut short (default: {_USUAL.answer_seconds:g})",
         metavar="SECONDS",
-        help=f"longest time for an answer, which is then cut short (default: {_USUAL.answer_seconds:g})",
     )
 
 
-def _add_lines(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument_group("programs").add_argument(
-        "--lines",
-        action="store_true",
+@dataclass(frozen=True, kw_only=True)
+class ProgramFlags:
+    """For a program that starts this one."""
+
+    lines: bool = flag(
+        default=False,
         help="say everything, each request too, as JSON lines, and end when standard input does: for a program that "
         "starts this one",
     )
 
 
-def run(arguments: argparse.Namespace, load: Load) -> int:
+@dataclass(frozen=True, kw_only=True)
+class ServeFlags:
+    """The flags of `headstart serve`."""
+
+    model: AnsweringFlags = group(AnsweringFlags)
+    place: PlaceFlags = group(PlaceFlags)
+    access: AccessFlags = group(AccessFlags)
+    limits: LimitFlags = group(LimitFlags)
+    programs: ProgramFlags = group(ProgramFlags)
+    sampling: Any = group(
+        settings.sampling_flags(
+            "of every request that names none; with --numerics exact it repeats an answer (default: another each time)"
+        ),
+        "answers, where a request leaves it open",
+    )
+    speculation: Any = group(settings.SpeculationFlags)
+
+
+def run(arguments: ServeFlags, load: Load) -> int:
     """Serve until Ctrl+C. Returns the exit code."""
-    if not arguments.lines:
+    if not arguments.programs.lines:
         _run(arguments, load, serve_voice.in_words)
         return 0
     with serve_voice.ended_with_input():
         return _run_for_a_program(arguments, load)
 
 
-def _run(arguments: argparse.Namespace, load: Load, tell: "Tell") -> None:
+def _run(arguments: ServeFlags, load: Load, tell: "Tell") -> None:
     from headstart.server.listening import listen  # noqa: PLC0415
     from headstart.server.telling import Loading, Stopped  # noqa: PLC0415
 
     with _told_to_end():
-        listener = listen(arguments.host, arguments.port, beyond=arguments.allow_network)
+        listener = listen(arguments.place.host, arguments.place.port, beyond=arguments.place.allow_network)
         with closing(listener):  # before the model takes its seconds to load: the port may be taken
             plan = _plan(arguments, tell)
             tell(Loading(plan.title))
@@ -123,7 +146,7 @@ def _run(arguments: argparse.Namespace, load: Load, tell: "Tell") -> None:
     tell(Stopped())
 
 
-def _run_for_a_program(arguments: argparse.Namespace, load: Load) -> int:
+def _run_for_a_program(arguments: ServeFlags, load: Load) -> int:
     from headstart.server.telling import Failed  # noqa: PLC0415
 
     try:
@@ -134,28 +157,23 @@ def _run_for_a_program(arguments: argparse.Namespace, load: Load) -> int:
     return 0
 
 
-COMMAND = Command(
-    "serve", "answer other programs of this computer, as OpenAI's API does", add_arguments, run, apart=True
-)
-
-
-def _plan(arguments: argparse.Namespace, tell: "Tell") -> Plan:
+def _plan(arguments: ServeFlags, tell: "Tell") -> Plan:
     from headstart.server import gate  # noqa: PLC0415
     from headstart.server.api import Served  # noqa: PLC0415
     from headstart.server.reading import Defaults  # noqa: PLC0415
     from headstart.server.replies import Model  # noqa: PLC0415
 
-    usual = settings.from_arguments(arguments)
-    choice = library.choose(arguments.model, arguments.draft)
-    options = load_options(arguments, choice)
-    defaults = Defaults(usual.sampling, usual.guessing, usual.seed if "seed" in arguments else None)
+    usual = settings.from_flags(arguments.sampling, arguments.speculation)
+    choice = library.choose(arguments.model.model, arguments.model.draft)
+    options = load_options(arguments.model, choice)
+    defaults = Defaults(usual.sampling, usual.guessing, arguments.sampling.seed)
     doors = gate.Doors(
-        _key(tell, anew=arguments.new_key),
-        gate.names(arguments.allow_host),
-        frozenset(arguments.allow_origin),
-        arguments.allow_network,
+        _key(tell, anew=arguments.access.new_key),
+        gate.names(arguments.access.allow_host),
+        frozenset(arguments.access.allow_origin),
+        arguments.place.allow_network,
     )
-    limits = Limits(waiting=arguments.queue, answer_seconds=arguments.time_limit)
+    limits = Limits(waiting=arguments.limits.queue, answer_seconds=arguments.limits.time_limit)
     served = Served(Model(choice.name, int(time.time())), doors, defaults, limits)
     return Plan(options, title(options, choice), served)
 
@@ -204,17 +222,3 @@ def _told_to_end() -> Iterator[None]:
         return
     finally:
         signal.signal(signal.SIGTERM, previous)
-
-
-def _port(text: str) -> int:
-    port = whole_number("port", 0)(text)
-    if port > _LAST_PORT:
-        raise SettingsError(f"port must be at most {_LAST_PORT}, not {port}.")
-    return port
-
-
-def _origin(text: str) -> str:
-    scheme, mark, rest = text.partition("://")
-    if not (scheme and mark and rest) or "/" in rest or "*" in text:
-        raise SettingsError(f"allow-origin must be an origin such as http://localhost:3000, not {text!r}.")
-    return text

@@ -1,11 +1,11 @@
 """The settings of an answer: declared once, for flags and for /set. Knows nothing of the model."""
 
-import argparse
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, make_dataclass, replace
 from typing import Any
 
+from headstart.cli.command import flag
 from headstart.engine.engine import Drafter, Message, Mode, Request, Sampling, Speculation
 from headstart.errors import SettingsError
 
@@ -32,8 +32,6 @@ class Settings:
     assistant_confidence_threshold: float | None = None
     acceptance_threshold: float = Speculation.acceptance_threshold
     drafter: Drafter = Speculation.drafter
-    branching_factor: int | None = None
-    tree_depth: int | None = None
 
     def __post_init__(self) -> None:
         """Refuse what no engine could answer, before a model is loaded."""
@@ -53,8 +51,6 @@ class Settings:
             self.assistant_confidence_threshold,
             self.acceptance_threshold,
             self.drafter,
-            self.branching_factor,
-            self.tree_depth,
         )
 
     def request(self, messages: tuple[Message, ...]) -> Request:
@@ -190,50 +186,53 @@ SPECULATION_OPTIONS = (
         "who may guess: the draft model alone, n-grams of the text alone, the table of `headstart-export bigram` "
         "alone, or any of them (default: any)",
     ),
-    Option(
-        "tree-depth",
-        _or_automatic(WHOLE),
-        "with an EAGLE-3 head as draft: grow a tree of guesses this many tokens deep; --num-assistant-tokens is then "
-        "how many of it are checked (default: auto, a chain)",
-    ),
-    Option("branching-factor", _or_automatic(WHOLE), "with --tree-depth: guesses kept at each place of the tree"),
 )
 OPTIONS = ANSWER_OPTIONS + SAMPLING_OPTIONS + SPECULATION_OPTIONS
 
 
-GROUPS = {"answer": ANSWER_OPTIONS, "sampling": SAMPLING_OPTIONS, "speculation": SPECULATION_OPTIONS}
+def flags_of(options: Sequence[Option]) -> Any:
+    """A dataclass with a flag for each of them; None: not given."""
+    return make_dataclass("SettingFlags", [_flag(option) for option in options], frozen=True, kw_only=True)
 
 
-def add_options(parser: argparse.ArgumentParser, groups: Mapping[str, Sequence[Option]] = GROUPS) -> None:
-    """One flag for each setting. Absent flags leave no trace in the namespace."""
-    for title, options in groups.items():
-        group = parser.add_argument_group(title)
-        for option in options:
-            group.add_argument(
-                f"--{option.name}",
-                type=option.parse,
-                action="extend" if option.kind is TEXTS else "store",
-                default=argparse.SUPPRESS,
-                metavar=option.kind.metavar,
-                help=option.help,
-            )
-            if option.name == "temperature":
-                group.add_argument(
-                    "--greedy",
-                    dest=option.field,
-                    action="store_const",
-                    const=0.0,
-                    default=argparse.SUPPRESS,
-                    help="always take the likeliest token, as --temperature 0 does",
-                )
+def _flag(option: Option) -> tuple[str, Any, Any]:
+    if option.kind is TEXTS:
+        read: Callable[[str], Any] = lambda text: option.parse(text)[0]  # noqa: E731
+        return option.field, tuple[str, ...], flag((), option.help, metavar=option.kind.metavar, read=read)
+    offered = option.kind.metavar.split("|")
+    return (
+        option.field,
+        Any,
+        flag(
+            None, option.help, metavar=option.kind.metavar, read=option.parse, offered=lambda: offered[1:] and offered
+        ),
+    )
 
 
-def from_arguments(arguments: argparse.Namespace) -> Settings:
+AnswerFlags = flags_of(ANSWER_OPTIONS)
+SpeculationFlags = flags_of(SPECULATION_OPTIONS)
+
+
+def sampling_flags(seed: str = "") -> Any:
+    """Those of sampling; `seed` is said of the seed where it means something else."""
+    options = [replace(option, help=seed) if seed and option.name == "seed" else option for option in SAMPLING_OPTIONS]
+    greedy = flag(default=False, help="always take the likeliest token, as --temperature 0 does")
+    fields_ = [_flag(option) for option in options]
+    fields_.insert(1, ("greedy", bool, greedy))
+    return make_dataclass("SamplingFlags", fields_, frozen=True, kw_only=True)
+
+
+SamplingFlags = sampling_flags()
+
+
+def from_flags(*groups: object) -> Settings:
     """The settings of a command line. Raises SettingsError."""
-    given = {option.field: getattr(arguments, option.field) for option in OPTIONS if option.field in arguments}
-    if "stop" in given:
-        given["stop"] = tuple(given["stop"])
-    return Settings(**given)
+    found: dict[str, Any] = {}
+    for each in groups:
+        found |= {name: value for name, value in vars(each).items() if value not in (None, ())}
+    if found.pop("greedy", False):
+        found["temperature"] = 0.0
+    return Settings(**found)
 
 
 def named(name: str) -> Option:

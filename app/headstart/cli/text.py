@@ -1,26 +1,24 @@
-"""The `headstart text` command: the text of a PDF file, as it would go with a message. Knows no model."""
+"""The `headstart dev text` command: the text of a PDF file, as it would go with a message. Knows no model."""
 
-import argparse
 import json
-from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
-from headstart.cli.command import Command
+from headstart.cli.command import Load, argument, flag
 from headstart.cli.harmless import harmless
-from headstart.engine.engine import Engine, LoadOptions
 from headstart.errors import AttachmentError
 from headstart.pdf_text import open_pdf, pages
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What may be asked."""
-    parser.add_argument("file", type=Path, help="a PDF file")
-    parser.add_argument(
-        "--lines", action="store_true", help="as JSON lines with progress and errors, for other programs"
-    )
+@dataclass(frozen=True, kw_only=True)
+class TextFlags:
+    """The flags of `headstart dev text`."""
+
+    file: Path = argument("a PDF file", metavar="FILE")
+    lines: bool = flag(default=False, help="as JSON lines with progress and errors, for other programs")
 
 
-def run(arguments: argparse.Namespace, _load: Callable[[LoadOptions], Engine]) -> int:
+def run(arguments: TextFlags, _load: Load) -> int:
     """Print it. Raises AttachmentError."""
     if arguments.lines:
         return _run_for_programs(arguments.file)
@@ -41,6 +39,3 @@ def _run_for_programs(path: Path) -> int:
         return 1
     print(json.dumps({"text": "\n\n".join(found)}), flush=True)
     return 0
-
-
-COMMAND = Command("text", "print the text of a PDF file, as it goes with a message", add_arguments, run)

@@ -1,16 +1,17 @@
 """`headstart tune`: its flags, its table, and keeping what was found. Measures nothing itself."""
 
-import argparse
 import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
 from headstart import library
-from headstart.cli.command import Command, Load
+from headstart.cli.command import Load, flag, group
 from headstart.cli.harmless import harmless
-from headstart.cli.measuring import whole_number, writable_file, write_json
-from headstart.cli.model_flags import AUTOMATIC
+from headstart.cli.measuring import writable_file, write_json
+from headstart.cli.model_flags import AUTOMATIC, installed_names
 from headstart.cli.screen import Screen
 from headstart.engine.engine import USUAL_DEVICE, LoadOptions
 from headstart.engine.tuning.messages import (
@@ -26,33 +27,51 @@ from headstart.engine.tuning.messages import (
 from headstart.library import Choice
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The flags of `headstart tune`."""
-    model = parser.add_argument_group("model")
-    model.add_argument("--model", metavar="NAME", help="a model or pair of `headstart models`, or its folder")
-    model.add_argument("--draft", metavar="NAME", help="compare no draft but this one; none: tune the model alone")
-    model.add_argument("--device", metavar="NAME", default=AUTOMATIC, help="try no device but this one")
-    work = parser.add_argument_group("tuning")
-    work.add_argument(
-        "--seconds",
-        type=whole_number("seconds", LEAST_SECONDS),
-        default=USUAL_SECONDS,
-        metavar="N",
-        help=f"about how long it may take (default: {USUAL_SECONDS})",
+@dataclass(frozen=True, kw_only=True)
+class TunedFlags:
+    """What is tuned, and where."""
+
+    model: str | None = flag(
+        None, "a model or pair of `headstart models`, or its folder", metavar="NAME", offered=installed_names
     )
-    work.add_argument("--forget", action="store_true", help="drop what was found before, and measure nothing")
-    output = parser.add_argument_group("output")
-    output.add_argument("--explain", action="store_true", help="say in words why each setting was chosen")
-    output.add_argument("--json", type=writable_file, metavar="FILE", help="write every figure to this file")
+    draft: str | None = flag(None, "compare no draft but this one; none: tune the model alone", metavar="NAME")
+    device: str = flag(AUTOMATIC, "try no device but this one", metavar="NAME")
 
 
-def run(arguments: argparse.Namespace, _load: Load) -> int:
+@dataclass(frozen=True, kw_only=True)
+class TuningFlags:
+    """How long, and what to do with what was found."""
+
+    seconds: int = flag(
+        USUAL_SECONDS, f"about how long it may take (default: {USUAL_SECONDS})", metavar="N", least=LEAST_SECONDS
+    )
+    forget: bool = flag(default=False, help="drop what was found before, and measure nothing")
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutputFlags:
+    """What is shown and written."""
+
+    explain: bool = flag(default=False, help="say in words why each setting was chosen")
+    json: Path | None = flag(None, "write every figure to this file", metavar="FILE", read=writable_file)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TuneFlags:
+    """The flags of `headstart tune`."""
+
+    model: TunedFlags = group(TunedFlags)
+    tuning: TuningFlags = group(TuningFlags)
+    output: OutputFlags = group(OutputFlags)
+
+
+def run(arguments: TuneFlags, _load: Load) -> int:
     """Measure, show, keep. Returns the exit code."""
     from headstart.engine.tuning import store  # noqa: PLC0415 - `headstart --help` need not wait for it
 
-    choice = library.choose(arguments.model, arguments.draft)
+    choice = library.choose(arguments.model.model, arguments.model.draft)
     options = _options(arguments, choice)
-    if arguments.forget:
+    if arguments.tuning.forget:
         known = store.forget(options)
         print(f"{choice.name}: {'what was tuned is forgotten' if known else 'nothing was tuned'}; the defaults count.")
         return 0
@@ -60,14 +79,11 @@ def run(arguments: argparse.Namespace, _load: Load) -> int:
     for table in tables(found):
         Console(highlight=False).print(table)
         print()
-    for line in lines(found, explain=arguments.explain):
+    for line in lines(found, explain=arguments.output.explain):
         print(harmless(line))
-    if arguments.json:
-        write_json(arguments.json, dataclasses.asdict(found))
+    if arguments.output.json:
+        write_json(arguments.output.json, dataclasses.asdict(found))
     return 0
-
-
-COMMAND = Command("tune", "find the fastest settings for a model on this machine", add_arguments, run)
 
 
 def tables(found: Findings) -> list[Table]:
@@ -85,23 +101,23 @@ def lines(found: Findings, *, explain: bool) -> list[str]:
     return [line for line in (*told, summary, kept, where) if line]
 
 
-def _tune(arguments: argparse.Namespace, choice: Choice, options: LoadOptions) -> Findings:
+def _tune(arguments: TuneFlags, choice: Choice, options: LoadOptions) -> Findings:
     from headstart.engine.tuning import store  # noqa: PLC0415 - as above
     from headstart.engine.tuning.search import Watch, tune  # noqa: PLC0415
 
     wish = TuneWish(
         load=options,
-        drafts=library.fitting_drafts(choice.target) if arguments.draft is None else {},
-        placed=arguments.device != AUTOMATIC,
-        seconds=arguments.seconds,
+        drafts=library.fitting_drafts(choice.target) if arguments.model.draft is None else {},
+        placed=arguments.model.device != AUTOMATIC,
+        seconds=arguments.tuning.seconds,
     )
     chosen, found = tune(wish, Watch(Screen().remark))
     store.keep(options, chosen, found)
     return found
 
 
-def _options(arguments: argparse.Namespace, choice: Choice) -> LoadOptions:
-    device = USUAL_DEVICE if arguments.device == AUTOMATIC else arguments.device
+def _options(arguments: TuneFlags, choice: Choice) -> LoadOptions:
+    device = USUAL_DEVICE if arguments.model.device == AUTOMATIC else arguments.model.device
     return LoadOptions(choice.target.folder, choice.draft.folder if choice.draft else None, device)
 
 

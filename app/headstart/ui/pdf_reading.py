@@ -18,7 +18,7 @@ def command() -> tuple[str, ...]:
     """What prints the text of a PDF as JSON lines; `headstart` itself."""
     # -P: the current folder is the user's, and may hold a file named like a module.
     start = (sys.executable,) if getattr(sys, "frozen", False) else (sys.executable, "-P", "-m", "headstart")
-    return (*start, "text", "--lines")
+    return (*start, "dev", "text", "--lines")
 
 
 class PdfReading(QObject):
