@@ -13,7 +13,6 @@ PAIR = Abilities(draft=True, eagle=False, npu=False)
 HEAD = Abilities(draft=True, eagle=True, npu=False)
 ASKED = Request((Message("user", "Hello"),))
 DRAWN = Sampling(temperature=0.7)
-TREE = Speculation(num_assistant_tokens=6, branching_factor=2, tree_depth=3)
 
 
 @pytest.mark.parametrize(
@@ -25,11 +24,6 @@ TREE = Speculation(num_assistant_tokens=6, branching_factor=2, tree_depth=3)
         (Speculation(), PAIR, Guessing(Way.DRAFT, {"num_assistant_tokens": 5}, 5)),
         (Speculation(Mode.FIXED, 3), PAIR, Guessing(Way.DRAFT, {"num_assistant_tokens": 3}, 3)),
         (Speculation(), HEAD, Guessing(Way.EAGLE, {"num_assistant_tokens": 5}, 5)),
-        (
-            TREE,
-            HEAD,
-            Guessing(Way.TREE, {"num_assistant_tokens": 6, "branching_factor": 2, "tree_depth": 3}, 6),
-        ),
         (
             Speculation(drafter=Drafter.NGRAM),
             PAIR,
@@ -52,7 +46,6 @@ def test_who_proposed_is_known_by_the_way() -> None:
         Way.PLAIN: Origin.TARGET,
         Way.DRAFT: Origin.DRAFT,
         Way.EAGLE: Origin.DRAFT,
-        Way.TREE: Origin.DRAFT,
         Way.LOOKUP: Origin.NGRAM,
     }
 
@@ -99,11 +92,6 @@ def test_who_proposed_is_known_by_the_way() -> None:
             "OpenVINO GenAI is not asked to keep to a JSON schema: use --engine headstart, or leave the schema out.",
         ),
         (
-            replace(ASKED, speculation=TREE),
-            PAIR,
-            "Only an EAGLE-3 head as draft grows a tree of guesses: leave out --tree-depth.",
-        ),
-        (
             replace(ASKED, speculation=Speculation(drafter=Drafter.NGRAM)),
             Abilities(draft=False, eagle=False, npu=True),
             "An NPU takes no guesses from the text: use a draft model, or --speculation off.",
@@ -120,10 +108,3 @@ def test_a_sampled_answer_is_free_to_go_without_a_draft() -> None:
     drawn = replace(ASKED, sampling=DRAWN, speculation=Speculation(Mode.OFF))
     assert guessing(drawn, PAIR).way is Way.PLAIN
     assert guessing(replace(drawn, speculation=Speculation(drafter=Drafter.NGRAM)), PAIR).way is Way.LOOKUP
-
-
-def test_half_a_tree_is_refused() -> None:
-    with pytest.raises(SettingsError, match="needs both --branching-factor and --tree-depth"):
-        Speculation(tree_depth=3)
-    with pytest.raises(SettingsError, match="branching-factor must be between 1 and 16"):
-        Speculation(branching_factor=0, tree_depth=1)

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,16 +12,13 @@ from headstart.engine.engine import (
     Engine,
     EngineKind,
     Finish,
-    KvPrecision,
     LoadOptions,
     Message,
     Numerics,
     Request,
     Speculation,
 )
-from headstart.engine.genai import pipelines
 from headstart.engine.genai.engine import GenaiEngine
-from headstart.engine.genai.guessing import Way
 from headstart.engine.runtime import openvino
 from headstart.errors import SettingsError
 from tests.export import tiny_head
@@ -30,7 +26,6 @@ from tests.export.conftest import Offline, Outcome
 from tests.export.test_end_to_end import with_layers
 
 QUESTION = Request((Message("user", "Question 1: what is new?"),), max_new_tokens=48)
-WIDE = Speculation(num_assistant_tokens=12, branching_factor=4, tree_depth=4)
 MISFITS = {
     "wide": ({"hidden_size": 128}, "wide cannot guess for deep: it was made for a hidden size of 128, but deep has 64"),
     "foreign": ({"vocab_size": 700}, "it was made for a vocabulary size of 700, but deep has 640; choose the EAGLE-3"),
@@ -120,8 +115,7 @@ def test_it_is_its_source(exports: Exports) -> None:
     [
         Speculation(),
         Speculation(num_assistant_tokens=2),
-        Speculation(num_assistant_tokens=6, branching_factor=2, tree_depth=3),
-        WIDE,
+        Speculation(num_assistant_tokens=6),
     ],
 )
 def test_guesses_change_no_text(guessing: GenaiEngine, plain: tuple[int, ...], speculation: Speculation) -> None:
@@ -130,27 +124,6 @@ def test_guesses_change_no_text(guessing: GenaiEngine, plain: tuple[int, ...], s
     assert 0 < found.stats.accepted < found.stats.drafted
     assert found.stats.by_origin["draft"] == found.stats.accepted
     assert guessing.reason == "OpenVINO GenAI answers: head is an EAGLE-3 head."
-
-
-def test_genai_mixes_up_the_branches_of_a_tree(
-    guessing: GenaiEngine, exports: Exports, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Where a release mends it, trees may have keys and values in 16 bits again."""
-    questions = [replace(QUESTION, messages=(Message("user", f"Question {n}: what is new?"),)) for n in (3, 4)]
-    right = [finished(guessing, question).token_ids for question in questions]
-    monkeypatch.setattr(pipelines, "_TREE", {})
-    engine = selection.load(exports.options)
-    assert right != [finished(engine, replace(question, speculation=WIDE)).token_ids for question in questions], (
-        "OpenVINO GenAI mended this: permit it in engine/genai/pipelines.py"
-    )
-    engine.close()
-
-
-@pytest.mark.parametrize("further", [{"numerics": Numerics.FAST}, {"kv_precision": KvPrecision.F16}, {"device": "GPU"}])
-def test_a_tree_that_would_go_wrong_is_refused(exports: Exports, further: dict[str, Any]) -> None:
-    made_of = pipelines.Blueprint(replace(exports.options, **further), {}, {})
-    with pytest.raises(SettingsError, match="only on a CPU with keys and values in 32 bits"):
-        made_of.build(Way.TREE)
 
 
 def test_headstarts_own_engine_says_who_can(exports: Exports) -> None:

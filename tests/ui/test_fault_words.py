@@ -44,9 +44,6 @@ ASKED_OF_A_TERMINAL = (
     "OpenVINO GenAI is not asked",  # how likely tokens were: that is asked by programs alone
     "{} is only asked to answer conversations",
     "The engine did not",  # a client of the local server hears it
-    "A tree of guesses",  # a window has no setting for that
-    "Only an EAGLE-3 head as draft grows a tree",
-    "OpenVINO GenAI writes the right text from a tree",
     "OpenVINO GenAI does not tell what a trace holds",
 )
 

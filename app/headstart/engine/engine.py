@@ -139,18 +139,13 @@ class Sampling:
 
 @dataclass(frozen=True)
 class Speculation:
-    """What the user fixed of the speculation; None leaves a bound to the policy. Both bounds may be set together.
-
-    The last two grow a tree of guesses, which takes an EAGLE-3 head: guesses kept at each place, and places.
-    """
+    """What the user fixed of the speculation; None leaves a bound to the policy. Both bounds may be set together."""
 
     mode: Mode = Mode.AUTO
     num_assistant_tokens: int | None = None  # most draft tokens in one round; the length itself when FIXED
     assistant_confidence_threshold: float | None = None  # stop drafting below this confidence of the draft
     acceptance_threshold: float = 1.0  # below 1: accept when p_target / p_draft reaches it; may change the answer
     drafter: Drafter = Drafter.ANY
-    branching_factor: int | None = None
-    tree_depth: int | None = None
 
     def __post_init__(self) -> None:
         """Refuse values outside their range with a sentence that names the option."""
@@ -159,10 +154,6 @@ class Speculation:
         _require(count is None or 1 <= count <= 16, "num-assistant-tokens", "between 1 and 16", count)
         _require(least is None or 0.0 <= least <= 1.0, "assistant-confidence-threshold", "between 0 and 1", least)
         _require(0.0 < accepted <= 1.0, "acceptance-threshold", "above 0 and at most 1", accepted)
-        for name, value in (("branching-factor", self.branching_factor), ("tree-depth", self.tree_depth)):
-            _require(value is None or 1 <= value <= 16, name, "between 1 and 16", value)
-        if (self.branching_factor is None) != (self.tree_depth is None):
-            raise SettingsError("A tree of guesses needs both --branching-factor and --tree-depth.")
         if self.mode is Mode.FIXED and count is None:
             raise SettingsError("Fixed speculation needs a length: add --num-assistant-tokens (1 to 16), or use auto.")
 

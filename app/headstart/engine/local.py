@@ -42,7 +42,7 @@ from headstart.engine.tokenizer import Tokenizer
 from headstart.engine.trace import Trace
 from headstart.engine.tuning import store
 from headstart.engine.validation import Trial
-from headstart.errors import BrokenModelError, SettingsError
+from headstart.errors import BrokenModelError
 
 _POLICY, _PRICES = "learned policy", "prices are measured"
 
@@ -163,10 +163,6 @@ class LocalEngine:
         return f"{broken.manifest.name} gave results that are not numbers in {was}; it goes on in {now}."
 
     def _job(self, request: Request, scorer: Scorer | None, written: tuple[int, ...]) -> Job:
-        if request.speculation.tree_depth is not None:
-            raise SettingsError(
-                "A tree of guesses takes an EAGLE-3 head as draft, with OpenVINO GenAI: leave out --tree-depth."
-            )
         job = Job(
             tuple(self.tokenizer.prompt_of(request, self.context)),
             request.max_new_tokens,

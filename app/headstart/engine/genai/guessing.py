@@ -18,7 +18,6 @@ class Way(StrEnum):
     PLAIN = "plain"
     DRAFT = "draft"
     EAGLE = "EAGLE-3"
-    TREE = "EAGLE-3 tree"
     LOOKUP = "prompt lookup"
 
 
@@ -51,8 +50,6 @@ def guessing(request: Request, abilities: Abilities) -> Guessing:
     _require_plain_answer(request)
     asked = request.speculation
     way = _way(asked, abilities)
-    if asked.tree_depth is not None and way is not Way.EAGLE:
-        raise SettingsError("Only an EAGLE-3 head as draft grows a tree of guesses: leave out --tree-depth.")
     if way is Way.PLAIN:
         return Guessing(way)
     _require_bounds(asked)
@@ -113,8 +110,4 @@ def _looking_up(asked: Speculation, abilities: Abilities) -> Guessing:
 
 def _drafting(asked: Speculation, way: Way) -> Guessing:
     length = asked.num_assistant_tokens or _USUAL_LENGTH
-    settings = {"num_assistant_tokens": length}
-    if asked.branching_factor is not None and asked.tree_depth is not None:
-        way = Way.TREE
-        settings |= {"branching_factor": asked.branching_factor, "tree_depth": asked.tree_depth}
-    return Guessing(way, settings, length)
+    return Guessing(way, {"num_assistant_tokens": length}, length)

@@ -16,10 +16,8 @@ from headstart.engine.genai.writing import Writer
 from headstart.engine.loading import fast_properties, obstacle
 from headstart.engine.precision import properties
 from headstart.engine.runtime import openvino_genai
-from headstart.errors import DeviceError, SettingsError
+from headstart.errors import DeviceError
 
-# In 16 bits and fewer GenAI goes on with keys and values of another branch than the one it accepted.
-_TREE: dict[str, Any] = {"KV_CACHE_PRECISION": "f32"}
 _UNMEASURED = {"PERFORMANCE_HINT": "LATENCY"}
 
 
@@ -33,34 +31,23 @@ class Blueprint:
     room: npu.Capacity | None = None  # of an NPU
 
     def build(self, way: Way) -> Writer:
-        """A pipeline that guesses in one way. Raises DeviceError, or SettingsError for a tree that would go wrong."""
+        """A pipeline that guesses in one way. Raises DeviceError."""
         options = self.options
-        wider = self._tree() if way is Way.TREE else {}
         more: dict[str, Any] = {"prompt_lookup": True} if way is Way.LOOKUP else {}
         try:
-            if way in (Way.DRAFT, Way.EAGLE, Way.TREE):
+            if way in (Way.DRAFT, Way.EAGLE):
                 assert options.draft is not None, "who guesses with a draft has one"
                 place = options.draft_device or options.device
-                more = {"draft_model": openvino_genai().draft_model(str(options.draft), place, **self.draft | wider)}
+                more = {"draft_model": openvino_genai().draft_model(str(options.draft), place, **self.draft)}
             if devices.kind(options.device) == npu.KIND:
                 return StreamedWriter(_stateful(options, self.target | more))
-            return SteppedWriter(stepped(options, self.target | wider | more))
+            return SteppedWriter(stepped(options, self.target | more))
         except RuntimeError as error:
             other = "--engine headstart" if options.device.upper() == "CPU" else "--device CPU"
             raise DeviceError(
                 f"OpenVINO GenAI cannot run {options.target.name} ({way}) on {options.device} ({reason(error)}); "
                 f"use {other}."
             ) from None
-
-    def _tree(self) -> dict[str, Any]:
-        options = self.options
-        places = {devices.kind(place) for place in (options.device, options.draft_device or options.device)}
-        if places != {"CPU"} or options.numerics is not Numerics.EXACT or options.kv_precision is not KvPrecision.AUTO:
-            raise SettingsError(
-                "OpenVINO GenAI writes the right text from a tree of guesses only on a CPU with keys and values in 32 "
-                "bits: use --device CPU --numerics exact without --kv-precision, or leave out --tree-depth."
-            )
-        return _TREE
 
 
 def blueprint(options: LoadOptions, room: npu.Capacity | None, *, eagle: bool) -> Blueprint:
