@@ -1,6 +1,7 @@
 """The models installed on this computer: what exists, what a name means, which draft fits. Loads no model."""
 
 import os
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -100,6 +101,19 @@ def choose(name: str | None, draft: str | None = None, root: Path | None = None)
     if chosen is not None:
         require_same_vocabulary(target, chosen)
     return Choice(entry.name, target, chosen)
+
+
+def remove(entry: Entry) -> None:
+    """Delete its folder, or the link to it."""
+    if entry.folder.is_symlink():
+        entry.folder.unlink()
+    else:
+        shutil.rmtree(entry.folder, ignore_errors=True)
+
+
+def size_on_disk(entry: Entry) -> int:
+    """Bytes of all files in its folder."""
+    return sum(path.stat().st_size for path in entry.folder.rglob("*") if path.is_file())
 
 
 def require_same_vocabulary(target: Model, draft: Model) -> None:

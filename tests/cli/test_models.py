@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -136,3 +137,87 @@ def _flip_a_bit(path: Path) -> None:
     content = bytearray(path.read_bytes())
     content[3] ^= 1
     path.write_bytes(content)
+
+
+@pytest.fixture
+def exporter(headstart_home: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Stands in for the exporter's program: it writes a model of the source's name. Returns what it was asked."""
+    asked: list[str] = []
+    script = (
+        "import sys; from pathlib import Path; from tests.model_folders import write_model\n"
+        "folder = Path(sys.argv[1]) / sys.argv[2].rpartition('/')[2]\n"
+        "if sys.argv[2] == 'gone': sys.exit('headstart-export: there is no gone.')\n"
+        "print(write_model(folder))"
+    )
+    folder = str(headstart_home / "models")
+
+    def command() -> tuple[str, ...]:
+        asked.append("exported")
+        return (sys.executable, "-c", script, folder)
+
+    monkeypatch.setattr("headstart.exporter.command", command)
+    return asked
+
+
+def test_run_exports_a_model_that_is_not_there_and_chats(exporter: list[str], capsys: Captured) -> None:
+    load = RecordingLoad()
+    assert main(["run", "org/tiny", "--prompt", "Hi", "--greedy"], load) == 0
+    assert main(["run", "tiny", "--prompt", "Hi"], load) == 0
+    assert [options.target.name for options in load.options] == ["tiny", "tiny"]
+    assert load.engine.requests[0].sampling.temperature == 0.0
+    assert len(exporter) == 1
+    assert capsys.readouterr().out == "The quick brown fox jumps over the lazy dog.\n" * 2
+
+
+@pytest.mark.usefixtures("exporter")
+def test_run_ends_where_nothing_was_exported(capsys: Captured) -> None:
+    assert main(["run", "gone"], RecordingLoad()) == 1
+    assert "gone was not exported" in capsys.readouterr().err
+
+
+def test_without_the_exporter_a_sentence_says_how_to_get_it(
+    headstart_home: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    monkeypatch.setattr("headstart.exporter.command", lambda: None)
+    assert main(["run", "qwen"], RecordingLoad()) == 1
+    assert 'pip install ".[export]" && headstart-export qwen' in capsys.readouterr().err
+    assert not (headstart_home / "models").exists()
+
+
+def test_a_model_is_added_shown_and_removed(
+    headstart_home: Path, exporter: list[str], tmp_path: Path, capsys: Captured
+) -> None:
+    assert main(["models", "add", str(write_model(tmp_path / "copied"))]) == 0
+    assert not exporter
+    assert main(["models", "add", "org/made", "--weights", "int4"]) == 0
+    assert main(["models", "show", "copied"]) == 0
+    shown = capsys.readouterr().out
+    assert all(text in shown for text in ("Apache-2.0", "1.50 billion parameters", "98.7%", str(headstart_home)))
+    assert main(["models", "show", "copied", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["drafts"] == []
+    assert main(["models", "remove", "copied"]) == 2  # nobody can be asked
+    assert main(["models", "remove", "copied", "--yes"]) == 0
+    assert [folder.name for folder in (headstart_home / "models").iterdir()] == ["made"]
+
+
+def test_a_person_is_asked_before_a_model_goes(headstart_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = write_model(headstart_home / "models" / "tiny")
+    questions: list[str] = []
+
+    def answer(question: str) -> str:
+        questions.append(question)
+        return ["n", "y"][len(questions) - 1]
+
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    monkeypatch.setattr("builtins.input", answer)
+    assert main(["models", "remove", "tiny"]) == 0
+    assert folder.exists()
+    assert "tiny (0 MB)" in questions[0]
+    assert main(["models", "remove", "tiny"]) == 0
+    assert not folder.exists()
+
+
+def test_a_part_of_a_pair_is_not_removed_alone(headstart_home: Path, capsys: Captured) -> None:
+    write_pair(headstart_home / "models" / "pair")
+    assert main(["models", "remove", "pair/draft", "--yes"]) == 2
+    assert "pair/draft is no model or pair of its own" in capsys.readouterr().err

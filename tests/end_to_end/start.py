@@ -2,14 +2,13 @@
 
 import sys
 
-from headstart import cli
-from headstart.ui import export_run
+from headstart import cli, exporter
 
 
 def main() -> int:
     """Like `headstart ARGUMENTS...`, but an export installs what lies in MODEL_FOLDER."""
     folder, *arguments = sys.argv[1:]
-    export_run.command = lambda: (sys.executable, "-m", "tests.end_to_end.exporter", folder)
+    exporter.command = lambda: (sys.executable, "-m", "tests.end_to_end.exporter", folder)
     return cli.main(arguments)
 
 

@@ -16,8 +16,8 @@ from PySide6.QtCore import QThreadPool
 from PySide6.QtGui import QGuiApplication
 from pytestqt.qtbot import QtBot
 
-from headstart import paths
-from headstart.ui import export_run, exporter_setup, line_child, own_environment, pip_lines, python_search
+from headstart import exporter, paths
+from headstart.ui import export_run, exporter_setup, line_child, pip_lines, python_search
 from headstart.ui.asking import installed_model
 from headstart.ui.exporter_setup import ExporterSetup
 from headstart.ui.pip_lines import Told
@@ -57,7 +57,7 @@ FAILURES = {
 @pytest.fixture
 def installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """As in an installed program: no exporter, but its package; and no other Python than ours."""
-    monkeypatch.setattr(export_run, "find_spec", lambda _name: None)
+    monkeypatch.setattr(exporter, "find_spec", lambda _name: None)
     monkeypatch.setattr(paths, "bundled_wheel", lambda: tmp_path / "headstart-0.1.0-py3-none-any.whl")
     monkeypatch.setattr(exporter_setup, "_free", lambda: 10_000_000_000)
     monkeypatch.setenv("PYTHONPATH", str(ROOT), prepend=":")
@@ -153,7 +153,7 @@ def test_what_goes_wrong_has_a_sentence_and_leaves_nothing(
     usable, said = ending(qtbot, setup)
     assert sentence in said
     assert not usable
-    assert export_run.command() is None
+    assert exporter.command() is None
     qtbot.waitUntil(lambda: nothing_is_left(headstart_home), timeout=WAIT)
 
 
@@ -204,8 +204,8 @@ def test_a_cancelled_set_up_ends_its_process_and_leaves_nothing(
     qtbot: QtBot, headstart_home: Path, waiting: tuple[Program, psutil.Process]
 ) -> None:
     app, pip = waiting
-    assert own_environment.program("headstart-export").is_file()
-    assert export_run.command() is None  # it is not finished
+    assert exporter.program("headstart-export").is_file()
+    assert exporter.command() is None  # it is not finished
     assert app.window.chat.composer._reach.text() == "On this computer"
     press(app.window.models.work, "Cancel")
     qtbot.waitUntil(lambda: "Cancelled." in app.window.models.work.text, timeout=WAIT)
@@ -243,8 +243,8 @@ def test_closing_the_window_ends_it_and_the_next_start_removes_what_is_left(
     app, pip = waiting
     app.window.close()
     assert not pip.is_running()
-    assert own_environment.is_abandoned()
-    assert export_run.command() is None
+    assert exporter.is_abandoned()
+    assert exporter.command() is None
     plan(Plan())
     again = open_program(find=installed_model, loaded=False)
     again.window.actions_by_name["models"].trigger()
@@ -332,7 +332,7 @@ def test_a_real_python_and_its_pip_set_it_up(
 ) -> None:
     monkeypatch.setattr(paths, "bundled_wheel", lambda: wheel(tmp_path))
     assert ending(qtbot, real) == (True, "")
-    assert export_run.command() == (str(own_environment.program("headstart-export")),)
+    assert exporter.command() == (str(exporter.program("headstart-export")),)
 
 
 @pytest.mark.slow

@@ -12,8 +12,8 @@ from PySide6.QtGui import QDragEnterEvent, QDropEvent, QGuiApplication
 from PySide6.QtWidgets import QLabel, QMessageBox, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
+from headstart import exporter as exporting
 from headstart import paths
-from headstart.ui import export_run
 from headstart.ui.asking import installed_model
 from headstart.ui.program import Program
 from headstart.ui.setting_editors import ChoiceEditor
@@ -60,7 +60,7 @@ def exporter(root: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], Non
 
     def put(seconds: int) -> None:
         script = EXPORTER.format(seconds=seconds, root=str(root))
-        monkeypatch.setattr(export_run, "command", lambda: (sys.executable, "-c", script))
+        monkeypatch.setattr(exporting, "command", lambda: (sys.executable, "-c", script))
         monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]), prepend=":")
 
     return put
@@ -320,7 +320,7 @@ def test_what_must_be_exported_first_fills_the_field(tmp_path: Path, open_progra
 def test_without_the_exporter_the_command_is_named(
     qtbot: QtBot, open_program: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(export_run, "command", lambda: None)
+    monkeypatch.setattr(exporting, "command", lambda: None)
     app = open_program(find=installed_model, loaded=False)
     assert 'pip install ".[export]"' in words(app.window.models.welcome)
     press(app.window.models.welcome, "Copy command")
@@ -331,7 +331,7 @@ def test_an_installed_program_names_the_package_that_came_with_it(
     tmp_path: Path, open_program: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wheel = tmp_path / "exporter" / "headstart-0.1.0-py3-none-any.whl"
-    monkeypatch.setattr(export_run, "command", lambda: None)
+    monkeypatch.setattr(exporting, "command", lambda: None)
     monkeypatch.setattr(paths, "bundled_wheel", lambda: wheel)
     app = open_program(find=installed_model, loaded=False)
     assert "PyTorch" in words(app.window.models.welcome)
@@ -346,12 +346,12 @@ def test_an_installed_program_names_the_package_that_came_with_it(
 def test_an_exporter_in_its_own_environment_is_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HEADSTART_HOME", str(tmp_path))
     program = tmp_path / "exporter" / "bin" / "headstart-export"
-    before = export_run.command()
+    before = exporting.command()
     program.parent.mkdir(parents=True)
     program.touch()
-    assert export_run.command() == before  # the Python that it was made with is gone
+    assert exporting.command() == before  # the Python that it was made with is gone
     program.with_name("python").touch()
-    assert export_run.command() == (str(program),) != before
+    assert exporting.command() == (str(program),) != before
 
 
 def test_a_draft_that_does_not_fit_is_there_with_its_reason(qtbot: QtBot, root: Path, open_program: Open) -> None:

@@ -9,20 +9,28 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from headstart import library, paths, remotes
+from headstart import exporter, library, manifest, paths, remotes
 from headstart.cli import batch, loaded, remote, report, settings
 from headstart.cli.answer import Answer, answer
 from headstart.cli.batch import BatchFlags
-from headstart.cli.command import INTERRUPTED, Load, flag, group
+from headstart.cli.command import INTERRUPTED, Load, argument, flag, group
 from headstart.cli.dialogue import Dialogue
-from headstart.cli.model_flags import AnsweringFlags, TraceFlags, described, load_options, title, tracing
+from headstart.cli.model_flags import (
+    AnsweringFlags,
+    TraceFlags,
+    chattable_names,
+    described,
+    load_options,
+    title,
+    tracing,
+)
 from headstart.cli.prompt import piped_lines, typed_lines, whole_text
 from headstart.cli.screen import Screen
 from headstart.cli.session import Session, remarks
 from headstart.cli.settings import Settings
 from headstart.cli.slash import COMMANDS, converse
 from headstart.engine.engine import Engine, FinishReason, LoadOptions
-from headstart.errors import EngineLostError, SettingsError
+from headstart.errors import EngineLostError, ModelNotFoundError, SettingsError
 from headstart.library import Choice
 
 STANDARD_INPUT = "-"
@@ -116,6 +124,40 @@ def run(arguments: ChatFlags, load: Load) -> int:
         screen.remark(*loaded.who(engine))
         screen.legend()
         return _talk(plan, engine, screen) if plan.prompt is None else _answer_once(plan, engine, screen)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunFlags(ChatFlags):
+    """The flags of `headstart run`."""
+
+    name: str = argument(
+        "a model of `headstart models`, or what can be exported: a recipe, a model of the hub, a folder, a .gguf file",
+        metavar="MODEL",
+        offered=chattable_names,
+    )
+
+
+def run_model(arguments: RunFlags, load: Load) -> int:
+    """Chat with a model, which is exported first where it is not installed. Returns the exit code."""
+    if arguments.model.model is not None:
+        raise SettingsError("`headstart run` takes one model: leave out --model.")
+    model = dataclasses.replace(arguments.model, model=_installed(arguments.name))
+    return run(dataclasses.replace(arguments, model=model), load)
+
+
+def _installed(name: str) -> str:
+    """The name of a model, or its folder, once it is on this computer."""
+    if remotes.is_remote(name):
+        return name
+    path = Path(name).expanduser()
+    is_source = path.exists() and not (path / manifest.FILE_NAME).is_file()
+    if not is_source or name in {entry.name for entry in library.installed()}:
+        try:
+            return library.find(name).name
+        except ModelNotFoundError:
+            pass
+    folder = exporter.export(name)
+    return folder.name if folder.parent == paths.models_folder() else str(folder)
 
 
 def _run_batch(arguments: ChatFlags, load: Load) -> int:

@@ -1,11 +1,16 @@
-"""`headstart models`: what is installed, and whether it is whole."""
+"""`headstart models`: what is installed, and adding, checking and removing models."""
 
 import dataclasses
 import json
+import sys
 from contextlib import closing
 from dataclasses import dataclass
+from pathlib import Path
 
-from headstart import library, manifest, paths
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+from headstart import exporter, intake, library, manifest, paths
 from headstart.cli.answer import answer
 from headstart.cli.columns import print_rows
 from headstart.cli.command import Command, Group, LazyCommand, Load, argument, flag
@@ -14,6 +19,7 @@ from headstart.cli.model_flags import installed_names
 from headstart.cli.screen import Screen
 from headstart.engine import budget
 from headstart.engine.engine import LoadOptions, Message, Request
+from headstart.errors import SettingsError
 from headstart.library import Broken, Entry, Model, Pair
 
 _COLUMNS = ("name", "kind", "precision", "size", "RAM", "quality", "licence")
@@ -38,10 +44,138 @@ class CheckFlags:
     device: str = flag("CPU", "where to load it (default: CPU)", metavar="NAME")
 
 
+@dataclass(frozen=True, kw_only=True)
+class AddFlags:
+    """What is added."""
+
+    source: str = argument(
+        "a recipe, a model of the hub, a folder with its weights or an exported model, or a .gguf file",
+        metavar="SOURCE",
+    )
+    draft: str | None = flag(None, "a small model with the same vocabulary, to make a pair", metavar="SOURCE")
+    weights: str | None = flag(None, "precision: int8, int8-sym, int4, int4-sym or fp16", metavar="NAME")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RemoveFlags:
+    """What is removed."""
+
+    name: str = argument("a model or pair of `headstart models`", metavar="NAME", offered=installed_names)
+    yes: bool = flag(default=False, help="do not ask")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShowFlags:
+    """What is shown."""
+
+    name: str = argument(
+        "a model, a pair, pair/target, pair/draft or a folder", metavar="NAME", offered=installed_names
+    )
+    json: bool = flag(default=False, help="print one object instead of a table")
+
+
 def commands() -> Group:
     """`headstart models` and its actions."""
     check = "Compare every file with its hash, load the model and let it answer a token"
-    return Group({"check": LazyCommand(check, lambda: Command(_check))}, _list)
+    return Group(
+        {
+            "add": LazyCommand("Export a model, or copy one that was exported elsewhere", lambda: Command(_add)),
+            "remove": LazyCommand("Delete a model from this computer", lambda: Command(_remove)),
+            "show": LazyCommand("Show what a model is and what it pairs with", lambda: Command(_show)),
+            "check": LazyCommand(check, lambda: Command(_check)),
+        },
+        _list,
+    )
+
+
+def _add(arguments: AddFlags, _load: Load) -> int:
+    folder = Path(arguments.source).expanduser()
+    given = {"draft": arguments.draft, "weights": arguments.weights}
+    more = [f"--{name}={value}" for name, value in given.items() if value]
+    if (folder / manifest.FILE_NAME).is_file():
+        if more:
+            raise SettingsError(f"{folder} is exported already; leave out --draft and --weights.")
+        name = _copied(folder)
+    else:
+        name = exporter.export(arguments.source, more).name
+    Screen().remark(f"{name} is installed; chat with it: headstart run {name}")
+    return 0
+
+
+def _copied(folder: Path) -> str:
+    console = Console(stderr=True)
+    columns = (TextColumn("copying"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("copying", total=None)
+
+        def go_on(done: int, total: int) -> bool:
+            progress.update(task, completed=done, total=total)
+            return True
+
+        return intake.take_in(folder, go_on)
+
+
+def _remove(arguments: RemoveFlags, _load: Load) -> int:
+    entries = {entry.name: entry for entry in library.installed()}
+    entry = entries.get(arguments.name)
+    if entry is None:
+        library.find(arguments.name)  # says which models there are
+        raise SettingsError(f"{arguments.name} is no model or pair of its own; see headstart models.")
+    if entry.folder.parent != paths.models_folder():
+        raise SettingsError(f"{entry.name} came with the program; it cannot be removed alone.")
+    if arguments.yes or _confirmed(f"Remove {entry.name} ({_bytes(library.size_on_disk(entry))}) from this computer?"):
+        library.remove(entry)
+        Screen().remark(f"{entry.name} is removed.")
+    return 0
+
+
+def _confirmed(question: str) -> bool:
+    if not sys.stdin.isatty():
+        raise SettingsError("This is only done after a question, and nobody can be asked here; add --yes.")
+    try:
+        return input(f"{question} Chats written with it stay. [y/N] ").strip().lower() in {"y", "yes"}
+    except EOFError:
+        return False
+
+
+def _show(arguments: ShowFlags, _load: Load) -> int:
+    entry = library.find(arguments.name)
+    target = entry.target if isinstance(entry, Pair) else entry
+    drafts = list(library.fitting_drafts(target))
+    if arguments.json:
+        print(json.dumps(_object(entry) | {"drafts": drafts}, indent=2))
+        return 0
+    memory = _bytes(budget.need(model.manifest for model in _models(entry)).total)
+    rows = [
+        ("name", entry.name),
+        ("folder", str(entry.folder)),
+        ("on disk", _bytes(library.size_on_disk(entry))),
+        ("memory", f"{memory} with {budget.DEFAULT_CONTEXT} tokens of context"),
+        ("drafts", ", ".join(drafts) or "no other installed model has its vocabulary and is small enough"),
+    ]
+    for model in _models(entry):
+        rows += _described(model)
+    print_rows(rows)
+    return 0
+
+
+def _described(model: Model) -> list[tuple[str, str]]:
+    known = model.manifest
+    source = " ".join(filter(None, (known.source.kind, known.source.id, known.source.revision)))
+    quality = _quality(model)
+    if known.quality:
+        quality += f" of tokens as in the source, perplexity {known.quality.perplexity_ratio:.3f} times the source's"
+    facts = {
+        "architecture": f"{known.architecture}, {known.parameters / 1e9:.2f} billion parameters",
+        "source": source,
+        "licence": known.licence,
+        "precision": known.precision.weights,
+        "context": f"{known.context_length} tokens at most",
+        "vocabulary": f"{known.tokenizer.vocabulary} tokens",
+        "quality": quality,
+        "exported": known.created,
+    }
+    return [("", ""), ("model", model.name), *facts.items(), *(("note", note) for note in known.notes)]
 
 
 def _list(arguments: ListFlags, _load: Load) -> int:

@@ -168,6 +168,12 @@ def _chat() -> click.Command:
     return Command(chat.run, load_apart)
 
 
+def _run_model() -> click.Command:
+    from headstart.cli import chat  # noqa: PLC0415
+
+    return Command(chat.run_model, load_apart)
+
+
 def _serve() -> click.Command:
     from headstart.cli import serve  # noqa: PLC0415
 
@@ -212,8 +218,9 @@ def _dev() -> click.Command:
 
 COMMANDS = {
     "chat": LazyCommand("Talk with a model, or get one answer", _chat),
+    "run": LazyCommand("Chat with a model, which is exported first if it is not there", _run_model),
     "serve": LazyCommand("Answer other programs of this computer, as OpenAI's API does", _serve),
-    "models": LazyCommand("List the installed models, or check one", _models),
+    "models": LazyCommand("List the installed models, add, show, check or remove one", _models),
     "remote": LazyCommand("Name a server on another computer to chat with", _remote),
     "bench": LazyCommand("Measure this machine: plain decoding, speculation, other programs", _bench),
     "tune": LazyCommand("Find the fastest settings for a model on this machine", _tune),

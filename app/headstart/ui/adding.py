@@ -6,8 +6,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal, Slot
 
-from headstart import intake, manifest
-from headstart.ui import export_run
+from headstart import exporter, intake, manifest
 from headstart.ui.background_task import BackgroundTask
 from headstart.ui.catalogue import Catalogue
 from headstart.ui.export_run import ExportRun
@@ -57,14 +56,14 @@ class Adding(QObject):
     def find_recipes(self) -> None:
         """Ask the exporter, once; `recipes_found` follows where there is one."""
         self._setup.sweep()
-        program = export_run.command()
+        program = exporter.command()
         if program:
             self._catalogue.ask(program)
 
     @Slot(object)
     def export(self, words: Sequence[str]) -> None:
         """Make a model; `words` are those of `headstart-export`."""
-        program = export_run.command()
+        program = exporter.command()
         if program is None or self.is_busy:
             return
         self._card.begin(self.tr("Exporting {}").format(words[0]))

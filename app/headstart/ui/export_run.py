@@ -2,57 +2,22 @@
 
 import json
 import re
-import shlex
 import shutil
-import subprocess
-import sys
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal, Slot
 
 from headstart import paths
-from headstart.ui import own_environment
+from headstart.exporter import PROGRAM
 from headstart.ui.fault_words import said
 from headstart.ui.line_child import Ending, LineChild
-from headstart.ui.own_environment import PROGRAM
 
 FIRST = "smollm2-135m-instruct"
-_PYTHON = "py -3" if sys.platform == "win32" else "python3"
-# The same lines whoever starts it, and no bar drawn over itself: output goes to a pipe.
-_MODULE_CALL = "import sys; from headstart_export.cli import main; sys.exit(main())"
 _STEP = re.compile(r"^(\S.*) \.\.\.$")
 _BYTES = re.compile(r"^\s+([\d.]+) (MB|GB) of ([\d.]+) (MB|GB)$")
 _UNITS = {"MB": 1e6, "GB": 1e9}
 _LEFTOVERS = ".headstart-export-*"  # folders in which the exporter works, with the owner's number in `owner.json`
-
-
-def command() -> tuple[str, ...] | None:
-    """How to start the exporter; None where it is not installed with all that it needs."""
-    if own_environment.is_whole():
-        return (str(own_environment.program(PROGRAM)),)
-    if find_spec("torch") is None or find_spec("nncf") is None:
-        return None
-    beside = Path(sys.executable).with_name(PROGRAM)
-    if found := (str(beside) if beside.is_file() else shutil.which(PROGRAM)):
-        return (found,)
-    return (sys.executable, "-c", _MODULE_CALL) if find_spec("headstart_export") else None
-
-
-def install_command(words: Sequence[str]) -> str:
-    """What to type in a terminal to have the exporter, and a model: Headstart is on no package index."""
-    wheel = paths.bundled_wheel()
-    if wheel is None:
-        return f'pip install ".[export]" && {_joined([PROGRAM, *words])}'
-    own = own_environment.program
-    # --clear: what a set-up that was cut short has left is replaced, not built upon.
-    make = f'{_PYTHON} -m venv --clear "{paths.exporter_folder()}"'
-    return f'{make} && "{own("pip")}" install "{wheel}[export]" && "{own(PROGRAM)}" {_joined(words)}'
-
-
-def _joined(words: Sequence[str]) -> str:
-    return subprocess.list2cmdline(words) if sys.platform == "win32" else shlex.join(words)
 
 
 class ExportRun(QObject):

@@ -7,7 +7,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from headstart import paths
-from headstart.ui.export_run import install_command
+from headstart.exporter import install_command
 from headstart.ui.exporter_setup import FETCHED, SIZE
 from headstart.ui.spelling import amount
 from headstart.ui.stylesheet import dress

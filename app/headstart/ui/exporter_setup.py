@@ -7,8 +7,8 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, QProcessEnvironment, Signal, Slot
 
-from headstart import paths
-from headstart.ui import own_environment, pip_lines, python_search, setup_faults
+from headstart import exporter, paths
+from headstart.ui import pip_lines, python_search, setup_faults
 from headstart.ui.background_task import BackgroundTask
 from headstart.ui.line_child import Ending, LineChild
 from headstart.ui.python_search import Python, PythonSearch
@@ -75,9 +75,9 @@ class ExporterSetup(QObject):
         """Remove what one that was cut short has left, on a thread of its own."""
         if self.is_running:
             return
-        if own_environment.is_abandoned():
+        if exporter.is_abandoned():
             self._put_away()
-        if own_environment.has_remains():
+        if exporter.has_remains():
             self._sweeping = BackgroundTask(_sweep, self)
             self._sweeping.start()
 
@@ -96,7 +96,7 @@ class ExporterSetup(QObject):
     def _make(self, python: Python) -> None:
         self._python = python
         self._take(f"Python {'.'.join(map(str, python.version))}: {python.path}")
-        own = str(own_environment.program("python"))
+        own = str(exporter.program("python"))
         bar = ("--progress-bar", pip_lines.progress_bar(python.pip))
         install = ("-m", "pip", "install", "--no-input", *bar, f"{paths.bundled_wheel()}[export]")
         self._steps = [  # the last one first
@@ -108,7 +108,7 @@ class ExporterSetup(QObject):
             ),
         ]
         try:
-            own_environment.begin()
+            exporter.begin()
         except OSError as error:
             self._end(setup_faults.other(str(error)))
         else:
@@ -117,7 +117,7 @@ class ExporterSetup(QObject):
     def _run_next(self) -> None:
         step, command = self._steps.pop()
         self.stepped.emit(step)
-        self._child.start(command, _variables(own_environment.scratch()))
+        self._child.start(command, _variables(exporter.scratch()))
 
     @Slot(str)
     def _take(self, line: str) -> None:
@@ -144,9 +144,9 @@ class ExporterSetup(QObject):
         assert self._python
         try:
             if self._steps:
-                own_environment.mark_unfinished()
+                exporter.mark_unfinished()
             else:
-                own_environment.mark_whole()
+                exporter.mark_whole()
         except OSError as error:
             self._end(setup_faults.reason(self._python, Ending(-1), [str(error)]))
             return
@@ -156,14 +156,14 @@ class ExporterSetup(QObject):
             self.ended.emit(True, "")  # noqa: FBT003 - Qt's own signature
 
     def _end(self, sentence: str) -> None:
-        if not own_environment.is_whole():
+        if not exporter.is_whole():
             self._put_away()
         self.ended.emit(False, sentence)  # noqa: FBT003 - Qt's own signature
         self.sweep()
 
     def _put_away(self) -> None:
         try:
-            own_environment.put_away()
+            exporter.put_away()
         except OSError as error:  # its mark stays, so that it is not used, and it goes the next time
             _log.warning("what was left of the exporter's environment stays for now: %s", error)
 
@@ -186,4 +186,4 @@ def _free() -> int:
 
 
 def _sweep(task: BackgroundTask) -> None:
-    own_environment.sweep(lambda: not task.is_cancelled)
+    exporter.sweep(lambda: not task.is_cancelled)

@@ -1,6 +1,5 @@
 """What the page of models does: list, choose, verify, remove, add. Knows library and engine, but no chat."""
 
-import shutil
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -8,11 +7,11 @@ from PySide6.QtCore import QObject, QThreadPool, QUrl, Signal, Slot
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QMessageBox
 
-from headstart import paths
+from headstart import exporter, library, paths
 from headstart.errors import HeadstartError
 from headstart.library import Broken, Entry
 from headstart.settings import Settings
-from headstart.ui import export_run, model_facts
+from headstart.ui import model_facts
 from headstart.ui.adding import Adding
 from headstart.ui.asking import Find
 from headstart.ui.engine_link import EngineLink
@@ -105,7 +104,7 @@ class ModelDesk(QObject):
     @Slot()
     def _show_exporter(self) -> None:
         for part in (self._page.add, self._page.welcome):
-            part.set_exporter(installed=export_run.command() is not None)
+            part.set_exporter(installed=exporter.command() is not None)
 
     @Slot(str)
     def _verify(self, name: str) -> None:
@@ -153,10 +152,7 @@ class ModelDesk(QObject):
         if name in self._verifications:
             self._verifications.pop(name).close()
         self.removing.emit(name)
-        if entry.folder.is_symlink():
-            entry.folder.unlink()
-        else:
-            shutil.rmtree(entry.folder, ignore_errors=True)
+        library.remove(entry)
         self.changed.emit()
 
     def _confirms(self, entry: Entry) -> bool:
