@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -88,7 +89,7 @@ def test_a_card_is_tried_out_once_for_a_model_and_a_driver(
     with pytest.raises(UnfitError, match=r"GPU refuses target \(paged: the driver .* Try --device CPU"):
         loading.load_model(tiny_target, loading.Place("GPU", options.numerics, 64), measured)
 
-    monkeypatch.setattr(proof, "RUNNERS", {"paged": lambda *_: "a runner"})
+    monkeypatch.setattr(proof, "RUNNERS", {"paged": lambda *_: SimpleNamespace(can_branch=False)})
     monkeypatch.setattr(proof, "rollback_error", lambda _: 0.0)
     assert selection.chosen(options) == found
     plug_in(monkeypatch, FakeCore({"CPU": CPU, "GPU": {**GPU, "GPU_DRIVER_VERSION": "26.1"}}))
@@ -99,7 +100,7 @@ def test_a_card_that_forgets_badly_leaves_the_model_to_genai(
     tiny_target: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plug_in(monkeypatch, FakeCore({"CPU": CPU, "GPU": GPU}))
-    monkeypatch.setattr(proof, "RUNNERS", {"paged": lambda *_: "a runner"})
+    monkeypatch.setattr(proof, "RUNNERS", {"paged": lambda *_: SimpleNamespace(can_branch=False)})
     monkeypatch.setattr(proof, "rollback_error", lambda _: 0.5)
     assert (
         "paged: logits differ by 50.0% of their deviation"
