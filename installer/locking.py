@@ -59,9 +59,8 @@ def read(file: Path) -> tuple[Locked, ...]:
 def text(kind: Kind, report: Mapping[str, Any]) -> str:
     """The lock that a report of pip amounts to."""
     found = [_locked(each) for each in report["install"] if "archive_info" in each["download_info"]]
-    origin = (
-        f"headstart[{kind.extras}] on {path(kind).stem}, written by `python -m installer.locking` with pip's report."
-    )
+    where = path(kind).stem.removeprefix(f"{kind}-")
+    origin = f"headstart[{kind.extras}] on {where}, written by `python -m installer.locking` with pip's report."
     return written(origin, found)
 
 
