@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from headstart import computer, paths
@@ -13,7 +14,18 @@ from headstart.engine.measurements import Measurements
 from headstart.engine.memory import released
 from headstart.engine.paged import BranchingRunner, PagedRunner
 from headstart.engine.precision import VERIFY, Properties, candidates, name_of, plain, properties, warm_up
-from headstart.engine.proof import PROVEN, RUNNERS, AnyRunner, RunnerClass, first_line, proven_runner, refusal
+from headstart.engine.proof import (
+    PROVEN,
+    ROOM,
+    RUNNERS,
+    AnyRunner,
+    RunnerClass,
+    first_line,
+    is_undecided,
+    proven_as_loaded,
+    proven_runner,
+    refusal,
+)
 from headstart.engine.runner import Runner
 from headstart.engine.runtime import openvino
 from headstart.engine.validation import Subject, Trial, Verdict, limit_of
@@ -70,9 +82,17 @@ def load_model(folder: Path, place: Place, measured: Path, watcher: Watcher | No
     watcher.when_whole()
     kept = shortlist.read(folder, manifest, place.rows)
     table = bigram.read(folder, manifest)
+    wanted = _wanted(measurements, manifest, place)
+    if _is_trusted(wanted, device) and is_undecided(measurements) and place.context >= ROOM:
+        watcher.when_settled()
+        with released(folder / _WEIGHTS):
+            build = partial(_runner, folder=folder, device=device, chosen=wanted, context=place.context, kept=kept)
+            runner = proven_as_loaded(build, measurements)
+        if runner is not None:
+            return LoadedModel(runner, manifest, measurements, wanted, (), runner.kept, table)
     kind = proven_runner(folder, device, measurements)
     subject = _trial_subject(folder, manifest, device, measurements)
-    chosen, notes = _arithmetic(subject, manifest, place, watcher)
+    chosen, notes = _arithmetic(subject, manifest.name, wanted, watcher)
     watcher.when_settled()
     try:
         with released(folder / _WEIGHTS):
@@ -160,32 +180,38 @@ def _trial_subject(folder: Path, manifest: manifests.Manifest, device: str, meas
     return Subject(folder, device, measurements.get(PROVEN), limit, manifest.size_bytes / 1e9, measurements)
 
 
+def _wanted(measurements: Measurements, manifest: manifests.Manifest, place: Place) -> Properties:
+    """What to compile with, if it proves right."""
+    if place.numerics is Numerics.EXACT:
+        return properties(Numerics.EXACT)
+    automatic = place.precision is Precision.AUTO
+    hints = candidates(manifest.precision.activation_group)
+    hint = _fastest(measurements, hints) if automatic else place.precision.value
+    return {**properties(Numerics.FAST, hint, place.kv), **place.properties}
+
+
+def _is_trusted(chosen: Properties, device: str) -> bool:
+    """Whether no trial is needed."""
+    return device == "CPU" and chosen in (plain(), properties(Numerics.EXACT))
+
+
 def _arithmetic(
-    subject: Subject, manifest: manifests.Manifest, place: Place, watcher: Watcher
+    subject: Subject, model: str, wanted: Properties, watcher: Watcher
 ) -> tuple[Properties, tuple[str, ...]]:
     """What to compile with, and a sentence where that is not what was asked for. All but f32 must be proven first.
 
     Raises BrokenModelError or DeviceError where nothing is left.
     """
-    exact = properties(Numerics.EXACT)
-    if place.numerics is Numerics.EXACT:
-        wanted = exact
-    else:
-        automatic = place.precision is Precision.AUTO
-        hints = candidates(manifest.precision.activation_group)
-        hint = _fastest(subject.measurements, hints) if automatic else place.precision.value
-        wanted = {**properties(Numerics.FAST, hint, place.kv), **place.properties}
     why = ""
-    for chosen in (wanted, plain(), exact):
+    for chosen in (wanted, plain(), properties(Numerics.EXACT)):
         found = validation.known(subject.measurements, chosen)
-        trusted = subject.device == "CPU" and chosen in (plain(), exact)
-        if found is None and not trusted:
+        if found is None and not _is_trusted(chosen, subject.device):
             watcher.when_tried()
             Trial().run(subject, [chosen], timed=False)
             found = validation.known(subject.measurements, chosen) or Verdict("it could not be tried")
         if found is None or not found.reason:
             name, instead = name_of(wanted), name_of(chosen)
-            note = f"{manifest.name} does not run in {name} here, as {why}; it runs in {instead}."
+            note = f"{model} does not run in {name} here, as {why}; it runs in {instead}."
             return chosen, (note,) if why else ()
         why = why or found.reason
     raise refusal(subject.folder, subject.device, f"{why}, in f32 too")
