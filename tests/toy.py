@@ -5,6 +5,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from headstart.engine.drafters.base import Drafter
+from headstart.engine.drafters.registry import Sources, drafters_of
 from headstart.engine.runner import Branch, Interrupted, Logits
 
 _MEMORY = 3  # tokens that the next one depends on
@@ -90,3 +92,8 @@ class BranchingToy(ToyRunner):
             assert len(before) == length
             self._tokens[:] = [*before, token]
             self.taken += 1
+
+
+def toy_drafters(target: ToyRunner, draft: ToyRunner | None = None) -> list[Drafter]:
+    """Those of a target without a folder."""
+    return drafters_of(Sources(target, draft=draft))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from headstart.engine.costs import Costs
+from headstart.engine.drafters.base import Draft
 from headstart.engine.engine import (
     Event,
     Finish,
@@ -22,8 +22,10 @@ from headstart.engine.engine import (
     Step,
 )
 from headstart.engine.local import LocalEngine
-from headstart.engine.policy import Policy
-from headstart.engine.rounds import NgramOffer, Plan, Situation
+from headstart.engine.policy.cost_model import Costs
+from headstart.engine.policy.plan import DraftPlan, Knowledge
+from headstart.engine.policy.policy import Policy
+from headstart.engine.policy.rounds import Situation
 
 PLAIN = Speculation(mode=Mode.OFF)
 LIST = "Write a licence that lists the terms, the terms, the terms and the conditions of the work:"
@@ -111,22 +113,28 @@ class Whimsical(Policy):
         super().__init__(Costs())
         self._dice = random.Random(seed)
 
-    def plan(self, situation: Situation) -> Plan:
-        """Any drafter that has something to offer."""
-        super().plan(situation)
-        most = situation.remaining - 1
-        choices = [Plan(Origin.TARGET)]
-        if situation.ngram and most > 0:
-            choices.append(Plan(Origin.NGRAM, self._dice.randint(1, min(situation.ngram.length, most))))
-        if situation.draft_lag is not None and most > 0:
-            choices.append(Plan(Origin.DRAFT, min(15, most)))
-        self._plan = self._dice.choice(choices)
-        return self._plan
+    def _planned(self, situation: Situation, known: Knowledge) -> DraftPlan:
+        return _Whim(situation, known, self._dice)
 
-    def wants_more(self, confidences: Sequence[float], tail: NgramOffer | None = None) -> bool:
-        """Up to the plan's limit."""
-        return len(confidences) < self._plan.length and self._dice.random() < 0.8
 
-    def kept(self, confidences: Sequence[float], tail: NgramOffer | None = None) -> int:
+class _Whim(DraftPlan):
+    """Any drafter that has something to offer."""
+
+    def __init__(self, situation: Situation, known: Knowledge, dice: random.Random) -> None:
+        super().__init__(situation, known)
+        self._dice, most = dice, situation.remaining - 1
+        choices: list[tuple[str, int]] = [(Origin.TARGET, 0)]
+        offer = situation.offers.get(Origin.NGRAM)
+        if offer and most > 0:
+            choices.append((Origin.NGRAM, dice.randint(1, min(len(offer.tokens), most))))
+        if situation.lag is not None and most > 0:
+            choices.append((situation.model, min(15, most)))
+        self.drafter, self.limit = dice.choice(choices)
+
+    def wants_more(self, draft: Draft) -> bool:
+        """Up to the limit."""
+        return len(draft.confidences) < self.limit and self._dice.random() < 0.8
+
+    def _kept(self, draft: Draft) -> int:
         """Any beginning of what was drafted, or of what n-grams offer behind it."""
-        return self._dice.randint(0, len(confidences) + (tail.length if tail else 0))
+        return self._dice.randint(0, len(draft.tokens))

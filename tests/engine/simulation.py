@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 from bench.research import replay
 from bench.research.recordings import Offer, Text, run_length
-from headstart.engine.costs import Costs, Curve
 from headstart.engine.engine import Speculation
-from headstart.engine.policy import Policy
+from headstart.engine.policy.cost_model import Costs, Curve
+from headstart.engine.policy.policy import Policy
 
 TARGET_MS = {1: 71.0, 2: 72.0, 3: 73.0, 4: 75.0, 6: 82.0, 8: 92.0, 12: 110.0, 16: 140.0}
 OTHER_MS = 1.0

@@ -10,16 +10,16 @@ import pytest
 from headstart.engine.audit import GREEDY, SAMPLED, AuditPlan, audit
 from headstart.engine.bench.prompts import BenchPrompt
 from headstart.engine.comparison import ENDED, Judged, Verdict, findings, judge, noise_floor, scores, shift
-from headstart.engine.costs import Costs, Curve
-from headstart.engine.drafters import DraftModel
 from headstart.engine.engine import FinishReason, LoadOptions, Mode, Round, Sampling, Speculation
 from headstart.engine.local import load
-from headstart.engine.policy import Policy
+from headstart.engine.policy.cost_model import Costs, Curve
+from headstart.engine.policy.policy import Policy
 from headstart.engine.rescoring import BATCHES, Answered, Auditor
 from headstart.engine.runner import Branch, Logits
 from headstart.engine.sampling import Sampler
-from headstart.engine.speculative import Decoder, Job
-from tests.toy import ToyRunner
+from headstart.engine.sequence import Job
+from headstart.engine.speculative import Decoder
+from tests.toy import ToyRunner, toy_drafters
 
 VOCABULARY = 24
 PROMPT = (5, 1, 7, 7, 2)
@@ -42,8 +42,8 @@ def written(
     target: ToyRunner, sampling: Sampling, *, tokens: int = 400, stop: frozenset[int] = frozenset()
 ) -> Answered:
     """An answer by fixed speculation with a draft that often errs."""
-    draft = DraftModel(ToyRunner(VOCABULARY, blur=0.7), VOCABULARY)
-    decoder = Decoder(target, draft, Policy(Costs(Curve({1: 70.0, 8: 90.0}), Curve({1: 20.0}))))
+    drafters = toy_drafters(target, ToyRunner(VOCABULARY, blur=0.7))
+    decoder = Decoder(target, drafters, Policy(Costs(Curve({1: 70.0, 8: 90.0}), Curve({1: 20.0}))))
     job = Job(PROMPT, tokens, stop, sampling, Speculation(Mode.FIXED, 5))
     events = list(decoder.run(job, threading.Event()))
     ids = tuple(token.id for event in events if isinstance(event, Round) for token in event.tokens)

@@ -1,10 +1,10 @@
 """A table of likely next tokens: built, read and refused; it alters no text, and one that is wrong is left alone."""
 
-import dataclasses
 import json
 import random
 import shutil
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,22 +12,32 @@ import numpy as np
 import pytest
 
 from headstart import manifest
-from headstart.engine import bigram
-from headstart.engine.bigram import BigramDrafter
-from headstart.engine.calibration import BigramCalibration
-from headstart.engine.costs import Costs, Curve
-from headstart.engine.engine import Drafter, Mode, Origin, Speculation
-from headstart.engine.policy import Policy
-from headstart.engine.rounds import NgramOffer, Outcome, Situation
+from headstart.engine.drafters import bigram
+from headstart.engine.drafters.base import Draft
+from headstart.engine.drafters.bigram import BigramDrafter
+from headstart.engine.drafters.ngram import NgramDrafter
+from headstart.engine.engine import Drafter, Mode, Origin, Speculation, Timing
+from headstart.engine.policy.acceptance import ChanceCalibration
+from headstart.engine.policy.cost_model import Costs, Curve
+from headstart.engine.policy.policy import Policy
+from headstart.engine.policy.rounds import Situation
 from headstart.engine.speculative import Decoder
 from headstart.errors import BrokenModelError
 from headstart_export import bigram as building
 from headstart_export import cli
+from tests.engine.rounds import copied, outcome, tokens
 from tests.engine.test_exactness import PLAIN, TABLE, VOCABULARY, random_job, write
 from tests.toy import ToyRunner
 
 TEXT = "the licence shall apply to the work. " * 30
-OFFERED = Situation(context=100, remaining=200, bigram=(0.95, 0.9))
+
+
+def offered(held: int = 2) -> dict[str, Draft]:
+    """What a table offers."""
+    return {Origin.BIGRAM: Draft(tokens(2, right=held), (0.95, 0.9))}
+
+
+OFFERED = Situation(context=100, remaining=200, offers=offered())
 
 
 @pytest.fixture
@@ -57,15 +67,15 @@ def a_table(entries: dict[tuple[int, int], tuple[int, float]]) -> BigramDrafter:
     )
 
 
-def play(policy: Policy, rounds: int, held: int, cost_ms: float = 0.0) -> list[Origin]:
+def play(policy: Policy, rounds: int, held: int, cost_ms: float = 0.0) -> list[str]:
     """Rounds in which `held` of the offered tokens turn out right; who guessed."""
     drafters = []
     for _ in range(rounds):
-        plan = policy.plan(OFFERED)
+        plan = policy.plan(replace(OFFERED, offers=offered(held)))
         drafters.append(plan.drafter)
-        accepted = min(held, plan.length)
-        verify_ms = Curve(TABLE).ms(1 + plan.length) + (cost_ms if plan.length else 0.0)
-        policy.learn(Outcome(accepted + 1, plan.length, accepted, verify_ms, bigram_matched=min(held, accepted + 1)))
+        found = min(held, plan.limit)
+        timing = Timing(verify_ms=Curve(TABLE).ms(1 + plan.limit) + (cost_ms if plan.limit else 0.0))
+        policy.observe(plan, outcome(plan, plan.limit, found, ms=timing))
     return drafters
 
 
@@ -84,9 +94,9 @@ class TestTable:
         table = bigram.read(model, described)
         assert table is not None
         ids = next(building._tokenized(model, iter([TEXT]))).tolist()
-        chain = table.propose(ids[:40], 4)
+        chain = table.look_up(ids[:40], 4)
         assert chain.tokens == tuple(ids[40:44])
-        assert min(chain.chances) > 0.5
+        assert min(chain.confidences) > 0.5
 
     def test_building_again_replaces_it_and_the_header_says_what_it_is(self, model: Path, tmp_path: Path) -> None:
         more = tmp_path / "more"
@@ -110,11 +120,11 @@ class TestTable:
 
     def test_two_tokens_say_more_than_one_and_a_chain_ends_where_nothing_is_known(self) -> None:
         table = a_table({(-1, 1): (2, 0.5), (7, 1): (3, 0.9), (1, 3): (4, 0.8)})
-        assert table.propose([7, 1], 8).tokens == (3, 4)
-        assert table.propose([9, 1], 8).tokens == (2,)
-        assert table.propose([1], 8).tokens == (2,)
-        assert table.propose([7, 1], 1).tokens == (3,)
-        assert table.propose([4], 8).tokens == ()
+        assert table.look_up([7, 1], 8).tokens == (3, 4)
+        assert table.look_up([9, 1], 8).tokens == (2,)
+        assert table.look_up([1], 8).tokens == (2,)
+        assert table.look_up([7, 1], 1).tokens == (3,)
+        assert table.look_up([4], 8).tokens == ()
 
     def test_it_is_taken_out_again(self, model: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert cli.main(["bigram", "--model", str(model), "--remove"]) == 0
@@ -135,7 +145,7 @@ class TestRefusals:
 
     def test_another_vocabulary(self, model: Path) -> None:
         described = manifest.read_model(model)
-        other = dataclasses.replace(described, tokenizer=dataclasses.replace(described.tokenizer, fingerprint="0"))
+        other = replace(described, tokenizer=replace(described.tokenizer, fingerprint="0"))
         with pytest.raises(BrokenModelError, match=r"was built for another vocabulary .*; build it again with"):
             bigram.read(model, other)
 
@@ -201,13 +211,13 @@ class TestPolicy:
         for drafter in (Drafter.DRAFT, Drafter.NGRAM):
             assert Origin.BIGRAM not in play(a_policy(Speculation(drafter=drafter)), 40, held=2)
         alone = a_policy(Speculation(drafter=Drafter.BIGRAM))
-        both = dataclasses.replace(OFFERED, ngram=NgramOffer(8, 8), draft_lag=1)
-        assert alone.plan(both).drafter is Origin.BIGRAM
-        assert a_policy().plan(both).drafter is not Origin.BIGRAM
+        both = replace(OFFERED, offers=copied(8, 8) | offered(), lag=1)
+        assert alone.plan(both).drafter == Origin.BIGRAM
+        assert a_policy().plan(both).drafter != Origin.BIGRAM
 
     @pytest.mark.parametrize("damaged", [None, [], {"hits": [1.0], "misses": [1.0]}, {"hits": ["a"] * 8, "misses": []}])
     def test_a_calibration_that_cannot_be_read_starts_afresh(self, damaged: object) -> None:
-        assert BigramCalibration.from_json(damaged).to_json() == BigramCalibration().to_json()
+        assert ChanceCalibration.from_json(damaged).to_json() == ChanceCalibration().to_json()
 
 
 def tables(target: ToyRunner, rng: random.Random) -> Sequence[BigramDrafter]:
@@ -223,11 +233,11 @@ def test_text_with_a_table_is_plain_text_token_for_token(trial: int) -> None:
     job = random_job(rng, PLAIN)
     guessed = 0
     for table in tables(ToyRunner(VOCABULARY, 4096, 3), rng):
-        decoder = Decoder(ToyRunner(VOCABULARY, 4096, 3), None, Policy(Costs(Curve(TABLE))), table)
+        decoder = Decoder(ToyRunner(VOCABULARY, 4096, 3), [NgramDrafter(), table], Policy(Costs(Curve(TABLE))))
         plain = write(decoder, job)[0::2]
         for mode in (Mode.AUTO, Mode.FIXED):
             speculation = Speculation(mode, 3, drafter=rng.choice([Drafter.ANY, Drafter.BIGRAM]))
-            tokens, rounds, reason = write(decoder, dataclasses.replace(job, speculation=speculation))
-            assert (tokens, reason) == plain
+            written, rounds, reason = write(decoder, replace(job, speculation=speculation))
+            assert (written, reason) == plain
             guessed += sum(done.drafter is Origin.BIGRAM for done in rounds)
     assert guessed or len(plain[0]) < 8

@@ -9,21 +9,23 @@ import numpy as np
 import pytest
 
 from headstart.engine import proof
-from headstart.engine.costs import Costs, Curve
-from headstart.engine.drafters import DraftModel, Proposal
-from headstart.engine.engine import Mode, Numerics, Origin, Sampling, Speculation
+from headstart.engine.drafters.base import Draft
+from headstart.engine.engine import Mode, Numerics, Sampling, Speculation
 from headstart.engine.loading import Place, load_model
 from headstart.engine.local import LocalEngine
 from headstart.engine.paged import BranchingRunner, PagedRunner
+from headstart.engine.policy.cost_model import Costs, Curve
+from headstart.engine.policy.plan import DraftPlan, Knowledge
+from headstart.engine.policy.rounds import Outcome, Situation
 from headstart.engine.precision import probe_ids, properties
 from headstart.engine.proof import branch_error, fault
-from headstart.engine.recording import Recorder
-from headstart.engine.rounds import Outcome, Plan, Situation
 from headstart.engine.runner import Branch
-from headstart.engine.speculative import Decoder, Job
+from headstart.engine.sequence import Job
+from headstart.engine.speculative import Decoder
+from headstart.engine.trace import Recorder, RecordingPlan
 from tests.engine.answers import CODE, LIST, PLAIN, ask, forget, request
 from tests.engine.test_exactness import VOCABULARY, write
-from tests.toy import BranchingToy, ToyRunner
+from tests.toy import BranchingToy, ToyRunner, toy_drafters
 
 EXACT = properties(Numerics.EXACT)
 CONTEXT = 300  # no multiple of a cache block
@@ -54,15 +56,18 @@ def runners(tiny_target: Path) -> tuple[BranchingRunner, PagedRunner]:
 class Eager(Recorder):
     """Drafts always, and checks as many branches as find room."""
 
-    depth = 3
-
-    def plan(self, situation: Situation) -> Plan:
+    def _planned(self, situation: Situation, known: Knowledge) -> DraftPlan:
         """Plain steps where speculation is off."""
-        return Plan(Origin.TARGET) if self._speculation.mode is Mode.OFF else super().plan(situation)
+        return (DraftPlan if known.speculation.mode is Mode.OFF else EagerPlan)(situation, known)
 
-    def branches(self, shares: Sequence[Sequence[float]], kept: int) -> list[tuple[int, int]]:
+
+class EagerPlan(RecordingPlan):
+    def __init__(self, situation: Situation, known: Knowledge) -> None:
+        super().__init__(situation, known, depth=3)
+
+    def _branches(self, shares: Sequence[Sequence[float]], kept: int) -> list[tuple[int, int]]:
         """Up to the end of the answer and of the context."""
-        room = self._situation.remaining - 1 - kept
+        room = self.situation.remaining - 1 - kept
         return [(place, rank) for place in range(kept) for rank in range(len(shares[place]))][: max(room, 0)]
 
 
@@ -171,7 +176,7 @@ class TestText:
     def test_the_text_of_a_pair_is_the_plain_one(self, eager: LocalEngine, text: str, sampling: Sampling) -> None:
         expected = ask(forget(eager), request(text, sampling=sampling, speculation=PLAIN, tokens=60))
         outcomes: list[Outcome] = []
-        eager._policy.on_round = lambda _situation, _plan, outcome: outcomes.append(outcome)
+        eager._policy.observers.append(lambda _plan, outcome: outcomes.append(outcome))
         given = ask(forget(eager), request(text, sampling=sampling, speculation=Speculation(), tokens=60))
         assert given.essence == expected.essence
         assert any(outcome.verified > len(outcome.confidences) for outcome in outcomes)
@@ -187,19 +192,19 @@ class TestText:
 
 
 def test_a_branch_is_taken_at_the_first_wrong_candidate_only() -> None:
-    proposal = Proposal((5, 6, 7), branches=(Branch(1, 8), Branch(2, 9), Branch(2, 5), Branch(3, 9)))
-    assert proposal.size == 7
-    assert proposal.branch_taken([8]) == 0
-    assert proposal.branch_taken([5, 9]) == 1
-    assert proposal.branch_taken([5, 9, 6]) == 1
-    assert proposal.branch_taken([5, 6, 9, 1]) == 3
-    assert proposal.branch_taken([5, 8]) is None
-    assert proposal.branch_taken([5, 6, 7, 9]) is None
+    draft = Draft((5, 6, 7), branches=(Branch(1, 8), Branch(2, 9), Branch(2, 5), Branch(3, 9)))
+    assert draft.size == 7
+    assert draft.branch_taken([8]) == 0
+    assert draft.branch_taken([5, 9]) == 1
+    assert draft.branch_taken([5, 9, 6]) == 1
+    assert draft.branch_taken([5, 6, 9, 1]) == 3
+    assert draft.branch_taken([5, 8]) is None
+    assert draft.branch_taken([5, 6, 7, 9]) is None
 
 
 def toy_decoder(target: ToyRunner, learned: Callable[[Outcome], Any] | None = None) -> Decoder:
     """Guesses are wrong now and then."""
     policy = Eager(Costs(Curve({1: 70.0, 8: 79.0, 16: 95.0}), Curve({1: 12.0})))
     if learned:
-        policy.on_round = lambda _situation, _plan, outcome: learned(outcome)
-    return Decoder(target, DraftModel(ToyRunner(VOCABULARY, 1000, 3, blur=0.8), VOCABULARY), policy)
+        policy.observers.append(lambda _plan, outcome: learned(outcome))
+    return Decoder(target, toy_drafters(target, ToyRunner(VOCABULARY, 1000, 3, blur=0.8)), policy)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headstart.engine.calibration import DraftCalibration, NgramCalibration, RunnerUpCalibration
-from headstart.engine.stopping import mean
+from headstart.engine.policy.acceptance import DraftCalibration, NgramCalibration, RunnerUpCalibration
+from headstart.engine.policy.stopping import mean
 
 
 def sigmoid(x: float) -> float:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headstart.engine.costs import BULK, SIZES, Costs, Curve, monotone
+from headstart.engine.policy.cost_model import BULK, SIZES, Costs, Curve, monotone
 
 TABLE = {1: 71.0, 2: 72.0, 3: 73.0, 4: 75.0, 6: 82.0, 8: 92.0, 12: 110.0, 16: 140.0}
 

@@ -1,16 +1,19 @@
 """N-grams propose what a naive search finds; a draft model writes ahead and forgets what did not hold."""
 
 import threading
-from collections.abc import Sequence
+from collections import abc
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headstart.engine.drafters import MOST_DRAFTED, NO_PROPOSAL, DraftModel, NgramDrafter, Proposal, WantsMore
-from headstart.engine.engine import Origin, Sampling
+from headstart.engine.drafters.base import NO_DRAFT, Draft, WantsMore
+from headstart.engine.drafters.draft_model import MOST_DRAFTED, DraftModel
+from headstart.engine.drafters.ngram import NgramDrafter
+from headstart.engine.engine import Sampling, Speculation
 from headstart.engine.runner import PREFILL_CHUNK, Branch, Interrupted, Logits
 from headstart.engine.sampling import Sampler
+from headstart.engine.sequence import Job, Sequence
 from tests.toy import ToyRunner
 
 SIZES = (8, 6, 4, 3, 2)
@@ -25,7 +28,7 @@ WARM = Sampling(temperature=0.9, top_k=8, seed=5)
 def test_ngrams_propose_what_a_search_finds(text: list[int], length: int) -> None:
     drafter = NgramDrafter()
     drafter.read(text)
-    assert drafter.propose(length) == searched(text, length)
+    assert drafter.look_up(length) == searched(text, length)
 
 
 @settings(deadline=None)
@@ -33,7 +36,7 @@ def test_ngrams_propose_what_a_search_finds(text: list[int], length: int) -> Non
 def test_long_matches_are_told_in_full(text: list[int], length: int) -> None:
     drafter = NgramDrafter()
     drafter.read(text)
-    assert drafter.propose(length) == searched(text, length)
+    assert drafter.look_up(length) == searched(text, length)
 
 
 @settings(deadline=None)
@@ -45,7 +48,7 @@ def test_text_may_come_in_parts(prompt: list[int], rounds: list[list[int]], leng
     for tokens in rounds:
         drafter.extend(tokens)
         text += tokens
-        assert drafter.propose(length) == searched(text, length)
+        assert drafter.look_up(length) == searched(text, length)
 
 
 @settings(deadline=None)
@@ -55,7 +58,7 @@ def test_another_text_replaces_what_was_read(first: list[int], rest: list[int], 
     drafter = NgramDrafter()
     drafter.read(first)
     drafter.read(second)
-    assert drafter.propose(5) == searched(second, 5)
+    assert drafter.look_up(5) == searched(second, 5)
 
 
 @settings(deadline=None)
@@ -63,21 +66,21 @@ def test_another_text_replaces_what_was_read(first: list[int], rest: list[int], 
 def test_guessed_tokens_are_continued_and_not_kept(text: list[int], guessed: list[int], length: int) -> None:
     drafter = NgramDrafter()
     drafter.read(text)
-    assert drafter.propose(length, guessed) == searched(text, length, guessed)
-    assert drafter.propose(length) == searched(text, length)
+    assert drafter.look_up(length, guessed) == searched(text, length, guessed)
+    assert drafter.look_up(length) == searched(text, length)
 
 
 def test_a_period_is_continued_past_the_end_of_the_text() -> None:
     drafter = NgramDrafter()
     drafter.read([1, 2, 3, 1, 2, 3, 1, 2])
-    assert drafter.propose(7).tokens == (3, 1, 2, 3, 1, 2, 3)
+    assert drafter.look_up(7).tokens == (3, 1, 2, 3, 1, 2, 3)
 
 
 @pytest.mark.parametrize("text", [[], [1], [1, 2], [1, 2, 3, 4, 5, 1]])
 def test_nothing_is_proposed_where_nothing_repeats(text: list[int]) -> None:
     drafter = NgramDrafter()
     drafter.read(text)
-    assert drafter.propose(5) == NO_PROPOSAL
+    assert drafter.look_up(5) == NO_DRAFT
 
 
 @pytest.fixture
@@ -89,73 +92,77 @@ def draft() -> DraftModel:
 @pytest.mark.parametrize("sampling", [GREEDY, WARM])
 def test_a_draft_writes_what_it_would_write_alone(draft: DraftModel, sampling: Sampling) -> None:
     context = [3, 1, 4, 1, 5]
-    proposal = draft.propose(context, Sampler(sampling, context), up_to(6), None)
+    proposal = draft.propose(begun(context, sampling), up_to(6))
     assert proposal.tokens == written_alone(context, 6, sampling)
     assert len(proposal.confidences) == 6
     assert all(0.0 < confidence <= 1.0 for confidence in proposal.confidences)
-    assert proposal.origin is Origin.DRAFT
 
 
 def test_a_draft_asks_before_each_token_and_may_be_told_to_stop_at_once(draft: DraftModel) -> None:
     seen: list[int] = []
 
-    def wants_more(_tokens: Sequence[int], confidences: Sequence[float]) -> bool:
-        seen.append(len(confidences))
-        return len(confidences) < 3
+    def wants_more(draft: Draft) -> bool:
+        seen.append(len(draft.tokens))
+        return len(draft.tokens) < 3
 
     context = [3, 1, 4]
-    assert len(draft.propose(context, Sampler(GREEDY, context), wants_more, None).tokens) == 3
+    assert len(draft.propose(begun(context), wants_more).tokens) == 3
     assert seen == [0, 1, 2, 3]
-    draft.settle(0)
-    assert draft.propose(context, Sampler(GREEDY, context), up_to(0), None).tokens == ()
+    draft.accept(begun(context), 0)
+    assert draft.propose(begun(context, GREEDY), up_to(0)).tokens == ()
 
 
 @pytest.mark.parametrize("accepted", range(6))
 def test_a_draft_goes_on_after_any_number_of_accepted_tokens(draft: DraftModel, accepted: int) -> None:
     context = [3, 1, 4, 1, 5]
-    guesses = draft.propose(context, Sampler(GREEDY, context), up_to(5), None).tokens
-    draft.settle(len(context) + accepted)
+    guesses = draft.propose(begun(context, GREEDY), up_to(5)).tokens
+    held = len(context) + accepted
     context = [*context, *guesses[:accepted], 7]
-    assert draft.lag(len(context)) == (2 if accepted == 5 else 1)
-    assert draft.propose(context, Sampler(GREEDY, context), up_to(4), None).tokens == written_alone(context, 4, GREEDY)
+    draft.accept(begun(context), held)
+    assert draft.price(begun(context)) == (2 if accepted == 5 else 1)
+    assert draft.propose(begun(context, GREEDY), up_to(4)).tokens == written_alone(context, 4, GREEDY)
 
 
 def test_a_draft_keeps_what_a_new_prompt_shares(draft: DraftModel) -> None:
     context = list(range(20))
-    draft.propose(context, Sampler(GREEDY, context), up_to(2), None)
+    draft.propose(begun(context, GREEDY), up_to(2))
     edited = [*range(12), 5, 5, 5]
-    draft.begin(edited)
+    draft.begin(begun(edited))
     assert list(draft.runner.tokens) == list(range(12))
-    assert draft.lag(len(edited)) == 3
-    assert draft.propose(edited, Sampler(GREEDY, edited), up_to(3), None).tokens == written_alone(edited, 3, GREEDY)
+    assert draft.price(begun(edited)) == 3
+    assert draft.propose(begun(edited, GREEDY), up_to(3)).tokens == written_alone(edited, 3, GREEDY)
 
 
 def test_a_draft_whose_context_would_overflow_says_so() -> None:
     draft = DraftModel(ToyRunner(context=100), 24)
-    assert draft.lag(100 - MOST_DRAFTED) == 100 - MOST_DRAFTED
-    assert draft.lag(100 - MOST_DRAFTED + 1) is None
+    assert draft.price(begun([1] * (100 - MOST_DRAFTED))) == 100 - MOST_DRAFTED
+    assert draft.price(begun([1] * (100 - MOST_DRAFTED + 1))) is None
 
 
 def test_a_whole_round_fits_where_the_lag_says_that_it_does() -> None:
     draft = DraftModel(ToyRunner(context=100), 24)
     context = [1] * (100 - MOST_DRAFTED)
-    assert len(draft.propose(context, Sampler(GREEDY, context), up_to(MOST_DRAFTED), None).tokens) == MOST_DRAFTED
+    assert len(draft.propose(begun(context, GREEDY), up_to(MOST_DRAFTED)).tokens) == MOST_DRAFTED
 
 
 def test_a_wider_head_proposes_no_token_that_the_target_lacks() -> None:
     draft = DraftModel(ToyRunner(vocabulary=40), 10)
     context = [1, 2, 3]
     for seed in range(20):
-        sampler = Sampler(Sampling(temperature=2.0, seed=seed), context)
-        assert max(draft.propose(context, sampler, up_to(5), None).tokens) < 10
-        draft.settle(0)
+        text = begun(context, Sampling(temperature=2.0, seed=seed))
+        assert max(draft.propose(text, up_to(5)).tokens) < 10
+        draft.accept(text, 0)
 
 
-def test_a_narrower_head_reads_tokens_that_it_lacks_as_its_last() -> None:
+def test_a_draft_that_cannot_read_a_token_of_the_text_does_not_guess(caplog: pytest.LogCaptureFixture) -> None:
     draft = DraftModel(ToyRunner(vocabulary=10), 24)
-    context = [1, 23, 3]
-    assert len(draft.propose(context, Sampler(GREEDY, context), up_to(2), None).tokens) == 2
-    assert list(draft.runner.tokens[:3]) == [1, 9, 3]
+    draft.begin(begun([1, 23, 3]))
+    assert draft.price(begun([1, 23, 3])) is None
+    assert "cannot read a token of the text" in caplog.text
+    draft.begin(begun([1, 2, 3]))
+    assert draft.price(begun([1, 2, 3])) == 3
+    draft.accept(begun([1, 2, 3, 10]), 3)
+    assert draft.price(begun([1, 2, 3, 10])) is None
 
 
 def test_a_long_text_is_read_in_parts_and_can_be_cancelled_between_them() -> None:
@@ -163,11 +170,11 @@ def test_a_long_text_is_read_in_parts_and_can_be_cancelled_between_them() -> Non
     draft = DraftModel(runner, 24)
     context = [1, 2, 3, 4] * 200
     with pytest.raises(Interrupted):
-        draft.propose(context, Sampler(GREEDY, context), up_to(3), runner.cancel)
+        draft.propose(begun(context, GREEDY, runner.cancel), up_to(3))
     assert runner.calls == [PREFILL_CHUNK, PREFILL_CHUNK]
     runner.cancel.clear()
-    assert draft.lag(len(context)) == len(context) - 2 * PREFILL_CHUNK
-    proposal = draft.propose(context, Sampler(GREEDY, context), up_to(3), None)
+    assert draft.price(begun(context)) == len(context) - 2 * PREFILL_CHUNK
+    proposal = draft.propose(begun(context, GREEDY), up_to(3))
     assert proposal.tokens == written_alone(context, 3, GREEDY)
 
 
@@ -177,7 +184,11 @@ class CancellingRunner(ToyRunner):
     cancel = threading.Event()
 
     def forward(
-        self, ids: Sequence[int], branches: Sequence[Branch] = (), rows: int = 1, cancel: threading.Event | None = None
+        self,
+        ids: abc.Sequence[int],
+        branches: abc.Sequence[Branch] = (),
+        rows: int = 1,
+        cancel: threading.Event | None = None,
     ) -> Logits:
         result = super().forward(ids, branches, rows, cancel)
         if len(self.calls) == 2:
@@ -185,18 +196,18 @@ class CancellingRunner(ToyRunner):
         return result
 
 
-def searched(read: Sequence[int], length: int, after: Sequence[int] = ()) -> Proposal:
+def searched(read: abc.Sequence[int], length: int, after: abc.Sequence[int] = ()) -> Draft:
     """The latest place in what was read after the longest of the n-gram sizes that all ends with."""
     text = [*read, *after]
     end = len(text)
     for size in SIZES:
         for place in range(len(read) - 1, size - 1, -1):
             if list(text[place - size : place]) == list(text[end - size :]):
-                return Proposal(continued(text, place, length), (), Origin.NGRAM, agreement(text, place))
-    return NO_PROPOSAL
+                return Draft(continued(text, place, length), match_length=agreement(text, place))
+    return NO_DRAFT
 
 
-def continued(text: Sequence[int], place: int, length: int) -> tuple[int, ...]:
+def continued(text: abc.Sequence[int], place: int, length: int) -> tuple[int, ...]:
     """What follows `place`, and what was copied once the text ends."""
     extended = list(text)
     for step in range(length):
@@ -204,7 +215,7 @@ def continued(text: Sequence[int], place: int, length: int) -> tuple[int, ...]:
     return tuple(extended[len(text) :])
 
 
-def agreement(text: Sequence[int], place: int) -> int:
+def agreement(text: abc.Sequence[int], place: int) -> int:
     """How many tokens before `place` are those before the end."""
     sizes = range(1, min(place, LONGEST_TOLD) + 1)
     return max(size for size in sizes if list(text[place - size : place]) == list(text[len(text) - size :]))
@@ -212,10 +223,15 @@ def agreement(text: Sequence[int], place: int) -> int:
 
 def up_to(count: int) -> WantsMore:
     """Draft this many."""
-    return lambda _tokens, confidences: len(confidences) < count
+    return lambda draft: len(draft.tokens) < count
 
 
-def written_alone(context: Sequence[int], count: int, sampling: Sampling) -> tuple[int, ...]:
+def begun(context: abc.Sequence[int], sampling: Sampling = GREEDY, cancel: threading.Event | None = None) -> Sequence:
+    """An answer with nothing but its prompt."""
+    return Sequence(Job(tuple(context), 100, frozenset(), sampling, Speculation()), 4096, cancel)
+
+
+def written_alone(context: abc.Sequence[int], count: int, sampling: Sampling) -> tuple[int, ...]:
     """What the toy writes token by token."""
     toy, sampler = ToyRunner(), Sampler(sampling, context)
     text = list(context)
@@ -228,8 +244,9 @@ def written_alone(context: Sequence[int], count: int, sampling: Sampling) -> tup
 def test_probabilities_are_those_of_the_draft_without_noise() -> None:
     context, sampling = [1, 2, 3], Sampling(temperature=0.8, top_k=6, seed=2)
     toy = ToyRunner()
-    sampler = Sampler(sampling, context)
-    proposal = DraftModel(ToyRunner(), 24).propose(context, sampler, up_to(4), with_probabilities=True)
+    tolerant = Speculation(acceptance_threshold=0.5)
+    text = Sequence(Job(tuple(context), 100, frozenset(), sampling, tolerant), 4096)
+    proposal, sampler = DraftModel(ToyRunner(), 24).propose(text, up_to(4)), text.sampler
     rows = [toy.row([*context, *proposal.tokens[:place]]) for place in range(4)]
     expected = [sampler.probability(row, token) for row, token in zip(rows, proposal.tokens, strict=True)]
     assert proposal.probabilities == pytest.approx(expected)
@@ -241,14 +258,14 @@ def test_what_was_foretold_is_proposed_from_the_answer_s_first_token_on() -> Non
     drafter.read([1, 2, 3])
     drafter.foretell([7, 8, 9, 10])
     drafter.extend([7])
-    assert drafter.propose(5) == Proposal((8, 9, 10), (), Origin.NGRAM, 4)
+    assert drafter.look_up(5) == Draft((8, 9, 10), match_length=4)
     drafter.extend([0, 8, 9])
-    assert drafter.propose(5).tokens == (10,)
+    assert drafter.look_up(5).tokens == (10,)
     drafter.extend([10])
-    assert drafter.propose(5) == NO_PROPOSAL
+    assert drafter.look_up(5) == NO_DRAFT
     drafter.foretell([])
     drafter.extend([7, 8])
-    assert drafter.propose(5) == NO_PROPOSAL
+    assert drafter.look_up(5) == NO_DRAFT
 
 
 def test_a_longer_match_in_the_text_comes_before_what_was_foretold() -> None:
@@ -256,6 +273,6 @@ def test_a_longer_match_in_the_text_comes_before_what_was_foretold() -> None:
     drafter.read([1, 2, 3, 4, 5])
     drafter.foretell([3, 4, 9])
     drafter.extend([0, 1, 2, 3, 4])
-    assert drafter.propose(1).tokens == (5,)
+    assert drafter.look_up(1).tokens == (5,)
     drafter.extend([6, 3, 4])
-    assert drafter.propose(1).tokens == (9,)
+    assert drafter.look_up(1).tokens == (9,)

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from headstart.engine.costs import Costs, Curve
-from headstart.engine.drafters import DraftModel
 from headstart.engine.engine import FinishReason, Mode, Origin, Round, Sampling, Speculation
-from headstart.engine.policy import Policy
+from headstart.engine.policy.cost_model import Costs, Curve
+from headstart.engine.policy.policy import Policy
 from headstart.engine.sampling import Sampler
-from headstart.engine.speculative import Decoder, Job
-from tests.toy import ToyRunner
+from headstart.engine.sequence import Job
+from headstart.engine.speculative import Decoder
+from tests.toy import ToyRunner, toy_drafters
 
 VOCABULARY = 24
 PLAIN = Speculation(mode=Mode.OFF)
@@ -26,9 +26,9 @@ TABLE = {1: 70.0, 2: 72.0, 4: 76.0, 8: 92.0, 16: 140.0}
 
 def toy_decoder(*, draft: bool = True, blur: float = 0.7, context: int = 4096, seed: int = 3) -> Decoder:
     target = ToyRunner(VOCABULARY, context, seed)
-    model = DraftModel(ToyRunner(VOCABULARY, context, seed, blur), VOCABULARY) if draft else None
+    drafters = toy_drafters(target, ToyRunner(VOCABULARY, context, seed, blur) if draft else None)
     # Prices as on a real machine; the toy itself costs nothing.
-    return Decoder(target, model, Policy(Costs(Curve(TABLE), Curve({1: 20.0}) if draft else None)))
+    return Decoder(target, drafters, Policy(Costs(Curve(TABLE), Curve({1: 20.0}) if draft else None)))
 
 
 def write(decoder: Decoder, job: Job, stop_after: int | None = None) -> tuple[list[int], list[Round], FinishReason]:
@@ -150,7 +150,7 @@ def small_text_probabilities(runner: ToyRunner, prompt: Sequence[int]) -> dict[t
 def sampled_texts(speculation: Speculation, samples: int) -> Counter[tuple[int, ...]]:
     target, draft = ToyRunner(SMALL, 64, seed=9), ToyRunner(SMALL, 64, seed=9, blur=1.0)
     policy = Policy(Costs(Curve(TABLE), Curve({1: 20.0})))
-    decoder = Decoder(target, DraftModel(draft, SMALL), policy)
+    decoder = Decoder(target, toy_drafters(target, draft), policy)
     counts: Counter[tuple[int, ...]] = Counter()
     for seed in range(samples):
         job = Job((1, 2, 0), 3, frozenset(), Sampling(temperature=1.0, seed=seed), speculation)

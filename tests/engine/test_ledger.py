@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headstart.engine.ledger import Ledger
+from headstart.engine.policy.loss_budget import Ledger
 
 ALLOWANCE = 2.5  # plain steps
 PLAIN_MS = 70.0

@@ -17,7 +17,6 @@ import pytest
 
 from headstart import manifest as manifests
 from headstart.engine import generation_config, local
-from headstart.engine.costs import SIZES
 from headstart.engine.engine import (
     Event,
     FinishReason,
@@ -33,6 +32,7 @@ from headstart.engine.engine import (
     Step,
 )
 from headstart.engine.local import LocalEngine, load
+from headstart.engine.policy.cost_model import SIZES
 from headstart.engine.precision import pass_ms, plain
 from headstart.engine.runner import Runner
 from headstart.engine.validation import Verdict, note

@@ -2,15 +2,15 @@
 
 import logging
 import threading
-from collections.abc import Sequence
+from collections import abc
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from headstart.engine.costs import Costs
-from headstart.engine.drafters import DraftModel
+from headstart.engine.drafters.draft_model import DraftModel
+from headstart.engine.drafters.ngram import NgramDrafter
 from headstart.engine.engine import (
     Drafter,
     Finish,
@@ -24,13 +24,15 @@ from headstart.engine.engine import (
 )
 from headstart.engine.loading import LoadedModel
 from headstart.engine.local import LocalEngine, load
-from headstart.engine.policy import Policy
+from headstart.engine.policy.cost_model import Costs
+from headstart.engine.policy.policy import Policy
 from headstart.engine.runner import Branch, Logits, NonFiniteError
-from headstart.engine.speculative import Decoder, Job
+from headstart.engine.sequence import Job, Sequence
+from headstart.engine.speculative import Decoder
 from headstart.engine.validation import known
 from headstart.errors import BrokenModelError
 from tests.engine.answers import LIST, ask, request
-from tests.toy import BranchingToy, ToyRunner
+from tests.toy import BranchingToy, ToyRunner, toy_drafters
 
 PROMPT = (1, 2, 3, 4)
 FIXED = Speculation(Mode.FIXED, 4, drafter=Drafter.DRAFT)
@@ -44,7 +46,11 @@ class Breaking(ToyRunner):
         self.at, self._value = at, value
 
     def forward(
-        self, ids: Sequence[int], branches: Sequence[Branch] = (), rows: int = 1, cancel: threading.Event | None = None
+        self,
+        ids: abc.Sequence[int],
+        branches: abc.Sequence[Branch] = (),
+        rows: int = 1,
+        cancel: threading.Event | None = None,
     ) -> Logits:
         logits = super().forward(ids, branches, rows, cancel)
         if len(self.tokens) >= self.at:
@@ -69,7 +75,7 @@ def text(decoder: Decoder, wanted: Job) -> list[int]:
 
 def plain_text(sampling: Sampling | None = None) -> list[int]:
     """What the toy writes by itself."""
-    return text(Decoder(ToyRunner(), None, Policy(Costs())), job(Speculation(Mode.OFF), sampling))
+    return text(Decoder(ToyRunner(), [], Policy(Costs())), job(Speculation(Mode.OFF), sampling))
 
 
 @pytest.mark.parametrize("at", [1, 9, 20])
@@ -77,22 +83,22 @@ def plain_text(sampling: Sampling | None = None) -> list[int]:
 def test_a_draft_that_breaks_is_set_aside_and_the_answer_is_the_same(
     at: int, speculation: Speculation, caplog: pytest.LogCaptureFixture
 ) -> None:
-    draft = DraftModel(Breaking(at, blur=0.2), 24)
-    decoder = Decoder(ToyRunner(), draft, Policy(Costs()))
+    draft, begun = DraftModel(Breaking(at, blur=0.2), 24), Sequence(job(speculation), 100)
+    decoder = Decoder(ToyRunner(), [draft, NgramDrafter()], Policy(Costs()))
     with caplog.at_level(logging.WARNING):
         assert text(decoder, job(speculation)) == plain_text()
     if speculation is FIXED:  # else the policy may leave it alone
         assert not draft.runner.tokens  # nothing of its cache is trusted
         assert caplog.text.count("set aside for this answer") == 1
-        assert draft.lag(10) is None
-    draft.begin(PROMPT)  # the next answer tries it again
-    assert draft.lag(10) is not None
+        assert draft.price(begun) is None
+    draft.begin(begun)  # the next answer tries it again
+    assert draft.price(begun) is not None
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_a_target_that_breaks_says_so_before_a_token_is_chosen(value: float) -> None:
     for runner in (Breaking(9, value), BreakingBranches(9, value)):
-        decoder = Decoder(runner, DraftModel(ToyRunner(blur=0.2), 24), Policy(Costs()))
+        decoder = Decoder(runner, toy_drafters(runner, ToyRunner(blur=0.2)), Policy(Costs()))
         with pytest.raises(NonFiniteError):
             text(decoder, job(FIXED))
 
@@ -108,7 +114,7 @@ def test_a_target_that_breaks_says_so_before_a_token_is_chosen(value: float) -> 
 @pytest.mark.parametrize("length", [1, 7, 39])
 def test_an_answer_goes_on_from_where_it_was(sampling: Sampling, length: int) -> None:
     whole = plain_text(sampling)
-    decoder = Decoder(ToyRunner(), DraftModel(ToyRunner(blur=0.2), 24), Policy(Costs()))
+    decoder = Decoder(ToyRunner(), toy_drafters(ToyRunner(), ToyRunner(blur=0.2)), Policy(Costs()))
     assert text(decoder, job(FIXED, sampling, written=tuple(whole[:length]))) == whole[length:]
 
 

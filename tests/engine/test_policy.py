@@ -2,20 +2,25 @@
 
 import json
 import time
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headstart.engine.costs import Costs, Curve
-from headstart.engine.engine import Drafter, Mode, Origin, Speculation
-from headstart.engine.policy import LONGEST, Policy
-from headstart.engine.rounds import NgramOffer, Outcome, Plan, Situation
+from headstart.engine.drafters.base import NO_DRAFT, Draft
+from headstart.engine.engine import Drafter, Mode, Origin, Speculation, Timing
+from headstart.engine.policy.cost_model import Costs, Curve
+from headstart.engine.policy.plan import LONGEST, DraftPlan
+from headstart.engine.policy.policy import Policy
+from headstart.engine.policy.rounds import Outcome, Situation
+from tests.engine.rounds import copied, guessed, outcome, planned
 
 TARGET_MS = {1: 71.0, 2: 72.0, 3: 73.0, 4: 75.0, 6: 82.0, 8: 92.0, 12: 110.0, 16: 140.0}
 DRAFT_MS = {1: 24.0, 8: 33.0, 16: 54.0, 32: 95.0}
-BEGIN = Situation(context=100, remaining=200, draft_lag=1)
+BEGIN = Situation(context=100, remaining=200, lag=1)
 
 
 def a_policy(speculation: Speculation | None = None, *, draft: bool = True) -> Policy:
@@ -24,36 +29,52 @@ def a_policy(speculation: Speculation | None = None, *, draft: bool = True) -> P
     return policy
 
 
-def draft(policy: Policy, situation: Situation, confidences: list[float]) -> int:
-    """Plan a round and draft candidates of these confidences as far as the policy wants; how many it drafted."""
-    assert policy.plan(situation).drafter is Origin.DRAFT
-    drafted = 0
-    while drafted < len(confidences) and policy.wants_more(confidences[:drafted]):
+def draft(policy: Policy, situation: Situation, confidences: Sequence[float]) -> tuple[DraftPlan, int]:
+    """Plan a round and draft candidates of these confidences as far as the plan wants; how many it drafted."""
+    plan, drafted = policy.plan(situation), 0
+    assert plan.drafter == Origin.DRAFT
+    while drafted < len(confidences) and plan.wants_more(guessed(confidences[:drafted])):
         drafted += 1
-    return drafted
+    return plan, drafted
 
 
-def outcome(verified: int, accepted: int, confidences: tuple[float, ...] = ()) -> Outcome:
+def checked(plan: DraftPlan, draft: Draft) -> int:
+    """Tokens in line that are checked of a draft."""
+    return len(plan.trim(draft).tokens)
+
+
+def made(
+    plan: DraftPlan, checked: int, accepted: int, confidences: Sequence[float] = (), right: int | None = None
+) -> Outcome:
     """A round at the table's prices."""
-    verify_ms = Curve(TARGET_MS).ms(1 + verified)
-    draft_ms = DRAFT_MS[1] * len(confidences)
-    matched = accepted if confidences else None
-    return Outcome(accepted + 1, verified, accepted, verify_ms, draft_ms, 0.7 + 0.2 * verified, confidences, matched)
+    ms = Timing(DRAFT_MS[1] * len(confidences), Curve(TARGET_MS).ms(1 + checked), 0.7 + 0.2 * checked)
+    return outcome(plan, checked, accepted, confidences, ms=ms, right=right)
 
 
-def plans_after(policy: Policy, situation: Situation, tokens: int) -> Origin:
+def learn(policy: Policy, situation: Situation, *what: Any, **more: Any) -> DraftPlan:
+    """Plan a round and take in what became of it."""
+    plan = policy.plan(situation)
+    policy.observe(plan, made(plan, *what, **more))
+    return plan
+
+
+def plans_after(policy: Policy, situation: Situation, tokens: int) -> str:
     """Who drafts once so many tokens were written plainly."""
     for _ in range(tokens):
-        policy.plan(replace(situation, draft_lag=None))
-        policy.learn(outcome(0, 0))
+        learn(policy, replace(situation, lag=None), 0, 0)
     return policy.plan(situation).drafter
 
 
-def fail(policy: Policy, rounds: int) -> None:
-    """Rounds whose candidates all fail, whoever is planned."""
-    for _ in range(rounds):
-        plan = policy.plan(BEGIN)
-        policy.learn(outcome(1, 0, (0.6,)) if plan.drafter is Origin.DRAFT else outcome(0, 0))
+def fail(policy: Policy, rounds: int) -> list[str]:
+    """Rounds whose candidates all fail; who was to guess."""
+    return [tried(policy, 1, 0, (0.6,)) for _ in range(rounds)]
+
+
+def tried(policy: Policy, *what: Any) -> str:
+    """A round of the draft model if it is planned, else a plain step."""
+    plan = policy.plan(BEGIN)
+    policy.observe(plan, made(plan, *what) if plan.drafter == Origin.DRAFT else made(plan, 0, 0))
+    return plan.drafter
 
 
 class TestModes:
@@ -61,132 +82,126 @@ class TestModes:
 
     def test_off_is_plain_decoding(self) -> None:
         policy = a_policy(Speculation(Mode.OFF))
-        assert policy.plan(replace(BEGIN, ngram=NgramOffer(8, 8))) == Plan(Origin.TARGET)
+        assert planned(policy, replace(BEGIN, offers=copied(8, 8))) == (Origin.TARGET, 0)
 
     def test_fixed_drafts_exactly_what_was_asked_and_verifies_all(self) -> None:
         policy = a_policy(Speculation(Mode.FIXED, num_assistant_tokens=4))
         doubtful = [0.05] * 9
-        assert draft(policy, BEGIN, doubtful) == 4
-        assert policy.kept(doubtful[:4]) == 4
+        plan, drafted = draft(policy, BEGIN, doubtful)
+        assert drafted == 4
+        assert checked(plan, guessed(doubtful[:4])) == 4
 
     def test_fixed_takes_ngrams_where_there_is_no_draft_model(self) -> None:
         policy = a_policy(Speculation(Mode.FIXED, num_assistant_tokens=4), draft=False)
-        assert policy.plan(Situation(100, 200, NgramOffer(8, 2))) == Plan(Origin.NGRAM, 4)
-        assert policy.plan(Situation(100, 200, NgramOffer(3, 2))) == Plan(Origin.NGRAM, 3)
-        assert policy.plan(Situation(100, 200)) == Plan(Origin.TARGET)
+        assert planned(policy, Situation(100, 200, copied(8, 2))) == (Origin.NGRAM, 4)
+        assert planned(policy, Situation(100, 200, copied(3, 2))) == (Origin.NGRAM, 3)
+        assert planned(policy, Situation(100, 200)) == (Origin.TARGET, 0)
 
     @pytest.mark.parametrize("mode", [Mode.AUTO, Mode.FIXED])
     def test_only_the_drafter_that_was_asked_for_guesses(self, mode: Mode) -> None:
-        both = replace(BEGIN, ngram=NgramOffer(8, 32))
+        both = replace(BEGIN, offers=copied(8, 32))
         for drafter, origin in ((Drafter.DRAFT, Origin.DRAFT), (Drafter.NGRAM, Origin.NGRAM)):
             policy = a_policy(Speculation(mode, num_assistant_tokens=4, drafter=drafter))
-            assert policy.plan(both).drafter is origin
+            assert policy.plan(both).drafter == origin
         without = a_policy(Speculation(mode, num_assistant_tokens=4, drafter=Drafter.NGRAM))
-        assert without.plan(BEGIN) == Plan(Origin.TARGET)
+        assert planned(without, BEGIN) == (Origin.TARGET, 0)
 
     def test_an_offer_that_may_not_be_used_teaches_nothing(self) -> None:
         policy = a_policy(Speculation(drafter=Drafter.DRAFT))
-        before = policy.ngram.predict(32, 1)
-        policy.plan(replace(BEGIN, ngram=NgramOffer(8, 32)))
-        policy.learn(replace(outcome(3, 3, (0.9, 0.9, 0.9)), offer_matched=4))
-        assert policy.ngram.predict(32, 1) == before
+        before = policy.acceptance.ngram.predict(32, 1)
+        learn(policy, replace(BEGIN, offers=copied(8, 32)), 3, 3, (0.9, 0.9, 0.9))
+        assert policy.acceptance.ngram.predict(32, 1) == before
 
     def test_fixed_is_not_stopped_by_losses(self) -> None:
         policy = a_policy(Speculation(Mode.FIXED, num_assistant_tokens=3))
         for _ in range(30):
-            assert policy.plan(BEGIN) == Plan(Origin.DRAFT, 3)
-            policy.learn(outcome(3, 0, (0.5, 0.5, 0.5)))
+            plan = learn(policy, BEGIN, 3, 0, (0.5, 0.5, 0.5))
+            assert (plan.drafter, plan.limit) == (Origin.DRAFT, 3)
         assert policy.ledger_ms < -1000.0
 
     @pytest.mark.parametrize("mode", [Mode.AUTO, Mode.FIXED])
     def test_a_confidence_below_the_threshold_ends_the_draft_and_is_not_verified(self, mode: Mode) -> None:
         policy = a_policy(Speculation(mode, num_assistant_tokens=6, assistant_confidence_threshold=0.4))
         confidences = [0.99, 0.99, 0.39, 0.99]
-        assert draft(policy, BEGIN, confidences) == 3
-        assert policy.kept(confidences[:3]) == 2
+        plan, drafted = draft(policy, BEGIN, confidences)
+        assert drafted == 3
+        assert checked(plan, guessed(confidences[:3])) == 2
 
     def test_automatic_length_stays_below_the_cap(self) -> None:
         policy = a_policy(Speculation(num_assistant_tokens=3))
-        assert draft(policy, BEGIN, [0.999] * 20) == 3
-        assert a_policy(Speculation(num_assistant_tokens=3)).plan(replace(BEGIN, ngram=NgramOffer(11, 8))).length <= 3
+        assert draft(policy, BEGIN, [0.999] * 20)[1] == 3
+        assert a_policy(Speculation(num_assistant_tokens=3)).plan(replace(BEGIN, offers=copied(11, 8))).limit <= 3
 
     def test_a_threshold_alone_leaves_the_length_to_the_prices(self) -> None:
         policy = a_policy(Speculation(assistant_confidence_threshold=0.1))
-        assert draft(policy, BEGIN, [0.999] * 3 + [0.11] * 9) < 12
+        assert draft(policy, BEGIN, [0.999] * 3 + [0.11] * 9)[1] < 12
 
     @pytest.mark.parametrize("mode", [Mode.AUTO, Mode.FIXED])
     @pytest.mark.parametrize("remaining", [1, 2, 4])
     def test_never_drafts_past_the_end(self, mode: Mode, remaining: int) -> None:
         policy = a_policy(Speculation(mode, num_assistant_tokens=9))
-        plan = policy.plan(replace(BEGIN, remaining=remaining, ngram=NgramOffer(11, 8)))
-        assert plan.length <= remaining - 1
-        assert (plan.drafter is Origin.TARGET) == (remaining == 1)
+        plan = policy.plan(replace(BEGIN, remaining=remaining, offers=copied(11, 8)))
+        assert plan.limit <= remaining - 1
+        assert (plan.drafter == Origin.TARGET) == (remaining == 1)
 
 
 class TestStopping:
     """The automatic length."""
 
     def test_an_unknown_pair_is_tried(self) -> None:
-        assert a_policy().plan(BEGIN).drafter is Origin.DRAFT
+        assert a_policy().plan(BEGIN).drafter == Origin.DRAFT
 
     def test_goes_on_while_the_draft_is_sure_and_stops_where_it_doubts(self) -> None:
-        assert draft(a_policy(), BEGIN, [0.99] * 4 + [0.05] * 8) == 5
+        assert draft(a_policy(), BEGIN, [0.99] * 4 + [0.05] * 8)[1] == 5
 
     def test_length_ends_somewhere(self) -> None:
-        assert draft(a_policy(), BEGIN, [0.999] * 40) <= LONGEST
+        assert draft(a_policy(), BEGIN, [0.999] * 40)[1] <= LONGEST
 
     def test_candidates_not_worth_their_verification_are_dropped(self) -> None:
         policy = Policy(Costs(Curve({1: 70.0, 2: 95.0, 3: 120.0, 4: 145.0}), Curve({1: 5.0})))
-        assert policy.plan(BEGIN).drafter is Origin.DRAFT
-        assert policy.kept([0.02]) == 0
-        assert policy.kept([]) == 0
+        plan = policy.plan(BEGIN)
+        assert plan.drafter == Origin.DRAFT
+        assert checked(plan, guessed([0.02])) == 0
+        assert checked(plan, NO_DRAFT) == 0
 
     def test_a_free_label_comes_from_a_candidate_that_was_not_verified(self) -> None:
         policies = [a_policy(), a_policy()]
-        for policy, matched in zip(policies, (1, 0), strict=True):
-            policy.plan(BEGIN)
-            policy.learn(replace(outcome(0, 0, (0.5,)), matched=matched))
-        assert policies[0].draft.predict(1, 0.5) > policies[1].draft.predict(1, 0.5)
+        for policy, right in zip(policies, (1, 0), strict=True):
+            learn(policy, BEGIN, 0, 0, (0.5,), right=right)
+        assert policies[0].acceptance.draft.predict(1, 0.5) > policies[1].acceptance.draft.predict(1, 0.5)
 
     def test_only_positions_after_accepted_ones_are_labels(self) -> None:
         policy = a_policy()
-        before = policy.draft.predict(3, 0.9) / policy.draft.predict(2, 0.9)
-        policy.plan(BEGIN)
-        policy.learn(outcome(4, 0, (0.9, 0.9, 0.9, 0.9)))
-        assert policy.draft.predict(3, 0.9) / policy.draft.predict(2, 0.9) == pytest.approx(before)
-        assert policy.draft.predict(1, 0.9) < policy.draft.predict(2, 0.9)
+        predict = policy.acceptance.draft.predict
+        before = predict(3, 0.9) / predict(2, 0.9)
+        learn(policy, BEGIN, 4, 0, (0.9, 0.9, 0.9, 0.9))
+        assert predict(3, 0.9) / predict(2, 0.9) == pytest.approx(before)
+        assert predict(1, 0.9) < predict(2, 0.9)
 
     def test_a_failing_draft_is_given_up_and_tried_again_later(self) -> None:
         policy = a_policy()
         fail(policy, 12)
-        assert policy.plan(BEGIN).drafter is Origin.TARGET
-        plans = []
-        for _ in range(150):
-            plans.append(policy.plan(BEGIN).drafter)
-            policy.learn(outcome(1, 0, (0.6,)) if plans[-1] is Origin.DRAFT else outcome(0, 0))
-        assert 1 <= plans.count(Origin.DRAFT) <= 15
+        assert policy.plan(BEGIN).drafter == Origin.TARGET
+        assert 1 <= fail(policy, 150).count(Origin.DRAFT) <= 15
 
     def test_a_new_pair_risks_no_more_than_its_credit_in_one_round(self) -> None:
         policy = a_policy()
-        first = draft(policy, BEGIN, [0.999] * 20)
-        policy.learn(outcome(first, 0, (0.999,) * first))
+        plan, first = draft(policy, BEGIN, [0.999] * 20)
+        policy.observe(plan, made(plan, first, 0, (0.999,) * first))
         assert first <= 6
         assert policy.ledger_ms > -180.0
 
     def test_a_plain_step_now_and_then_keeps_the_price_known(self) -> None:
-        policy, plain = a_policy(), 0
-        for _ in range(300):
-            plan = policy.plan(BEGIN)
-            plain += plan.drafter is Origin.TARGET
-            policy.learn(outcome(3, 3, (0.99,) * 3) if plan.drafter is Origin.DRAFT else outcome(0, 0))
-        assert plain == 2
+        policy = a_policy()
+        assert [tried(policy, 3, 3, (0.99,) * 3) for _ in range(300)].count(Origin.TARGET) == 2
 
     def test_without_any_price_the_first_step_is_plain(self) -> None:
         policy = Policy(Costs())
-        assert policy.plan(BEGIN) == Plan(Origin.TARGET)
+        plan = policy.plan(BEGIN)
+        assert (plan.drafter, plan.limit) == (Origin.TARGET, 0)
         assert policy.plain_ms is None
-        policy.learn(Outcome(1, 0, 0, verify_ms=50.0, other_ms=1.0))
-        assert policy.plan(BEGIN).drafter is Origin.DRAFT
+        policy.observe(plan, outcome(plan, 0, 0, ms=Timing(verify_ms=50.0, other_ms=1.0)))
+        assert policy.plan(BEGIN).drafter == Origin.DRAFT
         assert policy.plain_ms == pytest.approx(1.0 + 50.0 / 1.1, rel=0.05)  # behind the prompt it changed the size
 
 
@@ -194,11 +209,9 @@ def test_rounds_of_ngrams_do_not_raise_the_worth_of_time_elsewhere() -> None:
     policies = [a_policy(), a_policy()]
     for policy in policies:
         for _ in range(20):
-            policy.plan(BEGIN)
-            policy.learn(outcome(2, 1, (0.7, 0.7)))
+            learn(policy, BEGIN, 2, 1, (0.7, 0.7))
     for _ in range(20):
-        policies[1].plan(replace(BEGIN, ngram=NgramOffer(15, 20)))
-        policies[1].learn(replace(outcome(15, 15), offer_matched=15))
+        learn(policies[1], replace(BEGIN, offers=copied(15, 20)), 15, 15)
     rates = []
     for policy in policies:
         policy.plan(BEGIN)
@@ -210,152 +223,139 @@ class TestTails:
     """N-grams behind a draft."""
 
     def test_a_long_match_behind_a_draft_ends_it_and_is_verified_with_it(self) -> None:
-        policy, tail = a_policy(), NgramOffer(9, 12)
-        policy.plan(BEGIN)
-        assert policy.wants_more([0.98])
-        assert not policy.wants_more([0.98], tail)
-        assert policy.kept([0.98], tail) > 3
+        plan = a_policy().plan(BEGIN)
+        assert plan.wants_more(guessed([0.98]))
+        assert not plan.wants_more(guessed([0.98], tail=9, match=12))
+        assert checked(plan, guessed([0.98], tail=9, match=12)) > 3
 
     def test_a_chance_match_does_not_end_a_good_draft(self) -> None:
-        policy = a_policy()
-        policy.plan(BEGIN)
-        assert policy.wants_more([0.99, 0.99], NgramOffer(9, 2))
+        assert a_policy().plan(BEGIN).wants_more(guessed([0.99, 0.99], tail=9, match=2))
 
     def test_nothing_follows_a_draft_that_is_cut(self) -> None:
         policy = a_policy(Speculation(num_assistant_tokens=6, assistant_confidence_threshold=0.4))
-        policy.plan(BEGIN)
-        assert not policy.wants_more([0.9, 0.2])
-        assert policy.kept([0.9, 0.2], NgramOffer(9, 12)) <= 1
+        plan = policy.plan(BEGIN)
+        assert not plan.wants_more(guessed([0.9, 0.2]))
+        assert checked(plan, guessed([0.9, 0.2], tail=9, match=12)) <= 1
 
     def test_the_bounds_hold_for_both_together(self) -> None:
-        policy = a_policy(Speculation(num_assistant_tokens=4))
-        policy.plan(BEGIN)
-        assert policy.kept([0.99, 0.99], NgramOffer(9, 30)) <= 4
+        plan = a_policy(Speculation(num_assistant_tokens=4)).plan(BEGIN)
+        assert checked(plan, guessed([0.99, 0.99], tail=9, match=30)) <= 4
 
     @pytest.mark.parametrize(
         "speculation", [Speculation(Mode.FIXED, num_assistant_tokens=2), Speculation(drafter=Drafter.DRAFT)]
     )
     def test_none_where_the_user_wants_the_draft_alone(self, speculation: Speculation) -> None:
-        policy = a_policy(speculation)
-        policy.plan(BEGIN)
-        assert policy.kept([0.99, 0.99], NgramOffer(9, 30)) == 2
+        plan = a_policy(speculation).plan(BEGIN)
+        assert checked(plan, guessed([0.99, 0.99], tail=9, match=30)) == 2
 
     @pytest.mark.parametrize(("held", "better"), [(4, True), (0, False)])
     def test_ngrams_learn_from_what_became_of_a_tail(self, held: int, *, better: bool) -> None:
-        policy, tail = a_policy(), NgramOffer(4, 5)
-        policy.plan(BEGIN)
-        before = policy.ngram.predict(5, 1)
-        kept = policy.kept([0.99], tail)
-        assert kept == 5
-        policy.learn(replace(outcome(kept, 1 + held, (0.99,)), matched=1))
-        assert (policy.ngram.predict(5, 1) > before) == better
+        policy = a_policy()
+        plan = policy.plan(BEGIN)
+        before = policy.acceptance.ngram.predict(5, 1)
+        assert checked(plan, guessed([0.99], tail=4, match=5)) == 5
+        policy.observe(plan, made(plan, 5, 1 + held, (0.99,)))
+        assert (policy.acceptance.ngram.predict(5, 1) > before) == better
 
     def test_a_tail_behind_a_wrong_draft_teaches_nothing(self) -> None:
         policy = a_policy()
-        policy.plan(BEGIN)
-        before = policy.ngram.predict(5, 1)
-        kept = policy.kept([0.99], NgramOffer(4, 5))
-        policy.learn(outcome(kept, 0, (0.99,)))
-        assert policy.ngram.predict(5, 1) == pytest.approx(before, rel=0.01)
+        plan = policy.plan(BEGIN)
+        before = policy.acceptance.ngram.predict(5, 1)
+        kept = checked(plan, guessed([0.99], tail=4, match=5))
+        policy.observe(plan, made(plan, kept, 0, (0.99,)))
+        assert policy.acceptance.ngram.predict(5, 1) == pytest.approx(before, rel=0.01)
 
 
 class TestDrafters:
     """N-gram, draft model or neither."""
 
     def test_a_long_match_is_copied_as_far_as_it_pays(self) -> None:
-        plan = a_policy().plan(replace(BEGIN, ngram=NgramOffer(11, 8)))
-        assert plan.drafter is Origin.NGRAM
-        assert plan.length >= 6
+        plan = a_policy().plan(replace(BEGIN, offers=copied(11, 8)))
+        assert plan.drafter == Origin.NGRAM
+        assert plan.limit >= 6
 
     def test_a_chance_match_does_not_displace_a_good_draft(self) -> None:
         policy = a_policy()
         for _ in range(20):
-            policy.plan(BEGIN)
-            policy.learn(outcome(4, 4, (0.98,) * 4))
-        assert policy.plan(replace(BEGIN, ngram=NgramOffer(11, 2))).drafter is Origin.DRAFT
+            learn(policy, BEGIN, 4, 4, (0.98,) * 4)
+        assert policy.plan(replace(BEGIN, offers=copied(11, 2))).drafter == Origin.DRAFT
 
     def test_ngrams_are_learned_from_offers_that_were_not_taken(self) -> None:
         policy = a_policy()
-        before = policy.ngram.predict(2, 1)
+        before = policy.acceptance.ngram.predict(2, 1)
         for _ in range(10):
-            policy.plan(replace(BEGIN, ngram=NgramOffer(5, 2)))
-            policy.learn(replace(outcome(0, 0), offer_matched=0))
-        assert policy.ngram.predict(2, 1) < before / 2
+            learn(policy, replace(BEGIN, lag=None, offers=copied(5, 2, right=0)), 0, 0)
+        assert policy.acceptance.ngram.predict(2, 1) < before / 2
 
     def test_an_offer_known_only_in_part_teaches_only_that_part(self) -> None:
         policy = a_policy()
-        policy.plan(replace(BEGIN, ngram=NgramOffer(5, 2)))
-        second = policy.ngram.predict(2, 2)
-        policy.learn(replace(outcome(0, 0), offer_matched=1))
-        assert policy.ngram.predict(2, 2) == second
+        second = policy.acceptance.ngram.predict(2, 2)
+        learn(policy, replace(BEGIN, lag=None, offers=copied(5, 2, right=1)), 0, 0)
+        assert policy.acceptance.ngram.predict(2, 2) == second
 
     def test_a_draft_that_must_read_a_long_prompt_waits_for_a_long_answer(self) -> None:
-        prompt = Situation(context=3000, remaining=60, draft_lag=3000)
-        assert a_policy().plan(prompt).drafter is Origin.TARGET
+        prompt = Situation(context=3000, remaining=60, lag=3000)
+        assert a_policy().plan(prompt).drafter == Origin.TARGET
         policy = a_policy()
         policy.begin_answer(Speculation(), expected_tokens=1500)
-        assert plans_after(policy, replace(prompt, remaining=2000), tokens=40) is Origin.DRAFT
+        assert plans_after(policy, replace(prompt, remaining=2000), tokens=40) == Origin.DRAFT
 
     def test_reading_a_long_prompt_waits_until_ngrams_had_their_chance(self) -> None:
-        policy, prompt = a_policy(), Situation(context=700, remaining=1000, draft_lag=700)
+        policy, prompt = a_policy(), Situation(context=700, remaining=1000, lag=700)
         policy.begin_answer(Speculation(), expected_tokens=1000)
-        assert policy.plan(prompt).drafter is Origin.TARGET
-        assert plans_after(policy, prompt, tokens=12) is Origin.DRAFT
+        assert policy.plan(prompt).drafter == Origin.TARGET
+        assert plans_after(policy, prompt, tokens=12) == Origin.DRAFT
 
     def test_a_text_that_ngrams_write_needs_no_draft_model(self) -> None:
         policy = a_policy()
         policy.begin_answer(Speculation(), expected_tokens=400)
-        prompt = Situation(context=1500, remaining=1000, draft_lag=1500)
+        prompt = Situation(context=1500, remaining=1000, lag=1500)
         for _ in range(12):
-            assert policy.plan(replace(prompt, ngram=NgramOffer(11, 8))).drafter is Origin.NGRAM
-            policy.learn(replace(outcome(11, 11), offer_matched=11))
-        assert policy.plan(prompt).drafter is Origin.TARGET
+            assert learn(policy, replace(prompt, offers=copied(11, 8)), 11, 11).drafter == Origin.NGRAM
+        assert policy.plan(prompt).drafter == Origin.TARGET
 
     def test_a_draft_that_earned_its_reading_reads_on_after_a_copied_passage(self) -> None:
         policy = a_policy()
         for _ in range(20):
-            policy.plan(BEGIN)
-            policy.learn(outcome(4, 4, (0.98,) * 4))
-        copied = replace(BEGIN, draft_lag=80, remaining=60)
-        assert policy.plan(copied).drafter is Origin.DRAFT
+            learn(policy, BEGIN, 4, 4, (0.98,) * 4)
+        copied = replace(BEGIN, lag=80, remaining=60)
+        assert policy.plan(copied).drafter == Origin.DRAFT
 
     def test_reading_the_prompt_pays_from_about_a_tenth_of_it_in_output(self) -> None:
         def reads(expected: int) -> bool:
             policy = Policy(Costs(Curve(TARGET_MS), Curve({1: 18.5, 8: 33.0, 16: 54.0, 32: 95.0})))
             policy.begin_answer(Speculation(), expected_tokens=expected)
-            return plans_after(policy, Situation(1000, 4000, draft_lag=1000), tokens=10) is Origin.DRAFT
+            return plans_after(policy, Situation(1000, 4000, lag=1000), tokens=10) == Origin.DRAFT
 
         assert [reads(expected) for expected in (30, 300)] == [False, True]
 
     def test_the_usual_length_of_answers_is_learned(self) -> None:
-        policy, prompt = a_policy(), Situation(context=2500, remaining=4000, draft_lag=2500)
-        assert policy.plan(prompt).drafter is Origin.TARGET
+        policy, prompt = a_policy(), Situation(context=2500, remaining=4000, lag=2500)
+        assert policy.plan(prompt).drafter == Origin.TARGET
         for _ in range(12):
             policy.begin_answer(Speculation(Mode.OFF))
             for _ in range(20):
-                policy.plan(BEGIN)
-                policy.learn(Outcome(100, 0, 0, verify_ms=71.0, other_ms=1.0))
+                plan = policy.plan(BEGIN)
+                policy.observe(plan, outcome(plan, 99, 99, ms=Timing(verify_ms=71.0, other_ms=1.0)))
         policy.begin_answer(Speculation())
-        assert plans_after(policy, prompt, tokens=25) is Origin.DRAFT
+        assert plans_after(policy, prompt, tokens=25) == Origin.DRAFT
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 15), st.floats(0.01, 0.99)), min_size=20, max_size=150), st.booleans())
 def test_the_loss_is_bounded_whatever_is_accepted(fate: list[tuple[int, float]], offered: bool) -> None:
-    policy, total, tokens, longest = a_policy(), 0.0, 0, {Origin.DRAFT: 0.0, Origin.NGRAM: 0.0, Origin.TARGET: 0.0}
+    policy, total, tokens, longest = a_policy(), 0.0, 0, dict.fromkeys((Origin.DRAFT, Origin.NGRAM, Origin.TARGET), 0.0)
     for accepted, confidence in fate:
-        plan = policy.plan(replace(BEGIN, ngram=NgramOffer(9, 4) if offered else None))
-        drafted = plan.length
-        confidences: tuple[float, ...] = ()
-        if plan.drafter is Origin.DRAFT:
-            while policy.wants_more(confidences):
-                confidences += (confidence,)
-            drafted = policy.kept(confidences)
-        made = outcome(drafted, min(accepted, drafted), confidences)
-        policy.learn(made)
-        ms = made.verify_ms + made.draft_ms + made.other_ms
-        total, tokens = total + ms, tokens + made.tokens
-        longest[plan.drafter] = max(longest[plan.drafter], ms)
+        plan = policy.plan(replace(BEGIN, offers=copied(9, 4, right=accepted) if offered else {}))
+        size, confidences = plan.limit, list[float]()
+        if plan.drafter == Origin.DRAFT:
+            while plan.wants_more(guessed(confidences)):
+                confidences.append(confidence)
+            size = checked(plan, guessed(confidences))
+        found = made(plan, size, min(accepted, size), confidences)
+        policy.observe(plan, found)
+        total, tokens = total + found.ms, tokens + found.tokens
+        longest[Origin(plan.drafter)] = max(longest[Origin(plan.drafter)], found.ms)
     accounts = policy._books.accounts.values()
     plain_ms = TARGET_MS[1] + 0.7
     allowed = plain_ms * sum(account.allowance for account in accounts) + longest[Origin.DRAFT] + longest[Origin.NGRAM]
@@ -370,13 +370,13 @@ class TestStorage:
         fail(policy, 40)
         restored = Policy.from_json(json.loads(json.dumps(policy.to_json())))
         assert restored.to_json() == policy.to_json()
-        assert restored.draft.predict(1, 0.6) < a_policy().draft.predict(1, 0.6)
+        assert restored.acceptance.draft.predict(1, 0.6) < a_policy().acceptance.draft.predict(1, 0.6)
 
     @pytest.mark.parametrize(
         "data", [None, [], {"costs": 1}, {"costs": {}, "draft": 1, "ngram": [], "usual_tokens": "x"}]
     )
     def test_garbage_is_a_fresh_policy(self, data: object) -> None:
-        assert Policy.from_json(data).plan(BEGIN) == Plan(Origin.TARGET)
+        assert planned(Policy.from_json(data), BEGIN) == (Origin.TARGET, 0)
 
     def test_a_new_answer_starts_with_a_clean_account(self) -> None:
         policy = a_policy()
@@ -390,10 +390,10 @@ def test_a_round_takes_well_under_a_millisecond() -> None:
     policy, rounds = a_policy(), 200
     started = time.process_time()
     for _ in range(rounds):
-        plan = policy.plan(replace(BEGIN, ngram=NgramOffer(5, 2)))
+        plan = policy.plan(replace(BEGIN, offers=copied(5, 2)))
         confidences: list[float] = []
-        while plan.drafter is Origin.DRAFT and len(confidences) < 5 and policy.wants_more(confidences):
+        while plan.drafter == Origin.DRAFT and len(confidences) < 5 and plan.wants_more(guessed(confidences)):
             confidences.append(0.9)
-        kept = policy.kept(confidences)
-        policy.learn(outcome(kept, kept, tuple(confidences)))
+        kept = checked(plan, guessed(confidences))
+        policy.observe(plan, made(plan, kept, kept, confidences))
     assert (time.process_time() - started) / rounds < 0.001

@@ -10,11 +10,10 @@ import pytest
 from numpy.typing import NDArray
 from scipy.special import log_softmax
 
-from headstart.engine.costs import Costs, Curve
-from headstart.engine.drafters import DraftModel
 from headstart.engine.engine import Mode, Request, Sampling, Speculation
 from headstart.engine.likelihood import Scored
 from headstart.engine.local import LocalEngine
+from headstart.engine.policy.cost_model import Costs, Curve
 from headstart.engine.sampling import Row
 from headstart.engine.scorer import Scorer
 from headstart.engine.speculative import Decoder
@@ -26,7 +25,7 @@ from tests.engine.answers import CODE, LIST, PLAIN, Answer, ask, forget, request
 from tests.engine.test_branching import Eager
 from tests.engine.test_exactness import TABLE, VOCABULARY, random_job, random_speculation, toy_decoder, write
 from tests.engine.tiny_tokenizers import KINDS, SAMPLES
-from tests.toy import BranchingToy, ToyRunner
+from tests.toy import BranchingToy, ToyRunner, toy_drafters
 
 FIXED = Speculation(Mode.FIXED, 4)
 SAMPLINGS = (Sampling(), Sampling(temperature=0.7, top_k=9, repetition_penalty=1.3, presence_penalty=0.4, seed=3))
@@ -94,7 +93,7 @@ def test_so_it_does_where_branches_are_taken() -> None:
     seen: list[tuple[Row, int]] = []
     job = replace(random_job(random.Random(5), Speculation()), max_new_tokens=90, stop_ids=frozenset())
     target, draft = BranchingToy(VOCABULARY, seed=3), ToyRunner(VOCABULARY, seed=3, blur=1.0)
-    decoder = Decoder(target, DraftModel(draft, VOCABULARY), Eager(Costs(Curve(TABLE), Curve({1: 20.0}))))
+    decoder = Decoder(target, toy_drafters(target, draft), Eager(Costs(Curve(TABLE), Curve({1: 20.0}))))
     tokens, _, _ = write(decoder, replace(job, witness=lambda row, token: seen.append((row.copy(), token))))
     assert target.taken > 3
     check(seen, job.prompt, tokens)

@@ -13,14 +13,14 @@ import pytest
 
 from headstart import manifest
 from headstart.engine import local, shortlist
-from headstart.engine.drafters import DraftModel, WantsMore
+from headstart.engine.drafters.draft_model import DraftModel, Shortlist
 from headstart.engine.engine import LoadOptions, Mode, Numerics, Origin, Sampling, Speculation
 from headstart.engine.local import LocalEngine, load
 from headstart.engine.runner import Branch, Logits
 from headstart.engine.sampling import Ids, Sampler
-from headstart.engine.shortlist import Shortlist
 from headstart.errors import BrokenModelError
 from tests.engine.answers import LIST, PLAIN, ask, forget, request
+from tests.engine.test_drafters import begun, up_to
 from tests.toy import ToyRunner
 
 LISTED = 400  # of 624 rows
@@ -158,14 +158,16 @@ def test_a_row_of_some_tokens_gives_what_a_row_without_the_others_gives(sampling
 def test_a_draft_model_guesses_among_the_listed_whatever_it_read_before(sampling: Sampling) -> None:
     """A text of other tokens alters nothing, neither for itself nor for the next one."""
     draft, text = DraftModel(TrimmedToy(), 24, Shortlist(KEPT, 24)), [3, 1, 4]
-    draft.begin(text)
-    first = draft.propose(text, Sampler(sampling, text), up_to(8))
-    foreign = text + [int(token) for token in OTHERS[:10]]
-    draft.settle(0)
-    draft.propose(foreign, Sampler(sampling, foreign), up_to(8))
-    draft.settle(0)
-    draft.begin(text)
-    again = draft.propose(text, Sampler(sampling, text), up_to(8))
+    given = begun(text, sampling)
+    draft.begin(given)
+    first = draft.propose(given, up_to(8))
+    foreign = begun(text + [int(token) for token in OTHERS[:10]], sampling)
+    draft.accept(given, 0)
+    draft.begin(foreign)
+    draft.propose(foreign, up_to(8))
+    draft.accept(given, 0)
+    draft.begin(given)
+    again = draft.propose(given, up_to(8))
     assert set(first.tokens) <= set(KEPT.tolist())
     assert again == first
 
@@ -182,8 +184,3 @@ class TrimmedToy(ToyRunner):
         self, ids: Sequence[int], branches: Sequence[Branch] = (), rows: int = 1, cancel: threading.Event | None = None
     ) -> Logits:
         return super().forward(ids, branches, rows, cancel)[:, KEPT]
-
-
-def up_to(count: int) -> WantsMore:
-    """Draft this many."""
-    return lambda _tokens, confidences: len(confidences) < count

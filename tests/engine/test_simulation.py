@@ -7,8 +7,8 @@ import pytest
 
 from bench.research import replay as rules
 from bench.research.recordings import Text
-from headstart.engine.costs import Costs, Curve
-from headstart.engine.policy import Policy
+from headstart.engine.policy.cost_model import Costs, Curve
+from headstart.engine.policy.policy import Policy
 from tests.engine import simulation
 from tests.engine.simulation import CODE, HOPELESS, PROSE, Machine, Mixture, Setting, adaptive_ms, new_policy
 

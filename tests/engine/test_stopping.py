@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from headstart.engine.costs import Curve
-from headstart.engine.stopping import (
+from headstart.engine.policy.cost_model import Curve
+from headstart.engine.policy.stopping import (
     Prices,
     Spread,
     affordable,

@@ -23,7 +23,7 @@ HEARD = (
     "headstart.engine.prompt", "headstart.engine.room", "headstart.engine.shortlist", "headstart.engine.tokenizer",
     "headstart.engine.devices", "headstart.engine.host", "headstart.engine.remote", "headstart.engine.choosing",
     "headstart.engine.engine", "headstart.engine.genai", "headstart.engine.opening", "headstart.engine.protocol",
-    "headstart.engine.bigram", "headstart.engine.child", "headstart.engine.client", "headstart.engine.tuning",
+    "headstart.engine.drafters.bigram", "headstart.engine.child", "headstart.engine.client", "headstart.engine.tuning",
     "headstart.keys", "headstart.remotes", "headstart.server.keys", "headstart.server.listening",
     "headstart.server.telling", "headstart.ui",
 )  # fmt: skip

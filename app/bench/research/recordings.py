@@ -6,16 +6,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from headstart.engine.costs import Costs
-from headstart.engine.drafters import NGRAM_REACH, NgramDrafter
-from headstart.engine.policy import Policy
-from headstart.engine.rounds import NgramOffer
+from headstart.engine.drafters.base import NO_DRAFT, Draft
+from headstart.engine.drafters.ngram import NGRAM_REACH, NgramDrafter
+from headstart.engine.policy.cost_model import Costs
+from headstart.engine.policy.policy import Policy
 from headstart.engine.runner import common_prefix
 from headstart.engine.sampling import Guess
 from headstart.engine.trace import FORMAT
 from headstart.errors import TraceError
 
 _UNKNOWN = 0.5  # confidence of a candidate that nothing is known of
+WRONG = -1  # a token that the text does not have: its own are the numbers of their places
 
 
 @dataclass(frozen=True)
@@ -26,10 +27,10 @@ class Offer:
     match_length: int
     held: int
 
-    @property
-    def seen(self) -> NgramOffer:
-        """What a policy is told of it."""
-        return NgramOffer(self.length, self.match_length)
+    def at(self, place: int) -> Draft:
+        """The offer at a place of the text, the tokens of a text being the numbers of their places."""
+        tokens = [place + i if i < self.held else WRONG for i in range(self.length)]
+        return Draft(tuple(tokens), match_length=self.match_length)
 
 
 @dataclass(frozen=True)
@@ -53,26 +54,36 @@ class Text:
         """Places."""
         return len(self.right)
 
-    def drafted(self, at: int, count: int) -> tuple[Sequence[float], int]:
-        """Confidences of `count` candidates from place `at`, and how many from the first are right."""
+    def drafted(self, at: int, count: int) -> Draft:
+        """What a draft model guesses from place `at`, and what n-grams put behind it."""
         held = run_length(self.right[at : at + count])
         known = [*self.confidence[at : min(at + held + 1, at + count)], *self.strays.get(at + held, ())]
         known += [_UNKNOWN] * (count - len(known))
-        return known[:count], held
+        tokens = [at + i if i < held else WRONG for i in range(count)]
+        # Behind a wrong guess n-grams are taken to offer the same.
+        offer = self.offers[at + count] if count and at + count < len(self) else None
+        tail = offer.at(at + count) if offer else NO_DRAFT
+        return Draft(
+            (*tokens, *tail.tokens), tuple(known[:count]), tail.match_length, runners_up=self._beside(at, count, held)
+        )
 
-    def beside(self, at: int, count: int) -> Sequence[Sequence[Guess]]:
+    def _beside(self, at: int, count: int, held: int) -> tuple[tuple[Guess, ...], ...]:
         """The runners-up to `count` candidates from place `at`, as far as they are known."""
-        held = run_length(self.right[at : at + count])
-        known = [*self.runners_up[at : min(at + held + 1, at + count)], *self.stray_runners_up.get(at + held, ())]
-        return known[:count] if self.runners_up else ()
+        if not self.runners_up:
+            return ()
+        wrong = at + held
+        known = [*self.runners_up[at : min(wrong + 1, at + count)], *self.stray_runners_up.get(wrong, ())]
+        beside = [tuple(Guess(WRONG, each.confidence) for each in ranked) for ranked in known[:count]]
+        came = self.came[wrong] if wrong < len(self.came) else None
+        if came is not None and held < len(beside):
+            ranked = list(beside[held])
+            ranked[came] = Guess(wrong, ranked[came].confidence)
+            beside[held] = tuple(ranked)
+        return tuple(beside)
 
     def without_runners_up(self) -> "Text":
         """As if no draft had any."""
         return replace(self, runners_up=(), came=(), stray_runners_up={})
-
-    def tail(self, at: int, drafted: int) -> Offer | None:
-        """What n-grams offer behind so many drafted candidates; behind a wrong one it is taken to be the same."""
-        return self.offers[at + drafted] if at + drafted < len(self) else None
 
     def beginning(self, places: int) -> "Text":
         """The same text, ended after so many places."""
@@ -181,7 +192,7 @@ def _offers(prompt: Sequence[int], written: Sequence[int], places: int) -> list[
     rest = [*written[1:], *[_NO_TOKEN] * places][:places]
     offers: list[Offer | None] = []
     for place, token in enumerate(rest):
-        offer = drafter.propose(NGRAM_REACH)
+        offer = drafter.look_up(NGRAM_REACH)
         held = common_prefix(offer.tokens, rest[place : place + NGRAM_REACH])
         offers.append(Offer(len(offer.tokens), offer.match_length, held) if offer.tokens else None)
         drafter.extend([token])

@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.research.recordings import Recording, Text, read_recordings, run_length
-from headstart.engine.costs import Costs
-from headstart.engine.engine import Origin, Speculation
-from headstart.engine.policy import Policy
-from headstart.engine.rounds import NgramOffer, Outcome, Plan, Situation
+from headstart.engine.drafters.base import Draft, WantsMore
+from headstart.engine.engine import Origin, Speculation, Timing
+from headstart.engine.policy.cost_model import Costs
+from headstart.engine.policy.policy import Policy
+from headstart.engine.policy.rounds import Situation
+from headstart.engine.runner import common_prefix
 from headstart.errors import TraceError
-
-Branches = Sequence[tuple[int, int]]  # place of the candidate and rank of the runner-up, from 0
 
 
 class Machine:
@@ -83,44 +83,34 @@ class Replay:
 
     def situation(self, *, draft: bool = True) -> Situation:
         """What a policy is told before a round."""
-        offer, lag = self.text.offers[self.at], self.context - self._read
-        return Situation(self.context, self.remaining, offer.seen if offer else None, lag if draft else None)
+        offer = self.text.offers[self.at]
+        offers: dict[str, Draft] = {Origin.NGRAM: offer.at(self.at)} if offer else {}
+        return Situation(self.context, self.remaining, offers, self.context - self._read if draft else None)
 
-    def tail(self, drafted: int) -> NgramOffer | None:
-        """What n-grams offer behind so many drafted candidates."""
-        offer = self.text.tail(self.at, drafted)
-        return offer.seen if offer else None
+    def propose(self, wants_more: WantsMore) -> Draft:
+        """As Drafter.propose."""
+        drafted = 0
+        while wants_more(self.text.drafted(self.at, drafted)):
+            drafted += 1
+        return self.text.drafted(self.at, drafted)
 
-    def play(self, verified: int, held: int, drafted: int = 0, branches: Branches = ()) -> Outcome:
-        """A round that drafted and verified so many candidates, of which the first `held` are right.
-
-        `branches`: the runners-up verified beside them, by place and rank.
-        """
-        in_line, context, machine = min(held, verified), self.context, self.machine
-        confidences, right = self.text.drafted(self.at, drafted)
-        offer, wrong = self.text.offers[self.at], self.at + right
-        came = self.text.came[wrong] if wrong < len(self.text.came) else None
-        branched = in_line < verified and (in_line, came) in branches
-        accepted, checked = in_line + branched, verified + len(branches)
-        outcome = Outcome(
-            tokens=accepted + 1,
-            verified=checked,
-            accepted=accepted,
-            verify_ms=machine.verifying(context, checked),
+    def play(self, checked: Draft, drafted: int = 0) -> tuple[list[int], Timing]:
+        """Check a draft, for which a model guessed so many tokens: what was chosen, and the time it took."""
+        context, machine = self.context, self.machine
+        held = common_prefix(checked.tokens, range(self.at, self.at + len(checked.tokens)))
+        chosen = list(range(self.at, self.at + held + 1))
+        if checked.branch_taken(chosen) is not None:
+            chosen.append(chosen[-1] + 1)
+        timing = Timing(
+            verify_ms=machine.verifying(context, checked.size),
             draft_ms=machine.drafting(context, drafted, context - self._read),
-            other_ms=machine.around(checked),
-            confidences=confidences,
-            matched=min(right, in_line + 1) if drafted else None,
-            offer_matched=min(offer.held, accepted + 1) if offer else None,
-            runners_up=self.text.beside(self.at, drafted),
-            runner_up=came,
-            branched=branched,
+            other_ms=machine.around(checked.size),
         )
         if drafted:  # of its own candidates the draft has read all but the last, and forgets the wrong ones
-            self._read = context + min(drafted - 1, in_line)
-        self.at += outcome.tokens
-        self.ms += outcome.ms
-        return outcome
+            self._read = context + min(drafted - 1, held)
+        self.at += len(chosen)
+        self.ms += timing.verify_ms + timing.draft_ms + timing.other_ms
+        return chosen, timing
 
 
 def policy_ms(
@@ -131,26 +121,10 @@ def policy_ms(
     policy.begin_answer(bounds or Speculation())
     while not replay.ended:
         plan = policy.plan(replay.situation(draft=draft))
-        policy.learn(_played(policy, plan, replay))
+        guessed = replay.propose(plan.wants_more) if plan.offer is None else plan.offer
+        drafted = len(guessed.confidences) if plan.offer is None else 0
+        policy.observe(plan, plan.outcome(*replay.play(plan.trim(guessed), drafted)))
     return replay.ms
-
-
-def _played(policy: Policy, plan: Plan, replay: Replay) -> Outcome:
-    offer, drafted = replay.text.offers[replay.at], 0
-    if plan.drafter is Origin.NGRAM:
-        assert offer is not None, "the policy chose an offer that is not there"
-        return replay.play(plan.length, offer.held)
-    if plan.drafter is Origin.TARGET:
-        return replay.play(0, 0)
-    while policy.wants_more(replay.text.drafted(replay.at, drafted)[0], replay.tail(drafted)):
-        drafted += 1
-    confidences, held = replay.text.drafted(replay.at, drafted)
-    tail = replay.text.tail(replay.at, drafted)
-    if tail and held == drafted:
-        held += tail.held
-    kept = policy.kept(confidences, replay.tail(drafted))
-    shares = [[each.confidence for each in ranked] for ranked in replay.text.beside(replay.at, drafted)]
-    return replay.play(kept, held, drafted, policy.branches(shares, kept))
 
 
 FIXED_LENGTHS = range(1, 9)
@@ -166,9 +140,8 @@ def ruled_ms(text: Text, machine: Machine, length: int, following: NextLength) -
     replay = Replay(text, machine)
     while not replay.ended:
         drafted = min(length, replay.remaining - 1)
-        held = run_length(text.right[replay.at : replay.at + drafted])
-        replay.play(drafted, held, drafted)
-        length = following(length, drafted, held)
+        chosen, _ = replay.play(text.drafted(replay.at, drafted).beginning(drafted), drafted)
+        length = following(length, drafted, len(chosen) - 1)
     return replay.ms
 
 

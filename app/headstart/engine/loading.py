@@ -7,7 +7,7 @@ from pathlib import Path
 
 from headstart import computer, paths
 from headstart import manifest as manifests
-from headstart.engine import bigram, devices, shortlist, validation
+from headstart.engine import devices, shortlist, validation
 from headstart.engine.engine import KvPrecision, Numerics, Precision
 from headstart.engine.head import Ids
 from headstart.engine.measurements import Measurements
@@ -58,7 +58,6 @@ class LoadedModel:
     properties: Properties  # that it was compiled with
     notes: tuple[str, ...] = ()  # what a person should know of how it was loaded, in sentences
     kept: Ids | None = None  # tokens that a trimmed output head scores
-    table: bigram.BigramDrafter | None = None  # of likely next tokens
 
 
 @dataclass
@@ -81,7 +80,6 @@ def load_model(folder: Path, place: Place, measured: Path, watcher: Watcher | No
     measurements = _verified(folder, manifest, device, measured)
     watcher.when_whole()
     kept = shortlist.read(folder, manifest, place.rows)
-    table = bigram.read(folder, manifest)
     wanted = _wanted(measurements, manifest, place)
     if _is_trusted(wanted, device) and is_undecided(measurements) and place.context >= ROOM:
         watcher.when_settled()
@@ -89,7 +87,7 @@ def load_model(folder: Path, place: Place, measured: Path, watcher: Watcher | No
             build = partial(_runner, folder=folder, device=device, chosen=wanted, context=place.context, kept=kept)
             runner = proven_as_loaded(build, measurements)
         if runner is not None:
-            return LoadedModel(runner, manifest, measurements, wanted, (), runner.kept, table)
+            return LoadedModel(runner, manifest, measurements, wanted, (), runner.kept)
     kind = proven_runner(folder, device, measurements)
     subject = _trial_subject(folder, manifest, device, measurements)
     chosen, notes = _arithmetic(subject, manifest.name, wanted, watcher)
@@ -100,7 +98,7 @@ def load_model(folder: Path, place: Place, measured: Path, watcher: Watcher | No
             warm_up(runner)
     except RuntimeError as error:
         raise refusal(folder, device, first_line(error)) from None
-    return LoadedModel(runner, manifest, measurements, chosen, notes, runner.kept, table)
+    return LoadedModel(runner, manifest, measurements, chosen, notes, runner.kept)
 
 
 def fast_properties(folder: Path, device: str, measured: Path, kv: KvPrecision = KvPrecision.AUTO) -> Properties:

@@ -10,8 +10,7 @@ from pathlib import Path
 from headstart import manifest as manifests
 from headstart import paths
 from headstart.engine import budget, devices, generation_config, grammar, room, validation
-from headstart.engine.costs import Costs, Curve
-from headstart.engine.drafters import DraftModel
+from headstart.engine.drafters.registry import Sources, drafters_of
 from headstart.engine.engine import (
     EngineKind,
     Event,
@@ -26,20 +25,20 @@ from headstart.engine.engine import (
 )
 from headstart.engine.loading import LoadedModel, Place, Watcher, load_model, measure
 from headstart.engine.measurements import Measurements
-from headstart.engine.policy import Policy
+from headstart.engine.policy.cost_model import Costs, Curve
+from headstart.engine.policy.policy import Policy
 from headstart.engine.precision import name_of, pass_ms
 from headstart.engine.protocol import Phase
-from headstart.engine.recording import Recorder
 from headstart.engine.runner import NonFiniteError
 from headstart.engine.scorer import Scorer
-from headstart.engine.shortlist import Shortlist
-from headstart.engine.speculative import Decoder, Job
+from headstart.engine.sequence import Job
+from headstart.engine.speculative import Decoder
 from headstart.engine.spelling import Spelling
 from headstart.engine.steps import rest_of, step_of
 from headstart.engine.tally import Tally
 from headstart.engine.text import AnswerText
 from headstart.engine.tokenizer import Tokenizer
-from headstart.engine.trace import Trace
+from headstart.engine.trace import Recorder, Trace
 from headstart.engine.tuning import store
 from headstart.engine.validation import Trial
 from headstart.errors import BrokenModelError
@@ -75,8 +74,9 @@ class LocalEngine:
         self._reload = reload
         self._policy = _restored_policy(target, draft, learned, tracing.depth if tracing else None)
         self._trace = Trace(tracing, learned.subject, self._policy) if tracing else None
-        self._drafter = _draft_model(draft, target.runner.vocabulary) if draft else None
-        self._decoder = Decoder(target.runner, self._drafter, self._policy, target.table)
+        small, listed = (draft.runner, draft.kept) if draft else (None, None)
+        self._drafters = drafters_of(Sources(target.runner, tokenizer.folder, target.manifest, small, listed))
+        self._decoder = Decoder(target.runner, self._drafters, self._policy)
         self._stop_ids = frozenset(target.manifest.tokenizer.stop_ids)
         self.sampling = generation_config.read(tokenizer.folder)
         self._spelling = Spelling(tokenizer.folder, target.runner.vocabulary, target.manifest.tokenizer.stop_ids)
@@ -122,7 +122,7 @@ class LocalEngine:
         """Free the models: the last reference to their memory is dropped here. Closing again does nothing."""
         if self._trace:
             self._trace.close()
-        for name in ("_decoder", "_drafter", "target", "draft"):
+        for name in ("_decoder", "_drafters", "target", "draft"):
             vars(self).pop(name, None)
 
     def _events(
@@ -157,7 +157,7 @@ class LocalEngine:
             )
         del self._decoder, self.target  # there may be no room for both
         self.target = self._reload()
-        self._decoder = Decoder(self.target.runner, self._drafter, self._policy, self.target.table)
+        self._decoder = Decoder(self.target.runner, self._drafters, self._policy)
         was, now = name_of(broken.properties), name_of(self.target.properties)
         _log.warning("%s gave results that are not numbers in %s; it goes on in %s", broken.manifest.name, was, now)
         return f"{broken.manifest.name} gave results that are not numbers in {was}; it goes on in {now}."
@@ -277,13 +277,6 @@ def _require_room(options: LoadOptions) -> None:
 def _place(folder: Path, options: LoadOptions) -> Place:
     context = budget.context_of(manifests.read_model(folder), options.context)
     return Place(options.device, options.numerics, context, kv=options.kv_precision)
-
-
-def _draft_model(draft: LoadedModel, vocabulary: int) -> DraftModel:
-    if draft.kept is None:
-        return DraftModel(draft.runner, vocabulary)
-    width = min(vocabulary, draft.runner.vocabulary)
-    return DraftModel(draft.runner, vocabulary, Shortlist(draft.kept, width))
 
 
 def _learned(target: LoadedModel, draft: LoadedModel | None) -> Measurements:

@@ -1,13 +1,10 @@
-"""The tokens that a draft's trimmed output head scores. Knows no model.
-
-A token outside the list cannot be guessed: the target writes it, which costs a draft its turn and no answer its text.
-"""
+"""The tokens that a draft's trimmed output head scores."""
 
 from pathlib import Path
 
 import numpy as np
 
-from headstart.engine.sampling import Ids, Row
+from headstart.engine.sampling import Ids
 from headstart.errors import BrokenModelError
 from headstart.manifest import Manifest
 
@@ -32,18 +29,6 @@ def read(folder: Path, manifest: Manifest, rows: int | None = None) -> Ids | Non
         raise _broken(folder, "names a token twice")
     ids: Ids = np.sort(ranked[: rows or listed.rows].astype(np.int64))
     return ids if ids.size < manifest.logit_rows else None
-
-
-class Shortlist:
-    """What a trimmed head's logits stand for. It remembers nothing of the texts that it served."""
-
-    def __init__(self, ids: Ids, width: int) -> None:
-        """`ids` rise; those from `width` on, unknown to the target, are cut."""
-        self.ids = ids[: np.searchsorted(ids, width)]
-
-    def scored(self, row: Row) -> tuple[Row, Ids]:
-        """Logits with the ids they belong to."""
-        return row[: self.ids.size], self.ids
 
 
 def _broken(folder: Path, fault: str) -> BrokenModelError:

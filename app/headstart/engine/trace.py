@@ -1,4 +1,4 @@
-"""Writes what every round was planned from, did and cost, as JSON lines. Knows no model and no text.
+"""Traces: what every round was planned from, did and cost, as JSON lines; and the policy that recordings need.
 
 The lines of a file, each an object with the field `is`:
 
@@ -22,10 +22,12 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from headstart import __version__
-from headstart.engine.engine import FinishReason, Stats, Tracing
-from headstart.engine.policy import Policy
-from headstart.engine.rounds import Outcome, Plan, Situation
-from headstart.engine.speculative import Job
+from headstart.engine.drafters.base import Draft
+from headstart.engine.engine import FinishReason, Origin, Stats, Tracing
+from headstart.engine.policy.plan import DraftPlan, Knowledge
+from headstart.engine.policy.policy import Policy
+from headstart.engine.policy.rounds import Outcome, Situation
+from headstart.engine.sequence import Job
 from headstart.errors import SettingsError
 
 FORMAT = 1
@@ -47,7 +49,7 @@ class Trace:
             "header",
             {"format": FORMAT, "headstart": __version__, **setting, "depth": tracing.depth, "policy": policy.to_json()},
         )
-        policy.on_round = self._round
+        policy.observers.append(self._round)
 
     def begin(self, job: Job) -> None:
         """An answer begins."""
@@ -69,26 +71,27 @@ class Trace:
 
     def close(self) -> None:
         """Write the rest."""
-        self._policy.on_round = None
+        self._policy.observers.remove(self._round)
         with contextlib.suppress(OSError):
             self._file.close()
 
-    def _round(self, situation: Situation, plan: Plan, outcome: Outcome) -> None:
-        offer = situation.ngram
+    def _round(self, plan: DraftPlan, outcome: Outcome) -> None:
+        situation, timing = outcome.situation, outcome.timing
+        offer = situation.offers.get(Origin.NGRAM)
         line = {
             "context": situation.context,
             "remaining": situation.remaining,
-            "lag": situation.draft_lag,
-            "offer": [offer.length, offer.match_length, outcome.offer_matched] if offer else None,
-            "drafter": plan.drafter,
-            "planned": plan.length,
+            "lag": situation.lag,
+            "offer": [len(offer.tokens), offer.match_length, outcome.matching(offer)] if offer else None,
+            "drafter": outcome.drafter,
+            "planned": plan.limit,
             "confidences": [_short(confidence) for confidence in outcome.confidences],
             "verified": outcome.verified,
             "accepted": outcome.accepted,
             "branched": outcome.branched,
             "matched": outcome.matched,
             "tokens": outcome.tokens,
-            "ms": [_short(ms) for ms in (outcome.draft_ms, outcome.verify_ms, outcome.other_ms)],
+            "ms": [_short(ms) for ms in (timing.draft_ms, timing.verify_ms, timing.other_ms)],
             "rate": _short(1000.0 * self._policy.rate),
             "plain_ms": _short(self._policy.plain_ms or 0.0),
             "ledger_ms": _short(self._policy.ledger_ms),
@@ -98,7 +101,7 @@ class Trace:
     def _runners_up(self, outcome: Outcome) -> dict[str, Any]:
         if not self._with_tokens:
             return {}
-        ranks = [[[each.token, _short(each.confidence)] for each in others] for others in outcome.runners_up]
+        ranks = [[[each.token, _short(each.confidence)] for each in others] for others in outcome.guessed.runners_up]
         return {"runners_up": ranks}
 
     def _tokens(self, tokens: Sequence[int]) -> dict[str, list[int]]:
@@ -117,6 +120,42 @@ class Trace:
         except OSError as error:
             self._is_torn = True
             _log.warning("%s ends here: %s", self._file.name, error)
+
+
+class Recorder(Policy):
+    """Drafts equally far in every round, so that a replay knows what any rule would have met.
+
+    It drafts one candidate more than it verifies: so the draft's guess is known for every token of the text, for the
+    target's own token behind a round whose candidates all held, too.
+    """
+
+    depth = 8
+
+    def _planned(self, situation: Situation, known: Knowledge) -> DraftPlan:
+        return RecordingPlan(situation, known, self.depth)
+
+
+class RecordingPlan(DraftPlan):
+    """The draft model guesses, if there is one."""
+
+    def __init__(self, situation: Situation, known: Knowledge, depth: int) -> None:
+        """`depth`: guesses to check."""
+        super().__init__(situation, known)
+        self._depth, drafted = depth, min(depth + 1, situation.remaining - 1)
+        drafts = situation.lag is not None and drafted > 0
+        self.drafter, self.limit = (situation.model, drafted) if drafts else (Origin.TARGET, 0)
+
+    def wants_more(self, draft: Draft) -> bool:
+        """Up to the depth."""
+        return len(draft.confidences) < self.limit
+
+    def _kept(self, draft: Draft) -> int:
+        """All but the last."""
+        return min(len(draft.confidences), self._depth)
+
+    def _branches(self, _shares: Sequence[Sequence[float]], _kept: int) -> list[tuple[int, int]]:
+        """None: what they would have given is known from what was written."""
+        return []
 
 
 def _plain(stats: Stats) -> dict[str, Any]:

@@ -22,9 +22,9 @@ from typing import IO, Any
 
 import numpy as np
 
-from headstart.engine.costs import SIZES
 from headstart.engine.engine import Numerics
 from headstart.engine.measurements import Measurements, every
+from headstart.engine.policy.cost_model import SIZES
 from headstart.engine.precision import Properties, name_of, pass_ms, plain, properties, switch_ms, without_defaults
 from headstart.engine.runner import Branch, Logits, Runner
 from headstart.engine.supervision import program, signal_name

@@ -7,12 +7,16 @@ it known. For n-grams the chance is counted by match length and position.
 """
 
 import math
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from headstart.engine.costs import is_figure
-from headstart.engine.estimate import Estimate, Features, diagonal
-from headstart.engine.stopping import Spread
+from headstart.engine.drafters.base import Draft
+from headstart.engine.engine import Origin
+from headstart.engine.policy.cost_model import is_figure
+from headstart.engine.policy.estimate import Estimate, Features, diagonal
+from headstart.engine.policy.rounds import Outcome
+from headstart.engine.policy.stopping import Spread
 
 _POSITIONS = 8  # further ones count as the last
 _MEMORY = 0.995  # kept of what was known, per label
@@ -211,15 +215,15 @@ _TABLE_MEMORY = 0.995  # kept of the counts, per label: labels come for nothing,
 _DOUBTED = 0.6  # of a table's chance is believed at first: the corpus is not the text to come
 
 
-class BigramCalibration:
-    """The acceptance of candidates of a table, by the chance it gives them: Beta priors, fading counts."""
+class ChanceCalibration:
+    """The acceptance of free guesses by the chance that their drafter gives them: Beta priors, fading counts."""
 
     def __init__(self) -> None:
         """Start from the prior."""
         self._hits, self._misses = [0.0] * _CHANCE_BUCKETS, [0.0] * _CHANCE_BUCKETS
 
     def predict(self, chance: float) -> float:
-        """The chance in (0, 1) that a candidate to which the table gives `chance` is accepted if all before it are."""
+        """The chance in (0, 1) that a guess to which its drafter gives `chance` is accepted if all before it are."""
         bucket = _chance_bucket(chance)
         hits, misses = self._hits[bucket], self._misses[bucket]
         return (hits + _TABLE_STRENGTH * _DOUBTED * chance) / (hits + misses + _TABLE_STRENGTH)
@@ -235,7 +239,7 @@ class BigramCalibration:
         return {"hits": self._hits, "misses": self._misses}
 
     @classmethod
-    def from_json(cls, data: object) -> "BigramCalibration":
+    def from_json(cls, data: object) -> "ChanceCalibration":
         """The stored counts, or the prior where `data` is not one."""
         calibration = cls()
         match data:
@@ -245,6 +249,90 @@ class BigramCalibration:
                 if whole and all(is_figure(count, least=0.0) for count in counts):
                     calibration._hits, calibration._misses = list(map(float, hits)), list(map(float, misses))
         return calibration
+
+
+class Acceptance:
+    """What was learned of the guesses of every drafter."""
+
+    def __init__(self) -> None:
+        """Start from the priors."""
+        self.draft = DraftCalibration()
+        self.ngram = NgramCalibration()
+        self.runner_up = RunnerUpCalibration()
+        self.free = defaultdict[str, ChanceCalibration](ChanceCalibration)  # by drafter: guesses that cost nothing
+
+    def chances(self, drafter: str, offer: Draft) -> list[float]:
+        """The chance of each token of a draft that costs nothing, if all before it are accepted."""
+        believed = [self.free[drafter].predict(confidence) for confidence in offer.confidences]
+        return believed + self.copied(offer, len(offer.copied))
+
+    def copied(self, draft: Draft, count: int) -> list[float]:
+        """The chances of the first `count` tokens of a draft that are copied."""
+        return [self.ngram.predict(draft.match_length, place) for place in range(1, count + 1)]
+
+    def learn(self, outcome: Outcome) -> None:
+        """Take in what became of a round."""
+        self._learn_draft(outcome)
+        self._learn_offers(outcome)
+        self._learn_tail(outcome)
+        self._learn_runners_up(outcome)
+
+    def _learn_draft(self, outcome: Outcome) -> None:
+        confidences = outcome.confidences
+        labels = min(len(confidences), outcome.in_line + 1)
+        if not labels or outcome.matched is None:
+            # A round of n-grams says little about how far the text around it has moved on.
+            self.draft.relax(1 if outcome.drafter == Origin.NGRAM else outcome.tokens)
+            return
+        self.draft.expect(confidences)
+        for position in range(1, labels + 1):
+            self.draft.learn(position, confidences[position - 1], accepted=position <= outcome.matched)
+
+    def _learn_offers(self, outcome: Outcome) -> None:
+        """Guesses that cost nothing are judged by every token that comes, whoever guessed: bad ones are never tried."""
+        offers = outcome.situation.offers
+        if not any(offer.match_length for offer in offers.values()):
+            self.ngram.relax(outcome.tokens)
+        for name, offer in offers.items():
+            held = outcome.matching(offer)
+            labels = min(held, outcome.accepted) + 1
+            for position, confidence in enumerate(offer.confidences[:labels], start=1):
+                self.free[name].learn(confidence, accepted=position <= held)
+            for position in range(len(offer.confidences) + 1, min(len(offer.tokens), labels) + 1):
+                self.ngram.learn(offer.match_length, position, accepted=position <= held)
+
+    def _learn_tail(self, outcome: Outcome) -> None:
+        """What was checked of tokens that n-grams put behind those of a draft model."""
+        drafted = len(outcome.confidences)
+        tail, held = len(outcome.checked.tokens) - drafted, outcome.in_line - drafted
+        if outcome.is_drafted and tail > 0:
+            for position in range(1, min(tail, held + 1) + 1):
+                self.ngram.learn(outcome.checked.match_length, position, accepted=position <= held)
+
+    def _learn_runners_up(self, outcome: Outcome) -> None:
+        """A label is every place up to the first wrong candidate, checked beside it or not."""
+        if outcome.matched is None:
+            return
+        for place, others in enumerate(outcome.guessed.runners_up[: min(outcome.matched, outcome.in_line) + 1]):
+            came = place == outcome.matched and outcome.runner_up is not None
+            self.runner_up.learn([each.confidence for each in others], came=came)
+
+    def to_json(self) -> dict[str, Any]:
+        """What is worth keeping between runs."""
+        free = {name: calibration.to_json() for name, calibration in self.free.items()}
+        others = {"draft": self.draft.to_json(), "ngram": self.ngram.to_json(), "runner-up": self.runner_up.to_json()}
+        return free | others
+
+    @classmethod
+    def from_json(cls, data: Mapping[Any, Any]) -> "Acceptance":
+        """What was stored; each part that cannot be read starts from its prior."""
+        acceptance = cls()
+        acceptance.draft = DraftCalibration.from_json(data.get("draft"))
+        acceptance.ngram = NgramCalibration.from_json(data.get("ngram"))
+        acceptance.runner_up = RunnerUpCalibration.from_json(data.get("runner-up"))
+        for name in data.keys() - {"draft", "ngram", "runner-up"}:
+            acceptance.free[name] = ChanceCalibration.from_json(data[name])
+        return acceptance
 
 
 def _chance_bucket(chance: float) -> int:

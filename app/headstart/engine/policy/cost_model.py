@@ -5,7 +5,7 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from headstart.engine.estimate import Tracked
+from headstart.engine.policy.estimate import Tracked
 
 SIZES = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 32)  # tokens per pass worth measuring for a table
 BULK = 32  # longer passes (prefill, a long catch-up) are priced per token and say nothing about short ones

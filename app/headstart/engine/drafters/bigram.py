@@ -1,4 +1,4 @@
-"""Guesses from a table of which token usually follows which, counted elsewhere over a corpus. Knows nothing of prices.
+"""A table of which token usually follows which, counted elsewhere over a corpus, as a drafter.
 
 The table of a model folder (`headstart-export bigram`) holds one entry for each of the most telling pairs of tokens and
 single tokens: the most likely next token and its share among those that followed.
@@ -7,7 +7,6 @@ single tokens: the most likely next token and its share among those that followe
 import json
 import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headstart import manifest as manifests
+from headstart.engine.drafters.base import Draft, WantsMore
+from headstart.engine.engine import Origin
+from headstart.engine.sequence import Sequence as Text
 from headstart.errors import BrokenModelError
 from headstart.manifest import Manifest
 
@@ -25,14 +27,6 @@ _MOST_BYTES = 64 * 2**20  # of the file
 _UNREADABLE = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile)
 
 
-@dataclass(frozen=True)
-class Chain:
-    """Candidates for the next tokens, each with the table's chance that it holds if all before it do."""
-
-    tokens: tuple[int, ...] = ()
-    chances: tuple[float, ...] = ()
-
-
 class BigramDrafter:
     """Looks up the last two tokens, else the last one, and goes on from what it found."""
 
@@ -40,7 +34,23 @@ class BigramDrafter:
         """`keys` rise strictly; the other two have an entry for each."""
         self._keys, self._tokens, self._chances = keys, tokens, chances
 
-    def propose(self, context: Sequence[int], length: int) -> Chain:
+    name = origin = Origin.BIGRAM
+
+    def begin(self, text: Text) -> None:
+        """It knows what it knows."""
+
+    def price(self, _text: Text) -> int:
+        """Nothing."""
+        return 0
+
+    def propose(self, text: Text, _wants_more: WantsMore) -> Draft:
+        """See Drafter.propose."""
+        return self.look_up(text.context, min(BIGRAM_REACH, text.most_candidates))
+
+    def accept(self, text: Text, held: int) -> None:
+        """It learns nothing."""
+
+    def look_up(self, context: Sequence[int], length: int) -> Draft:
         """Up to `length` tokens that usually follow the end of `context`; fewer where the table knows no more."""
         before, last = (-1, *context[-2:])[-2:]
         tokens: list[int] = []
@@ -55,7 +65,7 @@ class BigramDrafter:
             before, last = last, int(self._tokens[place])
             tokens.append(last)
             chances.append(float(self._chances[place]) / _SCALE)
-        return Chain(tuple(tokens), tuple(chances))
+        return Draft(tuple(tokens), tuple(chances))
 
     def _place(self, key: int) -> int | None:
         place = int(np.searchsorted(self._keys, np.uint64(key)))

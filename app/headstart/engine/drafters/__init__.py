@@ -1,0 +1,1 @@
+"""Who guesses the next tokens: a draft model, the text itself, a table."""

@@ -1,0 +1,121 @@
+"""A small model that writes ahead, token by token, with the target's noise."""
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from headstart.engine.drafters.base import NO_DRAFT, Draft, WantsMore
+from headstart.engine.drafters.ngram import NgramDrafter
+from headstart.engine.engine import Origin
+from headstart.engine.runner import PREFILL_CHUNK, Runner, common_prefix, is_finite
+from headstart.engine.sampling import Guess, Ids, Row
+from headstart.engine.sequence import Sequence as Text
+
+_log = logging.getLogger(__name__)
+
+MOST_DRAFTED = 16  # tokens in one round
+
+
+class Shortlist:
+    """What a trimmed head's logits stand for. A token outside it cannot be guessed; the target writes it.
+
+    It remembers nothing of the texts that it served.
+    """
+
+    def __init__(self, ids: Ids, width: int) -> None:
+        """`ids` rise; those from `width` on, unknown to the target, are cut."""
+        self.ids = ids[: np.searchsorted(ids, width)]
+
+    def scored(self, row: Row) -> tuple[Row, Ids]:
+        """Logits with the ids they belong to."""
+        return row[: self.ids.size], self.ids
+
+
+@dataclass
+class DraftModel:
+    """Writes ahead as far as it is asked to; behind its own tokens come those that `copier` offers for nothing."""
+
+    runner: Runner
+    vocabulary: int  # ids the target knows; a wider draft head is cut
+    shortlist: Shortlist | None = None  # what the logits stand for where the runner's head is trimmed
+    copier: NgramDrafter | None = None
+    _set_aside: bool = field(default=False, init=False)  # for this answer
+    _known: int = field(default=0, init=False)  # tokens of the text that it is sure to be able to read
+
+    name = origin = Origin.DRAFT
+
+    def begin(self, text: Text) -> None:
+        """Keep what the cache shares with a new prompt."""
+        self._set_aside, self._known = False, 0
+        self.runner.rollback(common_prefix(self.runner.tokens, text.context))
+        self._look_at(text.context)
+
+    def price(self, text: Text) -> int | None:
+        """See Drafter.price. None when it is set aside or a round would not fit its context."""
+        length = len(text.context)
+        if self._set_aside or not text.most_candidates or length + MOST_DRAFTED > self.runner.context:
+            return None
+        return length - len(self.runner.tokens)
+
+    def propose(self, text: Text, wants_more: WantsMore) -> Draft:
+        """See Drafter.propose."""
+        draft, sampler, tolerant = NO_DRAFT, text.sampler, text.job.speculation.acceptance_threshold < 1.0
+        guesses: list[Guess] = []
+        probabilities: list[float] = []
+        pending = self._read(text)
+        while wants_more(draft):
+            row, ids = self._scored(self.runner.forward(pending)[0])
+            if not is_finite(row):
+                self._give_up("gave what is not a number")
+                self.runner.rollback(0)  # nor can what the cache holds be trusted
+                break
+            tokens = [guess.token for guess in guesses]
+            guess = sampler.guess(row, len(text.context) + len(tokens), tokens, ids)
+            if tolerant:
+                probabilities.append(sampler.probability(row, guess.token, tokens, ids))
+            guesses.append(guess)
+            pending = [guess.token]
+            draft = self._draft(text, guesses, probabilities)
+        return draft
+
+    def accept(self, text: Text, held: int) -> None:
+        """Forget guesses that did not hold."""
+        self.runner.rollback(held)
+        self._look_at(text.context)
+
+    def _draft(self, text: Text, guesses: Sequence[Guess], probabilities: Sequence[float]) -> Draft:
+        tokens = tuple(guess.token for guess in guesses)
+        tail = self.copier.tail(text, tokens) if self.copier else NO_DRAFT
+        return Draft(
+            tokens + tail.tokens,
+            tuple(guess.confidence for guess in guesses),
+            tail.match_length,
+            tuple(probabilities),
+            tuple(guess.runners_up for guess in guesses),
+        )
+
+    def _look_at(self, context: Sequence[int]) -> None:
+        """A target may write tokens, of rows that pad its vocabulary, that a draft cannot read."""
+        if not self._set_aside and max(context[self._known :], default=0) >= self.runner.vocabulary:
+            self._give_up("cannot read a token of the text")
+        self._known = len(context)
+
+    def _give_up(self, reason: str) -> None:
+        """A guess must never end an answer."""
+        _log.warning("the draft model %s: it is set aside for this answer", reason)
+        self._set_aside = True
+
+    def _scored(self, row: Row) -> tuple[Row, Ids | None]:
+        if self.shortlist is None:
+            return row[: self.vocabulary], None
+        return self.shortlist.scored(row)
+
+    def _read(self, text: Text) -> list[int]:
+        """Read all but the last few tokens of what the cache lacks; return those."""
+        missing = text.context[len(self.runner.tokens) :]
+        while len(missing) > PREFILL_CHUNK:
+            self.runner.forward(missing[:PREFILL_CHUNK], cancel=text.cancel)
+            missing = missing[PREFILL_CHUNK:]
+        return missing

@@ -1,0 +1,50 @@
+"""Every drafter there is: a line each."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from headstart.engine.drafters import bigram
+from headstart.engine.drafters.base import Drafter
+from headstart.engine.drafters.draft_model import DraftModel, Shortlist
+from headstart.engine.drafters.ngram import NgramDrafter
+from headstart.engine.runner import Runner
+from headstart.engine.sampling import Ids
+from headstart.manifest import Manifest
+
+
+@dataclass(frozen=True)
+class Sources:
+    """What drafters can be made of: the target with its folder, and maybe a draft model."""
+
+    target: Runner
+    folder: Path | None = None
+    manifest: Manifest | None = None
+    draft: Runner | None = None
+    listed: Ids | None = None  # tokens that the draft's output head scores where it is trimmed
+    copier: NgramDrafter = field(default_factory=NgramDrafter)
+
+
+def _draft_model(sources: Sources) -> DraftModel | None:
+    if sources.draft is None:
+        return None
+    width = min(sources.target.vocabulary, sources.draft.vocabulary)
+    shortlist = None if sources.listed is None else Shortlist(sources.listed, width)
+    return DraftModel(sources.draft, sources.target.vocabulary, shortlist, sources.copier)
+
+
+def _table(sources: Sources) -> bigram.BigramDrafter | None:
+    return bigram.read(sources.folder, sources.manifest) if sources.folder and sources.manifest else None
+
+
+DRAFTERS: list[Callable[[Sources], Drafter | None]] = [
+    _draft_model,
+    lambda sources: sources.copier,
+    _table,
+]
+
+
+def drafters_of(sources: Sources) -> list[Drafter]:
+    """Those for which the sources have what they need. Raises BrokenModelError for a table that is damaged."""
+    made = (make(sources) for make in DRAFTERS)
+    return [drafter for drafter in made if drafter is not None]

@@ -1,0 +1,96 @@
+"""What a round starts from, and what became of it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from headstart.engine.drafters.base import Draft
+from headstart.engine.engine import Origin, Timing
+from headstart.engine.runner import common_prefix
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """What a round starts from."""
+
+    context: int  # tokens in the target's cache
+    remaining: int  # tokens that may still be emitted
+    offers: Mapping[str, Draft] = field(default_factory=dict)  # by drafter: guesses that cost nothing; none is empty
+    lag: int | None = None  # tokens that a draft model reads before it guesses, at least 1; None: there is none
+    model: str = Origin.DRAFT  # name of that drafter
+    can_branch: bool = True  # whether the target checks several tokens for the same place
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a round. Wrong guesses that were not checked teach, too, where the text went past them."""
+
+    situation: Situation
+    drafter: str  # Origin.TARGET where nobody was to guess
+    guessed: Draft
+    checked: Draft  # what of it
+    chosen: Sequence[int]  # guesses that held, then the target's own token
+    timing: Timing
+
+    @property
+    def tokens(self) -> int:
+        """Emitted, the target's own included."""
+        return len(self.chosen)
+
+    @property
+    def verified(self) -> int:
+        """Guesses that were checked, branches included."""
+        return self.checked.size
+
+    @property
+    def accepted(self) -> int:
+        """Guesses that held, a branch included."""
+        return len(self.chosen) - 1
+
+    @cached_property
+    def branched(self) -> bool:
+        """Whether the last accepted guess is a branch."""
+        return self.checked.branch_taken(self.chosen) is not None
+
+    @property
+    def in_line(self) -> int:
+        """Accepted guesses of the drafter's first choice."""
+        return self.accepted - self.branched
+
+    @property
+    def is_drafted(self) -> bool:
+        """Whether a draft model was to guess."""
+        return self.drafter == self.situation.model
+
+    @property
+    def lag(self) -> int:
+        """Tokens that it read before its first guess."""
+        return max(self.situation.lag or 1, 1)
+
+    @property
+    def confidences(self) -> Sequence[float]:
+        """Of all tokens that a draft model guessed."""
+        return self.guessed.confidences if self.is_drafted else ()
+
+    @cached_property
+    def matched(self) -> int | None:
+        """How many of these tokens, from the first, are those that came; None: no draft model was to guess."""
+        return self.matching(self.guessed.beginning(len(self.confidences))) if self.is_drafted else None
+
+    def matching(self, draft: Draft) -> int:
+        """How many tokens of a draft, from the first, are those that came."""
+        return common_prefix(draft.tokens, self.chosen)
+
+    @property
+    def runner_up(self) -> int | None:
+        """Which of the runners-up to the first wrong guess came, from 0."""
+        if self.matched is None or self.matched >= min(len(self.guessed.runners_up), len(self.chosen)):
+            return None
+        ranked = [each.token for each in self.guessed.runners_up[self.matched]]
+        token = self.chosen[self.matched]
+        return ranked.index(token) if token in ranked else None
+
+    @property
+    def ms(self) -> float:
+        """The whole round."""
+        return self.timing.verify_ms + self.timing.draft_ms + self.timing.other_ms

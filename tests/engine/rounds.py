@@ -1,0 +1,48 @@
+"""Rounds as tests tell them: how many tokens are offered, guessed, checked and right. A text's own are 0, 1, 2."""
+
+from collections.abc import Sequence
+
+from headstart.engine.drafters.base import Draft
+from headstart.engine.engine import Origin, Timing
+from headstart.engine.policy.plan import DraftPlan
+from headstart.engine.policy.policy import Policy
+from headstart.engine.policy.rounds import Outcome, Situation
+
+WRONG = -1
+
+
+def tokens(count: int, right: int | None = None) -> tuple[int, ...]:
+    """Guesses, of which the first ones are right; None: all."""
+    return tuple(place if right is None or place < right else WRONG for place in range(count))
+
+
+def copied(length: int, match: int, right: int | None = None) -> dict[str, Draft]:
+    """What n-grams offer."""
+    return {Origin.NGRAM: Draft(tokens(length, right), match_length=match)}
+
+
+def guessed(confidences: Sequence[float], tail: int = 0, match: int = 0) -> Draft:
+    """What a draft model guesses, and n-grams behind it."""
+    return Draft(tokens(len(confidences) + tail), tuple(confidences), match)
+
+
+def planned(policy: Policy, situation: Situation) -> tuple[str, int]:
+    """Who drafts, and the limit."""
+    plan = policy.plan(situation)
+    return plan.drafter, plan.limit
+
+
+def outcome(
+    plan: DraftPlan,
+    checked: int,
+    accepted: int,
+    confidences: Sequence[float] = (),
+    *,
+    ms: Timing,
+    right: int | None = None,
+) -> Outcome:
+    """Of a round that checked so many guesses. `right`: how many are, those that were not checked included."""
+    right = accepted if right is None else right
+    everything = Draft(tokens(max(len(confidences), checked), right), tuple(confidences), plan.guessed.match_length)
+    looked_at = Draft(everything.tokens[:checked], (), plan.guessed.match_length)
+    return Outcome(plan.situation, plan.drafter, everything, looked_at, range(accepted + 1), ms)
