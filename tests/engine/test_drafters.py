@@ -1,6 +1,9 @@
 """N-grams propose what a naive search finds; a draft model writes ahead and forgets what did not hold."""
 
+import random
 import threading
+import time
+import tracemalloc
 from collections import abc
 
 import pytest
@@ -68,6 +71,26 @@ def test_guessed_tokens_are_continued_and_not_kept(text: list[int], guessed: lis
     drafter.read(text)
     assert drafter.look_up(length, guessed) == searched(text, length, guessed)
     assert drafter.look_up(length) == searched(text, length)
+
+
+def test_an_index_of_a_long_text_takes_little_memory() -> None:
+    text, drafter = random.Random(1).choices(range(50_000), k=10_000), NgramDrafter()
+    tracemalloc.start()
+    drafter.read(text)
+    taken = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert taken / len(text) < 300  # bytes a token; a tuple for each size of n-gram took 680
+
+
+def test_a_look_up_of_what_stands_everywhere_ends_soon() -> None:
+    drafter = NgramDrafter()
+    drafter.read([token for place in range(20_000) for token in (1, 2, 3 + place)])
+    drafter.extend([1, 2])
+    assert drafter.look_up(3).tokens[0] == 3 + 19_999
+    started = time.process_time()
+    for _ in range(20):
+        drafter.look_up(3)
+    assert (time.process_time() - started) / 20 < 0.002
 
 
 def test_a_period_is_continued_past_the_end_of_the_text() -> None:

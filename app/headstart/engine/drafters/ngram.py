@@ -8,39 +8,55 @@ from headstart.engine.engine import Origin
 from headstart.engine.runner import common_prefix
 from headstart.engine.sequence import Sequence as Text
 
-_GRAM_SIZES = (8, 6, 4, 3, 2)  # longest first: the longest match wins
+_SIZES = (2, 3, 4, 6, 8)  # of n-grams: the longest match wins, of matches as long the latest
+_MOST_PLACES = 256  # that one look-up compares
 _LONGEST_MATCH = 32  # how far back a match is followed to tell how long it really is
 NGRAM_REACH = 15  # tokens that a match can offer
 
 
 class _Index:
-    """A text and where each of its n-grams went on last; an entry a token, no search."""
+    """A text, and for each of its tokens where the pair that ends before it ended last; an entry a token, no search."""
 
     def __init__(self) -> None:
         self.tokens: list[int] = []
-        self._places: dict[tuple[int, ...], int] = {}
+        self._last: dict[int, int] = {}  # by pair: the place after it
+        self._before: list[int] = []  # by place: the place after the same pair, one occurrence earlier; 0: none
 
     def append(self, token: int) -> None:
-        # An entry is made once the token after the n-gram is known, so a lookup never finds the text's own end.
+        # An entry is made once the token after the pair is known, so a lookup never finds the text's own end.
         end = len(self.tokens)
-        for size in _GRAM_SIZES:
-            if size <= end:
-                self._places[tuple(self.tokens[end - size :])] = end
+        pair = _pair(self.tokens) if end > 1 else -1
+        self._before.append(self._last.get(pair, 0))
+        if end > 1:
+            self._last[pair] = end
         self.tokens.append(token)
 
     def match(self, ending: Sequence[int]) -> tuple[int, int] | None:
         """The place after the longest, latest n-gram that `ending` ends with, and how many tokens before it agree."""
-        for size in _GRAM_SIZES:
-            place = self._places.get(tuple(ending[-size:])) if size <= len(ending) else None
-            if place is not None:
-                return place, self._agreement(place, size, ending)
-        return None
+        best = place = self._last.get(_pair(ending), 0) if len(ending) > 1 else 0
+        if not place:
+            return None
+        longer = [size for size in _SIZES if self._agreement(place, ending, size) < size <= len(ending)]
+        for _ in range(_MOST_PLACES):
+            place = self._before[place]
+            if not place or not longer:
+                break
+            if place >= longer[0] and self.tokens[place - longer[0]] == ending[-longer[0]]:
+                agreement = self._agreement(place, ending, longer[-1])
+                if agreement >= longer[0]:
+                    best, longer = place, [size for size in longer if size > agreement]
+        return best, self._agreement(best, ending, _LONGEST_MATCH)
 
-    def _agreement(self, place: int, size: int, ending: Sequence[int]) -> int:
-        limit = min(place, _LONGEST_MATCH, len(ending))
+    def _agreement(self, place: int, ending: Sequence[int], most: int) -> int:
+        size, limit = 2, min(place, most, len(ending))
         while size < limit and self.tokens[place - size - 1] == ending[-size - 1]:
             size += 1
         return size
+
+
+def _pair(tokens: Sequence[int]) -> int:
+    """The last two tokens as one number."""
+    return tokens[-2] << 32 | tokens[-1]
 
 
 class NgramDrafter:
@@ -85,7 +101,7 @@ class NgramDrafter:
     def foretell(self, tokens: Sequence[int]) -> None:
         """What may follow the text that was read; nothing for an answer of which nothing is known."""
         self._foretold = _Index()
-        for token in [*self._text.tokens[-_GRAM_SIZES[0] :], *tokens] if tokens else ():
+        for token in [*self._text.tokens[-_SIZES[-1] :], *tokens] if tokens else ():
             self._foretold.append(token)
 
     def extend(self, tokens: Sequence[int]) -> None:
