@@ -1,5 +1,7 @@
 """Processed distributions against a slow reference, and draws against the distribution."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,8 +9,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
 
+from headstart.engine import sampling as sampling_module
 from headstart.engine.engine import Sampling
-from headstart.engine.noise import gumbel, hashes
+from headstart.engine.noise import Hashes, gumbel, hashes
 from headstart.engine.sampling import Row, Sampler, largest
 
 VOCABULARY = 300
@@ -157,3 +160,22 @@ def test_runners_up_of_a_sampled_guess_are_those_that_its_noise_favours() -> Non
     guess, noise = sampler.guess(row, 11), gumbel(hashes(8, 11, np.arange(50)))
     ranked = np.argsort(-noise)
     assert [guess.token, *(each.token for each in guess.runners_up)] == ranked[:4].tolist()
+
+
+def test_who_guesses_and_who_checks_share_the_noise_of_a_position(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+
+    def counted(seed: int, position: int, ids: NDArray[np.integer[Any]]) -> Hashes:
+        asked.append(position)
+        return hashes(seed, position, ids)
+
+    monkeypatch.setattr(sampling_module, "hashes", counted)
+    sampler, alone = Sampler(Sampling(temperature=1.0, seed=4), [1, 2]), Sampler(Sampling(temperature=1.0, seed=4), [])
+    for position in range(2, 40):
+        guess = sampler.guess(random_row(position), position).token
+        assert sampler.choose(random_row(position), position) == guess == alone.choose(random_row(position), position)
+        narrow = np.arange(0, VOCABULARY, 3)
+        shared = sampler.guess(random_row(position)[narrow], position, (), narrow)
+        assert shared.token == alone.guess(random_row(position)[narrow], position, (), narrow).token
+        sampler.commit(guess)
+    assert asked.count(20) == 2  # by the one that remembers, and by the other

@@ -10,7 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,7 @@ _ROUNDING = 1e-4  # a share; 32-bit weights are wrong by less
 _WORDS = 2.0**32
 _WORD_ROUNDING = 512.0  # a word as a 32-bit float is wrong by less
 _SUM_ROUNDING = 1e-5
+_MOST_KEPT = 32  # positions whose noise is kept; a round has half as many
 _COLUMNS = 1024  # sums and peaks that grow side by side; one alone is slower
 
 
@@ -98,6 +99,8 @@ class Sampler:
         self._constraint = constraint
         self._penalties = Penalties(sampling, prompt) if _has_penalties(sampling) else None
         self._all_ids = np.zeros(0, np.uint32)
+        self._position = len(prompt)  # of the next token
+        self._hashes: dict[int, Hashes] = {}  # by position
 
     @property
     def is_greedy(self) -> bool:
@@ -106,6 +109,8 @@ class Sampler:
 
     def commit(self, token: int) -> None:
         """Count one token of the answer."""
+        self._hashes.pop(self._position, None)
+        self._position += 1
         if self._penalties is not None:
             self._penalties.commit(token)
         if self._constraint is not None:
@@ -157,7 +162,7 @@ class Sampler:
         Tokens are drawn before top-p is applied: it is then asked about the few that won, and no row needs sorting.
         """
         candidates = candidates_of(row, ids, self._sampling)
-        words = hashes(self._sampling.seed, position, self._ids_of(candidates))
+        words = self._noise(position, candidates)
         reach = (_REACH if wanted == 1 else _REACH * _FARTHER) / candidates.total
         places, scores, known = self._rivals(candidates, words, reach, wanted)
         while not known:
@@ -195,12 +200,19 @@ class Sampler:
             places, scores = places[others], scores[others]
         return places, scores, survivors
 
-    def _ids_of(self, candidates: Candidates) -> NDArray[np.integer[Any]]:
-        if candidates.ids is not None:
-            return candidates.ids
-        if self._all_ids.size != candidates.row.size:
-            self._all_ids = np.arange(candidates.row.size, dtype=np.uint32)
-        return self._all_ids
+    def _noise(self, position: int, candidates: Candidates) -> Hashes:
+        """That of the whole vocabulary is kept: who guesses and who checks ask for the same."""
+        ids, size, known = candidates.ids, candidates.row.size, self._hashes.get(position)
+        if ids is not None:
+            is_known = known is not None and known.size > ids.max()
+            return known[ids] if known is not None and is_known else hashes(self._sampling.seed, position, ids)
+        if known is None or known.size < size:
+            if len(self._hashes) == _MOST_KEPT:
+                self._hashes.clear()
+            if self._all_ids.size < size:
+                self._all_ids = np.arange(size, dtype=np.uint32)
+            known = self._hashes[position] = hashes(self._sampling.seed, position, self._all_ids[:size])
+        return known[:size]
 
 
 class Penalties:
