@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from headstart.engine import host
+from headstart import engine_process
 from headstart.engine.engine import Event, Finish, LoadOptions, Message, Prefill, Request, Step
 from headstart.engine.opening import LocalModels, Opened, Tell
 from headstart.engine.protocol import Bench, Description, Facts
@@ -185,7 +185,7 @@ def main() -> None:
     """Be the engine's process."""
     mode, path, *rest = sys.argv[1:]
     tape = Tape(Path(path))
-    host.main(rest, Recording(tape) if mode == "record" else Playing(tape))
+    engine_process.main(rest, Recording(tape) if mode == "record" else Playing(tape))
 
 
 if __name__ == "__main__":

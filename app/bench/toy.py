@@ -17,8 +17,7 @@ from datetime import UTC, datetime
 from itertools import accumulate, cycle
 from typing import Any, NoReturn
 
-from headstart import __version__, paths
-from headstart.engine import host
+from headstart import __version__, engine_process, paths
 from headstart.engine.bench.prompts import read_prompts
 from headstart.engine.bench.race import (
     SWEEP,
@@ -393,7 +392,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(allow_abbrev=False)
     parser.add_argument("--pace", type=float, default=0.0, help="seconds a round")
     given, others = parser.parse_known_args()
-    host.main(others, ToyModels(given.pace))
+    engine_process.main(others, ToyModels(given.pace))
 
 
 if __name__ == "__main__":

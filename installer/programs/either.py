@@ -5,7 +5,7 @@ from pathlib import Path
 
 if __name__ == "__main__":
     if Path(sys.argv[0]).name == "headstart-engine":
-        from headstart.engine.host import main
+        from headstart.engine_process import main
 
         main()
     else:

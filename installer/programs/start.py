@@ -19,7 +19,7 @@ def main() -> int:
     # Whichever was started: others are found beside the window's program, by its name.
     sys.executable = str(Path(__file__).resolve().parents[1] / "headstart.exe")
     if program == "engine":
-        from headstart.engine.host import main as answer  # noqa: PLC0415
+        from headstart.engine_process import main as answer  # noqa: PLC0415
 
         answer()
         return 0

@@ -17,6 +17,7 @@ from headstart import paths
 from headstart.cli import COMMANDS, load_apart, main
 from headstart.cli.command import Command
 from headstart.engine.engine import LoadOptions
+from headstart.engine.serving import Answered, Asked
 from headstart.errors import DeviceError
 from headstart.server import telling
 from headstart.server.listening import listen
@@ -126,17 +127,17 @@ def test_a_program_is_told_each_request_and_ends_it_by_letting_go() -> None:
         assert isinstance(serving, telling.Serving)
         with openai.OpenAI(base_url=serving.url, api_key=made.key, max_retries=0) as client:
             client.models.list()
-            assert next(lines) == telling.Asked(1, "GET", "/v1/models")
-            assert isinstance(listed := next(lines), telling.Answered)
+            assert next(lines) == Asked(1, "GET", "/v1/models")
+            assert isinstance(listed := next(lines), Answered)
             assert (listed.number, listed.status, listed.output_tokens) == (1, 200, None)
             stream = client.completions.create(model="smol", prompt="Once", max_tokens=1000, stream=True)
             next(stream)
-            assert next(lines) == telling.Asked(2, "POST", "/v1/completions")
+            assert next(lines) == Asked(2, "POST", "/v1/completions")
             assert program.stdin
             program.stdin.close()
             with pytest.raises(openai.APIError, match="being stopped"):
                 list(stream)
-        assert isinstance(cut := next(lines), telling.Answered)
+        assert isinstance(cut := next(lines), Answered)
         assert (cut.number, cut.status) == (2, 200)
         assert cut.output_tokens is not None
         assert list(lines) == [telling.Stopped()]

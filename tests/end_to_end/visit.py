@@ -19,7 +19,7 @@ from headstart.ui.theme import LIGHT
 from tests.end_to_end.screen import Screen, wait
 
 ROOT = Path(__file__).resolve().parents[2]
-_ENGINE = "headstart.engine.host"
+_ENGINE = "headstart.engine_process"
 
 
 class Visit:

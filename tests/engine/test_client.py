@@ -265,7 +265,7 @@ def test_a_log_that_cannot_be_written_stops_nobody(tmp_path: Path) -> None:
 
 
 def test_the_program_is_found_frozen_and_unfrozen(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert program("--log") == (sys.executable, "-P", "-m", "headstart.engine.host", "--log")
+    assert program("--log") == (sys.executable, "-P", "-m", "headstart.engine_process", "--log")
     assert frozen_program(Path("/opt/headstart/headstart")) == Path("/opt/headstart/headstart-engine")
     assert frozen_program(Path("C:/Headstart/Headstart.exe")) == Path("C:/Headstart/headstart-engine.exe")
     monkeypatch.setattr(sys, "frozen", True, raising=False)

@@ -66,6 +66,16 @@ from headstart.engine.protocol import (
     decode_report,
     encode,
 )
+from headstart.engine.serving import (
+    Answered,
+    Asked,
+    ServerEnded,
+    Serving,
+    StartServer,
+    StopServer,
+    TurnEnded,
+    TurnTaken,
+)
 from headstart.engine.tuning.messages import (
     DEFAULT,
     DRAFTS,
@@ -121,6 +131,8 @@ ORDERS: tuple[protocol.Order, ...] = (
     StopTune(8),
     RecallTuned(9, LoadOptions(Path("a"))),
     ForgetTuned(9, LoadOptions(Path("a"))),
+    StartServer("a", "0" * 64, "127.0.0.1", 8642, sampling=Sampling(temperature=0.5), seed=7, origins=("http://a",)),
+    StopServer(),
 )
 REPORTS: tuple[protocol.Report, ...] = (
     Ready(1234, "1.0"),
@@ -145,6 +157,13 @@ REPORTS: tuple[protocol.Report, ...] = (
     TuneEnded(8, Findings("a", None, "A processor", "2026.4", 61.5, (STAGE,), ("Because.",), "2026-11-21T09:00:00Z")),
     TuneEnded(8, None),
     TunedKnown(9, None),
+    Serving("http://127.0.0.1:8642/v1"),
+    Asked(1, "POST", "/v1/chat/completions"),
+    Answered(1, 2.5, 200, 12, 34),
+    ServerEnded(),
+    TurnTaken(Prefill(0, 17)),
+    TurnTaken(),
+    TurnEnded(),
     Failed("BrokenModelError", "A sentence.", "A remedy.", "Generate", 3, None),
     Logged("WARNING", "openvino", "a line\nand another"),
 )

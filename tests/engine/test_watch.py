@@ -35,6 +35,7 @@ from headstart.engine.protocol import (
     Stepped,
 )
 from headstart.engine.runner import PREFILL_CHUNK
+from headstart.engine.serving import TurnEnded, TurnTaken
 from headstart.engine.tally import Tally
 from headstart.engine.watch import _PASS, LOOK, Doing, Patience, Silence, Watch
 
@@ -111,6 +112,22 @@ def test_tokens_that_are_counted_beside_it_are_no_sign() -> None:
     engine.watch.note_report(Counted(1, 2, 3))
     engine.watch.note_report(Failed("SettingsError", "No.", order="CountTokens"))
     assert engine.hangs_after() == pytest.approx(P.round + LOOK)
+
+
+def test_an_answer_of_the_local_server_counts_as_work() -> None:
+    engine = Engine()
+    engine.watch.note_report(TurnTaken(Prefill(0, 100)))
+    assert not engine.watch.is_idle
+    engine.watch.note_order(QUESTION)  # which waits for its turn
+    for _ in range(5):
+        assert engine.silent(P.round) is None
+        engine.watch.note_report(TurnTaken())
+    assert engine.silent(P.round + P.margin * P.round + 2 * LOOK)
+    engine.watch.note_report(TurnEnded())
+    assert engine.silent(P.round) is None
+    engine.watch.note_report(END)
+    assert engine.watch.is_idle
+    assert engine.silent(10**5) is None
 
 
 @pytest.mark.parametrize(("kind", "tokens"), [(EngineKind.HEADSTART, _PASS), (EngineKind.GENAI, 4000)])

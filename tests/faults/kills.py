@@ -30,7 +30,7 @@ _STARVED = 25.0  # seconds in which an engine without memory notices
 _LEAST_MB, _ENOUGH_MB = 100, 700  # of memory in which SmolLM2 is not loaded, and is
 _GROWTH = 8 << 20  # bytes that an answer still gets
 _PATIENCE = 5.0  # seconds of silence, where the engine is to hang
-_ENGINE = "headstart.engine.host"
+_ENGINE = "headstart.engine_process"
 
 
 @dataclass(frozen=True)

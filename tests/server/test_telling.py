@@ -8,9 +8,10 @@ from contextlib import closing, contextmanager
 
 import pytest
 
+from headstart.engine.serving import Answered, Asked
 from headstart.errors import DeviceError, ProtocolError
 from headstart.server import telling
-from headstart.server.telling import Answered, Asked, Told
+from headstart.server.telling import Told
 from tests.fakes import ScriptedEngine
 from tests.server.serving import KEY, PATIENCE, Running, chat_body, serving
 

@@ -11,6 +11,7 @@ from headstart.engine.host import Host
 from headstart.engine.protocol import Order, Report, decode_report, encode
 from headstart.engine.supervision import Journal
 from headstart.engine.watch import Patience
+from headstart.engine_process import serve
 from headstart.ui.engine_child import EngineChild
 
 _PIDS = itertools.count(2**22 + 1)  # beyond what Linux gives to processes: whoever kills one of these is told
@@ -39,7 +40,7 @@ class EngineInProcess(QObject):
         self.pid = 0
         self._listens = True
         self._lock = threading.Lock()
-        self._host = Host(models, self._send, log="")
+        self._host = Host(models, self._send, "", serve)
         self._sent.connect(self._take, Qt.ConnectionType.QueuedConnection)
 
     def start(self) -> None:

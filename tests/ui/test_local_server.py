@@ -1,9 +1,7 @@
 """The page of the local server: switched on, asked, switched off, and what it says where it cannot be."""
 
 import json
-import os
 import socket
-import sys
 import urllib.error
 import urllib.request
 from collections.abc import Callable
@@ -18,39 +16,22 @@ from PySide6.QtWidgets import QLabel, QMessageBox, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from headstart import paths, settings_file
-from headstart.server import keys, telling
-from headstart.ui import serve_child
+from headstart.server import keys
 from headstart.ui.asking import installed_model
 from headstart.ui.background_task import BackgroundTask
 from headstart.ui.program import Program
 from headstart.ui.serve_view import ServeState
 from tests.model_folders import write_model
-from tests.ui.conftest import WAIT, Speak
+from tests.ui.conftest import WAIT
 
-ROOT = Path(__file__).resolve().parents[2]
-SERVE = """
-import sys, time
-from headstart.cli import main
-from headstart.errors import DeviceError
-from tests.fakes import ScriptedEngine
-
-def load(options):
-    if options.device == "GPU":
-        raise DeviceError("There is no device GPU here; present: CPU. Choose one with --device.")
-    return ScriptedEngine(["word " * 8, "word " * 400], pause=0.01)
-
-sys.exit(main(["serve", "--lines", *sys.argv[1:]], load=load))
-"""
 Open = Callable[..., Program]
 
 
 @pytest.fixture
-def app(open_program: Open, headstart_home: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
-    """The window with one model in its library; what serves it has a scripted engine."""
+def app(qtbot: QtBot, open_program: Open, headstart_home: Path) -> Program:
+    """The window on the page of the server, with one model in its library, which a toy stands for."""
     write_model(headstart_home / "models" / "smol")
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT / "app"), str(ROOT)]))
-    program = open_program(find=installed_model)
-    program.server.program = (sys.executable, "-c", SERVE)
+    program = open_program(pace=0.01, find=installed_model)
     program.change(server_port=free_port())
     program.window.show_page(program.window.server)
     return program
@@ -60,6 +41,16 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+def live(app: Program) -> str:
+    answer = app.presenter.session.answering.live
+    return answer.text if answer else ""
+
+
+def refuses(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) != 0
 
 
 def words(widget: QWidget) -> str:
@@ -87,9 +78,9 @@ def post(url: str, key: str, text: str) -> tuple[int, str]:
         return error.code, ""
 
 
-def ask(qtbot: QtBot, app: Program, key: str) -> tuple[int, str]:
+def ask(qtbot: QtBot, app: Program, key: str, text: str = "Hi") -> tuple[int, str]:
     """In a thread: the window must not wait."""
-    task = BackgroundTask(lambda _: post(app.window.server.door.url.text, key, "Hi"), app)
+    task = BackgroundTask(lambda _: post(app.window.server.door.url.text, key, text), app)
     with qtbot.waitSignal(task.done, timeout=WAIT) as done:
         task.start()
     assert done.args
@@ -117,7 +108,7 @@ def test_it_is_off_until_it_is_switched_on_and_answers_who_has_the_key(qtbot: Qt
     assert keys.fits(key, paths.server_key().read_text(encoding="ascii").strip())
     assert ask(qtbot, app, "wrong")[0] == 401
     status, text = ask(qtbot, app, key)
-    assert (status, "word" in text) == (200, True)
+    assert (status, "You wrote: Hi" in text) == (200, True)
     qtbot.waitUntil(lambda: len(rows(app)) == 2 and rows(app)[0][2] == "200", timeout=WAIT)
     newest, refused = rows(app)
     assert newest[1] == refused[1] == "POST /v1/chat/completions"
@@ -146,16 +137,12 @@ def test_a_line_to_copy_asks_it(qtbot: QtBot, app: Program) -> None:
 def test_it_says_when_it_is_busy_and_ends_with_the_window(qtbot: QtBot, app: Program) -> None:
     switch(qtbot, app, ServeState.READY)
     key = app.window.server.door.key.text
-    assert ask(qtbot, app, key)[0] == 200  # the short one of the script
-    task = BackgroundTask(lambda _: post(app.window.server.door.url.text, key, "Hi"), app)
+    task = BackgroundTask(lambda _: post(app.window.server.door.url.text, key, "toy: words 2000"), app)
     task.start()
     qtbot.waitUntil(lambda: app.server.state is ServeState.BUSY, timeout=WAIT)
     assert "being answered" in words(app.window.server.card)
-    child = app.server._child
-    assert child
-    server = psutil.Process(int(child._process.processId()))
     app.window.close()
-    assert not server.is_running()
+    qtbot.waitUntil(lambda: refuses(app.settings.server_port), timeout=WAIT)
     task.cancel()
 
 
@@ -167,7 +154,6 @@ def test_the_key_is_shown_once_and_made_anew_on_request(
     first = app.window.server.door.key.text
     app.window.close()
     again = open_program(find=installed_model)
-    again.server.program = app.server.program
     again.window.show_page(again.window.server)
     door = again.window.server.door
     assert door.key.text == ""
@@ -202,66 +188,64 @@ def test_a_port_that_is_taken_is_said_and_another_one_helps(qtbot: QtBot, app: P
     assert not page.card.port.isEnabled()
 
 
-def test_more_memory_than_is_free_is_refused_with_both_numbers(
-    qtbot: QtBot, app: Program, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    page = app.window.server
-    monkeypatch.setattr("headstart.ui.serve_desk.free_memory", lambda: 700_000_000)
-    app.server.show()
-    assert "takes about 1.9" in words(page.card)
-    assert "700 MB is free" in words(page.card)
+def test_what_keeps_the_engine_from_loading_is_said(qtbot: QtBot, app: Program, headstart_home: Path) -> None:
+    write_model(headstart_home / "models" / "broken")
+    app.change(model="broken")
     switch(qtbot, app, ServeState.FAILED)
-    assert "Serving smol takes about 1.9" in words(page.card)
-    assert app.server._child is None
-    assert not paths.server_key().exists()
+    assert "is no model" in words(app.window.server.card)
+
+
+def test_the_window_answers_beside_it_in_turns_and_goes_on_when_it_is_switched_off(qtbot: QtBot, app: Program) -> None:
+    switch(qtbot, app, ServeState.READY)
+    key, engine = app.window.server.door.key.text, app.link.pid
+    session = app.presenter.session
+    session.send("toy: words 600")
+    qtbot.waitUntil(lambda: "toy" in live(app), timeout=WAIT)
+    waiting = BackgroundTask(lambda _: post(app.window.server.door.url.text, key, "Hi"), app)
+    with qtbot.waitSignal(waiting.done, timeout=WAIT) as done:
+        waiting.start()
+        qtbot.waitUntil(lambda: app.server.state is ServeState.BUSY, timeout=WAIT)
+        assert app.link.generation is not None
+    assert done.args
+    assert done.args[0][0] == 200
+    session.send("toy: words 200")
+    qtbot.waitUntil(lambda: app.link.generation is not None, timeout=WAIT)
+    switch(qtbot, app, ServeState.OFF)
+    assert app.link.generation is not None, "the answer of the window is not disturbed"
+    qtbot.waitUntil(lambda: app.link.generation is None, timeout=WAIT)
+    assert app.link.pid == engine
+
+
+def test_it_comes_back_at_its_port_with_the_next_model(qtbot: QtBot, app: Program, headstart_home: Path) -> None:
+    switch(qtbot, app, ServeState.READY)
+    key, url = app.window.server.door.key.text, app.window.server.door.url.text
+    write_model(headstart_home / "models" / "other")
+    app.model_in_use.show_installed()
+    app.change(model="other")
+    app.loader.require(app.settings)
+    assert app.server.state is ServeState.STARTING
+    qtbot.waitUntil(lambda: app.server.state is ServeState.READY, timeout=WAIT)
+    assert app.window.server.door.url.text == url
+    assert "Model: other" in words(app.window.server.card)
+    assert ask(qtbot, app, key)[0] == 404, "it is asked for the model of before"
+
+
+def test_it_ends_with_the_model_that_is_unloaded(qtbot: QtBot, app: Program) -> None:
+    switch(qtbot, app, ServeState.READY)
+    app.loader.unload()
+    assert app.server.state is ServeState.FAILED
+    assert "The model was unloaded, so the server ended." in words(app.window.server.card)
+    switch(qtbot, app, ServeState.READY)
 
 
 @pytest.mark.slow
-def test_what_keeps_the_engine_from_loading_is_said(qtbot: QtBot, app: Program) -> None:
-    app.change(device="GPU")
-    switch(qtbot, app, ServeState.FAILED)
-    assert "There is no device GPU here" in words(app.window.server.card)
-
-
-def test_a_refusal_is_said_in_the_windows_language(qtbot: QtBot, app: Program, speak: Speak) -> None:
-    sentence = (
-        "Loading a with 4096 tokens of context takes about 9.0 GB of memory, but 2.0 GB is free: choose a smaller "
-        "context, INT4 weights, or a smaller model."
-    )
-    line = telling.encode(telling.Failed("MemoryBudgetError", sentence))
-    app.server.program = (sys.executable, "-c", f"import os, sys; os.write(1, {line!r}); sys.exit(1)")
-    speak("zh_CN")
-    switch(qtbot, app, ServeState.FAILED)
-    assert "约需 9.0 GB 内存" in words(app.window.server.card)
-
-
-def test_it_starts_in_a_frozen_program_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert serve_child.command()[1:] == ("-P", "-m", "headstart", "serve", "--lines")
-    monkeypatch.setattr(sys, "frozen", True, raising=False)
-    assert serve_child.command() == (sys.executable, "serve", "--lines")
-
-
-@pytest.mark.slow
-def test_a_server_that_dies_is_said_and_can_be_started_again(qtbot: QtBot, app: Program) -> None:
+@pytest.mark.engine_process
+def test_it_comes_back_with_an_engine_that_died(qtbot: QtBot, app: Program) -> None:
     switch(qtbot, app, ServeState.READY)
-    child = app.server._child
-    assert child
-    psutil.Process(int(child._process.processId())).kill()
-    qtbot.waitUntil(lambda: app.server.state is ServeState.FAILED, timeout=WAIT)
-    assert "stopped unexpectedly" in words(app.window.server.card)
-    switch(qtbot, app, ServeState.READY)
-
-
-def test_a_program_that_is_not_there_is_said(qtbot: QtBot, app: Program) -> None:
-    app.server.program = ("/no/such/program",)
-    switch(qtbot, app, ServeState.FAILED)
-    assert "cannot be started" in words(app.window.server.card)
-
-
-def test_what_is_no_message_ends_it(qtbot: QtBot, app: Program) -> None:
-    app.server.program = (sys.executable, "-c", "print('Hello'); input()")
-    switch(qtbot, app, ServeState.FAILED)
-    assert "no message of Headstart: Hello" in words(app.window.server.card)
+    psutil.Process(app.link.pid).kill()
+    qtbot.waitUntil(lambda: app.server.state is ServeState.STARTING, timeout=WAIT)
+    qtbot.waitUntil(lambda: app.server.state is ServeState.READY, timeout=WAIT)
+    assert ask(qtbot, app, app.window.server.door.key.text)[0] == 200
 
 
 def test_a_model_of_another_computer_is_not_served(qtbot: QtBot, app: Program) -> None:
@@ -269,7 +253,6 @@ def test_a_model_of_another_computer_is_not_served(qtbot: QtBot, app: Program) -
     app.server.show()
     assert "is on another computer" in words(app.window.server.card)
     switch(qtbot, app, ServeState.FAILED)
-    assert app.server._child is None
 
 
 @pytest.mark.slow

@@ -9,7 +9,6 @@ from pytestqt.qtbot import QtBot
 
 from headstart.engine.engine import Prefill
 from headstart.engine.protocol import Loading, Phase
-from headstart.server import telling
 from headstart.ui import work_card
 from headstart.ui.asking import installed_model
 from headstart.ui.program import Program
@@ -122,9 +121,11 @@ def test_a_verification_tells_what_the_loading_is_at(qtbot: QtBot, headstart_hom
     qtbot.waitUntil(lambda: "it loads and answers" in card._state.text(), timeout=WAIT)
 
 
-def test_the_local_server_tells_how_long_it_loads(app: Program) -> None:
-    app.server._take(telling.Loading("toy"))
-    assert app.server._sentence.endswith(" · 0 s")
-    app.server._take(telling.Serving("toy", "http://localhost"))
-    app.server._loading.changed.emit()
-    assert app.server.state is ServeState.READY
+def test_the_local_server_tells_how_long_it_loads(qtbot: QtBot, app: Program) -> None:
+    app.loader.unload()
+    app.window.show_page(app.window.server)
+    app.window.server.card.switch.click()
+    qtbot.waitUntil(lambda: app.server.state is ServeState.STARTING and " · 0 s" in app.server.sentence, timeout=WAIT)
+    qtbot.waitUntil(lambda: app.server.state is ServeState.READY, timeout=WAIT)
+    app.window.server.card.switch.click()
+    qtbot.waitUntil(lambda: app.server.state is ServeState.OFF, timeout=WAIT)

@@ -1,6 +1,7 @@
 """The engine's process: orders on standard input, reports on standard output. Knows neither window nor terminal.
 
-Three threads: one reads (and so can cancel), one loads and answers, one counts tokens while an answer is written.
+Three threads: one reads (and so can cancel), one loads and answers, one counts tokens while an answer is written. The
+local server has threads of its own, and its answers take their turn among the orders.
 """
 
 import argparse
@@ -11,13 +12,15 @@ import queue
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from headstart import __version__
 from headstart.engine import exhaustion
 from headstart.engine.bench.race import RaceCancelled
-from headstart.engine.engine import Finish, Prefill, Step
+from headstart.engine.cancelling import CancelEvent
+from headstart.engine.engine import Event, Finish, Prefill, Step
 from headstart.engine.opening import LocalModels, Models, Opened
 from headstart.engine.protocol import (
     Bench,
@@ -46,30 +49,47 @@ from headstart.engine.protocol import (
     encode,
     failure,
 )
+from headstart.engine.serving import ServerEnded, ServerReport, StartServer, StopServer, TurnEnded, TurnTaken
 from headstart.engine.tuning.messages import ForgetTuned, RecallTuned, StopTune, Tune, TunedKnown, TuneEnded
-from headstart.errors import HeadstartError, ModelNotFoundError
+from headstart.engine.turns import Shared, Turn
+from headstart.errors import EngineLostError, HeadstartError, ModelNotFoundError, OutOfMemoryError
 
 Send = Callable[[Report], None]
-Verbs = Mapping[type[Order], Callable[[Any], None]]
+Verbs = Mapping[type[Order | Turn], Callable[[Any], None]]
 _T = TypeVar("_T")
 _log = logging.getLogger(__name__)
 _CHUNK = 65536  # bytes
+_SIGN = 0.5  # seconds between two signs of life of an answer for the server
 _IDLE = 5.0  # seconds without an order, after which nobody waits for this process
+
+
+class RunningServer(Protocol):
+    """The local server, which tells by itself how it goes."""
+
+    def stop(self) -> None:
+        """End it, and wait for that."""
+        ...
+
+
+Serve = Callable[[StartServer, Shared, int, Callable[[ServerReport], None]], RunningServer]
 
 
 class Host:
     """Carries out orders one after the other. A new verb is a message in `protocol` and a line in `_verbs`."""
 
-    def __init__(self, models: Models, send: Send, log: str) -> None:
-        """`log` is the file named to the user when something fails that should not."""
+    def __init__(self, models: Models, send: Send, log: str, serve: Serve | None = None) -> None:
+        """`log` is the file named to the user when something fails that should not; `serve` starts a local server."""
         self._models = models
         self._send = send
         self._log = log
+        self._serve = serve
+        self._server: RunningServer | None = None
+        self._sign_of_life = 0.0
         self._opened: Opened | None = None
-        self._cancels: dict[int, threading.Event] = {}  # made by the reader: a cancel may come before the answer begins
+        self._cancels: dict[int, CancelEvent] = {}  # made by the reader: a cancel may come before the answer begins
         self._stops: dict[int, threading.Event] = {}  # of benchmarks and tunings by ticket, likewise
-        self._work: queue.SimpleQueue[Order | None] = queue.SimpleQueue()
-        self._asides: queue.SimpleQueue[Order | None] = queue.SimpleQueue()
+        self._work: queue.SimpleQueue[Order | Turn | None] = queue.SimpleQueue()
+        self._asides: queue.SimpleQueue[Order | Turn | None] = queue.SimpleQueue()
         self._verbs: Verbs = {
             Load: self._load,
             Unload: self._unload,
@@ -80,6 +100,9 @@ class Host:
             Tune: self._tune,
             RecallTuned: self._recall,
             ForgetTuned: self._forget,
+            StartServer: self._start_server,
+            StopServer: self._stop_server,
+            Turn: self._write,
         }
 
     def receive(self, line: bytes) -> None:
@@ -91,13 +114,13 @@ class Host:
             return
         match order:
             case Cancel(generation):
-                self._cancels.get(generation, threading.Event()).set()
+                self._cancels.get(generation, CancelEvent()).set()
             case StopBench(ticket) | StopTune(ticket):
                 self._stops.get(ticket, threading.Event()).set()
-            case CountTokens() | Describe() | RecallTuned() | ForgetTuned():
+            case CountTokens() | Describe() | RecallTuned() | ForgetTuned() | StartServer() | StopServer():
                 self._asides.put(order)
             case Generate(generation):
-                self._cancels[generation] = threading.Event()
+                self._cancels[generation] = CancelEvent()
                 self._work.put(order)
             case Bench(ticket) | Tune(ticket):
                 self._stops[ticket] = threading.Event()
@@ -115,10 +138,11 @@ class Host:
         """Stop what is being done, and have `serve` return."""
         for stop in (*self._cancels.values(), *self._stops.values()):
             stop.set()
+        self._stop_server()
         self._work.put(None)
         self._asides.put(None)
 
-    def _loop(self, orders: queue.SimpleQueue[Order | None]) -> None:
+    def _loop(self, orders: queue.SimpleQueue[Order | Turn | None]) -> None:
         while order := self._next(orders):
             try:
                 self._verbs[type(order)](order)
@@ -130,7 +154,7 @@ class Host:
                 exhausted = exhaustion.instead_of(error, loading=isinstance(order, Load))
                 self._send(failure(exhausted, order) if exhausted else self._unexpected(error, order))
 
-    def _next(self, orders: queue.SimpleQueue[Order | None]) -> Order | None:
+    def _next(self, orders: queue.SimpleQueue[Order | Turn | None]) -> Order | Turn | None:
         """The next order; None to end. Until it comes, the model may be measured."""
         if orders is self._asides or not self._opened:
             return orders.get()
@@ -155,6 +179,43 @@ class Host:
                 self._send(_report(order.generation, event))
         finally:
             del self._cancels[order.generation]
+
+    def _write(self, turn: Turn) -> None:
+        """The client is told what went wrong; who runs this process only where it is not to be trusted any more."""
+        self._send(TurnTaken(Prefill(0, 0)))
+        try:
+            for event in turn.write(self._model().engine):
+                self._give_sign(event)
+        except Exception as error:
+            told = exhaustion.instead_of(error, loading=False) or error
+            bug = EngineLostError(f"The engine failed. {self._remedy}")
+            turn.end(told if isinstance(told, HeadstartError) else bug)
+            if not isinstance(told, HeadstartError) or isinstance(told, OutOfMemoryError):
+                raise
+        else:
+            turn.end()
+        finally:
+            self._send(TurnEnded())
+
+    def _give_sign(self, event: Event) -> None:
+        if isinstance(event, Prefill):
+            self._send(TurnTaken(event))
+        elif isinstance(event, Step) and time.monotonic() - self._sign_of_life >= _SIGN:
+            self._sign_of_life = time.monotonic()
+            self._send(TurnTaken())
+
+    def _start_server(self, order: StartServer) -> None:
+        assert self._serve, "this process has no local server"
+        context = self._model().facts.context
+        self._stop_server()
+        self._server = self._serve(order, Shared(self._work.put), context, self._send)
+
+    def _stop_server(self, order: StopServer | None = None) -> None:
+        server, self._server = self._server, None
+        if server:
+            server.stop()
+        elif order:
+            self._send(ServerEnded())
 
     def _count(self, order: CountTokens) -> None:
         model = self._model()
@@ -197,12 +258,15 @@ class Host:
             raise ModelNotFoundError("No model is loaded; choose one first.")
         return self._opened
 
-    def _unexpected(self, error: Exception, order: Order) -> Failed:
-        remedy = f"Details are in the log: {self._log}" if self._log else "Details are in the log."
+    @property
+    def _remedy(self) -> str:
+        return f"Details are in the log: {self._log}" if self._log else "Details are in the log."
+
+    def _unexpected(self, error: Exception, order: Order | Turn) -> Failed:
         return Failed(
             kind=type(error).__name__,
             sentence="The engine failed.",
-            remedy=remedy,
+            remedy=self._remedy,
             order=type(order).__name__,
             generation=getattr(order, "generation", None),
             ticket=getattr(order, "ticket", None),
@@ -251,8 +315,8 @@ class _SendingLog(logging.Handler):
         self._send(Logged(record.levelname, record.name, self.format(record)))
 
 
-def main(argv: Sequence[str] | None = None, models: Models | None = None) -> None:
-    """Run the process; it ends when standard input does. `models`: others than this computer's."""
+def main(argv: Sequence[str] | None = None, models: Models | None = None, serve: Serve | None = None) -> None:
+    """Run the process; it ends when standard input does. `models`: others than this computer's; `serve`: see Host."""
     arguments = _parser().parse_args(argv)
     orders, reports = _take_the_pipes()
     if arguments.validate:
@@ -262,7 +326,7 @@ def main(argv: Sequence[str] | None = None, models: Models | None = None) -> Non
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is meant for the other side, which then cancels
     send = Sender(os.fdopen(reports, "wb"))
     logging.basicConfig(level=logging.INFO, format="%(message)s", handlers=[_SendingLog(send)])
-    host = Host(models or LocalModels(), send, arguments.log)
+    host = Host(models or LocalModels(), send, arguments.log, serve)
     threading.Thread(target=_read, args=(orders, host), daemon=True, name="reader").start()
     host.serve()
 
@@ -310,7 +374,3 @@ def _report(generation: int, event: Prefill | Step | Finish) -> Report:
             return Stepped(generation, event)
         case Finish():
             return Finished(generation, event)
-
-
-if __name__ == "__main__":
-    main()

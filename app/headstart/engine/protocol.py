@@ -12,6 +12,7 @@ from typing import Any, get_args
 
 from headstart.engine.bench.prompts import USUAL_KINDS, read_kinds
 from headstart.engine.engine import EngineKind, Finish, LoadOptions, Message, Prefill, Request, Sampling, Step
+from headstart.engine.serving import ServerReport, StartServer, StopServer, TurnEnded, TurnTaken
 from headstart.engine.tuning.messages import (
     ForgetTuned,
     RecallTuned,
@@ -278,11 +279,12 @@ class Logged(Tagged, frozen=True):
 BenchReport = BenchStage | BenchPlanned | BenchHeat | Benched
 Order = (
     Load | Unload | Generate | Cancel | CountTokens | Describe | Bench | StopBench
-    | Tune | StopTune | RecallTuned | ForgetTuned
+    | Tune | StopTune | RecallTuned | ForgetTuned | StartServer | StopServer
 )  # fmt: skip
 Report = (
     Ready | Loading | Loaded | Unloaded | Prefilled | Stepped | Finished | Counted | Described
-    | BenchReport | TuneTrying | TuneDecided | TuneEnded | TunedKnown | Failed | Logged
+    | BenchReport | TuneTrying | TuneDecided | TuneEnded | TunedKnown
+    | ServerReport | TurnTaken | TurnEnded | Failed | Logged
 )  # fmt: skip
 
 
@@ -303,7 +305,7 @@ def decode_report(line: bytes) -> Report:
     return report
 
 
-def failure(error: HeadstartError, order: Order | None = None) -> Failed:
+def failure(error: HeadstartError, order: object = None) -> Failed:
     """The report that `order` failed with `error`."""
     return Failed(
         kind=type(error).__name__,

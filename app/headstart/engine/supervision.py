@@ -30,7 +30,7 @@ def program(*arguments: str) -> tuple[str, ...]:
     if getattr(sys, "frozen", False):
         return (str(frozen_program(Path(sys.executable))), *arguments)
     # -P: the current folder is the user's, and may hold a file named like a module.
-    return (sys.executable, "-P", "-m", "headstart.engine.host", *arguments)
+    return (sys.executable, "-P", "-m", "headstart.engine_process", *arguments)
 
 
 def frozen_program(window: Path) -> Path:

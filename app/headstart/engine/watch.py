@@ -29,6 +29,7 @@ from headstart.engine.protocol import (
     Unload,
     Unloaded,
 )
+from headstart.engine.serving import Answered, Asked, ServerEnded, Serving, TurnEnded, TurnTaken
 from headstart.engine.tuning.messages import Tune, TunedKnown, TuneEnded
 
 LOOK = 1.0  # seconds between two looks
@@ -45,7 +46,15 @@ _ENDS: dict[type[Report], type[Order]] = {
     TuneEnded: Tune,
 }
 _WORK = {kind.__name__: kind for kind in _ENDS.values()}
-_ASIDE = (Counted, Described, TunedKnown)  # from another thread than the one that works
+_ASIDE = (
+    Counted,
+    Described,
+    TunedKnown,
+    Serving,
+    Asked,
+    Answered,
+    ServerEnded,
+)  # from another thread than the one that works
 
 
 @dataclass(frozen=True)
@@ -95,6 +104,7 @@ class Watch:
         """The process is being started. `clock` gives seconds."""
         self._patience, self._clock = patience or Patience(), clock
         self._orders: list[Order] = []
+        self._in_turn = False  # an answer for the local server is at work
         self._started = False
         self._facts: Facts | None = None
         self._prompt: Prefill | None = None  # of the answer at work
@@ -107,7 +117,7 @@ class Watch:
     @property
     def is_idle(self) -> bool:
         """Nothing to be done, so nothing to be heard."""
-        return self._started and not self._orders
+        return self._started and not self._orders and not self._in_turn
 
     def note_order(self, order: Order) -> None:
         """An order was sent."""
@@ -126,10 +136,11 @@ class Watch:
                 self._started = True
             case Loaded(facts):
                 self._facts = facts
-            case Prefilled(_, prefill):
+            case Prefilled(_, prefill) | TurnTaken(Prefill() as prefill):
                 self._note_prefill(prefill)
-            case Stepped():
+            case Stepped() | TurnTaken():
                 self._note_step()
+        self._note_turn(report)
         self._note_end(report)
         self._begin()
 
@@ -171,6 +182,12 @@ class Watch:
         if tokens >= _TELLING:
             self._pace = max(self._pace or 0.0, self._silent / tokens)
 
+    def _note_turn(self, report: Report) -> None:
+        if isinstance(report, TurnTaken):
+            self._in_turn = True
+        elif isinstance(report, TurnEnded):
+            self._in_turn, self._prompt, self._writing = False, None, False
+
     def _note_end(self, report: Report) -> None:
         """What is at work is the oldest order; an unreadable one may have been any, and nothing is told of it again."""
         if isinstance(report, Failed) and not report.order:
@@ -185,7 +202,7 @@ class Watch:
         patience = self._patience
         if not self._started:
             return Doing.START, patience.start
-        order = self._orders[0]
+        order = None if self._in_turn else self._orders[0]
         if isinstance(order, Load):
             return Doing.LOAD, self._of_load(order.options)
         if isinstance(order, Bench | Tune):

@@ -5,10 +5,11 @@ import time
 from collections.abc import Callable
 
 import msgspec
-from msgspec import Struct
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from headstart.engine.engine import Stats
+from headstart.engine.serving import Answered, Asked
+from headstart.engine.wire import Tagged
 from headstart.errors import ProtocolError
 
 STATS = "headstart.stats"  # where an answer puts its figures in the scope of its request
@@ -16,19 +17,19 @@ _LONGEST = 200  # characters of a path: strangers choose it
 _QUOTED = 80  # bytes of a line that is none of these
 
 
-class Loading(Struct, frozen=True, tag=True):
+class Loading(Tagged, frozen=True):
     """The models are being loaded, by their names and devices."""
 
     title: str
 
 
-class KeyMade(Struct, frozen=True, tag=True):
+class KeyMade(Tagged, frozen=True):
     """A new key, this once."""
 
     key: str
 
 
-class Serving(Struct, frozen=True, tag=True):
+class Serving(Tagged, frozen=True):
     """Requests are answered at `url`. `beyond`: those of other computers, too."""
 
     model: str
@@ -36,32 +37,14 @@ class Serving(Struct, frozen=True, tag=True):
     beyond: bool = False
 
 
-class Asked(Struct, frozen=True, tag=True):
-    """A request has come; `number` counts them."""
-
-    number: int
-    method: str
-    path: str
-
-
-class Answered(Struct, frozen=True, tag=True):
-    """It has ended. A status of 0: its client left before. Tokens are those of an answer, where there was one."""
-
-    number: int
-    seconds: float
-    status: int
-    prompt_tokens: int | None = None
-    output_tokens: int | None = None
-
-
-class Failed(Struct, frozen=True, tag=True):
+class Failed(Tagged, frozen=True):
     """It ends, and why; `kind` is the name of the error."""
 
     kind: str
     sentence: str
 
 
-class Stopped(Struct, frozen=True, tag=True):
+class Stopped(Tagged, frozen=True):
     """It ends as it was asked to."""
 
 
@@ -87,7 +70,7 @@ def decode(line: bytes) -> Told:
 class Watched:
     """Tells of each request and its end; outermost, so that refusals and failures are told, too."""
 
-    def __init__(self, app: ASGIApp, tell: Tell) -> None:
+    def __init__(self, app: ASGIApp, tell: Callable[[Asked | Answered], None]) -> None:
         """`app` answers."""
         self._app, self._tell = app, tell
         self._numbers = itertools.count(1)

@@ -4,10 +4,12 @@ import asyncio
 import math
 import threading
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Protocol
 
-from headstart.engine.engine import Engine, Event, Request
+from headstart.engine.cancelling import CancelEvent
+from headstart.engine.engine import Event, Request
 from headstart.errors import EngineLostError
 from headstart.server.limits import Limits
 from headstart.server.refusal import BUSY, SERVER, Fault, RefusedError
@@ -16,13 +18,21 @@ _LONGEST_PAUSE = 60  # seconds that a client is sent away for
 _NEWEST = 0.3  # weight of the last answer in the usual duration
 
 
+class Writer(Protocol):
+    """Writes answers: an Engine, or one that is shared with others."""
+
+    def generate(self, request: Request, cancel: CancelEvent | None = None) -> Iterator[Event]:
+        """See Engine.generate."""
+        ...
+
+
 class Answer:
     """One answer on its way from the thread to whoever waits for it. `cancel` may be called from any thread."""
 
     def __init__(self) -> None:
         """To be filled by the worker's thread; made on the loop's."""
         self.out_of_time = False
-        self._cancelled = threading.Event()
+        self._cancelled = CancelEvent()
         self._loop = asyncio.get_running_loop()
         self._events: asyncio.Queue[Event | None] = asyncio.Queue()
         self._work: Future[None] | None = None
@@ -32,13 +42,14 @@ class Answer:
         self._work = work
         work.add_done_callback(lambda _: self._put(None))
 
-    def follow(self, engine: Engine, request: Request, seconds: float) -> None:
+    def follow(self, engine: Writer, request: Request, seconds: float) -> None:
         """Have the engine write it; on the worker's thread."""
         clock = threading.Timer(seconds, self._expire)
         clock.daemon = True
-        clock.start()
         try:
             for event in engine.generate(request, self._cancelled):
+                if clock.ident is None:  # its turn has come
+                    clock.start()
                 self._put(event)
         finally:
             clock.cancel()
@@ -81,7 +92,7 @@ class Answer:
 class Worker:
     """Takes requests in their order."""
 
-    def __init__(self, engine: Engine, limits: Limits) -> None:
+    def __init__(self, engine: Writer, limits: Limits) -> None:
         """Nothing is asked yet."""
         self._engine = engine
         self._limits = limits

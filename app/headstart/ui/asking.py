@@ -32,14 +32,22 @@ def engine_messages(messages: Iterable[StoredMessage], settings: Settings) -> tu
 
 def request(messages: Iterable[StoredMessage], settings: Settings) -> Request:
     """What to ask the engine. A conversation that ends with an answer asks for the rest of it."""
-    speculation = Speculation(
+    return Request(
+        engine_messages(messages, settings),
+        settings.max_new_tokens,
+        Sampling.of(settings),
+        guessing(settings),
+        settings.stop,
+    )
+
+
+def guessing(settings: Settings) -> Speculation:
+    """How far the settings have the engine guess ahead."""
+    return Speculation(
         Mode(settings.speculation),
         settings.num_assistant_tokens,
         settings.assistant_confidence_threshold,
         settings.acceptance_threshold,
-    )
-    return Request(
-        engine_messages(messages, settings), settings.max_new_tokens, Sampling.of(settings), speculation, settings.stop
     )
 
 

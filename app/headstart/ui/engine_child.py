@@ -100,6 +100,8 @@ class EngineChild(QObject):
             self._journal.write(f"{report.level} {report.source}: {report.text}")
             return
         self._watch.note_report(report)
+        if not (self._watch.is_idle or self._looking.isActive()):
+            self._looking.start()
         self.reported.emit(report)
 
     @Slot()

@@ -36,9 +36,11 @@ from headstart.engine.protocol import (
     Stepped,
     StopBench,
 )
+from headstart.engine.serving import Answered, Asked, ServerEnded, Serving, StartServer, StopServer
 from headstart.engine.supervision import CANCEL_GRACE, Journal, RestartBudget, program
 from headstart.engine.tally import nothing
 from headstart.engine.tuning.messages import RecallTuned, Tune, TuneDecided, TunedKnown, TuneEnded, TuneTrying, TuneWish
+from headstart.engine.turns import Turn
 from headstart.engine.watch import Patience
 from headstart.errors import OutOfMemoryError
 from headstart.ui.counting import Counting
@@ -61,6 +63,7 @@ class EngineLink(QObject):
     finished = Signal(int, object)  # generation, Finish
     failed = Signal(str, object)  # sentence, Failed: its `generation` and `order` say what failed; the engine lives
     crashed = Signal(str, object)  # sentence, the generation that ends with what was shown of it, or None
+    served = Signal(object)  # ServerReport; ServerEnded is the last unless the engine dies
     restarted = Signal()  # after `crashed`: the model is loaded again
     counted = Signal(int, int, int)  # ticket, tokens, context
     described = Signal(object)  # Description
@@ -186,6 +189,14 @@ class EngineLink(QObject):
         """Tune what the wish names, in a process without a model; the ticket that `tuning.told` bears."""
         assert self._options is None, "unload first"
         return self.tuning.begin(wish)
+
+    def serve(self, order: StartServer) -> None:
+        """Answer other programs with the loaded model; `served` follows, or `failed`."""
+        self._send(order)
+
+    def stop_serving(self) -> None:
+        """End that; ServerEnded follows."""
+        self._send(StopServer())
 
     def set_hidden(self, hidden: bool) -> None:
         """Told when the window is hidden or minimised: `steps` then come less often."""
@@ -318,6 +329,8 @@ class EngineLink(QObject):
                 self.benched.emit(report)
             case Benched():
                 self._end_bench(report)
+            case Serving() | Asked() | Answered() | ServerEnded():
+                self.served.emit(report)
             case TuneTrying() | TuneDecided() | TuneEnded() | TunedKnown():
                 self.tuning.take(report)
 
@@ -329,6 +342,10 @@ class EngineLink(QObject):
             self.restarted.emit()
 
     def _note_failure(self, report: Failed) -> None:
+        if report.order == Turn.__name__:  # who asked the server was told
+            if report.kind == OutOfMemoryError.__name__ and self._child:
+                self._child.kill(said(report.text))
+            return
         if report.order == CountTokens.__name__:  # a number less on the screen; the answer will say what is wrong
             self._counting.note_answer()
             return

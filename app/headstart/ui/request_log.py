@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from PySide6.QtCore import QTimer, Slot
 from PySide6.QtWidgets import QFrame, QLabel, QVBoxLayout, QWidget
 
-from headstart.server.telling import Answered, Asked
+from headstart.engine.serving import Answered, Asked
 from headstart.ui.figure_table import FigureTable
 from headstart.ui.spelling import decimal, whole
 from headstart.ui.stylesheet import dress

@@ -27,7 +27,6 @@ class ServeCard(QFrame):
         self.state = QLabel(self)
         self.sentence = self._words()
         self.model = self._words()
-        self.memory = self._words()
         self.port = NumberEditor("server_port", self)
         self._bar = BusyBar(self.tr("The server is being started"), self)
         self._lay_out()
@@ -43,7 +42,6 @@ class ServeCard(QFrame):
         mark(self.state, "kind", _KINDS.get(view.state, "muted"))
         self._say(self.sentence, view.sentence, bad=view.state is ServeState.FAILED)
         self._say(self.model, view.model)
-        self._say(self.memory, view.memory, bad=not view.fits)
         self.port.setEnabled(view.state.is_down)
         self.port.show_value(view.port)
         self._bar.setVisible(view.state is ServeState.STARTING)
@@ -67,7 +65,7 @@ class ServeCard(QFrame):
         column.setContentsMargins(LARGE, MEDIUM, LARGE, MEDIUM)
         column.setSpacing(SMALL)
         column.addLayout(head)
-        for part in (self._bar, self.sentence, self.model, self.memory, self.port):
+        for part in (self._bar, self.sentence, self.model, self.port):
             column.addWidget(part)
 
     @Slot(str, object)

@@ -1,66 +1,53 @@
-"""Joins the page of the local server to its process, its key and the settings of the open chat. Loads no model."""
+"""Joins the page of the local server to the engine's process, its key and the settings of the open chat."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, QTimer, Signal, Slot
+from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtWidgets import QMessageBox
 
 from headstart import paths, remotes
-from headstart.engine.room import free_memory
+from headstart.engine.protocol import Facts, Failed, Load, Loading
+from headstart.engine.serving import Answered, Asked, ServerEnded, ServerReport, Serving, StartServer
 from headstart.engine.supervision import Journal
 from headstart.errors import HeadstartError, PortTakenError
-from headstart.server import keys, telling
-from headstart.ui import serve_child, serve_offer, serve_words
+from headstart.server import keys
+from headstart.ui import serve_offer, serve_words
 from headstart.ui.fault_words import said
-from headstart.ui.load_progress import LoadProgress
-from headstart.ui.serve_child import ServeChild
 from headstart.ui.serve_offer import Offer
 from headstart.ui.serve_view import ServeState, ServeView
 
 if TYPE_CHECKING:
     from headstart.settings import Settings
-    from headstart.ui.model_choices import ModelChoices
     from headstart.ui.model_loader import ModelLoader
     from headstart.ui.serve_page import ServePage
 
-_EVERY_MS = 2000  # while the page is shown: the memory that is free changes
 LOG = "server.log"
+_HOST = "127.0.0.1"
 
 
 class ServeDesk(QObject):
-    """At most one server, which ends with the window."""
+    """At most one server, in the engine's process: it answers with the model of the window, and ends with both."""
 
     port_chosen = Signal(int)
     changed = Signal()  # the state differs
 
     def __init__(
-        self,
-        page: ServePage,
-        loader: ModelLoader,
-        choices: ModelChoices,
-        settings: Callable[[], Settings],
-        parent: QObject | None = None,
+        self, page: ServePage, loader: ModelLoader, settings: Callable[[], Settings], parent: QObject | None = None
     ) -> None:
         """Starts nothing. `settings` gives those of the open chat."""
         super().__init__(parent)
-        self._page, self._loader, self._choices, self._settings = page, loader, choices, settings
-        self.program: Sequence[str] = serve_child.command()  # another one in tests
+        self._page, self._loader, self._settings = page, loader, settings
         self.journal = Journal(paths.logs_folder() / LOG)
         self.state = ServeState.OFF
-        self._sentence = ""
-        self._child: ServeChild | None = None
+        self.sentence = ""  # what it is at, or why it ended
         self._served: Offer | None = None
+        self._port = 0
         self._url = ""
         self._key = ""  # as long as the window is open; the disk has its hash
-        self._seen: object = None
-        self._found: tuple[Offer | None, str] = (None, "")
         self._again = False  # the server that ends is to be followed by another
-        self._clock = QTimer(self, interval=_EVERY_MS)
-        self._loading = LoadProgress(self)
-        self._loading.changed.connect(self._tell_loading)
         self._connect()
 
     @Slot(bool)
@@ -68,31 +55,22 @@ class ServeDesk(QObject):
         """Start the server, or end it."""
         if on and self.state.is_down:
             self._start()
-        elif not on and self._child:
+        elif not on and self.state.is_on:
             self._stop()
         self.show()
-
-    def close(self) -> None:
-        """The window closes."""
-        self._loading.end()
-        if self._child:
-            self._child.close()
 
     @Slot()
     def show(self) -> None:
         """Everything as it is now."""
-        offer, fault = self._offer()
-        served = self._served or offer
-        port, free = self._settings().server_port, free_memory()
+        wanted = self._wanted()
+        served = self._served or wanted
+        port, down, kept = self._settings().server_port, self.state.is_down, paths.server_key().exists()
         url = self._url or serve_offer.url(port)
-        down, kept = self.state.is_down, paths.server_key().exists()
         view = ServeView(
             self.state,
             title=serve_words.title(self.state),
-            sentence=self._sentence or (fault if down else ""),
-            model=serve_words.model(served, offer),
-            memory=serve_words.memory(offer, free) if down else "",
-            fits=_fits(offer, free),
+            sentence=self.sentence or (self._fault() if down else ""),
+            model=serve_words.model(served, wanted),
             port=port,
             url=url,
             key=self._key,
@@ -102,89 +80,107 @@ class ServeDesk(QObject):
         )
         self._page.show_view(view)
 
-    def _connect(self) -> None:
-        page = self._page
-        page.card.switched.connect(self.switch)
-        page.card.port_chosen.connect(self.port_chosen)
-        page.door.key_requested.connect(self._ask_for_key)
-        page.entered.connect(self._look_again)
-        page.entered.connect(self._clock.start)
-        page.left.connect(self._clock.stop)
-        self._clock.timeout.connect(self.show)
-        self._loader.changed.connect(self.follow)
-
-    @Slot()
-    def _look_again(self) -> None:
-        self._seen = None
-        self.show()
-
     @Slot()
     def follow(self) -> None:
         """Model or settings may differ."""
-        if self._page.isVisible():
+        if self.state is ServeState.STARTING and self._loader.progress:
+            self._set(ServeState.STARTING, self._loader.progress)
+        elif self._page.isVisible():
             self.show()
 
-    def _offer(self) -> tuple[Offer | None, str]:
-        """What would be served now, or why nothing can be. Models are looked at once as long as nothing changes."""
-        now = (self._settings(), self._choices.entries)
-        if now != self._seen:
-            self._seen, self._found = now, self._look(now[0])
-        return self._found
+    def _connect(self) -> None:
+        page, link = self._page, self._loader.link
+        page.card.switched.connect(self.switch)
+        page.card.port_chosen.connect(self.port_chosen)
+        page.door.key_requested.connect(self._ask_for_key)
+        page.entered.connect(self.show)
+        self._loader.changed.connect(self.follow)
+        link.served.connect(self._take)
+        link.loading.connect(self._note_loading)
+        link.loaded.connect(self._note_loaded)
+        link.unloaded.connect(self._note_unloaded)
+        link.failed.connect(self._note_failure)
+        link.crashed.connect(self._note_crash)
 
-    def _look(self, settings: Settings) -> tuple[Offer | None, str]:
+    def _wanted(self) -> Offer | None:
+        """What the open chat's settings ask for; None where that cannot be served."""
+        settings = self._settings()
+        name = "" if remotes.is_remote(settings.model) else self._loader.name(settings)
+        return serve_offer.offer(name, settings) if name else None
+
+    def _fault(self) -> str:
+        """Why nothing can be served now."""
+        settings = self._settings()
         if remotes.is_remote(settings.model):
-            return None, self.tr("The model of the open chat is on another computer; choose one of this computer.")
-        try:
-            return serve_offer.offer(self._loader.wanted(settings), settings, self._choices.usable), ""
-        except HeadstartError as error:
-            return None, said(error)
+            return self.tr("The model of the open chat is on another computer; choose one of this computer.")
+        if self._loader.holds(settings) and not self._loader.occupation:
+            return ""
+        return self._loader.obstacle(settings)
 
     def _start(self) -> None:
-        offer, fault = self._offer()
-        if offer is None:
-            self._fail(fault)
-            return
-        free = free_memory()
-        if not _fits(offer, free):
-            self._fail(serve_words.too_big(offer, free))
+        settings = self._settings()
+        fault = self._fault()
+        if fault:
+            self._end(fault)
             return
         try:
             self._prepare_key()
+            self._port = settings.server_port
+            self._set(ServeState.STARTING)
+            self._loader.require(settings)
         except HeadstartError as error:
-            self._fail(said(error))
+            self._end(said(error))
             return
-        self._served = offer
+        if self._loader.is_ready:
+            self._serve(settings)
+
+    def _serve(self, settings: Settings) -> None:
+        """The loaded model is there."""
+        try:
+            kept = keys.read(paths.server_key()) or ""
+        except HeadstartError as error:
+            self._end(said(error))
+            return
+        self._served = offer = serve_offer.offer(self._loader.model, settings)
         self._page.requests.clear()
-        self._child = child = ServeChild(self.journal, self)
-        child.told.connect(self._take)
-        child.ended.connect(self._end)
-        self._set(ServeState.STARTING, self.tr("The program is being started."))
-        child.start(self.program, (f"--port={self._settings().server_port}", *offer.flags))
+        order = StartServer(
+            offer.model,
+            kept,
+            _HOST,
+            self._port,
+            sampling=offer.sampling,
+            speculation=offer.speculation,
+            seed=offer.seed,
+        )
+        self._loader.link.serve(order)
 
     def _stop(self, *, again: bool = False) -> None:
-        assert self._child
+        if not self._loader.is_ready:
+            self._end()
+            return
         self._again = again
         words = self.tr("It is started again with the new key.") if again else ""
         self._set(ServeState.STOPPING, words)
-        self._child.stop()
+        self._loader.link.stop_serving()
 
     @Slot(object)
-    def _take(self, told: telling.Told) -> None:
-        match told:
-            case telling.Loading():
-                self._loading.note(None)
-                self._tell_loading()
-            case telling.KeyMade(key):
-                self._key = key
-            case telling.Serving(_, url):
-                self._url = url
-                self._set(ServeState.READY)
-            case telling.Asked():
-                self._page.requests.begin(told)
+    def _take(self, report: ServerReport) -> None:
+        match report:
+            case Serving(url):
+                self.journal.write(str(report))  # no key, and nothing that was asked
+                if self.state is ServeState.STARTING:
+                    self._url = url
+                    self._set(ServeState.READY)
+            case Asked():
+                self._page.requests.begin(report)
                 self._count()
-            case telling.Answered():
-                self._page.requests.end(told)
+            case Answered():
+                self._page.requests.end(report)
                 self._count()
+            case ServerEnded():
+                self.journal.write(str(report))
+                by_itself = self.tr("The server stopped unexpectedly; Help › Show Logs says more.")
+                self._end("" if self.state is ServeState.STOPPING else by_itself)
 
     def _count(self) -> None:
         """Whether it is busy, and how many wait."""
@@ -196,35 +192,52 @@ class ServeDesk(QObject):
         else:
             self._set(ServeState.BUSY, serve_words.answering(waiting))
 
-    @Slot()
-    def _tell_loading(self) -> None:
-        words, time = self.tr("Loading {}").format(self._served.model if self._served else ""), self._loading.seconds
-        if time:
-            self._set(ServeState.STARTING, self.tr("{step} · {time}").format(step=words, time=time))
+    @Slot(object)
+    def _note_loading(self, stage: Loading | None) -> None:
+        if stage is None and self.state is ServeState.STOPPING:  # its process has gone
+            self._end()
+        elif self.state.is_on:
+            self._set(ServeState.STARTING, self._loader.progress)
 
-    @Slot(str, str)
-    def _end(self, sentence: str, kind: str) -> None:
-        if self._child:
-            self._child.deleteLater()
-        self._child, self._served, self._url = None, None, ""
-        again, self._again = self._again and not sentence, False
-        if kind == PortTakenError.__name__:
-            sentence = serve_words.taken(self._settings().server_port)
-        if sentence:
-            self._fail(sentence)
+    @Slot(object)
+    def _note_loaded(self, facts: Facts) -> None:
+        if not self.state.is_on:
+            return
+        if facts.server:
+            self._end(self.tr("The window has changed to a model on another computer, so the server ended."))
         else:
-            self._set(ServeState.OFF)
+            self._serve(self._loader.settings)
+
+    @Slot()
+    def _note_unloaded(self) -> None:
+        if not self.state.is_down:
+            self._end(self.tr("The model was unloaded, so the server ended."))
+
+    @Slot(str, object)
+    def _note_failure(self, sentence: str, failed: Failed) -> None:
+        if self.state.is_down or failed.order not in {Load.__name__, StartServer.__name__}:
+            return
+        taken = failed.kind == PortTakenError.__name__
+        self._end(serve_words.taken(self._port) if taken else sentence)
+
+    @Slot(str, object)
+    def _note_crash(self, sentence: str, _generation: int | None) -> None:
+        if self.state.is_on and self._loader.link.is_restarting:
+            self._set(ServeState.STARTING, sentence)
+        elif not self.state.is_down:
+            self._end(sentence)
+
+    def _end(self, sentence: str = "") -> None:
+        """There is no server; the sentence says why, unless a person wanted that."""
+        self._served, self._url = None, ""
+        again, self._again = self._again and not sentence, False
+        self._set(ServeState.FAILED if sentence else ServeState.OFF, sentence)
         if again:
             self.switch(on=True)
 
-    def _fail(self, sentence: str) -> None:
-        self._set(ServeState.FAILED, sentence)
-
     def _set(self, state: ServeState, sentence: str = "") -> None:
-        if (state, sentence) != (self.state, self._sentence):
-            if state is not ServeState.STARTING:
-                self._loading.end()
-            self.state, self._sentence = state, sentence
+        if (state, sentence) != (self.state, self.sentence):
+            self.state, self.sentence = state, sentence
             self.show()
             self.changed.emit()
 
@@ -264,7 +277,3 @@ class ServeDesk(QObject):
         if self.state.is_on:
             self._stop(again=True)
         self.show()
-
-
-def _fits(offer: Offer | None, free: int) -> bool:
-    return offer is None or offer.needed is None or offer.needed <= free

@@ -33,8 +33,6 @@ class ServeView:
     title: str = ""  # the state in a word
     sentence: str = ""
     model: str = ""
-    memory: str = ""
-    fits: bool = True
     port: int = 0
     url: str = ""
     key: str = ""

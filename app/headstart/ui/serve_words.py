@@ -1,8 +1,7 @@
-"""What the page of the local server says of state, model, memory and key. Knows no widget and no process."""
+"""What the page of the local server says of state, model and key. Knows no widget and no process."""
 
 from headstart.ui.serve_offer import Offer
 from headstart.ui.serve_view import ServeState
-from headstart.ui.spelling import amount
 from headstart.ui.translation import translate
 
 
@@ -30,31 +29,6 @@ def model(served: Offer | None, wanted: Offer | None) -> str:
         "ServeWords", "The open chat has another model or other settings now; switch off and on to serve those."
     )
     return f"{named}\n{other}"
-
-
-def memory(offer: Offer | None, free: int) -> str:
-    """What it takes beside what is free."""
-    if offer is None:
-        return ""
-    if offer.needed is None:
-        return translate(
-            "ServeWords", "The model is loaded a second time, beside the one of the window, and takes its memory again."
-        )
-    return translate(
-        "ServeWords",
-        "The model is loaded a second time, beside the one of the window: that takes about {needed} of memory, and "
-        "{free} is free.",
-    ).format(needed=amount(offer.needed), free=amount(free))
-
-
-def too_big(offer: Offer, free: int) -> str:
-    """Why it is not started."""
-    assert offer.needed is not None
-    return translate(
-        "ServeWords",
-        "Serving {model} takes about {needed} of memory, but {free} is free: unload the model of the window (Model › "
-        "Unload), choose a smaller context or a smaller model, or close other programs.",
-    ).format(model=offer.model, needed=amount(offer.needed), free=amount(free))
 
 
 def key(*, shown: bool, kept: bool) -> str:

@@ -3915,21 +3915,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
 </context>
 <context>
-    <name>ServeChild</name>
-    <message>
-        <source>The server cannot be started ({}); install Headstart again.</source>
-        <translation>无法启动服务器（{}）；请重新安装 Headstart。</translation>
-    </message>
-    <message>
-        <source>exit code {}</source>
-        <translation>退出码 {}</translation>
-    </message>
-    <message>
-        <source>The server stopped unexpectedly ({}); Help › Show Logs says more.</source>
-        <translation>服务器意外停止（{}）；详情请见“帮助 › 查看日志”。</translation>
-    </message>
-</context>
-<context>
     <name>ServeDesk</name>
     <message>
         <source>kept as a hash only</source>
@@ -3944,20 +3929,20 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>当前对话的模型在另一台电脑上；请选择这台电脑上的模型。</translation>
     </message>
     <message>
-        <source>The program is being started.</source>
-        <translation>正在启动程序。</translation>
+        <source>The server stopped unexpectedly; Help › Show Logs says more.</source>
+        <translation>服务器意外停止；详情请见“帮助 › 查看日志”。</translation>
+    </message>
+    <message>
+        <source>The window has changed to a model on another computer, so the server ended.</source>
+        <translation>窗口已改用另一台电脑上的模型，因此服务器已停止。</translation>
+    </message>
+    <message>
+        <source>The model was unloaded, so the server ended.</source>
+        <translation>模型已卸载，因此服务器已停止。</translation>
     </message>
     <message>
         <source>It is started again with the new key.</source>
         <translation>正在用新密钥重新启动。</translation>
-    </message>
-    <message>
-        <source>Loading {}</source>
-        <translation>正在加载 {}</translation>
-    </message>
-    <message>
-        <source>{step} · {time}</source>
-        <translation>{step} · {time}</translation>
     </message>
     <message>
         <source>Make another key? Programs that have the present one are turned away until they get it.</source>
@@ -4074,18 +4059,6 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>The open chat has another model or other settings now; switch off and on to serve those.</source>
         <translation>当前对话已改用其他模型或设置；关闭后再打开即可提供它们。</translation>
-    </message>
-    <message>
-        <source>The model is loaded a second time, beside the one of the window, and takes its memory again.</source>
-        <translation>除窗口中的模型外，还会再加载一次模型，因此再占用一份内存。</translation>
-    </message>
-    <message>
-        <source>The model is loaded a second time, beside the one of the window: that takes about {needed} of memory, and {free} is free.</source>
-        <translation>除窗口中的模型外，还会再加载一次模型：约占用 {needed} 内存，可用 {free}。</translation>
-    </message>
-    <message>
-        <source>Serving {model} takes about {needed} of memory, but {free} is free: unload the model of the window (Model › Unload), choose a smaller context or a smaller model, or close other programs.</source>
-        <translation>提供 {model} 约需 {needed} 内存，但只有 {free} 可用：请卸载窗口中的模型（“模型 › 卸载”）、选择更小的上下文或更小的模型，或关闭其他程序。</translation>
     </message>
     <message>
         <source>Programs send it as their API key. Copy it now: when this window closes, only its hash is left.</source>

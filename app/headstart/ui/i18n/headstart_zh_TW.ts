@@ -3915,21 +3915,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
 </context>
 <context>
-    <name>ServeChild</name>
-    <message>
-        <source>The server cannot be started ({}); install Headstart again.</source>
-        <translation>無法啟動伺服器（{}）；請重新安裝 Headstart。</translation>
-    </message>
-    <message>
-        <source>exit code {}</source>
-        <translation>結束代碼 {}</translation>
-    </message>
-    <message>
-        <source>The server stopped unexpectedly ({}); Help › Show Logs says more.</source>
-        <translation>伺服器意外停止（{}）；詳情請見「說明 › 檢視記錄檔」。</translation>
-    </message>
-</context>
-<context>
     <name>ServeDesk</name>
     <message>
         <source>kept as a hash only</source>
@@ -3944,20 +3929,20 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>目前對話的模型在另一台電腦上；請選擇這台電腦上的模型。</translation>
     </message>
     <message>
-        <source>The program is being started.</source>
-        <translation>正在啟動程式。</translation>
+        <source>The server stopped unexpectedly; Help › Show Logs says more.</source>
+        <translation>伺服器意外停止；詳情請見「說明 › 檢視記錄檔」。</translation>
+    </message>
+    <message>
+        <source>The window has changed to a model on another computer, so the server ended.</source>
+        <translation>視窗已改用另一台電腦上的模型，因此伺服器已停止。</translation>
+    </message>
+    <message>
+        <source>The model was unloaded, so the server ended.</source>
+        <translation>模型已卸載，因此伺服器已停止。</translation>
     </message>
     <message>
         <source>It is started again with the new key.</source>
         <translation>正在用新金鑰重新啟動。</translation>
-    </message>
-    <message>
-        <source>Loading {}</source>
-        <translation>正在載入 {}</translation>
-    </message>
-    <message>
-        <source>{step} · {time}</source>
-        <translation>{step} · {time}</translation>
     </message>
     <message>
         <source>Make another key? Programs that have the present one are turned away until they get it.</source>
@@ -4074,18 +4059,6 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>The open chat has another model or other settings now; switch off and on to serve those.</source>
         <translation>目前對話已改用其他模型或設定；關閉後再開啟即可提供它們。</translation>
-    </message>
-    <message>
-        <source>The model is loaded a second time, beside the one of the window, and takes its memory again.</source>
-        <translation>除視窗中的模型外，還會再載入一次模型，因此再佔用一份記憶體。</translation>
-    </message>
-    <message>
-        <source>The model is loaded a second time, beside the one of the window: that takes about {needed} of memory, and {free} is free.</source>
-        <translation>除視窗中的模型外，還會再載入一次模型：約占用 {needed} 記憶體，可用 {free}。</translation>
-    </message>
-    <message>
-        <source>Serving {model} takes about {needed} of memory, but {free} is free: unload the model of the window (Model › Unload), choose a smaller context or a smaller model, or close other programs.</source>
-        <translation>提供 {model} 約需 {needed} 記憶體，但只有 {free} 可用：請卸載視窗中的模型（「模型 › 卸載」）、選擇更小的上下文或更小的模型，或關閉其他程式。</translation>
     </message>
     <message>
         <source>Programs send it as their API key. Copy it now: when this window closes, only its hash is left.</source>

@@ -1,0 +1,35 @@
+"""A wish to stop that calls whoever waits for something else meanwhile."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+
+class CancelEvent(threading.Event):
+    """An event that a waiting call need not look at again and again: it is told."""
+
+    def __init__(self) -> None:
+        """Not set."""
+        super().__init__()
+        self._callbacks: list[Callable[[], None]] = []
+        self._calling = threading.RLock()  # a signal handler may set it while its own thread is in here
+
+    def set(self) -> None:
+        """Set it, and call everybody who asked for that."""
+        with self._calling:
+            super().set()
+            for callback in self._callbacks:
+                callback()
+
+    @contextmanager
+    def calling(self, callback: Callable[[], None]) -> Iterator[None]:
+        """While inside, setting it calls `callback`, on the thread that sets it; at once where it is set already."""
+        with self._calling:
+            if self.is_set():
+                callback()
+            self._callbacks.append(callback)
+        try:
+            yield
+        finally:
+            with self._calling:
+                self._callbacks.remove(callback)

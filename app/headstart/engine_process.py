@@ -1,0 +1,24 @@
+"""The engine's process: the host of the engine, and the local server inside it while it is told to have one."""
+
+from collections.abc import Callable, Sequence
+
+from headstart.engine import host
+from headstart.engine.opening import Models
+from headstart.engine.serving import ServerReport, StartServer
+from headstart.engine.turns import Shared
+
+
+def main(argv: Sequence[str] | None = None, models: Models | None = None) -> None:
+    """See `host.main`."""
+    host.main(argv, models, serve)
+
+
+def serve(order: StartServer, engine: Shared, context: int, tell: Callable[[ServerReport], None]) -> host.RunningServer:
+    """Start the local server."""
+    from headstart.server.hosted import HostedServer  # noqa: PLC0415 - HTTP, for which few processes have a use
+
+    return HostedServer(order, engine, context, tell)
+
+
+if __name__ == "__main__":
+    main()
