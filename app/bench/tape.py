@@ -6,13 +6,13 @@ python -m bench.tape play FILE      the same orders get the same reports, each f
 
 import json
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from headstart import engine_process
+from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import Event, Finish, LoadOptions, Message, Prefill, Request, Step
 from headstart.engine.opening import LocalModels, Opened, Tell
 from headstart.engine.protocol import Bench, Description, Facts
@@ -48,7 +48,7 @@ class _Recorded:
     def __init__(self, engine: Any, tape: Tape, facts: Facts) -> None:
         self._engine, self._tape, self._facts = engine, tape, facts
 
-    def generate(self, request: Request, cancel: threading.Event | None = None) -> Iterator[Event]:
+    def generate(self, request: Request, cancel: CancelEvent | None = None) -> Iterator[Event]:
         """See Engine.generate."""
         events = []
         for event in self._engine.generate(request, cancel):
@@ -67,7 +67,7 @@ class _Played:
     def __init__(self, tape: Tape, facts: Facts) -> None:
         self._tape, self._facts = tape, facts
 
-    def generate(self, request: Request, cancel: threading.Event | None = None) -> Iterator[Event]:  # noqa: ARG002
+    def generate(self, request: Request, cancel: CancelEvent | None = None) -> Iterator[Event]:  # noqa: ARG002
         """See Engine.generate."""
         for data in self._tape.get("answers", _asked(request, self._facts)):
             event: Event = from_data(_KINDS[data["type"]], data)
@@ -96,7 +96,7 @@ class Recording:
             self._tape.put("counts", [to_data(messages), text], found)
             return found
 
-        def bench(order: Bench, tell: Any, cancel: threading.Event) -> Mapping[str, Any]:
+        def bench(order: Bench, tell: Any, cancel: CancelEvent) -> Mapping[str, Any]:
             found = opened.bench(order, tell, cancel)
             self._tape.put("bench", to_data(order.size), found)
             return found
@@ -109,7 +109,7 @@ class Recording:
         self._tape.put("description", "", found)
         return found
 
-    def tune(self, order: Tune, tell: Callable[[TuneReport], None], cancel: threading.Event) -> Findings:
+    def tune(self, order: Tune, tell: Callable[[TuneReport], None], cancel: CancelEvent) -> Findings:
         """See Models.tune."""
         found = self._models.tune(order, tell, cancel)
         self._tape.put("tuning", "", found)
@@ -141,7 +141,7 @@ class Playing:
         found: Description = from_data(Description, self._tape.get("description", ""))
         return found
 
-    def tune(self, order: Tune, tell: Callable[[TuneReport], None], cancel: threading.Event) -> Findings:  # noqa: ARG002
+    def tune(self, order: Tune, tell: Callable[[TuneReport], None], cancel: CancelEvent) -> Findings:  # noqa: ARG002
         """See Models.tune."""
         found: Findings = from_data(Findings, self._tape.get("tuning", ""))
         for stage in found.stages:
@@ -159,7 +159,7 @@ class Playing:
         known = self._tape.get("counts", [to_data(messages), text])
         return int(known) if known is not None else len(text.split())
 
-    def _bench(self, order: Bench, _tell: object, _cancel: threading.Event) -> Mapping[str, Any]:
+    def _bench(self, order: Bench, _tell: object, _cancel: CancelEvent) -> Mapping[str, Any]:
         found: Mapping[str, Any] = self._tape.get("bench", to_data(order.size))
         return found
 

@@ -33,6 +33,7 @@ from headstart.engine.bench.race import (
 from headstart.engine.bench.race import USUAL as CONTESTANTS
 from headstart.engine.bench.result import BenchResult, Memory, Setting, as_json, prompt_results, standings
 from headstart.engine.bench.stats import Spread
+from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import (
     Engine,
     Event,
@@ -342,7 +343,7 @@ _NONE = "none"  # of OpenVINO, which has no part in it
 def _bench_of(engine: Engine, facts: Facts) -> RunBench:
     """Carries out Bench orders; the times are real ones, of words instead of tokens."""
 
-    def run(order: Bench, tell: Callable[[BenchReport], None], cancel: threading.Event) -> Mapping[str, Any]:
+    def run(order: Bench, tell: Callable[[BenchReport], None], cancel: CancelEvent) -> Mapping[str, Any]:
         size, ticket = order.size, order.ticket
         names = playable(SWEEP if size.sweep else CONTESTANTS, has_draft=facts.has_draft)
         modes = own_modes(engine, size.tokens, _forget, cancel, names)

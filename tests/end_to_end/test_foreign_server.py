@@ -2,13 +2,13 @@
 
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import Finish, FinishReason, Message, Remote, Request, Step
 from headstart.engine.remote import RemoteEngine
 from headstart.errors import ContextOverflowError
@@ -63,7 +63,7 @@ def test_the_longest_answer_is_told(engine: RemoteEngine) -> None:
 
 def test_a_stop_is_heard_and_the_next_question_answered(engine: RemoteEngine) -> None:
     before = text_and_end(engine, ASKED)[0]
-    cancel = threading.Event()
+    cancel = CancelEvent()
     answer = engine.generate(Request((Message("user", "Count from one to a thousand."),), 800), cancel)
     next(answer)
     cancel.set()

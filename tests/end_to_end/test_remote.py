@@ -1,6 +1,5 @@
 """A remote model whose server is Headstart's own: the same text as here, conversations, a stop that is heard."""
 
-import threading
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -9,6 +8,7 @@ import pytest
 
 from headstart import keys, remotes
 from headstart.cli import main
+from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import (
     Finish,
     FinishReason,
@@ -99,7 +99,7 @@ def test_a_stop_string_ends_it_there_as_here(local: LocalEngine, far: RemoteEngi
 def test_a_stop_frees_the_server_for_the_next(local: LocalEngine, far: RemoteEngine) -> None:
     request = question(QUESTIONS[0])
     near = ask(local, request)
-    cancel = threading.Event()
+    cancel = CancelEvent()
     answer = far.generate(Request((Message("user", QUESTIONS[1]),), 400), cancel)
     next(answer)
     cancel.set()

@@ -29,6 +29,7 @@ from headstart.engine.bench.stats import (
     percentile,
     spread,
 )
+from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import LoadOptions, Mode, Numerics, Sampling
 from headstart.engine.local import load
 from headstart.engine.machine import peak_rss
@@ -266,7 +267,7 @@ def test_each_side_reads_the_same_prompt_and_writes_the_same_text_in_exact_numer
 def test_a_cancelled_race_ends_between_its_heats(tiny_target: Path, at: int) -> None:
     options = LoadOptions(tiny_target, context=256)
     engine = load(options)
-    cancel, seen, planned = threading.Event(), list[Heat](), list[int]()
+    cancel, seen, planned = CancelEvent(), list[Heat](), list[int]()
 
     def note(heat: Heat) -> None:
         seen.append(heat)
@@ -284,7 +285,7 @@ def test_a_cancelled_race_ends_between_its_heats(tiny_target: Path, at: int) -> 
 
 
 def test_a_cancel_ends_an_answer_of_a_race_before_its_end() -> None:
-    cancel = threading.Event()
+    cancel = CancelEvent()
     engine = ScriptedEngine(("word " * 200,), pause=0.01)
     (plain, *_) = own_modes(engine, 400, lambda: None, cancel)
     threading.Timer(0.05, cancel.set).start()

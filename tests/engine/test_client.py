@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -15,6 +14,7 @@ import pytest
 
 from bench.toy import PROGRAM
 from headstart.engine import child, supervision
+from headstart.engine.cancelling import CancelEvent
 from headstart.engine.client import EngineClient
 from headstart.engine.engine import Engine, Event, Finish, FinishReason, LoadOptions, Message, Prefill, Request, Step
 from headstart.engine.protocol import Loading, Phase
@@ -91,7 +91,7 @@ def test_it_counts_and_describes(client: EngineClient) -> None:
 
 
 def test_cancel_ends_the_answer(client: EngineClient) -> None:
-    cancel = threading.Event()
+    cancel = CancelEvent()
     events = []
     for event in client.generate(ask("toy: words 2000"), cancel):
         events.append(event)
@@ -112,7 +112,7 @@ def test_a_caller_who_leaves_early_stops_the_answer(client: EngineClient) -> Non
 
 
 def test_an_engine_deaf_to_cancel_is_ended(client: EngineClient) -> None:
-    cancel = threading.Event()
+    cancel = CancelEvent()
     before, started = pid_of(client), time.monotonic()
     answer = client.generate(ask("toy: hang"), cancel)
     next(answer)

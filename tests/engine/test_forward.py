@@ -1,7 +1,6 @@
 """What passes cost, in a whole run of tiny models."""
 
 import json
-import threading
 from dataclasses import asdict
 from pathlib import Path
 
@@ -9,6 +8,7 @@ import pytest
 
 from headstart.engine.bench.forward import ForwardPlan, measure_forward
 from headstart.engine.bench.race import RaceCancelled
+from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import LoadOptions
 from headstart.engine.local import load
 
@@ -34,7 +34,7 @@ def test_a_whole_run_of_tiny_models(tiny_target: Path, tiny_draft: Path, with_dr
 
 @pytest.mark.slow
 def test_it_can_be_cancelled(tiny_target: Path) -> None:
-    options, cancel = LoadOptions(tiny_target, context=256), threading.Event()
+    options, cancel = LoadOptions(tiny_target, context=256), CancelEvent()
     engine = load(options)
     cancel.set()
     with pytest.raises(RaceCancelled):

@@ -1,6 +1,5 @@
 """OpenVINO GenAI as an engine, on tiny models: the same texts as ours, however it guesses, and what it refuses."""
 
-import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import (
     Drafter,
     Engine,
@@ -209,7 +209,7 @@ def test_cancelling_ends_an_answer_before_another_round(
     plain: GenaiEngine, drafting: GenaiEngine, *, drafts: bool
 ) -> None:
     engine = drafting if drafts else plain
-    cancel = threading.Event()
+    cancel = CancelEvent()
     steps = 0
     for event in engine.generate(replace(QUESTION, max_new_tokens=500), cancel):
         if isinstance(event, Step) and event.round.tokens:
@@ -222,7 +222,7 @@ def test_cancelling_ends_an_answer_before_another_round(
 
 
 def test_a_long_prompt_is_cancelled_between_its_parts(plain: GenaiEngine) -> None:
-    cancel = threading.Event()
+    cancel = CancelEvent()
     cancel.set()
     events = list(plain.generate(replace(QUESTION, messages=(Message("user", "word " * 200),)), cancel))
     assert [type(event) for event in events] == [Prefill, Finish]
@@ -292,7 +292,7 @@ def test_the_stateful_pipeline_streams_and_can_be_stopped(
     assert found.finish.stats.by_origin == {Origin.TARGET.value: 24}
     text = found.text
     assert told(engine, replace(QUESTION, stop=(text[10:13],))).text == text[: text.index(text[10:13])]
-    cancel = threading.Event()
+    cancel = CancelEvent()
     for event in engine.generate(replace(QUESTION, max_new_tokens=900), cancel):
         if isinstance(event, Step) and event.round.tokens:
             cancel.set()

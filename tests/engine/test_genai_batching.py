@@ -1,7 +1,6 @@
 """OpenVINO GenAI's continuous batching with a tiny model: the same texts as ours, stops, limits and refusals."""
 
 import itertools
-import threading
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,6 +9,7 @@ import pytest
 
 from headstart import manifest as manifests
 from headstart.engine import budget, room
+from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import (
     Finish,
     FinishReason,
@@ -70,7 +70,7 @@ def texts(reported: Iterable[tuple[int, object]]) -> Mapping[int, tuple[str, Fin
 
 def answered(batcher: ContinuousBatching, *requests: Request) -> Mapping[int, tuple[str, Finish]]:
     """All answers."""
-    return texts(batcher.answers(iter(enumerate(requests)), threading.Event()))
+    return texts(batcher.answers(iter(enumerate(requests)), CancelEvent()))
 
 
 def test_a_batch_writes_what_our_engine_writes(batcher: ContinuousBatching, lone_engine: LocalEngine) -> None:
@@ -99,7 +99,7 @@ def test_so_many_at_once_and_the_next_where_one_ends(batcher: ContinuousBatching
     lengths = (2, 9, 9, 3, 3)
     requests = Asked([Request(QUESTIONS[0], max_new_tokens=length) for length in lengths])
     begun, most = set[int](), 0
-    for key, event in batcher.answers(iter(requests), threading.Event()):
+    for key, event in batcher.answers(iter(requests), CancelEvent()):
         (begun.discard if isinstance(event, Finish) else begun.add)(key)
         most = max(most, len(begun))
     assert most == 3
@@ -135,7 +135,7 @@ def test_filters_reach_the_sampler(batcher: ContinuousBatching) -> None:
 
 def test_a_prompt_that_is_too_long_is_refused_alone(batcher: ContinuousBatching) -> None:
     long = Request((Message("user", "word " * 2000),))
-    events = list(batcher.answers(enumerate([long, Request(QUESTIONS[0], 2)]), threading.Event()))
+    events = list(batcher.answers(enumerate([long, Request(QUESTIONS[0], 2)]), CancelEvent()))
     refused = [event for key, event in events if key == 0]
     assert [type(event) for event in refused] == [ContextOverflowError]
     assert texts(events)[1][1].reason is FinishReason.LENGTH
@@ -153,13 +153,13 @@ def test_an_answer_ends_where_the_context_is_full(tiny_target: Path, lone_engine
 
 def test_when_no_request_follows_the_present_ones_end_whole(batcher: ContinuousBatching) -> None:
     asked = Asked(itertools.islice(itertools.repeat(Request(QUESTIONS[0], 4)), 2))
-    assert {finish.reason for _, finish in texts(batcher.answers(iter(asked), threading.Event())).values()} == {
+    assert {finish.reason for _, finish in texts(batcher.answers(iter(asked), CancelEvent())).values()} == {
         FinishReason.LENGTH
     }
 
 
 def test_cancelling_ends_all_at_once_and_leaves_a_pipeline_that_works(batcher: ContinuousBatching) -> None:
-    cancel = threading.Event()
+    cancel = CancelEvent()
     reasons = []
     for _key, event in batcher.answers(enumerate([Request(QUESTIONS[0], 500)] * 2), cancel):
         if isinstance(event, Step):

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import trustme
 
+from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import (
     Event,
     Finish,
@@ -221,7 +222,7 @@ def test_thinking_that_is_kept_apart_comes_before_the_answer(connect: Open, scri
 
 def test_cancelling_closes_the_connection_within_a_chunk(connect: Open, script: Script) -> None:
     script.words, script.pause = ("word ",) * 10_000, 0.01
-    cancel, events = threading.Event(), []
+    cancel, events = CancelEvent(), []
     for event in connect().generate(ASKED, cancel):
         events.append(event)
         cancel.set()
@@ -232,7 +233,7 @@ def test_cancelling_closes_the_connection_within_a_chunk(connect: Open, script: 
 
 def test_cancelling_does_not_wait_for_a_server_that_reads_a_long_prompt(connect: Open, script: Script) -> None:
     script.pause = 60.0
-    cancel = threading.Event()
+    cancel = CancelEvent()
     threading.Timer(0.2, cancel.set).start()
     started = time.monotonic()
     events = list(connect().generate(ASKED, cancel))

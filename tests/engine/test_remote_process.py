@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from headstart import keys, remotes
+from headstart.engine.cancelling import CancelEvent
 from headstart.engine.client import EngineClient
 from headstart.engine.engine import Finish, FinishReason, Message, Remote, Request, Step
 from headstart.engine.protocol import Facts, Loading, Phase
@@ -29,7 +30,7 @@ def test_it_answers_stops_and_says_what_is_wrong(tmp_path: Path) -> None:
         with pytest.raises(RemoteError, match="office does not count tokens beforehand"):
             client.count_tokens(text="Hi")
         script.pause = 60.0
-        cancel = threading.Event()
+        cancel = CancelEvent()
         threading.Timer(0.2, cancel.set).start()
         *_, last = client.generate(ASKED, cancel)
         assert isinstance(last, Finish)

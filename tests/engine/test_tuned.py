@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +10,7 @@ import pytest
 
 from headstart import manifest
 from headstart.engine.bench.race import RaceCancelled
+from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import LoadOptions, Numerics, Open
 from headstart.engine.local import load
 from headstart.engine.opening import LocalModels
@@ -231,7 +231,7 @@ def test_what_was_ordered_over_the_wire_is_told_and_kept(pair: LoadOptions, monk
     said: list[TuneReport] = []
     models = LocalModels()
     wish = TuneWish(pair, placed=True, seconds=60.0)
-    assert models.tune(Tune(7, wish), said.append, threading.Event()) == found
+    assert models.tune(Tune(7, wish), said.append, CancelEvent()) == found
     assert said == [TuneTrying(7, Trying("target")), TuneDecided(7, stage)]
     assert models.recall(pair) == found
     models.forget(pair)
@@ -240,7 +240,7 @@ def test_what_was_ordered_over_the_wire_is_told_and_kept(pair: LoadOptions, monk
 
 @pytest.mark.slow
 def test_it_can_be_cancelled(pair: LoadOptions, measured: Path) -> None:
-    cancel = threading.Event()
+    cancel = CancelEvent()
 
     def stop(sentence: str) -> None:
         if " against " in sentence:

@@ -1,11 +1,11 @@
 """One answer from the engine to the screen; Ctrl+C stops the answer. Knows nothing of conversations."""
 
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from headstart.cli.interrupt import on_ctrl_c
 from headstart.cli.screen import Screen
+from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import Engine, Event, Finish, FinishReason, Prefill, Request, Stats, Step
 from headstart.engine.tally import nothing
 from headstart.errors import EngineLostError
@@ -27,7 +27,7 @@ def answer(engine: Engine, request: Request, screen: Screen) -> Answer:
 
     Raises what the engine raises; EngineLostError only before the first word.
     """
-    cancel = threading.Event()
+    cancel = CancelEvent()
     try:
         with on_ctrl_c(cancel.set):
             return _followed(engine.generate(request, cancel), screen)

@@ -24,6 +24,7 @@ from headstart.cli.measuring import writable_file
 from headstart.cli.model_flags import described
 from headstart.cli.settings import Settings
 from headstart.engine import generation_config
+from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import Engine, Event, Finish, FinishReason, LoadOptions, Mode, Request, Step
 from headstart.errors import ChatTemplateError, ContextOverflowError, DeviceError, HeadstartError, SettingsError
 from headstart.library import Choice
@@ -169,7 +170,7 @@ class _Batch:
         self._answered = self._failed = self._tokens = 0
         self._started: float | None = None  # with the first token: loading a model is not counted
         self._speed = ""
-        self._stopping, self._cancel = threading.Event(), threading.Event()  # the first Ctrl+C, the second
+        self._stopping, self._cancel = threading.Event(), CancelEvent()  # the first Ctrl+C, the second
         self._console = Console(stderr=True, highlight=False)
         speed = TextColumn("{task.fields[speed]}", markup=False)
         self.bar = Progress(
@@ -299,7 +300,7 @@ class _Batch:
 
 
 def _one_by_one(
-    engine: Engine, requests: Iterator[tuple[int, Request]], cancel: threading.Event
+    engine: Engine, requests: Iterator[tuple[int, Request]], cancel: CancelEvent
 ) -> Iterator[tuple[int, Event | HeadstartError]]:
     """As ContinuousBatching.answers, with all the guessing that each request asks for."""
     for key, request in requests:

@@ -10,6 +10,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from headstart import library, paths, vocabulary
+from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import Event, Finish, FinishReason, Origin, Request, Round, Step, Timing, Token
 from headstart.engine.tally import nothing
 from headstart.errors import HeadstartError
@@ -60,7 +61,7 @@ def faults() -> Iterator[str]:
 class Echo:
     """An engine that says the last message."""
 
-    def generate(self, request: Request, _cancel: threading.Event | None = None) -> Iterator[Event]:
+    def generate(self, request: Request, _cancel: CancelEvent | None = None) -> Iterator[Event]:
         """See Engine.generate."""
         token = Token(0, Origin.UNKNOWN)
         yield Step(request.messages[-1].content, Round((token,), 0, 0, Origin.TARGET, Timing()))

@@ -11,7 +11,7 @@ class CancelEvent(threading.Event):
     def __init__(self) -> None:
         """Not set."""
         super().__init__()
-        self._callbacks: list[Callable[[], None]] = []
+        self._callbacks: list[Callable[[], object]] = []
         self._calling = threading.RLock()  # a signal handler may set it while its own thread is in here
 
     def set(self) -> None:
@@ -22,7 +22,7 @@ class CancelEvent(threading.Event):
                 callback()
 
     @contextmanager
-    def calling(self, callback: Callable[[], None]) -> Iterator[None]:
+    def calling(self, callback: Callable[[], object]) -> Iterator[None]:
         """While inside, setting it calls `callback`, on the thread that sets it; at once where it is set already."""
         with self._calling:
             if self.is_set():

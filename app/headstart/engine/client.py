@@ -2,12 +2,12 @@
 
 import contextlib
 import itertools
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 from headstart import errors
+from headstart.engine.cancelling import CancelEvent
 from headstart.engine.child import EngineProcess
 from headstart.engine.engine import Event, LoadOptions, Message, Request
 from headstart.engine.protocol import (
@@ -33,10 +33,9 @@ from headstart.engine.protocol import (
     Unloaded,
 )
 from headstart.engine.supervision import CANCEL_GRACE, CLOSE_GRACE, Journal, RestartBudget, program
-from headstart.engine.watch import Patience
+from headstart.engine.watch import LOOK, Patience
 from headstart.errors import EngineLostError, HeadstartError, OutOfMemoryError
 
-_POLL = 0.02  # seconds between two looks at `cancel`
 _ASIDE = 120.0  # seconds for what is told without the model: it is not watched, and a driver may hang in it
 _R = TypeVar("_R", Loaded, Unloaded, Counted, Described)
 
@@ -81,13 +80,13 @@ class EngineClient:
         self._options = self._facts = None
         self._ask(Unload(), Unloaded)
 
-    def generate(self, request: Request, cancel: threading.Event | None = None) -> Iterator[Event]:
+    def generate(self, request: Request, cancel: CancelEvent | None = None) -> Iterator[Event]:
         """See Engine.generate. Raises EngineLostError too; what came before it is the part of the answer to keep."""
         process, generation = self._alive(), next(self._numbers)
         process.send(Generate(generation, request))
         ended = False
         try:
-            for report in self._reports_of(generation, process, cancel or threading.Event()):
+            for report in self._reports_of(generation, process, cancel or CancelEvent()):
                 ended = isinstance(report, Finished | Failed)
                 match report:
                     case Prefilled():
@@ -100,7 +99,7 @@ class EngineClient:
                         raise self._fault(report)
         finally:
             if not ended and self._process is process:  # the caller left early
-                stop = threading.Event()
+                stop = CancelEvent()
                 stop.set()
                 with contextlib.suppress(HeadstartError):
                     list(self._reports_of(generation, process, stop))
@@ -117,22 +116,25 @@ class EngineClient:
         """See Engine.close: ends the process."""
         self._drop(CLOSE_GRACE)
 
-    def _reports_of(self, generation: int, process: EngineProcess, cancel: threading.Event) -> Iterator[Report]:
+    def _reports_of(self, generation: int, process: EngineProcess, cancel: CancelEvent) -> Iterator[Report]:
         """The reports of one answer up to its end; late ones of others are dropped."""
-        deadline: float | None = None
-        while True:
-            if deadline is None and cancel.is_set():
-                process.send(Cancel(generation))
-                deadline = time.monotonic() + CANCEL_GRACE
-            if deadline is not None and time.monotonic() > deadline:
-                self._drop(0.0)
-                raise EngineLostError("The engine did not stop in time and was ended; it starts again when needed.")
-            report = self._next(_POLL)
-            if getattr(report, "generation", None) != generation or report is None:
-                continue
-            yield report
-            if isinstance(report, Finished | Failed):
-                return
+        deadline = float("inf")
+
+        def stop() -> None:
+            nonlocal deadline
+            process.send(Cancel(generation))
+            deadline = time.monotonic() + CANCEL_GRACE
+
+        with cancel.calling(stop):
+            while True:
+                report = self._next(LOOK)
+                if report and getattr(report, "generation", None) == generation:
+                    yield report
+                    if isinstance(report, Finished | Failed):
+                        return
+                if time.monotonic() > deadline:
+                    self._drop(0.0)
+                    raise EngineLostError("The engine did not stop in time and was ended; it starts again when needed.")
 
     def _alive(self) -> EngineProcess:
         """The process, with the model in it; a dead one is replaced, but not for ever."""

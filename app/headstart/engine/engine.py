@@ -1,12 +1,12 @@
 """The engine protocol and the values that cross it. Knows nothing of OpenVINO, of Qt or of files."""
 
-import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
+from headstart.engine.cancelling import CancelEvent
 from headstart.engine.likelihood import MOST_LIKELIEST, Scored
 from headstart.errors import SettingsError
 
@@ -413,7 +413,7 @@ class LoadOptions:
 class Engine(Protocol):
     """A loaded model that answers requests one at a time."""
 
-    def generate(self, request: Request, cancel: threading.Event | None = None) -> Iterator[Event]:
+    def generate(self, request: Request, cancel: CancelEvent | None = None) -> Iterator[Event]:
         """Yield Prefill and Step events, then one Finish. Setting `cancel` ends the answer within one round.
 
         Raises ContextOverflowError when the prompt does not fit, ChatTemplateError when it cannot be rendered.

@@ -87,7 +87,7 @@ class Host:
         self._sign_of_life = 0.0
         self._opened: Opened | None = None
         self._cancels: dict[int, CancelEvent] = {}  # made by the reader: a cancel may come before the answer begins
-        self._stops: dict[int, threading.Event] = {}  # of benchmarks and tunings by ticket, likewise
+        self._stops: dict[int, CancelEvent] = {}  # of benchmarks and tunings by ticket, likewise
         self._work: queue.SimpleQueue[Order | Turn | None] = queue.SimpleQueue()
         self._asides: queue.SimpleQueue[Order | Turn | None] = queue.SimpleQueue()
         self._verbs: Verbs = {
@@ -116,14 +116,14 @@ class Host:
             case Cancel(generation):
                 self._cancels.get(generation, CancelEvent()).set()
             case StopBench(ticket) | StopTune(ticket):
-                self._stops.get(ticket, threading.Event()).set()
+                self._stops.get(ticket, CancelEvent()).set()
             case CountTokens() | Describe() | RecallTuned() | ForgetTuned() | StartServer() | StopServer():
                 self._asides.put(order)
             case Generate(generation):
                 self._cancels[generation] = CancelEvent()
                 self._work.put(order)
             case Bench(ticket) | Tune(ticket):
-                self._stops[ticket] = threading.Event()
+                self._stops[ticket] = CancelEvent()
                 self._work.put(order)
             case _:
                 self._work.put(order)
@@ -240,7 +240,7 @@ class Host:
         self._models.forget(order.load)
         self._send(TunedKnown(order.ticket, None))
 
-    def _unless_stopped(self, ticket: int, work: Callable[[threading.Event], _T]) -> _T | None:
+    def _unless_stopped(self, ticket: int, work: Callable[[CancelEvent], _T]) -> _T | None:
         try:
             return work(self._stops[ticket])
         except RaceCancelled:

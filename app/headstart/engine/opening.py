@@ -16,6 +16,7 @@ import psutil
 from headstart import __version__, manifest, paths
 from headstart.engine import budget, devices, selection
 from headstart.engine.bench.race import RunBench
+from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import Engine, LoadOptions, Message
 from headstart.engine.measurements import Measurements
 from headstart.engine.protocol import Bench, BenchReport, Description, Device, Facts, Loading, Phase
@@ -65,7 +66,7 @@ class Models(Protocol):
         """The machine."""
         ...
 
-    def tune(self, order: Tune, tell: Callable[[TuneReport], None], cancel: threading.Event) -> Findings:
+    def tune(self, order: Tune, tell: Callable[[TuneReport], None], cancel: CancelEvent) -> Findings:
         """Find out how models run fastest here, and keep that. Raises a HeadstartError, or RaceCancelled."""
         ...
 
@@ -117,7 +118,7 @@ class LocalModels:
         }
         return Description(present, *machine_memory(), versions)
 
-    def tune(self, order: Tune, tell: Callable[[TuneReport], None], cancel: threading.Event) -> Findings:
+    def tune(self, order: Tune, tell: Callable[[TuneReport], None], cancel: CancelEvent) -> Findings:
         """See Models.tune."""
         from headstart.engine.tuning.search import carry_out  # noqa: PLC0415 - as above
 
@@ -213,7 +214,7 @@ def _open_remote(options: LoadOptions, tell: Tell) -> Opened:
     def count(_messages: tuple[Message, ...], _text: str) -> int:
         raise RemoteError(f"{name} does not count tokens beforehand; ask, and it says what is too long.")
 
-    def bench(_order: Bench, _tell: Callable[[BenchReport], None], _cancel: threading.Event) -> NoReturn:
+    def bench(_order: Bench, _tell: Callable[[BenchReport], None], _cancel: CancelEvent) -> NoReturn:
         raise RemoteError(
             f"A benchmark measures this computer, but {name} is another one: choose a model that is here."
         )
@@ -222,7 +223,7 @@ def _open_remote(options: LoadOptions, tell: Tell) -> Opened:
     return Opened(engine, facts, count, bench)
 
 
-def _no_bench(_order: Bench, _tell: Callable[[BenchReport], None], _cancel: threading.Event) -> NoReturn:
+def _no_bench(_order: Bench, _tell: Callable[[BenchReport], None], _cancel: CancelEvent) -> NoReturn:
     raise SettingsError(
         "A benchmark times Headstart's own engine, and OpenVINO GenAI beside it: load the model on a CPU, "
         "without an EAGLE-3 head, and run it again."

@@ -4,7 +4,6 @@ import asyncio
 import json
 import socket
 import ssl
-import threading
 import time
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack, aclosing, closing
@@ -17,6 +16,7 @@ import truststore
 from msgspec import Struct
 
 from headstart import __version__, keys
+from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import (
     Event,
     Finish,
@@ -42,7 +42,6 @@ _CONNECT = 10.0  # seconds to reach a server
 _SILENCE = 600.0  # seconds that a server may read a long prompt without a word
 _DELAYS = (0.5, 1.0, 2.0)  # seconds before another try
 _LONGEST_DELAY = 20.0  # seconds that a busy server may ask for
-_POLL = 0.02  # seconds between two looks at `cancel`
 _HERE = ("localhost", "127.0.0.1", "::1")  # never by way of a proxy
 _EXCERPT = 200  # characters of what a server said
 _ROUND = Round((), 0, 0, Origin.UNKNOWN, Timing())  # a server tells neither tokens nor rounds
@@ -97,14 +96,14 @@ class RemoteEngine:
             self.model = self._runner.run(self._choose())
             undoing.pop_all()
 
-    def generate(self, request: Request, cancel: threading.Event | None = None) -> Iterator[Event]:
+    def generate(self, request: Request, cancel: CancelEvent | None = None) -> Iterator[Event]:
         """See Engine.generate; also raises RemoteError, and what came before it is the part of the answer to keep."""
         if request.prompt or request.schema or request.likeliest is not None:
             raise SettingsError(
                 f"{self.remote.name} is only asked to answer conversations: for a text to be written on, a JSON schema "
                 "or logprobs choose a model of this computer."
             )
-        cancel = cancel or threading.Event()
+        cancel = cancel or CancelEvent()
         answer, stops = _Answer(self.remote), StopStrings(request.stop)  # some servers show the stop string, too
         with closing(self._stream(_body(request, self.model.name), cancel)) as stream:
             for data in stream:
@@ -152,21 +151,20 @@ class RemoteEngine:
             raise ModelNotFoundError(f"{name} has no model {wanted!r}; it has {names}.")
         raise ModelNotFoundError(f"{name} has these models: {names}; name one of them: remote:{name}/MODEL.")
 
-    def _stream(self, body: _Body, cancel: threading.Event) -> Generator[bytes, None, None]:
+    def _stream(self, body: _Body, cancel: CancelEvent) -> Generator[bytes, None, None]:
         """The data of an answer as it comes; ends early, and closes the connection, when cancelled."""
         arrived: asyncio.Queue[bytes | None] = asyncio.Queue()
         answer = self._runner.get_loop().create_task(self._receive(body, arrived))
         answer.add_done_callback(lambda _: arrived.put_nowait(None))
+        loop = self._runner.get_loop()
         try:
-            while not cancel.is_set():
-                try:
-                    data = self._runner.run(asyncio.wait_for(arrived.get(), _POLL))
-                except TimeoutError:
-                    continue
-                if data is None:
-                    answer.result()
-                    return
-                yield data
+            with cancel.calling(lambda: loop.call_soon_threadsafe(arrived.put_nowait, None)):
+                while data := self._runner.run(arrived.get()):
+                    if cancel.is_set():
+                        return
+                    yield data
+            if not cancel.is_set():
+                answer.result()
         finally:
             if not self._client.is_closed:
                 self._runner.run(_end(answer))

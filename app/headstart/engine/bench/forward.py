@@ -1,12 +1,12 @@
 """What a pass costs by its number of tokens and by what is in the cache."""
 
 import statistics
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from headstart.engine.bench.race import raise_if_set
+from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import LoadOptions
 from headstart.engine.loading import LoadedModel
 from headstart.engine.local import LocalEngine
@@ -63,10 +63,10 @@ def measure_forward(
     engine: LocalEngine,
     plan: ForwardPlan,
     stage: Callable[[str], None],
-    cancel: threading.Event | None = None,
+    cancel: CancelEvent | None = None,
 ) -> ForwardResult:
     """Leaves the caches empty. Raises RaceCancelled when it was."""
-    end = cancel or threading.Event()
+    end = cancel or CancelEvent()
     machine = describe(plan.load.device)
     models = [_model(engine.target, "target", plan, stage, end)]
     if engine.draft is not None:
@@ -75,7 +75,7 @@ def measure_forward(
 
 
 def _model(
-    loaded: LoadedModel, role: str, plan: ForwardPlan, stage: Callable[[str], None], cancel: threading.Event
+    loaded: LoadedModel, role: str, plan: ForwardPlan, stage: Callable[[str], None], cancel: CancelEvent
 ) -> ModelForward:
     runner = loaded.runner
     stage(f"{loaded.manifest.name}: passes by number of tokens")
@@ -98,7 +98,7 @@ def _model(
     )
 
 
-def _fill(runner: Runner, context: int, cancel: threading.Event) -> None:
+def _fill(runner: Runner, context: int, cancel: CancelEvent) -> None:
     """Bring the cache to so many tokens."""
     ids = probe_ids(runner.vocabulary, context, seed=1)
     runner.rollback(context)
@@ -107,7 +107,7 @@ def _fill(runner: Runner, context: int, cancel: threading.Event) -> None:
         runner.forward(ids[done : min(done + PREFILL_CHUNK, context)])
 
 
-def _timed(runner: Runner, count: int, repeats: int, cancel: threading.Event) -> Timed:
+def _timed(runner: Runner, count: int, repeats: int, cancel: CancelEvent) -> Timed:
     """Passes over `count` tokens behind those in the cache, undone after; a first one is not counted."""
     length = len(runner.tokens)
     ids = probe_ids(runner.vocabulary, count, seed=count)

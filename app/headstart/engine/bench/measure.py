@@ -1,6 +1,5 @@
 """One benchmark of a loaded engine: its own modes and, if wanted, peers; from the models to the result."""
 
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -31,6 +30,7 @@ from headstart.engine.bench.result import (
     versus_best_peer,
     versus_hindsight,
 )
+from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import LoadOptions
 from headstart.engine.loading import LoadedModel
 from headstart.engine.local import LocalEngine
@@ -60,13 +60,13 @@ class Progress:
     stage: Callable[[str], None]
     heat: Callable[[Heat], None]
     planned: Callable[[int], None] = lambda _count: None
-    cancel: threading.Event = field(default_factory=threading.Event)
+    cancel: CancelEvent = field(default_factory=CancelEvent)
 
 
 def bench_of(engine: LocalEngine, load: LoadOptions) -> RunBench:
     """Carries out Bench orders for an engine that was loaded with these options."""
 
-    def run(order: Bench, tell: Tell, cancel: threading.Event) -> Mapping[str, Any]:
+    def run(order: Bench, tell: Tell, cancel: CancelEvent) -> Mapping[str, Any]:
         size, ticket = order.size, order.ticket
         progress = Progress(
             stage=lambda sentence: tell(BenchStage(ticket, sentence)),
@@ -142,7 +142,7 @@ def _heats(contestants: Sequence[Contestant], plan: BenchPlan, progress: Progres
     return heats
 
 
-def _warm_up(contestants: Sequence[Contestant], prompts: Sequence[BenchPrompt], cancel: threading.Event) -> int:
+def _warm_up(contestants: Sequence[Contestant], prompts: Sequence[BenchPrompt], cancel: CancelEvent) -> int:
     """Everyone answers the longest prompt, unmeasured; the most tokens that a cache held."""
     prompt, longest = max(prompts, key=lambda each: len(each.text)), 0
     for contestant in contestants:

@@ -5,12 +5,12 @@ length and its natural end. From repeat to repeat and prompt to prompt the order
 machine that warms up or gets busy favours none.
 """
 
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from headstart.engine.bench.prompts import BenchPrompt
+from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import (
     Drafter,
     Engine,
@@ -94,14 +94,14 @@ def playable(names: Sequence[str], *, has_draft: bool) -> tuple[str, ...]:
 
 
 Tell = Callable[[BenchReport], None]
-RunBench = Callable[[Bench, Tell, threading.Event], Mapping[str, Any]]  # raises RaceCancelled when stopped
+RunBench = Callable[[Bench, Tell, CancelEvent], Mapping[str, Any]]  # raises RaceCancelled when stopped
 
 
 class RaceCancelled(Exception):  # noqa: N818 - stopping is no error; this unwinds the race
     """Somebody ended it: there will be no result."""
 
 
-def raise_if_set(cancel: threading.Event) -> None:
+def raise_if_set(cancel: CancelEvent) -> None:
     """End the race that was cancelled."""
     if cancel.is_set():
         raise RaceCancelled
@@ -154,7 +154,7 @@ class OwnMode:
     speculation: Speculation
     tokens: int  # longest answer
     forget: Callable[[], None]
-    cancel: threading.Event = field(default_factory=threading.Event)
+    cancel: CancelEvent = field(default_factory=CancelEvent)
 
     def answer(self, prompt: BenchPrompt) -> Run:
         """See Contestant.answer. Raises RaceCancelled soon after `cancel` is set."""
@@ -173,11 +173,11 @@ def own_modes(
     engine: Engine,
     tokens: int,
     forget: Callable[[], None],
-    cancel: threading.Event | None = None,
+    cancel: CancelEvent | None = None,
     names: Sequence[str] = USUAL,
 ) -> tuple[OwnMode, ...]:
     """The modes of these names."""
-    end = cancel or threading.Event()
+    end = cancel or CancelEvent()
     return tuple(OwnMode(name, engine, speculation(name), tokens, forget, end) for name in names)
 
 

@@ -1,6 +1,5 @@
 """OpenVINO GenAI's continuous batching: several answers in one pass, without guesses."""
 
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,6 +9,7 @@ import numpy as np
 from headstart import manifest as manifests
 from headstart import paths
 from headstart.engine import budget, devices, room
+from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import Finish, LoadOptions, Mode, Numerics, Request, Speculation, Step
 from headstart.engine.genai import npu
 from headstart.engine.genai.answer import Answer
@@ -50,7 +50,7 @@ class ContinuousBatching:
             ) from None
 
     def answers(
-        self, requests: Iterator[tuple[int, Request]], cancel: threading.Event
+        self, requests: Iterator[tuple[int, Request]], cancel: CancelEvent
     ) -> Iterator[tuple[int, Step | Finish | Refusal]]:
         """The events of all answers, each with the key of its request; a Finish or a refusal is the last of its key.
 
@@ -86,7 +86,7 @@ class ContinuousBatching:
             raise lost(error, _REMEDY) from None
         return _Writing(key, answer, handle)
 
-    def _step(self, writing: list["_Writing"], cancel: threading.Event) -> None:
+    def _step(self, writing: list["_Writing"], cancel: CancelEvent) -> None:
         if cancel.is_set():
             for each in writing:
                 each.handle.cancel()

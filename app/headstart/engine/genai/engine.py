@@ -3,12 +3,12 @@
 Prompts become tokens and tokens text as in Headstart's own engine, so control tokens and stop strings mean the same.
 """
 
-import threading
 from collections.abc import Generator, Iterator
 from contextlib import closing
 from dataclasses import replace
 
 from headstart.engine import generation_config
+from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import EngineKind, Event, Finish, FinishReason, Prefill, Request, Step
 from headstart.engine.genai.answer import Answer
 from headstart.engine.genai.configuration import configuration
@@ -46,11 +46,11 @@ class GenaiEngine:
         drafting = Way.EAGLE if self._abilities.eagle else Way.DRAFT
         self._writer_for(drafting if self._abilities.draft else Way.PLAIN)
 
-    def generate(self, request: Request, cancel: threading.Event | None = None) -> Iterator[Event]:
+    def generate(self, request: Request, cancel: CancelEvent | None = None) -> Iterator[Event]:
         """See Engine.generate. Raises SettingsError for what GenAI does wrong."""
         answer = self.begin(request)
         yield Prefill(0, answer.prompt_tokens)
-        with closing(self._batches(answer, cancel or threading.Event())) as batches:
+        with closing(self._batches(answer, cancel or CancelEvent())) as batches:
             for batch in batches:
                 step = answer.take(batch)
                 if step is not None:
@@ -82,7 +82,7 @@ class GenaiEngine:
         stats = answer.tally.stats(plain_ms=None, ledger_ms=0.0, context_length=self.context, repeats=text.repeats)
         yield Finish(text.ended or answer.reason, stats, text.token_ids)
 
-    def _batches(self, answer: Answer, cancel: threading.Event) -> Generator[Batch, None, None]:
+    def _batches(self, answer: Answer, cancel: CancelEvent) -> Generator[Batch, None, None]:
         """A pipeline that failed is not used again: GenAI may go on without guesses and say nothing."""
         writer = self._writer_for(answer.guessing.way)
         answer.rounds_told = writer.rounds_told

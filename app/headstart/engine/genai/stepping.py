@@ -1,13 +1,13 @@
 """GenAI's pipelines for CPU and GPU, driven step by step: a step is a round, and between two an answer can end."""
 
 import itertools
-import threading
 import time
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
+from headstart.engine.cancelling import CancelEvent
 from headstart.engine.genai.configuration import lost
 from headstart.engine.genai.writing import Assignment, Batch, End
 from headstart.engine.runtime import openvino
@@ -26,7 +26,7 @@ class SteppedWriter:
         self._pipeline = pipeline
         self._keys = itertools.count()
 
-    def write(self, assignment: Assignment, cancel: threading.Event) -> Iterator[Batch]:
+    def write(self, assignment: Assignment, cancel: CancelEvent) -> Iterator[Batch]:
         """See Writer.write. Each step reads a piece of the prompt, or makes a round."""
         handle = self._begun(assignment)
         ended = False

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from headstart.engine.cancelling import CancelEvent
 from headstart.engine.genai.configuration import lost
 from headstart.engine.genai.writing import Assignment, Batch, End
 from headstart.engine.runtime import openvino, openvino_genai
 
 _REMEDY = "ask again, or use --device CPU"
 _ENDS = {"STOP": End.STOP, "LENGTH": End.LENGTH}
-_LOOK = 0.01  # seconds between two looks at `cancel` while nothing comes
 
 
 class StreamedWriter:
@@ -26,17 +26,18 @@ class StreamedWriter:
         """`pipeline` is an `openvino_genai.LLMPipeline`."""
         self._pipeline = pipeline
 
-    def write(self, assignment: Assignment, cancel: threading.Event) -> Iterator[Batch]:
+    def write(self, assignment: Assignment, cancel: CancelEvent) -> Iterator[Batch]:
         """See Writer.write. Reading the prompt cannot be cut short: GenAI asks nobody until it is done."""
         answer = _Stream(self._pipeline, assignment)
         thread = threading.Thread(target=answer.run, name="genai-stream", daemon=True)
         thread.start()
         last = time.perf_counter()
         try:
-            while (tokens := answer.next(cancel)) is not None:
-                now = time.perf_counter()
-                yield Batch(tokens, (now - last) * 1000.0)
-                last = now
+            with cancel.calling(answer.end_waiting):
+                while (tokens := answer.next()) is not None and not cancel.is_set():
+                    now = time.perf_counter()
+                    yield Batch(tokens, (now - last) * 1000.0)
+                    last = now
         finally:
             answer.stop.set()
             thread.join()
@@ -68,14 +69,13 @@ class _Stream:
             self.error = error
         self._tokens.put(None)
 
-    def next(self, cancel: threading.Event) -> tuple[int, ...] | None:
+    def next(self) -> tuple[int, ...] | None:
         """What came next; None at the end, or when nobody wants more."""
-        while not cancel.is_set():
-            try:
-                return self._tokens.get(timeout=_LOOK)
-            except queue.Empty:
-                continue
-        return None
+        return self._tokens.get()
+
+    def end_waiting(self) -> None:
+        """Nobody wants more."""
+        self._tokens.put(None)
 
     def _take(self, tokens: tuple[int, ...]) -> bool:
         """Whether to go on."""

@@ -1,10 +1,11 @@
 """What a pipeline of GenAI, of whichever kind, is asked to write, and what it gives. Knows no pipeline."""
 
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
+
+from headstart.engine.cancelling import CancelEvent
 
 
 class End(StrEnum):
@@ -37,7 +38,7 @@ class Writer(Protocol):
 
     rounds_told: bool  # whether a batch is a round: what was accepted, then the target's own token
 
-    def write(self, assignment: Assignment, cancel: threading.Event) -> Iterator[Batch]:
+    def write(self, assignment: Assignment, cancel: CancelEvent) -> Iterator[Batch]:
         """The answer as it comes; the last batch has an end. Closing the iterator ends the answer, too.
 
         Raises EngineLostError when GenAI fails; the writer cannot be used after that.

@@ -8,7 +8,6 @@ test rules out chance; what is within noise changes nothing.
 import math
 import statistics
 import sys
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -24,6 +23,7 @@ from headstart.engine import budget, devices, machine, precision, room
 from headstart.engine.bench.prompts import read_prompts
 from headstart.engine.bench.race import OwnMode, raise_if_set
 from headstart.engine.bench.stats import Spread, paired, spread
+from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import LoadOptions, Numerics, Speculation
 from headstart.engine.loading import LoadedModel, Place, load_model, measure, pass_times
 from headstart.engine.local import LocalEngine, draft_place, joined, target_place
@@ -166,12 +166,12 @@ class Watch:
     """Who is told what goes on, and who may end it: soon after `cancel` is set, RaceCancelled is raised."""
 
     stage: Callable[[str], None]  # all of it, in words
-    cancel: threading.Event = field(default_factory=threading.Event)
+    cancel: CancelEvent = field(default_factory=CancelEvent)
     trying: Callable[[Trying], None] = lambda _: None
     decided: Callable[[Stage], None] = lambda _: None
 
 
-def carry_out(order: Tune, tell: Callable[[TuneReport], None], cancel: threading.Event) -> Findings:
+def carry_out(order: Tune, tell: Callable[[TuneReport], None], cancel: CancelEvent) -> Findings:
     """Tune and keep what came of it. Raises what loading raises, and RaceCancelled, with nothing kept."""
     watch = Watch(
         stage=lambda _: None,
@@ -225,7 +225,7 @@ def tune(wish: TuneWish, watch: Watch) -> tuple[Tuned, Findings]:
 class _AnswerRace:
     """Times answers of a default and of one candidate at a time, which share the models that both run alike."""
 
-    def __init__(self, load: LoadOptions, cancel: threading.Event) -> None:
+    def __init__(self, load: LoadOptions, cancel: CancelEvent) -> None:
         self.load = load
         self.times: dict[str, list[float]] = {}  # milliseconds a token by candidate; "" is the default
         self._cancel = cancel
@@ -320,7 +320,7 @@ def _tell(watch: Watch, trying: Trying) -> None:
     watch.trying(trying)
 
 
-def _try_precisions(load: LoadOptions, cancel: threading.Event) -> None:
+def _try_precisions(load: LoadOptions, cancel: CancelEvent) -> None:
     """What every load chooses among. Raises what loading raises, and RaceCancelled."""
     folders = {load.target: load.device}
     if load.draft:
