@@ -14,10 +14,14 @@ def main(argv: Sequence[str] | None = None, models: Models | None = None) -> Non
 
 
 def serve(order: StartServer, engine: Shared, context: int, tell: Callable[[ServerReport], None]) -> host.RunningServer:
-    """Start the local server."""
+    """Start the local server. Raises SettingsError and ServerError."""
     from headstart.server.hosted import HostedServer  # noqa: PLC0415 - HTTP, for which few processes have a use
+    from headstart.server.listening import listen  # noqa: PLC0415
 
-    return HostedServer(order, engine, context, tell)
+    listener = listen(order.host, order.port, beyond=order.beyond)
+    server = HostedServer(order, listener, engine, context, tell)
+    server.start()
+    return server
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from headstart import paths
 from headstart.cli import COMMANDS, load_apart, main
 from headstart.cli.command import Command
 from headstart.engine.engine import LoadOptions
-from headstart.engine.serving import Answered, Asked
+from headstart.engine.serving import Answered, Asked, ServerEnded, Serving
 from headstart.errors import DeviceError
 from headstart.server import telling
 from headstart.server.listening import listen
@@ -124,7 +124,7 @@ def test_a_program_is_told_each_request_and_ends_it_by_letting_go() -> None:
         made, loading, serving = next(lines), next(lines), next(lines)
         assert isinstance(made, telling.KeyMade)
         assert loading == telling.Loading("smol on CPU")
-        assert isinstance(serving, telling.Serving)
+        assert isinstance(serving, Serving)
         with openai.OpenAI(base_url=serving.url, api_key=made.key, max_retries=0) as client:
             client.models.list()
             assert next(lines) == Asked(1, "GET", "/v1/models")
@@ -140,7 +140,7 @@ def test_a_program_is_told_each_request_and_ends_it_by_letting_go() -> None:
         assert isinstance(cut := next(lines), Answered)
         assert (cut.number, cut.status) == (2, 200)
         assert cut.output_tokens is not None
-        assert list(lines) == [telling.Stopped()]
+        assert list(lines) == [ServerEnded(), telling.Stopped()]
         assert program.wait(60) == 0
 
 

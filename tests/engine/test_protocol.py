@@ -157,7 +157,7 @@ REPORTS: tuple[protocol.Report, ...] = (
     TuneEnded(8, Findings("a", None, "A processor", "2026.4", 61.5, (STAGE,), ("Because.",), "2026-11-21T09:00:00Z")),
     TuneEnded(8, None),
     TunedKnown(9, None),
-    Serving("http://127.0.0.1:8642/v1"),
+    Serving("a", "http://127.0.0.1:8642/v1"),
     Asked(1, "POST", "/v1/chat/completions"),
     Answered(1, 2.5, 200, 12, 34),
     ServerEnded(),

@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager
 
 import pytest
 
-from headstart.engine.serving import Answered, Asked
+from headstart.engine.serving import Answered, Asked, Serving
 from headstart.errors import DeviceError, ProtocolError
 from headstart.server import telling
 from headstart.server.telling import Told
@@ -18,7 +18,7 @@ from tests.server.serving import KEY, PATIENCE, Running, chat_body, serving
 TOLD: tuple[Told, ...] = (
     telling.Loading("duo on CPU"),
     telling.KeyMade("hs-x"),
-    telling.Serving("duo", "http://127.0.0.1:1/v1", beyond=True),
+    Serving("duo", "http://127.0.0.1:1/v1", beyond=True),
     Asked(1, "POST", "/v1/中文"),
     Answered(1, 0.5, 200, 12, 34),
     Answered(2, 0.5, 0),

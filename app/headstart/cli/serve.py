@@ -2,37 +2,27 @@
 
 import signal
 import socket
-import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from headstart import library, paths
 from headstart.cli import loaded, serve_voice, settings
 from headstart.cli.command import Load, flag, group, whole_number
 from headstart.cli.model_flags import AnsweringFlags, load_options, title
-from headstart.engine.engine import Engine, LoadOptions
+from headstart.engine.engine import Engine
+from headstart.engine.serving import StartServer
 from headstart.errors import HeadstartError, SettingsError
 from headstart.server.limits import Limits
 
 if TYPE_CHECKING:  # `headstart --help` need not wait for a server's libraries
-    from headstart.server.api import Served
     from headstart.server.telling import Tell
 
 HOST, PORT = "127.0.0.1", 8642
 _USUAL = Limits()
 _LAST_PORT = 65535
 _FAILED = 1
-
-
-@dataclass(frozen=True)
-class Plan:
-    """A command line that was read and found possible; nothing is loaded yet."""
-
-    load: LoadOptions
-    title: str
-    served: "Served"
 
 
 def _port(text: str) -> int:
@@ -136,13 +126,16 @@ def _run(arguments: ServeFlags, load: Load, tell: "Tell") -> None:
     from headstart.server.listening import listen  # noqa: PLC0415
     from headstart.server.telling import Loading, Stopped  # noqa: PLC0415
 
+    place = arguments.place
     with _told_to_end():
-        listener = listen(arguments.place.host, arguments.place.port, beyond=arguments.place.allow_network)
+        listener = listen(place.host, place.port, beyond=place.allow_network)
         with closing(listener):  # before the model takes its seconds to load: the port may be taken
-            plan = _plan(arguments, tell)
-            tell(Loading(plan.title))
-            with closing(load(plan.load)) as engine:
-                _serve(engine, plan, listener, tell)
+            choice = library.choose(arguments.model.model, arguments.model.draft)
+            options = load_options(arguments.model, choice)
+            order = _order(arguments, choice.name, tell)
+            tell(Loading(title(options, choice)))
+            with closing(load(options)) as engine:
+                _serve(order, listener, engine, tell)
     tell(Stopped())
 
 
@@ -157,40 +150,29 @@ def _run_for_a_program(arguments: ServeFlags, load: Load) -> int:
     return 0
 
 
-def _plan(arguments: ServeFlags, tell: "Tell") -> Plan:
-    from headstart.server import gate  # noqa: PLC0415
-    from headstart.server.api import Served  # noqa: PLC0415
-    from headstart.server.reading import Defaults  # noqa: PLC0415
-    from headstart.server.replies import Model  # noqa: PLC0415
-
+def _order(arguments: ServeFlags, model: str, tell: "Tell") -> StartServer:
     usual = settings.from_flags(arguments.sampling, arguments.speculation)
-    choice = library.choose(arguments.model.model, arguments.model.draft)
-    options = load_options(arguments.model, choice)
-    defaults = Defaults(usual.sampling, usual.guessing, arguments.sampling.seed)
-    doors = gate.Doors(
+    sampling, speculation = usual.sampling, usual.guessing  # before a key is made: they may be refused
+    return StartServer(
+        model,
         _key(tell, anew=arguments.access.new_key),
-        gate.names(arguments.access.allow_host),
-        frozenset(arguments.access.allow_origin),
+        arguments.place.host,
+        arguments.place.port,
         arguments.place.allow_network,
+        arguments.access.allow_host,
+        arguments.access.allow_origin,
+        arguments.limits.queue,
+        arguments.limits.time_limit,
+        sampling,
+        speculation,
+        arguments.sampling.seed,
     )
-    limits = Limits(waiting=arguments.limits.queue, answer_seconds=arguments.limits.time_limit)
-    served = Served(Model(choice.name, int(time.time())), doors, defaults, limits)
-    return Plan(options, title(options, choice), served)
 
 
-def _serve(engine: Engine, plan: Plan, listener: socket.socket, tell: "Tell") -> None:
-    from headstart.server.api import application  # noqa: PLC0415
-    from headstart.server.listening import Server, url  # noqa: PLC0415
-    from headstart.server.telling import Serving, Watched  # noqa: PLC0415
-    from headstart.server.worker import Worker  # noqa: PLC0415
+def _serve(order: StartServer, listener: socket.socket, engine: Engine, tell: "Tell") -> None:
+    from headstart.server.hosted import HostedServer  # noqa: PLC0415
 
-    served, limits = plan.served, plan.served.limits
-    if half := loaded.context(engine) // 2:
-        served = replace(served, defaults=replace(served.defaults, length=half))
-    with closing(Worker(engine, limits)) as worker:
-        server = Server(Watched(application(worker, served), tell), worker, limits.head_seconds)
-        tell(Serving(served.model.id, url(listener), served.doors.any_address))
-        server.run([listener])
+    HostedServer(order, listener, engine, loaded.context(engine), tell).run()
 
 
 def _key(tell: "Tell", *, anew: bool) -> str:

@@ -49,7 +49,8 @@ def _watch() -> None:
 
 
 def _lines(told: "Told") -> list[str]:
-    from headstart.server.telling import KeyMade, Loading, Serving, Stopped  # noqa: PLC0415
+    from headstart.engine.serving import Serving  # noqa: PLC0415
+    from headstart.server.telling import KeyMade, Loading, Stopped  # noqa: PLC0415
 
     match told:
         case Loading(title):

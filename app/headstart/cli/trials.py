@@ -4,7 +4,6 @@ import importlib
 import json
 import sys
 import tempfile
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -12,6 +11,7 @@ from pathlib import Path
 from headstart import library, paths, vocabulary
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import Event, Finish, FinishReason, Origin, Request, Round, Step, Timing, Token
+from headstart.engine.serving import StartServer
 from headstart.engine.tally import nothing
 from headstart.errors import HeadstartError
 from headstart.library import Model
@@ -89,25 +89,19 @@ def _serve() -> None:
 @contextmanager
 def _serving() -> Iterator[tuple[str, str]]:
     """Address and key of a server in front of an echo."""
-    from headstart.server import gate, keys  # noqa: PLC0415
-    from headstart.server.api import Served, application  # noqa: PLC0415
-    from headstart.server.limits import Limits  # noqa: PLC0415
-    from headstart.server.listening import Server, listen, url  # noqa: PLC0415
-    from headstart.server.reading import Defaults  # noqa: PLC0415
-    from headstart.server.replies import Model as Named  # noqa: PLC0415
-    from headstart.server.worker import Worker  # noqa: PLC0415
+    from headstart.server import keys  # noqa: PLC0415
+    from headstart.server.hosted import HostedServer  # noqa: PLC0415
+    from headstart.server.listening import listen, url  # noqa: PLC0415
 
-    key, limits = keys.new(), Limits()
-    served = Served(Named("echo", 0), gate.Doors(keys.digest(key)), Defaults(), limits)
-    with closing(listen("127.0.0.1", 0)) as listener, closing(Worker(Echo(), limits)) as worker:
-        server = Server(application(worker, served), worker, limits.head_seconds)
-        thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
-        thread.start()
-        try:
-            yield url(listener), key
-        finally:
-            server.stop()
-            thread.join(_TIMEOUT)
+    key, listener = keys.new(), listen("127.0.0.1", 0)
+    order = StartServer("echo", keys.digest(key), "127.0.0.1", 0)
+    server = HostedServer(order, listener, Echo(), 0, lambda _: None)
+    address = url(listener)
+    server.start()
+    try:
+        yield address, key
+    finally:
+        server.stop()
 
 
 def _keep_to_schema() -> None:

@@ -30,9 +30,11 @@ class StopServer(Tagged, frozen=True):
 
 
 class Serving(Tagged, frozen=True):
-    """Requests are answered at `url`."""
+    """Requests are answered at `url`. `beyond`: those of other computers, too."""
 
+    model: str
     url: str
+    beyond: bool = False
 
 
 class Asked(Tagged, frozen=True):

@@ -8,7 +8,7 @@ import msgspec
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from headstart.engine.engine import Stats
-from headstart.engine.serving import Answered, Asked
+from headstart.engine.serving import Answered, Asked, ServerReport
 from headstart.engine.wire import Tagged
 from headstart.errors import ProtocolError
 
@@ -29,14 +29,6 @@ class KeyMade(Tagged, frozen=True):
     key: str
 
 
-class Serving(Tagged, frozen=True):
-    """Requests are answered at `url`. `beyond`: those of other computers, too."""
-
-    model: str
-    url: str
-    beyond: bool = False
-
-
 class Failed(Tagged, frozen=True):
     """It ends, and why; `kind` is the name of the error."""
 
@@ -48,7 +40,7 @@ class Stopped(Tagged, frozen=True):
     """It ends as it was asked to."""
 
 
-Told = Loading | KeyMade | Serving | Asked | Answered | Failed | Stopped
+Told = Loading | KeyMade | ServerReport | Failed | Stopped
 Tell = Callable[[Told], None]
 _decoder: msgspec.json.Decoder[Told] = msgspec.json.Decoder(Told)
 

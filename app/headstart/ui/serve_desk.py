@@ -166,7 +166,7 @@ class ServeDesk(QObject):
     @Slot(object)
     def _take(self, report: ServerReport) -> None:
         match report:
-            case Serving(url):
+            case Serving(url=url):
                 self.journal.write(str(report))  # no key, and nothing that was asked
                 if self.state is ServeState.STARTING:
                     self._url = url
