@@ -1,12 +1,26 @@
 """Every error a user may read: one base class, one sentence each with the remedy."""
 
+from typing import ClassVar
+
 
 class HeadstartError(Exception):
-    """A fault of the world, not of the code; `str(error)` is a sentence that says what to do."""
+    """A fault of the world, not of the code; `str(error)` is a sentence that says what to do.
+
+    The sentence is `template` with `values` put in: whoever shows it may put the template into another language first.
+    """
+
+    exit_code: ClassVar[int] = 1  # of the command that ends with it
+
+    def __init__(self, template: str = "", /, **values: object) -> None:
+        """A template without values is the sentence itself, whatever braces it has."""
+        super().__init__(template.format(**values) if values else template)
+        self.template, self.values = template, values
 
 
 class SettingsError(HeadstartError):
     """A setting or a command-line value is out of range or contradicts another."""
+
+    exit_code = 2
 
 
 class ModelNotFoundError(HeadstartError):
@@ -26,12 +40,12 @@ class DeviceError(HeadstartError):
 
 
 class UnfitError(DeviceError):
-    """A device runs the model, but not as Headstart's own engine needs it."""
+    """A device runs the model, but not as Headstart's own engine needs it; `reason` is one of its values."""
 
-    def __init__(self, model: str, device: str, reason: str) -> None:
-        """`reason` is what a check of it found."""
-        super().__init__(f"{device} refuses {model} ({reason}). Try --device CPU.")
-        self.reason = reason
+    @property
+    def reason(self) -> str:
+        """What a check of it found."""
+        return str(self.values["reason"])
 
 
 class MemoryBudgetError(HeadstartError):

@@ -73,12 +73,13 @@ def test_loading_says_what_it_does_and_what_came_of_it(client: EngineClient) -> 
 
 
 def test_errors_arrive_as_what_they_were(client: EngineClient) -> None:
-    with pytest.raises(BrokenModelError, match="The toy refuses"):
+    with pytest.raises(BrokenModelError, match="The toy refuses") as refused:
         list(client.generate(ask("toy: refuse")))
     with pytest.raises(EngineLostError, match="The engine failed"):
         list(client.generate(ask("toy: bug")))
     with pytest.raises(BrokenModelError, match="is no model"):
         client.load(LoadOptions(Path("broken")))
+    assert refused.value.template == "The toy refuses; ask for something else."
 
 
 def test_it_counts_and_describes(client: EngineClient) -> None:

@@ -94,7 +94,7 @@ from headstart.engine.tuning.messages import (
     TuneTrying,
     TuneWish,
 )
-from headstart.errors import ProtocolError, ProtocolVersionError, SettingsError
+from headstart.errors import DeviceError, ProtocolError, ProtocolVersionError, SettingsError
 from tests.fakes import HALF
 from tests.junk import JUNK, changed, fuzz
 
@@ -311,9 +311,19 @@ def test_an_endless_line_takes_no_memory_and_the_next_one_is_read() -> None:
     assert decode_order(good) == Cancel(2)
 
 
+def test_a_failure_crosses_as_a_template_and_its_values() -> None:
+    error = DeviceError("{device} refuses {folder} after {seconds:.1f} s.", device="NPU", folder=Path("a"), seconds=2)
+    failed = decode_report(encode(protocol.failure(error)))
+    assert isinstance(failed, Failed)
+    assert failed.sentence == str(error) == "NPU refuses a after 2.0 s."
+    assert failed.values == {"device": "NPU", "folder": "a", "seconds": 2}
+
+
 def test_a_failure_names_its_order() -> None:
     error = SettingsError("No.")
-    assert protocol.failure(error, Generate(3, REQUEST)) == Failed("SettingsError", "No.", "", "Generate", 3, None)
-    assert protocol.failure(error, Describe(4)) == Failed("SettingsError", "No.", "", "Describe", None, 4)
-    assert protocol.failure(error) == Failed("SettingsError", "No.")
+    assert protocol.failure(error, Generate(3, REQUEST)) == Failed(
+        "SettingsError", "No.", "", "Generate", 3, None, "No."
+    )
+    assert protocol.failure(error, Describe(4)) == Failed("SettingsError", "No.", "", "Describe", None, 4, "No.")
+    assert protocol.failure(error) == Failed("SettingsError", "No.", template="No.")
     assert Failed("X", "It failed.", "See the log.").text == "It failed. See the log."

@@ -15,7 +15,7 @@ from tests import source_tree
 from tests.source_tree import Module
 from tests.ui.conftest import Speak
 
-HOLE = re.compile(r"\{\w*\}")
+HOLE = re.compile(r"\{\w*[^{}]*\}")
 # Their sentences reach the window; those of a terminal, of the engine's other end and about its own options do not.
 HEARD = (
     "headstart.chat", "headstart.library", "headstart.intake", "headstart.manifest", "headstart.vocabulary",
@@ -56,7 +56,7 @@ def sentence(node: ast.expr | None) -> str:
     """A text with braces where something is put in; empty where it is none."""
     if isinstance(node, ast.JoinedStr):
         return "".join(sentence(part) or "{}" for part in node.values)
-    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+    return HOLE.sub("{}", node.value) if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
 
 
 def raised(module: Module) -> Iterator[str]:

@@ -83,7 +83,7 @@ def main(argv: Sequence[str] | None = None, load: Load | None = None, window: Wi
             sys.stdout.flush()
     except HeadstartError as error:
         print(f"headstart: {harmless(str(error))}", file=sys.stderr)
-        return MISUSED if isinstance(error, SettingsError) else FAILED
+        return error.exit_code
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:

@@ -28,7 +28,9 @@ class EngineProcess:
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0
             )
         except OSError as error:
-            raise EngineLostError(f"The engine cannot be started ({error}); install Headstart again.") from None
+            raise EngineLostError(
+                "The engine cannot be started ({error}); install Headstart again.", error=error
+            ) from None
         self.pid = self._process.pid
         readers = ((self._read_reports, self._process.stdout), (self._read_errors, self._process.stderr))
         self._threads = [threading.Thread(target=target, args=(pipe,), daemon=True) for target, pipe in readers]
@@ -55,10 +57,13 @@ class EngineProcess:
             ending = self._ending()
             if ending == OUT_OF_MEMORY:
                 raise EngineLostError(
-                    f"The engine stopped unexpectedly ({ending}, as the system does when memory runs out); it starts "
-                    "again when it is needed."
+                    "The engine stopped unexpectedly ({ending}, as the system does when memory runs out); it "
+                    "starts again when it is needed.",
+                    ending=ending,
                 )
-            raise EngineLostError(f"The engine stopped unexpectedly ({ending}); see {self._journal.path}.")
+            raise EngineLostError(
+                "The engine stopped unexpectedly ({ending}); see {path}.", ending=ending, path=self._journal.path
+            )
         if isinstance(report, HeadstartError):
             raise report
         self._watch.note_report(report)

@@ -45,7 +45,7 @@ def _unfit(found: str) -> str:
 def _require_ours(kinds: set[str], head: str | None) -> None:
     if head is not None:
         raise SettingsError(
-            f"{head} is an EAGLE-3 head, which only OpenVINO GenAI can use: leave out --engine headstart."
+            "{head} is an EAGLE-3 head, which only OpenVINO GenAI can use: leave out --engine headstart.", head=head
         )
     if "NPU" in kinds:
         raise SettingsError(

@@ -141,7 +141,9 @@ class EngineClient:
         if self._process:
             return self._process
         if self._options and not self._budget.take():
-            raise EngineLostError(f"The engine stopped too often; load the model again, or see {self._journal.path}.")
+            raise EngineLostError(
+                "The engine stopped too often; load the model again, or see {path}.", path=self._journal.path
+            )
         process = self._start()
         if self._options:
             self._load(self._options, None)
@@ -151,7 +153,7 @@ class EngineClient:
         process = self._process = EngineProcess(self._command, self._journal, self._patience)
         if not isinstance(self._next(None), Ready):
             self._drop(0.0)
-            raise EngineLostError(f"The engine does not start; see {self._journal.path}.")
+            raise EngineLostError("The engine does not start; see {path}.", path=self._journal.path)
         return process
 
     def _load(self, options: LoadOptions, tell: Callable[[Loading], None] | None) -> Facts:
@@ -199,5 +201,7 @@ def _ticket(message: Order | Report) -> int | None:
 
 def _error(report: Failed) -> HeadstartError:
     """The error that the engine's process caught, of the same class."""
-    kind = getattr(errors, report.kind, EngineLostError)
-    return kind(report.text) if issubclass(kind, HeadstartError) else EngineLostError(report.text)
+    kind = getattr(errors, report.kind, None)
+    if not (isinstance(kind, type) and issubclass(kind, HeadstartError)):
+        return EngineLostError(report.text)
+    return kind(report.template, **report.values)

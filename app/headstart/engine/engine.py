@@ -407,7 +407,9 @@ class LoadOptions:
         if self.kv_precision is KvPrecision.U8:
             raise SettingsError("Exact numerics need keys and values in 16 bits: leave out --kv-precision u8.")
         if self.precision not in {Precision.AUTO, Precision.F32}:
-            raise SettingsError(f"Exact numerics compute in f32: leave out --precision {self.precision}.")
+            raise SettingsError(
+                "Exact numerics compute in f32: leave out --precision {precision}.", precision=self.precision
+            )
 
 
 class Engine(Protocol):
@@ -427,4 +429,4 @@ class Engine(Protocol):
 
 def _require(holds: bool, name: str, allowed: str, value: object) -> None:
     if not holds:
-        raise SettingsError(f"{name} must be {allowed}, not {value}.")
+        raise SettingsError("{name} must be {allowed}, not {value}.", name=name, allowed=allowed, value=value)

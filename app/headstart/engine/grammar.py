@@ -77,4 +77,6 @@ class Form:
 
 def _unusable(reason: str) -> SettingsError:
     first = " ".join(reason.split())[:200]
-    return SettingsError(f"The answer cannot be kept to this JSON schema ({first}): leave that part of it out.")
+    return SettingsError(
+        "The answer cannot be kept to this JSON schema ({first}): leave that part of it out.", first=first
+    )

@@ -188,7 +188,7 @@ class Host:
                 self._give_sign(event)
         except Exception as error:
             told = exhaustion.instead_of(error, loading=False) or error
-            bug = EngineLostError(f"The engine failed. {self._remedy}")
+            bug = EngineLostError("The engine failed. {remedy}", remedy=self._remedy)
             turn.end(told if isinstance(told, HeadstartError) else bug)
             if not isinstance(told, HeadstartError) or isinstance(told, OutOfMemoryError):
                 raise

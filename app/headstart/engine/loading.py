@@ -234,7 +234,9 @@ def verify(folder: Path, manifest: manifests.Manifest, measurements: Measurement
         faults = [f"it cannot be read ({error})"]
     if faults:
         raise BrokenModelError(
-            f"{manifest.name} is damaged: {'; '.join(faults)}. Export it again with headstart-export."
+            "{name} is damaged: {names}. Export it again with headstart-export.",
+            name=manifest.name,
+            names="; ".join(faults),
         )
     if stamps != seen:
         measurements.put("verified", stamps)
@@ -243,7 +245,11 @@ def verify(folder: Path, manifest: manifests.Manifest, measurements: Measurement
 def _subject(folder: Path, manifest: manifests.Manifest, device: str) -> dict[str, object]:
     unlisted = [name for name in _MODEL_FILES if name not in manifest.files]
     if unlisted:
-        raise BrokenModelError(f"The manifest of {folder} does not list {', '.join(unlisted)}; export the model again.")
+        raise BrokenModelError(
+            "The manifest of {folder} does not list {names}; export the model again.",
+            folder=folder,
+            names=", ".join(unlisted),
+        )
     driver = {"processor": computer.stepping()} if device == "CPU" else {"driver": devices.driver(device)}
     return {
         "model": manifest.name,

@@ -153,7 +153,8 @@ class LocalEngine:
         validation.refuse(broken.measurements, broken.properties, "it gave results that are not numbers")
         if self._reload is None:
             raise BrokenModelError(
-                f"{broken.manifest.name} gave results that are not numbers; load it again, in another precision."
+                "{name} gave results that are not numbers; load it again, in another precision.",
+                name=broken.manifest.name,
             )
         del self._decoder, self.target  # there may be no room for both
         self.target = self._reload()

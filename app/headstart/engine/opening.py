@@ -212,11 +212,11 @@ def _open_remote(options: LoadOptions, tell: Tell) -> Opened:
     name = engine.remote.name
 
     def count(_messages: tuple[Message, ...], _text: str) -> int:
-        raise RemoteError(f"{name} does not count tokens beforehand; ask, and it says what is too long.")
+        raise RemoteError("{name} does not count tokens beforehand; ask, and it says what is too long.", name=name)
 
     def bench(_order: Bench, _tell: Callable[[BenchReport], None], _cancel: CancelEvent) -> NoReturn:
         raise RemoteError(
-            f"A benchmark measures this computer, but {name} is another one: choose a model that is here."
+            "A benchmark measures this computer, but {name} is another one: choose a model that is here.", name=name
         )
 
     facts = Facts(engine.model.name, None, "", options.numerics.value, engine.model.context, name)

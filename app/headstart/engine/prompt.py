@@ -53,16 +53,19 @@ class ChatTemplate:
         """Many templates leave out what they have no rule for; a probe with known contents tells."""
         if not self._native.chat_template:
             raise ChatTemplateError(
-                f"{self._name} has no chat template, so it cannot hold a conversation; "
-                "export the instruct or chat version of this model."
+                "{name} has no chat template, so it cannot hold a conversation; export the instruct or "
+                "chat version of this model.",
+                name=self._name,
             )
         probes = [f"headstart{index}probe" for index in range(len(messages))]
         rendered = self._render(messages, probes, add_generation_prompt=False)
         for message, probe in zip(messages, probes, strict=True):
             if probe not in rendered or not message.role.isidentifier():
                 raise ChatTemplateError(
-                    f'The chat template of {self._name} has no place for a message of role "{message.role}" here; '
-                    "leave it out, or use the roles system, user and assistant in their usual order."
+                    'The chat template of {name} has no place for a message of role "{role}" here; leave it '
+                    "out, or use the roles system, user and assistant in their usual order.",
+                    name=self._name,
+                    role=message.role,
                 )
 
     def _render(self, messages: Sequence[Message], contents: Sequence[str], *, add_generation_prompt: bool) -> str:
@@ -74,8 +77,10 @@ class ChatTemplate:
                 return str(self._native.apply_chat_template(history, add_generation_prompt=add_generation_prompt))
         except RuntimeError as error:
             raise ChatTemplateError(
-                f"The chat template of {self._name} refused this conversation ({_reason(error)}); "
-                "change the system prompt or the order of the messages, or start a new conversation."
+                "The chat template of {name} refused this conversation ({reason}); change the system "
+                "prompt or the order of the messages, or start a new conversation.",
+                name=self._name,
+                reason=_reason(error),
             ) from None
 
 

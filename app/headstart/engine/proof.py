@@ -32,6 +32,7 @@ _MOST_ERROR = 0.01
 # Of what one token too many does to the logits: pages gave 0 to 0.06, in any arithmetic; a branch that sees what stands
 # beside it, or is kept where it was computed, 0.95 to 11.
 _MOST_BRANCH_ERROR = 0.25
+_UNFIT = "{device} refuses {model} ({reason}). Try --device CPU."
 
 
 def is_undecided(measurements: Measurements) -> bool:
@@ -66,7 +67,7 @@ def proven_runner(folder: Path, device: str, measurements: Measurements) -> Runn
     if isinstance(known, str) and known in RUNNERS:
         return RUNNERS[known]
     if isinstance(refused, str):
-        raise UnfitError(folder.name, device, refused)
+        raise UnfitError(_UNFIT, device=device, model=folder.name, reason=refused)
     reasons = []
     for name, kind in RUNNERS.items():
         try:
@@ -82,7 +83,7 @@ def proven_runner(folder: Path, device: str, measurements: Measurements) -> Runn
     if device == "CPU":
         raise refusal(folder, device, "; ".join(reasons))
     measurements.put(_REFUSED, "; ".join(reasons))
-    raise UnfitError(folder.name, device, "; ".join(reasons))
+    raise UnfitError(_UNFIT, device=device, model=folder.name, reason="; ".join(reasons))
 
 
 def fault(runner: Runner) -> str:
@@ -138,8 +139,12 @@ def rollback_error(runner: Runner) -> float:
 def refusal(folder: Path, device: str, reason: str) -> BrokenModelError | DeviceError:
     """That the device does not take the model, with what to do."""
     if device == "CPU":
-        return BrokenModelError(f"{folder} cannot be loaded ({reason}). Export it again with headstart-export.")
-    return DeviceError(f"{device} refuses {folder.name} ({reason}). Try --device CPU.")
+        return BrokenModelError(
+            "{folder} cannot be loaded ({reason}). Export it again with headstart-export.", folder=folder, reason=reason
+        )
+    return DeviceError(
+        "{device} refuses {name} ({reason}). Try --device CPU.", device=device, name=folder.name, reason=reason
+    )
 
 
 def first_line(error: Exception) -> str:

@@ -252,7 +252,8 @@ class Benched(Tagged, frozen=True):
 class Failed(Tagged, frozen=True):
     """An order could not be carried out; the process goes on. `order` is its class name, "" when it was unreadable.
 
-    `kind` is the class name of the HeadstartError; those carry the remedy in their sentence.
+    `kind` is the class name of the HeadstartError; those carry the remedy in their sentence, which is `template` with
+    `values` put in.
     """
 
     kind: str
@@ -261,6 +262,8 @@ class Failed(Tagged, frozen=True):
     order: str = ""
     generation: int | None = None
     ticket: int | None = None
+    template: str = ""
+    values: Mapping[str, str | int | float | None] = {}
 
     @property
     def text(self) -> str:
@@ -313,7 +316,13 @@ def failure(error: HeadstartError, order: object = None) -> Failed:
         order=type(order).__name__ if order else "",
         generation=getattr(order, "generation", None),
         ticket=getattr(order, "ticket", None),
+        template=error.template,
+        values={name: _plain(value) for name, value in error.values.items()},
     )
+
+
+def _plain(value: object) -> str | int | float | None:
+    return value if value is None or isinstance(value, str | int | float) else str(value)
 
 
 class LineSplitter:
@@ -339,28 +348,31 @@ class LineSplitter:
 def _decode(line: bytes, kinds: Any) -> Any:
     if len(line) > LONGEST_LINE:
         raise ProtocolError(
-            f"The engine's line was longer than {LONGEST_LINE // 2**20} MiB, so it cannot be a message of Headstart."
+            "The engine's line was longer than {mebibytes} MiB, so it cannot be a message of Headstart.",
+            mebibytes=LONGEST_LINE // 2**20,
         )
     try:
         data = json.loads(line)  # msgspec's own reader has no half surrogate pairs, which texts may have
     except (ValueError, RecursionError):
-        raise ProtocolError(f"The engine's line is no message of Headstart: {_excerpt(line)}") from None
+        raise ProtocolError("The engine's line is no message of Headstart: {excerpt}", excerpt=_excerpt(line)) from None
     if not isinstance(data, dict) or data.get("v") != VERSION:
         raise _version_error(data)
     name = str(data.get("is"))
     if name not in {kind.__name__ for kind in get_args(kinds)}:
-        raise ProtocolError(f"The engine's line is of an unknown kind: {_excerpt(line)}")
+        raise ProtocolError("The engine's line is of an unknown kind: {excerpt}", excerpt=_excerpt(line))
     try:
         return from_data(kinds, data)
     except ValueError as error:
-        raise ProtocolError(f"The engine's message {name} is damaged ({error}).") from None
+        raise ProtocolError("The engine's message {name} is damaged ({error}).", name=name, error=error) from None
 
 
 def _version_error(data: object) -> ProtocolVersionError:
     found = data.get("v") if isinstance(data, dict) else None
     return ProtocolVersionError(
-        f"The engine program belongs to another version of Headstart (its messages have version {found!r}, "
-        f"not {VERSION}); install Headstart again."
+        "The engine program belongs to another version of Headstart (its messages have version "
+        "{found!r}, not {version}); install Headstart again.",
+        found=found,
+        version=VERSION,
     )
 
 

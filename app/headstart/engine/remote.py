@@ -100,8 +100,9 @@ class RemoteEngine:
         """See Engine.generate; also raises RemoteError, and what came before it is the part of the answer to keep."""
         if request.prompt or request.schema or request.likeliest is not None:
             raise SettingsError(
-                f"{self.remote.name} is only asked to answer conversations: for a text to be written on, a JSON schema "
-                "or logprobs choose a model of this computer."
+                "{name} is only asked to answer conversations: for a text to be written on, a JSON "
+                "schema or logprobs choose a model of this computer.",
+                name=self.remote.name,
             )
         cancel = cancel or CancelEvent()
         answer, stops = _Answer(self.remote), StopStrings(request.stop)  # some servers show the stop string, too
@@ -140,16 +141,22 @@ class RemoteEngine:
             if wanted:  # a server without a list may have the model all the same
                 return RemoteModel(wanted)
             raise RemoteError(
-                f"{name} does not tell its models at {self.remote.url}/models; check the address (it often ends in "
-                f"/v1), or name a model: remote:{name}/MODEL."
+                "{name} does not tell its models at {url}/models; check the address (it often ends in "
+                "/v1), or name a model: remote:{name}/MODEL.",
+                name=name,
+                url=self.remote.url,
             ) from None
         fitting = [model for model in known if wanted in (None, model.name)]
         if len(fitting) == 1:
             return fitting[0]
         names = ", ".join(model.name for model in known) or "none"
         if wanted:
-            raise ModelNotFoundError(f"{name} has no model {wanted!r}; it has {names}.")
-        raise ModelNotFoundError(f"{name} has these models: {names}; name one of them: remote:{name}/MODEL.")
+            raise ModelNotFoundError(
+                "{name} has no model {wanted!r}; it has {names}.", name=name, wanted=wanted, names=names
+            )
+        raise ModelNotFoundError(
+            "{name} has these models: {names}; name one of them: remote:{name}/MODEL.", name=name, names=names
+        )
 
     def _stream(self, body: _Body, cancel: CancelEvent) -> Generator[bytes, None, None]:
         """The data of an answer as it comes; ends early, and closes the connection, when cancelled."""
@@ -257,7 +264,9 @@ def _client(remote: Remote, key: str | None) -> httpx.AsyncClient:
             context.load_verify_locations(remote.certificate)
         except (OSError, ssl.SSLError) as error:
             raise SettingsError(
-                f"The certificate {remote.certificate} cannot be used ({error}); name a file in PEM form."
+                "The certificate {certificate} cannot be used ({error}); name a file in PEM form.",
+                certificate=remote.certificate,
+                error=error,
             ) from None
     headers = {"User-Agent": f"headstart/{__version__}"}
     if key:
@@ -427,7 +436,9 @@ class _Answer:
 
     def _broken_off(self, detail: str) -> RemoteError:
         return RemoteError(
-            f"{self._remote.name} broke off the answer ({detail}); ask again, or look into the log of that server."
+            "{name} broke off the answer ({detail}); ask again, or look into the log of that server.",
+            name=self._remote.name,
+            detail=detail,
         )
 
 
@@ -438,8 +449,9 @@ def _steps(text: str) -> Iterator[Step]:
 
 def _break(remote: Remote) -> RemoteError:
     return RemoteError(
-        f"The connection to {remote.name} broke in the middle of the answer; what came of it is kept: "
-        "continue it, or ask again."
+        "The connection to {name} broke in the middle of the answer; what came of it is kept: "
+        "continue it, or ask again.",
+        name=remote.name,
     )
 
 
@@ -447,19 +459,26 @@ def _unreachable(remote: Remote, error: httpx.RequestError) -> RemoteError:
     for cause in _causes(error):
         if isinstance(cause, ssl.SSLCertVerificationError):
             return RemoteError(
-                f"The certificate of {remote.name} at {remote.url} is not trusted ({cause.verify_message or cause}); "
-                f"if it is your own, add the server again with --certificate FILE, the authority that signed it."
+                "The certificate of {name} at {url} is not trusted ({fault}); if it is your own, add the "
+                "server again with --certificate FILE, the authority that signed it.",
+                name=remote.name,
+                url=remote.url,
+                fault=cause.verify_message or cause,
             )
         if isinstance(cause, ssl.SSLError):
             reason = (cause.reason or type(cause).__name__).lower().replace("_", " ")
             return RemoteError(
-                f"{remote.name} does not speak TLS as expected at {remote.url} ({reason}); "
-                "check the port, or whether the address begins with http://."
+                "{name} does not speak TLS as expected at {url} ({reason}); check the port, or whether "
+                "the address begins with http://.",
+                name=remote.name,
+                url=remote.url,
+                reason=reason,
             )
         if isinstance(cause, socket.gaierror):
             return RemoteError(
-                f"No computer is found by the address of {remote.name}, {remote.url}; "
-                "check the spelling and your network."
+                "No computer is found by the address of {name}, {url}; check the spelling and your network.",
+                name=remote.name,
+                url=remote.url,
             )
     detail = str(error).strip().rstrip(".") or type(error).__name__
     if isinstance(error, httpx.TimeoutException):
@@ -467,8 +486,11 @@ def _unreachable(remote: Remote, error: httpx.RequestError) -> RemoteError:
     elif any(isinstance(cause, ConnectionRefusedError) for cause in _causes(error)):
         detail = "the connection is refused"
     return RemoteError(
-        f"{remote.name} cannot be reached at {remote.url} ({detail}); "
-        "check that the server runs there and that this computer has a network."
+        "{name} cannot be reached at {url} ({detail}); check that the server runs there and that "
+        "this computer has a network.",
+        name=remote.name,
+        url=remote.url,
+        detail=detail,
     )
 
 

@@ -32,4 +32,6 @@ def read(folder: Path, manifest: Manifest, rows: int | None = None) -> Ids | Non
 
 
 def _broken(folder: Path, fault: str) -> BrokenModelError:
-    return BrokenModelError(f"The list of draft tokens in {folder} {fault}; export the model again.")
+    return BrokenModelError(
+        "The list of draft tokens in {folder} {fault}; export the model again.", folder=folder, fault=fault
+    )

@@ -62,8 +62,10 @@ class Tokenizer:
         ids = self.raw_prompt(request.prompt) if request.prompt else self.prompt(request.messages)
         if len(ids) >= room:
             raise ContextOverflowError(
-                f"The conversation has {len(ids)} tokens, but the context holds {room}: "
-                "start a new chat, shorten the text, or load the model with a longer --context."
+                "The conversation has {count} tokens, but the context holds {room}: start a new chat, "
+                "shorten the text, or load the model with a longer --context.",
+                count=len(ids),
+                room=room,
             )
         return ids
 
@@ -104,8 +106,9 @@ class Tokenizer:
         self._beginning = whole[: whole.index(plain[0])] if plain and plain[0] in whole else []
         if self.decode(self._parse("a ,")) == "a,":
             raise BrokenModelError(
-                f"The tokenizer in {folder} swallows spaces before punctuation, which would damage code; "
-                "export the model again with clean_up_tokenization_spaces off."
+                "The tokenizer in {folder} swallows spaces before punctuation, which would damage code; "
+                "export the model again with clean_up_tokenization_spaces off.",
+                folder=folder,
             )
 
 
@@ -113,7 +116,9 @@ def _load(folder: Path) -> Any:
     # GenAI loads a folder without these and fails at the first use.
     missing = [name for name in _FILES if not (folder / name).is_file()]
     if missing:
-        raise BrokenModelError(f"{folder} lacks {', '.join(missing)}; export the model again.")
+        raise BrokenModelError(
+            "{folder} lacks {names}; export the model again.", folder=folder, names=", ".join(missing)
+        )
     try:
         return openvino_genai().Tokenizer(str(folder))
     except RuntimeError as error:
@@ -122,7 +127,9 @@ def _load(folder: Path) -> Any:
 
 def _broken(folder: Path, error: RuntimeError) -> BrokenModelError:
     reason = str(error).strip().splitlines()[-1]
-    return BrokenModelError(f"The tokenizer in {folder} is damaged ({reason}); export the model again.")
+    return BrokenModelError(
+        "The tokenizer in {folder} is damaged ({reason}); export the model again.", folder=folder, reason=reason
+    )
 
 
 def _well_formed(text: str) -> str:

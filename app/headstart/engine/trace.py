@@ -171,4 +171,6 @@ def _opened(path: Path) -> TextIO:
     try:
         return path.open("w", encoding="utf-8")
     except OSError as error:
-        raise SettingsError(f"{path} cannot be written ({error.strerror}); choose another place.") from None
+        raise SettingsError(
+            "{path} cannot be written ({strerror}); choose another place.", path=path, strerror=error.strerror
+        ) from None

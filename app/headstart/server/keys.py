@@ -39,9 +39,11 @@ def read(file: Path) -> str | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
-        raise ServerError(f"{file} cannot be read ({error}); `headstart serve --new-key` writes it anew.") from None
+        raise ServerError(
+            "{file} cannot be read ({error}); `headstart serve --new-key` writes it anew.", file=file, error=error
+        ) from None
     if not _HASH.fullmatch(kept):
-        raise ServerError(f"{file} is damaged; `headstart serve --new-key` writes it anew.")
+        raise ServerError("{file} is damaged; `headstart serve --new-key` writes it anew.", file=file)
     return kept
 
 
@@ -63,4 +65,6 @@ def write(file: Path, kept: str) -> None:
 
 
 def _unwritable(file: Path, error: OSError) -> ServerError:
-    return ServerError(f"{file} cannot be written ({error.strerror}); make room or correct its rights.")
+    return ServerError(
+        "{file} cannot be written ({strerror}); make room or correct its rights.", file=file, strerror=error.strerror
+    )

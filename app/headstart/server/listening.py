@@ -25,8 +25,9 @@ def listen(host: str, port: int, *, beyond: bool = False) -> socket.socket:
     address = _address(host)
     if not address.is_loopback and not beyond:
         raise SettingsError(
-            f"{host} can be reached from other computers: add --allow-network if that is what you want, "
-            f"or leave out --host to stay on this one."
+            "{host} can be reached from other computers: add --allow-network if that is what you "
+            "want, or leave out --host to stay on this one.",
+            host=host,
         )
     listener = socket.socket(socket.AF_INET6 if address.version == 6 else socket.AF_INET)
     try:
@@ -100,15 +101,23 @@ def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
     try:
         return ipaddress.ip_address(_LOCAL if host == "localhost" else host)
     except ValueError:
-        raise SettingsError(f"host must be an address such as {_LOCAL}, not {host!r}.") from None
+        raise SettingsError(
+            "host must be an address such as {example}, not {host!r}.", example=_LOCAL, host=host
+        ) from None
 
 
 def _refusal(host: str, port: int, error: OSError) -> ServerError:
     if error.errno == errno.EADDRINUSE:
         return PortTakenError(
-            f"Port {port} is taken by another program, maybe by another `headstart serve`: "
-            "choose another one with --port, or --port 0 for any that is free."
+            "Port {port} is taken by another program, maybe by another `headstart serve`: choose "
+            "another one with --port, or --port 0 for any that is free.",
+            port=port,
         )
     if error.errno == errno.EACCES:
-        return ServerError(f"Port {port} may not be used by this user: choose one above 1023 with --port.")
-    return ServerError(f"{host} port {port} cannot be used ({error.strerror}): choose others with --host and --port.")
+        return ServerError("Port {port} may not be used by this user: choose one above 1023 with --port.", port=port)
+    return ServerError(
+        "{host} port {port} cannot be used ({strerror}): choose others with --host and --port.",
+        host=host,
+        port=port,
+        strerror=error.strerror,
+    )

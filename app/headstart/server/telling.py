@@ -56,7 +56,7 @@ def decode(line: bytes) -> Told:
         return _decoder.decode(line)
     except msgspec.MsgspecError:
         shown = line[:_QUOTED].decode("utf-8", "replace")
-        raise ProtocolError(f"The server's line is no message of Headstart: {shown}") from None
+        raise ProtocolError("The server's line is no message of Headstart: {shown}", shown=shown) from None
 
 
 class Watched:

@@ -109,4 +109,4 @@ def _check(parts: Mapping[str, NDArray[Any]], rows: int) -> None:
 
 
 def _broken(path: Path, what: str) -> BrokenModelError:
-    return BrokenModelError(f"{path} {what}; build it again with headstart-export bigram.")
+    return BrokenModelError("{path} {what}; build it again with headstart-export bigram.", path=path, what=what)

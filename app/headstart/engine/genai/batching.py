@@ -46,7 +46,10 @@ class ContinuousBatching:
             self._pipeline = stepped(options, made_of.target, self.size)
         except RuntimeError as error:
             raise DeviceError(
-                f"OpenVINO GenAI cannot answer in batches on {options.device} ({reason(error)}); {_REMEDY}."
+                "OpenVINO GenAI cannot answer in batches on {device} ({reason}); {remedy}.",
+                device=options.device,
+                reason=reason(error),
+                remedy=_REMEDY,
             ) from None
 
     def answers(

@@ -34,7 +34,7 @@ def configuration(sampling: Sampling, tokens: int, stop_ids: frozenset[int], gue
 
 def lost(error: RuntimeError, remedy: str) -> EngineLostError:
     """What a user reads when GenAI fails in the middle of an answer."""
-    return EngineLostError(f"OpenVINO GenAI failed ({reason(error)}); {remedy}.")
+    return EngineLostError("OpenVINO GenAI failed ({reason}); {remedy}.", reason=reason(error), remedy=remedy)
 
 
 def reason(error: RuntimeError) -> str:

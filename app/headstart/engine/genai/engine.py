@@ -102,7 +102,9 @@ class GenaiEngine:
         prompt = tuple(self.tokenizer.prompt_of(request, self.context))
         if self._capacity is not None and len(prompt) > self._capacity.prompt:
             raise ContextOverflowError(
-                f"The conversation has {len(prompt)} tokens, but the NPU was compiled for prompts of at most "
-                f"{self._capacity.prompt}: start a new chat, shorten the text, or load it with a longer --context."
+                "The conversation has {count} tokens, but the NPU was compiled for prompts of at most "
+                "{prompt}: start a new chat, shorten the text, or load it with a longer --context.",
+                count=len(prompt),
+                prompt=self._capacity.prompt,
             )
         return prompt

@@ -57,8 +57,9 @@ def guessing(request: Request, abilities: Abilities) -> Guessing:
         return _looking_up(asked, abilities)
     if request.sampling.temperature > 0.0:
         raise SettingsError(
-            "OpenVINO GenAI garbles sampled answers when a draft model guesses ahead (its issue 4190): "
-            f"{_OURS}, --temperature 0 or --speculation off."
+            "OpenVINO GenAI garbles sampled answers when a draft model guesses ahead (its issue "
+            "4190): {ours}, --temperature 0 or --speculation off.",
+            ours=_OURS,
         )
     return _drafting(asked, way)
 
@@ -68,22 +69,27 @@ def require_sampling(sampling: Sampling) -> None:
     if sampling.presence_penalty or sampling.frequency_penalty:
         raise SettingsError(
             "OpenVINO GenAI makes unlikely tokens likelier by presence and frequency penalties: "
-            f"{_OURS}, or --repetition-penalty."
+            "{ours}, or --repetition-penalty.",
+            ours=_OURS,
         )
 
 
 def _require_plain_answer(request: Request) -> None:
     if request.likeliest is not None:
-        raise SettingsError(f"OpenVINO GenAI is not asked how likely its tokens were: {_OURS}, or leave out logprobs.")
+        raise SettingsError(
+            "OpenVINO GenAI is not asked how likely its tokens were: {ours}, or leave out logprobs.", ours=_OURS
+        )
     if request.schema:
-        raise SettingsError(f"OpenVINO GenAI is not asked to keep to a JSON schema: {_OURS}, or leave the schema out.")
+        raise SettingsError(
+            "OpenVINO GenAI is not asked to keep to a JSON schema: {ours}, or leave the schema out.", ours=_OURS
+        )
 
 
 def _way(asked: Speculation, abilities: Abilities) -> Way:
     if asked.mode is Mode.OFF:
         return Way.PLAIN
     if asked.drafter is Drafter.BIGRAM:
-        raise SettingsError(f"OpenVINO GenAI has no table of likely next tokens: {_OURS}.")
+        raise SettingsError("OpenVINO GenAI has no table of likely next tokens: {ours}.", ours=_OURS)
     if asked.drafter is Drafter.NGRAM:
         return Way.LOOKUP
     if abilities.draft:
@@ -94,11 +100,12 @@ def _way(asked: Speculation, abilities: Abilities) -> Way:
 def _require_bounds(asked: Speculation) -> None:
     if asked.assistant_confidence_threshold is not None:
         raise SettingsError(
-            "OpenVINO GenAI cannot bound its guesses under a confidence threshold, and sixty in one round were seen: "
-            f"{_OURS}, or --num-assistant-tokens alone."
+            "OpenVINO GenAI cannot bound its guesses under a confidence threshold, and sixty in one "
+            "round were seen: {ours}, or --num-assistant-tokens alone.",
+            ours=_OURS,
         )
     if asked.acceptance_threshold < 1.0:
-        raise SettingsError(f"OpenVINO GenAI has no acceptance threshold: {_OURS}.")
+        raise SettingsError("OpenVINO GenAI has no acceptance threshold: {ours}.", ours=_OURS)
 
 
 def _looking_up(asked: Speculation, abilities: Abilities) -> Guessing:

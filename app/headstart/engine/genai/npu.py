@@ -37,7 +37,9 @@ def capacity(manifest: Manifest, wanted: int | None) -> Capacity:
     context = min(manifest.context_length, wanted or _USUAL_CONTEXT)
     if context < _LEAST_CONTEXT:
         raise DeviceError(
-            f"An NPU needs a context of at least {_LEAST_CONTEXT} tokens, not {context}: use another --context."
+            "An NPU needs a context of at least {least} tokens, not {context}: use another --context.",
+            least=_LEAST_CONTEXT,
+            context=context,
         )
     prompt = context // 2 // _STEP * _STEP
     return Capacity(prompt, context - prompt)
@@ -54,8 +56,10 @@ def require(manifests: tuple[Manifest, ...], options: LoadOptions) -> None:
         weights = manifest.precision.weights
         if weights not in _SYMMETRIC:
             raise DeviceError(
-                f"An NPU computes with symmetric weights, but {manifest.name} has {weights}: export it with "
-                "--weights int4-sym, or use --device CPU."
+                "An NPU computes with symmetric weights, but {name} has {weights}: export it with "
+                "--weights int4-sym, or use --device CPU.",
+                name=manifest.name,
+                weights=weights,
             )
     if options.draft_device and options.draft_device.upper() != options.device.upper():
         raise SettingsError("With an NPU, model and draft run on it together: leave out --draft-device.")

@@ -45,8 +45,12 @@ class Blueprint:
         except RuntimeError as error:
             other = "--engine headstart" if options.device.upper() == "CPU" else "--device CPU"
             raise DeviceError(
-                f"OpenVINO GenAI cannot run {options.target.name} ({way}) on {options.device} ({reason(error)}); "
-                f"use {other}."
+                "OpenVINO GenAI cannot run {name} ({way}) on {device} ({reason}); use {other}.",
+                name=options.target.name,
+                way=way,
+                device=options.device,
+                reason=reason(error),
+                other=other,
             ) from None
 
 

@@ -1,0 +1,31 @@
+"""Errors carry what they are about beside their sentence."""
+
+import pytest
+
+from headstart.cli import main
+from headstart.errors import DeviceError, HeadstartError, SettingsError, UnfitError
+
+
+def test_a_sentence_is_its_template_with_the_values_put_in() -> None:
+    error = HeadstartError("{name} has {count:,} tokens.", name="a", count=12345)
+    assert str(error) == "a has 12,345 tokens."
+    assert (error.template, error.values) == ("{name} has {count:,} tokens.", {"name": "a", "count": 12345})
+
+
+def test_braces_of_a_sentence_without_values_are_left_alone() -> None:
+    assert str(HeadstartError('Send one object such as {"a": 1}.')) == 'Send one object such as {"a": 1}.'
+
+
+def test_an_unfit_device_has_its_reason() -> None:
+    assert UnfitError("{device} refuses ({reason}).", device="NPU", reason="no paging").reason == "no paging"
+
+
+@pytest.mark.parametrize(("error", "code"), [(SettingsError("Ask otherwise."), 2), (DeviceError("No device."), 1)])
+def test_a_command_ends_with_the_code_of_its_error_and_one_sentence(
+    error: HeadstartError, code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def window(_: object) -> int:
+        raise error
+
+    assert main([], window=window) == code
+    assert capsys.readouterr().err == f"headstart: {error}\n"
