@@ -42,14 +42,12 @@ OTHERS = Settings(
     theme="dark",
     font_size=14,
     enter_sends=False,
-    num_assistant_tokens=3,
-    assistant_confidence_threshold=0.25,
-    temperature=0.7,
-    seed=2**63 - 1,
     stop=("\n\n", "结束"),
     system_prompt='Say "yes".\nOr \\ no.',
     presets={"kind": "Be kind."},
     prompts={"翻译": "Translate:\n"},
+).with_values(
+    {"num_assistant_tokens": 3, "assistant_confidence_threshold": 0.25, "temperature": 0.7, "seed": 2**63 - 1}
 )
 
 
@@ -193,14 +191,15 @@ def test_a_failed_write_leaves_the_old_file(path: Path, monkeypatch: pytest.Monk
 def test_values_out_of_bounds_are_refused_in_code_too() -> None:
     with pytest.raises(SettingsError, match="font_size must be at least 7"):
         Settings(font_size=1)
+    fixed: dict[str, Any] = {"speculation": "fixed"}
     with pytest.raises(SettingsError, match="Fixed speculation needs"):
-        Settings(speculation="fixed")
+        Settings(**fixed)
 
 
 def test_a_chat_has_its_own_settings_over_these(caplog: pytest.LogCaptureFixture) -> None:
     own = {"temperature": 1, "stop": ["x"], "theme": "dark", "seed": "bad", "unknown": 1, "num_assistant_tokens": None}
-    merged = dataclasses.replace(Settings(), num_assistant_tokens=3).for_chat(own)
-    assert merged == Settings(temperature=1.0, stop=("x",))
+    merged = Settings().with_values({"num_assistant_tokens": 3}).for_chat(own)
+    assert merged == Settings(stop=("x",)).with_values({"temperature": 1.0})
     assert "seed must be" in caplog.text
 
 

@@ -4,11 +4,15 @@ import dataclasses
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cache
-from typing import Any, get_type_hints
+from typing import Any, TypeVar, get_type_hints
 
 from headstart.errors import SettingsError
+from headstart.parameters import Mode, SamplingParams, SpeculationParams, declared, filled
 
+_PARAMETERS: Mapping[str, type] = {"speculation": SpeculationParams, "sampling": SamplingParams}
+_Class = TypeVar("_Class")
 AUTOMATIC = None  # of a bound that is left to the program
 _log = logging.getLogger(__name__)
 
@@ -38,9 +42,24 @@ def _own(default: object, section: str, meaning: str, **bounds: Any) -> Any:
     return _option(default, section, meaning, per_chat=True, **bounds)
 
 
+def with_parameters(cls: type[_Class], sections: Mapping[str, type] = _PARAMETERS) -> type[_Class]:
+    """Settings with those of an answer's parameters, by their section."""
+    for section, params in sections.items():
+        for each in declared(params):
+            if each.about.in_window:
+                choices = tuple(map(str, each.kind)) if issubclass(each.kind, StrEnum) else ()
+                kind = str if choices else each.kind
+                default = str(each.default) if choices else each.default
+                bounds = {"low": each.about.low, "high": each.about.high, "above": each.about.above}
+                setattr(cls, each.name, _own(default, section, each.about.meaning, choices=choices, **bounds))
+                cls.__annotations__[each.name] = kind | None if each.may_be_automatic else kind
+    return cls
+
+
 @dataclass(frozen=True)
+@with_parameters
 class Settings:
-    """All settings. Refuses values out of bounds with SettingsError; None means automatic."""
+    """All settings, those of `parameters.py` among them. Refuses values out of bounds; None means automatic."""
 
     theme: str = _option("system", "appearance", "Light or dark colours.", choices=("system", "light", "dark"))
     font_size: int = _option(11, "appearance", "Size of the text in points.", low=7, high=32)
@@ -85,39 +104,7 @@ class Settings:
         choices=("auto", "f16", "u8"),
     )
 
-    speculation: str = _own(
-        "auto", "speculation", "Who decides how far to guess ahead.", choices=("auto", "fixed", "off")
-    )
-    num_assistant_tokens: int | None = _own(
-        AUTOMATIC, "speculation", "Most tokens guessed in one round.", low=1, high=16
-    )
-    assistant_confidence_threshold: float | None = _own(
-        AUTOMATIC, "speculation", "Guessing stops below this confidence of the draft.", low=0.0, high=1.0
-    )
-    acceptance_threshold: float = _own(
-        1.0, "speculation", "Below 1 guesses are accepted that may change the answer.", above=0.0, high=1.0
-    )
-
     max_new_tokens: int = _own(2048, "sampling", "Longest answer in tokens.", low=1)
-    # Automatic, here and in the next four, is what the model's author recommends.
-    temperature: float | None = _own(
-        AUTOMATIC, "sampling", "How freely words are chosen; 0 always takes the likeliest.", low=0.0, high=100.0
-    )
-    top_p: float | None = _own(
-        AUTOMATIC, "sampling", "Share of the likeliest tokens to choose from.", above=0.0, high=1.0
-    )
-    top_k: int | None = _own(
-        AUTOMATIC, "sampling", "Number of the likeliest tokens to choose from; 0 takes all.", low=0
-    )
-    min_p: float | None = _own(
-        AUTOMATIC, "sampling", "Least likelihood relative to the likeliest token.", low=0.0, high=0.999
-    )
-    repetition_penalty: float | None = _own(
-        AUTOMATIC, "sampling", "Above 1, words of prompt and answer are repeated less.", above=0.0, high=10.0
-    )
-    presence_penalty: float = _own(0.0, "sampling", "Against words already in the answer.", low=-10.0, high=10.0)
-    frequency_penalty: float = _own(0.0, "sampling", "Against words often in the answer.", low=-10.0, high=10.0)
-    seed: int = _own(0, "sampling", "The same seed chooses the same words.", low=0, high=2**63 - 1)
     stop: tuple[str, ...] = _own((), "sampling", "The answer ends before one of these texts.")
 
     server_port: int = _option(
@@ -133,8 +120,19 @@ class Settings:
         """Refuse what is out of bounds."""
         for name in defaults():
             check(name, getattr(self, name))
-        if self.speculation == "fixed" and self.num_assistant_tokens is None:
+        values = vars(self)
+        if values["speculation"] == Mode.FIXED and values["num_assistant_tokens"] is None:
             raise SettingsError("Fixed speculation needs a number of assistant tokens: set 1 to 16, or use automatic.")
+
+    @property
+    def sampling(self) -> SamplingParams:
+        """How tokens are chosen."""
+        return filled(SamplingParams, vars(self))
+
+    @property
+    def guessing(self) -> SpeculationParams:
+        """Who guesses ahead, and how far."""
+        return filled(SpeculationParams, vars(self))
 
     def with_values(self, values: Mapping[str, object]) -> "Settings":
         """With plain data (of TOML or JSON) put over these settings; what is bad is logged and left as it was."""
@@ -148,7 +146,7 @@ class Settings:
             return dataclasses.replace(self, **found)
         except SettingsError as error:
             _log.warning("%s", error)
-            return dataclasses.replace(self, **{**found, "speculation": "auto"})
+            return dataclasses.replace(self, **(found | {"speculation": "auto"}))
 
     def for_chat(self, own: Mapping[str, object]) -> "Settings":
         """With a chat's own settings over these."""

@@ -11,7 +11,7 @@ import pytest
 
 from headstart.cli.batch_lines import Answers, BadLine, Defaults, Identity, Task, read
 from headstart.cli.settings import Settings
-from headstart.engine.engine import Message, Mode
+from headstart.engine.engine import Message, Mode, Speculation
 from headstart.errors import BatchError, SettingsError
 
 PLAIN = Defaults(Settings())
@@ -35,7 +35,7 @@ def one(folder: Path, line: str, defaults: Defaults = PLAIN) -> Task:
 
 
 def test_a_prompt_takes_what_the_command_line_says(tmp_path: Path) -> None:
-    defaults = Defaults(Settings(max_new_tokens=7, temperature=0.5), "Be brief.", seeded=True)
+    defaults = Defaults(Settings(max_new_tokens=7).with_values({"temperature": 0.5}), "Be brief.", seeded=True)
     task = one(tmp_path, '{"id": "a", "prompt": "Hi"}', defaults)
     assert task.messages == (Message("system", "Be brief."), Message("user", "Hi"))
     assert (task.request.max_new_tokens, task.request.sampling.temperature, task.seeded) == (7, 0.5, True)
@@ -54,18 +54,17 @@ def test_a_line_has_settings_of_its_own(tmp_path: Path) -> None:
         "speculation": "off",
         "num-assistant-tokens": "auto",
     }
-    task = one(tmp_path, json.dumps(line), Defaults(Settings(top_p=0.5), "Be brief."))
+    task = one(tmp_path, json.dumps(line), Defaults(Settings().with_values({"top_p": 0.5}), "Be brief."))
     assert [message.role for message in task.messages] == ["system", "user", "assistant"]
     assert task.messages[0].content == "Be long."
-    assert task.settings == Settings(
-        max_new_tokens=9, temperature=0.25, seed=5, stop=("a", "b"), top_p=0.5, speculation=Mode.OFF
-    )
+    changed = {"temperature": 0.25, "seed": 5, "top_p": 0.5, "speculation": "off"}
+    assert task.settings == Settings(max_new_tokens=9, stop=("a", "b")).with_values(changed)
     assert task.seeded
 
 
 def test_settings_that_need_each_other_may_come_in_any_order(tmp_path: Path) -> None:
     task = one(tmp_path, '{"id": 1, "prompt": "a", "speculation": "fixed", "num_assistant_tokens": 3}')
-    assert (task.settings.speculation, task.settings.num_assistant_tokens) == (Mode.FIXED, 3)
+    assert task.settings.speculation == Speculation(Mode.FIXED, 3)
 
 
 def test_openai_lines_are_understood(tmp_path: Path) -> None:
@@ -114,7 +113,7 @@ def test_blank_lines_and_a_byte_order_mark_count_for_nothing(tmp_path: Path) -> 
         ('{"id": 1, "system": "a", "messages": [{"role": "system", "content": "b"}]}', "it has two system prompts"),
         ('{"id": 1, "prompt": "a", "temprature": 1}', "There is no setting 'temprature'; the settings are"),
         ('{"id": 1, "prompt": "a", "temperature": "hot"}', "temperature must be a number or auto, not 'hot'."),
-        ('{"id": 1, "prompt": "a", "temperature": NaN}', "temperature must be between 0 (greedy) and 100, not nan."),
+        ('{"id": 1, "prompt": "a", "temperature": NaN}', "temperature must be between 0 and 100, not nan."),
         ('{"id": 1, "prompt": "a", "seed": 1.5}', "seed must be a whole number, not '1.5'."),
         ('{"id": 1, "prompt": "a", "seed": true}', "seed must be a whole number, not true."),
         ('{"id": 1, "prompt": "a", "stop": [1]}', "stop must be a text or a list of texts."),

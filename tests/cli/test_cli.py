@@ -168,7 +168,7 @@ def test_json_is_one_object(load: RecordingLoad, capsys: Captured) -> None:
         (["--prompt", "\udcff"], 2, r"'\udcff' is not valid text."),
         (["--numerics", "sloppy"], 2, "numerics must be fast or exact, not 'sloppy'."),
         (["--context", "0"], 2, "context must be a whole number of tokens above 0, not '0'."),
-        (["--temperature", "-1"], 2, "temperature must be between 0 (greedy) and 100, not -1.0."),
+        (["--temperature", "-1"], 2, "temperature must be between 0 and 100, not -1.0."),
         (["--temp", "1"], 2, "No such option '--temp'; see headstart chat --help."),
         (["--model"], 2, "Option '--model' requires an argument; see headstart chat --help."),
         (["--model", "big", "--prompt", "Hi"], 1, "There is no model 'big'; installed are smol."),

@@ -65,7 +65,7 @@ def test_set_alone_lists_every_setting(session: Session, capsys: Captured) -> No
     [
         ("/sing", "There is no command /sing; /help lists them."),
         ("/set temperature hot", "temperature must be a number or auto, not 'hot'."),
-        ("/set temperature -1", "temperature must be between 0 (greedy) and 100, not -1.0."),
+        ("/set temperature -1", "temperature must be between 0 and 100, not -1.0."),
         ("/set speculation fixed", "Fixed speculation needs a length"),
         ("/save", "Name the file to write: /save FILE."),
     ],

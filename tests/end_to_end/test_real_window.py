@@ -3,7 +3,6 @@
 import sqlite3
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -103,8 +102,8 @@ def make_yesterday(history: Path) -> None:
 
 def test_a_first_day_and_the_next(visit: Visit) -> None:
     # What repeats itself then does so, and is guessed, on every processor.
-    greedy = Settings(temperature=0.0, repetition_penalty=1.0, max_new_tokens=300)
-    visit.prefer(replace(greedy, speculation="fixed", num_assistant_tokens=4))
+    greedy = {"temperature": 0.0, "repetition_penalty": 1.0, "speculation": "fixed", "num_assistant_tokens": 4}
+    visit.prefer(Settings(max_new_tokens=300).with_values(greedy))
     get_default_model(visit)
     see_answer_stream(visit)
     see_origins(visit)

@@ -10,6 +10,7 @@ from headstart.engine import generation_config
 from headstart.engine.engine import Message, Request, Sampling
 from headstart.engine.generation_config import USUAL, read
 from headstart.errors import SettingsError
+from headstart.parameters import filled
 
 QWEN = {"do_sample": True, "temperature": 0.7, "top_p": 0.8, "top_k": 20, "repetition_penalty": 1.1}
 
@@ -43,30 +44,19 @@ def test_a_model_without_the_file_is_sampled_as_usual(tmp_path: Path) -> None:
     assert USUAL.temperature > 0
 
 
-class Asked:
-    """As settings and requests of clients have it."""
-
-    temperature: float | None = None
-    top_p: float | None = 0.5
-    top_k: int | None = None
-    min_p: float | None = None
-    repetition_penalty: float | None = None
-    presence_penalty = 0.25
-    frequency_penalty = 0.0
-    seed = 7
+ASKED = {"top_p": 0.5, "presence_penalty": 0.25, "frequency_penalty": 0.0, "seed": 7}  # the rest is left open
 
 
 def test_what_is_left_open_is_the_model_s_own() -> None:
     own = Sampling(0.7, 0.8, 20, repetition_penalty=1.1, seed=99)
-    settled = Sampling.of(Asked()).settled(own)
+    settled = filled(Sampling, ASKED).settled(own)
     assert settled == Sampling(0.7, 0.5, 20, 0.0, 1.1, presence_penalty=0.25, seed=7)
     assert settled.settled(Sampling(0.1)) == settled
 
 
 def test_greedy_is_greedy() -> None:
-    asked = Asked()
-    asked.temperature, asked.top_p = 0.0, None
-    assert Sampling.of(asked).settled(Sampling(0.7, 0.8, 20, repetition_penalty=1.1)) == Sampling(
+    asked = ASKED | {"temperature": 0.0, "top_p": None}
+    assert filled(Sampling, asked).settled(Sampling(0.7, 0.8, 20, repetition_penalty=1.1)) == Sampling(
         presence_penalty=0.25, seed=7
     )
 

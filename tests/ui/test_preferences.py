@@ -68,19 +68,20 @@ def test_what_is_changed_elsewhere_is_shown(app: Program, dialog: Preferences) -
 
 def test_defaults_of_chats_reach_the_open_chat_and_its_panel(app: Program, dialog: Preferences) -> None:
     _choose(_field(dialog, QComboBox, "speculation"), "fixed")
-    assert (app.settings.speculation, app.settings.num_assistant_tokens) == ("fixed", 4)
-    assert app.presenter.session.settings.num_assistant_tokens == 4
+    assert (app.settings.guessing.mode, app.settings.guessing.num_assistant_tokens) == ("fixed", 4)
+    assert app.presenter.session.settings.guessing.num_assistant_tokens == 4
     shown = _field(dialog, QSpinBox, "num_assistant_tokens")
     beside = app.window.panel.findChildren(QSpinBox)
     assert shown.value() in [spin.value() for spin in beside if spin.accessibleName() == title("num_assistant_tokens")]
     app.window.panel.edited.emit("num_assistant_tokens", 7)
-    assert (app.presenter.session.settings.num_assistant_tokens, app.settings.num_assistant_tokens) == (7, 4)
+    both = (app.presenter.session.settings, app.settings)
+    assert [each.guessing.num_assistant_tokens for each in both] == [7, 4]
 
 
 def test_a_page_goes_back_to_its_defaults_and_leaves_the_others(app: Program, dialog: Preferences) -> None:
     app.change(zoom=200, temperature=0.5)
     dialog._restore.click()
-    assert (app.settings.zoom, app.settings.temperature) == (100, 0.5)
+    assert (app.settings.zoom, app.settings.sampling.temperature) == (100, 0.5)
 
 
 def test_the_keyboard_alone_turns_pages_and_closes(qtbot: QtBot, app: Program, dialog: Preferences) -> None:

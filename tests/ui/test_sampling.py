@@ -54,22 +54,22 @@ def test_where_nobody_knows_the_models_values_none_is_shown(app: Program) -> Non
     assert told(app, "temperature", "num_assistant_tokens", "context") == ["–", "–", "–"]
     field(app, "temperature")._automatic.click()
     assert told(app, "temperature") == ["0.70"]
-    assert app.presenter.session.settings.temperature == 0.7
+    assert app.presenter.session.settings.sampling.temperature == 0.7
 
 
 def test_who_sets_a_value_begins_at_that_of_the_model_and_can_leave_it_again(open_program: Open) -> None:
     install("one", temperature=0.2)
     app = open_program(find=installed_model)
     field(app, "temperature")._automatic.click()
-    assert app.presenter.session.settings.temperature == 0.2
+    assert app.presenter.session.settings.sampling.temperature == 0.2
     assert field(app, "temperature")._spin.isEnabled()
     field(app, "temperature")._automatic.click()
-    assert app.presenter.session.settings.temperature is None
+    assert "temperature" in app.presenter.session.settings.sampling.automatic
 
 
 def test_greedy_is_one_click_away(qtbot: QtBot, app: Program) -> None:
     next(each for each in app.window.panel.findChildren(QPushButton) if each.text() == "Greedy").click()
-    assert app.presenter.session.settings.temperature == 0.0
+    assert app.presenter.session.settings.sampling.temperature == 0.0
     assert told(app, "temperature") == ["0.00"]
     assert not field(app, "temperature")._automatic.isChecked()
     ask(qtbot, app, "hello")
@@ -81,4 +81,4 @@ def test_a_typed_value_holds(app: Program) -> None:
     edit._automatic.click()
     edit._spin.lineEdit().selectAll()
     QTest.keyClicks(edit._spin, "0.55\r")
-    assert app.presenter.session.settings.temperature == 0.55
+    assert app.presenter.session.settings.sampling.temperature == 0.55

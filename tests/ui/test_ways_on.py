@@ -245,4 +245,4 @@ def test_what_repeats_itself_at_temperature_0_is_tried_again_at_a_higher_one(qtb
     assert offers(app) == ["Try again at temperature 0.7", "Go on anyway"]
     press(qtbot, app, "Try again at temperature 0.7")
     assert app.presenter.session.path[-1].settings["temperature"] == 0.7
-    assert app.presenter.session.settings.temperature == 0.0
+    assert app.presenter.session.settings.sampling.temperature == 0.0

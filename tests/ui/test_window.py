@@ -66,15 +66,15 @@ def test_settings_of_a_chat_hold_for_its_next_message(qtbot: QtBot, app: Program
 def test_fixed_speculation_comes_with_a_number(qtbot: QtBot, app: Program) -> None:
     app.window.panel.edited.emit("speculation", "fixed")
     settings = app.presenter.session.settings
-    assert (settings.speculation, settings.num_assistant_tokens) == ("fixed", 4)
+    assert (settings.guessing.mode, settings.guessing.num_assistant_tokens) == ("fixed", 4)
     app.window.panel.edited.emit("num_assistant_tokens", None)
-    assert app.presenter.session.settings.speculation == "auto"
+    assert app.presenter.session.settings.guessing.mode == "auto"
 
 
 def test_settings_can_become_those_of_all_chats(qtbot: QtBot, app: Program) -> None:
     app.window.panel.edited.emit("temperature", 0.7)
     app.window.panel.adopt_requested.emit()
-    assert app.settings.temperature == 0.7
+    assert app.settings.sampling.temperature == 0.7
     assert not app.presenter.session.chat.settings
 
 

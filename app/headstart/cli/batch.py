@@ -5,7 +5,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -263,7 +263,7 @@ class _Batch:
 
     def _keep(self, task: Task, text: str, finish: Finish, part: Part) -> None:
         system = next((message.content for message in task.messages if message.role == "system"), None)
-        settings = {**self._described, **asdict(task.settings), "engine": BatchEngine.OWN, "system": system}
+        settings = {**self._described, **task.settings.values, "engine": BatchEngine.OWN, "system": system}
         if part.at_once:
             settings |= {
                 "engine": BatchEngine.GENAI,

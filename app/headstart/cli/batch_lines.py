@@ -1,7 +1,6 @@
 """The lines of a batch: prompts that are read from one file, answers that are kept in another."""
 
 import contextlib
-import dataclasses
 import json
 import os
 from collections.abc import Iterator, Mapping
@@ -152,7 +151,7 @@ def _read(number: int, line: bytes, defaults: Defaults, first_lines: dict[Identi
         identity = _identity(data)
         asked = _from_openai(data) if "custom_id" in data else data
         given = {name: value for name, value in asked.items() if name not in _NO_SETTINGS and value is not None}
-        settings = dataclasses.replace(defaults.settings, **dict(_setting(*each) for each in given.items()))
+        settings = defaults.settings.with_values(dict(_setting(*each) for each in given.items()))
         messages = _messages(asked, defaults.system)
         if first_lines.setdefault(identity, number) != number:  # an answer is found again by its id
             raise SettingsError(f"the id {identity!r} is that of line {first_lines[identity]}; give each line its own.")

@@ -261,5 +261,5 @@ def _object(plan: Plan, given: Answer, engine: Engine) -> dict[str, object]:
         "token_ids": given.token_ids,
         "finish_reason": given.reason,
         "stats": report.as_json(given.stats),
-        "settings": models | dataclasses.asdict(plan.settings.settled(loaded.sampling(engine))),
+        "settings": models | plan.settings.settled(loaded.sampling(engine)).values,
     }

@@ -152,7 +152,7 @@ def _run_for_a_program(arguments: ServeFlags, load: Load) -> int:
 
 def _order(arguments: ServeFlags, model: str, tell: "Tell") -> StartServer:
     usual = settings.from_flags(arguments.sampling, arguments.speculation)
-    sampling, speculation = usual.sampling, usual.guessing  # before a key is made: they may be refused
+    sampling, speculation = usual.sampling, usual.speculation  # before a key is made: they may be refused
     return StartServer(
         model,
         _key(tell, anew=arguments.access.new_key),

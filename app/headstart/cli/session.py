@@ -1,6 +1,5 @@
 """A conversation going on in a terminal: its state, and what asking does to it. Knows no input device."""
 
-import dataclasses
 from dataclasses import dataclass
 
 from headstart.cli import loaded, report
@@ -48,11 +47,11 @@ class Session:
         if question is None:
             self.screen.remark("There is no answer yet to make again.")
             return
-        if self.settings.settled(self.own).temperature == 0:
+        if self.settings.settled(self.own).values["temperature"] == 0:
             self.screen.remark("At temperature 0 another try says much the same; try /set temperature 0.8.")
         else:
-            self.settings = dataclasses.replace(self.settings, seed=self.settings.seed + 1)
-            self.screen.remark(f"Using seed {self.settings.seed}.")
+            self.settings = self.settings.with_values({"seed": self.settings.sampling.seed + 1})
+            self.screen.remark(f"Using seed {self.settings.sampling.seed}.")
         self._answer(question)
 
     def start_anew(self) -> None:

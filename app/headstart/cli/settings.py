@@ -1,57 +1,41 @@
 """The settings of an answer: declared once, for flags and for /set. Knows nothing of the model."""
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, make_dataclass, replace
+from enum import StrEnum
 from typing import Any
 
 from headstart.cli.command import flag
-from headstart.engine.engine import Drafter, Message, Mode, Request, Sampling, Speculation
+from headstart.engine.engine import Message, Request
 from headstart.errors import SettingsError
+from headstart.parameters import Declared, SamplingParams, SpeculationParams, declared, filled, told
 
 AUTOMATIC = "auto"
 
 
+LEFT_OPEN, FREE = filled(SamplingParams, {}), SpeculationParams()
+
+
 @dataclass(frozen=True)
 class Settings:
-    """Everything about a request but its messages; the fields are the flags. Refuses values out of range."""
+    """Everything about a request but its messages. Refuses values out of range."""
 
     max_new_tokens: int = 512
-    temperature: float | None = None  # here and in the next four None is the model's own value
-    top_p: float | None = None
-    top_k: int | None = None
-    min_p: float | None = None
-    repetition_penalty: float | None = None
-    presence_penalty: float = Sampling.presence_penalty
-    frequency_penalty: float = Sampling.frequency_penalty
-    seed: int = Sampling.seed
     stop: tuple[str, ...] = ()
     stop_on_repetition: bool = True
-    speculation: Mode = Speculation.mode
-    num_assistant_tokens: int | None = None
-    assistant_confidence_threshold: float | None = None
-    acceptance_threshold: float = Speculation.acceptance_threshold
-    drafter: Drafter = Speculation.drafter
+    sampling: SamplingParams = LEFT_OPEN
+    speculation: SpeculationParams = FREE
 
     def __post_init__(self) -> None:
         """Refuse what no engine could answer, before a model is loaded."""
         self.request((Message("user", "?"),))
 
     @property
-    def sampling(self) -> Sampling:
-        """How tokens are chosen."""
-        return Sampling.of(self)
-
-    @property
-    def guessing(self) -> Speculation:
-        """Who guesses ahead, and how far."""
-        return Speculation(
-            self.speculation,
-            self.num_assistant_tokens,
-            self.assistant_confidence_threshold,
-            self.acceptance_threshold,
-            self.drafter,
-        )
+    def values(self) -> dict[str, Any]:
+        """Each by its name; None is automatic."""
+        own = {name: getattr(self, name) for name in _OWN}
+        return own | told(self.sampling) | told(self.speculation)
 
     def request(self, messages: tuple[Message, ...]) -> Request:
         """These settings for these messages."""
@@ -59,22 +43,24 @@ class Settings:
             messages,
             self.max_new_tokens,
             self.sampling,
-            self.guessing,
+            self.speculation,
             self.stop,
             stop_on_repetition=self.stop_on_repetition,
         )
 
-    def settled(self, own: Sampling | None) -> "Settings":
+    def settled(self, own: SamplingParams | None) -> "Settings":
         """With the model's own values where they are left to it; as they are where nobody knows those."""
-        if own is None:
-            return self
-        found, automatic = self.sampling.settled(own), self.sampling.automatic
-        return dataclasses.replace(self, **{name: getattr(found, name) for name in automatic})
+        return dataclasses.replace(self, sampling=self.sampling.settled(own)) if own else self
+
+    def with_values(self, values: Mapping[str, Any]) -> "Settings":
+        """With these in place of others, by name; None is the default, or automatic. Raises SettingsError."""
+        wanted = self.values | dict(values)
+        own: dict[str, Any] = {name: wanted[name] for name in _OWN if wanted[name] is not None}
+        return Settings(**own, sampling=filled(SamplingParams, wanted), speculation=filled(SpeculationParams, wanted))
 
     def changed(self, option: "Option", text: str) -> "Settings":
         """With one setting read from `text`, or back at its default when `text` is empty."""
-        value = option.parse(text) if text else getattr(Settings(), option.field)
-        return dataclasses.replace(self, **{option.field: value})
+        return self.with_values({option.field: option.parse(text) if text else None})
 
 
 @dataclass(frozen=True)
@@ -103,8 +89,6 @@ WHOLE = Kind("a whole number", "N", int)
 NUMBER = Kind("a number", "X", float)
 TEXTS = Kind("valid text", "TEXT", lambda text: (valid_text(text),))
 YES_OR_NO = Kind("yes or no", "yes|no", lambda text: _ANSWERS.index(text.lower()) % 2 == 0)
-MODE = Kind("auto, fixed or off", "auto|fixed|off", Mode)
-DRAFTER = Kind("any, draft, ngram or bigram", "any|draft|ngram|bigram", Drafter)
 
 
 @dataclass(frozen=True)
@@ -127,9 +111,9 @@ class Option:
         except ValueError:
             raise SettingsError(f"{self.name} must be {self.kind.words}, not {text!r}.") from None
 
-    def shown(self, settings: Settings, own: Sampling | None = None) -> str:
+    def shown(self, settings: Settings, own: SamplingParams | None = None) -> str:
         """Its value in these settings, as a person would write it; `own`: what the model's author has instead."""
-        value, meant = getattr(settings, self.field), getattr(settings.settled(own), self.field)
+        value, meant = settings.values[self.field], settings.settled(own).values[self.field]
         if value is None:
             return AUTOMATIC if meant is None else f"{AUTOMATIC} ({meant})"
         if isinstance(value, tuple):
@@ -137,56 +121,34 @@ class Option:
         return _ANSWERS[not value] if isinstance(value, bool) else str(value)
 
 
+def options_of(params: type) -> tuple[Option, ...]:
+    """One for each parameter of a class."""
+    return tuple(Option(each.name.replace("_", "-"), _kind(each), _help(each)) for each in declared(params))
+
+
+def _kind(parameter: Declared) -> Kind:
+    if issubclass(parameter.kind, StrEnum):
+        *words, last = parameter.kind
+        return Kind(f"{', '.join(words)} or {last}", "|".join(parameter.kind), parameter.kind)
+    kind = WHOLE if parameter.kind is int else NUMBER
+    return _or_automatic(kind) if parameter.may_be_automatic else kind
+
+
+def _help(parameter: Declared) -> str:
+    usual = parameter.default if isinstance(parameter.default, str | int | None) else f"{parameter.default:g}"
+    own = ", the model's own" if parameter.about.is_models_own else ""
+    default = f"default: {AUTOMATIC if parameter.may_be_automatic else usual}{own}"
+    remarks = "; ".join(filter(None, (parameter.about.detail, parameter.bounds, default)))
+    return f"{parameter.about.meaning.rstrip('.')} ({remarks})"
+
+
+_OWN = ("max_new_tokens", "stop", "stop_on_repetition")
 ANSWER_OPTIONS = (
     Option("max-new-tokens", WHOLE, "longest answer, in tokens (default: 512)"),
     Option("stop", TEXTS, "end the answer before this text; may be given several times"),
     Option("stop-on-repetition", YES_OR_NO, "end an answer that says the same again and again (default: yes)"),
 )
-_MODELS_OWN = f"(default: {AUTOMATIC}, the model's own)"
-SAMPLING_OPTIONS = (
-    Option("temperature", _or_automatic(NUMBER), f"0 takes the likeliest token, more is livelier {_MODELS_OWN}"),
-    Option(
-        "top-p", _or_automatic(NUMBER), f"keep the likeliest tokens of this probability in all, 1: all {_MODELS_OWN}"
-    ),
-    Option("top-k", _or_automatic(WHOLE), f"keep this many of the likeliest tokens, 0: all {_MODELS_OWN}"),
-    Option("min-p", _or_automatic(NUMBER), f"drop tokens below this share of the likeliest one's {_MODELS_OWN}"),
-    Option("repetition-penalty", _or_automatic(NUMBER), f"above 1: avoid tokens of prompt and answer {_MODELS_OWN}"),
-    Option(
-        "seed", WHOLE, "another seed, another draw; with --numerics exact the same one repeats an answer (default: 0)"
-    ),
-    Option("presence-penalty", NUMBER, "above 0: avoid tokens that the answer has used (default: 0)"),
-    Option("frequency-penalty", NUMBER, "above 0: avoid them the more, the more often used (default: 0)"),
-)
-SPECULATION_OPTIONS = (
-    Option(
-        "speculation",
-        MODE,
-        "auto: guess as far ahead as pays here; fixed: always --num-assistant-tokens; off: plain decoding "
-        "(default: auto)",
-    ),
-    Option(
-        "num-assistant-tokens",
-        _or_automatic(WHOLE),
-        "guess at most this many tokens ahead, 1 to 16, or auto (default: auto)",
-    ),
-    Option(
-        "assistant-confidence-threshold",
-        _or_automatic(NUMBER),
-        "stop guessing where the draft model is less sure than this, 0 to 1, or auto (default: auto)",
-    ),
-    Option(
-        "acceptance-threshold",
-        NUMBER,
-        "below 1: accept guesses that the model finds less likely than the draft does, down to this ratio; faster, "
-        "but MAY CHANGE THE ANSWER (default: 1, exact)",
-    ),
-    Option(
-        "drafter",
-        DRAFTER,
-        "who may guess: the draft model alone, n-grams of the text alone, the table of `headstart-export bigram` "
-        "alone, or any of them (default: any)",
-    ),
-)
+SAMPLING_OPTIONS, SPECULATION_OPTIONS = options_of(SamplingParams), options_of(SpeculationParams)
 OPTIONS = ANSWER_OPTIONS + SAMPLING_OPTIONS + SPECULATION_OPTIONS
 
 
@@ -232,7 +194,7 @@ def from_flags(*groups: object) -> Settings:
         found |= {name: value for name, value in vars(each).items() if value not in (None, ())}
     if found.pop("greedy", False):
         found["temperature"] = 0.0
-    return Settings(**found)
+    return Settings().with_values(found)
 
 
 def named(name: str) -> Option:

@@ -1,14 +1,20 @@
 """The engine protocol and the values that cross it. Knows nothing of OpenVINO, of Qt or of files."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
+from headstart import parameters
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.likelihood import MOST_LIKELIEST, Scored
 from headstart.errors import SettingsError
+
+Drafter = parameters.Drafter
+Mode = parameters.Mode
+Sampling = parameters.SamplingParams
+Speculation = parameters.SpeculationParams
 
 
 class FinishReason(StrEnum):
@@ -29,23 +35,6 @@ class Origin(StrEnum):
     NGRAM = "n-gram"
     BIGRAM = "bigram"  # a table counted over a corpus
     UNKNOWN = "unknown"  # the engine or another program chose it and does not say how
-
-
-class Mode(StrEnum):
-    """How the draft length is chosen."""
-
-    AUTO = "auto"  # the priced stopping rule
-    FIXED = "fixed"  # always `num_assistant_tokens`
-    OFF = "off"  # plain decoding
-
-
-class Drafter(StrEnum):
-    """Who may guess ahead."""
-
-    ANY = "any"  # whoever promises most
-    DRAFT = "draft"  # the draft model alone
-    NGRAM = "ngram"  # the text itself alone
-    BIGRAM = "bigram"  # the table of likely next tokens alone
 
 
 class Numerics(StrEnum):
@@ -86,76 +75,6 @@ class Message:
 
     role: str
     content: str
-
-
-@dataclass(frozen=True)
-class Sampling:
-    """How one token is chosen from the target's logits. Temperature 0 is greedy.
-
-    Penalties come first, then temperature, top-k, top-p, min-p. `repetition_penalty` counts prompt and answer
-    (Keskar et al. 2019); `presence_penalty` and `frequency_penalty` count the answer only, as OpenAI defines them.
-    `automatic` names the values that are left to the model: whatever they are here, its own take their place.
-    """
-
-    temperature: float = 0.0
-    top_p: float = 1.0
-    top_k: int = 0  # 0: all
-    min_p: float = 0.0
-    repetition_penalty: float = 1.0
-    presence_penalty: float = 0.0
-    frequency_penalty: float = 0.0
-    seed: int = 0
-    automatic: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, asked: object) -> "Sampling":
-        """What an object's attributes of the same names say; None leaves a value to the model."""
-        values = {each.name: getattr(asked, each.name) for each in fields(cls) if each.name != "automatic"}
-        told = {name: value for name, value in values.items() if value is not None}
-        return cls(**told, automatic=tuple(name for name in values if name not in told))
-
-    def settled(self, own: "Sampling") -> "Sampling":
-        """With the model's own values where they are left to it.
-
-        Greedy is greedy: who asks for it gets none of them, as they are meant for temperatures.
-        """
-        own = own if self.temperature or "temperature" in self.automatic else Sampling()
-        return replace(self, automatic=(), **{name: getattr(own, name) for name in self.automatic})
-
-    def __post_init__(self) -> None:
-        """Refuse values outside their range with a sentence that names the option."""
-        _require(0.0 <= self.temperature <= 100.0, "temperature", "between 0 (greedy) and 100", self.temperature)
-        _require(0.0 < self.top_p <= 1.0, "top-p", "above 0 and at most 1", self.top_p)
-        _require(self.top_k >= 0, "top-k", "0 (all) or more", self.top_k)
-        _require(0.0 <= self.min_p < 1.0, "min-p", "at least 0 and below 1", self.min_p)
-        repetition = self.repetition_penalty
-        _require(0.0 < repetition <= 10.0, "repetition penalty", "above 0 and at most 10", repetition)
-        for name, value in (("presence", self.presence_penalty), ("frequency", self.frequency_penalty)):
-            _require(-10.0 <= value <= 10.0, f"{name} penalty", "between -10 and 10", value)
-        _require(0 <= self.seed < 2**63, "seed", "between 0 and 2^63 - 1", self.seed)
-        names = {each.name for each in fields(self)} - {"automatic"}
-        _require(names.issuperset(self.automatic), "automatic", "names of these values", self.automatic)
-
-
-@dataclass(frozen=True)
-class Speculation:
-    """What the user fixed of the speculation; None leaves a bound to the policy. Both bounds may be set together."""
-
-    mode: Mode = Mode.AUTO
-    num_assistant_tokens: int | None = None  # most draft tokens in one round; the length itself when FIXED
-    assistant_confidence_threshold: float | None = None  # stop drafting below this confidence of the draft
-    acceptance_threshold: float = 1.0  # below 1: accept when p_target / p_draft reaches it; may change the answer
-    drafter: Drafter = Drafter.ANY
-
-    def __post_init__(self) -> None:
-        """Refuse values outside their range with a sentence that names the option."""
-        count, accepted = self.num_assistant_tokens, self.acceptance_threshold
-        least = self.assistant_confidence_threshold
-        _require(count is None or 1 <= count <= 16, "num-assistant-tokens", "between 1 and 16", count)
-        _require(least is None or 0.0 <= least <= 1.0, "assistant-confidence-threshold", "between 0 and 1", least)
-        _require(0.0 < accepted <= 1.0, "acceptance-threshold", "above 0 and at most 1", accepted)
-        if self.mode is Mode.FIXED and count is None:
-            raise SettingsError("Fixed speculation needs a length: add --num-assistant-tokens (1 to 16), or use auto.")
 
 
 @dataclass(frozen=True)

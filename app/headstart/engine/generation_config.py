@@ -7,10 +7,11 @@ from typing import Any
 
 from headstart.engine.engine import Sampling
 from headstart.errors import SettingsError
+from headstart.parameters import declared
 
 FILE_NAME = "generation_config.json"
 USUAL = Sampling(0.7, 0.8, 20, repetition_penalty=1.1)  # of a model whose author says nothing
-_KINDS = {"temperature": float, "top_p": float, "top_k": int, "min_p": float, "repetition_penalty": float}
+_KINDS = {each.field: each.kind for each in declared(Sampling) if each.about.is_models_own}
 _log = logging.getLogger(__name__)
 
 

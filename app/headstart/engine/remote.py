@@ -7,7 +7,6 @@ import ssl
 import time
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack, aclosing, closing
-from dataclasses import fields
 from typing import Any
 
 import httpx
@@ -36,6 +35,7 @@ from headstart.engine.engine import (
 from headstart.engine.protocol import LineSplitter
 from headstart.engine.text import StopStrings
 from headstart.errors import ContextOverflowError, HeadstartError, ModelNotFoundError, RemoteError, SettingsError
+from headstart.parameters import declared
 
 _Body = dict[str, Any]
 _CONNECT = 10.0  # seconds to reach a server
@@ -45,7 +45,7 @@ _LONGEST_DELAY = 20.0  # seconds that a busy server may ask for
 _HERE = ("localhost", "127.0.0.1", "::1")  # never by way of a proxy
 _EXCERPT = 200  # characters of what a server said
 _ROUND = Round((), 0, 0, Origin.UNKNOWN, Timing())  # a server tells neither tokens nor rounds
-_SAMPLING = tuple(each.name for each in fields(Sampling) if each.name != "automatic")
+_SAMPLING = tuple(each.field for each in declared(Sampling))
 _LENGTH, _CONFIDENCE = "num_assistant_tokens", "assistant_confidence_threshold"
 _USUAL_LENGTH = 5  # draft tokens, as OpenVINO GenAI has it
 # What OpenAI's own service lacks, with the value that changes nothing. Sent all the same where it is accepted: servers

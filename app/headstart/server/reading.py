@@ -2,12 +2,13 @@
 
 import re
 import secrets
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 import msgspec
 
 from headstart.engine.engine import Message, Request, Sampling, Speculation
+from headstart.parameters import declared
 from headstart.server.refusal import RefusedError, invalid
 from headstart.server.requests import AnyObject, ChatRequest, Content, OfSchema, ResponseFormat, TextRequest, Wish
 
@@ -96,7 +97,7 @@ def _schema(asked: ResponseFormat | None) -> str:
 
 
 def _sampling(asked: Wish, defaults: Defaults) -> Sampling:
-    values = {each.name: getattr(asked, each.name, None) for each in fields(Sampling)}
+    values = {each.field: getattr(asked, each.name) for each in declared(Sampling)}
     told = {name: value for name, value in values.items() if value is not None}
     told["seed"] = _seed(asked.seed, defaults.seed)
     left = tuple(name for name in defaults.sampling.automatic if name not in told)

@@ -5,24 +5,22 @@ answer than the one that would come are named, so that they can be refused.
 """
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from msgspec import Meta, Struct
 
 from headstart.engine.likelihood import MOST_LIKELIEST
+from headstart.parameters import Declared, SamplingParams, declared
 
+_Class = TypeVar("_Class")
+_MOST = 2**31 - 1  # of a whole number
 _Nothing = Annotated[list[Any], Meta(max_length=0, description="Not done here: leave it out.")]
 _NoBias = Annotated[dict[str, float], Meta(max_length=0, description="Not done here: leave it out.")]
 _One = Annotated[int, Meta(ge=1, le=1, description="One answer for each request.")]
-_Count = Annotated[int, Meta(ge=1, le=2**31 - 1)]
-_Length = Annotated[int, Meta(ge=1, le=2**31 - 1, description="Left out: half the context.")]
-_Penalty = Annotated[float, Meta(ge=-2.0, le=2.0)]
+_Count = Annotated[int, Meta(ge=1, le=_MOST)]
+_Length = Annotated[int, Meta(ge=1, le=_MOST, description="Left out: half the context.")]
 _Text = Annotated[str, Meta(min_length=1)]
 _Stops = Annotated[list[_Text], Meta(max_length=16)]
-_Temperature = Annotated[
-    float, Meta(ge=0.0, le=2.0, description="0 takes the likeliest token. Left out: the model's own.")
-]
-_TopP = Annotated[float, Meta(gt=0.0, le=1.0)]
 _Repetition = Annotated[
     bool,
     Meta(
@@ -96,22 +94,42 @@ class OfSchema(Struct, frozen=True, tag_field="type", tag="json_schema"):
 ResponseFormat = AnyText | AnyObject | OfSchema
 
 
+def with_parameters(cls: type[_Class], params: type[object] = SamplingParams) -> type[_Class]:
+    """A body with a field for each parameter of sampling that it has not named itself."""
+    for each in declared(params):
+        if each.name not in cls.__annotations__:
+            cls.__annotations__[each.name] = Annotated[each.kind, _bounds(each)] | None
+            setattr(cls, each.name, None)
+    return cls
+
+
+def _bounds(parameter: Declared) -> Meta:
+    about = parameter.about
+    low, high = about.openai or (about.low, about.high)
+    if parameter.kind is int and high is None:
+        high = _MOST
+    left_out = " Left out: the model's own." if about.is_models_own else ""
+    description = f"{about.meaning}{left_out}"
+    return (
+        Meta(ge=low, le=high, description=description)
+        if about.above is None
+        else Meta(gt=about.above, le=high, description=description)
+    )
+
+
 @dataclass(frozen=True, kw_only=True)
+@with_parameters
 class Wish:
-    """What both kinds of requests may say. None is what `headstart serve` was told, or else the model's own value."""
+    """What both kinds of requests may say, and what sampling takes.
+
+    None is what `headstart serve` was told, or else the model's own value.
+    """
 
     model: str
     stream: bool | None = None
     stream_options: StreamOptions | None = None
     stop: _Text | _Stops | None = None
     seed: _Seed | None = None
-    temperature: _Temperature | None = None
-    top_p: _TopP | None = None
-    top_k: Annotated[int, Meta(ge=0, le=2**31 - 1, description="0: all. Not in OpenAI's API.")] | None = None
-    min_p: Annotated[float, Meta(ge=0.0, lt=1.0, description="Not in OpenAI's API.")] | None = None
-    repetition_penalty: Annotated[float, Meta(gt=0.0, le=10.0, description="Not in OpenAI's API.")] | None = None
-    presence_penalty: _Penalty | None = None
-    frequency_penalty: _Penalty | None = None
     stop_on_repetition: _Repetition | None = None
     n: _One | None = None
     logit_bias: _NoBias | None = None

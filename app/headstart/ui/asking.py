@@ -12,12 +12,9 @@ from headstart.engine.engine import (
     KvPrecision,
     LoadOptions,
     Message,
-    Mode,
     Numerics,
     Open,
     Request,
-    Sampling,
-    Speculation,
 )
 from headstart.errors import BrokenModelError, ModelNotFoundError
 from headstart.library import Broken, Entry, Model, Pair, choose, installed
@@ -35,19 +32,9 @@ def request(messages: Iterable[StoredMessage], settings: Settings) -> Request:
     return Request(
         engine_messages(messages, settings),
         settings.max_new_tokens,
-        Sampling.of(settings),
-        guessing(settings),
+        settings.sampling,
+        settings.guessing,
         settings.stop,
-    )
-
-
-def guessing(settings: Settings) -> Speculation:
-    """How far the settings have the engine guess ahead."""
-    return Speculation(
-        Mode(settings.speculation),
-        settings.num_assistant_tokens,
-        settings.assistant_confidence_threshold,
-        settings.acceptance_threshold,
     )
 
 

@@ -128,8 +128,8 @@ class ChatSession(QObject):
         if not self._is_free():
             return
         usual, tries = self.settings, len(self.conversation.versions(id_))
-        warmth = usual.temperature if temperature is None else temperature
-        settings = replace(usual, seed=usual.seed + tries, temperature=warmth)
+        changed: dict[str, object] = {"seed": usual.sampling.seed + tries}
+        settings = usual.with_values(changed if temperature is None else changed | {"temperature": temperature})
         model, values = self._loader.name(settings), settings.chat_values()
         stays_same = self._temperature(settings) == 0 and self._is_made_so(self.message(id_), model, values)
         self._answer(self.conversation.regenerate(id_, model, values), settings)
@@ -142,7 +142,7 @@ class ChatSession(QObject):
         """That of the model where it is left to it; None where nobody knows."""
         own = self._loader.link.facts.sampling if self._loader.link.facts else None
         usual = own.temperature if own else None
-        return usual if settings.temperature is None else settings.temperature
+        return usual if "temperature" in settings.sampling.automatic else settings.sampling.temperature
 
     def _is_made_so(self, message: Message, model: str, values: dict[str, object]) -> bool:
         """Whether this is a whole answer of the same model with the same settings; the seed apart."""

@@ -5,6 +5,7 @@ from typing import Protocol
 
 from PySide6.QtCore import QObject, Signal, SignalInstance, Slot
 
+from headstart.parameters import Mode
 from headstart.settings import Settings
 from headstart.ui.model_choices import ModelChoices
 from headstart.ui.setting_form import Choices
@@ -61,9 +62,9 @@ class PanelDesk(QObject):
     @Slot(str, object)
     def _edit(self, name: str, value: object) -> None:
         own: dict[str, object] = {name: value}
-        if name == "speculation" and value == "fixed" and self._settings.num_assistant_tokens is None:
+        if name == "speculation" and value == "fixed" and self._settings.guessing.num_assistant_tokens is None:
             own["num_assistant_tokens"] = _FIRST_FIXED
-        if name == "num_assistant_tokens" and value is None and self._settings.speculation == "fixed":
+        if name == "num_assistant_tokens" and value is None and self._settings.guessing.mode is Mode.FIXED:
             own["speculation"] = "auto"
         if name == "model":
             own["draft"] = ""

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from headstart.engine.engine import Sampling, Speculation
 from headstart.settings import Settings
-from headstart.ui.asking import guessing
 
 _NO_KEY = "KEY"
 
@@ -23,7 +22,7 @@ class Offer:
 
 def offer(model: str, settings: Settings) -> Offer:
     """What these settings ask for."""
-    return Offer(model, Sampling.of(settings), guessing(settings), settings.seed or None)
+    return Offer(model, settings.sampling, settings.guessing, settings.seed or None)
 
 
 def url(port: int) -> str:

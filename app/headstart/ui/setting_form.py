@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
+from headstart.parameters import Mode
 from headstart.settings import Settings
 from headstart.ui.preset_editor import PresetEditor
 from headstart.ui.setting_editors import ChoiceEditor, NumberEditor, SettingEditor, editor
@@ -54,8 +55,8 @@ class SettingForm(QWidget):
             if isinstance(field, PresetEditor):
                 field.show_presets(settings.presets)
         for name in self._editors.keys() & set(_GUESSING):
-            self._editors[name].setEnabled(settings.speculation != "off")
-        self._hint.setText(_hint(settings.speculation))
+            self._editors[name].setEnabled(settings.guessing.mode is not Mode.OFF)
+        self._hint.setText(_hint(settings.guessing.mode))
 
     def set_choices(self, name: str, choices: Choices) -> None:
         """What can be chosen for a setting, where it is shown at all."""

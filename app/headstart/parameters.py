@@ -1,0 +1,216 @@
+"""The parameters of an answer, each declared once: name, default, bounds and one sentence.
+
+Flags, settings.toml, the settings in the window, bodies of HTTP requests and what other servers are asked are derived
+from the fields of these classes. A new parameter of sampling is a field here and a line in the sampler.
+"""
+
+import types
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from enum import StrEnum
+from functools import cache
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from headstart.errors import SettingsError
+
+_Params = TypeVar("_Params")
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """What is said of a parameter besides the name, type and default of its field; bounds are included."""
+
+    meaning: str  # one sentence, as a person reads it
+    low: float | None = None
+    high: float | None = None
+    above: float | None = None  # it must be greater than this
+    name: str = ""  # by which people know it, where that is not the field's
+    is_models_own: bool = False  # whoever says nothing leaves it to the model's author
+    in_window: bool = True
+    detail: str = ""  # what the help of its flag says besides
+    openai: tuple[float, float] | None = None  # narrower bounds of OpenAI's API
+
+
+@dataclass(frozen=True)
+class Declared:
+    """A parameter as everyone but the engine meets it; None is automatic."""
+
+    name: str
+    field: str
+    kind: Any  # of one value: float, int or a StrEnum
+    default: Any
+    about: Parameter
+
+    @property
+    def may_be_automatic(self) -> bool:
+        """Whether it may be left to the model or the program."""
+        return self.default is None
+
+    @property
+    def bounds(self) -> str:
+        """What it must be, as in "between 0 and 100"; empty without bounds."""
+        low, high, above = self.about.low, self.about.high, self.about.above
+        if low is not None and high is not None:
+            return f"between {low:g} and {high:g}" if high < _LARGE else f"{low:g} or more"
+        if low is not None:
+            return f"{low:g} or more"
+        return "" if above is None else f"above {above:g}" + ("" if high is None else f" and at most {high:g}")
+
+    def allows(self, value: float) -> bool:
+        """Whether a value lies within the bounds; not a number never does."""
+        low, high, above = self.about.low, self.about.high, self.about.above
+        return (low is None or value >= low) and (high is None or value <= high) and (above is None or value > above)
+
+
+def parameter(default: Any, meaning: str, **more: Any) -> Any:
+    """A field that is a parameter; see Parameter for `more`."""
+    return field(default=default, metadata={"parameter": Parameter(meaning, **more)})
+
+
+def declared(params: type[object]) -> tuple[Declared, ...]:
+    """The parameters of a class in their order."""
+    kind: Any = params
+    return _declared(kind)
+
+
+@cache
+def _declared(params: type[Any]) -> tuple[Declared, ...]:
+    hints = get_type_hints(params)
+    found = []
+    for each in fields(params):
+        about = each.metadata.get("parameter")
+        if about:
+            kind = hints[each.name]
+            if get_origin(kind) in {Union, types.UnionType}:
+                kind = next(part for part in get_args(kind) if part is not types.NoneType)
+            default = None if about.is_models_own else each.default
+            found.append(Declared(about.name or each.name, each.name, kind, default, about))
+    return tuple(found)
+
+
+def filled(params: type[_Params], values: Mapping[str, Any]) -> _Params:
+    """Parameters from values by their outer names; None, or nothing, is automatic. Raises SettingsError."""
+    known = declared(params)
+    told = {each.field: each.kind(values[each.name]) for each in known if values.get(each.name) is not None}
+    if left := tuple(each.field for each in known if each.about.is_models_own and each.field not in told):
+        told["automatic"] = left
+    return params(**told)
+
+
+def told(params: object) -> dict[str, Any]:
+    """The values by their outer names; None is automatic."""
+    left = getattr(params, "automatic", ())
+    return {each.name: None if each.field in left else getattr(params, each.field) for each in declared(type(params))}
+
+
+class Mode(StrEnum):
+    """How the draft length is chosen."""
+
+    AUTO = "auto"  # the priced stopping rule
+    FIXED = "fixed"  # always `num_assistant_tokens`
+    OFF = "off"  # plain decoding
+
+
+class Drafter(StrEnum):
+    """Who may guess ahead."""
+
+    ANY = "any"  # whoever promises most
+    DRAFT = "draft"  # the draft model alone
+    NGRAM = "ngram"  # the text itself alone
+    BIGRAM = "bigram"  # the table of likely next tokens alone
+
+
+@dataclass(frozen=True)
+class SamplingParams:
+    """How one token is chosen from the target's logits. Temperature 0 is greedy.
+
+    Penalties come first, then temperature, top-k, top-p, min-p. `repetition_penalty` counts prompt and answer
+    (Keskar et al. 2019); `presence_penalty` and `frequency_penalty` count the answer only, as OpenAI defines them.
+    `automatic` names the values that are left to the model: whatever they are here, its own take their place.
+    """
+
+    temperature: float = parameter(
+        0.0,
+        "How freely words are chosen; 0 always takes the likeliest.",
+        low=0.0,
+        high=100.0,
+        is_models_own=True,
+        openai=(0.0, 2.0),
+    )
+    top_p: float = parameter(
+        1.0, "Share of the likeliest tokens to choose from.", above=0.0, high=1.0, is_models_own=True
+    )
+    top_k: int = parameter(0, "Number of the likeliest tokens to choose from; 0 takes all.", low=0, is_models_own=True)
+    min_p: float = parameter(
+        0.0, "Least likelihood relative to the likeliest token.", low=0.0, high=0.999, is_models_own=True
+    )
+    repetition_penalty: float = parameter(
+        1.0, "Above 1, words of prompt and answer are repeated less.", above=0.0, high=10.0, is_models_own=True
+    )
+    presence_penalty: float = parameter(
+        0.0, "Against words already in the answer.", low=-10.0, high=10.0, openai=(-2.0, 2.0)
+    )
+    frequency_penalty: float = parameter(
+        0.0, "Against words often in the answer.", low=-10.0, high=10.0, openai=(-2.0, 2.0)
+    )
+    seed: int = parameter(
+        0, "The same seed chooses the same words.", low=0, high=2**63 - 1, detail="with --numerics exact"
+    )
+    automatic: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse values out of bounds."""
+        _check(self)
+        if not {each.name for each in fields(self)} - {"automatic"} >= set(self.automatic):
+            raise SettingsError(f"automatic must be names of these values, not {self.automatic}.")
+
+    def settled(self, own: "SamplingParams") -> "SamplingParams":
+        """With the model's own values where they are left to it.
+
+        Greedy is greedy: who asks for it gets none of them, as they are meant for temperatures.
+        """
+        own = own if self.temperature or "temperature" in self.automatic else SamplingParams()
+        return replace(self, automatic=(), **{name: getattr(own, name) for name in self.automatic})
+
+
+@dataclass(frozen=True)
+class SpeculationParams:
+    """What the user fixed of the speculation; None leaves a bound to the policy. Both bounds may be set together."""
+
+    mode: Mode = parameter(
+        Mode.AUTO,
+        "Who decides how far to guess ahead.",
+        name="speculation",
+        detail="auto: as far as pays here; fixed: always --num-assistant-tokens; off: plain decoding",
+    )
+    # Most draft tokens in one round; the length itself when FIXED.
+    num_assistant_tokens: int | None = parameter(None, "Most tokens guessed in one round.", low=1, high=16)
+    assistant_confidence_threshold: float | None = parameter(
+        None, "Guessing stops below this confidence of the draft.", low=0.0, high=1.0
+    )
+    # Below 1: accept when p_target / p_draft reaches it.
+    acceptance_threshold: float = parameter(
+        1.0, "Below 1 guesses are accepted that may change the answer.", above=0.0, high=1.0
+    )
+    drafter: Drafter = parameter(
+        Drafter.ANY,
+        "Who may guess: any of them, the draft model alone, n-grams of the text alone, or the table of "
+        "`headstart-export bigram` alone.",
+        in_window=False,
+    )
+
+    def __post_init__(self) -> None:
+        """Refuse values out of bounds."""
+        _check(self)
+        if self.mode is Mode.FIXED and self.num_assistant_tokens is None:
+            raise SettingsError("Fixed speculation needs a length: add --num-assistant-tokens (1 to 16), or use auto.")
+
+
+_LARGE = 2.0**62  # a bound above this is no bound that a person meets
+
+
+def _check(params: object) -> None:
+    for each in declared(type(params)):
+        value = getattr(params, each.field)
+        if value is not None and isinstance(value, int | float) and not each.allows(value):
+            raise SettingsError(f"{each.name.replace('_', '-')} must be {each.bounds}, not {value}.")

@@ -1,0 +1,85 @@
+"""A parameter that is declared once is known everywhere."""
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+import pytest
+
+from headstart import parameters, settings
+from headstart.cli import settings as flags
+from headstart.cli.command import Command, Load, group
+from headstart.engine.engine import Message, Request
+from headstart.engine.remote import _body
+from headstart.errors import SettingsError
+from headstart.parameters import SamplingParams, filled, parameter, told
+from headstart.server.requests import with_parameters
+
+
+@dataclass(frozen=True)
+class MoreParams(SamplingParams):
+    """With another parameter."""
+
+    warmth: float = parameter(0.5, "How warm the words are.", low=0.0, high=2.0)
+
+
+def test_it_is_a_flag_with_bounds_and_help() -> None:
+    (option,) = [each for each in flags.options_of(MoreParams) if each.name == "warmth"]
+    assert option.help == "How warm the words are (between 0 and 2; default: 0.5)"
+    asked: list[object] = []
+
+    @dataclass
+    class Flags:
+        sampling: object = group(flags.flags_of(flags.options_of(MoreParams)))
+
+    def run(arguments: Flags, _load: Load) -> int:
+        asked.append(filled(MoreParams, vars(arguments.sampling)))
+        return 0
+
+    run.__annotations__["arguments"] = Flags
+    Command(run).main(["--warmth", "1.5", "--top-p", "auto"], standalone_mode=False)
+    assert asked == [MoreParams(warmth=1.5, automatic=("temperature", "top_p", "top_k", "min_p", "repetition_penalty"))]
+    with pytest.raises(SettingsError, match="warmth must be a number, not 'hot'"):
+        Command(run).main(["--warmth", "hot"], standalone_mode=False)
+
+
+def test_it_is_a_setting_of_the_file_and_of_the_window() -> None:
+    class Plain:
+        """Settings of nothing else."""
+
+        name: str = ""
+
+    kind: Any = dataclass(frozen=True)(settings.with_parameters(Plain, {"sampling": MoreParams}))
+    (field,) = [each for each in dataclasses.fields(kind) if each.name == "warmth"]
+    about = field.metadata["about"]
+    assert (field.default, about.section, about.meaning) == (0.5, "sampling", "How warm the words are.")
+    assert (about.low, about.high, about.per_chat) == (0.0, 2.0, True)
+
+
+def test_it_is_a_field_of_a_body() -> None:
+    class Plain:
+        """A body of nothing else."""
+
+        name: str = ""
+
+    body = dataclass(frozen=True, kw_only=True)(with_parameters(Plain, MoreParams))
+    assert vars(msgspec.convert({"warmth": 1.0, "top_p": 0.5}, body))["warmth"] == 1.0
+    with pytest.raises(msgspec.ValidationError, match="<= 2"):
+        msgspec.convert({"warmth": 3.0}, body)
+
+
+def test_every_parameter_of_sampling_is_sent_to_other_servers() -> None:
+    sent = _body(Request((Message("user", "Hi"),), sampling=SamplingParams(temperature=0.5)), "m")
+    assert {each.name for each in parameters.declared(SamplingParams)} <= sent.keys()
+
+
+def test_values_come_back_as_they_were_told() -> None:
+    values = told(filled(MoreParams, {"warmth": 1.0, "top_k": 5}))
+    assert (values["warmth"], values["top_k"], values["temperature"]) == (1.0, 5, None)
+
+
+@pytest.mark.parametrize("warmth", [-0.1, 2.1, float("nan")])
+def test_what_is_out_of_bounds_is_refused(warmth: float) -> None:
+    with pytest.raises(SettingsError, match="warmth must be between 0 and 2, not"):
+        MoreParams(warmth=warmth)
