@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from headstart import parameters, settings
-from headstart.cli import settings as flags
+from headstart.cli import options as flags
 from headstart.cli.command import Command, Load, group
 from headstart.engine.engine import Message, Request
 from headstart.engine.remote import _body

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from headstart.cli.batch_lines import Answers, BadLine, Defaults, Identity, Task, read
-from headstart.cli.settings import Settings
+from headstart.cli.batch import Answers, BadLine, Defaults, Identity, Task, read
+from headstart.cli.options import Settings
 from headstart.engine.engine import Message, Mode, Speculation
 from headstart.errors import BatchError, SettingsError
 

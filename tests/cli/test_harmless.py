@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headstart.cli.harmless import harmless
+from headstart.cli.render import harmless
 from tests.junk import fuzz
 
 

@@ -11,11 +11,9 @@ import pytest
 
 from bench.toy import PROGRAM
 from headstart.cli import main
-from headstart.cli.dialogue import Dialogue
-from headstart.cli.screen import Screen
-from headstart.cli.session import Session
-from headstart.cli.settings import Settings
-from headstart.cli.slash import converse
+from headstart.cli.conversation import Dialogue, Session, converse
+from headstart.cli.options import Settings
+from headstart.cli.render import Screen
 from headstart.engine.client import EngineClient
 from headstart.engine.engine import Event, LoadOptions, Request, Step
 from headstart.engine.supervision import Journal

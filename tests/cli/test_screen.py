@@ -2,7 +2,7 @@
 
 import pytest
 
-from headstart.cli.screen import Screen
+from headstart.cli.render import Screen
 from headstart.engine.engine import Origin, Piece, Prefill, Round, Step, Timing
 
 PIECES = (Piece("The", Origin.TARGET), Piece(" quick", Origin.DRAFT), Piece("\tfox\n", Origin.NGRAM))

@@ -1,14 +1,29 @@
-"""One answer from the engine to the screen; Ctrl+C stops the answer. Knows nothing of conversations."""
+"""One answer from the engine to the screen; Ctrl+C stops the answer."""
 
-from collections.abc import Iterator
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
-from headstart.cli.interrupt import on_ctrl_c
-from headstart.cli.screen import Screen
+from headstart.cli.render import Screen
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import Engine, Event, Finish, FinishReason, Prefill, Request, Stats, Step
 from headstart.engine.tally import nothing
 from headstart.errors import EngineLostError
+
+
+@contextmanager
+def on_ctrl_c(press: Callable[[], None]) -> Iterator[None]:
+    """While inside, Ctrl+C calls `press` instead of raising. Python allows that on the main thread only."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    previous = signal.signal(signal.SIGINT, lambda _number, _frame: press())
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, previous)
 
 
 @dataclass(frozen=True)

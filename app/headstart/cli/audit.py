@@ -8,11 +8,8 @@ from typing import TYPE_CHECKING
 
 from headstart import library
 from headstart.cli.command import Load, flag, group
-from headstart.cli.harmless import harmless
-from headstart.cli.measuring import writable_file, write_json
-from headstart.cli.model_flags import ModelFlags, load_options
-from headstart.cli.screen import Screen
-from headstart.cli.settings import NUMBER
+from headstart.cli.options import NUMBER, ModelFlags, load_options, writable_file, write_json
+from headstart.cli.render import Screen, harmless
 from headstart.engine.bench.prompts import USUAL_KINDS, read_kinds, read_prompts
 from headstart.engine.engine import Engine
 from headstart.errors import SettingsError

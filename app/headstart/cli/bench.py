@@ -14,10 +14,8 @@ from rich.table import Table
 from headstart import library
 from headstart.cli import bench_report
 from headstart.cli.command import Command, Group, LazyCommand, Load, argument, flag, group, load_measured
-from headstart.cli.harmless import harmless
-from headstart.cli.measuring import writable_file, write_json
-from headstart.cli.model_flags import ModelFlags, TraceFlags, load_options, tracing
-from headstart.cli.screen import Screen
+from headstart.cli.options import ModelFlags, TraceFlags, load_options, tracing, writable_file, write_json
+from headstart.cli.render import Screen, harmless
 from headstart.engine.bench.prompts import MOST_PER_KIND, USUAL_KINDS, read_kinds, read_prompts
 from headstart.engine.bench.race import (
     AUTO,

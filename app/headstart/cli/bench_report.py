@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
-from headstart.cli.harmless import harmless
-from headstart.cli.measuring import writable_file
+from headstart.cli.options import writable_file
+from headstart.cli.render import harmless
 from headstart.engine.bench.race import AUTO, PLAIN
 from headstart.engine.bench.result import BenchResult, PromptResult, Standing
 from headstart.engine.bench.stats import Interval, Spread

@@ -10,25 +10,36 @@ from pathlib import Path
 from typing import Any
 
 from headstart import exporter, library, manifest, paths, remotes
-from headstart.cli import batch, loaded, remote, report, settings
+from headstart.cli import batch, loaded, remote, report
 from headstart.cli.answer import Answer, answer
 from headstart.cli.batch import BatchFlags
 from headstart.cli.command import INTERRUPTED, Load, argument, flag, group
-from headstart.cli.dialogue import Dialogue
-from headstart.cli.model_flags import (
+from headstart.cli.conversation import (
+    COMMANDS,
+    Dialogue,
+    Session,
+    converse,
+    piped_lines,
+    remarks,
+    typed_lines,
+    whole_text,
+)
+from headstart.cli.options import (
+    AnswerFlags,
     AnsweringFlags,
+    SamplingFlags,
+    Settings,
+    SpeculationFlags,
     TraceFlags,
     chattable_names,
     described,
+    from_flags,
     load_options,
     title,
     tracing,
+    valid_text,
 )
-from headstart.cli.prompt import piped_lines, typed_lines, whole_text
-from headstart.cli.screen import Screen
-from headstart.cli.session import Session, remarks
-from headstart.cli.settings import Settings
-from headstart.cli.slash import COMMANDS, converse
+from headstart.cli.render import Screen
 from headstart.engine.engine import Engine, FinishReason, LoadOptions
 from headstart.errors import EngineLostError, ModelNotFoundError, SettingsError
 from headstart.library import Choice
@@ -59,7 +70,7 @@ class Plan:
 
 def _text(text: str) -> str:
     try:
-        return settings.valid_text(text)
+        return valid_text(text)
     except ValueError:
         raise SettingsError(f"{text!r} is not valid text.") from None
 
@@ -90,9 +101,9 @@ class ChatFlags:
 
     model: AnsweringFlags = group(AnsweringFlags)
     prompt: PromptFlags = group(PromptFlags)
-    answer: Any = group(settings.AnswerFlags)
-    sampling: Any = group(settings.SamplingFlags)
-    speculation: Any = group(settings.SpeculationFlags)
+    answer: Any = group(AnswerFlags)
+    sampling: Any = group(SamplingFlags)
+    speculation: Any = group(SpeculationFlags)
     batch: BatchFlags = group(BatchFlags, "many prompts")
     output: OutputFlags = group(OutputFlags)
     trace: TraceFlags = group(TraceFlags)
@@ -100,7 +111,7 @@ class ChatFlags:
     @property
     def settings(self) -> Settings:
         """How answers are made. Raises SettingsError."""
-        return settings.from_flags(self.answer, self.sampling, self.speculation)
+        return from_flags(self.answer, self.sampling, self.speculation)
 
 
 def run(arguments: ChatFlags, load: Load) -> int:

@@ -47,13 +47,13 @@ def load_measured(options: LoadOptions) -> Engine:
 
 def load_apart(options: LoadOptions) -> Engine:
     """The same engine in a process of its own, which is replaced when it dies."""
-    from headstart.cli import loading  # noqa: PLC0415
+    from headstart.cli import render  # noqa: PLC0415
     from headstart.engine.client import EngineClient  # noqa: PLC0415
 
     client = EngineClient()
     with ExitStack() as undoing:
         undoing.callback(client.close)
-        with loading.shown() as tell:
+        with render.loading_shown() as tell:
             client.load(options, tell)
         undoing.pop_all()
     return client

@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from headstart.cli.command import Load, flag
-from headstart.cli.counting import count
-from headstart.cli.harmless import harmless
+from headstart.cli.render import count, harmless
 from headstart.doctor import Finding, Level, examine, impersonal
 
 _MARGIN = 9  # columns before a sentence

@@ -12,11 +12,9 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 
 from headstart import exporter, intake, library, manifest, paths
 from headstart.cli.answer import answer
-from headstart.cli.columns import print_rows
 from headstart.cli.command import Command, Group, LazyCommand, Load, argument, flag
-from headstart.cli.harmless import harmless
-from headstart.cli.model_flags import installed_names
-from headstart.cli.screen import Screen
+from headstart.cli.options import installed_names
+from headstart.cli.render import Screen, harmless, print_rows
 from headstart.engine import budget
 from headstart.engine.engine import LoadOptions, Message, Request
 from headstart.errors import SettingsError

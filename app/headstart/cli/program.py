@@ -23,7 +23,6 @@ from headstart.cli.command import (
     load_apart,
     load_local,
 )
-from headstart.cli.harmless import harmless
 from headstart.errors import HeadstartError, SettingsError, WindowError
 
 FAILED, MISUSED = 1, 2
@@ -82,6 +81,8 @@ def main(argv: Sequence[str] | None = None, load: Load | None = None, window: Wi
         if sys.stdout:  # a program of windows has none on Windows
             sys.stdout.flush()
     except HeadstartError as error:
+        from headstart.cli.render import harmless  # noqa: PLC0415 - rich takes its time, and most runs fail nowhere
+
         print(f"headstart: {harmless(str(error))}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:

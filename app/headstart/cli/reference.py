@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from headstart.cli.command import Group, Load, Option, flag
-from headstart.cli.measuring import writable_file
+from headstart.cli.options import writable_file
 from headstart.errors import SettingsError
 
 _HEAD = """# The command line

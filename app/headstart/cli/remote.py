@@ -10,10 +10,9 @@ from pathlib import Path
 
 from headstart import keys, remotes
 from headstart.cli.answer import answer
-from headstart.cli.columns import print_rows
 from headstart.cli.command import Command, Group, LazyCommand, Load, argument, flag
-from headstart.cli.model_flags import ModelFlags, TraceFlags
-from headstart.cli.screen import Screen
+from headstart.cli.options import ModelFlags, TraceFlags
+from headstart.cli.render import Screen, print_rows
 from headstart.engine.engine import LoadOptions, Message, Remote, Request
 from headstart.errors import SettingsError
 from headstart.library import ELSEWHERE

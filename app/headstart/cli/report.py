@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Mapping
 
-from headstart.cli.counting import count
+from headstart.cli.render import count
 from headstart.engine.engine import Origin, Stats
 
 

@@ -1,23 +1,79 @@
-"""`headstart serve`: its flags, the key, and what a person reads while the server runs. Knows no HTTP."""
+"""`headstart serve`: its flags, the key, and what a person or a program is told while the server runs."""
 
+import _thread
+import os
 import signal
 import socket
+import sys
+import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from headstart import library, paths
-from headstart.cli import loaded, serve_voice, settings
+from headstart.cli import loaded
 from headstart.cli.command import Load, flag, group, whole_number
-from headstart.cli.model_flags import AnsweringFlags, load_options, title
+from headstart.cli.options import AnsweringFlags, SpeculationFlags, from_flags, load_options, sampling_flags, title
+from headstart.cli.render import harmless
 from headstart.engine.engine import Engine
 from headstart.engine.serving import StartServer
 from headstart.errors import HeadstartError, SettingsError
 from headstart.server.limits import Limits
 
 if TYPE_CHECKING:  # `headstart --help` need not wait for a server's libraries
-    from headstart.server.telling import Tell
+    from headstart.server.telling import Tell, Told
+
+_CHUNK = 4096  # bytes
+_INPUT, _OUTPUT = 0, 1  # by number: a frozen program without a console has no `sys.stdin`
+
+
+def in_words(told: "Told") -> None:
+    """For a person; single requests are none of their business."""
+    for line in _lines(told):
+        print(harmless(line))
+    sys.stdout.flush()
+
+
+def in_lines(told: "Told") -> None:
+    """For a program. One that reads no more has ended, and so does this one soon."""
+    from headstart.server import telling  # noqa: PLC0415
+
+    os.write(_OUTPUT, telling.encode(told))
+
+
+@contextmanager
+def ended_with_input() -> Iterator[None]:
+    """While inside, the end of standard input is a Ctrl+C: whoever holds its other end has let go, or died."""
+    threading.Thread(target=_watch, daemon=True).start()
+    yield
+
+
+def _watch() -> None:
+    while os.read(_INPUT, _CHUNK):  # a thread that waits in `sys.stdin` would hold its lock when the interpreter ends
+        pass
+    if sys.platform == "win32":
+        _thread.interrupt_main()
+    else:
+        os.kill(os.getpid(), signal.SIGINT)  # wakes a main thread that waits, as for an engine that loads
+
+
+def _lines(told: "Told") -> list[str]:
+    from headstart.engine.serving import Serving  # noqa: PLC0415
+    from headstart.server.telling import KeyMade, Loading, Stopped  # noqa: PLC0415
+
+    match told:
+        case Loading(title):
+            return [f"Loading {title} ..."]
+        case KeyMade(key):
+            return [f"Key: {key}", "Programs send it as their API key. Keep it: it is not shown again."]
+        case Serving(model, url, beyond):
+            others = "Other computers can ask, too; what they send and the key travel unencrypted."
+            return [f"{model} answers at {url} until Ctrl+C.", *([others] if beyond else [])]
+        case Stopped():
+            return ["Stopped."]
+    return []
+
 
 HOST, PORT = "127.0.0.1", 8642
 _USUAL = Limits()
@@ -105,20 +161,20 @@ class ServeFlags:
     limits: LimitFlags = group(LimitFlags)
     programs: ProgramFlags = group(ProgramFlags)
     sampling: Any = group(
-        settings.sampling_flags(
+        sampling_flags(
             "of every request that names none; with --numerics exact it repeats an answer (default: another each time)"
         ),
         "answers, where a request leaves it open",
     )
-    speculation: Any = group(settings.SpeculationFlags)
+    speculation: Any = group(SpeculationFlags)
 
 
 def run(arguments: ServeFlags, load: Load) -> int:
     """Serve until Ctrl+C. Returns the exit code."""
     if not arguments.programs.lines:
-        _run(arguments, load, serve_voice.in_words)
+        _run(arguments, load, in_words)
         return 0
-    with serve_voice.ended_with_input():
+    with ended_with_input():
         return _run_for_a_program(arguments, load)
 
 
@@ -143,15 +199,15 @@ def _run_for_a_program(arguments: ServeFlags, load: Load) -> int:
     from headstart.server.telling import Failed  # noqa: PLC0415
 
     try:
-        _run(arguments, load, serve_voice.in_lines)
+        _run(arguments, load, in_lines)
     except HeadstartError as error:
-        serve_voice.in_lines(Failed(type(error).__name__, str(error)))
+        in_lines(Failed(type(error).__name__, str(error)))
         return _FAILED
     return 0
 
 
 def _order(arguments: ServeFlags, model: str, tell: "Tell") -> StartServer:
-    usual = settings.from_flags(arguments.sampling, arguments.speculation)
+    usual = from_flags(arguments.sampling, arguments.speculation)
     sampling, speculation = usual.sampling, usual.speculation  # before a key is made: they may be refused
     return StartServer(
         model,

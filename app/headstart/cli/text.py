@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headstart.cli.command import Load, argument, flag
-from headstart.cli.harmless import harmless
+from headstart.cli.render import harmless
 from headstart.errors import AttachmentError
 from headstart.pdf_text import open_pdf, pages
 

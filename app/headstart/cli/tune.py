@@ -9,10 +9,8 @@ from rich.table import Table
 
 from headstart import library
 from headstart.cli.command import Load, flag, group
-from headstart.cli.harmless import harmless
-from headstart.cli.measuring import writable_file, write_json
-from headstart.cli.model_flags import AUTOMATIC, installed_names
-from headstart.cli.screen import Screen
+from headstart.cli.options import AS_TUNED, installed_names, writable_file, write_json
+from headstart.cli.render import Screen, harmless
 from headstart.engine.engine import USUAL_DEVICE, LoadOptions
 from headstart.engine.tuning.messages import (
     DEFAULT,
@@ -35,7 +33,7 @@ class TunedFlags:
         None, "a model or pair of `headstart models`, or its folder", metavar="NAME", offered=installed_names
     )
     draft: str | None = flag(None, "compare no draft but this one; none: tune the model alone", metavar="NAME")
-    device: str = flag(AUTOMATIC, "try no device but this one", metavar="NAME")
+    device: str = flag(AS_TUNED, "try no device but this one", metavar="NAME")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,7 +106,7 @@ def _tune(arguments: TuneFlags, choice: Choice, options: LoadOptions) -> Finding
     wish = TuneWish(
         load=options,
         drafts=library.fitting_drafts(choice.target) if arguments.model.draft is None else {},
-        placed=arguments.model.device != AUTOMATIC,
+        placed=arguments.model.device != AS_TUNED,
         seconds=arguments.tuning.seconds,
     )
     chosen, found = tune(wish, Watch(Screen().remark))
@@ -117,7 +115,7 @@ def _tune(arguments: TuneFlags, choice: Choice, options: LoadOptions) -> Finding
 
 
 def _options(arguments: TuneFlags, choice: Choice) -> LoadOptions:
-    device = USUAL_DEVICE if arguments.model.device == AUTOMATIC else arguments.model.device
+    device = USUAL_DEVICE if arguments.model.device == AS_TUNED else arguments.model.device
     return LoadOptions(choice.target.folder, choice.draft.folder if choice.draft else None, device)
 
 

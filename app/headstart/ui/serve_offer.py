@@ -22,7 +22,8 @@ class Offer:
 
 def offer(model: str, settings: Settings) -> Offer:
     """What these settings ask for."""
-    return Offer(model, settings.sampling, settings.guessing, settings.seed or None)
+    sampling = settings.sampling
+    return Offer(model, sampling, settings.guessing, sampling.seed or None)
 
 
 def url(port: int) -> str:

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from headstart.cli import settings
+from headstart.cli import options
 from headstart.cli.command import Command, Load, group
-from headstart.cli.settings import OPTIONS, Settings
+from headstart.cli.options import OPTIONS, Settings
 from headstart.engine.engine import Drafter, Message, Mode, Request, Sampling, Speculation
 from headstart.errors import SettingsError
 
@@ -18,9 +18,9 @@ MESSAGES = (Message("user", "hello"),)
 class Asked:
     """The flags of an answer."""
 
-    answer: Any = group(settings.AnswerFlags)
-    sampling: Any = group(settings.SamplingFlags)
-    speculation: Any = group(settings.SpeculationFlags)
+    answer: Any = group(options.AnswerFlags)
+    sampling: Any = group(options.SamplingFlags)
+    speculation: Any = group(options.SpeculationFlags)
 
 
 def test_every_field_is_an_option() -> None:
@@ -46,12 +46,12 @@ def test_automatic_shows_what_it_means() -> None:
     settings_ = Settings().with_values({"top_p": 0.5})
     shown = {option.name: option.shown(settings_, OWN) for option in OPTIONS}
     assert (shown["temperature"], shown["top-p"], shown["top-k"]) == ("auto (0.7)", "0.5", "auto (20)")
-    assert settings.named("temperature").shown(settings_) == "auto"
+    assert options.named("temperature").shown(settings_) == "auto"
 
 
 def test_a_repetition_may_go_on() -> None:
     assert not _parsed("--stop-on-repetition", "no").request(MESSAGES).stop_on_repetition
-    assert settings.named("stop-on-repetition").shown(Settings()) == "yes"
+    assert options.named("stop-on-repetition").shown(Settings()) == "yes"
 
 
 def test_every_flag_reaches_the_request() -> None:
@@ -97,7 +97,7 @@ def test_what_cannot_be_is_refused_with_a_sentence(arguments: tuple[str, ...], s
 
 
 def test_a_setting_changes_and_goes_back_to_its_default() -> None:
-    option = settings.named("num_assistant_tokens")
+    option = options.named("num_assistant_tokens")
     changed = Settings().changed(option, "4")
     assert changed.speculation.num_assistant_tokens == 4
     assert option.shown(changed) == "4"
@@ -107,26 +107,26 @@ def test_a_setting_changes_and_goes_back_to_its_default() -> None:
 
 
 def test_stop_strings_are_shown_quoted() -> None:
-    option = settings.named("--stop")
+    option = options.named("--stop")
     assert option.shown(Settings()) == "(none)"
     assert option.shown(Settings(stop=("\n", "END"))) == r"'\n', 'END'"
 
 
 def test_what_is_fixed_at_loading_says_so() -> None:
     with pytest.raises(SettingsError, match="device is fixed when the model is loaded"):
-        settings.named("device")
+        options.named("device")
 
 
 def test_an_unknown_setting_names_those_there_are() -> None:
     with pytest.raises(SettingsError, match=r"There is no setting 'warmth'; the settings are max-new-tokens, .*seed"):
-        settings.named("warmth")
+        options.named("warmth")
 
 
 def _parsed(*arguments: str) -> Settings:
     asked: list[Settings] = []
 
     def run(arguments: Asked, _load: Load) -> int:
-        asked.append(settings.from_flags(arguments.answer, arguments.sampling, arguments.speculation))
+        asked.append(options.from_flags(arguments.answer, arguments.sampling, arguments.speculation))
         return 0
 
     Command(run).main(arguments, standalone_mode=False)

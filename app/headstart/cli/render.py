@@ -1,13 +1,44 @@
-"""What a person sees: the answer on standard output, remarks on standard error. Knows no conversation."""
+"""What a person sees: answers on standard output, remarks on standard error, tables and progress."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 from rich.console import Console
 from rich.control import Control
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.segment import ControlType, Segment, Segments
 from rich.style import Style
 from rich.text import Text
 
-from headstart.cli.harmless import harmless
 from headstart.engine.engine import Origin, Piece, Prefill, Step
+from headstart.engine.protocol import Loading, Phase
+
+# A model, a manifest or a pasted text may hold escape sequences that would recolour, retitle or rewrite the user's
+# terminal, and bidirectional overrides that would show other text than there is.
+_C0_PICTURES = {code: 0x2400 + code for code in range(0x20) if chr(code) not in "\n\t\r"}
+_C1_ESCAPES = {code: f"\\x{code:02x}" for code in range(0x80, 0xA0)}
+_BIDI_ESCAPES = {code: f"\\u{code:04x}" for code in (*range(0x202A, 0x202F), *range(0x2066, 0x206A))}
+# A carriage return would let later text overwrite earlier text; before a line feed it says nothing more.
+_TABLE: dict[int, int | str | None] = {**_C0_PICTURES, **_C1_ESCAPES, **_BIDI_ESCAPES, 0x7F: 0x2421, 0x0D: None}
+
+
+def harmless(text: str) -> str:
+    """`text` with control characters shown as symbols (ESC as "␛"); line feeds and tabs stay, carriage returns go."""
+    return text.translate(_TABLE)
+
+
+def count(number: int, noun: str) -> str:
+    """As in 1 answer, 2 answers; for nouns that take an s."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def print_rows(rows: Sequence[Sequence[str]]) -> None:
+    """The first row is the heading; every column is as wide as its widest cell."""
+    shown = [[harmless(cell) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+    for row in shown:
+        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
 
 # Underlines and weight as well as colour: colour alone would exclude readers.
 STYLES = {
@@ -91,3 +122,28 @@ class Screen:
         if self._progress_shown:
             self._remarks.control(Control(ControlType.CARRIAGE_RETURN, (ControlType.ERASE_IN_LINE, 2)))
         self._progress_shown = False
+
+
+_WORDS = {
+    Phase.SERVER: "asking the other computer",
+    Phase.RUNTIME: "starting OpenVINO",
+    Phase.PROOF: "trying the precision, once",
+    Phase.MODEL: "loading the model",
+    Phase.DRAFT: "loading the draft model",
+    Phase.WARM_UP: "warming up",
+}
+
+
+@contextmanager
+def loading_shown() -> Iterator[Callable[[Loading], None]]:
+    """Gives what is to be told of each step; the line goes with the end."""
+    console = Console(stderr=True)
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task(_WORDS[Phase.RUNTIME], total=None)
+
+        def tell(step: Loading) -> None:
+            usual = f", usually about {step.expected:.0f} s in all" if step.expected else ""
+            progress.update(task, description=f"{_WORDS[step.phase]}{usual}")
+
+        yield tell

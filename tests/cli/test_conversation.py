@@ -6,11 +6,9 @@ from pathlib import Path
 import pytest
 
 from headstart.cli.answer import Answer
-from headstart.cli.dialogue import Dialogue
-from headstart.cli.screen import Screen
-from headstart.cli.session import Session, remarks
-from headstart.cli.settings import Settings
-from headstart.cli.slash import COMMANDS, converse
+from headstart.cli.conversation import COMMANDS, Dialogue, Session, converse, remarks
+from headstart.cli.options import Settings
+from headstart.cli.render import Screen
 from headstart.engine.engine import FinishReason, Message, Mode
 from headstart.engine.tally import nothing
 from headstart.errors import ChatTemplateError
