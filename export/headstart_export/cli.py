@@ -78,7 +78,7 @@ def _parser() -> argparse.ArgumentParser:
         "--draft",
         metavar="SOURCE",
         help="a small model with the same vocabulary: makes a pair; `self`: the model's own int4 copy, "
-        "`self-skip:N`: the same without N of its middle layers (neither gains much: see export/README.md)",
+        "which gains little (see export/README.md)",
     )
     parser.add_argument("--weights", choices=recipes.PRECISIONS, help="precision (default: the recipe's, else int8)")
     parser.add_argument("--draft-weights", choices=recipes.PRECISIONS, help="precision of the draft")

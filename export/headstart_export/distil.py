@@ -64,7 +64,7 @@ def understand(options: argparse.Namespace) -> Plan:
         raise ExportError(f"{options.source} is the recipe of a pair, which has a draft; name one of its models.")
     name = f"distil{options.layers or ''}"
     recipe = dataclasses.replace(target.recipe, name=f"{target.name}-{name}")
-    draft = ModelOrder(recipe, options.draft_weights, "draft", target.code, skip=1)
+    draft = ModelOrder(recipe, options.draft_weights, "draft", target.code, "shallow")
     order = PairOrder(f"{target.name}+{name}", dataclasses.replace(target, role="target"), draft)
     numbers = (options.texts, options.tokens, options.passes, options.rate, options.seed)
     return Plan(order, options.layers, *numbers)

@@ -14,10 +14,23 @@ from pathlib import Path
 from headstart import manifest
 from headstart.errors import ExportError
 from headstart.manifest import Acceptance, Training
-from headstart_export import acceptance, convert, depth, distil, pair, pipeline, progress, room, training, writing
+from headstart_export import (
+    acceptance,
+    convert,
+    depth,
+    distil,
+    pair,
+    pipeline,
+    progress,
+    room,
+    training,
+    weights,
+    writing,
+)
 from headstart_export.distil import Plan
 from headstart_export.pipeline import Job, Prepared
 from headstart_export.progress import Progress
+from headstart_export.sources import Fetched
 from headstart_export.training import Course
 from headstart_export.writing import Request, Text
 
@@ -115,10 +128,19 @@ def _trained(plan: Plan, target: Prepared, lessons: Lessons, state: Path, job: J
         after = acceptance.measure(lessons.held_back, training.guesses(draft, lessons.held_back))
         draft.to(stored).save_pretrained(job.space.scratch / "trained")
     job.progress.note(f"After training the target takes {after.rate:.1%} of its guesses.")
-    made = pipeline.of_layers(dataclasses.replace(target, order=plan.order.draft), job.space.scratch / "trained", kept)
+    made = _of_layers(dataclasses.replace(target, order=plan.order.draft), job.space.scratch / "trained", kept)
     assert made.self_draft is not None
     learned = _record(course, losses, before, after)
     return dataclasses.replace(made, self_draft=dataclasses.replace(made.self_draft, training=learned))
+
+
+def _of_layers(model: Prepared, folder: Path, kept: Sequence[int]) -> Prepared:
+    """The copy of a model whose weights, of the kept layers, are in a Hugging Face folder."""
+    found = weights.inspect(folder, code=model.order.code or model.order.recipe.native)
+    facts = dataclasses.replace(found, licence=model.facts.licence)
+    made = manifest.SelfDraft(depth.dropped(model.facts.layers, kept), facts.layers)
+    fetched = Fetched(folder, model.fetched.source)  # where the weights once came from
+    return dataclasses.replace(model, fetched=fetched, facts=facts, self_draft=made)
 
 
 def _record(course: Course, losses: Sequence[float], before: Acceptance, after: Acceptance) -> Training:

@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 from headstart.errors import ExportError
 from headstart_export import recipe as recipes
@@ -10,7 +11,7 @@ from headstart_export.recipe import HubSource, LocalSource, ModelRecipe, PairRec
 
 DEFAULT_WEIGHTS = "int8"
 SELF_WEIGHTS = "int4"  # of a target's own copy: with the target's precision it would be as slow
-_SELF = re.compile(r"self(?:-skip:(?P<skip>\d{1,4}))?", re.ASCII)
+OWN_COPY = "self"  # of --draft
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
 
@@ -18,14 +19,14 @@ _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 class ModelOrder:
     """One model to build. `code` permits the model's own Python code.
 
-    `skip` makes it a copy of the pair's target without so many of its layers; None: it is a model of its own.
+    `copy`: it is a copy of the pair's target, whole or with fewer layers; None: it is a model of its own.
     """
 
     recipe: ModelRecipe
     weights: str
     role: str
     code: bool = False
-    skip: int | None = None
+    copy: Literal["whole", "shallow"] | None = None
 
     @property
     def name(self) -> str:
@@ -71,23 +72,20 @@ def understand(words: Words) -> Order:
             if getattr(words, name):
                 raise ExportError(f"--{name.replace('_', '-')} needs --draft, or the recipe of a pair.")
         return target
-    draft = _own_copy(target, words.draft, words) or _model(
-        words.draft, replace(words, revision=words.draft_revision, weights=words.draft_weights), role="draft"
-    )
-    name = f"{target.name}+{draft.name.removeprefix(f'{target.name}-') if draft.skip is not None else draft.name}"
+    if words.draft == OWN_COPY:
+        draft = _own_copy(target, words)
+    else:
+        chosen = replace(words, revision=words.draft_revision, weights=words.draft_weights)
+        draft = _model(words.draft, chosen, role="draft")
+    name = f"{target.name}+{OWN_COPY if draft.copy else draft.name}"
     return PairOrder(name, replace(target, role="target"), draft, _draft_vocab(words, 0))
 
 
-def _own_copy(target: ModelOrder, draft: str, words: Words) -> ModelOrder | None:
-    """The draft that "self" or "self-skip:N" means; None for other words."""
-    found = _SELF.fullmatch(draft)
-    if not found:
-        return None
+def _own_copy(target: ModelOrder, words: Words) -> ModelOrder:
     if words.draft_revision:
         raise ExportError(f"A draft of {target.name}'s own weights has its revision: leave out --draft-revision.")
-    skip = int(found["skip"] or 0)
-    recipe = replace(target.recipe, name=f"{target.name}-self{f'-skip{skip}' if skip else ''}")
-    return ModelOrder(recipe, words.draft_weights or SELF_WEIGHTS, "draft", target.code, skip)
+    recipe = replace(target.recipe, name=f"{target.name}-{OWN_COPY}")
+    return ModelOrder(recipe, words.draft_weights or SELF_WEIGHTS, "draft", target.code, "whole")
 
 
 def _recipe_pair(pair: PairRecipe, words: Words) -> PairOrder:

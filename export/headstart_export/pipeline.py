@@ -3,7 +3,7 @@
 import errno
 import gc
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,7 +15,6 @@ from headstart_export import (
     chat_template,
     convert,
     counting,
-    depth,
     describe,
     eagle,
     pair,
@@ -102,7 +101,10 @@ def opened(order: Order, output: Path, cache: Path, progress: Progress, *, force
 
 def _export_pair(order: PairOrder, job: Job) -> None:
     target = prepare(order.target, job)
-    draft = prepare(order.draft, job, target) if order.draft.skip is None else _own_copy(target, order.draft, job)
+    if order.draft.copy:
+        draft = replace(target, order=order.draft, self_draft=manifest.SelfDraft((), target.facts.layers))
+    else:
+        draft = prepare(order.draft, job, target)
     if draft.head_of and order.draft_vocab:
         raise ExportError(f"{draft.order.name} guesses among the tokens that it was made for: leave out --draft-vocab.")
     names = (order.target.name, order.draft.name)
@@ -112,29 +114,6 @@ def _export_pair(order: PairOrder, job: Job) -> None:
     shortlist = _list_tokens(target, order.draft_vocab, target_folder, draft_folder, job)
     build(draft, draft_folder, job, shortlist)
     pair.write_manifest(job.space.result, order.name, shared)
-
-
-def _own_copy(target: Prepared, order: ModelOrder, job: Job) -> Prepared:
-    """The target as its own draft: the same weights, or those of fewer layers in a folder of their own."""
-    made = replace(target, order=order, self_draft=manifest.SelfDraft((), target.facts.layers))
-    if not order.skip:
-        return made
-    depth.require(target.facts.layers, order.skip, target.order.name)
-    folder = job.space.scratch / "shallow"
-    with job.progress.step(f"Leaving out {order.skip} layers of {order.recipe.title}"):
-        loaded = convert.load_weights(target.fetched.path, code=order.code)
-        kept = depth.without_middle(target.facts.layers, order.skip)
-        depth.reduced(loaded, kept).save_pretrained(folder)
-    return of_layers(made, folder, kept)
-
-
-def of_layers(model: Prepared, folder: Path, kept: Sequence[int]) -> Prepared:
-    """The copy of a model whose weights, of the kept layers, are in a Hugging Face folder."""
-    found = weights.inspect(folder, code=model.order.code or model.order.recipe.native)
-    facts = replace(found, licence=model.facts.licence)
-    made = manifest.SelfDraft(depth.dropped(model.facts.layers, kept), facts.layers)
-    fetched = Fetched(folder, model.fetched.source)  # where the weights once came from
-    return replace(model, fetched=fetched, facts=facts, self_draft=made)
 
 
 def prepare(order: ModelOrder, job: Job, target: Prepared | None = None) -> Prepared:

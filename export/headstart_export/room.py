@@ -69,7 +69,7 @@ def require_training(order: ModelOrder, count: int) -> None:
 def _needs(models: tuple[ModelOrder, ...], counts: list[int], output: Path) -> list[Need]:
     """The results of all models, and the intermediate files of the largest."""
     results = sum(int(count * STORED[model.weights]) + TOKENIZER for model, count in zip(models, counts, strict=True))
-    shallow = sum(int(count * HALF) for model, count in zip(models, counts, strict=True) if model.skip)
+    shallow = sum(int(count * HALF) for model, count in zip(models, counts, strict=True) if model.copy == "shallow")
     return [Need(output, results), Need(output, int(max(counts) * HALF) + REFERENCE + shallow)]
 
 

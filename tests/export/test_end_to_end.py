@@ -97,8 +97,6 @@ def exports(
     runs["listed"] = [target, "--draft", draft, "--draft-vocab", "300"]
     deep = str(with_layers(tiny_models / "target-hf", tmp_path_factory.mktemp("deep") / "deep", 6))
     runs["self"] = [deep, "--draft", "self"]
-    runs["shallow"] = [deep, "--draft", "self-skip:3", "--draft-weights", "fp16"]
-    runs["too shallow"] = [deep, "--draft", "self-skip:5"]
     runs["mismatch"] = [target, "--draft", other]
     runs["incomplete"] = [str(without_a_weight(tiny_models / "target-hf", tmp_path_factory.mktemp("incomplete")))]
     runs["silent"] = [str(without_a_template(tiny_models / "target-hf", tmp_path_factory.mktemp("silent")))]
@@ -249,27 +247,6 @@ def test_a_model_s_own_copy_drafts_for_it(exports: Exports) -> None:
     assert draft.size_bytes < target.size_bytes
 
 
-def test_a_copy_may_lack_its_middle_layers(exports: Exports) -> None:
-    assert exports.outcomes["shallow"].code == 0, exports.outcomes["shallow"].err
-    target, draft = read(exports, "shallow/target"), read(exports, "shallow/draft")
-    assert draft.self_draft == manifest.SelfDraft(dropped=(2, 3, 4), layers=3)
-    assert (draft.name, draft.source) == ("deep-self-skip3", manifest.Source("folder", "deep"))
-    assert draft.kv_bytes_per_token * 2 == target.kv_bytes_per_token
-    config = json.loads((exports.folder / "shallow" / "draft" / "config.json").read_text(encoding="utf-8"))
-    assert config["num_hidden_layers"] == len(config["layer_types"]) == 3
-    layer = (target.parameters - draft.parameters) // 3
-    assert target.parameters - 6 * layer == draft.parameters - 3 * layer == 2 * 640 * 64 + 64  # embeddings, head, norm
-    assert draft.quality is not None
-    assert draft.quality.top1_agreement > 0.98  # with the layers that it was made of
-
-
-def test_a_model_keeps_its_first_and_its_last_layer(exports: Exports) -> None:
-    outcome = exports.outcomes["too shallow"]
-    assert outcome.code == 1
-    said = "deep has 6 layers, and its first and its last must stay: a copy can have 2 to 5 of them, not 1."
-    assert outcome.err.splitlines()[-1] == f"headstart-export: {said}"
-
-
 def test_models_that_disagree_make_no_pair(exports: Exports, tiny_models: Path) -> None:
     outcome = exports.outcomes["mismatch"]
     first = vocabulary.first_difference(*(vocabulary.read(tiny_models / f"{name}-hf") for name in ("target", "other")))
@@ -295,4 +272,4 @@ def test_a_model_that_cannot_chat_is_no_target(exports: Exports) -> None:
 
 
 def test_nothing_is_left_beside_the_results(exports: Exports) -> None:
-    assert {path.name for path in exports.folder.iterdir()} == {*SINGLE, "pair", "listed", "self", "shallow"}
+    assert {path.name for path in exports.folder.iterdir()} == {*SINGLE, "pair", "listed", "self"}

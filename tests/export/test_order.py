@@ -37,27 +37,20 @@ def test_a_draft_makes_a_pair() -> None:
     assert order.draft.role == "draft"
 
 
-@pytest.mark.parametrize(("draft", "name", "skip"), [("self", "self", 0), ("self-skip:12", "self-skip12", 12)])
-def test_a_model_may_draft_for_itself(draft: str, name: str, skip: int) -> None:
-    order = understand(Words("org/Big", draft=draft, revision="v1", draft_vocab="32k"))
+def test_a_model_may_draft_for_itself() -> None:
+    order = understand(Words("org/Big", draft="self", revision="v1", draft_vocab="32k"))
     assert isinstance(order, PairOrder)
-    assert (order.name, order.draft.name) == (f"big+{name}", f"big-{name}")
-    assert (order.target.weights, order.target.skip) == ("int8", None)
-    assert (order.draft.weights, order.draft.skip, order.draft.role) == ("int4", skip, "draft")
+    assert (order.name, order.draft.name) == ("big+self", "big-self")
+    assert (order.target.weights, order.target.copy) == ("int8", None)
+    assert (order.draft.weights, order.draft.copy, order.draft.role) == ("int4", "whole", "draft")
     assert order.draft.recipe.sources == order.target.recipe.sources
     assert order.draft_vocab == 32768
 
 
 def test_the_precision_of_its_copy_may_be_chosen() -> None:
-    order = understand(Words("org/Big", draft="self-skip:2", draft_weights="int8"))
+    order = understand(Words("org/Big", draft="self", draft_weights="int8"))
     assert isinstance(order, PairOrder)
     assert order.draft.weights == "int8"
-
-
-@pytest.mark.parametrize("draft", ["self-skip:", "self-skip:-1", "self-skip:1.5", "self-skip", "self-skip:\u0663"])
-def test_other_words_about_itself_are_no_source(draft: str) -> None:
-    with pytest.raises(ExportError, match="is no recipe, no folder"):
-        understand(Words("org/Big", draft=draft))
 
 
 @pytest.mark.parametrize(("text", "rows"), [("32k", 32768), ("64k", 65536), ("20000", 20000), ("full", 0)])

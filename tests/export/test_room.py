@@ -64,7 +64,7 @@ def test_a_copy_of_the_target_is_not_fetched_again(tmp_path: Path, monkeypatch: 
 
     monkeypatch.setattr(hub, "size", size)
     monkeypatch.setattr(hub, "offline", lambda: False)
-    order = understand(Words("org/model", draft="self-skip:4"))
+    order = understand(Words("org/model", draft="self"))
     assert isinstance(order, PairOrder)
     assert len(room._downloads((order.target, order.draft), tmp_path)) == 1
     assert set(asked) == {"org/model"}
