@@ -8,18 +8,63 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import NoReturn
 
 import headstart
 from headstart import manifest, paths
 from headstart.errors import HeadstartError
-from headstart_export import bigram, catalogue, distil, ovms, progress, quiet
+from headstart.manifest import Manifest, PairManifest
+from headstart_export import bigram, progress, quiet
 from headstart_export import order as orders
 from headstart_export import recipe as recipes
+from headstart_export.recipe import HubSource, ModelRecipe, PackageSource, PairRecipe
+from headstart_export.room import STORED, TOKENIZER
 
 TRUST_WARNING = "Warning: --trust-remote-code runs the Python code that comes with the model, as you, on this computer."
+# Of OpenVINO Model Server. Fields and defaults: its `LLMCalculatorOptions`. Paths in the graph are relative to the
+# graph's folder, those in the list of servables to the list's, so that the export can be carried or mounted anywhere.
+GRAPH_FILE = "graph.pbtxt"
+CONFIG_FILE = "ovms_config.json"  # config.json is the model's own
+_GIB = 2**30
+_CONTEXT = 8192  # tokens that are kept of each conversation, or all that the model has
+_CONVERSATIONS = 4  # that one server keeps at once, while the others wait
+
+_GRAPH = """\
+input_stream: "HTTP_REQUEST_PAYLOAD:input"
+output_stream: "HTTP_RESPONSE_PAYLOAD:output"
+
+node: {{
+  name: "LLMExecutor"
+  calculator: "HttpLLMCalculator"
+  input_stream: "LOOPBACK:loopback"
+  input_stream: "HTTP_REQUEST_PAYLOAD:input"
+  input_side_packet: "LLM_NODE_RESOURCES:llm"
+  output_stream: "LOOPBACK:loopback"
+  output_stream: "HTTP_RESPONSE_PAYLOAD:output"
+  input_stream_info: {{
+    tag_index: "LOOPBACK:0",
+    back_edge: true
+  }}
+  node_options: {{
+    [type.googleapis.com / mediapipe.LLMCalculatorOptions]: {{
+{options}
+    }}
+  }}
+  input_stream_handler {{
+    input_stream_handler: "SyncSetInputStreamHandler",
+    options {{
+      [mediapipe.SyncSetInputStreamHandlerOptions.ext] {{
+        sync_set {{
+          tag_index: "LOOPBACK:0"
+        }}
+      }}
+    }}
+  }}
+}}
+"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -148,12 +193,12 @@ def _words(options: argparse.Namespace) -> orders.Words:
 
 def _serve(output: Path, server: str | None, reporter: progress.Progress) -> None:
     if server:
-        config = ovms.write(output)
+        config = write(output)
         reporter.note(f"OpenVINO Model Server takes it with --config_path {config} and offers it under /v3.")
 
 
 def _distil(options: argparse.Namespace) -> None:
-    plan = distil.understand(options)
+    plan = orders.understand_distil(options)
     output = options.output or paths.models_folder() / plan.order.name
     reporter = progress.reporter(sys.stderr)
     if options.trust_remote_code:
@@ -162,7 +207,7 @@ def _distil(options: argparse.Namespace) -> None:
 
     with _libraries(verbose=options.verbose):
         distillation.distil_pair(plan, output, paths.cache_folder(), reporter, force=options.force)
-    print(distil.as_json(output) if options.json else output)
+    print(orders.as_json(output) if options.json else output)
 
 
 def _count_bigrams(options: argparse.Namespace) -> None:
@@ -190,13 +235,111 @@ def _print_result(output: Path, *, as_json: bool) -> None:
 
 def _list_recipes(*, as_json: bool) -> None:
     if as_json:
-        print(json.dumps(catalogue.as_data()))
+        print(json.dumps(as_data()))
         return
-    for item in catalogue.items():
+    for item in items():
         print(f"{item.name:32} {item.kind:6} {item.title} ({item.checked})")
+
+
+@dataclass(frozen=True)
+class Item:
+    """One recipe. Sizes are in bytes: the most that a source downloads and the result takes."""
+
+    name: str
+    kind: str  # "model" or "pair"
+    title: str
+    licence: str
+    checked: str
+    download: int
+    result: int
+
+
+def items() -> list[Item]:
+    """Every recipe, by name."""
+    return [_item(name) for name in recipes.names()]
+
+
+def as_data() -> list[dict[str, object]]:
+    """The same as JSON has it."""
+    return [asdict(item) for item in items()]
+
+
+def _item(name: str) -> Item:
+    recipe = recipes.find(name)
+    assert recipe is not None
+    if isinstance(recipe, PairRecipe):
+        target, draft = recipes.find_model(recipe.target), recipes.find_model(recipe.draft)
+        parts = [(target, recipe.target_weights), (draft, recipe.draft_weights)]
+    else:
+        parts = [(recipe, recipe.weights)]
+    return Item(
+        name=name,
+        kind="pair" if isinstance(recipe, PairRecipe) else "model",
+        title=recipe.title,
+        licence=", ".join(dict.fromkeys(part.licence or "" for part, _ in parts)),
+        checked=recipe.checked,
+        download=sum(_download(part) for part, _ in parts),
+        result=_result(parts),
+    )
+
+
+def _download(recipe: ModelRecipe) -> int:
+    return max(source.bytes for source in recipe.sources if isinstance(source, HubSource | PackageSource))
+
+
+def _result(parts: Iterable[tuple[ModelRecipe, str]]) -> int:
+    return sum(int(recipe.parameters * STORED[weights]) + TOKENIZER for recipe, weights in parts)
+
+
+@dataclass(frozen=True)
+class Part:
+    """A model of the export by its place in it, and the whole gigabytes that its keys and values may take."""
+
+    path: str
+    cache: int
+
+
+def write(folder: Path) -> Path:
+    """Put graph and list beside the model or pair in `folder`; the path of the list. Raises HeadstartError."""
+    read = manifest.read(folder)
+    target, draft = _parts(folder, read)
+    (folder / GRAPH_FILE).write_text(graph(target, draft), encoding="utf-8")
+    config = folder / CONFIG_FILE
+    servables = {"model_config_list": [], "mediapipe_config_list": [{"name": read.name, "base_path": "."}]}
+    config.write_text(json.dumps(servables, indent=2) + "\n", encoding="utf-8")
+    return config
+
+
+def graph(target: Part, draft: Part | None = None) -> str:
+    """The text of the graph. The cache of a draft is as large as it needs: by default it had that of the target."""
+    options: dict[str, str | int | bool] = {
+        "models_path": target.path,
+        "device": "CPU",
+        "cache_size": target.cache,
+        "enable_prefix_caching": True,
+        "max_num_seqs": _CONVERSATIONS,
+    }
+    if draft:
+        options |= {"draft_models_path": draft.path, "draft_device": "CPU", "draft_cache_size": draft.cache}
+    lines = (f"      {name}: {json.dumps(value)}," for name, value in options.items())
+    return _GRAPH.format(options="\n".join(lines))
+
+
+def _parts(folder: Path, read: Manifest | PairManifest) -> tuple[Part, Part | None]:
+    if isinstance(read, Manifest):
+        return Part("./", _cache(read)), None
+    target, draft = (
+        Part(f"./{name}", _cache(manifest.read_model(folder / name))) for name in (read.target, read.draft)
+    )
+    return target, draft
+
+
+def _cache(model: Manifest) -> int:
+    tokens = min(model.context_length, _CONTEXT) * _CONVERSATIONS
+    return max(1, -(-tokens * model.kv_bytes_per_token // _GIB))
 
 
 COMMANDS: tuple[tuple[str, Callable[[], argparse.ArgumentParser], Callable[[argparse.Namespace], None]], ...] = (
     ("bigram", bigram.parser, _count_bigrams),
-    ("distil", distil.parser, _distil),
+    ("distil", orders.distil_parser, _distil),
 )

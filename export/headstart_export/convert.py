@@ -10,7 +10,7 @@ from typing import Any
 
 from headstart import vocabulary
 from headstart.errors import ExportError
-from headstart_export import gguf_file, gguf_tokenizer, quiet
+from headstart_export import gguf, quiet
 
 MODEL_FILE = "openvino_model.xml"
 TASK = "text-generation-with-past"
@@ -33,7 +33,7 @@ def load_tokenizer(source: Path) -> Any:
     class that a model names (Llama's, GPT-2's) puts its own splitting in the place of the file's.
     """
     if source.is_file():
-        return gguf_tokenizer.rebuild(source)
+        return gguf.rebuild(source)
     if not (source / vocabulary.FILE_NAME).is_file():
         raise ExportError(
             f"{source.name} has no {vocabulary.FILE_NAME}, which Headstart needs; use a newer version of the model."
@@ -68,7 +68,7 @@ def load_weights(source: Path, *, code: bool) -> Any:
     options = {"local_files_only": True, "trust_remote_code": code, "output_loading_info": True}
     try:
         if source.is_file():
-            model, info = gguf_file.load(source, **options)
+            model, info = gguf.load(source, **options)
         else:
             model, info = AutoModelForCausalLM.from_pretrained(source, dtype="auto", use_safetensors=True, **options)
     except FAULTS as error:

@@ -1,4 +1,4 @@
-"""Finds out what a finished model folder has to say about itself, and puts it into its manifest."""
+"""The manifest of a finished model or pair; a pair's vocabularies must agree id by id."""
 
 import importlib.metadata
 import json
@@ -10,7 +10,7 @@ from typing import Any
 
 import headstart
 from headstart import manifest, vocabulary
-from headstart.errors import ExportError
+from headstart.errors import ExportError, MismatchedDraftError
 from headstart_export import quiet
 from headstart_export.convert import MODEL_FILE
 from headstart_export.order import ModelOrder
@@ -159,3 +159,32 @@ def _shapes(path: Path) -> tuple[int, int]:
         shape = variable.info.data_shape  # [?, kv heads, ?, head size]
         numbers += shape[1].get_length() * shape[3].get_length()
     return model.output("logits").partial_shape[2].get_length(), 2 * numbers
+
+
+def require_agreement(target: Any, draft: Any, names: tuple[str, str], scratch: Path) -> int:
+    """How many ids the two tokenizers share. Raises MismatchedDraftError naming the first that differs.
+
+    Rows of the weights beyond the vocabulary are padding and do not count.
+    """
+    folders = []
+    for role, tokenizer in ((manifest.TARGET_FOLDER, target), (manifest.DRAFT_FOLDER, draft)):
+        folder = scratch / f"{role}-tokenizer"
+        tokenizer.save_pretrained(folder)
+        folders.append(folder)
+    first, second = (vocabulary.read(folder) for folder in folders)
+    difference = vocabulary.first_difference(first, second)
+    if difference is not None:
+        raise MismatchedDraftError(
+            f"{names[1]} cannot draft for {names[0]}: id {difference.id} is {_shown(difference.first)} in {names[0]} "
+            f"but {_shown(difference.second)} in {names[1]}; choose a draft with the same vocabulary."
+        )
+    return len(first)
+
+
+def write_pair(folder: Path, name: str, shared_ids: int) -> None:
+    """Describe a folder whose target and draft are finished."""
+    manifest.write(folder, manifest.PairManifest(name=name, shared_ids=shared_ids, created=now()))
+
+
+def _shown(token: str | None) -> str:
+    return "nothing" if token is None else repr(token)

@@ -14,17 +14,14 @@ from headstart.errors import ExportError, NotEnoughSpaceError
 from headstart_export import (
     chat_template,
     convert,
-    counting,
     describe,
+    draft_vocab,
     eagle,
-    pair,
     quality,
     quantize,
-    ranking,
     room,
     sources,
     tokenizer_proof,
-    trial,
     weights,
     workspace,
     writing,
@@ -108,12 +105,12 @@ def _export_pair(order: PairOrder, job: Job) -> None:
     if draft.head_of and order.draft_vocab:
         raise ExportError(f"{draft.order.name} guesses among the tokens that it was made for: leave out --draft-vocab.")
     names = (order.target.name, order.draft.name)
-    shared = pair.require_agreement(target.tokenizer, draft.tokenizer, names, job.space.scratch)
+    shared = describe.require_agreement(target.tokenizer, draft.tokenizer, names, job.space.scratch)
     target_folder, draft_folder = (job.space.result / name for name in (manifest.TARGET_FOLDER, manifest.DRAFT_FOLDER))
     build(target, target_folder, job)
     shortlist = _list_tokens(target, order.draft_vocab, target_folder, draft_folder, job)
     build(draft, draft_folder, job, shortlist)
-    pair.write_manifest(job.space.result, order.name, shared)
+    describe.write_pair(job.space.result, order.name, shared)
 
 
 def prepare(order: ModelOrder, job: Job, target: Prepared | None = None) -> Prepared:
@@ -162,10 +159,10 @@ def _list_tokens(target: Prepared, rows: int, source: Path, folder: Path, job: J
         return None
     folder.mkdir(exist_ok=True)
     with job.progress.step("Counting the tokens that the target writes"):
-        request = counting.Request(str(source), str(job.space.scratch / "counts.npy"), writing.prompts())
-        ranked = ranking.rank(target.tokenizer, counting.count(request), ranking.texts_at_hand())
-    ranking.write(ranked, rows, folder)
-    return manifest.Shortlist(ranking.FILE_NAME, rows)
+        request = draft_vocab.Request(str(source), str(job.space.scratch / "counts.npy"), writing.prompts())
+        ranked = draft_vocab.rank(target.tokenizer, draft_vocab.count(request), draft_vocab.texts_at_hand())
+    draft_vocab.write(ranked, rows, folder)
+    return manifest.Shortlist(draft_vocab.FILE_NAME, rows)
 
 
 def build(model: Prepared, folder: Path, job: Job, shortlist: manifest.Shortlist | None = None) -> None:
@@ -178,7 +175,7 @@ def build(model: Prepared, folder: Path, job: Job, shortlist: manifest.Shortlist
     with job.progress.step("Checking the result against its source"):
         shutil.copytree(model.converted.folder, folder, dirs_exist_ok=True)
         stop_ids = describe.settle_generation(folder, model.tokenizer, model.order.recipe, model.converted.tail)
-        answer = trial.run(trial.Request(str(folder), str(reference), ids, width))
+        answer = quality.run(quality.Request(str(folder), str(reference), ids, width))
         facts = model.fetched.source, model.facts, precision, answer.quality, answer.ram_bytes
         proof = model.converted.texts
         found = Findings(*facts, shortlist, answer.activation_group, model.self_draft, proof)
@@ -188,7 +185,7 @@ def build(model: Prepared, folder: Path, job: Job, shortlist: manifest.Shortlist
 
 
 def _convert(model: Prepared, ids: list[int], half: Path, reference: Path, job: Job) -> int:
-    """The width as trial.Request has it."""
+    """The width as quality.Request has it."""
     source, code = model.fetched.path, model.order.code
     with job.progress.step(f"Loading {model.order.recipe.title}"):
         head = model.head_of and eagle.load(source, model.head_of, code=code)

@@ -1,18 +1,27 @@
-"""How far a compressed model is from its source weights, on one fixed text. Pure arithmetic but for the model's own.
+"""How far a finished model is from its source weights, on one fixed text, and how much memory it takes.
 
 Teacher-forced: both models read the same text, and at each position their distributions over the next token are
-compared. The source computes in f32, whatever precision its weights are stored in.
+compared. The source computes in f32, whatever precision its weights are stored in. The finished model has a process of
+its own: `python -m headstart_export.quality` reads one JSON request on standard input and prints one JSON answer.
 """
 
 import contextlib
-from collections.abc import Iterator, Mapping
+import dataclasses
+import functools
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from headstart.errors import ExportError
 from headstart.manifest import Quality
+from headstart_export import eagle, own_process, quantize, quiet
+from headstart_export.convert import MODEL_FILE
 
 TEXT_FILE = Path(__file__).parent / "probe_text.txt"
 ROWS = 32  # positions compared at once: bounds the memory for large vocabularies
@@ -107,3 +116,182 @@ def _computing_in_f32(model: Any) -> Iterator[None]:
     finally:
         for hook in hooks:
             hook.remove()
+
+
+_MINUTES = 60
+SETTINGS = {"INFERENCE_PRECISION_HINT": "f32"}  # everything else as it comes
+_READ = 64  # tokens of the text that are read in several ways
+_GUESSES = 4  # tokens that are read and forgotten
+_UNLIKE = 1e-3  # nats between two ways to read a text; rounded keys and values make a hundredth of it
+
+# OpenVINO's processor plugin rounds activations to INT8 while it multiplies, in groups of 32 numbers that share a
+# scale. Larger groups are quicker and coarser, how much coarser depends on the model and on nothing else.
+PROPERTY = "DYNAMIC_QUANTIZATION_GROUP_SIZE"
+GROUPS = (64, 128, 256)  # numbers that share a scale
+PASS = 8  # tokens at once, as when guesses are checked; longer passes compute otherwise
+_TOKENS = 256  # of the fixed text
+_SHARE = 0.5  # of what compressing the weights cost
+
+Build = Callable[[dict[str, str]], Any]  # from further properties to a session
+Read = Callable[[Any, list[int], int], Logits]  # from a session, ids and how many were read before
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to try.
+
+    `width`: numbers of the hidden states that an EAGLE-3 head reads for each token; 0: it is a model.
+    """
+
+    folder: str
+    reference: str  # .npy file of the source's logits
+    ids: list[int]
+    width: int = 0
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came of it. `agreement`: share of places at which its best token is the source's."""
+
+    quality: Quality | None  # None: of an EAGLE-3 head, which reads no text by itself
+    ram_bytes: int  # that the process grew by when the model was loaded and had read one token
+    agreement: float = 1.0
+    activation_group: int | None = None  # numbers that may share a scale; None: the plugin's own
+    cache_fault: str = ""  # how keys and values that were kept give other logits than one pass over the whole text
+
+
+def run(request: Request) -> Answer:
+    """Try it in a child process. Raises ExportError when the child fails."""
+    failure = "The converted model cannot be used ({}); nothing was kept."
+    printed = own_process.ask("quality", dataclasses.asdict(request), minutes=_MINUTES, failure=failure)
+    answer = json.loads(printed.splitlines()[-1])
+    measured = answer["quality"]
+    if answer["cache_fault"]:
+        raise ExportError(f"The converted model computes otherwise {answer['cache_fault']}; nothing was kept.")
+    return Answer(**{**answer, "quality": Quality(**measured) if measured else None})
+
+
+def _answer(request: Request) -> Answer:
+    found, ram_bytes = _infer(request)
+    reference = np.load(request.reference, mmap_mode="r")
+    fault, exact = _exact(request)
+    if request.width:
+        return Answer(None, ram_bytes, agreement(reference, found), cache_fault=fault)
+    compared = compare(reference, found, request.ids)
+    group = None
+    if exact is not None:
+        build = functools.partial(_session, request)
+        group = coarsest_group(exact, build, read, request.ids, compared.mean_kl)
+    return Answer(compared, ram_bytes, compared.top1_agreement, group, fault)
+
+
+def _exact(request: Request) -> tuple[str, Logits | None]:
+    """What is wrong with the cache, and logits without rounded activations, where it is open how they are rounded."""
+    session = _session(request, {PROPERTY: "0"})
+    fault = _cache_fault(session, request)
+    precision = quantize.read_back(Path(request.folder) / MODEL_FILE)
+    if request.width or precision.weights == "fp16" or precision.group_size:
+        return fault, None  # nothing is multiplied in INT8, or the weights' own groups make a single token slower
+    return fault, _in_passes(session, read, request.ids)
+
+
+def _cache_fault(session: Any, request: Request) -> str:
+    """Compare one pass over the text with steps, with chunks, and with what comes after guesses that did not hold."""
+    import openvino  # noqa: PLC0415
+
+    ids, guesses, width = request.ids[:_READ], request.ids[-_GUESSES:], request.width
+    whole = read(session, ids, width=width).copy()
+
+    def differ(sizes: Sequence[int], past: int = 0, mask: Sequence[int] = ()) -> bool:
+        """Whether passes of these sizes behind `past` tokens, kept in slots of this mask, give other logits."""
+        unlike = []
+        for size in sizes:
+            found = read(session, ids[past : past + size], past, width, mask)
+            unlike.append(mean_divergence(whole[past : past + size], found))
+            past += size
+        return not max(unlike) <= _UNLIKE  # NaN is unlike, too
+
+    for way, sizes in (("in steps of one token", [16, *[1] * 8]), ("in chunks", [7, 12, 5, 1, 12, 2])):
+        session.reset_state()
+        if differ(sizes):
+            return way
+    session.reset_state()
+    read(session, ids[:12], 0, width)
+    read(session, guesses, 12, width)
+    if differ([5], 12, [1] * 12 + [0] * _GUESSES):
+        return "after guesses that are masked out"
+    session.reset_state()
+    read(session, ids[:40], 0, width)
+    read(session, guesses, 40, width)
+    for state in session.query_state():  # [1, heads, tokens, size]
+        state.state = openvino.Tensor(np.ascontiguousarray(state.state.data[:, :, :40]))
+    return "after guesses that are taken out again" if differ([8, 1, 1], 40) else ""
+
+
+def coarsest_group(exact: Logits, build: Build, read: Read, ids: list[int], lost_kl: float) -> int | None:
+    """The largest of `GROUPS` that moves the `exact` logits by at most half of `lost_kl` nats (compression's)."""
+    found = None
+    for group in GROUPS:
+        coarse = _in_passes(build({PROPERTY: str(group)}), read, ids)
+        # What follows a text's first token says nothing.
+        if mean_divergence(exact[PASS:], coarse[PASS:]) > _SHARE * lost_kl:
+            break
+        found = group
+    return found
+
+
+def _in_passes(session: Any, read: Read, ids: list[int]) -> Logits:
+    """Logits of the text's beginning, a few tokens at a time."""
+    session.reset_state()
+    starts = range(0, min(len(ids), _TOKENS), PASS)
+    return np.concatenate([read(session, ids[start : start + PASS], start).copy() for start in starts])
+
+
+def _session(request: Request, further: Mapping[str, str]) -> Any:
+    """The model with the cache that it runs with, 16 bits."""
+    import openvino  # noqa: PLC0415
+
+    settings = {**SETTINGS, "KV_CACHE_PRECISION": "f16", **further}
+    return openvino.Core().compile_model(Path(request.folder) / MODEL_FILE, "CPU", settings).create_infer_request()
+
+
+def _infer(request: Request) -> tuple[Logits, int]:
+    import openvino  # noqa: PLC0415
+    import psutil  # noqa: PLC0415
+
+    before = psutil.Process().memory_info().rss
+    model = openvino.Core().compile_model(Path(request.folder) / MODEL_FILE, "CPU", SETTINGS)
+    session = model.create_infer_request()
+    read(session, request.ids[:1], width=request.width)
+    grown = psutil.Process().memory_info().rss - before
+    session.reset_state()
+    return read(session, request.ids, width=request.width), grown
+
+
+def read(session: Any, ids: list[int], past: int = 0, width: int = 0, mask: Sequence[int] = ()) -> Logits:
+    """Logits of all these positions behind `past` others that were read before: [len(ids), vocabulary].
+
+    `mask`: which slots of the cache count, where it holds more than these `past`.
+    """
+    inputs = {
+        "input_ids": np.array([ids], np.int64),
+        "attention_mask": np.array([[*(mask or [1] * past), *[1] * len(ids)]], np.int64),
+        "position_ids": np.arange(past, past + len(ids), dtype=np.int64)[None],
+        "beam_idx": np.zeros(1, np.int32),
+        "hidden_states": eagle.hidden_states(past + len(ids), width)[None, past:],
+    }
+    wanted = {name for port in session.model_inputs for name in port.names}
+    session.infer({name: value for name, value in inputs.items() if name in wanted})
+    logits: Logits = session.get_tensor("logits").data[0]
+    return logits
+
+
+def main() -> None:
+    """Answer the request on standard input."""
+    quiet.prepare()
+    request = Request(**json.load(sys.stdin))
+    print(json.dumps(dataclasses.asdict(_answer(request))))
+
+
+if __name__ == "__main__":
+    main()

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from headstart.errors import ExportError
-from headstart_export import gguf_file, gguf_tokenizer
+from headstart_export import gguf
 
 PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt", "*.pkl")
 CODE_KEY = "auto_map"  # names Python classes inside the model's own folder
@@ -39,8 +39,8 @@ def inspect(path: Path, *, code: bool) -> Facts:
 
 
 def _inspect_gguf(path: Path) -> Facts:
-    facts = gguf_file.probe(path)
-    gguf_tokenizer.require_supported(facts.tokenizer_model, facts.tokenizer_splitting, path.name)
+    facts = gguf.probe(path)
+    gguf.require_supported(facts.tokenizer_model, facts.tokenizer_splitting, path.name)
     return Facts(facts.parameters, is_gguf=True, licence=facts.licence, layers=facts.layers)
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from headstart.errors import ExportError
-from headstart_export import convert, depth, training
-from headstart_export.training import Course
+from headstart_export import convert, distillation
+from headstart_export.distillation import Course
 from headstart_export.writing import Text
 
 STOP = 5  # steps before the interruption
@@ -49,10 +49,10 @@ def difference(first: dict[str, Any], second: dict[str, Any]) -> dict[str, float
 
 def astray(teacher: Any, course: Course, folder: Path) -> str:
     """What is said when numbers run away."""
-    draft = depth.reduced(teacher, KEPT)
+    draft = distillation.reduced(teacher, KEPT)
     draft.model.layers[0].mlp.up_proj.weight.data.fill_(float("nan"))
     try:
-        training.train(teacher, draft, course, folder, nothing)
+        distillation.train(teacher, draft, course, folder, nothing)
     except ExportError as error:
         return str(error)
     return "nothing"
@@ -63,20 +63,20 @@ def learn(teacher: Any, course: Course, folder: Path, *, stops: bool = False) ->
     folder.mkdir()
     if stops:
         try:
-            training.train(teacher, depth.reduced(teacher, KEPT), course, folder, interrupt)
+            distillation.train(teacher, distillation.reduced(teacher, KEPT), course, folder, interrupt)
         except KeyboardInterrupt:
             pass
         else:
             raise AssertionError("was not interrupted")
-    draft = depth.reduced(teacher, KEPT)
-    return draft, training.train(teacher, draft, course, folder, nothing)
+    draft = distillation.reduced(teacher, KEPT)
+    return draft, distillation.train(teacher, draft, course, folder, nothing)
 
 
 def learn_from_damage(teacher: Any, course: Course, folder: Path) -> list[float]:
     """The losses where a state was kept that cannot be read."""
     folder.mkdir()
     (folder / "training.pt").write_bytes(b"no state")
-    return training.train(teacher, depth.reduced(teacher, KEPT), course, folder, nothing)
+    return distillation.train(teacher, distillation.reduced(teacher, KEPT), course, folder, nothing)
 
 
 def main() -> None:
@@ -84,8 +84,8 @@ def main() -> None:
     teacher = convert.load_weights(Path(sys.argv[1]), code=False).float()
     folder = Path(sys.argv[2])
     course = Course(list(texts(10)), passes=4, rate=2e-3, seed=1)
-    untrained, before = weights(depth.reduced(teacher, KEPT)), weights(teacher)
-    training.SAVE_EVERY = -1.0  # after each step
+    untrained, before = weights(distillation.reduced(teacher, KEPT)), weights(teacher)
+    distillation.SAVE_EVERY = -1.0  # after each step
     whole, losses = learn(teacher, course, folder / "whole")
     parts, resumed = learn(teacher, course, folder / "parts", stops=True)
     anew = learn_from_damage(teacher, course, folder / "damaged")
@@ -99,7 +99,7 @@ def main() -> None:
                 "target changed": max(difference(weights(teacher), before).values()),
                 "resumed differs": max(difference(weights(whole), weights(parts)).values()),
                 "other seed differs": max(difference(weights(whole), weights(other)).values()),
-                "places": [len(guessed) for guessed in training.guesses(whole, course.texts)],
+                "places": [len(guessed) for guessed in distillation.guesses(whole, course.texts)],
                 "astray": astray(teacher, course, folder),
             }
         )

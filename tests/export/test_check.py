@@ -9,8 +9,8 @@ from tokenizers import Tokenizer
 
 from headstart.errors import ExportError, MismatchedDraftError
 from headstart.manifest import Precision
-from headstart_export import chat_template, pair, quantize, trial
-from headstart_export.trial import Request
+from headstart_export import chat_template, describe, quality, quantize
+from headstart_export.quality import Request
 
 
 class Speaker:
@@ -55,7 +55,7 @@ def test_a_model_that_cannot_be_loaded_is_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "openvino_model.xml").write_text("<net", encoding="utf-8")
     request = Request(str(tmp_path), "none.npy", [1, 2])
     with pytest.raises(ExportError, match=r"The converted model cannot be used \(.+\); nothing was kept"):
-        trial.run(request)
+        quality.run(request)
 
 
 def test_precision_must_be_what_was_asked_for() -> None:
@@ -65,7 +65,7 @@ def test_precision_must_be_what_was_asked_for() -> None:
 
 
 def test_equal_vocabularies_make_a_pair(speaker: Speaker, tiny_models: Path, tmp_path: Path) -> None:
-    shared = pair.require_agreement(speaker, Speaker(tiny_models / "draft-hf"), ("big", "small"), tmp_path)
+    shared = describe.require_agreement(speaker, Speaker(tiny_models / "draft-hf"), ("big", "small"), tmp_path)
     assert shared == 600
 
 
@@ -73,7 +73,7 @@ def test_the_first_differing_id_is_named_with_both_texts(speaker: Speaker, tiny_
     other = Speaker(tiny_models / "draft-hf")
     other._tokenizer = Tokenizer.from_str(other._tokenizer.to_str().replace("<|im_start|>", "<|start|>"))
     with pytest.raises(MismatchedDraftError) as caught:
-        pair.require_agreement(speaker, other, ("big", "small"), tmp_path)
+        describe.require_agreement(speaker, other, ("big", "small"), tmp_path)
     assert str(caught.value) == (
         "small cannot draft for big: id 1 is '<|im_start|>' in big but '<|start|>' in small; "
         "choose a draft with the same vocabulary."

@@ -8,7 +8,7 @@ import pytest
 
 from headstart import manifest
 from headstart.errors import ExportError, NotEnoughSpaceError
-from headstart_export import acceptance, cli, distil, order, room
+from headstart_export import cli, distillation, order, room
 from tests.export import lessons
 from tests.export.conftest import Offline, Outcome
 from tests.export.test_end_to_end import with_layers
@@ -21,9 +21,9 @@ def deep(tiny_models: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return with_layers(tiny_models / "target-hf", tmp_path_factory.mktemp("deep") / "deep", 6)
 
 
-def plan(*words: str) -> distil.Plan:
+def plan(*words: str) -> order.Plan:
     """What the command makes of its words."""
-    return distil.understand(distil.parser().parse_args([*words]))
+    return order.understand_distil(order.distil_parser().parse_args([*words]))
 
 
 def test_the_words_name_a_pair() -> None:
@@ -72,16 +72,16 @@ def test_training_asks_for_memory_first(monkeypatch: pytest.MonkeyPatch) -> None
 def test_acceptance_counts_guesses_and_rounds() -> None:
     texts = [([1], [5, 6, 7, 8, 9, 10, 11]), ([2], [3, 4])]
     # The first: four hold and a fifth token comes with them, then one is missed, one holds and ends the text.
-    found = acceptance.measure(texts, [[5, 6, 7, 8, 9, 0, 11], [0, 4]])
+    found = distillation.measure(texts, [[5, 6, 7, 8, 9, 0, 11], [0, 4]])
     assert (found.rate, found.places) == (7 / 9, 9)
     assert found.tokens_per_round == 9 / 5
-    assert acceptance.measure(texts, [answer for _, answer in texts]).tokens_per_round == 9 / 3
-    assert acceptance.measure(texts, [[0] * 7, [0] * 2]) == manifest.Acceptance(0.0, 1.0, 9)
+    assert distillation.measure(texts, [answer for _, answer in texts]).tokens_per_round == 9 / 3
+    assert distillation.measure(texts, [[0] * 7, [0] * 2]) == manifest.Acceptance(0.0, 1.0, 9)
 
 
 def test_a_finished_folder_that_cannot_be_read_is_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(ExportError, match=r"^The draft cannot be tried \(.*\); nothing was kept\.$"):
-        acceptance.of_model(tmp_path, [([1], [2])])
+        distillation.of_model(tmp_path, [([1], [2])])
 
 
 @pytest.fixture(scope="module")

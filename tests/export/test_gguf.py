@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer, pre_tokenizers
 
 from headstart.errors import ExportError
-from headstart_export import gguf_file, gguf_tokenizer
-from headstart_export.gguf_tokenizer import SPLITTINGS
+from headstart_export import gguf
+from headstart_export.gguf import SPLITTINGS
 from tests.export.conftest import DATA
 from tests.export.tiny_gguf import write_tokenizer
 from tests.junk import fuzz, scarred
@@ -37,7 +37,7 @@ def vectors(name: str) -> list[tuple[str, list[int]]]:
 
 def rebuild(path: Path) -> Tokenizer:
     """The tokenizer without the wrapper of transformers, whose import would take seconds."""
-    tokenizer = gguf_tokenizer._build(gguf_tokenizer._read(path))
+    tokenizer = gguf._build(gguf._read(path))
     assert isinstance(tokenizer, Tokenizer)
     return tokenizer
 
@@ -45,7 +45,7 @@ def rebuild(path: Path) -> Tokenizer:
 def refusal(path: Path) -> str | None:
     """The sentence with which a file is refused, or None when it is taken."""
     try:
-        gguf_file.probe(path)
+        gguf.probe(path)
     except ExportError as error:
         return str(error)
     return None
@@ -121,7 +121,7 @@ def test_every_splitting_gives_back_what_it_was_given(make_gguf: Callable[..., P
 
 
 def test_smollms_splitting_is_that_of_its_own_tokenizer_file() -> None:
-    ours = gguf_tokenizer._pre_tokenizer(SPLITTINGS["smollm"])
+    ours = gguf._pre_tokenizer(SPLITTINGS["smollm"])
     parts = [pre_tokenizers.Digits(individual_digits=True), pre_tokenizers.ByteLevel(add_prefix_space=False)]
     theirs = pre_tokenizers.Sequence(parts)
     for text in (*PROBES, "a1b22 333, 4.5e6 -7 ²½"):
@@ -142,35 +142,35 @@ def test_a_marker_in_front_comes_only_where_the_file_wants_it(make_gguf: Callabl
 
 def test_an_unknown_splitting_or_kind_is_refused(make_gguf: Callable[..., Path]) -> None:
     with pytest.raises(ExportError, match=r"splits its text by the rule 'martian', which is not known here; known are"):
-        gguf_tokenizer._read(make_gguf("martian"))
+        gguf._read(make_gguf("martian"))
     with pytest.raises(ExportError, match=r"x\.gguf has a tokenizer of the kind 'llama', which cannot be rebuilt"):
-        gguf_tokenizer.require_supported("llama", "default", "x.gguf")
+        gguf.require_supported("llama", "default", "x.gguf")
 
 
 def test_a_merge_of_what_is_no_token_is_told(tiny_gguf_file: Path) -> None:
-    metadata = gguf_tokenizer._read(tiny_gguf_file)
-    gguf_tokenizer._require_known(metadata, "x.gguf")
+    metadata = gguf._read(tiny_gguf_file)
+    gguf._require_known(metadata, "x.gguf")
     for merge in ("a no-such-token", "a", "Ġ Ġ Ġ"):
         damaged = dataclasses.replace(metadata, merges=(*metadata.merges, merge))
         with pytest.raises(ExportError, match=rf"x\.gguf merges '{merge}', but its vocabulary does not hold that"):
-            gguf_tokenizer._require_known(damaged, "x.gguf")
+            gguf._require_known(damaged, "x.gguf")
 
 
 def test_quick_reading_finds_what_the_library_finds(make_gguf: Callable[..., Path]) -> None:
-    import gguf  # noqa: PLC0415
+    from gguf import GGUFReader  # noqa: PLC0415
 
     path = make_gguf()
-    quick, slow = gguf_file.read(path), gguf.GGUFReader(path)
+    quick, slow = gguf.read(path), GGUFReader(path)
     assert set(quick.arrays) == {"tokenizer.ggml.tokens", "tokenizer.ggml.token_type"}
     assert list(quick.fields) == list(slow.fields)
     for name, field in slow.fields.items():
-        assert gguf_file.value(quick, name) == field.contents()
-    assert gguf_file.value(quick, "no.such", "default") == "default"
+        assert gguf.value(quick, name) == field.contents()
+    assert gguf.value(quick, "no.such", "default") == "default"
 
 
 def test_the_probe_reports_what_the_file_says(tiny_gguf_file: Path) -> None:
-    facts = gguf_file.probe(tiny_gguf_file)
-    assert dataclasses.replace(facts, parameters=0) == gguf_file.GgufFacts("qwen2", 0, "apache-2.0", "gpt2", "gpt-2", 2)
+    facts = gguf.probe(tiny_gguf_file)
+    assert dataclasses.replace(facts, parameters=0) == gguf.GgufFacts("qwen2", 0, "apache-2.0", "gpt2", "gpt-2", 2)
     assert facts.parameters > 640 * 64
 
 
@@ -180,7 +180,7 @@ def test_a_truncated_file_is_refused_with_a_sentence(tiny_gguf_file: Path, tmp_p
     cut = tmp_path / "cut.gguf"
     cut.write_bytes(content[: int(len(content) * share)])
     with pytest.raises(ExportError, match=r"cut\.gguf is not a GGUF file that can be used: .+\. Fetch it again\."):
-        gguf_file.probe(cut)
+        gguf.probe(cut)
 
 
 @pytest.mark.parametrize("place", [4, 8, 16, 24, 33, 60, 90])
@@ -208,4 +208,4 @@ def test_another_file_is_refused(tmp_path: Path) -> None:
     other = tmp_path / "other.gguf"
     other.write_bytes(b"PK\x03\x04 no model")
     with pytest.raises(ExportError, match="it does not begin with the letters GGUF"):
-        gguf_file.probe(other)
+        gguf.probe(other)

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from headstart import manifest
-from headstart_export import cli, ovms
-from headstart_export.ovms import Part
+from headstart_export import cli
+from headstart_export.cli import Part
 from tests.model_folders import describe, write_model, write_pair
 
 # Fields of `LLMCalculatorOptions` in the server's llm_calculator.proto, with what they hold.
@@ -36,7 +36,7 @@ def options(text: str) -> dict[str, object]:
 
 def test_a_pair_is_served_with_its_draft(tmp_path: Path) -> None:
     pair = write_pair(tmp_path / "pair")
-    config = ovms.write(pair)
+    config = cli.write(pair)
     assert config == pair / "ovms_config.json"
     assert json.loads(config.read_text()) == {
         "model_config_list": [],
@@ -53,7 +53,7 @@ def test_a_pair_is_served_with_its_draft(tmp_path: Path) -> None:
 def test_a_model_alone_keeps_its_own_config(tmp_path: Path) -> None:
     model = write_model(tmp_path / "model")
     (model / "config.json").write_text("{}")
-    ovms.write(model)
+    cli.write(model)
     found = options((model / "graph.pbtxt").read_text())
     assert found["models_path"] == "./"
     assert not [name for name in found if name.startswith("draft")]
@@ -64,12 +64,12 @@ def test_the_cache_holds_four_conversations_in_whole_gigabytes(tmp_path: Path) -
     model = write_model(tmp_path / "model")
     large = dataclasses.replace(describe(model), kv_bytes_per_token=150_000, context_length=32_768)
     manifest.write(model, large)
-    ovms.write(model)
+    cli.write(model)
     assert options((model / "graph.pbtxt").read_text())["cache_size"] == 5  # 4 x 8192 x 150,000 bytes are 4.6 GiB
 
 
 def test_the_braces_of_the_graph_are_closed_and_every_name_is_quoted() -> None:
-    text = ovms.graph(Part('./a "b"', 1), Part("./draft", 2))
+    text = cli.graph(Part('./a "b"', 1), Part("./draft", 2))
     assert text.count("{") == text.count("}")
     assert options(text)["models_path"] == './a "b"'
 

@@ -13,7 +13,7 @@ from tokenizers import Tokenizer
 
 from headstart.engine.runtime import openvino
 from headstart.errors import ExportError
-from headstart_export import quality, trial
+from headstart_export import quality
 from headstart_export.convert import MODEL_FILE
 from headstart_export.quality import Logits
 
@@ -51,24 +51,24 @@ def nothing(_model: Any, _operations: Any) -> None:
 
 
 @pytest.fixture
-def answer(tiny_target: Path, tmp_path: Path) -> Callable[[Damage], trial.Answer]:
+def answer(tiny_target: Path, tmp_path: Path) -> Callable[[Damage], quality.Answer]:
     """Try out the tiny model after some damage to it; the source is what the damaged one makes of the whole text."""
     from openvino import opset15  # noqa: PLC0415
 
-    def run(damage: Damage) -> trial.Answer:
+    def run(damage: Damage) -> quality.Answer:
         model = openvino().Core().read_model(tiny_target / MODEL_FILE)
         damage(model, opset15)
         openvino().save_model(model, tmp_path / MODEL_FILE, compress_to_fp16=False)
         ids = Tokenizer.from_file(str(tiny_target / "tokenizer.json")).encode(quality.TEXT_FILE.read_text("utf-8")).ids
-        session = openvino().Core().compile_model(model, "CPU", trial.SETTINGS).create_infer_request()
+        session = openvino().Core().compile_model(model, "CPU", quality.SETTINGS).create_infer_request()
         reference = tmp_path / "reference.npy"
-        np.save(reference, trial.read(session, ids[:200]))
-        return trial.run(trial.Request(str(tmp_path), str(reference), ids[:200]))
+        np.save(reference, quality.read(session, ids[:200]))
+        return quality.run(quality.Request(str(tmp_path), str(reference), ids[:200]))
 
     return run
 
 
-def test_a_sound_model_passes(answer: Callable[[Damage], trial.Answer]) -> None:
+def test_a_sound_model_passes(answer: Callable[[Damage], quality.Answer]) -> None:
     found = answer(nothing)
     assert found.quality is not None
     assert found.quality.top1_agreement > 0.99
@@ -83,7 +83,7 @@ def test_a_sound_model_passes(answer: Callable[[Damage], trial.Answer]) -> None:
     ],
 )
 def test_a_model_that_keeps_something_else_is_refused(
-    answer: Callable[[Damage], trial.Answer], damage: Damage, way: str
+    answer: Callable[[Damage], quality.Answer], damage: Damage, way: str
 ) -> None:
     with pytest.raises(ExportError, match=f"The converted model computes otherwise {way}; nothing was kept"):
         answer(damage)
@@ -99,9 +99,9 @@ class Session:
     """Says the exact logits with an error that grows with the group, and notes what it was asked."""
 
     def __init__(self, properties: dict[str, str], built: list[int]) -> None:
-        self.error = int(properties[trial.PROPERTY]) / 1000
+        self.error = int(properties[quality.PROPERTY]) / 1000
         self.read = 0
-        built.append(int(properties[trial.PROPERTY]))
+        built.append(int(properties[quality.PROPERTY]))
 
     def reset_state(self) -> None:
         """Begin anew."""
@@ -111,7 +111,7 @@ class Session:
 def read(session: Any, ids: list[int], past: int) -> Logits:
     """In order, a few at a time, as a cache demands."""
     assert past == session.read
-    assert 0 < len(ids) <= trial.PASS
+    assert 0 < len(ids) <= quality.PASS
     session.read += len(ids)
     logits: Logits = EXACT + session.error * NOISE
     return logits[past : past + len(ids)]
@@ -120,7 +120,7 @@ def read(session: Any, ids: list[int], past: int) -> Logits:
 def kl(group: int) -> float:
     """What the group costs."""
     both = (EXACT, EXACT + group / 1000 * NOISE)
-    p, q = (np.exp(rows) / np.exp(rows).sum(1, keepdims=True) for rows in (each[trial.PASS :] for each in both))
+    p, q = (np.exp(rows) / np.exp(rows).sum(1, keepdims=True) for rows in (each[quality.PASS :] for each in both))
     return float((p * np.log(p / q)).sum(1).mean())
 
 
@@ -135,6 +135,6 @@ def kl(group: int) -> float:
 )
 def test_the_largest_that_costs_half_of_what_the_weights_cost(lost: float, found: int | None, tried: list[int]) -> None:
     built: list[int] = []
-    chosen = trial.coarsest_group(EXACT, lambda further: Session(further, built), read, IDS, lost)
+    chosen = quality.coarsest_group(EXACT, lambda further: Session(further, built), read, IDS, lost)
     assert chosen == found
     assert built == tried

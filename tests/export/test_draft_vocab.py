@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from headstart.engine.bench.prompts import KINDS, MOST_PER_KIND, read_prompts
-from headstart_export import ranking, writing
+from headstart_export import draft_vocab, writing
 from tests import tiny
 
 SIZE, ROWS = 600, 640
@@ -36,7 +36,7 @@ def needed(tokenizer: Any) -> set[int]:
 
 
 def test_every_token_is_ranked_once_and_none_is_missed_that_spells_the_others(tokenizer: Any) -> None:
-    ranked = ranking.rank(tokenizer, counts_of(), [])
+    ranked = draft_vocab.rank(tokenizer, counts_of(), [])
     assert sorted(ranked) == list(range(SIZE))
     first = needed(tokenizer)
     assert len(first) > 256
@@ -48,7 +48,7 @@ def test_the_target_s_own_words_come_before_those_it_might_use_and_those_at_hand
     free = sorted(set(range(SIZE)) - needed(tokenizer))
     often, seldom, possible, found = free[-1], free[-2], free[-3], free[-4]
     counts = counts_of(written={often: 9.0, seldom: 1.0, 639: 50.0}, chances={possible: 0.05, often: 0.95})
-    ranked = ranking.rank(tokenizer, counts, [tokenizer.decode([found])])
+    ranked = draft_vocab.rank(tokenizer, counts, [tokenizer.decode([found])])
     assert tokenizer(tokenizer.decode([found])).input_ids == [found]
     place = len(needed(tokenizer))
     assert ranked[place] == often
@@ -58,15 +58,15 @@ def test_the_target_s_own_words_come_before_those_it_might_use_and_those_at_hand
 
 @pytest.mark.parametrize(("rows", "written"), [(100, 70_000), (66_000, 70_000)])
 def test_a_list_is_long_enough_for_other_lengths_to_be_tried(tmp_path: Path, rows: int, written: int) -> None:
-    ranking.write(list(range(written)), rows, tmp_path)
-    found = np.load(tmp_path / ranking.FILE_NAME)
-    assert found.tolist() == list(range(max(rows, ranking.LONGEST)))
+    draft_vocab.write(list(range(written)), rows, tmp_path)
+    found = np.load(tmp_path / draft_vocab.FILE_NAME)
+    assert found.tolist() == list(range(max(rows, draft_vocab.LONGEST)))
 
 
 def test_texts_at_hand_are_the_same_each_time() -> None:
-    texts = list(ranking.texts_at_hand())
+    texts = list(draft_vocab.texts_at_hand())
     assert sum(map(len, texts)) > 1_000_000
-    assert texts == list(ranking.texts_at_hand())
+    assert texts == list(draft_vocab.texts_at_hand())
 
 
 def test_the_prompts_are_varied_and_none_is_the_benchmark_s() -> None:
