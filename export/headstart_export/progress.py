@@ -36,18 +36,6 @@ class Progress(Protocol):
         """Announce a step, and its time when it ends; the value counts where a step has anything to count."""
 
 
-class Silent:
-    """Says nothing."""
-
-    def note(self, sentence: str) -> None:
-        """Ignore it."""
-
-    @contextlib.contextmanager
-    def step(self, title: str, shown: Shown = of_bytes) -> Iterator[Advance]:  # noqa: ARG002
-        """Count for nobody."""
-        yield lambda _done, _total: None
-
-
 class Plain:
     """Lines for a file or a log."""
 

