@@ -31,21 +31,9 @@ USUAL = (PLAIN, "fixed 3", "fixed 5", AUTO)
 SWEPT_LENGTHS = (1, 2, 3, 4, 5, 6, 7, 8)
 SWEPT_THRESHOLDS = (0.2, 0.4, 0.6, 0.8)
 THRESHOLD_CAP = 16  # the most that may be drafted: a threshold needs a bound beside it
-EVERYTHING = (
-    PLAIN,
-    *(f"{FIXED} {length}" for length in SWEPT_LENGTHS),
-    NGRAM_ONLY,
-    DRAFT_ONLY,
-    *(f"{THRESHOLD} {value}" for value in SWEPT_THRESHOLDS),
-    AUTO,
-)
-SWEEP = (
-    PLAIN,
-    *(f"{FIXED} {length}" for length in SWEPT_LENGTHS),
-    NGRAM_ONLY,
-    DRAFT_ONLY,
-    AUTO,
-)  # what advice compares
+_SWEPT = (PLAIN, *(f"{FIXED} {length}" for length in SWEPT_LENGTHS), NGRAM_ONLY, DRAFT_ONLY)
+SWEEP = (*_SWEPT, AUTO)  # what advice compares
+EVERYTHING = (*_SWEPT, *(f"{THRESHOLD} {value}" for value in SWEPT_THRESHOLDS), AUTO)
 WORDS = "plain, auto, ngram, draft, fixed-1 to fixed-16 or threshold-0 to threshold-1"
 
 
