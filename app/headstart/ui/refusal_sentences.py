@@ -67,10 +67,6 @@ REFUSALS: Sequence[Any] = (
         "Faults",
         "It takes about {} of memory, but {} is free: close other programs and tune again.",
     ),
-    QT_TRANSLATE_NOOP(
-        "Faults",
-        "A second copy takes about {} of memory, but {} is free: close other programs and tune again.",
-    ),
     QT_TRANSLATE_NOOP("Faults", "Tuning needs {} seconds at least, not {}."),
     QT_TRANSLATE_NOOP(
         "Faults",

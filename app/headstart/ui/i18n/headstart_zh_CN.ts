@@ -2297,10 +2297,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>约需 {} 内存，但只有 {} 可用：请关闭其他程序，然后重新调优。</translation>
     </message>
     <message>
-        <source>A second copy takes about {} of memory, but {} is free: close other programs and tune again.</source>
-        <translation>第二份副本约需 {} 内存，但只有 {} 可用：请关闭其他程序，然后重新调优。</translation>
-    </message>
-    <message>
         <source>Tuning needs {} seconds at least, not {}.</source>
         <translation>调优至少需要 {} 秒，而不是 {} 秒。</translation>
     </message>

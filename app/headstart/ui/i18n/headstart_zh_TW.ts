@@ -2297,10 +2297,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>約需 {} 記憶體，但只有 {} 可用：請關閉其他程式，然後重新調校。</translation>
     </message>
     <message>
-        <source>A second copy takes about {} of memory, but {} is free: close other programs and tune again.</source>
-        <translation>第二份複本約需 {} 記憶體，但只有 {} 可用：請關閉其他程式，然後重新調校。</translation>
-    </message>
-    <message>
         <source>Tuning needs {} seconds at least, not {}.</source>
         <translation>調校至少需要 {} 秒，而非 {} 秒。</translation>
     </message>
