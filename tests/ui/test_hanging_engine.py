@@ -3,9 +3,11 @@
 import os
 import signal
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import openai
 import psutil
 import pytest
 from PySide6.QtCore import QProcess
@@ -13,7 +15,9 @@ from pytestqt.qtbot import QtBot
 
 from bench.toy import PROGRAM
 from headstart.engine.engine import LoadOptions
+from headstart.engine.serving import Serving, StartServer
 from headstart.engine.watch import Patience
+from headstart.server import keys
 from headstart.ui import engine_child
 from headstart.ui.engine_link import EngineLink
 from tests.ui.test_engine_link import TOY, WAIT, Heard, answer, ask, shown
@@ -108,6 +112,27 @@ def test_an_engine_without_memory_is_replaced(qtbot: QtBot, loaded_link: EngineL
     assert failed.generation == generation
     assert "crashed" not in heard.names()
     assert loaded_link.pid != before
+    answer(qtbot, loaded_link, "next")
+
+
+def test_so_is_one_that_lacked_it_for_a_client_of_the_local_server(qtbot: QtBot, loaded_link: EngineLink) -> None:
+    with qtbot.waitSignal(loaded_link.served, timeout=WAIT) as serving:
+        loaded_link.serve(StartServer("toy", keys.digest("key"), "127.0.0.1", 0))
+    (report,) = serving.args or []
+    assert isinstance(report, Serving)
+
+    def ask_server() -> str:
+        with openai.OpenAI(base_url=report.url, api_key="key", max_retries=0) as client:
+            try:
+                return str(client.completions.create(model="toy", prompt="toy: memory"))
+            except openai.APIError as error:
+                return str(error)
+
+    with ThreadPoolExecutor(1) as pool:
+        told = pool.submit(ask_server)
+        with qtbot.waitSignals([loaded_link.crashed, loaded_link.restarted], timeout=WAIT):
+            pass
+        assert "Memory ran out" in told.result()
     answer(qtbot, loaded_link, "next")
 
 
