@@ -1,10 +1,10 @@
 """A model without weights: logits are a fixed function of the last tokens, so texts can be checked exactly."""
 
-import threading
 from collections.abc import Sequence
 
 import numpy as np
 
+from headstart.engine.cancelling import CancelEvent
 from headstart.engine.drafters.base import Drafter
 from headstart.engine.drafters.registry import Sources, drafters_of
 from headstart.engine.runner import Branch, Interrupted, Logits
@@ -37,7 +37,7 @@ class ToyRunner:
         ids: Sequence[int],
         branches: Sequence[Branch] = (),
         rows: int = 1,
-        cancel: threading.Event | None = None,
+        cancel: CancelEvent | None = None,
     ) -> Logits:
         """See Runner.forward."""
         assert 1 <= rows <= len(ids) <= self.context - len(self._tokens)
@@ -75,7 +75,7 @@ class BranchingToy(ToyRunner):
         ids: Sequence[int],
         branches: Sequence[Branch] = (),
         rows: int = 1,
-        cancel: threading.Event | None = None,
+        cancel: CancelEvent | None = None,
     ) -> Logits:
         """See Runner.forward."""
         past = list(self._tokens)

@@ -1,11 +1,11 @@
 """Asks a loaded engine and checks what holds for every answer; policies that decide at random. Loads nothing."""
 
 import random
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from headstart.engine.cancelling import CancelEvent
 from headstart.engine.drafters.base import Draft
 from headstart.engine.engine import (
     Event,
@@ -64,7 +64,7 @@ def request(
 
 def ask(engine: LocalEngine, wanted: Request, cancel_at: Callable[[Event], bool] = lambda _: False) -> Answer:
     """The whole answer; `cancel_at` is asked at each event whether to cancel."""
-    cancel = threading.Event()
+    cancel = CancelEvent()
     events: list[Event] = []
     for event in engine.generate(wanted, cancel):
         events.append(event)

@@ -3,7 +3,6 @@
 import os
 import signal
 import sys
-import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from headstart.engine import validation
+from headstart.engine.cancelling import CancelEvent
 from headstart.engine.precision import Properties
 from headstart.engine.runner import Branch, Logits
 from tests.toy import BranchingToy
@@ -26,7 +26,7 @@ class OddRunner(BranchingToy):
         self._broken_at, self._shift, self._forgets = broken_at, shift, forgets
 
     def forward(
-        self, ids: Sequence[int], branches: Sequence[Branch] = (), rows: int = 1, cancel: threading.Event | None = None
+        self, ids: Sequence[int], branches: Sequence[Branch] = (), rows: int = 1, cancel: CancelEvent | None = None
     ) -> Logits:
         logits = super().forward(ids, branches, rows, cancel)
         if self._broken_at is not None and len(self.tokens) >= self._broken_at:

@@ -1,6 +1,5 @@
 """The audit finds a token that the target would not have written, and forgives what batching does to near-ties."""
 
-import threading
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,6 +8,7 @@ import pytest
 
 from headstart.engine.audit import GREEDY, SAMPLED, AuditPlan, audit
 from headstart.engine.bench.prompts import BenchPrompt
+from headstart.engine.cancelling import CancelEvent
 from headstart.engine.comparison import ENDED, Judged, Verdict, findings, judge, noise_floor, scores, shift
 from headstart.engine.engine import FinishReason, LoadOptions, Mode, Round, Sampling, Speculation
 from headstart.engine.local import load
@@ -30,7 +30,7 @@ class NoisyRunner(ToyRunner):
     """A toy whose logits depend on how many tokens are computed at once, as those of real kernels do."""
 
     def forward(
-        self, ids: Sequence[int], branches: Sequence[Branch] = (), rows: int = 1, cancel: threading.Event | None = None
+        self, ids: Sequence[int], branches: Sequence[Branch] = (), rows: int = 1, cancel: CancelEvent | None = None
     ) -> Logits:
         """See Runner.forward."""
         logits = super().forward(ids, branches, rows, cancel)
@@ -45,7 +45,7 @@ def written(
     drafters = toy_drafters(target, ToyRunner(VOCABULARY, blur=0.7))
     decoder = Decoder(target, drafters, Policy(Costs(Curve({1: 70.0, 8: 90.0}), Curve({1: 20.0}))))
     job = Job(PROMPT, tokens, stop, sampling, Speculation(Mode.FIXED, 5))
-    events = list(decoder.run(job, threading.Event()))
+    events = list(decoder.run(job, CancelEvent()))
     ids = tuple(token.id for event in events if isinstance(event, Round) for token in event.tokens)
     return Answered("text", PROMPT, ids, events[-1] is FinishReason.STOP, sampling)
 

@@ -1,7 +1,6 @@
 """N-grams propose what a naive search finds; a draft model writes ahead and forgets what did not hold."""
 
 import random
-import threading
 import time
 import tracemalloc
 from collections import abc
@@ -10,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from headstart.engine.cancelling import CancelEvent
 from headstart.engine.drafters.base import NO_DRAFT, Draft, WantsMore
 from headstart.engine.drafters.draft_model import MOST_DRAFTED, DraftModel
 from headstart.engine.drafters.ngram import NgramDrafter
@@ -204,14 +204,14 @@ def test_a_long_text_is_read_in_parts_and_can_be_cancelled_between_them() -> Non
 class CancellingRunner(ToyRunner):
     """Is cancelled while it reads the second part."""
 
-    cancel = threading.Event()
+    cancel = CancelEvent()
 
     def forward(
         self,
         ids: abc.Sequence[int],
         branches: abc.Sequence[Branch] = (),
         rows: int = 1,
-        cancel: threading.Event | None = None,
+        cancel: CancelEvent | None = None,
     ) -> Logits:
         result = super().forward(ids, branches, rows, cancel)
         if len(self.calls) == 2:
@@ -249,7 +249,7 @@ def up_to(count: int) -> WantsMore:
     return lambda draft: len(draft.tokens) < count
 
 
-def begun(context: abc.Sequence[int], sampling: Sampling = GREEDY, cancel: threading.Event | None = None) -> Sequence:
+def begun(context: abc.Sequence[int], sampling: Sampling = GREEDY, cancel: CancelEvent | None = None) -> Sequence:
     """An answer with nothing but its prompt."""
     return Sequence(Job(tuple(context), 100, frozenset(), sampling, Speculation()), 4096, cancel)
 

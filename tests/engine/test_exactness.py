@@ -1,7 +1,6 @@
 """Proofs 1 and 2 of exactness: speculation never changes the text, and sampled text has the target's distribution."""
 
 import random
-import threading
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,6 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import FinishReason, Mode, Origin, Round, Sampling, Speculation
 from headstart.engine.policy.cost_model import Costs, Curve
 from headstart.engine.policy.policy import Policy
@@ -33,7 +33,7 @@ def toy_decoder(*, draft: bool = True, blur: float = 0.7, context: int = 4096, s
 
 def write(decoder: Decoder, job: Job, stop_after: int | None = None) -> tuple[list[int], list[Round], FinishReason]:
     """Run a job; `stop_after` cancels once so many tokens are there."""
-    cancel, tokens, rounds = threading.Event(), list[int](), list[Round]()
+    cancel, tokens, rounds = CancelEvent(), list[int](), list[Round]()
     reason = None
     for event in decoder.run(job, cancel):
         if isinstance(event, Round):
@@ -95,7 +95,7 @@ def test_cancelled_and_abandoned_answers_leave_nothing_behind(trial: int) -> Non
         if stop_after is not None and len(tokens) < len(plain):
             assert reason is FinishReason.CANCELLED
             assert len(tokens) <= stop_after + len(rounds[-1].tokens)
-        for event in decoder.run(job, threading.Event()):  # a reader that goes away in the middle
+        for event in decoder.run(job, CancelEvent()):  # a reader that goes away in the middle
             if isinstance(event, Round):
                 break
 

@@ -1,13 +1,13 @@
 """A drafter is one file and one line of the registry: no other part has to know it."""
 
 import random
-import threading
 import time
 from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 
+from headstart.engine.cancelling import CancelEvent
 from headstart.engine.drafters import registry
 from headstart.engine.engine import Mode, Origin, Sampling, Speculation
 from headstart.engine.policy.cost_model import Costs, Curve
@@ -59,7 +59,7 @@ class TimedToy(ToyRunner):
     clock = Clock()
 
     def forward(
-        self, ids: Sequence[int], branches: Sequence[Branch] = (), rows: int = 1, cancel: threading.Event | None = None
+        self, ids: Sequence[int], branches: Sequence[Branch] = (), rows: int = 1, cancel: CancelEvent | None = None
     ) -> Logits:
         self.clock.seconds += Curve(TABLE).ms(len(ids)) / 1000
         return super().forward(ids, branches, rows, cancel)

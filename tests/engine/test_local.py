@@ -6,7 +6,6 @@ import os
 import shutil
 import subprocess
 import sys
-import threading
 import weakref
 from collections.abc import Callable
 from contextlib import closing
@@ -17,6 +16,7 @@ import pytest
 
 from headstart import manifest as manifests
 from headstart.engine import generation_config, local
+from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import (
     Event,
     FinishReason,
@@ -125,7 +125,7 @@ def test_the_ledger_is_told_round_by_round(pair_engine: LocalEngine) -> None:
 
 @pytest.mark.parametrize("tokens", [1, 64])
 def test_cancelled_before_it_begins(pair_engine: LocalEngine, usual: Answer, tokens: int) -> None:
-    cancel = threading.Event()
+    cancel = CancelEvent()
     cancel.set()
     events = list(forget(pair_engine).generate(request(LIST, tokens=tokens), cancel))
     assert [type(event).__name__ for event in events] == ["Prefill", "Finish"]

@@ -1,7 +1,6 @@
 """A row that is not a number ends no answer: a drafter is set aside, a target is replaced and the answer goes on."""
 
 import logging
-import threading
 from collections import abc
 from dataclasses import replace
 from typing import Any
@@ -9,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from headstart.engine.cancelling import CancelEvent
 from headstart.engine.drafters.draft_model import DraftModel
 from headstart.engine.drafters.ngram import NgramDrafter
 from headstart.engine.engine import (
@@ -50,7 +50,7 @@ class Breaking(ToyRunner):
         ids: abc.Sequence[int],
         branches: abc.Sequence[Branch] = (),
         rows: int = 1,
-        cancel: threading.Event | None = None,
+        cancel: CancelEvent | None = None,
     ) -> Logits:
         logits = super().forward(ids, branches, rows, cancel)
         if len(self.tokens) >= self.at:
@@ -69,7 +69,7 @@ def job(speculation: Speculation, sampling: Sampling | None = None, written: tup
 
 def text(decoder: Decoder, wanted: Job) -> list[int]:
     """The tokens of an answer."""
-    events = decoder.run(wanted, threading.Event())
+    events = decoder.run(wanted, CancelEvent())
     return [token.id for event in events if isinstance(event, Round) for token in event.tokens]
 
 

@@ -1,8 +1,7 @@
 """Both runners against the same demands: after rejections and cancels, logits are those of a fresh prefill."""
 
 import threading
-import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headstart.engine import runner as runners
+from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import Numerics
 from headstart.engine.paged import PagedRunner
 from headstart.engine.precision import probe_ids, properties
@@ -160,7 +160,7 @@ def test_holes_of_the_stateful_cache_are_closed(tiny_target: Path, monkeypatch: 
 
 def test_a_call_cancelled_beforehand_computes_nothing(runner: AnyRunner, fresh: AnyRunner) -> None:
     runner.forward(ids_of(20, seed=10))
-    cancel = threading.Event()
+    cancel = CancelEvent()
     cancel.set()
     with pytest.raises(Interrupted):
         runner.forward(ids_of(5, seed=11), cancel=cancel)
@@ -211,7 +211,7 @@ def test_a_cancellable_call_gives_the_same(runner: AnyRunner) -> None:
     ids = ids_of(50, seed=16)
     expected = runner.forward(ids, rows=2).copy()
     runner.rollback(0)
-    assert np.array_equal(runner.forward(ids, rows=2, cancel=threading.Event()), expected)
+    assert np.array_equal(runner.forward(ids, rows=2, cancel=CancelEvent()), expected)
 
 
 def test_a_failed_call_leaves_no_half_read_tokens(
@@ -225,17 +225,26 @@ def test_a_failed_call_leaves_no_half_read_tokens(
     expected_same(runner, fresh, seed=19)
 
 
-def test_waiting_for_a_request_looks_at_cancel() -> None:
-    request, cancel = SlowRequest(polls=3), threading.Event()
+def test_a_request_is_cancelled_by_whoever_sets_cancel() -> None:
+    cancel = CancelEvent()
+    request = SlowRequest(on_wait=lambda: None)
     runners.infer(request, cancel)
-    assert request.log == ["start", "wait_for", "wait_for", "wait_for"]
-    request = SlowRequest(polls=1000, on_poll=cancel.set)
+    assert request.log == ["start", "wait"]
+    request = SlowRequest(on_wait=cancel.set)
     with pytest.raises(Interrupted):
         runners.infer(request, cancel)
-    assert request.log == ["start", "wait_for", "cancel", "wait"]
-    request = SlowRequest(polls=1)
+    assert request.log == ["start", "wait", "cancel"]
+    request = SlowRequest(on_wait=lambda: None)
     runners.infer(request, None)
     assert request.log == ["infer"]
+
+
+def test_a_request_that_fails_by_itself_is_no_cancelled_one() -> None:
+    def fail() -> None:
+        raise RuntimeError("no such operation")
+
+    with pytest.raises(RuntimeError, match="no such operation"):
+        runners.infer(SlowRequest(on_wait=fail), CancelEvent())
 
 
 TOKENS = st.lists(st.integers(0, 2), max_size=20)
@@ -250,12 +259,11 @@ def test_common_prefix(first: list[int], second: list[int]) -> None:
 
 
 class SlowRequest:
-    """An inference request that is ready after some polls."""
+    """An inference request; something happens while it is waited for."""
 
-    def __init__(self, polls: int, on_poll: Any = None) -> None:
+    def __init__(self, on_wait: Callable[[], None]) -> None:
         self.log: list[str] = []
-        self._polls = polls
-        self._on_poll = on_poll or (lambda: None)
+        self._on_wait = on_wait
 
     def infer(self) -> None:
         self.log.append("infer")
@@ -263,25 +271,19 @@ class SlowRequest:
     def start_async(self) -> None:
         self.log.append("start")
 
-    def wait_for(self, milliseconds: int) -> bool:
-        assert milliseconds > 0
-        time.sleep(0)
-        self.log.append("wait_for")
-        self._polls -= 1
-        self._on_poll()
-        return self._polls == 0
+    def wait(self) -> None:
+        self.log.append("wait")
+        self._on_wait()
+        if "cancel" in self.log:
+            raise RuntimeError("Infer Request was canceled")
 
     def cancel(self) -> None:
         self.log.append("cancel")
 
-    def wait(self) -> None:
-        self.log.append("wait")
-        raise RuntimeError("Infer Request was canceled")
-
 
 def cancel_midway(runner: AnyRunner) -> None:
     """Begin a pass that would take seconds."""
-    cancel = threading.Event()
+    cancel = CancelEvent()
     timer = threading.Timer(0.05, cancel.set)
     timer.start()
     with pytest.raises(Interrupted):
@@ -301,7 +303,7 @@ def torment(runner: AnyRunner, operation: tuple[str, int, int], seed: int) -> No
         runner.forward(ids_of(count, seed), rows=count)
         runner.rollback(length + count - min(rejected, count))
     else:
-        cancel = threading.Event()
+        cancel = CancelEvent()
         cancel.set()
         with pytest.raises(Interrupted):
             runner.forward(ids_of(count, seed), cancel=cancel)

@@ -2,7 +2,6 @@
 
 import dataclasses
 import shutil
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 
 from headstart import manifest
 from headstart.engine import local, shortlist
+from headstart.engine.cancelling import CancelEvent
 from headstart.engine.drafters.draft_model import DraftModel, Shortlist
 from headstart.engine.engine import LoadOptions, Mode, Numerics, Origin, Sampling, Speculation
 from headstart.engine.local import LocalEngine, load
@@ -181,6 +181,6 @@ class TrimmedToy(ToyRunner):
     """Gives the logits of KEPT."""
 
     def forward(
-        self, ids: Sequence[int], branches: Sequence[Branch] = (), rows: int = 1, cancel: threading.Event | None = None
+        self, ids: Sequence[int], branches: Sequence[Branch] = (), rows: int = 1, cancel: CancelEvent | None = None
     ) -> Logits:
         return super().forward(ids, branches, rows, cancel)[:, KEPT]

@@ -1,7 +1,6 @@
 """Traces: what is written, what is not, and that a recording can be played again."""
 
 import json
-import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ import pytest
 
 from bench.research.recordings import Recording, read_recordings
 from bench.research.replay import Machine, policy_ms, speedups
+from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import LoadOptions, Mode, Numerics, Speculation, Tracing
 from headstart.engine.local import load
 from headstart.errors import SettingsError, TraceError
@@ -99,7 +99,7 @@ def test_a_trace_that_cannot_be_written_is_refused_before_any_answer(pair: LoadO
 
 
 def test_a_cancelled_answer_is_traced_to_its_end(pair: LoadOptions, tmp_path: Path) -> None:
-    engine, cancel = load(replace(pair, tracing=Tracing(tmp_path / "trace"))), threading.Event()
+    engine, cancel = load(replace(pair, tracing=Tracing(tmp_path / "trace"))), CancelEvent()
     for _ in engine.generate(request(LIST), cancel):
         cancel.set()
     engine.close()

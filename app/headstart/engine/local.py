@@ -1,7 +1,6 @@
 """Headstart's own engine: one target with its drafters, from messages to text. Knows nothing of who asks."""
 
 import logging
-import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
@@ -10,6 +9,7 @@ from pathlib import Path
 from headstart import manifest as manifests
 from headstart import paths
 from headstart.engine import budget, devices, generation_config, grammar, room, validation
+from headstart.engine.cancelling import CancelEvent
 from headstart.engine.drafters.registry import Sources, drafters_of
 from headstart.engine.engine import (
     EngineKind,
@@ -96,13 +96,13 @@ class LocalEngine:
         """Tokens of room."""
         return self.target.runner.context
 
-    def generate(self, request: Request, cancel: threading.Event | None = None) -> Iterator[Event]:
+    def generate(self, request: Request, cancel: CancelEvent | None = None) -> Iterator[Event]:
         """See Engine.generate."""
         tally = Tally()
         text = AnswerText(self.tokenizer.decode_many, request.stop, stop_on_repetition=request.stop_on_repetition)
         scorer = None if request.likeliest is None else Scorer(self._spelling.spell, request.likeliest)
         reason = FinishReason.STOP  # unless the token layer says otherwise, or the text ends it from here
-        for event in self._events(request, scorer, cancel or threading.Event()):
+        for event in self._events(request, scorer, cancel or CancelEvent()):
             match event:
                 case Prefill():
                     tally.read(event)
@@ -126,7 +126,7 @@ class LocalEngine:
             vars(self).pop(name, None)
 
     def _events(
-        self, request: Request, scorer: Scorer | None, cancel: threading.Event
+        self, request: Request, scorer: Scorer | None, cancel: CancelEvent
     ) -> Iterator[Prefill | Round | FinishReason]:
         """Those of the decoder. Where the target's arithmetic breaks, another target goes on where it stopped."""
         written: list[int] = []

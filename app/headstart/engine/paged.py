@@ -3,7 +3,6 @@
 Forgetting tokens is a smaller `past_lens`: no copy, and bit-exact with a 16-bit or 32-bit cache.
 """
 
-import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headstart.engine.cancelling import CancelEvent
 from headstart.engine.graph import CHOSEN_ROWS, gather_rows
 from headstart.engine.head import Ids, keep_rows
 from headstart.engine.inputs import Inputs
@@ -56,7 +56,7 @@ class PagedRunner:
         ids: Sequence[int],
         branches: Sequence[Branch] = (),
         rows: int = 1,
-        cancel: threading.Event | None = None,
+        cancel: CancelEvent | None = None,
     ) -> Logits:
         """See Runner.forward."""
         past, count = len(self._tokens), len(ids) + len(branches)

@@ -1,6 +1,5 @@
 """What the decoding loop asks of one compiled model and its keys and values. Knows nothing of text or sampling."""
 
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -8,9 +7,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from headstart.engine.cancelling import CancelEvent
+
 Logits = NDArray[np.float32]  # [rows, vocabulary]
 
-_POLL_MS = 10  # how often a cancellable call looks at `cancel`
 PREFILL_CHUNK = 256  # tokens a call: cancellable soon enough, and no slower than longer chunks
 
 
@@ -59,7 +59,7 @@ class Runner(Protocol):
         ids: Sequence[int],
         branches: Sequence[Branch] = (),
         rows: int = 1,
-        cancel: threading.Event | None = None,
+        cancel: CancelEvent | None = None,
     ) -> Logits:
         """Append `ids`; return the logits after the last `rows` of them, then after each branch: [.., vocabulary].
 
@@ -84,14 +84,14 @@ def common_prefix(first: Sequence[int], second: Sequence[int]) -> int:
     return int(differing[0]) if differing.size else limit
 
 
-def raise_if_set(cancel: threading.Event | None) -> None:
+def raise_if_set(cancel: CancelEvent | None) -> None:
     """Raise Interrupted when there is no need to begin."""
     if cancel is not None and cancel.is_set():
         raise Interrupted
 
 
-def infer(request: Any, cancel: threading.Event | None) -> None:
-    """Run an OpenVINO request to its end, or raise Interrupted soon after `cancel` is set.
+def infer(request: Any, cancel: CancelEvent | None) -> None:
+    """Run an OpenVINO request to its end, or raise Interrupted where setting `cancel` cuts it short.
 
     After Interrupted the model must first run over `unlike(...)` tokens.
     """
@@ -99,11 +99,13 @@ def infer(request: Any, cancel: threading.Event | None) -> None:
         request.infer()
         return
     request.start_async()
-    while not request.wait_for(_POLL_MS):
-        if cancel.is_set():
-            request.cancel()
-            _await_cancelled(request)
-            raise Interrupted
+    with cancel.calling(request.cancel):
+        try:
+            request.wait()
+        except RuntimeError:  # how OpenVINO reports a cancelled request; it can be used again at once
+            if not cancel.is_set():
+                raise
+            raise Interrupted from None
 
 
 def unlike(finished: int, cancelled: int) -> int:
@@ -114,10 +116,3 @@ def unlike(finished: int, cancelled: int) -> int:
     fails or, worse, gives other logits. A pass of a third size updates them all.
     """
     return next(size for size in (1, 2, 3) if size not in (finished, cancelled))
-
-
-def _await_cancelled(request: Any) -> None:
-    try:
-        request.wait()
-    except RuntimeError:  # how OpenVINO reports a cancelled request; it can be used again at once
-        return

@@ -1,10 +1,10 @@
 """One answer in tokens: what was asked for, what is written, and whether it is finished."""
 
-import threading
 from collections import abc
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import FinishReason, Sampling, Speculation
 from headstart.engine.sampling import Constraint, Row, Sampler
 
@@ -32,10 +32,10 @@ class Job:
 class Sequence:
     """The text so far, prompt included, and how its next token is chosen."""
 
-    def __init__(self, job: Job, context_limit: int, cancel: threading.Event | None = None) -> None:
+    def __init__(self, job: Job, context_limit: int, cancel: CancelEvent | None = None) -> None:
         """Nothing is written yet."""
         self.job = job
-        self.cancel = cancel or threading.Event()
+        self.cancel = cancel or CancelEvent()
         self.context = [*job.prompt, *job.written]
         self.sampler = Sampler(job.sampling, job.prompt, job.constraint)
         for token in job.written:

@@ -1,10 +1,10 @@
 """Exact speculative decoding in tokens: guess, check in one pass, keep what the target would have written anyway."""
 
-import threading
 import time
 from collections.abc import Generator, Iterable, Iterator
 from itertools import pairwise, zip_longest
 
+from headstart.engine.cancelling import CancelEvent
 from headstart.engine.drafters.base import NO_DRAFT, Draft, Drafter
 from headstart.engine.engine import FinishReason, Origin, Prefill, Round, Timing, Token
 from headstart.engine.policy.plan import DraftPlan
@@ -24,7 +24,7 @@ class Decoder:
         self._drafters = {drafter.name: drafter for drafter in drafters}
         self._policy = policy
 
-    def run(self, job: Job, cancel: threading.Event) -> Iterator[Prefill | Round | FinishReason]:
+    def run(self, job: Job, cancel: CancelEvent) -> Iterator[Prefill | Round | FinishReason]:
         """Yield the progress of the prompt, then each round, then the reason of the end."""
         sequence = Sequence(job, self._target.context, cancel)
         self._policy.begin_answer(job.speculation)

@@ -3,13 +3,13 @@
 Slower than the paged runner, but it needs nothing that a device or an architecture may lack.
 """
 
-import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from headstart.engine.cancelling import CancelEvent
 from headstart.engine.graph import CHOSEN_ROWS, gather_rows
 from headstart.engine.head import Ids, keep_rows
 from headstart.engine.inputs import Inputs
@@ -55,7 +55,7 @@ class StatefulRunner:
         ids: Sequence[int],
         branches: Sequence[Branch] = (),
         rows: int = 1,
-        cancel: threading.Event | None = None,
+        cancel: CancelEvent | None = None,
     ) -> Logits:
         """See Runner.forward."""
         assert 1 <= rows <= len(ids) <= self.context - len(self._tokens)
