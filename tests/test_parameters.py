@@ -83,3 +83,30 @@ def test_values_come_back_as_they_were_told() -> None:
 def test_what_is_out_of_bounds_is_refused(warmth: float) -> None:
     with pytest.raises(SettingsError, match="warmth must be between 0 and 2, not"):
         MoreParams(warmth=warmth)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MoreConfig(parameters.EngineConfig):
+    """With something else that is chosen at loading."""
+
+    threads: int | None = parameter(None, "How many threads compute.", low=1)
+
+
+def test_what_is_chosen_at_loading_is_a_flag_and_a_setting() -> None:
+    asked: list[MoreConfig] = []
+
+    def run(arguments: MoreConfig, _load: Load) -> int:
+        asked.append(arguments)
+        return 0
+
+    Command(run).main(["--threads", "3", "--numerics", "exact"], standalone_mode=False)
+    Command(run).main(["--threads", "auto"], standalone_mode=False)
+    assert [(each.threads, each.numerics) for each in asked] == [(3, "exact"), (None, "fast")]
+
+    class Plain:
+        """Settings of nothing else."""
+
+        name: str = ""
+
+    kind: Any = dataclass(frozen=True)(settings.with_parameters(Plain, {"model": MoreConfig}))
+    assert {"threads", "numerics", "engine"} <= {each.name for each in dataclasses.fields(kind)}

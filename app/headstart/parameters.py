@@ -120,6 +120,38 @@ class Drafter(StrEnum):
     BIGRAM = "bigram"  # the table of likely next tokens alone
 
 
+class Numerics(StrEnum):
+    """Chosen when a model is loaded: the fastest arithmetic, or one whose results do not depend on batching."""
+
+    FAST = "fast"
+    EXACT = "exact"
+
+
+class EngineKind(StrEnum):
+    """Who runs a model."""
+
+    AUTO = "auto"  # whoever suits the device and the draft
+    HEADSTART = "headstart"
+    GENAI = "genai"  # OpenVINO GenAI
+
+
+class KvPrecision(StrEnum):
+    """How keys and values are kept. What an 8-bit cache saves it costs in precision: rejected guesses leave a trace."""
+
+    AUTO = "auto"  # 16 bits
+    F16 = "f16"
+    U8 = "u8"
+
+
+class Precision(StrEnum):
+    """What a model computes in. All but f32 are used only after a trial on this device (`validation.py`)."""
+
+    AUTO = "auto"  # f32 until a trial has found a faster one that is right here
+    F32 = "f32"
+    BF16 = "bf16"
+    F16 = "f16"
+
+
 @dataclass(frozen=True)
 class SamplingParams:
     """How one token is chosen from the target's logits. Temperature 0 is greedy.
@@ -204,6 +236,51 @@ class SpeculationParams:
         _check(self)
         if self.mode is Mode.FIXED and self.num_assistant_tokens is None:
             raise SettingsError("Fixed speculation needs a length: add --num-assistant-tokens (1 to 16), or use auto.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadConfig:
+    """How a model is loaded, whoever runs it."""
+
+    device: str = parameter(
+        "",
+        "Device that runs the model; automatic takes what tuning found, or else the processor.",
+        detail="CPU, GPU, GPU.1, NPU, ..., or AUTO for the best here",
+    )
+    draft_device: str = parameter(
+        "", "Device that runs the draft model; automatic takes what tuning found, or else that of the model."
+    )
+    numerics: Numerics = parameter(
+        Numerics.FAST,
+        "Fast arithmetic, or exact: the same results.",
+        detail="fast: rounding depends on how many tokens are read at once, so the same request may get another answer "
+        "when it is asked again, greedy or seeded; exact: always the same text, with and without speculation, slower",
+    )
+    precision: Precision = parameter(
+        Precision.AUTO,
+        "What the model computes in; one that gives wrong results on this device is refused.",
+        in_window=False,
+        detail="auto: the fastest that a trial found right here, or else f32",
+    )
+    context: int | None = parameter(
+        None, "Tokens of context to make room for.", low=256, detail="auto: what the model allows, at most 8192"
+    )
+    ignore_memory: bool = parameter(default=False, meaning="Load although the memory seems too small.", in_window=False)
+    kv_precision: KvPrecision = parameter(
+        KvPrecision.AUTO,
+        "How the model remembers a chat: 8 bits take less room, but rejected guesses leave a trace; automatic is 16.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineConfig(LoadConfig):
+    """The same, and who runs it."""
+
+    engine: EngineKind = parameter(
+        EngineKind.AUTO,
+        "Who runs the model: automatic takes Headstart wherever it works, and OpenVINO GenAI elsewhere.",
+        detail="genai: on an NPU, on a GPU where a check of Headstart fails, and with an EAGLE-3 head",
+    )
 
 
 _LARGE = 2.0**62  # a bound above this is no bound that a person meets

@@ -9,11 +9,11 @@ from functools import cache
 from typing import Any, TypeVar, get_type_hints
 
 from headstart.errors import SettingsError
-from headstart.parameters import Mode, SamplingParams, SpeculationParams, declared, filled
+from headstart.parameters import EngineConfig, Mode, SamplingParams, SpeculationParams, declared, filled
 
-_PARAMETERS: Mapping[str, type] = {"speculation": SpeculationParams, "sampling": SamplingParams}
+_PARAMETERS: Mapping[str, type] = {"model": EngineConfig, "speculation": SpeculationParams, "sampling": SamplingParams}
 _Class = TypeVar("_Class")
-AUTOMATIC = None  # of a bound that is left to the program
+DECLARED: Any = None  # of a field whose default, bounds and meaning are in `parameters.py`
 _log = logging.getLogger(__name__)
 
 
@@ -83,26 +83,12 @@ class Settings:
     model: str = _own("", "model", "The model or pair that answers; automatic prefers a pair.")
     # "" is automatic, "none" goes without.
     draft: str = _own("", "model", "The model that guesses ahead; automatic takes the one of the pair.")
-    device: str = _own(
-        "", "model", "Device that runs the model; automatic takes what tuning found, or else the processor."
-    )
-    draft_device: str = _own(
-        "", "model", "Device that runs the draft model; automatic takes what tuning found, or else that of the model."
-    )
-    numerics: str = _own("fast", "model", "Fast arithmetic, or exact: the same results.", choices=("fast", "exact"))
-    context: int | None = _own(AUTOMATIC, "model", "Tokens of context to make room for.", low=256)
-    engine: str = _own(
-        "auto",
-        "model",
-        "Who runs the model: automatic takes Headstart wherever it works, and OpenVINO GenAI elsewhere.",
-        choices=("auto", "headstart", "genai"),
-    )
-    kv_precision: str = _own(
-        "auto",
-        "model",
-        "How the model remembers a chat: 8 bits take less room, but rejected guesses leave a trace; automatic is 16.",
-        choices=("auto", "f16", "u8"),
-    )
+    device: str = DECLARED
+    draft_device: str = DECLARED
+    numerics: str = DECLARED
+    context: int | None = DECLARED
+    engine: str = DECLARED
+    kv_precision: str = DECLARED
 
     max_new_tokens: int = _own(2048, "sampling", "Longest answer in tokens.", low=1)
     stop: tuple[str, ...] = _own((), "sampling", "The answer ends before one of these texts.")

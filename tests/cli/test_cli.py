@@ -121,6 +121,12 @@ def test_the_model_is_loaded_as_asked(root: Path, load: RecordingLoad) -> None:
     assert load.options == [LoadOptions(root / "smol", root / "tiny", "GPU.1", Numerics.EXACT, 2048)]
 
 
+@pytest.mark.usefixtures("root")
+def test_what_is_left_to_the_program_may_be_said(load: RecordingLoad) -> None:
+    assert main(["chat", "--context", "auto", "--num-assistant-tokens", "auto", "--prompt", "Hi"], load) == 0
+    assert load.options[0].context is None
+
+
 def test_a_pair_is_loaded_with_its_draft(root: Path, load: RecordingLoad) -> None:
     pair = write_pair(root / "pair")
     main(["chat", "--model", "pair", "--prompt", "Hi"], load)
@@ -167,7 +173,7 @@ def test_json_is_one_object(load: RecordingLoad, capsys: Captured) -> None:
         (["--prompt", " "], 2, "The prompt is empty."),
         (["--prompt", "\udcff"], 2, r"'\udcff' is not valid text."),
         (["--numerics", "sloppy"], 2, "numerics must be fast or exact, not 'sloppy'."),
-        (["--context", "0"], 2, "context must be a whole number of tokens above 0, not '0'."),
+        (["--context", "0"], 2, "context must be a whole number, 256 or more, not '0'."),
         (["--temperature", "-1"], 2, "temperature must be between 0 and 100, not -1.0."),
         (["--temp", "1"], 2, "No such option '--temp'; see headstart chat --help."),
         (["--model"], 2, "Option '--model' requires an argument; see headstart chat --help."),

@@ -115,7 +115,7 @@ def test_what_only_a_model_here_can_do_is_refused(capsys: Captured) -> None:
     remotes.add(Remote("office", "https://office.example/v1"))
     flags = ["--numerics", "exact", "--draft", "none", "--precision", "f16", "--device", "GPU"]
     assert main(["chat", "--model", "remote:office", *flags]) == 2
-    assert "--draft, --device, --numerics, --precision: for models of this computer only" in capsys.readouterr().err
+    assert "--device, --numerics, --precision, --draft: for models of this computer only" in capsys.readouterr().err
 
 
 def test_an_empty_key_is_refused(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:

@@ -13,8 +13,10 @@ from click.shell_completion import CompletionItem
 
 from headstart.engine.engine import Engine, LoadOptions
 from headstart.errors import HeadstartError, MemoryBudgetError, SettingsError
+from headstart.parameters import Declared, declared
 
 INTERRUPTED = 130  # exit code: what shells report after Ctrl+C
+AUTOMATIC = "auto"  # the value of a flag that leaves it to the model or the program
 MOST_COLUMNS = 110  # of a help text
 Load = Callable[[LoadOptions], Engine]
 Run = Callable[[Any, Load], int]
@@ -88,6 +90,18 @@ def group(flags: type[_Flags], title: str = "") -> _Flags:
     made: Any = field(default_factory=flags, metadata={"group": flags, "title": title})
     found: _Flags = made
     return found
+
+
+def help_of(parameter: Declared) -> str:
+    """What the help text says of a parameter."""
+    if parameter.kind is bool:
+        return parameter.about.meaning.rstrip(".")
+    usual = f"{parameter.default:g}" if isinstance(parameter.default, float) else parameter.default
+    own = ", the model's own" if parameter.about.is_models_own else ""
+    default = "" if usual == "" else f"default: {AUTOMATIC if usual is None else usual}{own}"
+    remarks = "; ".join(filter(None, (parameter.about.detail, parameter.bounds, default)))
+    meaning = parameter.about.meaning.rstrip(".")
+    return f"{meaning} ({remarks})" if remarks else meaning
 
 
 def whole_number(name: str, least: int) -> Callable[[str], int]:
@@ -233,12 +247,27 @@ class Group(Command, click.Group):
 
 def _parameters(flags: type[Any], group: str = "") -> Iterator[click.Parameter]:
     """Those of a dataclass, and of the groups in it."""
-    hints = get_type_hints(flags)
-    for each in fields(flags):
-        if "group" in each.metadata:
+    hints, known = get_type_hints(flags), {each.field: each for each in declared(flags)}
+    for each in sorted(fields(flags), key=lambda each: each.name in known):
+        if each.name in known:
+            about = _of_parameter(known[each.name])
+            yield _parameter(each.name, hints[each.name], about, each.default, group)
+        elif "group" in each.metadata:
             yield from _parameters(each.metadata["group"], each.metadata["title"] or each.name)
         elif "flag" in each.metadata:
             yield _parameter(each.name, hints[each.name], each.metadata["flag"], each.default, group)
+
+
+def _of_parameter(parameter: Declared) -> Flag:
+    kind = parameter.kind
+    metavar = "N" if kind is int else "NAME"
+    if issubclass(kind, enum.StrEnum):
+        metavar = "|".join(kind)
+    least = int(parameter.about.low or 0)
+    if kind is int and parameter.may_be_automatic:
+        number = whole_number(parameter.name, least)
+        return Flag(help_of(parameter), metavar, read=lambda text: None if text == AUTOMATIC else number(text))
+    return Flag(help_of(parameter), metavar, least=least)
 
 
 def _parameter(name: str, hint: Any, about: Flag, default: Any, group: str) -> click.Parameter:
@@ -299,6 +328,6 @@ def _filled(flags: type[Any], values: Mapping[str, Any]) -> Any:
     found = {
         each.name: _filled(each.metadata["group"], values) if "group" in each.metadata else values[each.name]
         for each in fields(flags)
-        if "group" in each.metadata or "flag" in each.metadata
+        if each.metadata.keys() & {"group", "flag", "parameter"}
     }
     return flags(**found)

@@ -9,23 +9,29 @@ from pathlib import Path
 from typing import Any
 
 from headstart import library, remotes
-from headstart.cli.command import flag
+from headstart.cli.command import AUTOMATIC, flag, help_of
 from headstart.engine import selection
 from headstart.engine.engine import (
     USUAL_DEVICE,
     EngineKind,
-    KvPrecision,
     LoadOptions,
     Message,
-    Numerics,
     Open,
-    Precision,
     Request,
     Tracing,
 )
 from headstart.errors import SettingsError
 from headstart.library import Choice
-from headstart.parameters import Declared, SamplingParams, SpeculationParams, declared, filled, told
+from headstart.parameters import (
+    Declared,
+    EngineConfig,
+    LoadConfig,
+    SamplingParams,
+    SpeculationParams,
+    declared,
+    filled,
+    told,
+)
 
 
 def writable_file(text: str) -> Path:
@@ -64,14 +70,8 @@ def chattable_names() -> Iterable[str]:
     return [*installed_names(), *(remotes.model_name(server) for server in remotes.configured())]
 
 
-def _context(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise SettingsError(f"context must be a whole number of tokens above 0, not {text!r}.")
-    return int(text)
-
-
 @dataclass(frozen=True, kw_only=True)
-class ModelFlags:
+class ModelFlags(LoadConfig):
     """What is loaded, and where; `load_options` reads them."""
 
     model: str | None = flag(
@@ -87,38 +87,6 @@ class ModelFlags:
         metavar="NAME",
         offered=lambda: [*installed_names(), library.NO_DRAFT],
     )
-    device: str = flag(
-        AS_TUNED,
-        "CPU, GPU, GPU.1, NPU, ..., or AUTO for the best here (default: what `headstart tune` found, or else CPU)",
-        metavar="NAME",
-    )
-    numerics: Numerics = flag(
-        Numerics.FAST,
-        "fast: the quickest arithmetic, whose rounding depends on how many tokens are read at once, so the same "
-        "greedy or seeded request may get another answer when it is asked again; exact: the same text each time, with "
-        "and without speculation, at lower speed (default: fast)",
-        metavar="fast|exact",
-    )
-    draft_device: str | None = flag(None, "where the draft model runs (default: where the target does)", metavar="NAME")
-    precision: Precision = flag(
-        Precision.AUTO,
-        "what the model computes in; one that gives wrong results on this device is refused (default: auto, the "
-        "fastest that a trial found right here, or else f32)",
-        metavar="auto|f32|bf16|f16",
-    )
-    context: int | None = flag(
-        None,
-        "tokens of room for prompt and answer (default: what the model allows, at most 8192)",
-        metavar="N",
-        read=_context,
-    )
-    ignore_memory: bool = flag(default=False, help="load although the memory seems too small")
-    kv_precision: KvPrecision = flag(
-        KvPrecision.AUTO,
-        "how keys and values are kept: u8 takes 0.6 of their memory, and the answer may change (default: auto, "
-        "16 bits)",
-        metavar="auto|u8|f16",
-    )
 
     @property
     def wanted_engine(self) -> EngineKind:
@@ -127,15 +95,8 @@ class ModelFlags:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AnsweringFlags(ModelFlags):
+class AnsweringFlags(ModelFlags, EngineConfig):
     """The same where only answers are needed, whoever gives them."""
-
-    engine: EngineKind = flag(
-        EngineKind.AUTO,
-        "who runs the model: Headstart's own engine or OpenVINO GenAI (default: auto, its own on a CPU and on a "
-        "GPU where a check passes; OpenVINO GenAI on an NPU and with an EAGLE-3 head)",
-        metavar="auto|headstart|genai",
-    )
 
     @property
     def wanted_engine(self) -> EngineKind:
@@ -169,7 +130,7 @@ def load_options(flags: ModelFlags, choice: Choice) -> LoadOptions:
     left_open = {
         Open.DRAFT: flags.draft is None,
         Open.DEVICE: flags.device == AS_TUNED,
-        Open.DRAFT_DEVICE: flags.draft_device is None,
+        Open.DRAFT_DEVICE: not flags.draft_device,
         Open.PROPERTIES: True,
     }
     options = LoadOptions(
@@ -178,7 +139,7 @@ def load_options(flags: ModelFlags, choice: Choice) -> LoadOptions:
         device=USUAL_DEVICE if left_open[Open.DEVICE] else flags.device,
         numerics=flags.numerics,
         context=flags.context,
-        draft_device=flags.draft_device,
+        draft_device=flags.draft_device or None,
         ignore_memory=flags.ignore_memory,
         open=tuple(name for name, is_open in left_open.items() if is_open),
         engine=flags.wanted_engine,
@@ -210,9 +171,6 @@ def title(options: LoadOptions, choice: Choice) -> str:
     """What is loaded and where, as a person is told."""
     draft = draft_name(options, choice)
     return f"{choice.target.name}{f' with draft {draft}' if draft else ''} on {options.device}"
-
-
-AUTOMATIC = "auto"
 
 
 LEFT_OPEN, FREE = filled(SamplingParams, {}), SpeculationParams()
@@ -324,7 +282,7 @@ class Option:
 
 def options_of(params: type) -> tuple[Option, ...]:
     """One for each parameter of a class."""
-    return tuple(Option(each.name.replace("_", "-"), _kind(each), _help(each)) for each in declared(params))
+    return tuple(Option(each.name.replace("_", "-"), _kind(each), help_of(each)) for each in declared(params))
 
 
 def _kind(parameter: Declared) -> Kind:
@@ -333,14 +291,6 @@ def _kind(parameter: Declared) -> Kind:
         return Kind(f"{', '.join(words)} or {last}", "|".join(parameter.kind), parameter.kind)
     kind = WHOLE if parameter.kind is int else NUMBER
     return _or_automatic(kind) if parameter.may_be_automatic else kind
-
-
-def _help(parameter: Declared) -> str:
-    usual = parameter.default if isinstance(parameter.default, str | int | None) else f"{parameter.default:g}"
-    own = ", the model's own" if parameter.about.is_models_own else ""
-    default = f"default: {AUTOMATIC if parameter.may_be_automatic else usual}{own}"
-    remarks = "; ".join(filter(None, (parameter.about.detail, parameter.bounds, default)))
-    return f"{parameter.about.meaning.rstrip('.')} ({remarks})"
 
 
 _OWN = ("max_new_tokens", "stop", "stop_on_repetition")

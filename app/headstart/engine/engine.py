@@ -12,7 +12,11 @@ from headstart.engine.likelihood import MOST_LIKELIEST, Scored
 from headstart.errors import SettingsError
 
 Drafter = parameters.Drafter
+EngineKind = parameters.EngineKind
+KvPrecision = parameters.KvPrecision
 Mode = parameters.Mode
+Numerics = parameters.Numerics
+Precision = parameters.Precision
 Sampling = parameters.SamplingParams
 Speculation = parameters.SpeculationParams
 
@@ -35,38 +39,6 @@ class Origin(StrEnum):
     NGRAM = "n-gram"
     BIGRAM = "bigram"  # a table counted over a corpus
     UNKNOWN = "unknown"  # the engine or another program chose it and does not say how
-
-
-class Numerics(StrEnum):
-    """Chosen when a model is loaded: the fastest arithmetic, or one whose results do not depend on batching."""
-
-    FAST = "fast"
-    EXACT = "exact"
-
-
-class EngineKind(StrEnum):
-    """Who runs a model."""
-
-    AUTO = "auto"  # whoever suits the device and the draft
-    HEADSTART = "headstart"
-    GENAI = "genai"  # OpenVINO GenAI
-
-
-class KvPrecision(StrEnum):
-    """How keys and values are kept. What an 8-bit cache saves it costs in precision: rejected guesses leave a trace."""
-
-    AUTO = "auto"  # 16 bits
-    U8 = "u8"
-    F16 = "f16"
-
-
-class Precision(StrEnum):
-    """What a model computes in. All but f32 are used only after a trial on this device (`validation.py`)."""
-
-    AUTO = "auto"  # f32 until a trial has found a faster one that is right here
-    F32 = "f32"
-    BF16 = "bf16"
-    F16 = "f16"
 
 
 @dataclass(frozen=True)
