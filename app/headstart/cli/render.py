@@ -8,6 +8,7 @@ from rich.control import Control
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.segment import ControlType, Segment, Segments
 from rich.style import Style
+from rich.table import Table
 from rich.text import Text
 
 from headstart.engine.engine import Origin, Piece, Prefill, Step
@@ -32,12 +33,21 @@ def count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
+_FILE_WIDTH = 1000  # characters, where the output is no terminal
+
+
 def print_rows(rows: Sequence[Sequence[str]]) -> None:
-    """The first row is the heading; every column is as wide as its widest cell."""
-    shown = [[harmless(cell) for cell in row] for row in rows]
-    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
-    for row in shown:
-        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    """Every column is as wide as its widest cell; a narrow terminal gets longer cells in several lines."""
+    table = Table.grid(padding=(0, 2, 0, 0))
+    for row in rows:
+        table.add_row(*(Text(harmless(cell)) for cell in row))
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = _FILE_WIDTH
+    with console.capture() as shown:
+        console.print(table)
+    for line in shown.get().splitlines():
+        print(line.rstrip())
 
 
 # Underlines and weight as well as colour: colour alone would exclude readers.
