@@ -12,7 +12,7 @@ from headstart.cli import main
 from headstart.engine.bench.stats import Spread
 from headstart.engine.engine import LoadOptions
 from headstart.engine.tuning import search, store
-from headstart.engine.tuning.messages import DEFAULT, NOTHING_GAINED, Findings, Row, Stage, TuneWish
+from headstart.engine.tuning.messages import CUT_SHORT, DEFAULT, NOTHING_GAINED, Findings, Row, Stage, TuneWish
 from headstart.engine.tuning.search import Watch
 from headstart.engine.tuning.store import Tuned
 from headstart.library import fitting_drafts
@@ -106,6 +106,15 @@ def test_where_nothing_helps_that_is_said(monkeypatch: pytest.MonkeyPatch, tiny_
     monkeypatch.setattr(search, "tune", lambda *_: (Tuned("CPU"), nothing))
     assert main(["tune", "--model", str(tiny_pair), "--explain"]) == 0
     assert capsys.readouterr().out.splitlines()[-3:-1] == ["Drafts stay.", NOTHING_GAINED]
+
+
+def test_a_time_that_was_too_short_is_not_sold_as_a_finding(
+    monkeypatch: pytest.MonkeyPatch, tiny_pair: Path, capsys: Captured
+) -> None:
+    nothing = findings(Stage("drafts", (KEPT, Row("no draft model", {}))))
+    monkeypatch.setattr(search, "tune", lambda *_: (Tuned("CPU"), nothing))
+    assert main(["tune", "--model", str(tiny_pair)]) == 0
+    assert capsys.readouterr().out.splitlines()[-2] == CUT_SHORT
 
 
 def test_too_little_time_is_refused(tiny_pair: Path, capsys: Captured) -> None:

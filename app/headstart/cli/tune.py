@@ -13,6 +13,7 @@ from headstart.cli.options import AS_TUNED, installed_names, writable_file, writ
 from headstart.cli.render import Screen, harmless
 from headstart.engine.engine import USUAL_DEVICE, LoadOptions
 from headstart.engine.tuning.messages import (
+    CUT_SHORT,
     DEFAULT,
     LEAST_SECONDS,
     NOTHING_GAINED,
@@ -92,7 +93,8 @@ def tables(found: Findings) -> list[Table]:
 def lines(found: Findings, *, explain: bool) -> list[str]:
     """What was chosen; with `explain` why."""
     changed = [f"{stage.subject}: {stage.chosen.name}" for stage in found.stages if stage.chosen.name != DEFAULT]
-    summary = f"Chosen for {found.target}: {'; '.join(changed)}." if changed else NOTHING_GAINED
+    kept_all = CUT_SHORT if any(stage.cut_short for stage in found.stages) else NOTHING_GAINED
+    summary = f"Chosen for {found.target}: {'; '.join(changed)}." if changed else kept_all
     told = [reason for reason in found.reasons if reason != NOTHING_GAINED] if explain else []
     kept = "Every front end loads it so from now on; `headstart tune --forget` undoes that." if changed else ""
     where = f"{found.seconds:.0f} s on {found.device}, OpenVINO {found.openvino.partition('-')[0]}."

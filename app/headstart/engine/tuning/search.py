@@ -53,7 +53,7 @@ from headstart.errors import HeadstartError, MemoryBudgetError
 
 FIRST_PAIRS, MORE_PAIRS = 3, 9  # answers of the default and of a candidate
 _CHANCE = 0.05  # that a setting which gains nothing is taken, over all candidates of a stage
-_TARGET_SHARE = 0.5  # of the time; the rest is for drafts
+_TARGET_SHARE = 0.5  # of the time that is left once the precisions are tried; the rest is for drafts
 _LEAST_ANSWERS = 5  # of the default where there is nothing to compare it with
 _LOOK = 0.2  # seconds between two looks at `cancel` while a child process works
 _CONTEXT = 2048  # tokens; longer than any prompt here, shorter than what fills a memory
@@ -190,6 +190,7 @@ def tune(wish: TuneWish, watch: Watch) -> tuple[Tuned, Findings]:
     Raises what loading raises, and RaceCancelled.
     """
     started = time.monotonic()
+    end = started + wish.seconds
     load = replace(wish.load, open=(), numerics=Numerics.FAST, context=wish.load.context or _CONTEXT)
     draft = manifests.read_model(load.draft) if load.draft else None
     target = manifests.read_model(load.target)
@@ -199,14 +200,16 @@ def tune(wish: TuneWish, watch: Watch) -> tuple[Tuned, Findings]:
     race = _AnswerRace(load, watch.cancel)
     hint, close = _precisions(race.default.target)
     others = settings(_hardware(), load, (hint, close) if close else None, placed=wish.placed)
-    first, load = _stage(TARGET, hint, race, others, started + _TARGET_SHARE * wish.seconds, watch)
+    left = end - time.monotonic()
+    after = (1.0 - _TARGET_SHARE) * left if load.draft or wish.drafts else 0.0  # time for the drafts
+    first, load = _stage(TARGET, hint, race, others, end - after, watch)
     if load != race.load:
         del race  # its memory is needed for the other
         race = _AnswerRace(load, watch.cancel)
     _tell(watch, Trying(DRAFTS))
     listed = draft.shortlist if draft else None
     guessing = drafts(load, wish.drafts, listed.rows if listed else None)
-    second, load = _stage(DRAFTS, "", race, guessing, started + wish.seconds, watch)
+    second, load = _stage(DRAFTS, "", race, guessing, end, watch)
     why = reasons((first, second))
     found = Findings(
         target=target.name,
@@ -292,8 +295,7 @@ def _stage(
 ) -> tuple[Stage, LoadOptions]:
     """What was measured, and what is loaded from now on."""
     _tell(watch, Trying(subject, hint, tuple(candidates)))
-    race.times.clear()
-    for number in range(0 if candidates else _LEAST_ANSWERS):
+    for number in range(0 if candidates or race.times else _LEAST_ANSWERS):
         race.answer(number)
     trials = search(list(candidates), lambda name, number: race.compare(name, candidates[name], number), end)
     stage = decided(subject, trials, {name: statistics.median(times) for name, times in race.times.items()})
