@@ -9,10 +9,11 @@ import pytest
 
 from headstart import library
 from headstart.cli import main
+from headstart.cli.tune import CUT_SHORT
 from headstart.engine.bench.stats import Spread
 from headstart.engine.engine import LoadOptions
 from headstart.engine.tuning import search, store
-from headstart.engine.tuning.messages import CUT_SHORT, DEFAULT, NOTHING_GAINED, Findings, Row, Stage, TuneWish
+from headstart.engine.tuning.messages import DEFAULT, NOTHING_GAINED, Findings, Row, Stage, TuneWish
 from headstart.engine.tuning.search import Watch
 from headstart.engine.tuning.store import Tuned
 from headstart.library import fitting_drafts

@@ -13,7 +13,6 @@ from headstart.cli.options import AS_TUNED, installed_names, writable_file, writ
 from headstart.cli.render import Screen, harmless
 from headstart.engine.engine import USUAL_DEVICE, LoadOptions
 from headstart.engine.tuning.messages import (
-    CUT_SHORT,
     DEFAULT,
     LEAST_SECONDS,
     NOTHING_GAINED,
@@ -24,6 +23,8 @@ from headstart.engine.tuning.messages import (
     TuneWish,
 )
 from headstart.library import Choice
+
+CUT_SHORT = "Nothing was changed: the time was over before everything was timed; give it more --seconds."
 
 
 @dataclass(frozen=True, kw_only=True)

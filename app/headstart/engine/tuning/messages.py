@@ -13,7 +13,6 @@ TARGET, DRAFTS, DRAFT = "target", "drafts", "draft model"  # what is decided, in
 DEFAULT = "as it is"
 ANSWER = "token of an answer"  # what is timed of drafts
 LEAST_GAIN = 1.02  # median; what is less is not worth a setting
-CUT_SHORT = "Nothing was changed: the time was over before everything was timed; give it more --seconds."
 NOTHING_GAINED = "Nothing could be improved: the defaults are as fast as anything tried here."
 
 
