@@ -133,7 +133,7 @@ def test_an_answer_without_a_model_fails(wire: Wire) -> None:
     wire.hear()
     wire.say(ask("hello", generation=9))
     sentence = "No model is loaded; choose one first."
-    assert wire.hear() == Failed("ModelNotFoundError", sentence, "", "Generate", 9)
+    assert wire.hear() == Failed("ModelNotFoundError", sentence, "", "Generate", 9, template=sentence)
 
 
 def test_a_prompt_too_long_fails_with_both_numbers(loaded: Wire) -> None:
@@ -201,7 +201,8 @@ def test_a_benchmark_can_be_stopped_and_work_goes_on(loaded: Wire, heard: type[R
 def test_a_benchmark_without_a_model_fails(wire: Wire) -> None:
     wire.hear()
     wire.say(Bench(5, BenchSize(1, 6, 1, with_peer=False)))
-    assert wire.hear() == Failed("ModelNotFoundError", "No model is loaded; choose one first.", "", "Bench", None, 5)
+    sentence = "No model is loaded; choose one first."
+    assert wire.hear() == Failed("ModelNotFoundError", sentence, "", "Bench", None, 5, template=sentence)
 
 
 @pytest.mark.parametrize(
