@@ -1,6 +1,7 @@
 """Rounds as tests tell them: how many tokens are offered, guessed, checked and right. A text's own are 0, 1, 2."""
 
 from collections.abc import Sequence
+from typing import Protocol, TypeVar
 
 from headstart.engine.drafters.base import Draft
 from headstart.engine.engine import Origin, Timing
@@ -46,3 +47,19 @@ def outcome(
     everything = Draft(tokens(max(len(confidences), checked), right), tuple(confidences), plan.guessed.match_length)
     looked_at = Draft(everything.tokens[:checked], (), plan.guessed.match_length)
     return Outcome(plan.situation, plan.drafter, everything, looked_at, range(accepted + 1), ms)
+
+
+class Restorable(Protocol):
+    """A calibration."""
+
+    def restore(self, data: object) -> None:
+        """Take what was stored."""
+
+
+Calibration = TypeVar("Calibration", bound=Restorable)
+
+
+def restored(calibration: Calibration, data: object) -> Calibration:
+    """The calibration with what was stored."""
+    calibration.restore(data)
+    return calibration

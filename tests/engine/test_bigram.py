@@ -25,7 +25,7 @@ from headstart.engine.speculative import Decoder
 from headstart.errors import BrokenModelError
 from headstart_export import bigram as building
 from headstart_export import cli
-from tests.engine.rounds import copied, outcome, tokens
+from tests.engine.rounds import copied, outcome, restored, tokens
 from tests.engine.test_exactness import PLAIN, TABLE, VOCABULARY, random_job, write
 from tests.toy import ToyRunner
 
@@ -217,7 +217,7 @@ class TestPolicy:
 
     @pytest.mark.parametrize("damaged", [None, [], {"hits": [1.0], "misses": [1.0]}, {"hits": ["a"] * 8, "misses": []}])
     def test_a_calibration_that_cannot_be_read_starts_afresh(self, damaged: object) -> None:
-        assert ChanceCalibration.from_json(damaged).to_json() == ChanceCalibration().to_json()
+        assert restored(ChanceCalibration(), damaged).to_json() == ChanceCalibration().to_json()
 
 
 def tables(target: ToyRunner, rng: random.Random) -> Sequence[BigramDrafter]:

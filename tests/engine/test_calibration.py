@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from headstart.engine.policy.acceptance import DraftCalibration, NgramCalibration, RunnerUpCalibration
 from headstart.engine.policy.stopping import mean
+from tests.engine.rounds import restored
 
 
 def sigmoid(x: float) -> float:
@@ -110,8 +111,8 @@ class TestDraft:
         calibration = DraftCalibration()
         for position in (1, 2, 3, 9):
             calibration.learn(position, 0.4, accepted=position < 3)
-        restored = DraftCalibration.from_json(json.loads(json.dumps(calibration.to_json())))
-        assert [restored.predict(j, 0.6) for j in range(1, 10)] == [calibration.predict(j, 0.6) for j in range(1, 10)]
+        again = restored(DraftCalibration(), json.loads(json.dumps(calibration.to_json())))
+        assert [again.predict(j, 0.6) for j in range(1, 10)] == [calibration.predict(j, 0.6) for j in range(1, 10)]
 
     @pytest.mark.parametrize(
         "data",
@@ -128,7 +129,7 @@ class TestDraft:
         ],
     )
     def test_garbage_in_storage_is_the_prior(self, data: object) -> None:
-        assert DraftCalibration.from_json(data).to_json() == DraftCalibration().to_json()
+        assert restored(DraftCalibration(), data).to_json() == DraftCalibration().to_json()
 
 
 class TestNgram:
@@ -168,14 +169,14 @@ class TestNgram:
     def test_comes_back_from_storage(self) -> None:
         calibration = NgramCalibration()
         calibration.learn(5, 3, accepted=False)
-        restored = NgramCalibration.from_json(json.loads(json.dumps(calibration.to_json())))
-        assert restored.to_json() == calibration.to_json()
+        again = restored(NgramCalibration(), json.loads(json.dumps(calibration.to_json())))
+        assert again.to_json() == calibration.to_json()
 
     @pytest.mark.parametrize(
         "data", [None, {}, {"hits": [], "misses": []}, {"hits": [[0.0] * 8] * 5, "misses": [[-1.0] * 8] * 5}]
     )
     def test_garbage_in_storage_is_the_prior(self, data: object) -> None:
-        assert NgramCalibration.from_json(data).to_json() == NgramCalibration().to_json()
+        assert restored(NgramCalibration(), data).to_json() == NgramCalibration().to_json()
 
 
 class TestRunnersUp:
@@ -195,9 +196,9 @@ class TestRunnersUp:
     def test_comes_back_from_storage(self) -> None:
         calibration = RunnerUpCalibration()
         calibration.learn([0.3, 0.1], came=True)
-        restored = RunnerUpCalibration.from_json(json.loads(json.dumps(calibration.to_json())))
-        assert restored.to_json() == calibration.to_json()
+        again = restored(RunnerUpCalibration(), json.loads(json.dumps(calibration.to_json())))
+        assert again.to_json() == calibration.to_json()
 
     @pytest.mark.parametrize("data", [None, {}, {"hits": -1.0, "promised": 2.0}, {"hits": "x", "promised": 1.0}])
     def test_garbage_in_storage_is_the_prior(self, data: object) -> None:
-        assert RunnerUpCalibration.from_json(data).to_json() == RunnerUpCalibration().to_json()
+        assert restored(RunnerUpCalibration(), data).to_json() == RunnerUpCalibration().to_json()

@@ -9,6 +9,7 @@ it known. For n-grams the chance is counted by match length and position.
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from typing import Any
 
 from headstart.engine.drafters.base import Draft
@@ -92,20 +93,14 @@ class DraftCalibration:
         """What is worth keeping between runs."""
         return {"means": self._estimate.means, "places": self._places, "recent": self._recent}
 
-    @classmethod
-    def from_json(cls, data: object) -> "DraftCalibration":
-        """The stored state, or the prior where `data` is not one. How sure it is starts half way."""
-        calibration = cls()
+    def restore(self, data: object) -> None:
+        """Take what was stored, if it is whole. How sure it is starts half way."""
         match data:
-            case {"means": [_, _, _] as means, "places": list() as places, "recent": recent} if (
-                len(places) == _POSITIONS
-                and all(is_figure(mean, least=-20.0, most=20.0) for mean in means + places)
-                and is_figure(recent, least=0.0, most=1.0)
-            ):
-                calibration._estimate = Estimate(means, diagonal(*(d / 2 for d in _DEVIATIONS)))
-                calibration._places = [float(place) for place in places]
-                calibration._recent = float(recent)
-        return calibration
+            case {"means": means, "places": places, "recent": recent} if _fits(
+                [means, places], [_PRIOR, self._places], -20.0, 20.0
+            ) and _fits(recent, 0.0, 0.0, 1.0):
+                self._estimate = Estimate(means, diagonal(*(d / 2 for d in _DEVIATIONS)))
+                self._places, self._recent = [float(place) for place in places], float(recent)
 
     def _features(self, confidence: float) -> Features:
         return (0, _logit(confidence)), (1, self._recent - _CENTRE), (2, 1.0)
@@ -162,15 +157,11 @@ class NgramCalibration:
         """What is worth keeping between runs."""
         return {"hits": self._hits, "misses": self._misses}
 
-    @classmethod
-    def from_json(cls, data: object) -> "NgramCalibration":
-        """The stored counts, or the prior where `data` is not one."""
-        calibration = cls()
+    def restore(self, data: object) -> None:
+        """Take what was stored, if it is whole."""
         match data:
-            case {"hits": list() as hits, "misses": list() as misses} if _is_counts(hits) and _is_counts(misses):
-                calibration._hits = [[float(count) for count in row] for row in hits]
-                calibration._misses = [[float(count) for count in row] for row in misses]
-        return calibration
+            case {"hits": hits, "misses": misses} if _fits([hits, misses], [self._hits, self._misses]):
+                self._hits, self._misses = deepcopy([hits, misses])
 
 
 _RUNNER_UP_STRENGTH = 4.0  # expected hits that the prior is worth
@@ -199,14 +190,11 @@ class RunnerUpCalibration:
         """What is worth keeping between runs."""
         return {"hits": self._hits, "promised": self._promised}
 
-    @classmethod
-    def from_json(cls, data: object) -> "RunnerUpCalibration":
-        """The stored counts, or the prior where `data` is not one."""
-        calibration = cls()
+    def restore(self, data: object) -> None:
+        """Take what was stored, if it is whole."""
         match data:
-            case {"hits": hits, "promised": promised} if is_figure(hits, least=0.0) and is_figure(promised, least=0.0):
-                calibration._hits, calibration._promised = float(hits), float(promised)
-        return calibration
+            case {"hits": hits, "promised": promised} if _fits([hits, promised], [self._hits, self._promised]):
+                self._hits, self._promised = hits, promised
 
 
 _CHANCE_BUCKETS = 8  # equal parts of the chances that a table gives
@@ -238,17 +226,11 @@ class ChanceCalibration:
         """What is worth keeping between runs."""
         return {"hits": self._hits, "misses": self._misses}
 
-    @classmethod
-    def from_json(cls, data: object) -> "ChanceCalibration":
-        """The stored counts, or the prior where `data` is not one."""
-        calibration = cls()
+    def restore(self, data: object) -> None:
+        """Take what was stored, if it is whole."""
         match data:
-            case {"hits": list() as hits, "misses": list() as misses}:
-                counts = hits + misses
-                whole = len(hits) == len(misses) == _CHANCE_BUCKETS
-                if whole and all(is_figure(count, least=0.0) for count in counts):
-                    calibration._hits, calibration._misses = list(map(float, hits)), list(map(float, misses))
-        return calibration
+            case {"hits": hits, "misses": misses} if _fits([hits, misses], [self._hits, self._misses]):
+                self._hits, self._misses = deepcopy([hits, misses])
 
 
 class Acceptance:
@@ -327,11 +309,11 @@ class Acceptance:
     def from_json(cls, data: Mapping[Any, Any]) -> "Acceptance":
         """What was stored; each part that cannot be read starts from its prior."""
         acceptance = cls()
-        acceptance.draft = DraftCalibration.from_json(data.get("draft"))
-        acceptance.ngram = NgramCalibration.from_json(data.get("ngram"))
-        acceptance.runner_up = RunnerUpCalibration.from_json(data.get("runner-up"))
+        acceptance.draft.restore(data.get("draft"))
+        acceptance.ngram.restore(data.get("ngram"))
+        acceptance.runner_up.restore(data.get("runner-up"))
         for name in data.keys() - {"draft", "ngram", "runner-up"}:
-            acceptance.free[name] = ChanceCalibration.from_json(data[name])
+            acceptance.free[name].restore(data[name])
         return acceptance
 
 
@@ -343,11 +325,13 @@ def _cell(match_length: int, position: int) -> tuple[int, int]:
     return sum([match_length >= edge for edge in _MATCHES]), min(position, _POSITIONS) - 1
 
 
-def _is_counts(rows: list[Any]) -> bool:
-    return len(rows) == len(_FIRST) and all(
-        isinstance(row, list) and len(row) == _POSITIONS and all(is_figure(count, least=0.0) for count in row)
-        for row in rows
-    )
+def _fits(data: object, like: object, least: float = 0.0, most: float = 1e9) -> bool:
+    """Whether a value read from JSON is made of lists of the same lengths, with figures within bounds."""
+    if isinstance(like, list | tuple):
+        if not isinstance(data, list) or len(data) != len(like):
+            return False
+        return all(_fits(each, one, least, most) for each, one in zip(data, like, strict=True))
+    return is_figure(data, least, most)
 
 
 def _logit(confidence: float) -> float:

@@ -23,6 +23,22 @@ _SWITCH = 0.1  # a pass of another size than the one before it: 0.1 measured for
 _INCREMENT = 0.05  # each further token: 0.05 measured for 1.5B INT8 up to 6 tokens
 _DRAFT_STEP = 0.3  # a draft step beside a target step: 0.26 and 0.34 measured for 0.5B beside 1.5B
 _CONTEXT = 0.05  # a thousand tokens of context
+_MEANS = (1.0, 1.0, _CONTEXT, _SWITCH)  # scale and steepness of the table, slope, switch
+
+# How unsure of these, as standard deviations, by where the table comes from; and how they change from pass to pass.
+_MEASURED_DOUBTS = (0.2, 0.15, 0.05, 0.1)
+_SHIPPED_DOUBTS = (0.3, 0.4, 0.05, 0.3)
+_GUESSED_DOUBTS = (0.6, 0.6, 0.05, 0.3)
+_COMMON_DRIFT = 0.01  # relative, of all together
+_DRIFTS = (0.003, 0.003, 0.0005, 0.003)  # of each alone
+_NEWEST_BULK = 0.3  # weight of the newest long pass
+
+# What no model does in a round: milliseconds a round and a verified token, and the same about them.
+_AROUND = (0.5, 0.2)
+_AROUND_DOUBTS = (5.0, 2.0)
+_AROUND_COMMON_DRIFT = 0.02
+_AROUND_DRIFTS = (0.01, 0.01)
+_AROUND_NOISE = (0.5, 0.2)  # milliseconds, and a share
 
 
 def monotone(table: Mapping[int, float]) -> dict[int, float]:
@@ -53,7 +69,7 @@ class Curve:
         self._table: dict[int, float] = {}
         self._points: list[float] = []
         self._bulk_ms: float | None = None  # per token
-        self._tracked = _tracked((1.0, 1.0, _CONTEXT, _SWITCH), (0.2, 0.15, 0.05, 0.1))
+        self._tracked = _tracked(_MEASURED_DOUBTS)
         if table:
             self._adopt(monotone(table))
             if switch_ms is not None:
@@ -88,13 +104,13 @@ class Curve:
     def shipped(cls, first_ms: float) -> "Curve":
         """What a model is priced at on a machine where only a pass over one token was timed; use corrects it."""
         curve = cls({tokens: first_ms * share for tokens, share in _SHIPPED.items()})
-        curve._tracked = _tracked((1.0, 1.0, _CONTEXT, _SWITCH), (0.3, 0.4, 0.05, 0.3))
+        curve._tracked = _tracked(_SHIPPED_DOUBTS)
         return curve
 
     def assume(self, first_ms: float) -> None:
         """Let a guess of a one-token pass stand in for a table; what is seen corrects it fast."""
         self._adopt({1: first_ms})
-        self._tracked = _tracked((1.0, 1.0, _CONTEXT, _SWITCH), (0.6, 0.6, 0.05, 0.3))
+        self._tracked = _tracked(_GUESSED_DOUBTS)
 
     def observe(self, tokens: int, context: int, ms: float, singles: int = 0, switches: int = 0) -> None:
         """Learn from a pass over `tokens` tokens, then `singles` passes over one, that took `ms` together.
@@ -143,7 +159,7 @@ class Curve:
 
     def _observe_bulk(self, ms: float) -> None:
         if ms > 0.0:
-            self._bulk_ms = ms if self._bulk_ms is None else self._bulk_ms + 0.3 * (ms - self._bulk_ms)
+            self._bulk_ms = ms if self._bulk_ms is None else self._bulk_ms + _NEWEST_BULK * (ms - self._bulk_ms)
 
 
 class Costs:
@@ -153,7 +169,7 @@ class Costs:
         """`draft`: None where there is no draft model yet; should one draft after all, its price is guessed first."""
         self.target = target or Curve()
         self.draft = draft
-        self._other = Tracked((0.5, 0.2), (5.0, 2.0), 0.02, (0.01, 0.01))  # ms per round, ms per verified token
+        self._other = Tracked(_AROUND, _AROUND_DOUBTS, _AROUND_COMMON_DRIFT, _AROUND_DRIFTS)
 
     def verify(self, limit: int, context: int) -> list[float]:
         """Milliseconds of a round that verifies 1, 2, .. `limit` tokens, drafting apart. Index 0 is a plain step.
@@ -189,8 +205,8 @@ class Costs:
         """Learn from a pass of the target over `tokens` tokens and the time of its round that no model used."""
         self.target.observe(tokens, context, verify_ms, switches=switched)
         if 0.0 <= other_ms < math.inf:
-            features = ((0, 1.0), (1, float(tokens)))
-            self._other.observe(features, other_ms, 0.5 + 0.2 * self._other.predict(features))
+            features, (least, share) = ((0, 1.0), (1, float(tokens))), _AROUND_NOISE
+            self._other.observe(features, other_ms, least + share * self._other.predict(features))
 
     def to_json(self) -> dict[str, Any]:
         """What is worth keeping between runs."""
@@ -220,8 +236,8 @@ def _is_table(table: dict[Any, Any]) -> bool:
     return bool(table) and sizes and all(is_figure(ms, least=_LEAST) for ms in table.values())
 
 
-def _tracked(means: Sequence[float], deviations: Sequence[float]) -> Tracked:
-    return Tracked(means, deviations, common=0.01, drift=(0.003, 0.003, 0.0005, 0.003))
+def _tracked(doubts: Sequence[float]) -> Tracked:
+    return Tracked(_MEANS, doubts, _COMMON_DRIFT, _DRIFTS)
 
 
 def _interpolate(table: Mapping[int, float]) -> list[float]:

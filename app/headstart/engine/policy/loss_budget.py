@@ -30,6 +30,8 @@ _FEW = 8.0  # tokens; a share of fewer says little
 _PREFILL = 0  # stands for the size of the pass that read the prompt: every round after it changes the size
 _KEPT = 0.5 ** (1 / 12)  # half-life of 12 rounds
 _ALWAYS = 2.0  # plain steps that are always counted in
+_LONGEST_STREAK = 16.0  # rounds
+_NEWEST_STREAK = 0.2  # weight of the newest streak
 
 
 class Ledger:
@@ -101,12 +103,9 @@ class Pace:
 class Streak:
     """How many rounds a draft model usually gets in a row before it must catch up again."""
 
-    _LONGEST = 16.0
-    _NEWEST = 0.2  # weight of the newest streak
-
     def __init__(self) -> None:
         """Assume long streaks until short ones were seen."""
-        self._usual, self._rounds = self._LONGEST, 0
+        self._usual, self._rounds = _LONGEST_STREAK, 0
 
     @property
     def usual(self) -> float:
@@ -116,7 +115,7 @@ class Streak:
     def add(self, *, caught_up: bool) -> None:
         """Enter a round of the draft model; one that caught up begins a new streak."""
         if caught_up and self._rounds:
-            self._usual += self._NEWEST * (min(self._rounds, self._LONGEST) - self._usual)
+            self._usual += _NEWEST_STREAK * (min(self._rounds, _LONGEST_STREAK) - self._usual)
             self._rounds = 0
         self._rounds += 1
 
