@@ -44,5 +44,9 @@ def test_two_builds_of_the_wheel_are_equal(tmp_path: Path) -> None:
     with zipfile.ZipFile(next((tmp_path / "one" / "out").glob("*.whl"))) as wheel:
         names = set(wheel.namelist())
         assert {info.date_time for info in wheel.infolist()} == {(2023, 11, 14, 22, 13, 20)}
-    assert {"headstart/cli/program.py", "headstart_export/cli.py", "headstart_export/recipes/qwen2.5-coder.toml"} <= names
+    assert {
+        "headstart/cli/program.py",
+        "headstart_export/cli.py",
+        "headstart_export/recipes/qwen2.5-coder.toml",
+    } <= names
     assert not [name for name in names if name.endswith((".pyc", ".bin", ".safetensors"))]
