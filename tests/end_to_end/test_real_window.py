@@ -124,6 +124,7 @@ def test_a_first_day_and_the_next(visit: Visit) -> None:
 
 
 def test_what_is_left_when_a_process_is_killed(visit: Visit) -> None:
+    visit.prefer(Settings(max_new_tokens=400))  # long enough for the kills, and the last answer ends in time
     get_default_model(visit)
     visit.ask(LONG)
     visit.wait_for_answer(1, State.STREAMING)

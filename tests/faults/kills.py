@@ -16,6 +16,7 @@ from typing import Any
 
 import psutil
 
+from bench.toy import PROGRAM
 from headstart import intake, manifest
 from headstart.chat.store import open_store
 from tests.faults.profile import ROOT, Lost, Window, environment, require_kept
@@ -30,7 +31,7 @@ _STARVED = 25.0  # seconds in which an engine without memory notices
 _LEAST_MB, _ENOUGH_MB = 100, 700  # of memory in which SmolLM2 is not loaded, and is
 _GROWTH = 8 << 20  # bytes that an answer still gets
 _PATIENCE = 5.0  # seconds of silence, where the engine is to hang
-_ENGINE = "headstart.engine_process"
+_ENGINES = {"headstart.engine_process", PROGRAM[-1]}  # by what stands in their command lines
 
 
 @dataclass(frozen=True)
@@ -273,7 +274,7 @@ def _kill_once(window: Window) -> None:
 def _engines(window: Window) -> list[int]:
     try:
         children = psutil.Process(window.process.pid).children()
-        return [child.pid for child in children if _ENGINE in child.cmdline()]
+        return [child.pid for child in children if _ENGINES.intersection(child.cmdline())]
     except psutil.Error:
         return []
 
