@@ -54,11 +54,13 @@ def see_answer_stream(visit: Visit) -> None:
     """Words come one after the other, and Esc ends them."""
     visit.ask(LONG)
     visit.wait_for_answer(1, State.STREAMING)
-    inked = set()
-    for _ in range(12):
+    inked: set[int] = set()
+
+    def is_growing() -> bool:
         inked.add(visit.screen.count(LIGHT.text))
-        time.sleep(0.1)
-    assert len(inked) > 4  # a blinking cursor alone gives two
+        return len(inked) > 4  # a blinking cursor alone gives two
+
+    wait(is_growing, "words one after the other")
     visit.screen.keys("Escape")
     visit.wait_for_answer(1, State.STOPPED)
 
