@@ -10,8 +10,8 @@ import pytest
 from headstart import parameters, settings
 from headstart.cli import options as flags
 from headstart.cli.command import Command, Load, group
+from headstart.engine.backends.remote import _body
 from headstart.engine.engine import Message, Request
-from headstart.engine.remote import _body
 from headstart.errors import SettingsError
 from headstart.parameters import SamplingParams, filled, parameter, told
 from headstart.server.requests import with_parameters

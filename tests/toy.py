@@ -7,7 +7,7 @@ import numpy as np
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.drafters.base import Drafter
 from headstart.engine.drafters.registry import Sources, drafters_of
-from headstart.engine.runner import Branch, Interrupted, Logits
+from headstart.engine.runners.runner import Branch, Interrupted, Logits
 
 _MEMORY = 3  # tokens that the next one depends on
 

@@ -19,7 +19,7 @@ import psutil
 from headstart import __version__, computer, library, paths
 from headstart.computer import package_version, package_versions
 from headstart.engine import budget, devices, runtime
-from headstart.engine.client import EngineClient
+from headstart.engine.process.client import EngineClient
 from headstart.engine.room import amount, free_memory
 from headstart.errors import HeadstartError
 from headstart.library import Broken, Model, Pair

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Sequence
 
-from headstart.engine import host
 from headstart.engine.opening import Models
+from headstart.engine.process import host
+from headstart.engine.process.turns import Shared
 from headstart.engine.serving import ServerReport, StartServer
-from headstart.engine.turns import Shared
 
 
 def main(argv: Sequence[str] | None = None, models: Models | None = None) -> None:

@@ -20,8 +20,8 @@ from bench.toy import ToyEngine
 from headstart import library
 from headstart.cli import main
 from headstart.engine import generation_config
+from headstart.engine.backends.genai import batching
 from headstart.engine.engine import Event, LoadOptions, Request, Step
-from headstart.engine.genai import batching
 from headstart.engine.generation_config import USUAL
 from headstart.errors import DeviceError, EngineLostError, SettingsError
 from tests.fakes import RecordingLoad, ScriptedEngine

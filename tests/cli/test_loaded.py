@@ -11,10 +11,10 @@ from headstart import manifest as manifests
 from headstart.cli.loaded import context, kind, remarks, sampling, who
 from headstart.engine import selection
 from headstart.engine.choosing import EngineChoice
-from headstart.engine.client import EngineClient
 from headstart.engine.engine import EngineKind, KvPrecision, LoadOptions
 from headstart.engine.generation_config import USUAL
 from headstart.engine.opening import LocalModels
+from headstart.engine.process.client import EngineClient
 from headstart.engine.supervision import Journal
 from tests.fakes import ScriptedEngine
 from tests.openvino_core import CPU, GPU, FakeCore, plug_in

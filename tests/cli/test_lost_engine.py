@@ -14,10 +14,10 @@ from headstart.cli import main
 from headstart.cli.conversation import Dialogue, Session, converse
 from headstart.cli.options import Settings
 from headstart.cli.render import Screen
-from headstart.engine.client import EngineClient
 from headstart.engine.engine import Event, LoadOptions, Request, Step
+from headstart.engine.process.client import EngineClient
+from headstart.engine.process.watch import Patience
 from headstart.engine.supervision import Journal
-from headstart.engine.watch import Patience
 from headstart.errors import EngineLostError
 from tests.fakes import RecordingLoad, ScriptedEngine
 from tests.model_folders import write_model

@@ -36,7 +36,7 @@ import os, sys
 from pathlib import Path
 from bench.toy import PROGRAM
 from headstart.cli import main
-from headstart.engine.client import EngineClient
+from headstart.engine.process.client import EngineClient
 from headstart.engine.supervision import Journal
 
 def load(options):

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from headstart.engine.backends.remote import RemoteEngine
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import Finish, FinishReason, Message, Remote, Request, Step
-from headstart.engine.remote import RemoteEngine
 from headstart.errors import ContextOverflowError
 from tests.conftest import ROOT, USER_CACHE, USER_ENVIRONMENT
 

@@ -8,6 +8,7 @@ import pytest
 
 from headstart import keys, remotes
 from headstart.cli import main
+from headstart.engine.backends.remote import RemoteEngine
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import (
     Finish,
@@ -22,7 +23,6 @@ from headstart.engine.engine import (
     Speculation,
 )
 from headstart.engine.local import LocalEngine, load
-from headstart.engine.remote import RemoteEngine
 from headstart.server.reading import Defaults
 from tests.engine.answers import Answer, ask
 from tests.server.serving import KEY, MODEL, Offer, Running, serving

@@ -11,8 +11,8 @@ import numpy as np
 
 from headstart.engine import validation
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.precision import Properties
-from headstart.engine.runner import Branch, Logits
+from headstart.engine.runners.precision import Properties
+from headstart.engine.runners.runner import Branch, Logits
 from tests.toy import BranchingToy
 
 VOCABULARY = 640  # of the tiny target, whose tokenizer reads the text

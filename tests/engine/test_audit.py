@@ -15,7 +15,7 @@ from headstart.engine.local import load
 from headstart.engine.policy.cost_model import Costs, Curve
 from headstart.engine.policy.policy import Policy
 from headstart.engine.rescoring import BATCHES, Answered, Auditor
-from headstart.engine.runner import Branch, Logits
+from headstart.engine.runners.runner import Branch, Logits
 from headstart.engine.sampling import Sampler
 from headstart.engine.sequence import Job
 from headstart.engine.speculative import Decoder

@@ -8,7 +8,7 @@ from headstart.engine.drafters.base import Draft
 from headstart.engine.engine import Mode, Speculation, Timing
 from headstart.engine.policy.policy import Policy
 from headstart.engine.policy.rounds import Outcome
-from headstart.engine.runner import Branch
+from headstart.engine.runners.runner import Branch
 from headstart.engine.sampling import Guess
 from tests.engine.rounds import tokens
 from tests.engine.test_policy import BEGIN, a_policy, draft

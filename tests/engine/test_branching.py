@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headstart.engine import proof
 from headstart.engine.drafters.base import Draft
 from headstart.engine.engine import Mode, Numerics, Sampling, Speculation
 from headstart.engine.loading import Place, load_model
 from headstart.engine.local import LocalEngine
-from headstart.engine.paged import BranchingRunner, PagedRunner
 from headstart.engine.policy.cost_model import Costs, Curve
 from headstart.engine.policy.plan import DraftPlan, Knowledge
 from headstart.engine.policy.rounds import Outcome, Situation
-from headstart.engine.precision import probe_ids, properties
-from headstart.engine.proof import branch_error, fault
-from headstart.engine.runner import Branch
+from headstart.engine.runners import proof
+from headstart.engine.runners.paged import BranchingRunner, PagedRunner
+from headstart.engine.runners.precision import probe_ids, properties
+from headstart.engine.runners.proof import branch_error, fault
+from headstart.engine.runners.runner import Branch
 from headstart.engine.sequence import Job
 from headstart.engine.speculative import Decoder
 from headstart.engine.trace import Recorder, RecordingPlan

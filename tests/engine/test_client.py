@@ -13,13 +13,14 @@ import psutil
 import pytest
 
 from bench.toy import PROGRAM
-from headstart.engine import child, supervision
+from headstart.engine import supervision
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.client import EngineClient
 from headstart.engine.engine import Engine, Event, Finish, FinishReason, LoadOptions, Message, Prefill, Request, Step
+from headstart.engine.process import child
+from headstart.engine.process.client import EngineClient
+from headstart.engine.process.watch import Patience
 from headstart.engine.protocol import Loading, Phase
 from headstart.engine.supervision import Journal, RestartBudget, frozen_program, program
-from headstart.engine.watch import Patience
 from headstart.errors import BrokenModelError, EngineLostError, HeadstartError, ProtocolError
 
 TOY = LoadOptions(Path("toy"))
@@ -278,7 +279,7 @@ INTERRUPTED = """
 import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)  # what started the tests may have it ignored
 from pathlib import Path
-from headstart.engine.client import EngineClient
+from headstart.engine.process.client import EngineClient
 from headstart.engine.engine import LoadOptions, Message, Request, Step
 from bench.toy import PROGRAM
 client = EngineClient((*PROGRAM, "--pace", "0.01"))

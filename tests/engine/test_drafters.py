@@ -14,7 +14,7 @@ from headstart.engine.drafters.base import NO_DRAFT, Draft, WantsMore
 from headstart.engine.drafters.draft_model import MOST_DRAFTED, DraftModel
 from headstart.engine.drafters.ngram import NgramDrafter
 from headstart.engine.engine import Sampling, Speculation
-from headstart.engine.runner import PREFILL_CHUNK, Branch, Interrupted, Logits
+from headstart.engine.runners.runner import PREFILL_CHUNK, Branch, Interrupted, Logits
 from headstart.engine.sampling import Sampler
 from headstart.engine.sequence import Job, Sequence
 from tests.toy import ToyRunner

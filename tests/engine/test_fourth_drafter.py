@@ -12,7 +12,7 @@ from headstart.engine.drafters import registry
 from headstart.engine.engine import Mode, Origin, Sampling, Speculation
 from headstart.engine.policy.cost_model import Costs, Curve
 from headstart.engine.policy.policy import Policy
-from headstart.engine.runner import Branch, Logits
+from headstart.engine.runners.runner import Branch, Logits
 from headstart.engine.sequence import Job
 from headstart.engine.speculative import Decoder
 from tests.engine.seer import Seer

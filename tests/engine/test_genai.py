@@ -8,6 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from headstart.engine.backends.genai import pipelines
+from headstart.engine.backends.genai.engine import GenaiEngine
+from headstart.engine.backends.genai.guessing import Way
+from headstart.engine.backends.genai.loading import load
+from headstart.engine.backends.genai.streaming import StreamedWriter
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import (
     Drafter,
@@ -27,11 +32,6 @@ from headstart.engine.engine import (
     Step,
     Tracing,
 )
-from headstart.engine.genai import pipelines
-from headstart.engine.genai.engine import GenaiEngine
-from headstart.engine.genai.guessing import Way
-from headstart.engine.genai.loading import load
-from headstart.engine.genai.streaming import StreamedWriter
 from headstart.engine.local import LocalEngine
 from headstart.engine.runtime import openvino, openvino_genai
 from headstart.errors import BrokenModelError, ContextOverflowError, DeviceError, EngineLostError, SettingsError

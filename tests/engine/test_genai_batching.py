@@ -9,6 +9,7 @@ import pytest
 
 from headstart import manifest as manifests
 from headstart.engine import budget, room
+from headstart.engine.backends.genai.batching import ContinuousBatching, difference
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import (
     Finish,
@@ -23,7 +24,6 @@ from headstart.engine.engine import (
     Step,
     Tracing,
 )
-from headstart.engine.genai.batching import ContinuousBatching, difference
 from headstart.engine.local import LocalEngine
 from headstart.errors import ContextOverflowError, DeviceError, MemoryBudgetError
 

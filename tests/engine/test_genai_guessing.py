@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from headstart.engine.backends.genai.guessing import Abilities, Guessing, Way, guessing
 from headstart.engine.engine import Drafter, Message, Mode, Origin, Request, Sampling, Speculation
-from headstart.engine.genai.guessing import Abilities, Guessing, Way, guessing
 from headstart.errors import SettingsError
 
 ALONE = Abilities(draft=False, eagle=False, npu=False)

@@ -9,6 +9,8 @@ import pytest
 
 from headstart import manifest as manifests
 from headstart.engine import selection
+from headstart.engine.backends.genai import npu, pipelines
+from headstart.engine.backends.genai.engine import GenaiEngine
 from headstart.engine.engine import (
     Drafter,
     Engine,
@@ -23,8 +25,6 @@ from headstart.engine.engine import (
     Speculation,
     Step,
 )
-from headstart.engine.genai import npu, pipelines
-from headstart.engine.genai.engine import GenaiEngine
 from headstart.errors import ContextOverflowError, DeviceError, EngineLostError, SettingsError
 from tests.openvino_core import CPU, NPU, FakeCore, plug_in
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headstart.engine.graph import CHOSEN_ROWS, gather_rows
+from headstart.engine.runners.graph import CHOSEN_ROWS, gather_rows
 from headstart.engine.runtime import openvino
 
 HIDDEN, VOCABULARY = 4, 6

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from headstart.engine.engine import Numerics
-from headstart.engine.head import Ids, keep_rows
-from headstart.engine.paged import PagedRunner
-from headstart.engine.precision import properties
+from headstart.engine.runners.head import Ids, keep_rows
+from headstart.engine.runners.paged import PagedRunner
+from headstart.engine.runners.precision import properties
+from headstart.engine.runners.stateful import StatefulRunner
 from headstart.engine.runtime import core, openvino
-from headstart.engine.stateful import StatefulRunner
 
 VOCABULARY, WIDTH, GROUPS = 11, 12, 3  # an odd number of groups: rows of zero points end inside a byte
 EXACT = properties(Numerics.EXACT)

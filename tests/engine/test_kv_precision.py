@@ -9,8 +9,8 @@ from headstart import manifest as manifests
 from headstart.engine import budget
 from headstart.engine.engine import KvPrecision, LoadOptions, Numerics
 from headstart.engine.loading import Place, load_model
-from headstart.engine.paged import BranchingRunner, PagedRunner
-from headstart.engine.precision import probe_ids
+from headstart.engine.runners.paged import BranchingRunner, PagedRunner
+from headstart.engine.runners.precision import probe_ids
 from headstart.errors import SettingsError
 
 

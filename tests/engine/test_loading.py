@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 
 from headstart import manifest
-from headstart.engine import proof
 from headstart.engine.engine import LoadOptions, Mode, Numerics, Precision, Speculation
 from headstart.engine.loading import Place, load_model
 from headstart.engine.local import LocalEngine, load
 from headstart.engine.measurements import Measurements
-from headstart.engine.paged import PagedRunner
-from headstart.engine.precision import VERIFY, plain, properties
-from headstart.engine.proof import rollback_error
-from headstart.engine.runner import Branch
-from headstart.engine.stateful import StatefulRunner
+from headstart.engine.runners import proof
+from headstart.engine.runners.paged import PagedRunner
+from headstart.engine.runners.precision import VERIFY, plain, properties
+from headstart.engine.runners.proof import rollback_error
+from headstart.engine.runners.runner import Branch
+from headstart.engine.runners.stateful import StatefulRunner
 from headstart.engine.validation import Verdict, note, refuse
 from headstart.errors import BrokenModelError, DeviceError
 from tests.engine.answers import LIST, ask, flip_a_bit, forget, request

@@ -33,8 +33,8 @@ from headstart.engine.engine import (
 )
 from headstart.engine.local import LocalEngine, load
 from headstart.engine.policy.cost_model import SIZES
-from headstart.engine.precision import pass_ms, plain
-from headstart.engine.runner import Runner
+from headstart.engine.runners.precision import pass_ms, plain
+from headstart.engine.runners.runner import Runner
 from headstart.engine.validation import Verdict, note
 from headstart.errors import ChatTemplateError, ContextOverflowError
 from tests.engine.answers import LIST, Answer, ask, forget, request

@@ -26,7 +26,7 @@ from headstart.engine.loading import LoadedModel
 from headstart.engine.local import LocalEngine, load
 from headstart.engine.policy.cost_model import Costs
 from headstart.engine.policy.policy import Policy
-from headstart.engine.runner import Branch, Logits, NonFiniteError
+from headstart.engine.runners.runner import Branch, Logits, NonFiniteError
 from headstart.engine.sequence import Job, Sequence
 from headstart.engine.speculative import Decoder
 from headstart.engine.validation import known

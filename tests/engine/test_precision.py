@@ -5,7 +5,7 @@ import itertools
 import pytest
 
 from headstart.engine.engine import Numerics
-from headstart.engine.precision import (
+from headstart.engine.runners.precision import (
     HINTS,
     candidates,
     differing,
@@ -59,7 +59,7 @@ def test_a_setting_is_named_by_what_differs_from_plain_f32() -> None:
 
 def test_the_fastest_of_some_passes_counts_and_leaves_the_cache_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = itertools.accumulate([0.0, 0.020, 1.0, 0.010, 1.0, 0.030])  # two readings a pass
-    monkeypatch.setattr("headstart.engine.precision.time.perf_counter", lambda: next(clock))
+    monkeypatch.setattr("headstart.engine.runners.precision.time.perf_counter", lambda: next(clock))
     runner = ToyRunner()
     runner.forward([1, 2, 3])
     assert pass_ms(runner, 6, repeats=3) == pytest.approx(10.0)
@@ -70,7 +70,7 @@ def test_the_fastest_of_some_passes_counts_and_leaves_the_cache_as_it_was(monkey
 def test_a_change_of_size_costs_what_the_first_pass_after_it_costs_more(monkeypatch: pytest.MonkeyPatch) -> None:
     lengths = (0.030, 0.025, 0.014, 0.010, 0.031, 0.027)  # of passes over 6, 6, 1, 1, 6, 6 tokens
     clock = itertools.accumulate(part for length in [*lengths, 0.016, 0.010] for part in (1.0, length))
-    monkeypatch.setattr("headstart.engine.precision.time.perf_counter", lambda: next(clock))
+    monkeypatch.setattr("headstart.engine.runners.precision.time.perf_counter", lambda: next(clock))
     runner = ToyRunner()
     assert switch_ms(runner, repeats=2) == pytest.approx(4.5)
     assert runner.calls == [6, 6, 1, 1, 6, 6, 1, 1]

@@ -8,9 +8,9 @@ import pytest
 
 from headstart import library
 from headstart.engine.audit import AuditPlan, audit
+from headstart.engine.backends.genai.loading import load as load_genai
 from headstart.engine.bench.prompts import read_prompts
 from headstart.engine.engine import LoadOptions, Mode, Numerics, Origin, Sampling, Speculation
-from headstart.engine.genai.loading import load as load_genai
 from headstart.engine.local import LocalEngine, load
 from headstart.errors import MismatchedDraftError
 from tests.engine.answers import PLAIN, ask, collected, request

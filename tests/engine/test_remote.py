@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import trustme
 
+from headstart.engine.backends.remote import RemoteEngine
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import (
     Event,
@@ -26,7 +27,6 @@ from headstart.engine.engine import (
     Speculation,
     Step,
 )
-from headstart.engine.remote import RemoteEngine
 from headstart.errors import ContextOverflowError, HeadstartError, ModelNotFoundError, RemoteError, SettingsError
 from tests.model_server import DONE, Script, chunk, serving
 

@@ -7,8 +7,8 @@ import pytest
 
 from headstart import keys, remotes
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.client import EngineClient
 from headstart.engine.engine import Finish, FinishReason, Message, Remote, Request, Step
+from headstart.engine.process.client import EngineClient
 from headstart.engine.protocol import Facts, Loading, Phase
 from headstart.engine.supervision import Journal
 from headstart.errors import ModelNotFoundError, RemoteError

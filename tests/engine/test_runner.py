@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headstart.engine import runner as runners
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import Numerics
-from headstart.engine.paged import PagedRunner
-from headstart.engine.precision import probe_ids, properties
-from headstart.engine.runner import Interrupted, Logits, common_prefix
-from headstart.engine.stateful import StatefulRunner
+from headstart.engine.runners import runner as runners
+from headstart.engine.runners.paged import PagedRunner
+from headstart.engine.runners.precision import probe_ids, properties
+from headstart.engine.runners.runner import Interrupted, Logits, common_prefix
+from headstart.engine.runners.stateful import StatefulRunner
 
 AnyRunner = PagedRunner | StatefulRunner
 KINDS: tuple[type[AnyRunner], ...] = (PagedRunner, StatefulRunner)

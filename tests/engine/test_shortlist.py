@@ -16,7 +16,7 @@ from headstart.engine.cancelling import CancelEvent
 from headstart.engine.drafters.draft_model import DraftModel, Shortlist
 from headstart.engine.engine import LoadOptions, Mode, Numerics, Origin, Sampling, Speculation
 from headstart.engine.local import LocalEngine, load
-from headstart.engine.runner import Branch, Logits
+from headstart.engine.runners.runner import Branch, Logits
 from headstart.engine.sampling import Ids, Sampler
 from headstart.errors import BrokenModelError
 from tests.engine.answers import LIST, PLAIN, ask, forget, request

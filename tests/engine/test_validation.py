@@ -14,7 +14,7 @@ from headstart.engine.engine import LoadOptions, Numerics, Precision
 from headstart.engine.loading import load_model, measure
 from headstart.engine.local import draft_place, load, target_place
 from headstart.engine.measurements import Measurements
-from headstart.engine.precision import plain, properties
+from headstart.engine.runners.precision import plain, properties
 from headstart.engine.validation import Subject, Trial, Verdict, known, refusals, refuse
 from tests.engine.answers import LIST, ask, request
 

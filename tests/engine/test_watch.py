@@ -18,6 +18,7 @@ from headstart.engine.engine import (
     Step,
     Timing,
 )
+from headstart.engine.process.watch import _PASS, LOOK, Doing, Patience, Silence, Watch
 from headstart.engine.protocol import (
     Bench,
     BenchSize,
@@ -34,10 +35,9 @@ from headstart.engine.protocol import (
     Ready,
     Stepped,
 )
-from headstart.engine.runner import PREFILL_CHUNK
+from headstart.engine.runners.runner import PREFILL_CHUNK
 from headstart.engine.serving import TurnEnded, TurnTaken
 from headstart.engine.tally import Tally
-from headstart.engine.watch import _PASS, LOOK, Doing, Patience, Silence, Watch
 
 QUESTION = Generate(1, Request((Message("user", "hello"),)))
 STEP = Stepped(1, Step("a", Round((), 0, 0, Origin.TARGET, Timing())))

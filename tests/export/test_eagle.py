@@ -8,6 +8,7 @@ import pytest
 
 from headstart import manifest
 from headstart.engine import selection
+from headstart.engine.backends.genai.engine import GenaiEngine
 from headstart.engine.engine import (
     Engine,
     EngineKind,
@@ -18,7 +19,6 @@ from headstart.engine.engine import (
     Request,
     Speculation,
 )
-from headstart.engine.genai.engine import GenaiEngine
 from headstart.engine.runtime import openvino
 from headstart.errors import SettingsError
 from tests.export import tiny_head

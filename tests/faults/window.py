@@ -16,7 +16,7 @@ from bench.profile import toy_model
 from bench.toy import PROGRAM
 from headstart import paths
 from headstart.chat.store import open_store
-from headstart.engine.watch import Patience
+from headstart.engine.process.watch import Patience
 from headstart.ui.application import make_application
 from headstart.ui.program import EngineChoice, Program
 from headstart.ui.single_instance import SingleInstance

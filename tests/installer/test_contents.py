@@ -56,7 +56,7 @@ def test_the_exporter_and_the_test_tools_are_kept_out() -> None:
 
 
 def test_every_module_is_named() -> None:
-    assert {"headstart.ui.program", "headstart.engine.host", "headstart.cli"} <= set(contents.own_modules())
+    assert {"headstart.ui.program", "headstart.engine.process.host", "headstart.cli"} <= set(contents.own_modules())
 
 
 def test_the_systems_own_libraries_are_told_from_those_of_packages() -> None:

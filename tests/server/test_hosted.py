@@ -14,7 +14,7 @@ import pytest
 from bench.toy import ToyModels
 from headstart import engine_process
 from headstart.engine.engine import LoadOptions, Message, Request
-from headstart.engine.host import Host
+from headstart.engine.process.host import Host
 from headstart.engine.protocol import (
     Cancel,
     Failed,

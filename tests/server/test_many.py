@@ -16,8 +16,8 @@ import psutil
 import pytest
 
 from bench.toy import PROGRAM
-from headstart.engine.client import EngineClient
 from headstart.engine.engine import LoadOptions
+from headstart.engine.process.client import EngineClient
 from headstart.engine.supervision import Journal
 from headstart.server.limits import Limits
 from tests.fakes import ScriptedEngine

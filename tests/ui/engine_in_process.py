@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 
 from bench.toy import PROGRAM, ToyModels
-from headstart.engine.host import Host
+from headstart.engine.process.host import Host
+from headstart.engine.process.watch import Patience
 from headstart.engine.protocol import Order, Report, decode_report, encode
 from headstart.engine.supervision import Journal
-from headstart.engine.watch import Patience
 from headstart.engine_process import serve
 from headstart.ui.engine_child import EngineChild
 

@@ -13,10 +13,11 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from headstart import library, remotes
-from headstart.engine import choosing, devices, engine, proof
+from headstart.engine import choosing, devices, engine
+from headstart.engine.backends.genai import guessing
+from headstart.engine.backends.remote import refusal
 from headstart.engine.engine import EngineKind, LoadOptions, Remote, Request, Sampling
-from headstart.engine.genai import guessing
-from headstart.engine.remote import refusal
+from headstart.engine.runners import proof
 from headstart.errors import HeadstartError
 from headstart.server import listening
 from headstart.ui import fault_words

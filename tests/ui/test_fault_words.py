@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from PySide6.QtWidgets import QApplication
 
-from headstart.engine.watch import Doing, Silence
+from headstart.engine.process.watch import Doing, Silence
 from headstart.ui import fault_words
 from headstart.ui.fault_sentences import DETAILS, SENTENCES
 from headstart.ui.fault_words import detailed, said
@@ -21,11 +21,12 @@ HEARD = (
     "headstart.chat", "headstart.library", "headstart.intake", "headstart.manifest", "headstart.vocabulary",
     "headstart.pdf_text", "headstart.settings_file", "headstart.engine.loading", "headstart.engine.local",
     "headstart.engine.prompt", "headstart.engine.room", "headstart.engine.shortlist", "headstart.engine.tokenizer",
-    "headstart.engine.devices", "headstart.engine.host", "headstart.engine.remote", "headstart.engine.choosing",
-    "headstart.engine.engine", "headstart.engine.genai", "headstart.engine.opening", "headstart.engine.protocol",
-    "headstart.engine.drafters.bigram", "headstart.engine.child", "headstart.engine.client", "headstart.engine.tuning",
-    "headstart.keys", "headstart.remotes", "headstart.server.keys", "headstart.server.listening",
-    "headstart.server.telling", "headstart.ui",
+    "headstart.engine.devices", "headstart.engine.process.host", "headstart.engine.backends.remote",
+    "headstart.engine.choosing", "headstart.engine.engine", "headstart.engine.backends.genai",
+    "headstart.engine.opening", "headstart.engine.protocol", "headstart.engine.drafters.bigram",
+    "headstart.engine.process.child", "headstart.engine.process.client", "headstart.engine.tuning", "headstart.keys",
+    "headstart.remotes", "headstart.server.keys", "headstart.server.listening", "headstart.server.telling",
+    "headstart.ui",
 )  # fmt: skip
 # A count of tokens that fails is a number less on the screen, and no sentence.
 ASKED_OF_A_TERMINAL = (

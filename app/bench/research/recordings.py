@@ -10,7 +10,7 @@ from headstart.engine.drafters.base import NO_DRAFT, Draft
 from headstart.engine.drafters.ngram import NGRAM_REACH, NgramDrafter
 from headstart.engine.policy.cost_model import Costs
 from headstart.engine.policy.policy import Policy
-from headstart.engine.runner import common_prefix
+from headstart.engine.runners.runner import common_prefix
 from headstart.engine.sampling import Guess
 from headstart.engine.trace import FORMAT
 from headstart.errors import TraceError

@@ -21,7 +21,7 @@ from headstart.engine.engine import Origin, Speculation, Timing
 from headstart.engine.policy.cost_model import Costs
 from headstart.engine.policy.policy import Policy
 from headstart.engine.policy.rounds import Situation
-from headstart.engine.runner import common_prefix
+from headstart.engine.runners.runner import common_prefix
 from headstart.errors import TraceError
 
 

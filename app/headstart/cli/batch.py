@@ -383,7 +383,7 @@ def run(flags: BatchFlags, task: Common, load: Load) -> int:
 
 def parts(tasks: Sequence[Task], options: LoadOptions, engine: BatchEngine, size: int | None) -> list[Part]:
     """Who answers what: OpenVINO GenAI what it does as we do, if that is enough; Headstart's own engine the rest."""
-    from headstart.engine.genai.batching import difference  # noqa: PLC0415 - `headstart --help` need not wait for it
+    from headstart.engine.backends.genai.batching import difference  # noqa: PLC0415 - `headstart --help` need not wait for it
 
     if engine is BatchEngine.OWN:
         return [Part(tasks, None, "as asked")] if tasks else []
@@ -476,7 +476,7 @@ class _Batch:
             with closing(load(self._options)) as engine:
                 self._write(part, _one_by_one(engine, requests, self._cancel))
             return
-        from headstart.engine.genai.batching import ContinuousBatching  # noqa: PLC0415 - as above
+        from headstart.engine.backends.genai.batching import ContinuousBatching  # noqa: PLC0415 - as above
 
         with closing(ContinuousBatching(self._options, part.at_once, _longest(part.tasks))) as batching:
             if batching.size < part.at_once:

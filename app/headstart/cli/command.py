@@ -27,7 +27,7 @@ _Flags = TypeVar("_Flags")
 def load_local(options: LoadOptions) -> Engine:
     """The engine of this computer, or the way to another. Imported here: help need not wait for it."""
     if options.remote:
-        from headstart.engine import remote as server  # noqa: PLC0415
+        from headstart.engine.backends import remote as server  # noqa: PLC0415
 
         return server.load(options)
     from headstart.engine import exhaustion  # noqa: PLC0415
@@ -50,7 +50,7 @@ def load_measured(options: LoadOptions) -> Engine:
 def load_apart(options: LoadOptions) -> Engine:
     """The same engine in a process of its own, which is replaced when it dies."""
     from headstart.cli import render  # noqa: PLC0415
-    from headstart.engine.client import EngineClient  # noqa: PLC0415
+    from headstart.engine.process.client import EngineClient  # noqa: PLC0415
 
     client = EngineClient()
     with ExitStack() as undoing:

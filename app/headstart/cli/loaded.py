@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from headstart import manifest as manifests
 from headstart.engine import budget, devices
-from headstart.engine.client import EngineClient
 from headstart.engine.engine import Engine, EngineKind, KvPrecision, LoadOptions, Sampling
+from headstart.engine.process.client import EngineClient
 from headstart.engine.protocol import Facts
 from headstart.engine.room import amount
 

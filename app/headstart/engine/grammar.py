@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from headstart.engine.runner import common_prefix
+from headstart.engine.runners.runner import common_prefix
 from headstart.engine.sampling import Allowed
 from headstart.engine.spelling import Spelling
 from headstart.errors import SettingsError

@@ -9,12 +9,12 @@ from headstart import computer, paths
 from headstart import manifest as manifests
 from headstart.engine import devices, shortlist, validation
 from headstart.engine.engine import KvPrecision, Numerics, Precision
-from headstart.engine.head import Ids
 from headstart.engine.measurements import Measurements
 from headstart.engine.memory import released
-from headstart.engine.paged import BranchingRunner, PagedRunner
-from headstart.engine.precision import VERIFY, Properties, candidates, name_of, plain, properties, warm_up
-from headstart.engine.proof import (
+from headstart.engine.runners.head import Ids
+from headstart.engine.runners.paged import BranchingRunner, PagedRunner
+from headstart.engine.runners.precision import VERIFY, Properties, candidates, name_of, plain, properties, warm_up
+from headstart.engine.runners.proof import (
     PROVEN,
     ROOM,
     RUNNERS,
@@ -26,7 +26,7 @@ from headstart.engine.proof import (
     proven_runner,
     refusal,
 )
-from headstart.engine.runner import Runner
+from headstart.engine.runners.runner import Runner
 from headstart.engine.runtime import openvino
 from headstart.engine.validation import Subject, Trial, Verdict, limit_of
 from headstart.errors import BrokenModelError, UnfitError

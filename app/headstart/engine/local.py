@@ -27,9 +27,9 @@ from headstart.engine.loading import LoadedModel, Place, Watcher, load_model, me
 from headstart.engine.measurements import Measurements
 from headstart.engine.policy.cost_model import Costs, Curve
 from headstart.engine.policy.policy import Policy
-from headstart.engine.precision import name_of, pass_ms
 from headstart.engine.protocol import Phase
-from headstart.engine.runner import NonFiniteError
+from headstart.engine.runners.precision import name_of, pass_ms
+from headstart.engine.runners.runner import NonFiniteError
 from headstart.engine.scorer import Scorer
 from headstart.engine.sequence import Job
 from headstart.engine.speculative import Decoder

@@ -27,7 +27,7 @@ from headstart.engine.tuning.messages import Findings, Tune, TuneReport
 from headstart.errors import HeadstartError, RemoteError, SettingsError
 
 if TYPE_CHECKING:
-    from headstart.engine.genai.engine import GenaiEngine
+    from headstart.engine.backends.genai.engine import GenaiEngine
     from headstart.engine.local import LocalEngine
     from headstart.engine.validation import Trial
 
@@ -205,7 +205,7 @@ def _measure(engine: "LocalEngine", options: LoadOptions, trial: "Trial") -> Non
 
 def _open_remote(options: LoadOptions, tell: Tell) -> Opened:
     """A model of a server. What only a model of this computer can do is refused."""
-    from headstart.engine import remote  # noqa: PLC0415 - HTTP, which few need
+    from headstart.engine.backends import remote  # noqa: PLC0415 - HTTP, which few need
 
     tell(Loading(Phase.SERVER))
     engine = remote.load(options)

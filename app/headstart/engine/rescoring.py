@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from headstart.engine.comparison import ENDED, Findings, Judged, Verdict, findings, judge, scores, shift
 from headstart.engine.engine import Sampling
-from headstart.engine.runner import PREFILL_CHUNK, Runner
+from headstart.engine.runners.runner import PREFILL_CHUNK, Runner
 from headstart.engine.sampling import Row
 
 BATCHES = (4, 6, 12)  # tokens in a pass: what fixed lengths of 3 and 5 and a long n-gram check at once

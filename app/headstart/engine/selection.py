@@ -14,7 +14,7 @@ from headstart.engine.protocol import Phase
 from headstart.engine.tuning import store
 
 if TYPE_CHECKING:
-    from headstart.engine.genai.engine import GenaiEngine
+    from headstart.engine.backends.genai.engine import GenaiEngine
     from headstart.engine.local import LocalEngine
 
 _log = logging.getLogger(__name__)
@@ -23,7 +23,7 @@ _log = logging.getLogger(__name__)
 def load(options: LoadOptions, tell: Callable[[Phase], None] = lambda _: None) -> "LocalEngine | GenaiEngine":
     """What is left open is as it was tuned. Raises what either engine raises for a model that it cannot load."""
     # Imported here: a front end that reads its help need not wait for them.
-    from headstart.engine.genai import loading as genai  # noqa: PLC0415
+    from headstart.engine.backends.genai import loading as genai  # noqa: PLC0415
     from headstart.engine.local import load as load_own  # noqa: PLC0415
 
     options = settled(options)

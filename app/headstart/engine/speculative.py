@@ -10,7 +10,7 @@ from headstart.engine.engine import FinishReason, Origin, Prefill, Round, Timing
 from headstart.engine.policy.plan import DraftPlan
 from headstart.engine.policy.policy import Policy
 from headstart.engine.policy.rounds import Situation
-from headstart.engine.runner import PREFILL_CHUNK, Interrupted, Logits, Runner, common_prefix, require_finite
+from headstart.engine.runners.runner import PREFILL_CHUNK, Interrupted, Logits, Runner, common_prefix, require_finite
 from headstart.engine.sampling import Row
 from headstart.engine.sequence import Job, Sequence
 

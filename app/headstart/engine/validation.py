@@ -25,8 +25,16 @@ import numpy as np
 from headstart.engine.engine import Numerics
 from headstart.engine.measurements import Measurements, every
 from headstart.engine.policy.cost_model import SIZES
-from headstart.engine.precision import Properties, name_of, pass_ms, plain, properties, switch_ms, without_defaults
-from headstart.engine.runner import Branch, Logits, Runner
+from headstart.engine.runners.precision import (
+    Properties,
+    name_of,
+    pass_ms,
+    plain,
+    properties,
+    switch_ms,
+    without_defaults,
+)
+from headstart.engine.runners.runner import Branch, Logits, Runner
 from headstart.engine.supervision import program, signal_name
 
 Build = Callable[[Properties, int], Runner]  # compiles the model with these properties and room for so many tokens

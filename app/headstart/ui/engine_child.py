@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QObject, QProcess, QTimer, Signal, Slot
 
+from headstart.engine.process.watch import LOOK, Doing, Patience, Watch
 from headstart.engine.protocol import LineSplitter, Logged, Order, decode_report, encode
 from headstart.engine.supervision import CLOSE_GRACE, KILL_GRACE, OUT_OF_MEMORY, Journal, processor_seconds, signal_name
-from headstart.engine.watch import LOOK, Doing, Patience, Watch
 from headstart.errors import ProtocolError, ProtocolVersionError
 from headstart.ui.fault_words import said
 

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from headstart.engine.engine import Finish, FinishReason, LoadOptions, Message, Request, Step
+from headstart.engine.process.turns import Turn
+from headstart.engine.process.watch import Patience
 from headstart.engine.protocol import (
     Bench,
     Benched,
@@ -40,8 +42,6 @@ from headstart.engine.serving import Answered, Asked, ServerEnded, Serving, Star
 from headstart.engine.supervision import CANCEL_GRACE, Journal, RestartBudget, program
 from headstart.engine.tally import nothing
 from headstart.engine.tuning.messages import RecallTuned, Tune, TuneDecided, TunedKnown, TuneEnded, TuneTrying, TuneWish
-from headstart.engine.turns import Turn
-from headstart.engine.watch import Patience
 from headstart.errors import OutOfMemoryError
 from headstart.ui.counting import Counting
 from headstart.ui.engine_child import EngineChild

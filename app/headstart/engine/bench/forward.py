@@ -11,8 +11,8 @@ from headstart.engine.engine import LoadOptions
 from headstart.engine.loading import LoadedModel
 from headstart.engine.local import LocalEngine
 from headstart.engine.machine import Machine, describe
-from headstart.engine.precision import probe_ids
-from headstart.engine.runner import PREFILL_CHUNK, Runner
+from headstart.engine.runners.precision import probe_ids
+from headstart.engine.runners.runner import PREFILL_CHUNK, Runner
 
 SCHEMA = 1
 TOKENS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 32, 64, 128, 256, 512, 1024)

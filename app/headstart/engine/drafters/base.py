@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from headstart.engine.engine import Origin
-from headstart.engine.runner import Branch, common_prefix
+from headstart.engine.runners.runner import Branch, common_prefix
 from headstart.engine.sampling import Guess
 from headstart.engine.sequence import Sequence as Text
 

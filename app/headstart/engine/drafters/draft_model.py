@@ -9,7 +9,7 @@ import numpy as np
 from headstart.engine.drafters.base import NO_DRAFT, Draft, WantsMore
 from headstart.engine.drafters.ngram import NgramDrafter
 from headstart.engine.engine import Origin
-from headstart.engine.runner import PREFILL_CHUNK, Runner, common_prefix, is_finite
+from headstart.engine.runners.runner import PREFILL_CHUNK, Runner, common_prefix, is_finite
 from headstart.engine.sampling import Guess, Ids, Row
 from headstart.engine.sequence import Sequence as Text
 

@@ -5,7 +5,7 @@ from itertools import cycle, islice
 
 from headstart.engine.drafters.base import NO_DRAFT, Draft, WantsMore
 from headstart.engine.engine import Origin
-from headstart.engine.runner import common_prefix
+from headstart.engine.runners.runner import common_prefix
 from headstart.engine.sequence import Sequence as Text
 
 _SIZES = (2, 3, 4, 6, 8)  # of n-grams: the longest match wins, of matches as long the latest

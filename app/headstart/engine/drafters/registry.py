@@ -8,7 +8,7 @@ from headstart.engine.drafters import bigram
 from headstart.engine.drafters.base import Drafter
 from headstart.engine.drafters.draft_model import DraftModel, Shortlist
 from headstart.engine.drafters.ngram import NgramDrafter
-from headstart.engine.runner import Runner
+from headstart.engine.runners.runner import Runner
 from headstart.engine.sampling import Ids
 from headstart.manifest import Manifest
 

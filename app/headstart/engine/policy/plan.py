@@ -37,7 +37,7 @@ from headstart.engine.policy.cost_model import BULK, Costs
 from headstart.engine.policy.loss_budget import Books
 from headstart.engine.policy.rounds import Outcome, Situation
 from headstart.engine.policy.stopping import Prices, affordable, best_rate, drafting_gain, kept_prefix, mean, survivals
-from headstart.engine.runner import Branch
+from headstart.engine.runners.runner import Branch
 
 LONGEST = 15  # candidates in one round; with the target's own token a pass over 16
 _HORIZON = 4  # candidates looked ahead while drafting

@@ -6,7 +6,7 @@ from functools import cached_property
 
 from headstart.engine.drafters.base import Draft
 from headstart.engine.engine import Origin, Timing
-from headstart.engine.runner import common_prefix
+from headstart.engine.runners.runner import common_prefix
 
 
 @dataclass(frozen=True, slots=True)

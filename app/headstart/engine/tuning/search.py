@@ -19,7 +19,7 @@ import psutil
 
 from headstart import manifest as manifests
 from headstart import paths
-from headstart.engine import budget, devices, machine, precision, room
+from headstart.engine import budget, devices, machine, room
 from headstart.engine.bench.prompts import read_prompts
 from headstart.engine.bench.race import OwnMode, raise_if_set
 from headstart.engine.bench.stats import Spread, paired, spread
@@ -27,6 +27,7 @@ from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import LoadOptions, Numerics, Speculation
 from headstart.engine.loading import LoadedModel, Place, load_model, measure, pass_times
 from headstart.engine.local import LocalEngine, draft_place, joined, target_place
+from headstart.engine.runners import precision
 from headstart.engine.runtime import openvino
 from headstart.engine.tokenizer import Tokenizer
 from headstart.engine.tuning import store

@@ -8,14 +8,14 @@ from contextlib import closing
 from dataclasses import replace
 
 from headstart.engine import generation_config
+from headstart.engine.backends.genai.answer import Answer
+from headstart.engine.backends.genai.configuration import configuration
+from headstart.engine.backends.genai.guessing import Abilities, Way, guessing
+from headstart.engine.backends.genai.npu import Capacity
+from headstart.engine.backends.genai.pipelines import Blueprint
+from headstart.engine.backends.genai.writing import Assignment, Batch, Writer
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import EngineKind, Event, Finish, FinishReason, Prefill, Request, Step
-from headstart.engine.genai.answer import Answer
-from headstart.engine.genai.configuration import configuration
-from headstart.engine.genai.guessing import Abilities, Way, guessing
-from headstart.engine.genai.npu import Capacity
-from headstart.engine.genai.pipelines import Blueprint
-from headstart.engine.genai.writing import Assignment, Batch, Writer
 from headstart.engine.steps import rest_of
 from headstart.engine.text import AnswerText
 from headstart.engine.tokenizer import Tokenizer

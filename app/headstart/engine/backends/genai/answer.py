@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass, field
 
+from headstart.engine.backends.genai.guessing import Guessing, Way
+from headstart.engine.backends.genai.writing import Assignment, Batch, End
 from headstart.engine.engine import FinishReason, Origin, Prefill, Round, Step, Timing, Token
-from headstart.engine.genai.guessing import Guessing, Way
-from headstart.engine.genai.writing import Assignment, Batch, End
 from headstart.engine.steps import step_of
 from headstart.engine.tally import Tally
 from headstart.engine.text import AnswerText

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.engine.graph import output_head
+from headstart.engine.runners.graph import output_head
 from headstart.engine.runtime import openvino
 
 Ids = NDArray[np.int64]

@@ -22,6 +22,7 @@ from headstart.engine.bench.race import RaceCancelled
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import Event, Finish, Prefill, Step
 from headstart.engine.opening import LocalModels, Models, Opened
+from headstart.engine.process.turns import Shared, Turn
 from headstart.engine.protocol import (
     Bench,
     Benched,
@@ -51,7 +52,6 @@ from headstart.engine.protocol import (
 )
 from headstart.engine.serving import ServerEnded, ServerReport, StartServer, StopServer, TurnEnded, TurnTaken
 from headstart.engine.tuning.messages import ForgetTuned, RecallTuned, StopTune, Tune, TunedKnown, TuneEnded
-from headstart.engine.turns import Shared, Turn
 from headstart.errors import EngineLostError, HeadstartError, ModelNotFoundError, OutOfMemoryError
 
 Send = Callable[[Report], None]

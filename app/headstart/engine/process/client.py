@@ -8,8 +8,9 @@ from typing import TypeVar
 
 from headstart import errors
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.child import EngineProcess
 from headstart.engine.engine import Event, LoadOptions, Message, Request
+from headstart.engine.process.child import EngineProcess
+from headstart.engine.process.watch import LOOK, Patience
 from headstart.engine.protocol import (
     Cancel,
     Counted,
@@ -33,7 +34,6 @@ from headstart.engine.protocol import (
     Unloaded,
 )
 from headstart.engine.supervision import CANCEL_GRACE, CLOSE_GRACE, Journal, RestartBudget, program
-from headstart.engine.watch import LOOK, Patience
 from headstart.errors import EngineLostError, HeadstartError, OutOfMemoryError
 
 _ASIDE = 120.0  # seconds for what is told without the model: it is not watched, and a driver may hang in it

@@ -8,10 +8,10 @@ import numpy as np
 
 from headstart.engine.engine import Numerics
 from headstart.engine.measurements import Measurements
-from headstart.engine.paged import BranchingRunner, PagedRunner
-from headstart.engine.precision import probe_ids, properties
-from headstart.engine.runner import Branch, Runner
-from headstart.engine.stateful import StatefulRunner
+from headstart.engine.runners.paged import BranchingRunner, PagedRunner
+from headstart.engine.runners.precision import probe_ids, properties
+from headstart.engine.runners.runner import Branch, Runner
+from headstart.engine.runners.stateful import StatefulRunner
 from headstart.errors import BrokenModelError, DeviceError, UnfitError
 
 _log = logging.getLogger(__name__)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from headstart.engine.engine import KvPrecision, Numerics, Precision
-from headstart.engine.runner import Runner
+from headstart.engine.runners.runner import Runner
 
 Properties = Mapping[str, str]
 

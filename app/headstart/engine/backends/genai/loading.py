@@ -5,10 +5,10 @@ from dataclasses import replace
 from headstart import manifest as manifests
 from headstart import paths
 from headstart.engine import budget, devices, loading, room
+from headstart.engine.backends.genai import npu
+from headstart.engine.backends.genai.engine import GenaiEngine
+from headstart.engine.backends.genai.pipelines import blueprint
 from headstart.engine.engine import LoadOptions
-from headstart.engine.genai import npu
-from headstart.engine.genai.engine import GenaiEngine
-from headstart.engine.genai.pipelines import blueprint
 from headstart.engine.tokenizer import Tokenizer
 from headstart.errors import SettingsError
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from headstart.engine.backends.genai.configuration import lost
+from headstart.engine.backends.genai.writing import Assignment, Batch, End
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.genai.configuration import lost
-from headstart.engine.genai.writing import Assignment, Batch, End
 from headstart.engine.runtime import openvino
 
 _ENDS = {"STOP": End.STOP, "LENGTH": End.LENGTH}

@@ -9,15 +9,15 @@ import numpy as np
 from headstart import manifest as manifests
 from headstart import paths
 from headstart.engine import budget, devices, room
+from headstart.engine.backends.genai import npu
+from headstart.engine.backends.genai.answer import Answer
+from headstart.engine.backends.genai.configuration import lost, reason
+from headstart.engine.backends.genai.engine import GenaiEngine
+from headstart.engine.backends.genai.pipelines import Blueprint, stepped
+from headstart.engine.backends.genai.stepping import received
+from headstart.engine.backends.genai.writing import Batch, End
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import Finish, LoadOptions, Mode, Numerics, Request, Speculation, Step
-from headstart.engine.genai import npu
-from headstart.engine.genai.answer import Answer
-from headstart.engine.genai.configuration import lost, reason
-from headstart.engine.genai.engine import GenaiEngine
-from headstart.engine.genai.pipelines import Blueprint, stepped
-from headstart.engine.genai.stepping import received
-from headstart.engine.genai.writing import Batch, End
 from headstart.engine.loading import fast_properties
 from headstart.engine.runtime import openvino
 from headstart.engine.tokenizer import Tokenizer

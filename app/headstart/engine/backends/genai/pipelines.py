@@ -6,15 +6,15 @@ from typing import Any
 
 from headstart import paths
 from headstart.engine import devices
+from headstart.engine.backends.genai import npu
+from headstart.engine.backends.genai.configuration import reason
+from headstart.engine.backends.genai.guessing import Way
+from headstart.engine.backends.genai.stepping import SteppedWriter
+from headstart.engine.backends.genai.streaming import StreamedWriter
+from headstart.engine.backends.genai.writing import Writer
 from headstart.engine.engine import KvPrecision, LoadOptions, Numerics
-from headstart.engine.genai import npu
-from headstart.engine.genai.configuration import reason
-from headstart.engine.genai.guessing import Way
-from headstart.engine.genai.stepping import SteppedWriter
-from headstart.engine.genai.streaming import StreamedWriter
-from headstart.engine.genai.writing import Writer
 from headstart.engine.loading import fast_properties, obstacle
-from headstart.engine.precision import properties
+from headstart.engine.runners.precision import properties
 from headstart.engine.runtime import openvino_genai
 from headstart.errors import DeviceError
 

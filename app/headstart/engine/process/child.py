@@ -7,9 +7,9 @@ import threading
 from collections.abc import Sequence
 from typing import IO
 
+from headstart.engine.process.watch import LOOK, Patience, Watch
 from headstart.engine.protocol import LineSplitter, Logged, Order, Report, decode_report, encode
 from headstart.engine.supervision import CLOSE_GRACE, KILL_GRACE, OUT_OF_MEMORY, Journal, processor_seconds, signal_name
-from headstart.engine.watch import LOOK, Patience, Watch
 from headstart.errors import EngineLostError, HeadstartError
 
 _CHUNK = 65536  # bytes

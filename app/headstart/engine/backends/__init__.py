@@ -1,0 +1,1 @@
+"""Engines that are not our own: OpenVINO GenAI and remote servers."""
