@@ -17,7 +17,7 @@ from headstart.server.reading import Defaults, chat_order, parsed, text_order
 from headstart.server.refusal import RefusedError
 from headstart.server.requests import ChatRequest, TextRequest
 from headstart.settings import Settings
-from headstart.ui.markdown import MarkdownStream, parse
+from headstart.ui.markdown.markdown import MarkdownStream, parse
 from headstart_export import recipe
 from tests.junk import JUNK, TOML_JUNK, changed, fuzz
 from tests.model_folders import CREATED, describe, write_model

@@ -8,7 +8,7 @@ from dataclasses import replace
 from headstart.chat.conversation import Conversation, Message, Role, Run
 from headstart.chat.record import Chat
 from headstart.chat.store import Store, new_id
-from headstart.ui.message import MessageContent, OriginRun, RoundNote
+from headstart.ui.chat.message import MessageContent, OriginRun, RoundNote
 
 _PARTS = (
     "## Why it works\n\nA *small* model guesses a few tokens and the **large** one checks all of them in one pass, so "

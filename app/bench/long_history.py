@@ -10,7 +10,7 @@ from headstart.chat.conversation import Conversation, Message, Role, Run, extend
 from headstart.chat.record import Chat
 from headstart.chat.store import Store, new_id
 from headstart.engine.engine import FinishReason, Stats
-from headstart.ui import answer_report
+from headstart.ui.chat import answer_report
 
 _LENGTHS = (4, 10, 16, 30, 40, 80, 120, 500)  # messages in a chat: 100 in the mean, most chats far shorter
 MEAN = sum(_LENGTHS) // len(_LENGTHS)

@@ -6,7 +6,7 @@ from bench.album import Album, Scene, dialog_of, open_chat, press, scroll_to
 from bench.showcase import SIZE, TALKS, Showcase
 from headstart.ui.application import make_application
 from headstart.ui.command_palette import CommandPalette
-from headstart.ui.preferences import Preferences
+from headstart.ui.settings.preferences import Preferences
 from headstart.ui.translation import Translation
 
 _SHOWN = 3  # the page of the preferences that is kept: guessing ahead

@@ -8,9 +8,9 @@ from PySide6.QtGui import QPixmap
 from PySide6.QtWidgets import QApplication
 
 from bench.corpus import PATTERN, contents, message, pieces
-from headstart.ui import theme
-from headstart.ui.message import MessageContent, RoundNote
-from headstart.ui.transcript import Transcript
+from headstart.ui.chat.message import MessageContent, RoundNote
+from headstart.ui.chat.transcript import Transcript
+from headstart.ui.widgets import theme
 
 _CHUNK = 500  # tokens that come at once of what an answer had before
 

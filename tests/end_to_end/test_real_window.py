@@ -10,7 +10,7 @@ import pytest
 from headstart.chat.conversation import State
 from headstart.chat.database import FILE_NAME
 from headstart.settings import Settings
-from headstart.ui.theme import LIGHT
+from headstart.ui.widgets.theme import LIGHT
 from tests.end_to_end import screen as screens
 from tests.end_to_end.screen import Screen, open_screen, wait
 from tests.end_to_end.visit import Visit

@@ -19,7 +19,7 @@ from headstart.engine.supervision import Journal
 from headstart.errors import DamagedHistoryError, HeadstartError
 from headstart.server import keys as server_keys
 from headstart.settings import Settings
-from headstart.ui import bench_record
+from headstart.ui.performance import bench_record
 
 if TYPE_CHECKING:
     from headstart.engine.bench.result import BenchResult

@@ -14,7 +14,7 @@ from headstart.chat import backups
 from headstart.chat.conversation import State
 from headstart.chat.database import FILE_NAME
 from headstart.chat.store import open_store
-from headstart.ui.theme import LIGHT
+from headstart.ui.widgets.theme import LIGHT
 from tests.end_to_end import screen as screens
 from tests.end_to_end.screen import open_screen, wait
 from tests.end_to_end.visit import Visit

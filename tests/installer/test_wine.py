@@ -15,7 +15,7 @@ from installer.windows import launchers, msi, setup, tools
 from headstart import __version__
 from headstart.chat.database import FILE_NAME
 from headstart.chat.reader import open_reader
-from headstart.ui.theme import LIGHT
+from headstart.ui.widgets.theme import LIGHT
 from tests.end_to_end import screen as screens
 from tests.end_to_end.screen import Screen, open_screen, wait
 from tests.installer import stand_ins, wine_machine

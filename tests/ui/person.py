@@ -5,7 +5,7 @@ from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
 from headstart.chat.conversation import State
-from headstart.ui.message import MessageContent
+from headstart.ui.chat.message import MessageContent
 from headstart.ui.program import Program
 
 WAIT = 60_000  # ms, for a loaded machine

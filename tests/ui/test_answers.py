@@ -9,7 +9,7 @@ from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
 from headstart.chat.conversation import State
-from headstart.ui.message import MessageState
+from headstart.ui.chat.message import MessageState
 from headstart.ui.program import Program
 from tests.ui.person import WAIT, ask, begin, shown, stored, texts
 

@@ -1,8 +1,8 @@
 """Files as blocks: their language, their length, and where in the text they stand."""
 
 from headstart.chat.conversation import Attachment
-from headstart.ui.attached_blocks import attached_blocks
-from headstart.ui.blocks import Code, spans
+from headstart.ui.chat.attached_blocks import attached_blocks
+from headstart.ui.markdown.blocks import Code, spans
 
 
 def test_each_file_is_a_name_and_code_in_its_language() -> None:

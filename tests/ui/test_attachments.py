@@ -13,10 +13,10 @@ from pytestqt.qtbot import QtBot
 
 from headstart.chat.conversation import Attachment
 from headstart.errors import AttachmentError
-from headstart.ui import attachments, pdf_reading
-from headstart.ui.attachment_tray import Chip
-from headstart.ui.message import MessageAction
-from headstart.ui.pdf_reading import PdfReading
+from headstart.ui.chat import attachments, pdf_reading
+from headstart.ui.chat.attachment_tray import Chip
+from headstart.ui.chat.message import MessageAction
+from headstart.ui.chat.pdf_reading import PdfReading
 from headstart.ui.program import Program
 from tests.ui.conftest import Speak
 from tests.ui.person import WAIT, ask, shown, texts, write

@@ -21,8 +21,8 @@ from headstart.engine.bench.result import (
     versus_best_peer,
 )
 from headstart.engine.machine import Machine
-from headstart.ui import bench_figures, bench_record
-from headstart.ui.bench_figures import ALL, Bar
+from headstart.ui.performance import bench_figures, bench_record
+from headstart.ui.performance.bench_figures import ALL, Bar
 
 MACHINE = Machine("A processor", 2, "Linux x86_64", "3.13", "1.0", "2026.4.1-abc", "2026.4.1")
 CODE, MORE_CODE, STORY = (BenchPrompt(id_, id_[:-2], "?") for id_ in ("code-1", "code-2", "story-1"))

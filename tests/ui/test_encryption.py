@@ -18,16 +18,16 @@ from headstart.chat.database import FILE_NAME
 from headstart.chat.store import Store, open_store
 from headstart.errors import HistoryError
 from headstart.ui import application as starting
-from headstart.ui.encryption_page import EncryptionPage
-from headstart.ui.encryption_work import EncryptionWork, Order
-from headstart.ui.passphrase_dialog import PassphraseDialog
-from headstart.ui.passphrase_form import PassphraseForm, Wanted
-from headstart.ui.preferences import Preferences
+from headstart.ui.history.encryption_work import EncryptionWork, Order
+from headstart.ui.history.passphrase_dialog import PassphraseDialog
+from headstart.ui.history.recovery import Recovery
 from headstart.ui.program import Program
-from headstart.ui.recovery import Recovery
+from headstart.ui.settings.encryption_page import EncryptionPage
+from headstart.ui.settings.passphrase_form import PassphraseForm, Wanted
+from headstart.ui.settings.preferences import Preferences
 from headstart.ui.single_instance import SingleInstance
-from headstart.ui.theme import LIGHT
 from headstart.ui.translation import Translation
+from headstart.ui.widgets.theme import LIGHT
 from tests.chat import killing
 from tests.chat.killing import CHATS, PASSPHRASE, WORD
 from tests.ui.conftest import WAIT

@@ -21,8 +21,8 @@ from headstart.engine.runners import proof
 from headstart.errors import HeadstartError
 from headstart.server import listening
 from headstart.ui import fault_words
-from headstart.ui.export_run import ExportRun
 from headstart.ui.fault_words import said
+from headstart.ui.models.export_run import ExportRun
 from tests import source_tree, translations
 from tests.source_tree import Module
 from tests.translations import Message, is_of_a_terminal

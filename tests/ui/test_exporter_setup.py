@@ -17,10 +17,11 @@ from PySide6.QtGui import QGuiApplication
 from pytestqt.qtbot import QtBot
 
 from headstart import exporter, paths
-from headstart.ui import export_run, exporter_setup, line_child, pip_lines, python_search
+from headstart.ui import line_child
 from headstart.ui.asking import installed_model
-from headstart.ui.exporter_setup import ExporterSetup
-from headstart.ui.pip_lines import Told
+from headstart.ui.models import export_run, exporter_setup, pip_lines, python_search
+from headstart.ui.models.exporter_setup import ExporterSetup
+from headstart.ui.models.pip_lines import Told
 from headstart.ui.program import Program
 from tests.ui import fake_python
 from tests.ui.fake_python import Plan

@@ -10,9 +10,9 @@ from PySide6.QtWidgets import QAbstractButton, QApplication, QPushButton, QWidge
 from pytestqt.qtbot import QtBot
 
 from headstart.ui.asking import installed_model
-from headstart.ui.message import MessageAction
+from headstart.ui.chat.message import MessageAction
+from headstart.ui.local_server.serve_view import ServeState, ServeView
 from headstart.ui.program import Program
-from headstart.ui.serve_view import ServeState, ServeView
 from tests.model_folders import write_model
 from tests.ui.person import WAIT, begin, shown
 from tests.ui.test_models import exporter

@@ -7,12 +7,12 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from headstart.engine.engine import FinishReason, Origin, Round, Stats, Step, Timing, Token
-from headstart.ui import answer_report
-from headstart.ui.elided_label import ElidedLabel
-from headstart.ui.live_figures import LiveFigures
-from headstart.ui.live_panel import LivePanel
-from headstart.ui.sparkline import Sparkline
-from headstart.ui.theme import LIGHT
+from headstart.ui.chat import answer_report
+from headstart.ui.chat.live_figures import LiveFigures
+from headstart.ui.chat.live_panel import LivePanel
+from headstart.ui.widgets.elided_label import ElidedLabel
+from headstart.ui.widgets.sparkline import Sparkline
+from headstart.ui.widgets.theme import LIGHT
 
 
 def step(tokens: int, drafted: int, accepted: int, timing: Timing, ledger_ms: float | None = None) -> Step:

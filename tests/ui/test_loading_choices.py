@@ -14,11 +14,11 @@ from headstart.engine.engine import EngineKind, KvPrecision
 from headstart.library import Model
 from headstart.manifest import read_model
 from headstart.settings import Settings
-from headstart.ui import loading_choices
 from headstart.ui.asking import Loadable, installed_model
-from headstart.ui.preferences import Preferences
+from headstart.ui.models import loading_choices
 from headstart.ui.program import Program
-from headstart.ui.setting_titles import title
+from headstart.ui.settings.preferences import Preferences
+from headstart.ui.settings.setting_titles import title
 from tests.model_folders import write_model, write_pair
 from tests.ui.conftest import WAIT
 

@@ -19,8 +19,8 @@ from headstart import paths, settings_file
 from headstart.server import keys
 from headstart.ui.asking import installed_model
 from headstart.ui.background_task import BackgroundTask
+from headstart.ui.local_server.serve_view import ServeState
 from headstart.ui.program import Program
-from headstart.ui.serve_view import ServeState
 from tests.model_folders import write_model
 from tests.ui.conftest import WAIT
 

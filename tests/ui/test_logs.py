@@ -15,7 +15,7 @@ from headstart.ui import diary
 from headstart.ui.log_file import LEVELS, LogFile
 from headstart.ui.log_view import LogView
 from headstart.ui.program import Program
-from headstart.ui.theme import LIGHT
+from headstart.ui.widgets.theme import LIGHT
 from tests.ui.person import ask
 
 ENTRIES = """2026-01-01 10:00:00,000 INFO headstart.a: begins

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headstart.ui.mathematics import readable
+from headstart.ui.markdown.mathematics import readable
 from tests.junk import fuzz
 
 CASES = {

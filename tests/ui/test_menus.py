@@ -10,8 +10,8 @@ from PySide6.QtWidgets import QApplication, QDialog, QFileDialog, QMenu
 from pytestqt.qtbot import QtBot
 
 from headstart.ui import actions
-from headstart.ui.choice_box import ChoiceBox
 from headstart.ui.program import Program
+from headstart.ui.widgets.choice_box import ChoiceBox
 from tests.ui.person import ask, texts
 
 LAST = ("unload", "load", "delete", "quit")  # what they leave, others could not work with

@@ -11,13 +11,13 @@ from PySide6.QtWidgets import QLabel, QToolButton
 from pytestqt.qtbot import QtBot
 
 from headstart.engine.engine import Origin
-from headstart.ui import theme
-from headstart.ui.answer_report import details
-from headstart.ui.legend import Legend
-from headstart.ui.message import MessageAction, MessageContent, MessageState, OriginRun, RoundNote
-from headstart.ui.message_view import MessageView
-from headstart.ui.text_view import MessageText
-from headstart.ui.theme import DARK, LIGHT
+from headstart.ui.chat.answer_report import details
+from headstart.ui.chat.message import MessageAction, MessageContent, MessageState, OriginRun, RoundNote
+from headstart.ui.chat.message_view import MessageView
+from headstart.ui.chat.text_view import MessageText
+from headstart.ui.widgets import theme
+from headstart.ui.widgets.legend import Legend
+from headstart.ui.widgets.theme import DARK, LIGHT
 from tests.ui.corpus import EVERYTHING
 
 Show = Callable[[MessageContent], MessageView]

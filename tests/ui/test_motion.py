@@ -11,8 +11,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from headstart.ui.busy_bar import BusyBar
 from headstart.ui.program import Program
+from headstart.ui.widgets.busy_bar import BusyBar
 
 ROOT = Path(__file__).resolve().parents[2]
 

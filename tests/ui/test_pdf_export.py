@@ -13,14 +13,14 @@ from pytestqt.qtbot import QtBot
 from headstart.chat.conversation import Attachment, Conversation, Outcome
 from headstart.chat.exchange.wording import Wording
 from headstart.chat.record import Chat
-from headstart.ui.blocks import Block, Code, Paragraph
-from headstart.ui.chat_document import chat_sections
-from headstart.ui.exchange import Exchange
-from headstart.ui.markdown import parse
-from headstart.ui.pagination import cut
-from headstart.ui.pdf_export import writing_pdf
+from headstart.ui.exchange.chat_document import chat_sections
+from headstart.ui.exchange.exchange import Exchange
+from headstart.ui.exchange.pagination import cut
+from headstart.ui.exchange.pdf_export import writing_pdf
+from headstart.ui.exchange.strips import runs
+from headstart.ui.markdown.blocks import Block, Code, Paragraph
+from headstart.ui.markdown.markdown import parse
 from headstart.ui.program import Program
-from headstart.ui.strips import runs
 from tests.ui.corpus import EVERYTHING
 from tests.ui.person import WAIT, ask
 

@@ -12,9 +12,9 @@ from pytestqt.qtbot import QtBot
 
 from headstart import settings_file
 from headstart.settings import about
-from headstart.ui.preferences import Preferences
 from headstart.ui.program import Program
-from headstart.ui.setting_titles import meaning, title, word
+from headstart.ui.settings.preferences import Preferences
+from headstart.ui.settings.setting_titles import meaning, title, word
 
 ELSEWHERE = {"presets", "prompts", "server_port"}  # edited where they are used
 Field = TypeVar("Field", bound=QWidget)

@@ -12,8 +12,8 @@ from headstart import remotes
 from headstart.chat.store import open_store
 from headstart.engine.engine import Remote
 from headstart.settings import Settings
-from headstart.ui import outside
 from headstart.ui.asking import installed_model
+from headstart.ui.models import outside
 from headstart.ui.program import EngineChoice, Program
 from tests.model_folders import write_model
 from tests.model_server import Script, serving

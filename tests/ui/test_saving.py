@@ -23,10 +23,10 @@ from headstart.chat.reader import open_reader
 from headstart.chat.record import Chat
 from headstart.chat.store import Store, open_store
 from headstart.errors import HistoryError
-from headstart.ui.chats import LAST
+from headstart.ui.history.recovery import Recovery
+from headstart.ui.history.upkeep import Upkeep
 from headstart.ui.program import Program
-from headstart.ui.recovery import Recovery
-from headstart.ui.upkeep import Upkeep
+from headstart.ui.sidebar.chats import LAST
 from tests.ui.person import WAIT, ask, begin, stored, texts, write
 
 Open = Callable[..., Program]

@@ -8,15 +8,15 @@ from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QAbstractButton, QApplication, QCheckBox, QDialog, QPushButton, QStyle, QWidget
 from pytestqt.qtbot import QtBot
 
-from headstart.ui import stylesheet
-from headstart.ui.composer import Composer
-from headstart.ui.figure_table import FigureTable
-from headstart.ui.heading import Heading
-from headstart.ui.message import MessageContent
-from headstart.ui.preferences import Preferences
+from headstart.ui.chat.composer import Composer
+from headstart.ui.chat.message import MessageContent
+from headstart.ui.chat.token_count import Count
 from headstart.ui.program import Program
-from headstart.ui.theme import LIGHT, MEDIUM
-from headstart.ui.token_count import Count
+from headstart.ui.settings.preferences import Preferences
+from headstart.ui.widgets import stylesheet
+from headstart.ui.widgets.figure_table import FigureTable
+from headstart.ui.widgets.heading import Heading
+from headstart.ui.widgets.theme import LIGHT, MEDIUM
 from tests.ui import reach
 
 DIALOGS = ("preferences", "about", "logs")

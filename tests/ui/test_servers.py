@@ -11,11 +11,11 @@ from headstart.engine.engine import Remote
 from headstart.engine.supervision import program
 from headstart.settings import Settings
 from headstart.ui.engine_link import EngineLink
-from headstart.ui.models_page import ModelsPage
+from headstart.ui.models.models_page import ModelsPage
+from headstart.ui.models.server_card import ServerCard
+from headstart.ui.models.server_desk import ServerDesk
 from headstart.ui.program import Program
-from headstart.ui.server_card import ServerCard
-from headstart.ui.server_desk import ServerDesk
-from headstart.ui.theme import LIGHT
+from headstart.ui.widgets.theme import LIGHT
 from tests.model_server import Script, serving
 from tests.ui.conftest import WAIT
 

@@ -10,10 +10,10 @@ from PySide6.QtWidgets import QFileDialog, QLineEdit, QMenu
 from pytestqt.qtbot import QtBot
 
 from headstart.chat.exchange.reading import read_chats
-from headstart.ui.chat_menu import ChatMenu
+from headstart.ui.chat.message import MessageAction
 from headstart.ui.command_palette import CommandPalette
-from headstart.ui.message import MessageAction
 from headstart.ui.program import Program
+from headstart.ui.sidebar.chat_menu import ChatMenu
 from tests.ui.person import WAIT, ask, chat_rows, click_chat, shown, texts, write
 
 Open = Callable[..., Program]

@@ -9,9 +9,9 @@ from PySide6.QtWidgets import QApplication, QInputDialog, QLineEdit
 from pytestqt.qtbot import QtBot
 
 from headstart.chat.tags import Tag
-from headstart.ui.chat_menu import ChatMenu, TagMenu
 from headstart.ui.program import Program
-from headstart.ui.row_painting import fitting
+from headstart.ui.sidebar.chat_menu import ChatMenu, TagMenu
+from headstart.ui.widgets.row_painting import fitting
 from tests.ui.person import WAIT, ask, chat_rows, click_chat
 
 Open = Callable[..., Program]

@@ -7,9 +7,9 @@ from PySide6.QtCore import QLocale, Qt
 from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QApplication, QCheckBox, QMenu, QWidget
 
-from headstart.ui import stylesheet, theme
-from headstart.ui.stylesheet import RESOURCES
-from headstart.ui.theme import DARK, LIGHT, Theme, ThemeChoice, contrast
+from headstart.ui.widgets import stylesheet, theme
+from headstart.ui.widgets.stylesheet import RESOURCES
+from headstart.ui.widgets.theme import DARK, LIGHT, Theme, ThemeChoice, contrast
 
 THEMES = pytest.mark.parametrize("wanted", [LIGHT, DARK], ids=["light", "dark"])
 

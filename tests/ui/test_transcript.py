@@ -11,11 +11,11 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
-from headstart.ui import theme
-from headstart.ui.message import MessageAction, MessageContent, MessageState, RoundNote
-from headstart.ui.message_column import AT_END, ScrollPosition
-from headstart.ui.theme import DARK, LIGHT
-from headstart.ui.transcript import Transcript
+from headstart.ui.chat.message import MessageAction, MessageContent, MessageState, RoundNote
+from headstart.ui.chat.message_column import AT_END, ScrollPosition
+from headstart.ui.chat.transcript import Transcript
+from headstart.ui.widgets import theme
+from headstart.ui.widgets.theme import DARK, LIGHT
 
 PARAGRAPH = "Some **text** that is long enough to fill a line or two of the window, with `code` and all.\n\n"
 Make = Callable[..., Transcript]

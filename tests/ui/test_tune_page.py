@@ -14,10 +14,10 @@ from headstart.engine.engine import LoadOptions, Open
 from headstart.engine.tuning.messages import DEFAULT, DRAFT, DRAFTS, TARGET, Row, Stage, Trying, reasons
 from headstart.engine.tuning.search import Hardware, drafts, settings
 from headstart.settings import Settings
-from headstart.ui import tune_words
 from headstart.ui.asking import Loadable, installed_model
+from headstart.ui.performance import tune_words
+from headstart.ui.performance.tune_page import TunePage
 from headstart.ui.program import Program
-from headstart.ui.tune_page import TunePage
 from tests.ui.conftest import Speak
 from tests.ui.person import WAIT, ask, texts
 

@@ -4,7 +4,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
-from headstart.ui.message import MessageAction
+from headstart.ui.chat.message import MessageAction
 from headstart.ui.program import Program
 from tests.ui.person import WAIT, ask, shown, texts, write
 

@@ -14,13 +14,13 @@ from bench.profile import toy_model
 from headstart.engine.engine import Request
 from headstart.settings import Settings
 from headstart.ui.asking import Loadable, installed_model
-from headstart.ui.bench_page import BenchPage
+from headstart.ui.chat.message import MessageAction
 from headstart.ui.command_palette import CommandPalette
-from headstart.ui.elided_label import ElidedLabel
-from headstart.ui.message import MessageAction
+from headstart.ui.performance.bench_page import BenchPage
+from headstart.ui.performance.race_page import RacePage
+from headstart.ui.performance.tune_page import TunePage
 from headstart.ui.program import Program
-from headstart.ui.race_page import RacePage
-from headstart.ui.tune_page import TunePage
+from headstart.ui.widgets.elided_label import ElidedLabel
 from tests.model_folders import write_model
 from tests.ui.person import WAIT, ask, begin, shown, texts, write
 

@@ -8,8 +8,8 @@ from PySide6.QtGui import QGuiApplication, QKeySequence
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
+from headstart.ui.chat.message_view import MessageView
 from headstart.ui.command_palette import CommandPalette
-from headstart.ui.message_view import MessageView
 from headstart.ui.program import Program
 from tests.ui.person import WAIT, ask, shown, texts, write
 

@@ -19,10 +19,10 @@ from PySide6.QtWidgets import (
 
 from headstart import __version__
 from headstart.licences import Component
-from headstart.ui import stylesheet
-from headstart.ui.heading import Heading
-from headstart.ui.stylesheet import dress
-from headstart.ui.theme import LARGE, MEDIUM, SMALL, Theme, mono_font
+from headstart.ui.widgets import stylesheet
+from headstart.ui.widgets.heading import Heading
+from headstart.ui.widgets.stylesheet import dress
+from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, Theme, mono_font
 
 _SIZE = QSize(800, 560)
 

@@ -12,15 +12,15 @@ from PySide6.QtWidgets import QApplication
 from headstart import __version__, paths, settings_file
 from headstart.chat.cipher import Key
 from headstart.ui import diary, display
-from headstart.ui.encryption_work import EncryptionWork, Order
+from headstart.ui.history.encryption_work import EncryptionWork, Order
+from headstart.ui.history.recovery import Recovery
+from headstart.ui.history.upkeep import Upkeep
 from headstart.ui.looks import Looks
 from headstart.ui.program import Program
-from headstart.ui.recovery import Recovery
 from headstart.ui.single_instance import SingleInstance
-from headstart.ui.stylesheet import RESOURCES
-from headstart.ui.theme import Theme
 from headstart.ui.translation import Translation
-from headstart.ui.upkeep import Upkeep
+from headstart.ui.widgets.stylesheet import RESOURCES
+from headstart.ui.widgets.theme import Theme
 
 _NO_HISTORY = 1
 

@@ -16,8 +16,9 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from headstart.ui import actions, stylesheet
-from headstart.ui.theme import MEDIUM, SMALL, Theme
+from headstart.ui import actions
+from headstart.ui.widgets import stylesheet
+from headstart.ui.widgets.theme import MEDIUM, SMALL, Theme
 
 _WHAT = Qt.ItemDataRole.UserRole
 _OFFERED = 100  # chats; who looks for another one types more letters

@@ -16,7 +16,7 @@ from headstart.ui.about import AboutDialog
 from headstart.ui.encryption_desk import EncryptionDesk
 from headstart.ui.log_view import LogView
 from headstart.ui.panel_desk import PanelDesk
-from headstart.ui.preferences import Preferences
+from headstart.ui.settings.preferences import Preferences
 from headstart.ui.shortcuts import Shortcuts
 from headstart.ui.translation import chosen, spoken
 from headstart.ui.version_report import version_report

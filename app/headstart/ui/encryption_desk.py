@@ -10,15 +10,15 @@ from PySide6.QtCore import QObject, Slot
 from headstart.chat import cipher, encryption
 from headstart.errors import HistoryError
 from headstart.ui.background_task import BackgroundTask
-from headstart.ui.encryption_page import EncryptionPage
-from headstart.ui.encryption_work import Order
 from headstart.ui.fault_words import said
+from headstart.ui.history.encryption_work import Order
+from headstart.ui.settings.encryption_page import EncryptionPage
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from headstart.ui.passphrase_form import PassphraseForm
     from headstart.ui.program import Program
+    from headstart.ui.settings.passphrase_form import PassphraseForm
 
 
 class EncryptionDesk(QObject):

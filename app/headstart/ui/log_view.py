@@ -17,10 +17,10 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from headstart.ui import stylesheet
 from headstart.ui.log_file import LEVELS, Line, LogFile
-from headstart.ui.stylesheet import dress
-from headstart.ui.theme import MEDIUM, SMALL, Theme, mono_font
+from headstart.ui.widgets import stylesheet
+from headstart.ui.widgets.stylesheet import dress
+from headstart.ui.widgets.theme import MEDIUM, SMALL, Theme, mono_font
 
 _EVERY_MS = 1000
 _KEPT = 20_000  # lines

@@ -5,8 +5,8 @@ from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QApplication
 
 from headstart.settings import Settings
-from headstart.ui import theme
-from headstart.ui.theme import Theme, ThemeChoice
+from headstart.ui.widgets import theme
+from headstart.ui.widgets.theme import Theme, ThemeChoice
 
 
 class Looks(QObject):

@@ -4,19 +4,20 @@ from PySide6.QtCore import QByteArray, Qt, Signal
 from PySide6.QtGui import QCloseEvent, QFont, QHideEvent, QShowEvent
 from PySide6.QtWidgets import QMainWindow, QSplitter, QStackedWidget, QWidget
 
-from headstart.ui import actions, reading_order, stylesheet
-from headstart.ui.bench_page import BenchPage
-from headstart.ui.busy_bar import BusyBar
-from headstart.ui.chat_page import ChatPage
-from headstart.ui.models_page import ModelsPage
-from headstart.ui.page import Page
-from headstart.ui.race_page import RacePage
-from headstart.ui.reading_order import FocusKeeper
-from headstart.ui.serve_page import ServePage
-from headstart.ui.side_panel import SidePanel
-from headstart.ui.sidebar import Sidebar
-from headstart.ui.theme import Theme, scaled
-from headstart.ui.tune_page import TunePage
+from headstart.ui import actions
+from headstart.ui.chat.chat_page import ChatPage
+from headstart.ui.local_server.serve_page import ServePage
+from headstart.ui.models.models_page import ModelsPage
+from headstart.ui.performance.bench_page import BenchPage
+from headstart.ui.performance.race_page import RacePage
+from headstart.ui.performance.tune_page import TunePage
+from headstart.ui.settings.side_panel import SidePanel
+from headstart.ui.sidebar.sidebar import Sidebar
+from headstart.ui.widgets import reading_order, stylesheet
+from headstart.ui.widgets.busy_bar import BusyBar
+from headstart.ui.widgets.page import Page
+from headstart.ui.widgets.reading_order import FocusKeeper
+from headstart.ui.widgets.theme import Theme, scaled
 
 _SIDES = (248, 720, 320)  # sidebar, pages, panel
 _SIDEBAR, _PANEL = (180, 260), (260, 460)  # least widths, at the usual size of text and at any

@@ -10,12 +10,12 @@ from PySide6.QtCore import QObject, QTimer, Slot
 from headstart import library, remotes
 from headstart.engine.protocol import Description
 from headstart.errors import EngineBusyError, HeadstartError
-from headstart.ui import outside
-from headstart.ui.answer_report import NOTICE
+from headstart.ui.chat.answer_report import NOTICE
 from headstart.ui.fault_words import said
-from headstart.ui.notice_bar import Cause
-from headstart.ui.setting_titles import title, word
+from headstart.ui.models import outside
+from headstart.ui.settings.setting_titles import title, word
 from headstart.ui.spelling import titled
+from headstart.ui.widgets.notice_bar import Cause
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,8 +7,8 @@ from PySide6.QtCore import QObject, Signal, SignalInstance, Slot
 
 from headstart.parameters import Mode
 from headstart.settings import Settings
-from headstart.ui.model_choices import ModelChoices
-from headstart.ui.setting_form import Choices
+from headstart.ui.models.model_choices import ModelChoices
+from headstart.ui.settings.setting_form import Choices
 
 _FIRST_FIXED = 4  # assistant tokens when a person turns to fixed speculation
 

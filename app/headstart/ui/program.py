@@ -18,33 +18,33 @@ from headstart.settings import Settings
 from headstart.settings_file import load, save
 from headstart.ui.asking import Find, installed_model
 from headstart.ui.attention import Attention
-from headstart.ui.bench_desk import BenchDesk
-from headstart.ui.chat_presenter import ChatPresenter
-from headstart.ui.chat_session import ChatSession
-from headstart.ui.chats import Chats, Listing
-from headstart.ui.encryption_work import Order
+from headstart.ui.chat.chat_presenter import ChatPresenter
+from headstart.ui.chat.chat_session import ChatSession
+from headstart.ui.chat.prompt_desk import PromptDesk
+from headstart.ui.chat.token_count import TokenCount
 from headstart.ui.engine_link import EngineLink
 from headstart.ui.fault_words import said
+from headstart.ui.history.encryption_work import Order
+from headstart.ui.history.settling import Settling
+from headstart.ui.local_server.serve_desk import ServeDesk
 from headstart.ui.looks import Looks
 from headstart.ui.main_window import MainWindow
-from headstart.ui.model_choices import ModelChoices
-from headstart.ui.model_desk import ModelDesk
 from headstart.ui.model_in_use import ModelInUse
-from headstart.ui.model_loader import ModelLoader
-from headstart.ui.model_switch import ModelSwitch
+from headstart.ui.models.model_choices import ModelChoices
+from headstart.ui.models.model_desk import ModelDesk
+from headstart.ui.models.model_loader import ModelLoader
+from headstart.ui.models.model_switch import ModelSwitch
 from headstart.ui.motion import Motion
-from headstart.ui.notice_bar import Cause
 from headstart.ui.panel_desk import PanelDesk
-from headstart.ui.prompt_desk import PromptDesk
-from headstart.ui.race_desk import RaceDesk
-from headstart.ui.serve_desk import ServeDesk
-from headstart.ui.settling import Settling
-from headstart.ui.sidebar_desk import SidebarDesk
+from headstart.ui.performance.bench_desk import BenchDesk
+from headstart.ui.performance.race_desk import RaceDesk
+from headstart.ui.performance.tune_desk import TuneDesk
+from headstart.ui.sidebar.chats import Chats, Listing
+from headstart.ui.sidebar.sidebar_desk import SidebarDesk
+from headstart.ui.sidebar.tag_desk import TagDesk
 from headstart.ui.sweeping import Sweeping
-from headstart.ui.tag_desk import TagDesk
-from headstart.ui.token_count import TokenCount
-from headstart.ui.tune_desk import TuneDesk
-from headstart.ui.undoing import Undoing
+from headstart.ui.widgets.notice_bar import Cause
+from headstart.ui.widgets.undoing import Undoing
 from headstart.ui.window_commands import WindowCommands
 
 GEOMETRY = "window"  # the memo that keeps size and place

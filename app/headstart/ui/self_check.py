@@ -16,7 +16,7 @@ from headstart.chat.store import open_store
 from headstart.engine import installation
 from headstart.library import Broken
 from headstart.ui.application import make_application
-from headstart.ui.message import MessageContent, MessageState
+from headstart.ui.chat.message import MessageContent, MessageState
 from headstart.ui.program import Program
 
 _QUESTION = "Say hello in one short sentence."

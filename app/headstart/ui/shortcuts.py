@@ -6,10 +6,11 @@ from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QAction, QFont, QKeySequence
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
-from headstart.ui import actions, stylesheet
-from headstart.ui.setting_form import scrolled
-from headstart.ui.stylesheet import dress
-from headstart.ui.theme import HUGE, LARGE, MEDIUM, TINY, Theme
+from headstart.ui import actions
+from headstart.ui.settings.setting_form import scrolled
+from headstart.ui.widgets import stylesheet
+from headstart.ui.widgets.stylesheet import dress
+from headstart.ui.widgets.theme import HUGE, LARGE, MEDIUM, TINY, Theme
 
 _SIZE = QSize(740, 640)
 _LEFT = 3  # menus in the first column

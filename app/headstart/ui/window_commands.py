@@ -14,8 +14,8 @@ from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QTextEdit
 from headstart.chat.conversation import Role
 from headstart.ui.command_palette import CommandPalette
 from headstart.ui.dialogs import Dialogs
-from headstart.ui.exchange import Exchange
-from headstart.ui.pdf_saving import PdfSaving
+from headstart.ui.exchange.exchange import Exchange
+from headstart.ui.exchange.pdf_saving import PdfSaving
 
 if TYPE_CHECKING:
     from headstart.ui.program import Program

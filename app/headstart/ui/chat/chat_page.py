@@ -1,0 +1,149 @@
+"""The page of a chat: title, transcript, find bar, notices and composer, laid out. Knows no chat."""
+
+from pathlib import Path
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent, QFont, QPalette, QResizeEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QToolButton, QVBoxLayout, QWidget
+
+from headstart.ui.chat.composer import Composer
+from headstart.ui.chat.find_bar import FindBar
+from headstart.ui.chat.live_panel import LivePanel
+from headstart.ui.chat.prompt_popup import PromptPopup
+from headstart.ui.chat.selection_bar import SelectionBar
+from headstart.ui.chat.transcript import Transcript
+from headstart.ui.widgets.elided_label import ElidedLabel
+from headstart.ui.widgets.icons import show_icon
+from headstart.ui.widgets.legend import Legend
+from headstart.ui.widgets.notice_bar import NoticeBar
+from headstart.ui.widgets.stylesheet import dress, mark
+from headstart.ui.widgets.theme import ICON, MEDIUM, SMALL, TEXT_WIDTH, Theme
+from headstart.ui.widgets.work_bar import WorkBar
+
+
+class ChatPage(QFrame):
+    """Its parts are public: `transcript`, `composer`, `find_bar`, `notice`, `greeting`."""
+
+    files_dropped = Signal(object)  # list[Path]
+
+    def __init__(self, theme: Theme, font: QFont, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("page")
+        self.setAcceptDrops(True)
+        self.setAccessibleName(self.tr("Chat"))
+        self.setBackgroundRole(QPalette.ColorRole.Base)
+        self.setAutoFillBackground(True)
+        self._title = ElidedLabel(self)
+        self.sidebar_button = self._button("sidebar", self.tr("Show or hide the sidebar"))
+        self.origins_button = self._button("origins", self.tr("Colour tokens by origin"))
+        self.live_button = self._button("chart", self.tr("Live figures"))
+        self.panel_button = self._button("panel", self.tr("Settings of this chat"))
+        self.legend = Legend(theme, self)
+        self.live = LivePanel(theme, self)
+        self.live.hide()
+        self.find_bar = FindBar(theme, self)
+        self.transcript = Transcript(theme, font, self)
+        self.greeting = QLabel(self.tr("What would you like to know?"), self)
+        self.notice = NoticeBar(theme, self)
+        self.selection = SelectionBar(theme, self)
+        self.work = WorkBar(self)
+        self.composer = Composer(theme, self)
+        self.setFocusProxy(self.composer)
+        self.prompts = PromptPopup(theme, self.composer.edit, self.composer, self)
+        self._lay_out()
+        self.set_looks(theme, font)
+
+    def show_title(self, title: str) -> None:
+        """The open chat's."""
+        self._title.show_text(title)
+
+    def show_empty(self, empty: bool) -> None:
+        """A chat without messages greets."""
+        self.greeting.setVisible(empty)
+        self.transcript.setVisible(not empty)
+
+    def show_origins(self, shown: bool) -> None:
+        """Token colours and their legend."""
+        self.legend.setVisible(shown)
+        self.origins_button.setChecked(shown)
+        self.transcript.set_origins_visible(shown)
+
+    def chrome(self) -> tuple[QWidget, ...]:
+        """What a style sheet is for: everything but the transcript."""
+        bar = self.transcript.verticalScrollBar()
+        return (self._header, self.live, self.find_bar, self.legend, self.greeting, self._foot, self.prompts, bar)
+
+    def set_looks(self, theme: Theme, font: QFont) -> None:
+        """Another theme or font."""
+        for button in (self.sidebar_button, self.origins_button, self.live_button, self.panel_button):
+            show_icon(button, button.objectName(), theme.text, ICON + 2)
+        big = QFont(font)
+        big.setPointSizeF(font.pointSizeF() * 1.5)
+        self.greeting.setFont(big)
+        bold = QFont(font)
+        bold.setBold(True)
+        self._title.setFont(bold)
+        for part in (self.legend, self.live, self.find_bar, self.notice, self.selection, self.composer, self.prompts):
+            part.set_theme(theme)
+        self.transcript.set_looks(theme, font)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
+        super().resizeEvent(event)
+        bar = self.transcript.verticalScrollBar().sizeHint().width()
+        side = max((self.width() - bar - TEXT_WIDTH) // 2, SMALL)  # as wide as the messages above
+        foot = self._foot.layout()
+        assert foot
+        foot.setContentsMargins(side, SMALL, side + bar, MEDIUM)
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:  # noqa: N802
+        if any(url.isLocalFile() for url in event.mimeData().urls()):
+            self.composer.set_dropping(True)
+            event.acceptProposedAction()
+
+    def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:  # noqa: N802
+        self.composer.set_dropping(False)
+        super().dragLeaveEvent(event)
+
+    def dropEvent(self, event: QDropEvent) -> None:  # noqa: N802
+        self.composer.set_dropping(False)
+        self.files_dropped.emit([Path(url.toLocalFile()) for url in event.mimeData().urls() if url.isLocalFile()])
+        event.acceptProposedAction()
+
+    def _lay_out(self) -> None:
+        self._header = QFrame(self)
+        self._header.setObjectName("header")
+        row = QHBoxLayout(self._header)
+        row.setContentsMargins(SMALL, SMALL, SMALL, SMALL)
+        for widget in (self.sidebar_button, self._title, self.origins_button, self.live_button, self.panel_button):
+            row.addWidget(widget, 1 if widget is self._title else 0)
+        self.greeting.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.greeting.setWordWrap(True)
+        self._foot = QFrame(self)
+        self._foot.setObjectName("foot")
+        foot = QVBoxLayout(self._foot)
+        foot.setSpacing(SMALL)
+        foot.addWidget(self.selection)
+        foot.addWidget(self.work)
+        foot.addWidget(self.notice)
+        foot.addWidget(self.composer)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        for part in (self._header, self.legend, self.live, self.find_bar):
+            column.addWidget(part)
+        column.addWidget(self.transcript, 1)
+        column.addWidget(self.greeting, 1)
+        column.addWidget(self._foot)
+        for button in (self.origins_button, self.live_button, self.panel_button):
+            button.setCheckable(True)
+        bar = self.transcript.verticalScrollBar()
+        mark(bar, "idle", value=True)
+        bar.rangeChanged.connect(lambda low, high: mark(bar, "idle", low == high))
+
+    def _button(self, name: str, label: str) -> QToolButton:
+        button = QToolButton(self)
+        button.setObjectName(name)
+        button.setToolTip(label)
+        button.setAccessibleName(label)
+        dress(button, "flat")
+        return button

@@ -1,0 +1,326 @@
+"""Shows the open chat on its page and carries out what is asked for there. Knows page and session, nothing else."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Qt, QUrl, Signal, Slot
+from PySide6.QtGui import QDesktopServices, QGuiApplication
+from PySide6.QtWidgets import QMessageBox
+
+from headstart.chat.conversation import Conversation, Role
+from headstart.chat.reader import Hit
+from headstart.chat.record import Chat
+from headstart.chat.search import ranges
+from headstart.engine.engine import Step
+from headstart.ui.chat.answer_report import REPEATS
+from headstart.ui.chat.chat_page import ChatPage
+from headstart.ui.chat.chat_session import ChatSession
+from headstart.ui.chat.find import places
+from headstart.ui.chat.message import WARMER, MessageAction, MessageContent, MessageState, RoundNote
+from headstart.ui.chat.message_contents import Contents, content
+from headstart.ui.chat.message_desk import MessageDesk
+from headstart.ui.chat.token_count import TokenCount
+from headstart.ui.widgets.notice_bar import Cause
+from headstart.ui.widgets.undoing import Undoable
+
+_MANY = 12  # messages that differ: showing the chat anew is then quicker
+
+
+class ChatPresenter(QObject):
+    """One for the window; `open` gives it another chat."""
+
+    fork_requested = Signal(object)
+    answered = Signal(object)  # MessageContent that has come to its end
+    undoable = Signal(object)  # Undoable
+
+    def __init__(self, page: ChatPage, count: TokenCount, parent: QObject | None = None) -> None:
+        """Nothing is open yet."""
+        super().__init__(parent)
+        self._page = page
+        self._session: ChatSession | None = None
+        self._made = Contents()
+        self._desk = MessageDesk(page.composer, page.notice, count, self)
+        self._connect_page()
+
+    @property
+    def session(self) -> ChatSession:
+        """The open chat."""
+        assert self._session, "a chat is opened at start"
+        return self._session
+
+    @Slot(object)
+    def open(self, session: ChatSession) -> None:
+        """Show another chat."""
+        if session is self._session:
+            self._page.composer.setFocus()
+            return
+        self._page.notice.hide()
+        self._page.find_bar.close_find()
+        self._leave()
+        self._session, self._made = session, Contents()
+        session.reset.connect(self._show)
+        session.began.connect(self._begin)
+        session.ended.connect(self._end)
+        session.recorded.connect(self._show_record)
+        session.answering.grew.connect(self._grow)
+        session.waiting.connect(self._show_wait)
+        self._page.transcript.show_chat(self._contents())
+        self._show()
+        self._show_wait(session.wait)
+        self._show_record(session.chat)
+        self._desk.open(session)
+        self._page.composer.setFocus()
+
+    def close(self) -> None:
+        """The window closes: keep the draft, and listen to the chat no more."""
+        self._leave()
+        self._session = None
+
+    def say(self, sentence: str, cause: Cause | None = None) -> None:
+        """Tell what went wrong."""
+        self._page.notice.say(sentence, bad=True, cause=cause)
+
+    def advise(self, sentence: str) -> None:
+        """Tell what is worth knowing, until the settings change or something else is answered."""
+        self._page.notice.say(sentence, cause=Cause.SETTINGS)
+
+    @Slot()
+    def reassure(self) -> None:
+        """What could not be saved is saved now."""
+        self._page.notice.say(self.tr("Everything is saved again."))
+
+    def edit_last(self) -> None:
+        """Take up the last question again."""
+        asked = [message for message in self.session.path if message.role is Role.USER]
+        if asked:
+            self._desk.begin_edit(asked[-1].id)
+
+    def regenerate_last(self) -> None:
+        """Another version of the last answer, or a first one."""
+        path = self.session.path
+        if path and path[-1].role is Role.ASSISTANT:
+            self.session.regenerate(path[-1].id)
+        elif path:
+            self.session.answer_last()
+
+    def continue_last(self) -> None:
+        """Have the last answer written on."""
+        path = self.session.path
+        if path and path[-1].role is Role.ASSISTANT:
+            self.session.resume(path[-1].id)
+
+    def copy_last(self) -> None:
+        """The last answer to the clipboard, as Markdown."""
+        answers = [message for message in self.session.path if message.role is Role.ASSISTANT]
+        if answers:
+            self._copy(answers[-1].text)
+
+    def reveal(self, hit: Hit, query: str) -> None:
+        """Go to the message of a hit and mark the words that led there."""
+        self._page.find_bar.field.setText(query)
+        self._page.find_bar.show()
+        transcript = self._page.transcript
+        contents = transcript.contents()
+        index = next((number for number, item in enumerate(contents) if item.id == hit.message), 0)
+        found = places(contents, lambda text: ranges(text, query))
+        here = [place for place in found if place.message == index]
+        wanted = [place for place in here if (place.file is None) == (hit.file is None)]
+        transcript.reveal(index, 0, 0)
+        if here:  # words of markup and of the names of files can lead to a message without one
+            transcript.show_places(found, (wanted or here)[0])
+
+    def recount(self) -> None:
+        """Ask again how much of the context is used."""
+        self._desk.recount()
+
+    def cancel_edit(self) -> bool:
+        """Leave the message as it was; False if none is being edited."""
+        return self._desk.cancel_edit()
+
+    def _connect_page(self) -> None:
+        page, transcript, composer = self._page, self._page.transcript, self._page.composer
+        composer.stop_requested.connect(self.stop)
+        composer.recall_requested.connect(self.edit_last)
+        page.files_dropped.connect(self._attach)
+        transcript.copy_requested.connect(self._copy)
+        transcript.action_requested.connect(self._act)
+        transcript.version_requested.connect(self._show_version)
+        transcript.link_activated.connect(self._open_link)
+        transcript.selection_changed.connect(page.selection.show_count)
+        page.selection.markdown_requested.connect(lambda: self._copy_selected(transcript.as_markdown))
+        page.selection.text_requested.connect(lambda: self._copy_selected(transcript.as_text))
+        page.selection.cleared.connect(transcript.clear_selection)
+        transcript.found_changed.connect(page.find_bar.show_found)
+        page.find_bar.wanted.connect(self._find)
+        page.find_bar.next_requested.connect(transcript.find_next)
+        page.find_bar.previous_requested.connect(transcript.find_previous)
+        page.find_bar.closed.connect(composer.setFocus)
+
+    def _leave(self) -> None:
+        if self._session is None:
+            return
+        self._desk.leave()
+        for signal, slot in (
+            (self._session.reset, self._show),
+            (self._session.began, self._begin),
+            (self._session.ended, self._end),
+            (self._session.recorded, self._show_record),
+            (self._session.answering.grew, self._grow),
+            (self._session.waiting, self._show_wait),
+        ):
+            signal.disconnect(slot)
+
+    def _contents(self) -> list[MessageContent]:
+        return self._made.of(self.session.conversation, self.session.path)
+
+    @Slot()
+    def _show(self) -> None:
+        """Bring the transcript up to date, touching only what differs."""
+        wanted = self._contents()
+        self._page.show_empty(not wanted)
+        self._page.composer.set_busy(self.session.is_answering)
+        _update(self._page, wanted)
+        self.recount()
+
+    @Slot(object)
+    def _show_record(self, chat: Chat) -> None:
+        self._page.show_title(chat.title or self.tr("New chat"))
+
+    @Slot()
+    def _begin(self) -> None:
+        self._page.live.begin()
+        self._page.notice.retract(Cause.SETTINGS)
+
+    @Slot(int, object)
+    def _grow(self, id_: int, steps: Sequence[Step]) -> None:
+        transcript = self._page.transcript
+        self._page.live.grow(steps)
+        for step in steps:
+            if step.text:
+                made = step.round
+                note = RoundNote(made.drafter.value, made.drafted, made.accepted)
+                transcript.stream(id_, step.text, [(piece.text, piece.origin.value) for piece in step.pieces], note)
+
+    @Slot(str)
+    def _show_wait(self, words: str) -> None:
+        live = self.session.answering.live
+        if live:
+            self._page.transcript.set_notice(live.message, words)
+
+    @Slot(int)
+    def _end(self, id_: int) -> None:
+        message = self.session.message(id_)
+        ended = content(self.session.conversation, message)
+        self._page.live.end(repeats=bool(message.stats.get(REPEATS)))
+        self._page.transcript.end_stream(ended)
+        self._show()
+        self.answered.emit(ended)
+
+    @Slot()
+    def stop(self) -> None:
+        """End the answer being written."""
+        if self._session:
+            self._session.stop()
+
+    @Slot(object)
+    def _attach(self, files: list[Path]) -> None:
+        self._page.composer.attach(files)
+        self._page.composer.setFocus()
+
+    @Slot(object, object)
+    def _act(self, id_: int, action: MessageAction) -> None:
+        match action:
+            case MessageAction.ANSWER:
+                self.session.answer_last()
+            case MessageAction.CONTINUE:
+                self.session.resume(id_)
+            case MessageAction.GO_ON:
+                self.session.resume(id_, stop_on_repetition=False)
+            case MessageAction.REGENERATE:
+                self.session.regenerate(id_)
+            case MessageAction.REGENERATE_WARMER:
+                self.session.regenerate(id_, temperature=WARMER)
+            case MessageAction.EDIT:
+                self._desk.begin_edit(id_)
+            case MessageAction.FORK:
+                self.fork_requested.emit(id_)
+            case MessageAction.DELETE:
+                self._delete(id_)
+
+    def _delete(self, id_: int) -> None:
+        before = self.session.remove(id_)
+        if before is not None:
+            done = self._deletion(before)
+            self._page.notice.say(done.told, self.tr("Undo"), done.act)
+            self.undoable.emit(done)
+
+    def _deletion(self, before: Conversation) -> Undoable:
+        """Can be undone until something else is changed in this chat, which undoing would take away."""
+        session, after = self.session, self.session.conversation
+
+        def is_possible() -> bool:
+            return self._session is session and session.conversation is after
+
+        def take_back() -> None:
+            self._page.notice.hide()
+            if is_possible():
+                session.undo(before)
+
+        return Undoable(self.tr("Delete Message"), self.tr("Message deleted."), take_back, is_possible)
+
+    @Slot(object, int)
+    def _show_version(self, id_: int, version: int) -> None:
+        shown, _ = self.session.conversation.version(id_)
+        self.session.walk(id_, version - shown)
+
+    @Slot(str)
+    def _copy(self, text: str) -> None:
+        QGuiApplication.clipboard().setText(text)
+
+    def _copy_selected(self, write: Callable[[Sequence[MessageContent]], str]) -> None:
+        self._copy(write(self._page.transcript.selected_messages()))
+        self._page.transcript.clear_selection()
+
+    @Slot(str)
+    def _find(self, text: str) -> None:
+        if text:
+            self._page.transcript.find_text(text)
+        else:
+            self._page.transcript.clear_find()
+
+    @Slot(str)
+    def _open_link(self, address: str) -> None:
+        """A link from a model leaves this computer only when a person says so."""
+        question = self.tr("Open this address in the browser?\n\n{}").format(address)
+        box = QMessageBox(QMessageBox.Icon.Question, self.tr("Open link"), question, parent=self._page)
+        box.setTextFormat(Qt.TextFormat.PlainText)
+        box.setStandardButtons(QMessageBox.StandardButton.Open | QMessageBox.StandardButton.Cancel)
+        box.setDefaultButton(QMessageBox.StandardButton.Cancel)
+        if box.exec() == QMessageBox.StandardButton.Open:
+            QDesktopServices.openUrl(QUrl(address))
+
+
+def _update(page: ChatPage, wanted: Sequence[MessageContent]) -> None:
+    transcript = page.transcript
+    shown = transcript.contents()
+    pairs = enumerate(zip(shown, wanted, strict=False))
+    same = next((at for at, (old, new) in pairs if _differ(old, new)), None)
+    same = min(len(shown), len(wanted)) if same is None else same
+    if len(shown) + len(wanted) - 2 * same > 2 * _MANY:
+        transcript.show_chat(wanted)
+        return
+    for gone in reversed(shown[len(wanted) :]):
+        transcript.remove(gone.id)
+    for old, new in zip(shown[same:], wanted[same:], strict=False):
+        if _differ(old, new):
+            transcript.replace(new, instead_of=old.id)
+    for new in wanted[len(shown) :]:
+        transcript.add(new)
+    if wanted and wanted[-1].state is MessageState.STREAMING:
+        transcript.begin_stream(wanted[-1].id)
+
+
+def _differ(old: MessageContent, new: MessageContent) -> bool:
+    """But for the origins, which come in shorter runs while they stream than when they are read again."""
+    return old is not new and replace(old, origins=()) != replace(new, origins=())

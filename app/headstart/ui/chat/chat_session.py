@@ -1,0 +1,351 @@
+"""One open chat: what it holds and what can be done to it. Knows the history and the engine, but no widget."""
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
+
+from headstart.chat.conversation import Attachment, Conversation, Message, Outcome, Role, State
+from headstart.chat.record import Chat
+from headstart.chat.store import UNSENT, Store, new_id
+from headstart.chat.titles import propose_title
+from headstart.engine.engine import Prefill
+from headstart.errors import EngineBusyError, HeadstartError, HistoryError
+from headstart.settings import Settings
+from headstart.ui import asking
+from headstart.ui.chat.answer_report import ROUNDS
+from headstart.ui.chat.answering import Answering
+from headstart.ui.chat.live_answer import LiveAnswer
+from headstart.ui.fault_words import said
+from headstart.ui.models.model_loader import ModelLoader
+from headstart.ui.spelling import sentences, whole
+from headstart.ui.widgets.notice_bar import Cause
+
+_RETRY_MS = 4000
+
+
+class ChatSession(QObject):
+    """The controller of one chat. Every change is on disk when its method returns; a streamed text within a second."""
+
+    reset = Signal()  # other messages are shown: ask `path`
+    began = Signal(int)  # the answer with this id is being written
+    waiting = Signal(str)  # what the answer waits for; empty when it is being written
+    ended = Signal(int)  # nothing more will come to it
+    answered = Signal(str, str, float)  # the chat's title, the text, seconds it took
+    recorded = Signal(object)  # Chat: title, settings or time changed
+    troubled = Signal(str, object)  # a sentence, and its Cause or None
+    advised = Signal(str)  # a sentence on what nothing went wrong with
+    caught_up = Signal()  # what could not be saved is saved now
+
+    def __init__(
+        self,
+        store: Store,
+        loader: ModelLoader,
+        chat: Chat | None = None,
+        settings: Settings | None = None,
+        parent: QObject | None = None,
+    ) -> None:
+        """Without a chat: a new one, which the history gets with its first message."""
+        super().__init__(parent)
+        self._store, self._loader = store, loader
+        self._is_stored = chat is not None
+        self.chat = chat or Chat(new_id(), "", 0.0, 0.0, draft=store.recall(UNSENT) or "")
+        self._asked = 0.0
+        self.conversation = store.conversation(self.chat.id) if chat else Conversation()
+        self._saved = self.conversation  # behind what is shown only while an answer cannot be saved
+        self._is_told = False  # that saving goes wrong
+        self._retrying = QTimer(self, singleShot=True, interval=_RETRY_MS)
+        self._retrying.timeout.connect(self._catch_up)
+        self.draft_files = store.draft_files(self.chat.id if chat else None)
+        self.program_settings = settings or Settings()
+        self.answering = Answering(loader.link, self)
+        self.wait = ""  # what the answer waits for, in words
+        self.answering.reading.connect(self._note_reading)
+        self.answering.grew.connect(self._note_begin)
+        self.answering.due.connect(self._save_partial)
+        self.answering.ended.connect(self._finish)
+        loader.changed.connect(self._note_loading)
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether the history has this chat."""
+        return self._is_stored
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether the history lacks an answer that is shown."""
+        return self._saved is not self.conversation
+
+    @property
+    def path(self) -> tuple[Message, ...]:
+        """The messages shown; that being written with what came so far."""
+        return tuple(self._as_it_is(message) for message in self.conversation.path)
+
+    @property
+    def is_answering(self) -> bool:
+        """Whether an answer is being written into this chat."""
+        return self.answering.live is not None
+
+    @property
+    def settings(self) -> Settings:
+        """The program's settings with this chat's own over them."""
+        return self.program_settings.for_chat(self.chat.settings)
+
+    def message(self, id_: int) -> Message:
+        """A message as it is now."""
+        return self._as_it_is(self.conversation.messages[id_])
+
+    def change_settings(self, own: dict[str, object]) -> None:
+        """Give the chat its own settings; they hold from the next message on."""
+        self.chat = replace(self.chat, settings=own)
+        if self._is_stored:
+            self._keep(lambda: self._store.save_settings(self.chat.id, own))
+        self.recorded.emit(self.chat)
+
+    def send(self, text: str, attachments: Iterable[Attachment] = ()) -> bool:
+        """Ask and have it answered. False where that cannot be now; `troubled` says why."""
+        if not self._is_free() or not self._commit(self.conversation.ask(text, attachments)):
+            return False
+        self._propose_title()
+        self.reset.emit()
+        self.answer_last()
+        return True
+
+    def answer_last(self) -> None:
+        """Have the last question answered, which has no answer yet."""
+        if not self._is_free():
+            return
+        settings = self.settings
+        self._answer(self.conversation.begin_answer(self._loader.name(settings), settings.chat_values()), settings)
+
+    def stop(self) -> None:
+        """End the answer being written; what came stays."""
+        self.answering.stop()
+
+    def regenerate(self, id_: int, temperature: float | None = None) -> None:
+        """Another version of this answer, with the next seed, and at another temperature where one is given."""
+        if not self._is_free():
+            return
+        usual, tries = self.settings, len(self.conversation.versions(id_))
+        changed: dict[str, object] = {"seed": usual.sampling.seed + tries}
+        settings = usual.with_values(changed if temperature is None else changed | {"temperature": temperature})
+        model, values = self._loader.name(settings), settings.chat_values()
+        stays_same = self._temperature(settings) == 0 and self._is_made_so(self.message(id_), model, values)
+        self._answer(self.conversation.regenerate(id_, model, values), settings)
+        if stays_same:
+            self.advised.emit(
+                self.tr("At temperature 0 the same question gets the same answer; raise it to see others.")
+            )
+
+    def _temperature(self, settings: Settings) -> float | None:
+        """That of the model where it is left to it; None where nobody knows."""
+        own = self._loader.link.facts.sampling if self._loader.link.facts else None
+        usual = own.temperature if own else None
+        return usual if "temperature" in settings.sampling.automatic else settings.sampling.temperature
+
+    def _is_made_so(self, message: Message, model: str, values: dict[str, object]) -> bool:
+        """Whether this is a whole answer of the same model with the same settings; the seed apart."""
+        made = {**message.settings, "seed": values["seed"]}
+        is_whole = message.state is State.COMPLETE and not message.edited
+        return is_whole and message.model == model and made == values
+
+    def resume(self, id_: int, *, stop_on_repetition: bool = True) -> None:
+        """Have this answer written on from where it ended."""
+        if self._is_free():
+            self._answer(self.conversation.resume(id_), self.settings, stop_on_repetition=stop_on_repetition)
+
+    def edit(self, id_: int, text: str, attachments: Iterable[Attachment] = ()) -> bool:
+        """A version of this message in other words; a question is answered again. False where that cannot be now."""
+        if not self._is_free() or not self._commit(self.conversation.edit(id_, text, attachments)):
+            return False
+        self.reset.emit()
+        if self.conversation.messages[id_].role is Role.USER:
+            self.answer_last()
+        return True
+
+    def walk(self, id_: int, by: int) -> None:
+        """Show a neighbouring version."""
+        if self._is_at_rest() and self._commit(self.conversation.walk(id_, by)):
+            self.reset.emit()
+
+    def show_message(self, id_: int) -> None:
+        """Choose the versions in which this message is shown."""
+        known = self.conversation.messages
+        shown = {message.id for message in self.conversation.path}
+        if id_ in known and id_ not in shown and self._is_at_rest() and self._commit(self.conversation.show(id_)):
+            self.reset.emit()
+
+    def remove(self, id_: int) -> Conversation | None:
+        """Delete one message; the conversation before, for `undo`."""
+        before = self.conversation
+        if not self._is_at_rest() or not self._commit(self.conversation.remove(id_)):
+            return None
+        self.reset.emit()
+        return before
+
+    def undo(self, before: Conversation) -> None:
+        """Go back to an earlier conversation."""
+        if self._is_at_rest() and self._commit(before):
+            self.reset.emit()
+
+    def fork(self, id_: int) -> Chat | None:
+        """A new chat that begins like this one up to a message."""
+        title = self.tr("{} (fork)").format(self.chat.title)
+        chat = replace(self.chat, id=new_id(), title=title, pinned=False, draft="")
+        made = self._keep(lambda: self._store.add(chat, self.conversation.fork(id_)))
+        return self._store.chat(chat.id) if made else None
+
+    def save_draft(self, draft: str, files: tuple[Attachment, ...] = ()) -> None:
+        """Keep what stands unsent in the composer, with its files."""
+        chat_id = self.chat.id if self._is_stored else None
+        if files != self.draft_files and self._keep(lambda: self._store.save_draft_files(chat_id, files)):
+            self.draft_files = files
+        if draft == self.chat.draft:
+            return
+        self.chat = replace(self.chat, draft=draft)
+        if self._is_stored:
+            self._keep(lambda: self._store.save_draft(self.chat.id, draft))
+        else:
+            self._keep(lambda: self._store.remember(UNSENT, draft or None))
+
+    def refresh(self, chat: Chat) -> None:
+        """Told that title or pin were changed elsewhere."""
+        self.chat = replace(chat, draft=self.chat.draft)
+
+    def close(self) -> None:
+        """Keep what came of an answer being written; the next start marks it as interrupted."""
+        self.answering.abandon()
+        self._retrying.stop()
+        if self.is_behind:
+            self._keep_trying(lambda: self._write(self.conversation))
+
+    def _answer(self, conversation: Conversation, settings: Settings, *, stop_on_repetition: bool = True) -> None:
+        """`conversation` has the answer to be written as its last message, empty or with a beginning."""
+        message = conversation.last
+        assert message
+        try:
+            request = asking.request(conversation.upto(message.id), settings)
+            request = replace(request, stop_on_repetition=stop_on_repetition)
+            self._loader.require(settings)
+        except HeadstartError as error:
+            self.troubled.emit(said(error), Cause.BUSY if isinstance(error, EngineBusyError) else Cause.MODEL)
+            return
+        if self._commit(conversation):
+            self._asked = time.monotonic()
+            self.answering.begin(message, request)
+            self.reset.emit()
+            self.began.emit(message.id)
+            self._set_wait(self._loader.progress or self.tr("Waiting for the model…"))
+
+    @Slot()
+    def _note_loading(self) -> None:
+        if self.is_answering and self._loader.progress:
+            self._set_wait(self._loader.progress)
+
+    @Slot(object)
+    def _note_reading(self, progress: Prefill) -> None:
+        words = self.tr("Reading the conversation: {done} of {total} tokens").format(
+            done=whole(progress.done), total=whole(progress.total)
+        )
+        self._set_wait(sentences(words, said(progress.note)) if progress.note else words)
+
+    @Slot()
+    def _note_begin(self) -> None:
+        self._set_wait("")
+
+    def _set_wait(self, words: str) -> None:
+        if words != self.wait:
+            self.wait = words
+            self.waiting.emit(words)
+
+    def _is_free(self) -> bool:
+        if self._loader.link.generation is None and not self._loader.occupation:
+            return True
+        writing = self.tr("An answer is still being written; stop it or wait for its end.")
+        self.troubled.emit(self._loader.occupation or writing, Cause.BUSY)
+        return False
+
+    def _is_at_rest(self) -> bool:
+        return not self.is_answering or self._is_free()
+
+    def _as_it_is(self, message: Message) -> Message:
+        live = self.answering.live
+        if live is None or live.message != message.id:
+            return message
+        return replace(message, text=live.text, origins=live.runs, stats={ROUNDS: live.rounds})
+
+    @Slot(object)
+    def _save_partial(self, live: LiveAnswer) -> None:
+        self._keep_trying(lambda: self._store.save_partial(self.chat.id, live.message, live.text, live.runs))
+
+    @Slot(int, object)
+    def _finish(self, id_: int, outcome: Outcome) -> None:
+        self._set_wait("")
+        self.conversation = self.conversation.finish(id_, outcome)
+        self._catch_up()
+        self.ended.emit(id_)
+        self.answered.emit(self.chat.title, outcome.text, time.monotonic() - self._asked)
+
+    def _commit(self, after: Conversation) -> bool:
+        """Save, then show: what is on screen is on disk."""
+        if not self._keep(lambda: self._write(after)):
+            return False
+        self.conversation = after
+        self._note_success()
+        self.recorded.emit(self.chat)
+        return True
+
+    def _write(self, after: Conversation) -> None:
+        if self._is_stored:
+            self._store.save(self.chat.id, self._saved, after)
+        else:
+            self._store.begin(self.chat, after)
+            self._is_stored = True
+        self._saved = after
+        self.refresh(self._store.chat(self.chat.id) or self.chat)
+
+    @Slot()
+    def _catch_up(self) -> None:
+        """Save the answer that is shown; where that cannot be, it stays in the window and is saved later."""
+        if not self.is_behind:
+            return
+        if self._keep_trying(lambda: self._write(self.conversation)):
+            self.recorded.emit(self.chat)
+        else:
+            self._retrying.start()
+
+    def _keep(self, write: Callable[[], object]) -> bool:
+        try:
+            write()
+        except HistoryError as error:
+            self.troubled.emit(said(error), None)
+            return False
+        return True
+
+    def _keep_trying(self, write: Callable[[], object]) -> bool:
+        """For what is tried again and again: the sentence comes once, and another when all is well."""
+        try:
+            write()
+        except HistoryError as error:
+            if not self._is_told:
+                self._is_told = True
+                words = self.tr("{fault} The answer stays here, and saving is tried again.")
+                self.troubled.emit(words.format(fault=said(error)), None)
+            return False
+        self._note_success()
+        return True
+
+    def _note_success(self) -> None:
+        if self._is_told and not self.is_behind:
+            self._is_told = False
+            self.caught_up.emit()
+
+    def _propose_title(self) -> None:
+        first = self.conversation.path[0]
+        title = propose_title(first.text or ", ".join(file.name for file in first.attachments))
+        if self.chat.title or not title:
+            return
+        if self._keep(lambda: self._store.rename(self.chat.id, title)):
+            self.chat = replace(self.chat, title=title)
+            self.recorded.emit(self.chat)

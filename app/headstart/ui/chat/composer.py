@@ -1,0 +1,287 @@
+"""Where a message is written: text, attached files, the count against the context, Send and Stop. Knows no chat."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QFileDialog, QFrame, QHBoxLayout, QLabel, QToolButton, QVBoxLayout, QWidget
+
+from headstart.chat.conversation import Attachment
+from headstart.ui.chat.attachment_tray import AttachmentTray
+from headstart.ui.chat.message_edit import MessageEdit
+from headstart.ui.chat.token_count import Count
+from headstart.ui.markdown import position_map
+from headstart.ui.spelling import whole
+from headstart.ui.widgets.icons import show_icon
+from headstart.ui.widgets.stylesheet import dress, mark
+from headstart.ui.widgets.theme import ICON, MEDIUM, SMALL, TINY, Theme, scaled
+
+_MODEL_WIDTH = 260  # most of a model's name that is shown
+_NAMED = 72  # pixels: a model's button keeps no window wide
+_FLAT, _ROUND = 32, 34  # pixels of a button's side beside text of the usual size
+
+
+class Composer(QFrame):
+    """Emits a finished message; what is written stays until `clear`."""
+
+    submitted = Signal(str, object)  # text, tuple[Attachment, ...]
+    stop_requested = Signal()
+    changed = Signal()  # text or attachments
+    recall_requested = Signal()
+    troubled = Signal(str)
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("composer")
+        self._theme = theme
+        self._busy = False
+        self._takes_files = True
+        self._reason = ""
+        self.edit = MessageEdit(self)
+        self.edit.setPlaceholderText(self.tr("Ask anything"))
+        self._tray = AttachmentTray(theme, self)
+        self._attach = self._button(self.tr("Attach files (text, Markdown, code, PDF)"), "flat")
+        self.model_button = QToolButton(self)
+        self._reach = QLabel(self)
+        self._leaves = False  # what is written goes to another computer
+        self._count = QLabel(self)
+        self._model: tuple[str, ...] = ("",)  # in all words, in fewer, and by its name
+        self._counted = ("", "")  # in all words, and in one
+        self._progress = ("", "")  # of loading; nobody can count meanwhile
+        self._send = self._button(self.tr("Send"), "round")
+        self._lay_out()
+        self._connect()
+        self.set_theme(theme)
+
+    @property
+    def attached(self) -> tuple[Attachment, ...]:
+        """The files that go with the message."""
+        return self._tray.attached
+
+    @property
+    def is_reading(self) -> bool:
+        """Whether a file is still being read."""
+        return self._tray.is_reading
+
+    def text(self) -> str:
+        """What is typed."""
+        return self.edit.text()
+
+    def set_text(self, text: str, cursor: int | None = None) -> None:
+        """Put a draft into the box, the cursor behind it or where it is wanted."""
+        self.edit.setPlainText(text)
+        place = self.edit.textCursor()
+        place.setPosition(position_map.units(text if cursor is None else text[:cursor]))
+        self.edit.setTextCursor(place)
+        self.edit.ensureCursorVisible()
+
+    def set_attached(self, files: Iterable[Attachment], *, takes_more: bool = True) -> None:
+        """The files of a draft or of a message being edited; what was being read is let go."""
+        self._takes_files = takes_more
+        self._attach.setEnabled(takes_more)
+        self._tray.set_attached(files)
+        self._show_button()
+        self.changed.emit()
+
+    def clear(self) -> None:
+        """The message was sent."""
+        self.edit.clear()
+        self.set_attached(())
+
+    def attach(self, files: Iterable[Path]) -> None:
+        """Read files and show them; what cannot be attached is told."""
+        if self._takes_files:
+            self._tray.attach(files)
+        else:
+            self.troubled.emit(self.tr("Files go with questions; an answer has none."))
+
+    def set_busy(self, busy: bool) -> None:
+        """While an answer is written the button stops it."""
+        self._busy = busy
+        self._show_button()
+
+    def set_blocked(self, reason: str) -> None:
+        """While something else has the engine nothing can be sent; empty: it can."""
+        self._reason = reason
+        self._show_button()
+
+    def show_model(self, name: str, tip: str, state: str = "", progress: tuple[str, str] = ("", "")) -> None:
+        """Which model will answer, and whether it is there; `progress` of its loading, in all words and in few."""
+        button = self.model_button
+        text = f"{name} · {state}" if state else name
+        short = button.fontMetrics().elidedText(name, Qt.TextElideMode.ElideMiddle, _MODEL_WIDTH)
+        brief = self.tr("not loaded")
+        self._model = (f"{short} · {state}", f"{short} · {brief}", short) if state else (short,)
+        self._progress = progress
+        button.setToolTip(tip if text in tip else f"{text}\n{tip}".rstrip())
+        button.setAccessibleName(self.tr("Model: {}").format(text))
+        button.setAccessibleDescription(tip)
+        self._fit()
+
+    def show_reach(self, text: str, tip: str, *, leaves: bool) -> None:
+        """Whether what is written stays on this computer."""
+        self._reach.setText(text)
+        self._reach.setToolTip(tip)
+        self._reach.setAccessibleName(text)
+        self._reach.setAccessibleDescription(tip)
+        self._leaves = leaves
+        dress(self._reach, "badge-accent" if leaves else "badge")
+        mark(self._reach, "leaves", leaves)
+        self._reach.updateGeometry()
+        self._fit()
+
+    def show_count(self, count: Count) -> None:
+        """How much of the context the conversation with this message takes, and each file of it."""
+        if not count.is_exact:
+            words = self.tr("about {tokens} tokens")
+            meaning = self.tr("This conversation with the message, as another model counts it")
+        else:
+            roomy, long = self.tr("{tokens} / {context} tokens"), self.tr("Too long: {tokens} / {context} tokens")
+            words = roomy if count.fits else long
+            meaning = self.tr("This conversation with the message, of the context")
+        full = words.format(tokens=whole(count.tokens), context=whole(count.context))
+        self._counted = (full, whole(count.tokens) if count.is_exact else f"≈ {whole(count.tokens)}")
+        self._count.setAccessibleName(full)
+        dress(self._count, "muted" if count.fits else "danger")
+        mark(self._count, "over", not count.fits)
+        self._count.setToolTip(f"{full}\n{meaning}")
+        self._fit()
+        self._tray.show_tokens(count.parts)
+
+    def hide_count(self) -> None:
+        """Nobody can count now."""
+        self._counted = ("", "")
+        self._fit()
+
+    def set_dropping(self, dropping: bool) -> None:
+        """Files are held over the window."""
+        mark(self, "dropping", dropping)
+
+    def set_theme(self, theme: Theme) -> None:
+        """Icons in other colours."""
+        self._theme = theme
+        for button, pixels in ((self._attach, _FLAT), (self._send, _ROUND)):
+            side = scaled(pixels, self.font())
+            button.setFixedSize(side, side)
+        self.model_button.setMinimumWidth(scaled(_NAMED, self.font()))
+        show_icon(self._attach, "attach", theme.muted)
+        show_icon(self.model_button, "unfolded", theme.muted)
+        self._tray.set_theme(theme)
+        self._show_button()
+
+    @Slot()
+    def submit(self) -> None:
+        """Send what is there, or stop what is being written."""
+        if self._busy:
+            return
+        text = self.text().strip()
+        if self._tray.is_reading:
+            self.troubled.emit(self.tr("A file is still being read; send the message when it is there."))
+        elif text or self.attached:
+            self.submitted.emit(text, self.attached)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        """Where words find no room, "Offline" goes first, the size of the context next: tooltips have them."""
+        room = self._fit_model()
+        full, short = self._progress if self._progress[0] else self._counted
+        metrics = self._count.fontMetrics()
+        if metrics.horizontalAdvance(short) > room:  # less than what is to be known of the model
+            full = short = ""
+        self._count.setText(full)
+        self._count.setMinimumWidth(metrics.horizontalAdvance(short) + TINY)
+        count, reach = self._count.sizeHint().width(), self._reach.sizeHint().width()
+        has_room = self._leaves or count + reach <= room
+        self._reach.setVisible(bool(self._reach.text()) and has_room)
+        if count + (0 if self._reach.isHidden() else reach) > room:
+            self._count.setText(short)
+
+    def _fit_model(self) -> int:
+        """Name the model in as many words as leave room for the count, or for the seconds of loading: how much."""
+        button, is_there = self.model_button, len(self._model) == 1
+        short = self._progress[1] or (self._counted[1] if is_there else "")  # what another model counts may go
+        least = self._count.fontMetrics().horizontalAdvance(short) + TINY if short else 0
+        beside = self._attach.minimumWidth() + self._send.minimumWidth() + MEDIUM + 6 * SMALL
+        for text in self._model:
+            button.setText(text)
+            room = self.width() - beside - button.sizeHint().width()
+            if room >= least:
+                return room
+        metrics, name = button.fontMetrics(), self._model[-1]
+        cut = max(metrics.horizontalAdvance(name) + room - least, 0)
+        button.setText(metrics.elidedText(name, Qt.TextElideMode.ElideMiddle, cut))
+        return self.width() - beside - button.sizeHint().width()
+
+    def _lay_out(self) -> None:
+        row = QHBoxLayout()
+        row.setSpacing(SMALL)
+        row.addWidget(self._attach)
+        row.addWidget(self.model_button)
+        row.addWidget(self._reach, 0, Qt.AlignmentFlag.AlignVCenter)
+        row.addStretch(1)
+        row.addWidget(self._count)
+        row.addWidget(self._send)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(MEDIUM, SMALL, SMALL, SMALL)
+        column.setSpacing(TINY)
+        column.addWidget(self._tray)
+        column.addWidget(self.edit)
+        column.addLayout(row)
+        dress(self.model_button, "flat")
+        self.model_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.model_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self.model_button.setLayoutDirection(Qt.LayoutDirection.RightToLeft)  # the arrow behind the name
+        dress(self._count, "muted")
+        dress(self._reach, "badge")
+        self._reach.setMinimumWidth(1)  # it keeps no window wide
+        self.setFocusProxy(self.edit)
+
+    def _connect(self) -> None:
+        self.edit.submitted.connect(self.submit)
+        self.edit.textChanged.connect(self.changed)
+        self.edit.textChanged.connect(self._show_button)
+        self.edit.files_given.connect(self.attach)
+        self.edit.recall_requested.connect(self.recall_requested)
+        self.edit.focused.connect(lambda focused: mark(self, "focused", focused))
+        self._tray.changed.connect(self.changed)
+        self._tray.changed.connect(self._show_button)
+        self._tray.troubled.connect(self.troubled)
+        self._attach.clicked.connect(self.ask_for_files)
+        self._send.clicked.connect(self._act)
+
+    def _button(self, label: str, kind: str) -> QToolButton:
+        button = QToolButton(self)
+        dress(button, kind)
+        button.setToolTip(label)
+        button.setAccessibleName(label)
+        return button
+
+    @Slot()
+    def _act(self) -> None:
+        if self._busy:
+            self.stop_requested.emit()
+        else:
+            self.submit()
+
+    @Slot()
+    def _show_button(self) -> None:
+        label = self.tr("Stop") if self._busy else self.tr("Send")
+        is_idle = not self._tray.is_reading and not self._reason
+        can = self._busy or (bool(self.text().strip() or self.attached) and is_idle)
+        self._send.setEnabled(can)
+        colour = self._theme.on_accent if can else self._theme.disabled
+        show_icon(self._send, "stop" if self._busy else "send", colour, ICON + TINY)
+        self._send.setToolTip(self.tr("Stop (Esc)") if self._busy else self._reason or label)
+        self._send.setAccessibleName(label)
+
+    @Slot()
+    def ask_for_files(self) -> None:
+        """Have files chosen."""
+        kinds = self.tr("Text, code and PDF (*)")
+        names, _ = QFileDialog.getOpenFileNames(self, self.tr("Attach files"), "", kinds)
+        if names:
+            self.attach(Path(name) for name in names)

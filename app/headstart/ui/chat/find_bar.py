@@ -1,0 +1,82 @@
+"""Finds words in the open chat and walks from one to the next. Knows no chat."""
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QToolButton, QWidget
+
+from headstart.ui.widgets.icons import show_icon
+from headstart.ui.widgets.stylesheet import dress
+from headstart.ui.widgets.theme import SMALL, TINY, Theme
+
+
+class FindBar(QFrame):
+    """Hidden until asked for; Esc closes it."""
+
+    wanted = Signal(str)  # "" ends the search
+    next_requested = Signal()
+    previous_requested = Signal()
+    closed = Signal()
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        dress(self, "bar")
+        self.field = QLineEdit(self)
+        self.field.setPlaceholderText(self.tr("Find in this chat"))
+        self.field.setAccessibleName(self.tr("Find in this chat"))
+        self._count = QLabel(self)
+        dress(self._count, "muted")
+        self._previous = self._button("up", self.tr("Previous match"))
+        self._next = self._button("unfolded", self.tr("Next match"))
+        self._close = self._button("close", self.tr("Close find"))
+        row = QHBoxLayout(self)
+        row.setContentsMargins(SMALL, TINY, TINY, TINY)
+        row.addWidget(self.field, 1)
+        for widget in (self._count, self._previous, self._next, self._close):
+            row.addWidget(widget)
+        self.field.textChanged.connect(self.wanted)
+        self.field.returnPressed.connect(self.next_requested)
+        self._next.clicked.connect(self.next_requested)
+        self._previous.clicked.connect(self.previous_requested)
+        self._close.clicked.connect(self.close_find)
+        self.set_theme(theme)
+        self.hide()
+
+    def open_find(self) -> None:
+        """Show and take the keyboard."""
+        self.show()
+        self.field.setFocus()
+        self.field.selectAll()
+        self.wanted.emit(self.field.text())
+
+    @Slot()
+    def close_find(self) -> None:
+        """Stop finding."""
+        if not self.isHidden():
+            self.hide()
+            self.wanted.emit("")
+            self.closed.emit()
+
+    def show_found(self, current: int, count: int) -> None:
+        """Which match of how many."""
+        found = self.tr("{} of {}").format(current, count) if count else self.tr("no match")
+        self._count.setText(found if self.field.text() else "")
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802
+        back = event.modifiers() & Qt.KeyboardModifier.ShiftModifier
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and back:
+            self.previous_requested.emit()
+        else:
+            super().keyPressEvent(event)
+
+    def set_theme(self, theme: Theme) -> None:
+        """Icons in another colour."""
+        for button in (self._previous, self._next, self._close):
+            show_icon(button, button.objectName(), theme.muted)
+
+    def _button(self, name: str, label: str) -> QToolButton:
+        button = QToolButton(self)
+        button.setObjectName(name)
+        button.setToolTip(label)
+        button.setAccessibleName(label)
+        dress(button, "flat")
+        return button

@@ -1,0 +1,351 @@
+"""A scrolled column of messages of which only those near the eye exist as widgets. Knows no streaming and no search."""
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtGui import QFont, QResizeEvent, QShowEvent
+from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
+
+from headstart.ui.chat.message import MessageContent, MessageId
+from headstart.ui.chat.message_view import MessageView
+from headstart.ui.chat.transcript_layout import Anchor, Heights, guess
+from headstart.ui.widgets.theme import MEDIUM, SMALL, TEXT_WIDTH, Theme, palette
+
+AT_END = 24  # pixels from the end within which the column follows new text
+SLICE_MS = 8.0  # of work between two looks at the event queue
+NEAR, FAR = 1.0, 4.0  # viewports around what is seen: built ahead, taken down beyond
+SPARE_VIEWS = 8
+
+
+@dataclass
+class Entry:
+    """One message; `view` exists while it is near the eye. `width`: for which its height was measured."""
+
+    content: MessageContent
+    view: MessageView | None = None
+    width: int = 0
+
+
+@dataclass(frozen=True)
+class ScrollPosition:
+    """Where the reader was: a message and pixels below its top; None is the end."""
+
+    message: MessageId | None = None
+    offset: int = 0
+
+
+class MessageColumn(QScrollArea):
+    """Keeps its end in view if it was there, else the message one looks at, whatever changes above it."""
+
+    at_end_changed = Signal(bool)
+
+    def __init__(self, theme: Theme, font: QFont, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme, self._font = theme, font
+        self._entries: list[Entry] = []
+        self._index: dict[MessageId, int] = {}
+        self._heights = Heights(MEDIUM)
+        self._spare: list[MessageView] = []
+        self._at_end = True
+        self._arranging = False
+        self._column = QWidget()
+        self.setWidget(self._column)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        # A bar that comes and goes would change the width and with it every height.
+        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOn)
+        self.verticalScrollBar().setSingleStep(40)
+        self._ahead = QTimer(self)
+        self._ahead.setSingleShot(True)
+        self._ahead.timeout.connect(self._build_ahead)
+        self.verticalScrollBar().valueChanged.connect(self._scrolled)
+        self._wear()
+
+    # Messages
+
+    def set_entries(self, contents: Sequence[MessageContent], position: ScrollPosition) -> None:
+        """Show other messages, the last screen first."""
+        self._ahead.stop()
+        for entry in self._entries:
+            self._take_down(entry)
+        self._entries = [Entry(content) for content in contents]
+        self._heights = Heights(MEDIUM)
+        width = self._text_width()
+        for index, content in enumerate(contents):
+            self._heights.insert(index, guess(content, width))
+        self._renumber()
+        self.scroll_to(position)
+
+    def insert_entry(self, index: int, content: MessageContent) -> None:
+        """One more message."""
+        anchor = self._anchor()
+        self._entries.insert(index, Entry(content))
+        self._heights.insert(index, guess(content, self._text_width()))
+        self._renumber()
+        self._refresh(anchor.shifted(int(index <= anchor.index)))
+
+    def remove_entry(self, index: int) -> None:
+        """One message less."""
+        anchor = self._anchor()
+        self._take_down(self._entries.pop(index))
+        self._heights.remove(index)
+        self._renumber()
+        self._refresh(anchor.shifted(-int(index < anchor.index)))
+
+    def replace_entry(self, index: int, content: MessageContent) -> None:
+        """Another version or state of a message."""
+        entry = self._entries[index]
+        self._index.pop(entry.content.id, None)
+        self._index[content.id] = index
+        entry.content = content
+        entry.width = 0
+        if entry.view:
+            entry.view.set_message(content)
+        self._refresh()
+
+    def contents(self) -> list[MessageContent]:
+        """Every message as it is now."""
+        return [entry.view.content if entry.view else entry.content for entry in self._entries]
+
+    def index_of(self, message: MessageId) -> int:
+        """Where a message stands."""
+        return self._index[message]
+
+    def view(self, index: int) -> MessageView:
+        """The widget of a message, built if need be."""
+        entry = self._entries[index]
+        if entry.view is None or entry.width != self._text_width():
+            self._build(index)
+            self._arrange()
+        assert entry.view
+        return entry.view
+
+    def views(self) -> Iterator[tuple[int, MessageView]]:
+        """The widgets that exist."""
+        return ((index, entry.view) for index, entry in enumerate(self._entries) if entry.view)
+
+    # Place
+
+    def is_at_end(self) -> bool:
+        """Whether new text stays in view."""
+        return self._at_end
+
+    def scroll_position(self) -> ScrollPosition:
+        """Where the reader is, to come back to."""
+        if self._at_end or not self._entries:
+            return ScrollPosition()
+        anchor = self._heights.anchor(self.verticalScrollBar().value())
+        return ScrollPosition(self._entries[anchor.index].content.id, anchor.offset)
+
+    def scroll_to(self, position: ScrollPosition) -> None:
+        """Go back to a place; to the end if its message is gone."""
+        index = self._index.get(position.message) if position.message is not None else None
+        self._set_at_end(index is None)
+        if index is None:
+            self._refresh()
+            return
+        self.view(index)
+        self._refresh(Anchor(index, position.offset))
+
+    def scroll_to_end(self) -> None:
+        """Follow the newest text again."""
+        self.scroll_to(ScrollPosition())
+
+    def reveal(self, index: int, top: int, bottom: int) -> None:
+        """Scroll the least that shows [top, bottom) of a message."""
+        self.view(index)
+        y = self._heights.top(index)
+        bar, room = self.verticalScrollBar(), self.viewport().height()
+        if y + top >= bar.value() and y + bottom <= bar.value() + room:
+            return
+        self._set_at_end(at_end=False)
+        self._refresh(Anchor(index, max(-MEDIUM, (top + bottom - room) // 2)))
+        self._set_at_end(bar.maximum() - bar.value() <= AT_END)
+
+    # Looks
+
+    def set_looks(self, theme: Theme, font: QFont) -> None:
+        """Another theme or font: what is seen changes at once, the rest when it is looked at."""
+        self._theme, self._font = theme, font
+        for view in self._spare:
+            view.deleteLater()
+        self._spare.clear()
+        seen = set(self._seen())
+        for index, entry in enumerate(self._entries):
+            entry.width = 0
+            if entry.view and (index in seen or entry.view.is_engaged()):
+                entry.view.set_looks(theme, font)
+            elif entry.view:
+                entry.view.deleteLater()
+                entry.view = None
+        self._wear()
+        self._refresh()
+
+    def new_view(self) -> MessageView:
+        """A widget for a message; the subclass connects it."""
+        return MessageView(self._theme, self._font, self._column)
+
+    def dress_view(self, index: int, view: MessageView) -> None:
+        """Called when a widget has got its message; the subclass adds what it knows of the message."""
+
+    def _wear(self) -> None:
+        self.setPalette(palette(self._theme))
+        self.viewport().setBackgroundRole(self.backgroundRole().Base)
+        self._column.setBackgroundRole(self.backgroundRole().Base)
+
+    # Building
+
+    def _build(self, index: int) -> None:
+        entry, width = self._entries[index], self._text_width()
+        if entry.view is None:
+            entry.view = self._spare.pop() if self._spare else self.new_view()
+            entry.view.set_message(entry.content)
+            self.dress_view(index, entry.view)
+            entry.view.show()
+        self._heights.set(index, entry.view.set_width(width))
+        entry.width = width
+
+    def _take_down(self, entry: Entry) -> None:
+        if entry.view is None:
+            return
+        entry.content = entry.view.content
+        entry.view.hide()
+        if len(self._spare) < SPARE_VIEWS:
+            self._spare.append(entry.view)
+        else:
+            entry.view.deleteLater()
+        entry.view = None
+
+    def _refresh(self, anchor: Anchor | None = None) -> None:
+        """Build what is seen and put everything in its place."""
+        anchor = anchor or self._anchor()
+        self._arrange(anchor)
+        # Measured heights differ from guessed ones, so what is seen changes while it is built; it settles quickly.
+        for _ in range(8):
+            missing = [index for index in self._seen() if not self._is_built(index)]
+            if not missing:
+                break
+            for index in reversed(missing) if self._at_end else missing:
+                self._build(index)
+            self._arrange(anchor)
+        self._chain_focus()
+        self._ahead.start(0)
+
+    def _build_ahead(self) -> None:
+        started = time.perf_counter()
+        anchor, built = self._anchor(), False
+        for index in self._around(NEAR):
+            if self._is_built(index):
+                continue
+            if (time.perf_counter() - started) * 1000 > SLICE_MS:
+                self._ahead.start(0)
+                break
+            self._build(index)
+            built = True
+        else:
+            self._take_down_far()
+        if built:
+            self._arrange(anchor)
+            self._chain_focus()
+
+    def _take_down_far(self) -> None:
+        kept = set(self._around(FAR))
+        for index, entry in enumerate(self._entries):
+            if entry.view and index not in kept and not entry.view.is_engaged():
+                self._take_down(entry)
+
+    def _is_built(self, index: int) -> bool:
+        entry = self._entries[index]
+        return entry.view is not None and entry.width == self._text_width()
+
+    def _seen(self) -> list[int]:
+        return self._within(0.0)
+
+    def _around(self, viewports: float) -> list[int]:
+        """Messages within so many viewports, the nearest to the eye first."""
+        found = self._within(viewports)
+        middle = self._heights.at(self.verticalScrollBar().value() + self.viewport().height() // 2) if found else 0
+        return sorted(found, key=lambda index: abs(index - middle))
+
+    def _within(self, viewports: float) -> list[int]:
+        if not self._entries:
+            return []
+        top, room = self.verticalScrollBar().value(), self.viewport().height()
+        margin = int(room * viewports)
+        return list(range(self._heights.at(top - margin), self._heights.at(top + room + margin) + 1))
+
+    # Arranging
+
+    def _arrange(self, anchor: Anchor | None = None) -> None:
+        anchor = anchor or self._anchor()
+        self._arranging = True
+        width = self._text_width()
+        left = (self.viewport().width() - width) // 2
+        for index, view in self.views():
+            view.move(left, self._heights.top(index))
+        self._column.resize(self.viewport().width(), max(self._heights.total(), self.viewport().height()))
+        bar = self.verticalScrollBar()
+        # A hidden scroll area does not adjust its bar by itself.
+        bar.setRange(0, max(0, self._column.height() - self.viewport().height()))
+        if self._at_end:
+            bar.setValue(bar.maximum())
+        elif self._entries:
+            bar.setValue(self._heights.top(min(anchor.index, len(self._entries) - 1)) + anchor.offset)
+        self._arranging = False
+
+    def _anchor(self) -> Anchor:
+        return self._heights.anchor(self.verticalScrollBar().value())
+
+    def _chain_focus(self) -> None:
+        """Tab goes from top to bottom, whatever was built first."""
+        widgets = [widget for _, view in self.views() for widget in view.focus_widgets()]
+        for before, after in pairwise(widgets):
+            if before.nextInFocusChain() is not after:
+                QWidget.setTabOrder(before, after)
+
+    def measure(self, index: int) -> None:
+        """A built message has changed its height."""
+        entry = self._entries[index]
+        if entry.view is None:
+            return
+        before, anchor = self._heights.height(index), self._anchor()
+        height = entry.view.set_width(self._text_width())
+        if height != before:
+            self._heights.set(index, height)
+            self._arrange(anchor)
+            self._ahead.start(0)
+
+    def _text_width(self) -> int:
+        return max(200, min(TEXT_WIDTH, self.viewport().width() - 2 * SMALL))
+
+    def _renumber(self) -> None:
+        self._index = {entry.content.id: index for index, entry in enumerate(self._entries)}
+
+    # Events
+
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
+        anchor = self._anchor()
+        super().resizeEvent(event)
+        self._refresh(anchor)
+
+    def showEvent(self, event: QShowEvent) -> None:  # noqa: N802
+        super().showEvent(event)
+        self._refresh()
+
+    def _scrolled(self) -> None:
+        if self._arranging:
+            return
+        bar = self.verticalScrollBar()
+        self._set_at_end(bar.maximum() - bar.value() <= AT_END)
+        if any(not self._is_built(index) for index in self._seen()):
+            self._refresh(self._anchor())
+        else:
+            self._ahead.start(0)
+
+    def _set_at_end(self, at_end: bool) -> None:
+        if at_end != self._at_end:
+            self._at_end = at_end
+            self.at_end_changed.emit(at_end)

@@ -1,0 +1,392 @@
+"""One message on screen: author, folded thinking, text, actions. Knows no other message and no engine."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+from PySide6.QtCore import QRectF, QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QColor, QFont, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QLabel, QMenu, QToolButton, QWidget
+
+from headstart.ui.chat.message import MessageAction, MessageContent, MessageId, MessageState, OriginRun, RoundNote
+from headstart.ui.chat.message_rows import Footer, Header, Offers, author
+from headstart.ui.chat.message_text import MessageSource
+from headstart.ui.chat.text_view import MessageText
+from headstart.ui.markdown.blocks import plain_text
+from headstart.ui.spelling import listed
+from headstart.ui.widgets.icons import show_icon
+from headstart.ui.widgets.theme import LARGE, MEDIUM, RADIUS, SMALL, TINY, Theme
+
+FRAME_MS = 33  # between two renderings of a growing message
+HIDDEN_FRAME_MS = 100
+_NAMES_SHOWN = 3  # of attached files, while they are folded
+
+
+class MessageView(QWidget):
+    """Shows a MessageContent. Every signal names the message first, but those about text and addresses."""
+
+    copy_requested = Signal(str)  # what to put on the clipboard
+    action_requested = Signal(object, object)  # MessageAction
+    version_requested = Signal(object, int)  # versions count from 1
+    selection_requested = Signal(object, bool)  # True: up to here from the one selected before
+    link_activated = Signal(str)
+    height_changed = Signal(object)
+
+    def __init__(self, theme: Theme, font: QFont, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme, self._font = theme, font
+        self._source = MessageSource(MessageContent("", "assistant", ""))
+        self._content = self._source.content()
+        self._waiting: list[tuple[str, tuple[OriginRun, ...]]] = []
+        self._origins_visible = False
+        self._selected = False
+        self._header, self._footer = Header(self), Footer(self)
+        self._text = MessageText(theme, font, self)
+        self._unfolded: MessageText | None = None
+        self._fold = self._fold_button()
+        self._notice = QLabel(self)
+        self._notice.setWordWrap(True)
+        self._offers: Offers | None = None  # of few messages
+        self._frame = QTimer(self)
+        self._frame.setSingleShot(True)
+        self._frame.timeout.connect(self.flush)
+        self._connect()
+        self._wear()
+
+    # Content
+
+    @property
+    def content(self) -> MessageContent:
+        """The message with everything that came since."""
+        waiting = "".join(text for text, _ in self._waiting)
+        runs = tuple(run for _, found in self._waiting for run in found)
+        shown = self._source.content()
+        return replace(shown, text=shown.text + waiting, origins=(*shown.origins, *runs))
+
+    @property
+    def message_id(self) -> MessageId:
+        """Whose view this is."""
+        return self._content.id
+
+    def set_message(self, content: MessageContent) -> None:
+        """Show another message, or another state of it."""
+        self._waiting.clear()
+        self._frame.stop()
+        self._content = content
+        self._source = MessageSource(content)
+        self._close_fold()
+        self._text.set_origins(None, visible=False)
+        self._text.show_blocks(content.text, self._source.blocks)
+        self._text.set_origins(self._source.origins, self._origins_visible)
+        self._describe()
+
+    def begin_stream(self) -> None:
+        """More text will come."""
+        self._set_state(replace(self._content, state=MessageState.STREAMING, notice="", stats="", offers=()))
+
+    def append(self, text: str, pieces: Sequence[tuple[str, str]], note: RoundNote | None = None) -> None:
+        """Add text; `pieces` are (text, origin) and joined they are `text`; `note` is the round they came from."""
+        assert "".join(piece for piece, _ in pieces) == text
+        self._waiting.append((text, tuple(OriginRun(len(piece), origin, note) for piece, origin in pieces)))
+        if not self._frame.isActive():
+            self._frame.start(FRAME_MS if self.isVisible() and not self.window().isMinimized() else HIDDEN_FRAME_MS)
+
+    def flush(self) -> None:
+        """Show what came since the last frame."""
+        if not self._waiting:
+            return
+        text = "".join(text for text, _ in self._waiting)
+        runs = [run for _, found in self._waiting for run in found]
+        self._waiting.clear()
+        self._frame.stop()
+        self._show_from(self._source.append(text, runs))
+
+    def end_stream(self, ended: MessageContent) -> None:
+        """No more text will come; everything else is that of `ended`."""
+        self.flush()
+        self._show_from(self._source.finish())
+        told = replace(self._content, state=ended.state, stats=ended.stats, notice=ended.notice, offers=ended.offers)
+        self._set_state(told)
+
+    def set_notice(self, notice: str) -> None:
+        """A sentence below the text, such as the progress of reading the prompt."""
+        self._set_state(replace(self._content, notice=notice))
+
+    def plain_text(self) -> str:
+        """The answer without markup and without thinking."""
+        return plain_text(self._source.blocks)
+
+    def selected_text(self) -> str:
+        """What is selected in it, without markup."""
+        return next((text.selected_text() for text in self._texts() if text.textCursor().hasSelection()), "")
+
+    # Looks
+
+    def set_looks(self, theme: Theme, font: QFont) -> None:
+        """Another theme or font."""
+        self._theme, self._font = theme, font
+        for text in self._texts():
+            text.set_looks(theme, font)
+        self._wear()
+        self.height_changed.emit(self.message_id)
+
+    def set_origins_visible(self, visible: bool) -> None:
+        """Colour the text by who proposed it, or not."""
+        self._origins_visible = visible
+        for text in self._texts():
+            text.set_origins(self._source.origins, visible)
+
+    def set_selected(self, selected: bool) -> None:
+        """Part of a range of messages to be copied."""
+        self._selected = selected
+        self.update()
+
+    def set_matches(self, matches: Sequence[tuple[int, int]], current: int | None) -> None:
+        """Mark found ranges of the message's text."""
+        inside = self._source.parts.thought
+        if current is not None and inside and matches[current][0] < inside[1] and self._unfolded is None:
+            self._fold.click()
+        self._text.set_matches(matches, current)
+        if self._unfolded and inside:
+            self._unfolded.set_matches(matches, current)
+
+    def set_file_matches(self, matches: Sequence[tuple[int, int, int]], current: int | None) -> None:
+        """Mark found ranges (file, start, end) of the attached files; the current one is brought into view."""
+        if current is not None:
+            self._look_at_file(*matches[current])
+        if self._unfolded is None or self._source.parts.thought:
+            return
+        found = [(number, self._source.place_in_file(*match)) for number, match in enumerate(matches)]
+        shown = [(number, place) for number, place in found if place]
+        index = next((at for at, (number, _) in enumerate(shown) if number == current), None)
+        self._unfolded.set_matches([place for _, place in shown], index)
+
+    def _look_at_file(self, file: int, start: int, end: int) -> None:
+        moved = self._source.look_at_file(file, start, end)
+        if self._unfolded is None:
+            self._fold.click()
+        elif moved:
+            self._show_unfolded()
+            self.height_changed.emit(self.message_id)
+
+    def place_of(self, offset: int, file: int | None = None) -> QRectF:
+        """Where the character at an offset of the text, or of a file's, stands in this view."""
+        inside = self._source.parts.thought
+        text = self._unfolded if self._unfolded and inside and offset < inside[1] else self._text
+        if file is not None and self._unfolded:
+            text = self._unfolded
+            offset = (self._source.place_in_file(file, offset, offset + 1) or (0, 0))[0]
+        return text.place_of(offset).translated(text.pos().toPointF())
+
+    def is_engaged(self) -> bool:
+        """Whether taking this view away would lose something: text that comes, a selection, the focus."""
+        focused = self.focusWidget()
+        return (
+            self._content.state is MessageState.STREAMING
+            or any(text.textCursor().hasSelection() for text in self._texts())
+            or (focused is not None and focused.hasFocus())
+        )
+
+    def focus_widgets(self) -> list[QWidget]:
+        """What Tab visits, in the order one reads."""
+        offers = self._offers.buttons() if self._offers else []
+        return [self._fold, *reversed(self._texts()), *offers, *self._footer.buttons()]
+
+    # Geometry
+
+    def set_width(self, width: int) -> int:
+        """Lay everything out for this width; returns the height."""
+        left = MEDIUM
+        room = width - 2 * left
+        y = SMALL
+        for widget in self._rows():
+            indent = LARGE if widget is self._unfolded else 0
+            height = self._height_of(widget, room - indent)
+            breadth = widget.sizeHint().width() if widget is self._fold else room - indent
+            widget.setGeometry(left + indent, y, breadth, height)
+            y += height + TINY
+        height = y + SMALL - TINY
+        if self.size() != QSize(width, height):
+            self.resize(width, height)
+        return height
+
+    def _height_of(self, widget: QWidget, width: int) -> int:
+        if isinstance(widget, MessageText):
+            return widget.height_for(width)
+        return widget.heightForWidth(width) if widget.hasHeightForWidth() else widget.sizeHint().height()
+
+    def _rows(self) -> list[QWidget]:
+        """The parts that are shown, from top to bottom."""
+        parts: list[QWidget] = [self._header]
+        if not self._fold.isHidden():
+            parts.append(self._fold)
+            parts += [self._unfolded] if self._unfolded else []
+        parts += [self._text] if self._source.blocks else []
+        parts += [] if self._notice.isHidden() else [self._notice]
+        parts += [self._offers] if self._offers and self._content.offers else []
+        return [*parts, self._footer]
+
+    def paintEvent(self, _event: QPaintEvent) -> None:  # noqa: N802
+        ground = self._theme.bubble if self._content.role != "assistant" else ""
+        if not ground and not self._selected:
+            return
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QPen(QColor(self._theme.accent), 2) if self._selected else Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(ground) if ground else Qt.BrushStyle.NoBrush)
+        painter.drawRoundedRect(QRectF(self.rect()).adjusted(1, 1, -1, -1), RADIUS, RADIUS)
+        painter.end()
+
+    # Menu
+
+    def menu(self) -> QMenu:
+        """What the button with the dots offers."""
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.addAction(self.tr("Copy as Markdown"), lambda: self.copy_requested.emit(self._source.text))
+        if self._content.role == "assistant":
+            menu.addAction(self.tr("Continue This Answer"), partial(self._ask, MessageAction.CONTINUE))
+        for label, extend in ((self.tr("Select Message"), False), (self.tr("Select up to Here"), True)):
+            menu.addAction(label, partial(self.selection_requested.emit, self.message_id, extend))
+        menu.addAction(self.tr("New Chat from Here"), partial(self._ask, MessageAction.FORK))
+        menu.addSeparator()
+        menu.addAction(self.tr("Delete Message"), partial(self._ask, MessageAction.DELETE))
+        return menu
+
+    # Parts
+
+    def _connect(self) -> None:
+        footer = self._footer
+        footer.copy_clicked.connect(lambda: self.copy_requested.emit(self.plain_text()))
+        footer.edit_clicked.connect(lambda: self._ask(MessageAction.EDIT))
+        footer.regenerate_clicked.connect(lambda: self._ask(MessageAction.REGENERATE))
+        footer.version_chosen.connect(lambda version: self.version_requested.emit(self.message_id, version))
+        footer.more_clicked.connect(self._open_menu)
+        self._header.clicked.connect(lambda extend: self.selection_requested.emit(self.message_id, extend))
+        self._connect_text(self._text)
+
+    @Slot(object)
+    def _ask(self, action: MessageAction) -> None:
+        self.action_requested.emit(self.message_id, action)
+
+    def _connect_text(self, text: MessageText) -> None:
+        text.link_activated.connect(self.link_activated)
+        text.copy_requested.connect(self.copy_requested)
+
+    def _open_menu(self) -> None:
+        button = self._footer.more_button()
+        self.menu().popup(button.mapToGlobal(button.rect().bottomLeft()))
+
+    def _fold_button(self) -> QToolButton:
+        fold = QToolButton(self)
+        fold.setAutoRaise(True)
+        fold.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        fold.clicked.connect(self._toggle_fold)
+        return fold
+
+    def _toggle_fold(self) -> None:
+        if self._unfolded is None:
+            self._unfolded = MessageText(self._theme, self._font, self)
+            self._unfolded.setAccessibleName(self._fold.accessibleName())
+            self._connect_text(self._unfolded)
+            self._show_unfolded()
+            self._unfolded.set_origins(self._source.origins, self._origins_visible)
+            self._unfolded.show()
+        else:
+            self._close_fold()
+        self._describe_fold()
+        self.height_changed.emit(self.message_id)
+
+    def _close_fold(self) -> None:
+        if self._unfolded:
+            self._unfolded.hide()
+            self._unfolded.deleteLater()
+            self._unfolded = None
+
+    def _texts(self) -> list[MessageText]:
+        return [self._text, *([self._unfolded] if self._unfolded else [])]
+
+    # Showing
+
+    def _show_from(self, first: int) -> None:
+        self._text.show_blocks(self._source.text, self._source.blocks, first)
+        self._text.setVisible(bool(self._source.blocks))
+        if self._unfolded:
+            self._show_unfolded()
+        self._describe_fold()
+        self.height_changed.emit(self.message_id)
+
+    def _show_unfolded(self) -> None:
+        assert self._unfolded
+        self._unfolded.show_blocks(*self._source.folded())
+
+    def _describe_fold(self) -> None:
+        thinks = self._source.parts.thought is not None
+        self._fold.setVisible(thinks or bool(self._content.attached))
+        show_icon(self._fold, "unfolded" if self._unfolded else "folded", self._theme.muted, font=self._font)
+        label = self._thinking_label() if thinks or not self._content.attached else self._files_label()
+        self._fold.setText(label)
+        self._fold.setAccessibleName(label)
+        tips = (self.tr("Hide the thinking"), self.tr("Show the thinking")) if thinks else self._file_tips()
+        self._fold.setToolTip(tips[0] if self._unfolded else tips[1])
+
+    def _thinking_label(self) -> str:
+        words = len(self._source.thought().split())
+        closed = self.tr("Thoughts ({count} words)").format(count=words)
+        return closed if self._source.parts.closed else self.tr("Thinking…")
+
+    def _files_label(self) -> str:
+        names = [file.name for file in self._content.attached]
+        shown = listed(names[:_NAMES_SHOWN])
+        more = len(names) - _NAMES_SHOWN
+        return self.tr("{names} and {count} more").format(names=shown, count=more) if more > 0 else shown
+
+    def _file_tips(self) -> tuple[str, str]:
+        return self.tr("Hide the attached files"), self.tr("Show the attached files")
+
+    def _set_state(self, content: MessageContent) -> None:
+        self._content = content
+        self._source.describe(content)
+        self._describe()
+        self.height_changed.emit(self.message_id)
+
+    def _describe(self) -> None:
+        content = self._content
+        self._header.show_content(content)
+        self._footer.show_content(content)
+        self._describe_notice()
+        self._describe_offers()
+        self._text.setVisible(bool(self._source.blocks))
+        self._describe_fold()
+        name = self.tr("Message from {author}").format(author=author(content))
+        self.setAccessibleName(name)
+        self._text.setAccessibleName(name)
+        self.update()
+
+    def _describe_notice(self) -> None:
+        notice, failed = self._content.notice, self._content.state is MessageState.FAILED
+        self._notice.setText(notice)
+        self._notice.setVisible(bool(notice))
+        palette = self._notice.palette()
+        palette.setColor(self._notice.foregroundRole(), QColor(self._theme.danger if failed else self._theme.muted))
+        self._notice.setPalette(palette)
+
+    def _describe_offers(self) -> None:
+        offers = self._content.offers
+        if offers and self._offers is None:
+            self._offers = Offers(self)
+            self._offers.set_looks(self._theme, self._font)
+            self._offers.chosen.connect(self._ask)
+        if self._offers:
+            self._offers.show_offers(offers)
+            self._offers.setVisible(bool(offers))
+
+    def _wear(self) -> None:
+        self._header.set_looks(self._theme, self._font)
+        self._footer.set_looks(self._theme, self._font)
+        self._notice.setFont(self._font)
+        self._fold.setFont(self._font)
+        if self._offers:
+            self._offers.set_looks(self._theme, self._font)
+        self._describe_notice()
+        self._describe_fold()

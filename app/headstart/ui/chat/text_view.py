@@ -1,0 +1,268 @@
+"""The text of one message on screen: links, selection, tooltips, found words. Knows neither roles nor buttons."""
+
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
+from math import ceil
+
+from PySide6.QtCore import QEvent, QMimeData, QPointF, QRectF, Qt, QUrl, Signal
+from PySide6.QtGui import (
+    QColor,
+    QContextMenuEvent,
+    QFont,
+    QHelpEvent,
+    QPainter,
+    QPaintEvent,
+    QTextCursor,
+    QTextDocument,
+    QWheelEvent,
+)
+from PySide6.QtWidgets import QFrame, QMenu, QTextBrowser, QToolTip, QWidget
+
+from headstart.ui.chat.message import OriginRun
+from headstart.ui.chat.origins import Origins
+from headstart.ui.markdown import markdown
+from headstart.ui.markdown.blocks import Block, plain_text
+from headstart.ui.markdown.document import COPY, DocumentWriter, Quoted
+from headstart.ui.markdown.document_formats import INDENT, QUOTE_INDENT, Formats
+from headstart.ui.markdown.highlighting import Highlighter
+from headstart.ui.markdown.markdown_inline import safe_address
+from headstart.ui.widgets.theme import Theme
+
+_BAR = 3  # pixels
+RESOURCE_SCHEME = "headstart"  # the only scheme whose pictures may be shown
+
+
+class MessageText(QTextBrowser):
+    """As high as its text; its parent gives it room through `height_for`."""
+
+    link_activated = Signal(str)
+    copy_requested = Signal(str)
+    text_resized = Signal()
+
+    def __init__(self, theme: Theme, font: QFont, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._source = ""
+        self._origins: Origins | None = None
+        self._origins_visible = False
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        # By its own width a hidden text would be laid out as narrow as widgets are before they are shown.
+        self.setLineWrapMode(QTextBrowser.LineWrapMode.FixedPixelWidth)
+        self.setOpenLinks(False)
+        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        flags = Qt.TextInteractionFlag
+        self.setTextInteractionFlags(flags.TextBrowserInteraction | flags.TextSelectableByKeyboard)
+        self.viewport().setAutoFillBackground(False)
+        # WORKAROUND PySide6 6.11: the wrapper of a document made by Qt may be taken for dead when another widget goes.
+        self._document = QTextDocument(self)
+        self.setDocument(self._document)
+        self._document.setDocumentMargin(0)
+        self._document.setDefaultFont(font)
+        self._writer = DocumentWriter(self._document, Formats(theme, font))
+        self._highlighter = Highlighter(self._document, theme)
+        self.anchorClicked.connect(self._activate)
+        self._document.documentLayout().documentSizeChanged.connect(self.text_resized)
+
+    # Content
+
+    def show_blocks(self, source: str, blocks: Sequence[Block], first: int = 0) -> None:
+        """Show the blocks of `source`; those before `first` are shown already."""
+        self._source = source
+        self._writer.show(blocks, first)
+
+    def set_looks(self, theme: Theme, font: QFont) -> None:
+        """Another theme or font size."""
+        self._theme = theme
+        self._highlighter.set_theme(theme)
+        self._document.setDefaultFont(font)
+        self._writer.restyle(Formats(theme, font))
+
+    def set_origins(self, origins: Origins | None, visible: bool) -> None:
+        """Colour the text by who proposed it."""
+        self._origins = origins
+        self._origins_visible = visible and origins is not None
+        self._highlighter.set_origins(self._origin_ranges if self._origins_visible else None)
+
+    def set_matches(self, matches: Sequence[tuple[int, int]], current: int | None) -> None:
+        """Mark ranges of the source; `current` is the index of the one to stand out."""
+        shown: list[tuple[int, int]] = []
+        index = None
+        for number, (start, end) in enumerate(matches):
+            if number == current:
+                index = len(shown)
+            places = list(self._writer.map.positions(start, end))
+            if places:
+                shown.append((places[0][0], places[-1][1]))
+        self._highlighter.set_matches(shown, index)
+
+    def place_of(self, offset: int) -> QRectF:
+        """Where the character at a source offset stands in this widget."""
+        found = next(self._writer.map.positions(offset, offset + 1), (0, 0))
+        cursor = QTextCursor(self._document)
+        cursor.setPosition(found[0])
+        return QRectF(self.cursorRect(cursor))
+
+    def height_for(self, width: int) -> int:
+        """Pixels the text needs at this width."""
+        if width != self.lineWrapColumnOrWidth():
+            self.setLineWrapColumnOrWidth(width)
+        return ceil(self._document.size().height()) + 1
+
+    # Selection
+
+    def selected_markdown(self) -> str:
+        """The source behind the selection; whole lines where whole paragraphs are selected."""
+        cursor = self.textCursor()
+        found = self._writer.map.source_range(cursor.selectionStart(), cursor.selectionEnd())
+        if not found:
+            return ""
+        start, end = found
+        if self._at_edge(cursor.selectionStart(), QTextCursor.MoveOperation.StartOfBlock):
+            start = self._source.rfind("\n", 0, start) + 1
+        if self._at_edge(cursor.selectionEnd(), QTextCursor.MoveOperation.EndOfBlock):
+            stop = self._source.find("\n", end)
+            end = stop if stop >= 0 else len(self._source)
+        return self._source[start:end]
+
+    def selected_text(self) -> str:
+        """The selection without markup, language labels and buttons."""
+        text = self.textCursor().selection().toPlainText()
+        crosses_code = any(self._code_buttons(self.textCursor()))
+        return plain_text(markdown.parse(self.selected_markdown())) if crosses_code else text
+
+    def createMimeDataFromSelection(self) -> QMimeData:  # noqa: N802
+        """Plain text only: colours of a dark window have no place in another program."""
+        data = QMimeData()
+        data.setText(self.selected_text())
+        return data
+
+    def _code_buttons(self, cursor: QTextCursor) -> Iterator[bool]:
+        block = self._document.findBlock(cursor.selectionStart())
+        while block.isValid() and block.position() < cursor.selectionEnd():
+            for formats in block.textFormats():
+                if formats.format.anchorHref().startswith(COPY):
+                    yield True
+            block = block.next()
+
+    def _at_edge(self, position: int, edge: QTextCursor.MoveOperation) -> bool:
+        cursor = QTextCursor(self._document)
+        cursor.setPosition(position)
+        cursor.movePosition(edge)
+        return cursor.position() == position
+
+    # Events
+
+    def loadResource(self, kind: int, name: QUrl | str) -> object:  # noqa: N802
+        """Nothing but our own pictures: text from a model must not reach the network or the disk."""
+        own = QUrl(name).scheme() == RESOURCE_SCHEME
+        return self._document.resource(kind, QUrl(name)) if own else None
+
+    def wheelEvent(self, event: QWheelEvent) -> None:  # noqa: N802
+        event.ignore()
+
+    def viewportEvent(self, event: QEvent) -> bool:  # noqa: N802
+        if event.type() == QEvent.Type.ToolTip:
+            assert isinstance(event, QHelpEvent)
+            QToolTip.showText(event.globalPos(), self.tooltip_at(event.pos().toPointF()), self)
+            return True
+        return super().viewportEvent(event)
+
+    def tooltip_at(self, point: QPointF) -> str:
+        """The address of the link or the round of the token at a point."""
+        address = self.anchorAt(point.toPoint())
+        if address:
+            return "" if address.startswith(COPY) else address
+        position = self._document.documentLayout().hitTest(point, Qt.HitTestAccuracy.ExactHit)
+        offset = self._writer.map.source_at(position) if position >= 0 else None
+        run = self._origins.at(offset) if self._origins and self._origins_visible and offset is not None else None
+        return self._describe(run) if run else ""
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:  # noqa: N802
+        self.context_menu(event.pos().toPointF()).popup(event.globalPos())
+
+    def context_menu(self, point: QPointF) -> QMenu:
+        """Copy the selection as text or Markdown, copy a link's address, select all."""
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        selected = self.textCursor().hasSelection()
+        menu.addAction(self.tr("Copy"), lambda: self.copy_requested.emit(self.selected_text())).setEnabled(selected)
+        copy_markdown = menu.addAction(self.tr("Copy as Markdown"))
+        copy_markdown.triggered.connect(lambda: self.copy_requested.emit(self.selected_markdown()))
+        copy_markdown.setEnabled(selected)
+        address = self.anchorAt(point.toPoint())
+        if address and not address.startswith(COPY):
+            menu.addAction(self.tr("Copy Link Address"), lambda: self.copy_requested.emit(address))
+        menu.addSeparator()
+        menu.addAction(self.tr("Select All"), self.selectAll)
+        return menu
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802
+        self._paint_quote_bars(event.rect().toRectF())
+        super().paintEvent(event)
+
+    def _paint_quote_bars(self, seen: QRectF) -> None:
+        quotes = list(self._writer.quoted(seen.top(), seen.bottom(), self._top))
+        if not quotes:
+            return
+        painter = QPainter(self.viewport())
+        colour = QColor(self._theme.quote_bar)
+        for quote, following in zip_longest(quotes, quotes[1:]):
+            joined = following.place.quotes if following and following.start - quote.end in {0, 1} else 0
+            top, bottom = self._top(quote.start), self._bottom(quote.end)
+            for level in range(quote.place.quotes):
+                reach = self._top(following.start) if level < joined else bottom
+                painter.fillRect(QRectF(self._bar(quote, level), top, _BAR, reach - top), colour)
+        painter.end()
+
+    def _bar(self, quote: Quoted, level: int) -> float:
+        """Where the bar of a quote stands: on the side where its lines begin."""
+        x = quote.place.outer * INDENT + level * QUOTE_INDENT
+        leftward = self._document.findBlock(quote.start).textDirection() == Qt.LayoutDirection.RightToLeft
+        return self.viewport().width() - x - _BAR if leftward else x
+
+    def _top(self, position: int) -> float:
+        return self._document.documentLayout().blockBoundingRect(self._document.findBlock(position)).top()
+
+    def _bottom(self, position: int) -> float:
+        return self._document.documentLayout().blockBoundingRect(self._document.findBlock(position)).bottom()
+
+    def _activate(self, url: QUrl) -> None:
+        address = url.toString(QUrl.ComponentFormattingOption.FullyEncoded)
+        if address.startswith(COPY):
+            self.copy_requested.emit(self._writer.code(int(address.removeprefix(COPY))))
+        elif safe_address(address):
+            self.link_activated.emit(address)
+
+    # Origins
+
+    def _origin_ranges(self, first: int, last: int) -> Iterator[tuple[int, int, str]]:
+        assert self._origins is not None
+        for run in self._writer.map.between(first, last):
+            start, end = max(first, run.position), min(last, run.position + run.length)
+            if not run.exact:
+                owner = self._origins.at(run.start)
+                if owner:
+                    yield start, end, owner.origin
+                continue
+            shift = run.position - run.start
+            for a, b, origin in self._origins.ranges(start - shift, end - shift):
+                yield a + shift, b + shift, origin
+
+    def _describe(self, run: OriginRun) -> str:
+        names = {
+            "draft": self.tr("Draft model"),
+            "n-gram": self.tr("N-gram of the text"),
+            "bigram": self.tr("Table counted over a corpus"),
+            "target": self.tr("Target"),
+            "unknown": self.tr("Whoever answered does not tell who guessed this"),
+        }
+        name = names.get(run.origin, run.origin)
+        note = run.round
+        if note is None:
+            return name
+        if not note.drafted:
+            return self.tr("{origin}. Nothing was guessed in this round.").format(origin=name)
+        return self.tr("{origin}. Round: {drafter} guessed {drafted}, {accepted} held.").format(
+            origin=name, drafter=names.get(note.drafter, note.drafter), drafted=note.drafted, accepted=note.accepted
+        )

@@ -1,0 +1,1 @@
+"""Chats as files: saved, printed, brought in."""

@@ -1,0 +1,1 @@
+"""The history at start: passphrase, recovery, upkeep."""

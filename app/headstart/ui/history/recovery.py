@@ -1,0 +1,111 @@
+"""Opens the history at start, and asks what to do where it is damaged or cannot be read. Deletes nothing."""
+
+from enum import Enum, auto
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtCore import QDateTime, QLocale, QObject, Slot
+from PySide6.QtWidgets import QMessageBox, QPushButton
+
+from headstart.chat import backups, encryption
+from headstart.chat.backups import Backup
+from headstart.chat.cipher import Key
+from headstart.chat.store import Store, open_store
+from headstart.errors import DamagedHistoryError, HistoryError, LockedHistoryError
+from headstart.ui.fault_words import said
+from headstart.ui.history.passphrase_dialog import PassphraseDialog
+from headstart.ui.widgets.theme import LIGHT, Theme
+
+
+class _Choice(Enum):
+    """What a person may want."""
+
+    RESTORE = auto()
+    START_EMPTY = auto()
+    TRY_AGAIN = auto()
+    QUIT = auto()
+
+
+class Recovery(QObject):
+    """One for one start. `outcome` says in a sentence what was put in the place of a damaged file, if anything was."""
+
+    def __init__(self, folder: Path, key: Key | None = None, theme: Theme = LIGHT) -> None:
+        """Opens nothing yet. `key`: what an encrypted history was open with just now."""
+        super().__init__()
+        self._folder, self._key, self._theme = folder, key, theme
+        self._asking: PassphraseDialog | None = None
+        self._tried: set[Path] = set()
+        self._broken = ""  # of a backup
+        self.outcome = ""
+
+    def open(self) -> Store | None:
+        """The history; None if the person would rather end here."""
+        while True:
+            try:
+                return open_store(self._folder, self._key)
+            except LockedHistoryError:
+                go_on = self._unlock()
+            except DamagedHistoryError as error:
+                go_on = self._replace(said(error))
+            except HistoryError as error:
+                go_on = self._ask(said(error), {_Choice.TRY_AGAIN: self.tr("Try Again")}) is _Choice.TRY_AGAIN
+            if not go_on:
+                return None
+
+    @Slot()
+    def come_forward(self) -> None:
+        """Another start wants to see the question that is asked."""
+        if self._asking:
+            self._asking.come_forward()
+
+    def _unlock(self) -> bool:
+        dialog = self._asking = PassphraseDialog(partial(encryption.unlock, self._folder), self._theme)
+        dialog.exec()
+        self._key, self._asking = dialog.key, None
+        dialog.deleteLater()
+        return self._key is not None
+
+    def _replace(self, fault: str) -> bool:
+        """Put something else in the place of the damaged file, as the person wants."""
+        backup = next((each for each in backups.list_backups(self._folder) if each.path not in self._tried), None)
+        offers = {_Choice.START_EMPTY: self.tr("Start with an Empty History")}
+        if backup:
+            restore = self.tr("Restore the Backup of {}").format(_time(backup))
+            offers = {_Choice.RESTORE: restore, **offers}
+        choice = self._ask(f"{fault}\n\n{self._broken}".strip(), offers)
+        if choice is _Choice.QUIT:
+            return False
+        try:
+            self._put(backup if choice is _Choice.RESTORE else None)
+        except DamagedHistoryError:
+            assert backup, "an empty history is not damaged"
+            self._broken = self.tr("The backup of {} is damaged too.").format(_time(backup))
+        except HistoryError as error:
+            return self._ask(said(error), {_Choice.TRY_AGAIN: self.tr("Try Again")}) is _Choice.TRY_AGAIN
+        return True
+
+    def _put(self, backup: Backup | None) -> None:
+        if backup:
+            self._tried.add(backup.path)
+        aside = backups.restore(self._folder, backup, self._key)
+        if backup:
+            restored = self.tr("The backup of {time} was restored; the damaged history is kept as {path}.")
+            self.outcome = restored.format(time=_time(backup), path=aside)
+        else:
+            self.outcome = self.tr("The history is empty now; the damaged one is kept as {path}.").format(path=aside)
+
+    def _ask(self, sentence: str, offers: dict[_Choice, str]) -> _Choice:
+        box = QMessageBox(QMessageBox.Icon.Warning, "Headstart", sentence)
+        buttons: dict[QPushButton, _Choice] = {}
+        for choice, words in offers.items():
+            buttons[box.addButton(words, QMessageBox.ButtonRole.AcceptRole)] = choice
+        leave = box.addButton(self.tr("Quit"), QMessageBox.ButtonRole.RejectRole)
+        box.setDefaultButton(next(iter(buttons)))
+        box.setEscapeButton(leave)
+        box.exec()
+        return next((choice for button, choice in buttons.items() if button is box.clickedButton()), _Choice.QUIT)
+
+
+def _time(backup: Backup) -> str:
+    made = QDateTime.fromSecsSinceEpoch(int(backup.created))
+    return QLocale().toString(made, QLocale.FormatType.ShortFormat)

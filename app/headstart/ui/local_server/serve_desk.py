@@ -1,0 +1,279 @@
+"""Joins the page of the local server to the engine's process, its key and the settings of the open chat."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtWidgets import QMessageBox
+
+from headstart import paths, remotes
+from headstart.engine.protocol import Facts, Failed, Load, Loading
+from headstart.engine.serving import Answered, Asked, ServerEnded, ServerReport, Serving, StartServer
+from headstart.engine.supervision import Journal
+from headstart.errors import HeadstartError, PortTakenError
+from headstart.server import keys
+from headstart.ui.fault_words import said
+from headstart.ui.local_server import serve_offer, serve_words
+from headstart.ui.local_server.serve_offer import Offer
+from headstart.ui.local_server.serve_view import ServeState, ServeView
+
+if TYPE_CHECKING:
+    from headstart.settings import Settings
+    from headstart.ui.local_server.serve_page import ServePage
+    from headstart.ui.models.model_loader import ModelLoader
+
+LOG = "server.log"
+_HOST = "127.0.0.1"
+
+
+class ServeDesk(QObject):
+    """At most one server, in the engine's process: it answers with the model of the window, and ends with both."""
+
+    port_chosen = Signal(int)
+    changed = Signal()  # the state differs
+
+    def __init__(
+        self, page: ServePage, loader: ModelLoader, settings: Callable[[], Settings], parent: QObject | None = None
+    ) -> None:
+        """Starts nothing. `settings` gives those of the open chat."""
+        super().__init__(parent)
+        self._page, self._loader, self._settings = page, loader, settings
+        self.journal = Journal(paths.logs_folder() / LOG)
+        self.state = ServeState.OFF
+        self.sentence = ""  # what it is at, or why it ended
+        self._served: Offer | None = None
+        self._port = 0
+        self._url = ""
+        self._key = ""  # as long as the window is open; the disk has its hash
+        self._again = False  # the server that ends is to be followed by another
+        self._connect()
+
+    @Slot(bool)
+    def switch(self, on: bool) -> None:
+        """Start the server, or end it."""
+        if on and self.state.is_down:
+            self._start()
+        elif not on and self.state.is_on:
+            self._stop()
+        self.show()
+
+    @Slot()
+    def show(self) -> None:
+        """Everything as it is now."""
+        wanted = self._wanted()
+        served = self._served or wanted
+        port, down, kept = self._settings().server_port, self.state.is_down, paths.server_key().exists()
+        url = self._url or serve_offer.url(port)
+        view = ServeView(
+            self.state,
+            title=serve_words.title(self.state),
+            sentence=self.sentence or (self._fault() if down else ""),
+            model=serve_words.model(served, wanted),
+            port=port,
+            url=url,
+            key=self._key,
+            key_words=serve_words.key(shown=bool(self._key), kept=kept),
+            key_hint=self.tr("kept as a hash only") if kept else self.tr("none yet"),
+            curl=serve_offer.curl(url, served.model, self._key) if served else "",
+        )
+        self._page.show_view(view)
+
+    @Slot()
+    def follow(self) -> None:
+        """Model or settings may differ."""
+        if self.state is ServeState.STARTING and self._loader.progress:
+            self._set(ServeState.STARTING, self._loader.progress)
+        elif self._page.isVisible():
+            self.show()
+
+    def _connect(self) -> None:
+        page, link = self._page, self._loader.link
+        page.card.switched.connect(self.switch)
+        page.card.port_chosen.connect(self.port_chosen)
+        page.door.key_requested.connect(self._ask_for_key)
+        page.entered.connect(self.show)
+        self._loader.changed.connect(self.follow)
+        link.served.connect(self._take)
+        link.loading.connect(self._note_loading)
+        link.loaded.connect(self._note_loaded)
+        link.unloaded.connect(self._note_unloaded)
+        link.failed.connect(self._note_failure)
+        link.crashed.connect(self._note_crash)
+
+    def _wanted(self) -> Offer | None:
+        """What the open chat's settings ask for; None where that cannot be served."""
+        settings = self._settings()
+        name = "" if remotes.is_remote(settings.model) else self._loader.name(settings)
+        return serve_offer.offer(name, settings) if name else None
+
+    def _fault(self) -> str:
+        """Why nothing can be served now."""
+        settings = self._settings()
+        if remotes.is_remote(settings.model):
+            return self.tr("The model of the open chat is on another computer; choose one of this computer.")
+        if self._loader.holds(settings) and not self._loader.occupation:
+            return ""
+        return self._loader.obstacle(settings)
+
+    def _start(self) -> None:
+        settings = self._settings()
+        fault = self._fault()
+        if fault:
+            self._end(fault)
+            return
+        try:
+            self._prepare_key()
+            self._port = settings.server_port
+            self._set(ServeState.STARTING)
+            self._loader.require(settings)
+        except HeadstartError as error:
+            self._end(said(error))
+            return
+        if self._loader.is_ready:
+            self._serve(settings)
+
+    def _serve(self, settings: Settings) -> None:
+        """The loaded model is there."""
+        try:
+            kept = keys.read(paths.server_key()) or ""
+        except HeadstartError as error:
+            self._end(said(error))
+            return
+        self._served = offer = serve_offer.offer(self._loader.model, settings)
+        self._page.requests.clear()
+        order = StartServer(
+            offer.model,
+            kept,
+            _HOST,
+            self._port,
+            sampling=offer.sampling,
+            speculation=offer.speculation,
+            seed=offer.seed,
+        )
+        self._loader.link.serve(order)
+
+    def _stop(self, *, again: bool = False) -> None:
+        if not self._loader.is_ready:
+            self._end()
+            return
+        self._again = again
+        words = self.tr("It is started again with the new key.") if again else ""
+        self._set(ServeState.STOPPING, words)
+        self._loader.link.stop_serving()
+
+    @Slot(object)
+    def _take(self, report: ServerReport) -> None:
+        match report:
+            case Serving(url=url):
+                self.journal.write(str(report))  # no key, and nothing that was asked
+                if self.state is ServeState.STARTING:
+                    self._url = url
+                    self._set(ServeState.READY)
+            case Asked():
+                self._page.requests.begin(report)
+                self._count()
+            case Answered():
+                self._page.requests.end(report)
+                self._count()
+            case ServerEnded():
+                self.journal.write(str(report))
+                by_itself = self.tr("The server stopped unexpectedly; Help › Show Logs says more.")
+                self._end("" if self.state is ServeState.STOPPING else by_itself)
+
+    def _count(self) -> None:
+        """Whether it is busy, and how many wait."""
+        if self.state not in {ServeState.READY, ServeState.BUSY}:
+            return
+        waiting = self._page.requests.open - 1
+        if waiting < 0:
+            self._set(ServeState.READY)
+        else:
+            self._set(ServeState.BUSY, serve_words.answering(waiting))
+
+    @Slot(object)
+    def _note_loading(self, stage: Loading | None) -> None:
+        if stage is None and self.state is ServeState.STOPPING:  # its process has gone
+            self._end()
+        elif self.state.is_on:
+            self._set(ServeState.STARTING, self._loader.progress)
+
+    @Slot(object)
+    def _note_loaded(self, facts: Facts) -> None:
+        if not self.state.is_on:
+            return
+        if facts.server:
+            self._end(self.tr("The window has changed to a model on another computer, so the server ended."))
+        else:
+            self._serve(self._loader.settings)
+
+    @Slot()
+    def _note_unloaded(self) -> None:
+        if not self.state.is_down:
+            self._end(self.tr("The model was unloaded, so the server ended."))
+
+    @Slot(str, object)
+    def _note_failure(self, sentence: str, failed: Failed) -> None:
+        if self.state.is_down or failed.order not in {Load.__name__, StartServer.__name__}:
+            return
+        taken = failed.kind == PortTakenError.__name__
+        self._end(serve_words.taken(self._port) if taken else sentence)
+
+    @Slot(str, object)
+    def _note_crash(self, sentence: str, _generation: int | None) -> None:
+        if self.state.is_on and self._loader.link.is_restarting:
+            self._set(ServeState.STARTING, sentence)
+        elif not self.state.is_down:
+            self._end(sentence)
+
+    def _end(self, sentence: str = "") -> None:
+        """There is no server; the sentence says why, unless a person wanted that."""
+        self._served, self._url = None, ""
+        again, self._again = self._again and not sentence, False
+        self._set(ServeState.FAILED if sentence else ServeState.OFF, sentence)
+        if again:
+            self.switch(on=True)
+
+    def _set(self, state: ServeState, sentence: str = "") -> None:
+        if (state, sentence) != (self.state, self.sentence):
+            self.state, self.sentence = state, sentence
+            self.show()
+            self.changed.emit()
+
+    def _prepare_key(self) -> None:
+        """A key that was made in a terminal since is not the one that is shown here."""
+        kept = keys.read(paths.server_key())
+        if kept is None:
+            self._make_key()
+        elif self._key and not keys.fits(self._key, kept):
+            self._key = ""
+
+    def _make_key(self) -> None:
+        key = keys.new()
+        keys.write(paths.server_key(), keys.digest(key))
+        self._key = key
+
+    @Slot()
+    def _ask_for_key(self) -> None:
+        """Programs that have the key of before would be turned away."""
+        if not paths.server_key().exists():
+            self._renew_key()
+            return
+        question = self.tr("Make another key? Programs that have the present one are turned away until they get it.")
+        box = QMessageBox(QMessageBox.Icon.Question, self.tr("New key"), question, parent=self._page)
+        make = box.addButton(self.tr("Make another key"), QMessageBox.ButtonRole.AcceptRole)
+        box.setDefaultButton(box.addButton(QMessageBox.StandardButton.Cancel))
+        box.exec()
+        if box.clickedButton() is make:
+            self._renew_key()
+
+    def _renew_key(self) -> None:
+        try:
+            self._make_key()
+        except HeadstartError as error:
+            self._set(ServeState.FAILED if self.state.is_down else self.state, said(error))
+            return
+        if self.state.is_on:
+            self._stop(again=True)
+        self.show()

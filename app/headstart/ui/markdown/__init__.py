@@ -1,0 +1,1 @@
+"""Markdown as blocks, and blocks as documents on screen."""

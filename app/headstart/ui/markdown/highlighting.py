@@ -1,0 +1,162 @@
+"""Colours that are not part of the text: code, origins of tokens, found words. Knows no Markdown.
+
+They are layout formats, so that copying stays clean and switching them does not edit the document.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from PySide6.QtGui import QColor, QSyntaxHighlighter, QTextBlock, QTextCharFormat, QTextDocument
+
+from headstart.ui.markdown.code_lexing import START, Coloured, Stack, lex_line, lexer
+from headstart.ui.markdown.document_formats import CODE_ID, LANGUAGE
+from headstart.ui.markdown.position_map import units
+from headstart.ui.widgets.theme import Theme
+
+Ranges = Callable[[int, int], Iterable[tuple[int, int, str]]]
+
+
+@dataclass(frozen=True)
+class _Layer:
+    """[start, end) of a line in this format."""
+
+    start: int
+    end: int
+    format: QTextCharFormat
+
+
+class Highlighter(QSyntaxHighlighter):
+    """Colours one document. `origins` gives (position, end, origin) within two positions; None hides them."""
+
+    def __init__(self, document: QTextDocument, theme: Theme) -> None:
+        super().__init__(document)
+        self._stacks: dict[int, Stack] = {1: START}
+        self._states: dict[Stack, int] = {START: 1}
+        self._origins: Ranges | None = None
+        self._matches: Sequence[tuple[int, int]] = ()
+        self._current: int | None = None
+        self._wear(theme)
+
+    def set_theme(self, theme: Theme) -> None:
+        """Use other colours; the caller rewrites the document afterwards, which colours it."""
+        self._wear(theme)
+
+    def set_origins(self, origins: Ranges | None) -> None:
+        """Show who proposed what, or nothing."""
+        if origins is None and self._origins is None:
+            return
+        self._origins = origins
+        self.rehighlight()
+
+    def set_matches(self, matches: Sequence[tuple[int, int]], current: int | None = None) -> None:
+        """Mark found text: ranges of positions in order, and which of them is the current one."""
+        before = self._matches
+        if not before and not matches:
+            return
+        self._matches, self._current = tuple(matches), current
+        for start, _ in {*before, *self._matches}:
+            self.rehighlightBlock(self.document().findBlock(start))
+
+    def highlightBlock(self, text: str) -> None:  # noqa: N802
+        """Called by Qt for each line that changed."""
+        block = self.currentBlock()
+        language = block.blockFormat().property(LANGUAGE)
+        code = self._code(block, text, language) if language else []
+        over = self._overlays(block.position(), block.position() + block.length() - 1)
+        for layer in _flattened(code, over) if over else code:
+            self.setFormat(layer.start, layer.end - layer.start, layer.format)
+
+    def _wear(self, theme: Theme) -> None:
+        self._code_formats: dict[str, QTextCharFormat | None] = {}
+        self._code_colours = theme.code
+        self._origin_formats = {}
+        for name, mark in theme.origins.items():
+            made = QTextCharFormat()
+            made.setBackground(QColor(mark.background))
+            made.setUnderlineStyle(mark.underline)
+            made.setUnderlineColor(QColor(mark.line))
+            self._origin_formats[name] = made
+        self._match_format = _found(theme, theme.match)
+        self._current_format = _found(theme, theme.match_current)
+
+    # Code
+
+    def _code(self, block: QTextBlock, text: str, language: str) -> list[_Layer]:
+        source = lexer(language)
+        if source is None:
+            return []
+        first = block.previous().blockFormat().property(CODE_ID) != block.blockFormat().property(CODE_ID)
+        stack = START if first else self._stacks.get(self.previousBlockState(), START)
+        parts, after = lex_line(source, text, stack)
+        state = self._states.setdefault(after, len(self._states) + 1)
+        self._stacks[state] = after
+        self.setCurrentBlockState(state)
+        shown = ((part, self._code_format(part.kind)) for part in parts)
+        return [_layer(part, text, look) for part, look in shown if look]
+
+    def _code_format(self, kind: str) -> QTextCharFormat | None:
+        if kind not in self._code_formats:
+            colour = _inherited(kind, self._code_colours.get)
+            made = QTextCharFormat() if colour else None
+            if made is not None:
+                made.setForeground(QColor(colour))
+                made.setFontItalic(kind.startswith("Comment"))
+            self._code_formats[kind] = made
+        return self._code_formats[kind]
+
+    # Overlays
+
+    def _overlays(self, start: int, end: int) -> list[_Layer]:
+        layers = []
+        for first, last, origin in self._origins(start, end) if self._origins else ():
+            look = self._origin_formats.get(origin)
+            if look:
+                layers.append(_Layer(first - start, last - start, look))
+        for index, (first, last) in enumerate(self._matches):
+            if first < end and last > start:
+                look = self._current_format if index == self._current else self._match_format
+                layers.append(_Layer(max(0, first - start), min(end, last) - start, look))
+        return layers
+
+
+def _found(theme: Theme, ground: str) -> QTextCharFormat:
+    made = QTextCharFormat()
+    made.setBackground(QColor(ground))
+    made.setForeground(QColor(theme.text))
+    return made
+
+
+def _inherited(kind: str, colour: Callable[[str], str | None]) -> str | None:
+    """The colour of a kind or of the nearest kind above it."""
+    while kind:
+        found = colour(kind)
+        if found:
+            return found
+        kind = kind.rpartition(".")[0]
+    return None
+
+
+def _layer(part: Coloured, text: str, look: QTextCharFormat) -> _Layer:
+    if text.isascii():
+        return _Layer(part.start, min(part.start + part.length, len(text)), look)
+    start = units(text[: part.start])
+    return _Layer(start, start + units(text[part.start : part.start + part.length]), look)
+
+
+def _flattened(below: list[_Layer], over: list[_Layer]) -> list[_Layer]:
+    """Layers without overlap: where several lie on one another, the later ones win property by property."""
+    waiting = sorted(enumerate([*below, *over]), key=lambda entry: entry[1].start, reverse=True)
+    cuts = sorted({edge for _, layer in waiting for edge in (layer.start, layer.end)})
+    flat = []
+    active: list[tuple[int, _Layer]] = []
+    for start, end in pairwise(cuts):
+        while waiting and waiting[-1][1].start <= start:
+            active.append(waiting.pop())
+        active = sorted((entry for entry in active if entry[1].end > start), key=lambda entry: entry[0])
+        merged = QTextCharFormat()
+        for _, layer in active:
+            merged.merge(layer.format)
+        if active:
+            flat.append(_Layer(start, end, merged))
+    return flat

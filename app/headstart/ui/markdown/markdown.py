@@ -1,0 +1,366 @@
+"""Markdown of a chat message as blocks, whole or while it grows. Pure: knows nothing of Qt."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+from markdown_it.token import Token
+
+from headstart.ui.markdown.blocks import Block, Code, Item, Paragraph, Place, Rule, Span, Style, Table
+from headstart.ui.markdown.markdown_inline import Content, linked, to_spans
+from headstart.ui.markdown.markdown_parser import parser
+from headstart.ui.markdown.mathematics import readable
+
+_LINE_END = re.compile(r"\r\n?|\n")
+_REWRITTEN = re.compile(r"[\r\0]")  # what a parser replaces
+_DELIMITERS = re.compile(r"[|:\- \t]*")  # of a table, so far
+_HASHES = re.compile(r"#{1,6}(?=[ \t]|$)")
+_TASK = re.compile(r"\[([ xX])\][ \t]+")
+_FENCE_OPEN = re.compile(r"(`{3,}|~{3,})[^`|\n]*\n")  # with a bar it may yet be a table's head
+_LITERAL_FENCE = re.compile(r"^(?P<mark>`{3,})(?P<info>[^`\n]*)\n(?P<code>.*?)(?:^(?P=mark)`*[ \t]*$|\Z)", re.M | re.S)
+_TYPED = re.compile(r"[ \t]*\S.*?(?=[ \t]*\n[ \t]*\n|\s*\Z)", re.S)
+
+
+@dataclass(frozen=True)
+class _OpenList:
+    """A list at the top level that the next item would continue."""
+
+    id: int
+    kind: tuple[str, str]
+    number: int
+
+
+@dataclass(frozen=True)
+class _Cut:
+    """From here on the blocks may still change: source offset, number of blocks before it, list it stands in."""
+
+    offset: int
+    blocks: int
+    open_list: _OpenList | None = None
+
+
+@dataclass
+class _List:
+    id: int
+    kind: tuple[str, str]
+    number: int
+    pending: Item | None = None
+
+
+def parse(source: str, base: int = 0) -> list[Block]:
+    """All blocks of `source`; offsets count from `base`."""
+    return _Walk(source, base, None).blocks
+
+
+def parse_literal(source: str) -> list[Block]:
+    """What a person typed: shown as typed, but for fenced code and addresses."""
+    blocks: list[Block] = []
+    done = 0
+    for match in _LITERAL_FENCE.finditer(source):
+        blocks += _typed(source, done, match.start())
+        code = match["code"].removesuffix("\n")
+        blocks.append(Code(code, _language(match["info"]), ((0, match.start("code")),)))
+        done = match.end()
+    return blocks + _typed(source, done, len(source))
+
+
+def _begun_lines(code: str) -> str:
+    """Code as a parser takes it that ends here: a last line of nothing but blanks is none yet."""
+    before, _, last = code.rpartition("\n")
+    return code if last.strip(" \t") else before
+
+
+class MarkdownStream:
+    """Markdown that grows at its end. After `finish` the blocks equal those of the whole text, however it came."""
+
+    def __init__(self, base: int = 0) -> None:
+        self.source = ""
+        self.blocks: list[Block] = []
+        self._base = base
+        self._cut = _Cut(0, 0)
+        self._fence: str | None = None  # mark of the open fence that begins at the cut
+
+    def append(self, text: str) -> int:
+        """Add text; returns the index of the first block that changed."""
+        self.source += text
+        if self._fence and self._grow_fence(text):
+            return len(self.blocks) - 1
+        walk = _Walk(self.source[self._cut.offset :], self._base + self._cut.offset, self._cut.open_list)
+        first = self._replace(walk.blocks, self._cut.blocks)
+        self._cut = replace(
+            walk.cut,
+            offset=self._cut.offset + walk.cut.offset,
+            blocks=self._cut.blocks + walk.cut.blocks,
+        )
+        self._fence = self._open_fence()
+        return first
+
+    def finish(self) -> int:
+        """Parse everything once more; returns the index of the first block that changed."""
+        self._fence = None
+        return self._replace(parse(self.source, self._base), 0)
+
+    def _replace(self, fresh: list[Block], at: int) -> int:
+        old = self.blocks[at:]
+        same = next((i for i, (a, b) in enumerate(zip(old, fresh, strict=False)) if a != b), min(len(old), len(fresh)))
+        self.blocks[at + same :] = fresh[same:]
+        return at + same
+
+    def _open_fence(self) -> str | None:
+        """The mark of a fence that nothing has closed, if appending to its code is all there is to do."""
+        match = _FENCE_OPEN.match(self.source, self._cut.offset)
+        last = self.blocks[-1] if self.blocks else None
+        if not match or _REWRITTEN.search(self.source) or not isinstance(last, Code) or last.place != Place():
+            return None
+        if len(self.blocks) != self._cut.blocks + 1 or last.runs != ((0, self._base + match.end()),):
+            return None
+        return match[1] if last.text == _begun_lines(self.source[match.end() :]) else None
+
+    def _grow_fence(self, text: str) -> bool:
+        assert self._fence is not None
+        line = self.source.rfind("\n", 0, len(self.source) - len(text)) + 1
+        if _REWRITTEN.search(text) or re.search(rf"^ {{0,3}}{self._fence[0]}", self.source[line:], re.M):
+            return False
+        code = self.blocks[-1]
+        assert isinstance(code, Code)
+        self.blocks[-1] = replace(code, text=_begun_lines(self.source[code.runs[0][1] - self._base :]))
+        return True
+
+
+@dataclass
+class _Walk:
+    """One pass over the block tokens of `source`, which stands at offset `base` of the message."""
+
+    source: str
+    base: int
+    open_list: _OpenList | None
+    blocks: list[Block] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.cut = _Cut(0, 0, self.open_list)
+        self._lines = [0, *(match.end() for match in _LINE_END.finditer(self.source)), len(self.source)]
+        self._quotes = self._outer = 0
+        self._lists: list[_List] = []
+        self._heading = 0
+        self._rows: list[list[tuple[Span, ...]]] | None = None
+        self._aligns: list[str] = []
+        self._column = 0
+        self._env: dict[str, object] = {}
+        for token in parser().parse(self.source, self._env):
+            self._token(token)
+
+    def _token(self, token: Token) -> None:
+        if token.level == 0 and token.nesting >= 0:
+            self._cut_at(token)
+        handle = self._HANDLERS.get(token.type)
+        if handle:
+            handle(self, token)
+
+    def _cut_at(self, token: Token) -> None:
+        """A top-level block begins: nothing before it can change any more, but a list before it can go on."""
+        assert token.map
+        if self._is_settled(token):
+            self.cut = _Cut(self._lines[token.map[0]], len(self.blocks), self.open_list)
+        if token.type not in {"bullet_list_open", "ordered_list_open"}:
+            self.open_list = None
+
+    def _is_settled(self, token: Token) -> bool:
+        """Whether a block begins here whatever comes: what is "#" so far may become "#1", and go on what was before.
+
+        A paragraph is one that begins, else it would be part of another; but it may make the line above a table's head.
+        """
+        assert token.map
+        first, end = token.map
+        line = self.source[self._lines[first] : self._lines[first + 1]]
+        if token.type == "paragraph_open" and not _DELIMITERS.fullmatch(line):
+            return True
+        return self._is_complete({"table_open": first + 1, "display_formula": end - 1}.get(token.type, first))
+
+    def _is_complete(self, line: int) -> bool:
+        return self._lines[line + 1] < len(self.source) or self.source.endswith("\n")
+
+    @property
+    def _place(self) -> Place:
+        return Place(self._quotes, len(self._lists), self._outer if self._quotes else 0)
+
+    def _open_quote(self, _token: Token) -> None:
+        if not self._quotes:
+            self._outer = len(self._lists)
+        self._quotes += 1
+
+    def _close_quote(self, _token: Token) -> None:
+        self._quotes -= 1
+
+    def _start_list(self, token: Token) -> None:
+        assert token.map
+        kind = (token.type, token.markup)
+        opened = _List(self.base + self._lines[token.map[0]], kind, int(token.attrs.get("start", 1)))
+        before = self.open_list
+        if token.level == 0 and before and before.kind == kind:
+            opened.id, opened.number = before.id, before.number
+        self._lists.append(opened)
+
+    def _end_list(self, token: Token) -> None:
+        ended = self._lists.pop()
+        if token.level == 0:
+            self.open_list = _OpenList(ended.id, ended.kind, ended.number)
+
+    def _start_item(self, token: Token) -> None:
+        assert token.map
+        inner = self._lists[-1]
+        if token.level == 1 and len(self._lists) == 1 and not self._quotes and self._is_settled(token):
+            offset = self._lines[token.map[0]]
+            self.cut = _Cut(offset, len(self.blocks), _OpenList(inner.id, inner.kind, inner.number))
+        ordered = inner.kind[0] == "ordered_list_open"
+        inner.pending = Item(inner.id, inner.number if ordered else None)
+        inner.number += 1
+
+    def _end_item(self, _token: Token) -> None:
+        if self._lists[-1].pending:
+            self._emit_item_alone()
+
+    def _emit_item_alone(self) -> None:
+        """A list entry that does not begin with text: its bullet stands alone."""
+        self.blocks.append(Paragraph((), self._place, item=self._take_item()))
+
+    def _take_item(self) -> Item | None:
+        if not self._lists:
+            return None
+        item, self._lists[-1].pending = self._lists[-1].pending, None
+        return item
+
+    def _start_heading(self, token: Token) -> None:
+        self._heading = int(token.tag[1])
+
+    def _end_heading(self, _token: Token) -> None:
+        self._heading = 0
+
+    def _inline(self, token: Token) -> None:
+        if self._rows is not None:
+            self._cell(token)
+            return
+        content = self._content(token)
+        item = self._take_item()
+        task = _TASK.match(content.text) if item else None
+        if item and task:
+            item = replace(item, checked=task[1] != " ")
+            content = content.tail(task.end())
+        self.blocks.append(Paragraph(self._spans(content), self._place, self._heading, item))
+
+    def _spans(self, content: Content) -> tuple[Span, ...]:
+        tokens: list[Token] = []
+        parser().inline.parse(content.text, parser(), self._env, tokens)
+        found = to_spans(tokens, content)
+        if not self.base:
+            return found
+        return tuple(replace(span, start=span.start + self.base, end=span.end + self.base) for span in found)
+
+    def _content(self, token: Token) -> Content:
+        """Each line of a block's text is the end of a source line whose beginning the block structure took."""
+        assert token.map
+        runs, offset = [], 0
+        for index, text in enumerate(token.content.split("\n")):
+            start, end = self._lines[token.map[0] + index], self._lines[token.map[0] + index + 1]
+            runs.append((offset, start + self._indent(self.source[start:end], text)))
+            offset += len(text) + 1
+        return Content(token.content, tuple(runs), self.source)
+
+    def _indent(self, line: str, text: str) -> int:
+        if self._heading and (hashes := _HASHES.search(line)):
+            return max(0, line.find(text, hashes.end()))
+        return max(0, len(line.rstrip()) - len(text.rstrip()))
+
+    def _code(self, token: Token) -> None:
+        assert token.map
+        if self._lists and self._lists[-1].pending:
+            self._emit_item_alone()
+        text = token.content.removesuffix("\n")
+        first = token.map[0] + (token.type == "fence")
+        runs: list[tuple[int, int]] = []
+        offset = 0
+        for index, part in enumerate(text.split("\n")):
+            start = self._lines[min(first + index, len(self._lines) - 1)]
+            end = self._lines[min(first + index + 1, len(self._lines) - 1)]
+            line = _LINE_END.sub("", self.source[start:end]) if text else ""  # of no code this line is no part
+            place = start + max(0, len(line) - len(part)) + self.base
+            if not runs or place - offset != runs[-1][1] - runs[-1][0]:
+                runs.append((offset, place))
+            offset += len(part) + 1
+        self.blocks.append(Code(text, _language(token.info), tuple(runs), self._place))
+
+    def _formula(self, token: Token) -> None:
+        assert token.map
+        start, end = self.base + self._lines[token.map[0]], self.base + self._lines[token.map[1]]
+        span = Span(readable(token.content), start, end, exact=False, style=Style.MATH)
+        self.blocks.append(Paragraph((span,), self._place, item=self._take_item(), display=True))
+
+    def _rule(self, _token: Token) -> None:
+        self.blocks.append(Rule(self._place))
+
+    def _start_table(self, _token: Token) -> None:
+        self._rows, self._aligns = [], []
+
+    def _start_row(self, _token: Token) -> None:
+        assert self._rows is not None
+        self._rows.append([])
+        self._column = 0
+
+    def _start_head_cell(self, token: Token) -> None:
+        self._aligns.append(str(token.attrs.get("style", "")).removeprefix("text-align:"))
+
+    def _cell(self, token: Token) -> None:
+        assert token.map
+        assert self._rows is not None
+        start, end = self._lines[token.map[0]], self._lines[token.map[0] + 1]
+        line = self.source[start:end]
+        written = token.content.replace("|", "\\|")
+        found = max(0, line.find(written, self._column))
+        bar = line.find("|", found + len(written))
+        self._column = bar + 1 if bar >= 0 else len(line)
+        bars = [index for index, sign in enumerate(token.content) if sign == "|"]
+        runs = ((0, start + found), *((index, start + found + index + n + 1) for n, index in enumerate(bars)))
+        self._rows[-1].append(self._spans(Content(token.content, runs, self.source)) if token.content else ())
+
+    def _end_table(self, _token: Token) -> None:
+        assert self._rows is not None
+        if self._lists and self._lists[-1].pending:
+            self._emit_item_alone()
+        rows = tuple(tuple(row) for row in self._rows)
+        self.blocks.append(Table(rows, tuple(self._aligns), self._place))
+        self._rows = None
+
+    _HANDLERS: ClassVar[Mapping[str, Callable[["_Walk", Token], None]]] = {
+        "blockquote_open": _open_quote,
+        "blockquote_close": _close_quote,
+        "bullet_list_open": _start_list,
+        "ordered_list_open": _start_list,
+        "bullet_list_close": _end_list,
+        "ordered_list_close": _end_list,
+        "list_item_open": _start_item,
+        "list_item_close": _end_item,
+        "heading_open": _start_heading,
+        "heading_close": _end_heading,
+        "inline": _inline,
+        "fence": _code,
+        "code_block": _code,
+        "display_formula": _formula,
+        "hr": _rule,
+        "table_open": _start_table,
+        "tr_open": _start_row,
+        "th_open": _start_head_cell,
+        "table_close": _end_table,
+    }
+
+
+def _language(info: str) -> str:
+    words = info.strip().split()
+    return words[0].strip("{}.").lower() if words else ""
+
+
+def _typed(source: str, start: int, end: int) -> list[Block]:
+    blocks: list[Block] = []
+    for match in _TYPED.finditer(source[start:end]):
+        span = Span(match.group(), start + match.start(), start + match.end())
+        blocks.append(Paragraph(tuple(linked([span]))))
+    return blocks

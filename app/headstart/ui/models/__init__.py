@@ -1,0 +1,1 @@
+"""The page of models: installed ones, servers, adding one."""

@@ -1,0 +1,206 @@
+"""What model to add, from where and how; or an exporter first, where there is none. Knows no process."""
+
+from collections.abc import Iterable
+
+from PySide6.QtCore import QCoreApplication, Qt, Signal, Slot
+from PySide6.QtWidgets import (
+    QComboBox,
+    QFileDialog,
+    QFrame,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QMenu,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from headstart.ui.models.catalogue import Recipe
+from headstart.ui.models.export_run import FIRST
+from headstart.ui.models.exporter_offer import ExporterOffer
+from headstart.ui.spelling import amount
+from headstart.ui.widgets.stylesheet import dress, mark
+from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL
+
+WEIGHTS = ("", "int8", "int8-sym", "int4", "int4-sym", "fp16")
+
+
+class AddModel(QFrame):
+    """A card with a form. `start_requested` has the words of `headstart-export`."""
+
+    start_requested = Signal(object)  # tuple[str, ...]
+    setup_requested = Signal(object)  # the same, where there is no exporter yet; empty where no model is named
+    path_chosen = Signal(str)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        dress(self, "card")
+        self._can_export, self._busy = True, False
+        self._recipes: dict[str, Recipe] = {}
+        self._text = QLabel(
+            self.tr(
+                "A recipe, a hub id, a folder with weights or a .gguf file; the export checks what it makes. A model "
+                "that was exported elsewhere can be dropped here as a folder."
+            ),
+            self,
+        )
+        self._about = QLabel(self)
+        self.source = self._box(self.tr("Recipe, hub id, folder or .gguf file"), (FIRST,))
+        self.draft = self._box(self.tr("Draft model: recipe, hub id, folder or .gguf file"), ("",))
+        self.weights = QComboBox(self)
+        self.weights.setAccessibleName(self.tr("Precision of the weights"))
+        for value in WEIGHTS:
+            self.weights.addItem(value.upper() or self.tr("As recommended"), value)
+        self._browse = QPushButton(self.tr("Browse"), self)
+        self._go = QPushButton(self.tr("Export"), self)
+        self._offer = ExporterOffer(self)
+        self._lay_out()
+        self._fill_menu()
+        self._go.clicked.connect(self._act)
+        self._offer.setup_requested.connect(lambda: self.setup_requested.emit(self._words()))
+        for box in (self.source, self.draft, self.weights):
+            box.currentTextChanged.connect(self._describe)
+        self._describe()
+
+    def set_exporter(self, *, installed: bool) -> None:
+        """Whether models can be made here."""
+        self._can_export = installed
+        self._describe()
+
+    def set_brief(self, *, brief: bool) -> None:
+        """Whether another card stands first, and says already how to get an exporter."""
+        self._offer.set_brief(brief=brief)
+        mark(self._go, "kind", "plain" if brief else "primary")
+
+    def set_catalogue(self, recipes: Iterable[Recipe]) -> None:
+        """What can be had by name."""
+        self._recipes = {recipe.name: recipe for recipe in recipes}
+        for box, first in ((self.source, ()), (self.draft, ("",))):
+            text = box.currentText()
+            box.clear()
+            box.addItems([*first, *self._recipes])
+            box.setCurrentText(text)
+        self._describe()
+
+    def show_source(self, source: str) -> None:
+        """Put a path or a name into the field."""
+        self.source.setCurrentText(source)
+        (self._go if self._can_export else self._offer).setFocus()
+
+    def set_busy(self, busy: bool) -> None:
+        """While something is being added."""
+        for part in (self._go, self.source, self._browse):
+            part.setEnabled(not busy)
+        self._offer.set_busy(busy=busy)
+        self._busy = busy
+        self._describe()
+
+    def _box(self, name: str, items: tuple[str, ...]) -> QComboBox:
+        box = QComboBox(self)
+        box.setEditable(True)
+        box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        box.setMinimumContentsLength(16)
+        box.addItems(items)
+        box.setAccessibleName(name)
+        return box
+
+    def _lay_out(self) -> None:
+        title = QLabel(self.tr("Add a model"), self)
+        dress(title, "section")
+        for label in (self._text, self._about):
+            label.setWordWrap(True)
+            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+            dress(label, "muted")
+        dress(self._go, "primary")
+        dress(self._browse, "plain")
+        edit = self.draft.lineEdit()
+        assert edit
+        edit.setPlaceholderText(self.tr("none"))
+        column = QVBoxLayout(self)
+        column.setContentsMargins(LARGE, MEDIUM, LARGE, MEDIUM)
+        column.setSpacing(SMALL)
+        column.addWidget(title)
+        column.addWidget(self._text)
+        column.addLayout(self._form())
+        column.addWidget(self._about)
+        column.addWidget(self._go, 0, Qt.AlignmentFlag.AlignLeft)
+        column.addWidget(self._offer)
+
+    def _form(self) -> QGridLayout:
+        grid = QGridLayout()
+        grid.setSpacing(SMALL)
+        source = QHBoxLayout()
+        source.setSpacing(SMALL)
+        source.addWidget(self.source, 1)
+        source.addWidget(self._browse)
+        grid.addWidget(QLabel(self.tr("Model"), self), 0, 0)
+        grid.addLayout(source, 0, 1)
+        grid.addWidget(QLabel(self.tr("Draft"), self), 1, 0)
+        grid.addWidget(self.draft, 1, 1)
+        grid.addWidget(QLabel(self.tr("Weights"), self), 2, 0)
+        grid.addWidget(self.weights, 2, 1, Qt.AlignmentFlag.AlignLeft)
+        grid.setColumnStretch(1, 1)
+        return grid
+
+    def _fill_menu(self) -> None:
+        menu = QMenu(self._browse)
+        menu.addAction(self.tr("Folder with weights, or an exported model…"), self._ask_for_folder)
+        menu.addAction(self.tr("GGUF file…"), self._ask_for_file)
+        self._browse.setMenu(menu)
+
+    @Slot()
+    def _ask_for_folder(self) -> None:
+        path = QFileDialog.getExistingDirectory(self, self.tr("Folder of a model"))
+        if path:
+            self.path_chosen.emit(path)
+
+    @Slot()
+    def _ask_for_file(self) -> None:
+        path, _ = QFileDialog.getOpenFileName(self, self.tr("GGUF file"), filter=self.tr("GGUF files (*.gguf)"))
+        if path:
+            self.path_chosen.emit(path)
+
+    @Slot()
+    def _describe(self) -> None:
+        recipe = self._recipes.get(self._source())
+        is_pair = recipe is not None and recipe.kind == "pair"
+        for part in (self.draft, self.weights):
+            part.setEnabled(not is_pair and not self._busy)
+        self._about.setText(_about(recipe) if recipe else "")
+        self._about.setVisible(recipe is not None)
+        self._go.setVisible(self._can_export)
+        self._offer.setVisible(not self._can_export)
+        self._offer.show_words(self._words() or (FIRST,))
+
+    @Slot()
+    def _act(self) -> None:
+        if words := self._words():
+            self.start_requested.emit(words)
+
+    def _words(self) -> tuple[str, ...]:
+        source = self._source()
+        return (source, *self._options()) if source else ()
+
+    def _options(self) -> tuple[str, ...]:
+        draft, weights = self.draft.currentText().strip(), self.weights.currentData()
+        if not self.draft.isEnabled():
+            return ()
+        return (*(("--draft", draft) if draft else ()), *(("--weights", weights) if weights else ()))
+
+    def _source(self) -> str:
+        return self.source.currentText().strip()
+
+
+def _about(recipe: Recipe) -> str:
+    words = QCoreApplication.translate(
+        "AddModel", "{title} · licence: {licence} · downloads up to {download}, takes up to {result} on the disk"
+    ).format(
+        title=recipe.title,
+        licence=recipe.licence,
+        download=amount(recipe.download),
+        result=amount(recipe.result),
+    )
+    if recipe.is_tried:
+        return words
+    return words + QCoreApplication.translate("AddModel", " · not tried by Headstart's own tests")

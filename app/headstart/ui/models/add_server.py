@@ -1,0 +1,150 @@
+"""The form that names a server on another computer. Keeps nothing and asks no server."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from PySide6.QtCore import Qt, Signal, Slot
+from PySide6.QtWidgets import (
+    QFileDialog,
+    QFrame,
+    QGridLayout,
+    QHBoxLayout,
+    QLabel,
+    QLineEdit,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from headstart.engine.engine import Remote
+from headstart.ui.widgets.stylesheet import dress
+from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL
+
+
+@dataclass(frozen=True)
+class NewServer:
+    """What was typed: nothing of it is checked. Without a key the one that is kept stays."""
+
+    server: Remote
+    key: str = field(default="", repr=False)
+
+
+class AddServer(QFrame):
+    """A card with a form."""
+
+    add_requested = Signal(object)  # NewServer
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        dress(self, "card")
+        self.setAccessibleName(self.tr("Add a server"))
+        self.name = self._field(self.tr("such as {}").format("office"))
+        self.address = self._field(self.tr("such as {}").format("https://host:8000/v1"))
+        self.model = self._field(self.tr("the only one that it has"))
+        self.key = self._field(self.tr("none, or as it is kept"))
+        self.key.setEchoMode(QLineEdit.EchoMode.Password)
+        self.certificate = self._field(self.tr("those that the system trusts"))
+        self._browse = QPushButton(self.tr("Browse"), self)
+        self._browse.setAccessibleName(self.tr("Browse for a certificate"))
+        self._add = QPushButton(self.tr("Add"), self)
+        self._add.setAccessibleName(self.tr("Add this server"))
+        self._state = QLabel(self)
+        self._lay_out()
+        self._browse.clicked.connect(self._ask_for_certificate)
+        self._add.clicked.connect(self._submit)
+        for edit in self._edits():
+            edit.returnPressed.connect(self._submit)
+        for edit in (self.name, self.address):
+            edit.textChanged.connect(self._describe)
+        self._describe()
+
+    def say(self, text: str, *, bad: bool = False) -> None:
+        """How adding went."""
+        self._state.setText(text)
+        self._state.setVisible(bool(text))
+        dress(self._state, "danger" if bad else "muted")
+        self._state.style().unpolish(self._state)
+        self._state.style().polish(self._state)
+
+    def set_busy(self, busy: bool) -> None:
+        """While the key is put away."""
+        self._add.setEnabled(not busy)
+
+    def clear(self) -> None:
+        """Ready for another one."""
+        for edit in self._edits():
+            edit.clear()
+
+    def _edits(self) -> tuple[QLineEdit, ...]:
+        return self.name, self.address, self.model, self.key, self.certificate
+
+    def _field(self, hint: str) -> QLineEdit:
+        edit = QLineEdit(self)
+        edit.setPlaceholderText(hint)
+        return edit
+
+    def _lay_out(self) -> None:
+        title = QLabel(self.tr("Add a server"), self)
+        dress(title, "section")
+        about = QLabel(self._about(), self)
+        for label in (about, self._state):
+            label.setWordWrap(True)
+            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+            dress(label, "muted")
+        dress(self._add, "primary")
+        dress(self._browse, "plain")
+        self._state.hide()
+        column = QVBoxLayout(self)
+        column.setContentsMargins(LARGE, MEDIUM, LARGE, MEDIUM)
+        column.setSpacing(SMALL)
+        column.addWidget(title)
+        column.addWidget(about)
+        column.addLayout(self._form())
+        column.addWidget(self._state)
+        column.addWidget(self._add, 0, Qt.AlignmentFlag.AlignLeft)
+
+    def _about(self) -> str:
+        return self.tr(
+            "A model may run on another computer, behind a server that speaks OpenAI's protocol: OpenVINO Model "
+            "Server, vLLM, llama.cpp, another Headstart. Nothing is sent to it before you check or use it; a name "
+            "that is there already is changed."
+        )
+
+    def _form(self) -> QGridLayout:
+        certificate = QHBoxLayout()
+        certificate.setSpacing(SMALL)
+        certificate.addWidget(self.certificate, 1)
+        certificate.addWidget(self._browse)
+        titles = (self.tr("Name"), self.tr("Address"), self.tr("Model"), self.tr("Key"), self.tr("Certificate"))
+        grid = QGridLayout()
+        grid.setSpacing(SMALL)
+        for number, (text, edit) in enumerate(zip(titles, self._edits(), strict=True)):
+            label = QLabel(text, self)
+            label.setBuddy(edit)
+            edit.setAccessibleName(text)
+            grid.addWidget(label, number, 0)
+            if edit is not self.certificate:
+                grid.addWidget(edit, number, 1)
+        grid.addLayout(certificate, len(titles) - 1, 1)
+        grid.setColumnStretch(1, 1)
+        return grid
+
+    @Slot()
+    def _ask_for_certificate(self) -> None:
+        kinds = self.tr("Certificates (*.pem *.crt)")
+        path, _ = QFileDialog.getOpenFileName(self, self.tr("Certificate of an authority"), filter=kinds)
+        if path:
+            self.certificate.setText(path)
+
+    @Slot()
+    def _describe(self) -> None:
+        self.say("")  # it was about what stood there before
+        self._add.setEnabled(bool(self.name.text().strip() and self.address.text().strip()))
+
+    @Slot()
+    def _submit(self) -> None:
+        if not self._add.isEnabled():
+            return
+        name, address, model, key, file = (edit.text().strip() for edit in self._edits())
+        certificate = Path(file).expanduser().absolute() if file else None
+        self.add_requested.emit(NewServer(Remote(name, address, model or None, certificate), key))

@@ -1,0 +1,173 @@
+"""Adds models: by the exporter, set up first where asked, or by copying what was exported elsewhere. No page."""
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Signal, Slot
+
+from headstart import exporter, intake, manifest
+from headstart.ui.background_task import BackgroundTask
+from headstart.ui.models.catalogue import Catalogue
+from headstart.ui.models.export_run import ExportRun
+from headstart.ui.models.exporter_setup import ExporterSetup
+from headstart.ui.widgets.work_card import WorkCard
+
+
+class Adding(QObject):
+    """One thing at a time, shown on the card."""
+
+    busy = Signal(bool)
+    exported = Signal(bool, str)  # whether a model was made, and the last sentence
+    added = Signal()
+    named = Signal(str)  # a source that must be exported first
+    recipes_found = Signal(object)  # tuple[Recipe, ...]
+    ready = Signal()  # from now on models can be made here
+
+    def __init__(self, card: WorkCard, parent: QObject | None = None) -> None:
+        """Does nothing yet."""
+        super().__init__(parent)
+        self._card = card
+        self._run = ExportRun(self)
+        self._setup = ExporterSetup(self)
+        self._next: tuple[str, ...] = ()
+        self._fetching = False
+        self._copy: BackgroundTask | None = None
+        self._catalogue = Catalogue(self)
+        self._catalogue.found.connect(self.recipes_found)
+        for part in (self._run, self._setup):
+            part.said.connect(card.append)
+            part.stepped.connect(card.show_step)
+            part.progressed.connect(card.show_progress)
+        self._run.ended.connect(self._note_export)
+        self._setup.ended.connect(self._note_setup)
+        card.cancel_requested.connect(self._cancel)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether something is being added."""
+        return self._run.is_running or self._setup.is_running or self._copy is not None
+
+    @property
+    def is_fetching(self) -> bool:
+        """Whether something that may use the network runs: nothing else here does."""
+        return self._fetching
+
+    def find_recipes(self) -> None:
+        """Ask the exporter, once; `recipes_found` follows where there is one."""
+        self._setup.sweep()
+        program = exporter.command()
+        if program:
+            self._catalogue.ask(program)
+
+    @Slot(object)
+    def export(self, words: Sequence[str]) -> None:
+        """Make a model; `words` are those of `headstart-export`."""
+        program = exporter.command()
+        if program is None or self.is_busy:
+            return
+        self._card.begin(self.tr("Exporting {}").format(words[0]))
+        self._fetching = True
+        self.busy.emit(True)  # noqa: FBT003 - Qt's own signature
+        self._run.start(program, words)
+
+    @Slot(object)
+    def set_up(self, words: Sequence[str]) -> None:
+        """Have an exporter first, which opens the network, then make the model that `words` name, if any."""
+        if self.is_busy:
+            return
+        self._next = tuple(words)
+        self._card.begin(self.tr("Setting up the exporter"))
+        self._fetching = True
+        self.busy.emit(True)  # noqa: FBT003 - Qt's own signature
+        self._setup.start()
+
+    @Slot(str)
+    def take(self, name: str) -> None:
+        """A file or folder was dropped or chosen: copy an exported model, and name the source of one to be made."""
+        path = Path(name)
+        if self.is_busy:
+            return
+        if (path / manifest.FILE_NAME).is_file():
+            self._begin_copy(path)
+        elif path.suffix.lower() == ".gguf" or (path / "config.json").is_file():
+            self.named.emit(str(path))
+        else:
+            self._card.begin(path.name)
+            self._card.end(
+                self.tr(
+                    "This is no model: wanted is a folder that headstart-export made, a folder with config.json and "
+                    "weights, or a .gguf file."
+                ),
+                bad=True,
+            )
+
+    def close(self) -> None:
+        """The window closes."""
+        self._run.close()
+        self._setup.close()
+        self._catalogue.close()
+        if self._copy:
+            self._copy.cancel()
+
+    def _begin_copy(self, folder: Path) -> None:
+        self._card.begin(self.tr("Adding {}").format(folder.name))
+        self._card.show_step(self.tr("Copying it into the library, and comparing every file with its hash"))
+        self.busy.emit(True)  # noqa: FBT003 - Qt's own signature
+        self._copy = BackgroundTask(partial(_take_in, folder), self)
+        self._copy.progressed.connect(self._card.show_progress)
+        self._copy.done.connect(self._note_copy)
+        self._copy.failed.connect(self._note_failure)
+        self._copy.start()
+
+    @Slot()
+    def _cancel(self) -> None:
+        self._run.cancel()
+        self._setup.cancel()
+        if self._copy:
+            self._copy.cancel()
+            self._end(self.tr("Cancelled."), bad=False)
+
+    @Slot(bool, str)
+    def _note_export(self, made: bool, sentence: str) -> None:
+        self._end(self.tr("The model was made, checked and installed.") if made else sentence, bad=not made)
+        self.exported.emit(made, sentence)
+        if made:
+            self.added.emit()
+
+    @Slot(bool, str)
+    def _note_setup(self, usable: bool, sentence: str) -> None:
+        self._end(sentence or self.tr("The exporter is set up."), bad=not usable)
+        if not usable:
+            self.exported.emit(False, sentence)  # noqa: FBT003 - Qt's own signature
+            return
+        self.ready.emit()
+        self.find_recipes()
+        if self._next:
+            self.export(self._next)
+
+    @Slot(object)
+    def _note_copy(self, name: str) -> None:
+        self._end(self.tr("{} is installed; every file is as it was exported.").format(name), bad=False)
+        self.added.emit()
+
+    @Slot(str)
+    def _note_failure(self, sentence: str) -> None:
+        self._end(sentence, bad=True)
+
+    def _end(self, sentence: str, *, bad: bool) -> None:
+        self._copy = None
+        self._fetching = False
+        self._card.end(sentence, bad=bad)
+        self.busy.emit(False)  # noqa: FBT003 - Qt's own signature
+
+
+def _take_in(folder: Path, task: BackgroundTask) -> str:
+    def go_on(done: int, total: int) -> bool:
+        task.progressed.emit(done, total)
+        return not task.is_cancelled
+
+    try:
+        return intake.take_in(folder, go_on)
+    except intake.Stopped:
+        return ""

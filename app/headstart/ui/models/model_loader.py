@@ -1,0 +1,164 @@
+"""Loads the models that a chat's settings ask for, and only when they differ from those loaded. Knows no widget."""
+
+from dataclasses import replace
+
+from PySide6.QtCore import QObject, Signal, Slot
+
+from headstart import remotes
+from headstart.engine.engine import LoadOptions
+from headstart.engine.protocol import Facts, Failed, Load, Loading
+from headstart.errors import EngineBusyError, HeadstartError, MemoryBudgetError
+from headstart.settings import Settings
+from headstart.ui.asking import Find, Loadable
+from headstart.ui.engine_link import EngineLink
+from headstart.ui.models.load_progress import LoadProgress
+from headstart.ui.models.model_facts import no_model
+from headstart.ui.spelling import titled
+
+
+class ModelLoader(QObject):
+    """What is loaded, and how it goes with the loading."""
+
+    changed = Signal()  # `progress`, `fault`, `occupation` or what is loaded differ
+    refused = Signal(str, bool)  # why a model is not loaded, and whether `load_anyway` may do it
+
+    def __init__(self, link: EngineLink, find: Find, parent: QObject | None = None) -> None:
+        """Loads nothing yet. `find` knows the models."""
+        super().__init__(parent)
+        self.link = link
+        self._find = find
+        self.status = ""  # what is being loaded, in words
+        self.fault = ""  # why nothing is loaded
+        self.occupation = ""  # the sentence for whoever wants the engine while a benchmark or a race has it
+        self._options: LoadOptions | None = None
+        self._lost: LoadOptions | None = None
+        self._insisted: LoadOptions | None = None  # what a person wants loaded whatever it needs
+        self.model = ""  # that was loaded last, by the name that a person chose
+        self.settings = Settings()  # that were loaded for last
+        self.loading = LoadProgress(self)
+        self.loading.changed.connect(self.changed)
+        link.loading.connect(self._note_loading)
+        link.loaded.connect(self._note_loaded)
+        link.unloaded.connect(self._note_unloaded)
+        link.failed.connect(self._note_failure)
+        link.crashed.connect(self._note_crash)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether a model is loaded."""
+        return self.link.facts is not None
+
+    @property
+    def progress(self) -> str:
+        """What is being loaded, and how far that is; empty while nothing is."""
+        return titled(self.status, self.loading.step) if self.status else ""
+
+    def name(self, settings: Settings) -> str:
+        """What an answer made with these settings is signed with; empty where no model can be found."""
+        try:
+            return self._find(settings).name
+        except HeadstartError:
+            return ""
+
+    def wanted(self, settings: Settings) -> Loadable:
+        """What these settings ask for. Raises a HeadstartError."""
+        return self._find(settings)
+
+    def holds(self, settings: Settings) -> bool:
+        """Whether what these settings ask for is in memory."""
+        try:
+            wanted = self._find(settings).options
+        except HeadstartError:
+            return False
+        return self.is_ready and self._options in (wanted, replace(wanted, ignore_memory=True))
+
+    def obstacle(self, settings: Settings) -> str:
+        """Why the engine cannot be had to measure with; empty where it can."""
+        if self.occupation:
+            return self.occupation
+        if remotes.is_remote(settings.model):
+            return self.tr("This measures models of this computer; choose one of them for the chat first.")
+        if not self.name(settings):
+            return no_model()
+        if self.link.generation is not None:
+            return self.tr("An answer is still being written; stop it or wait for its end.")
+        return ""
+
+    def occupy(self, sentence: str) -> None:
+        """Keep chats from the engine until `release`; `sentence` is what they are told."""
+        self.occupation = sentence
+        self.changed.emit()
+
+    def release(self) -> None:
+        """Chats may use the engine again."""
+        self.occupation = ""
+        self.changed.emit()
+
+    def require(self, settings: Settings) -> None:
+        """Load what these settings ask for, unless it is loaded or being loaded. Raises a HeadstartError."""
+        if self.occupation:
+            raise EngineBusyError(self.occupation)
+        self.load(settings)
+
+    def load(self, settings: Settings) -> None:
+        """The same for whoever occupies the engine."""
+        wanted = self._find(settings)
+        options = replace(wanted.options, ignore_memory=wanted.options == self._insisted)
+        if options != self._options:
+            self._options, self.model, self.settings = options, wanted.name, settings
+            self.link.load(options)
+
+    def reload(self, settings: Settings) -> None:
+        """Load again what may have failed before. Raises a HeadstartError."""
+        self._options = self._options if self.occupation else None
+        self.require(settings)
+
+    def load_anyway(self, settings: Settings) -> None:
+        """Load what these settings ask for although the memory seems too small. Raises a HeadstartError."""
+        self._insisted = self._find(settings).options
+        self.reload(settings)
+
+    def unload(self) -> None:
+        """Free the memory; the next question loads again."""
+        self._options = None
+        self.link.unload()
+
+    def close(self) -> None:
+        """The window closes: nobody looks at the clock."""
+        self.loading.end()
+
+    @Slot(object)
+    def _note_loading(self, stage: Loading | None) -> None:
+        self.loading.note(stage)
+        self.status, self.fault = self.tr("Loading {}").format(self.model), ""
+        self.changed.emit()
+
+    def _end(self, fault: str = "") -> None:
+        """Nothing is being loaded any more."""
+        self.status, self.fault = "", fault
+        self.loading.end()
+
+    @Slot(object)
+    def _note_loaded(self, _facts: Facts) -> None:
+        self._options = self._options or self._lost
+        self._end()
+        self.changed.emit()
+
+    @Slot()
+    def _note_unloaded(self) -> None:
+        self._end()
+        self.changed.emit()
+
+    @Slot(str, object)
+    def _note_failure(self, sentence: str, failed: Failed) -> None:
+        if failed.order == Load.__name__:
+            self._options = None
+            self._end(sentence)
+            self.changed.emit()
+            self.refused.emit(sentence, failed.kind == MemoryBudgetError.__name__)
+
+    @Slot(str, object)
+    def _note_crash(self, sentence: str, _generation: int | None) -> None:
+        self._end(sentence)
+        self._lost, self._options = self._options, None  # asked for again unless the link restarts by itself
+        self.changed.emit()

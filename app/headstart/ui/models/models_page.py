@@ -1,0 +1,179 @@
+"""The page of installed models, and of adding one. Knows no library and no process."""
+
+from collections.abc import Iterable
+
+from PySide6.QtCore import Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent, QResizeEvent, QShowEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QToolButton, QVBoxLayout, QWidget
+
+from headstart.engine.engine import Remote
+from headstart.library import Entry
+from headstart.ui.models.add_model import AddModel
+from headstart.ui.models.add_server import AddServer
+from headstart.ui.models.model_card import ModelCard
+from headstart.ui.models.placement import Placement
+from headstart.ui.models.serve_hint import ServeHint
+from headstart.ui.models.server_card import ServerCard
+from headstart.ui.models.welcome import Welcome
+from headstart.ui.settings.setting_form import scrolled
+from headstart.ui.widgets.heading import Heading
+from headstart.ui.widgets.icons import show_icon
+from headstart.ui.widgets.stylesheet import dress, mark
+from headstart.ui.widgets.theme import HUGE, LARGE, MEDIUM, SMALL, TEXT_WIDTH, Theme
+from headstart.ui.widgets.work_card import WorkCard
+
+
+class ModelsPage(QFrame):
+    """Signals name an entry or a server; `welcome`, `add`, `work`, `add_server` and `placement` have their own."""
+
+    back_requested = Signal()
+    chosen = Signal(str)
+    verify_requested = Signal(str)
+    folder_requested = Signal(str)
+    remove_requested = Signal(str)
+    server_chosen = Signal(str)
+    check_requested = Signal(str)
+    server_remove_requested = Signal(str)
+    dropped = Signal(str)  # a path
+    shown = Signal()
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("page")
+        self.setAccessibleName(self.tr("Models"))
+        self.setAcceptDrops(True)
+        self._cards: dict[str, ModelCard] = {}
+        self._server_cards: dict[str, ServerCard] = {}
+        self._back = QToolButton(self)
+        self._back.setAccessibleName(self.tr("Back to the chat"))
+        self._back.setToolTip(self.tr("Back to the chat (Esc)"))
+        dress(self._back, "flat")
+        self._folder = QLabel(self)
+        self._elsewhere = Heading(self.tr("Servers"), 1.2, self)
+        self.welcome = Welcome(self)
+        self.work = WorkCard(self)
+        self.add = AddModel(self)
+        self.add_server = AddServer(self)
+        self.serve = ServeHint(self)
+        self.placement = Placement(self)
+        self._lay_out()
+        self._back.clicked.connect(self.back_requested)
+        self.set_theme(theme)
+
+    def show_entries(self, entries: Iterable[Entry], chosen: str, folder: str) -> None:
+        """What is installed, and which of it new chats use."""
+        for card in self._cards.values():
+            card.deleteLater()
+        found = tuple(entries)
+        self._cards = {entry.name: self._card(entry) for entry in found}
+        for place, (name, card) in enumerate(self._cards.items()):
+            self._list.insertWidget(place, card)
+            if name == chosen:
+                card.show_chosen(True)  # noqa: FBT003
+        self._folder.setText(self.tr("Models are in {}").format(folder))
+        self.welcome.setVisible(not found)
+        self.add.set_brief(brief=not found)
+        self.placement.setVisible(bool(found))
+
+    def card(self, name: str) -> ModelCard | None:
+        """The card of an entry, if it is still there."""
+        return self._cards.get(name)
+
+    def show_servers(self, servers: Iterable[Remote], chosen: str) -> None:
+        """Which servers are known, and which of them new chats use."""
+        for card in self._server_cards.values():
+            card.deleteLater()
+        self._server_cards = {server.name: self._server_card(server) for server in servers}
+        for name, card in self._server_cards.items():
+            self._servers.addWidget(card)
+            card.show_chosen(name == chosen)
+        self._elsewhere.setVisible(bool(self._server_cards))
+
+    def server_card(self, name: str) -> ServerCard | None:
+        """The card of a server, if it is still known."""
+        return self._server_cards.get(name)
+
+    def set_theme(self, theme: Theme) -> None:
+        """Icons in another colour."""
+        show_icon(self._back, "previous", theme.text)
+
+    def showEvent(self, event: QShowEvent) -> None:  # noqa: N802
+        super().showEvent(event)
+        self.shown.emit()
+        if not self.welcome.isHidden():
+            self.welcome.setFocus()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
+        super().resizeEvent(event)
+        side = max((self.width() - TEXT_WIDTH) // 2, LARGE)
+        self._column.setContentsMargins(side, MEDIUM, side, HUGE)
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:  # noqa: N802
+        if any(url.isLocalFile() for url in event.mimeData().urls()):
+            event.acceptProposedAction()
+            mark(self, "dropping", True)  # noqa: FBT003
+
+    def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:  # noqa: N802
+        super().dragLeaveEvent(event)
+        mark(self, "dropping", False)  # noqa: FBT003
+
+    def dropEvent(self, event: QDropEvent) -> None:  # noqa: N802
+        mark(self, "dropping", False)  # noqa: FBT003
+        local = [url.toLocalFile() for url in event.mimeData().urls() if url.isLocalFile()]
+        if local:
+            event.acceptProposedAction()
+            self.dropped.emit(local[0])
+
+    def _lay_out(self) -> None:
+        title = Heading(self.tr("Models"), 1.5, self)
+        head = QHBoxLayout()
+        head.setContentsMargins(SMALL, SMALL, SMALL, 0)
+        head.addWidget(self._back)
+        head.addWidget(title)
+        head.addStretch(1)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.addLayout(head)
+        column.addWidget(self._scrolled(), 1)
+
+    def _scrolled(self) -> QScrollArea:
+        inner = QWidget(self)
+        self._column = QVBoxLayout(inner)
+        self._column.setSpacing(MEDIUM)
+        self._list = QVBoxLayout()
+        self._list.setSpacing(MEDIUM)
+        self._column.addWidget(self.welcome)
+        self._column.addLayout(self._list)
+        self._servers = QVBoxLayout()
+        self._servers.setSpacing(MEDIUM)
+        for part in (self.work, self.add, self.placement, self._folder, self._elsewhere):
+            self._column.addWidget(part)
+        self._column.addLayout(self._servers)
+        self._column.addWidget(self.add_server)
+        self._column.addWidget(self.serve)
+        self._column.addStretch(1)
+        self.work.begun.connect(lambda: QTimer.singleShot(0, self, self._reveal_work))
+        dress(self._folder, "muted")
+        self._folder.setWordWrap(True)
+        self._folder.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._scroll = scrolled(inner, self, sideways=True)
+        return self._scroll
+
+    @Slot()
+    def _reveal_work(self) -> None:
+        self._scroll.ensureWidgetVisible(self.work)
+
+    def _card(self, entry: Entry) -> ModelCard:
+        card = ModelCard(entry, self)
+        card.chosen.connect(self.chosen)
+        card.verify_requested.connect(self.verify_requested)
+        card.folder_requested.connect(self.folder_requested)
+        card.remove_requested.connect(self.remove_requested)
+        return card
+
+    def _server_card(self, server: Remote) -> ServerCard:
+        card = ServerCard(server, self)
+        card.chosen.connect(self.server_chosen)
+        card.check_requested.connect(self.check_requested)
+        card.remove_requested.connect(self.server_remove_requested)
+        return card

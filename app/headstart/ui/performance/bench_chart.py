@@ -1,0 +1,191 @@
+"""Draws the groups of a benchmark as bars with their spread, on screen or into a picture. Knows no engine."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QFontMetricsF, QImage, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from headstart.ui.performance.bench_figures import Bar, Group
+from headstart.ui.performance.bench_words import contestant_word, kind_word
+from headstart.ui.spelling import decimal, listed
+from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, TINY, Theme, scaled
+
+_HEIGHT, _HIGHEST = 300, 450  # beside text of the usual size, and of any
+_PICTURE = QSize(1100, 480)
+_SCALE = 2  # of a picture, for print
+_WIDEST_BAR = 34.0
+_FADE = (1.0, 0.62, 0.4, 0.8, 0.5, 0.3)  # contestants of one family, told apart by lightness
+_FAMILIES = {"auto": "draft", "fixed": "n-gram", "plain": "plain"}  # first word of a name -> colour of a series
+_PEER = "target"
+
+
+@dataclass(frozen=True)
+class Paint:
+    """How the bars of one contestant look."""
+
+    fill: QColor
+    edge: QColor  # seen where the fill is pale
+
+    def draw(self, painter: QPainter, area: QRectF) -> None:
+        """A filled box with an edge."""
+        painter.setPen(QPen(self.edge, 1))
+        painter.setBrush(self.fill)
+        painter.drawRect(area)
+
+
+class BenchChart(QWidget):
+    """Speedups over plain decoding, which is the line at 1."""
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._theme = theme
+        self._groups: tuple[Group, ...] = ()
+        self.setAccessibleName(self.tr("Chart of the speedups"))
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+
+    def show_groups(self, groups: Sequence[Group]) -> None:
+        """Other bars."""
+        self._groups = tuple(groups)
+        said = (
+            self.tr("{name}: {mean} times plain decoding").format(
+                name=contestant_word(bar.contestant), mean=decimal(bar.mean, 2)
+            )
+            for group in self._groups[:1]
+            for bar in group.bars
+            if bar.mean is not None
+        )
+        self.setAccessibleDescription(listed(said))
+        self.update()
+
+    def set_theme(self, theme: Theme) -> None:
+        """Other colours."""
+        self._theme = theme
+        self.update()
+
+    def picture(self, title: str, caption: str) -> QImage:
+        """The chart for a file, with words above and below."""
+        image = QImage(_PICTURE * _SCALE, QImage.Format.Format_RGB32)
+        image.setDevicePixelRatio(_SCALE)
+        image.fill(QColor(self._theme.surface))
+        painter = QPainter(image)
+        area = QRectF(QPointF(0, 0), _PICTURE.toSizeF()).adjusted(LARGE, LARGE, -LARGE, -LARGE)
+        font = self.font()
+        font.setBold(True)
+        painter.setFont(font)
+        painter.setPen(QColor(self._theme.text))
+        painter.drawText(area, Qt.AlignmentFlag.AlignTop | Qt.TextFlag.TextWordWrap, title)
+        painter.setFont(self.font())
+        painter.setPen(QColor(self._theme.muted))
+        painter.drawText(area, Qt.AlignmentFlag.AlignBottom | Qt.TextFlag.TextWordWrap, caption)
+        line = QFontMetricsF(self.font()).lineSpacing()
+        self._draw(painter, area.adjusted(0, line + MEDIUM, 0, -2 * line - MEDIUM))
+        painter.end()
+        return image
+
+    def sizeHint(self) -> QSize:  # noqa: N802
+        return QSize(600, min(scaled(_HEIGHT, self.font()), _HIGHEST))
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802, ARG002
+        painter = QPainter(self)
+        self._draw(painter, QRectF(self.rect()))
+        painter.end()
+
+    def _draw(self, painter: QPainter, area: QRectF) -> None:
+        if not self._groups:
+            return
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setFont(self.font())
+        line = QFontMetricsF(self.font()).lineSpacing()
+        names = [bar.contestant for bar in self._groups[0].bars]
+        colours = paints(names, self._theme)
+        below = _legend(painter, area, colours, self._theme)
+        plot = QRectF(area.left() + 3 * line, below + SMALL, area.width() - 3 * line, 0)
+        plot.setBottom(area.bottom() - line - SMALL)
+        top = _top(self._groups)
+        self._draw_grid(painter, plot, top)
+        width = plot.width() / len(self._groups)
+        for number, group in enumerate(self._groups):
+            place = QRectF(plot.left() + number * width, plot.top(), width, plot.height())
+            self._draw_group(painter, place, group, top)
+
+    def _draw_grid(self, painter: QPainter, plot: QRectF, top: float) -> None:
+        line = QFontMetricsF(self.font()).lineSpacing()
+        for tick in sorted({1.0, *_ticks(top)}):
+            y = plot.bottom() - plot.height() * tick / top
+            is_plain = tick == 1.0
+            painter.setPen(QPen(QColor(self._theme.text if is_plain else self._theme.border), 1))
+            painter.drawLine(QPointF(plot.left(), y), QPointF(plot.right(), y))
+            painter.setPen(QColor(self._theme.text if is_plain else self._theme.muted))
+            room = QRectF(plot.left() - 3 * line, y - line / 2, 3 * line - SMALL, line)
+            painter.drawText(room, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, f"{tick:g}×")
+
+    def _draw_group(self, painter: QPainter, place: QRectF, group: Group, top: float) -> None:
+        slot = min((place.width() - MEDIUM) / max(len(group.bars), 1), _WIDEST_BAR)
+        left = place.center().x() - slot * len(group.bars) / 2
+        colours = paints([bar.contestant for bar in group.bars], self._theme)
+        for number, bar in enumerate(group.bars):
+            room = QRectF(left + number * slot, place.top(), slot, place.height())
+            self._draw_bar(painter, room, bar, colours[bar.contestant], top)
+        painter.setPen(QColor(self._theme.text))
+        metrics = QFontMetricsF(self.font())
+        under = QRectF(place.left(), place.bottom() + TINY, place.width(), metrics.lineSpacing())
+        word = metrics.elidedText(kind_word(group.kind), Qt.TextElideMode.ElideRight, place.width() - TINY)
+        painter.drawText(under, Qt.AlignmentFlag.AlignCenter, word)
+
+    def _draw_bar(self, painter: QPainter, room: QRectF, bar: Bar, paint: Paint, top: float) -> None:
+        if bar.mean is None or bar.low is None or bar.high is None:
+            return
+        scale = room.height() / top
+        body = QRectF(room.left() + 1, room.bottom() - bar.mean * scale, room.width() - 2, bar.mean * scale)
+        paint.draw(painter, body)
+        painter.setPen(QPen(QColor(self._theme.text), 1))
+        middle, low, high = body.center().x(), room.bottom() - bar.low * scale, room.bottom() - bar.high * scale
+        painter.drawLine(QPointF(middle, low), QPointF(middle, high))
+        for end in (low, high):
+            painter.drawLine(QPointF(middle - 3, end), QPointF(middle + 3, end))
+
+
+def paints(names: Sequence[str], theme: Theme) -> Mapping[str, Paint]:
+    """One for each: a hue for each family of settings, paler from one of its members to the next."""
+    seen: dict[str, int] = {}
+    colours = {}
+    for name in names:
+        series = _FAMILIES.get(name.partition(" ")[0], _PEER)
+        number = seen[series] = seen.get(series, -1) + 1
+        fill = _faded(theme.series[series], theme.surface, _FADE[number % len(_FADE)])
+        colours[name] = Paint(fill, QColor(theme.series[series]))
+    return colours
+
+
+def _faded(colour: str, ground: str, share: float) -> QColor:
+    mine, theirs = QColor(colour), QColor(ground)
+    pairs = zip(mine.getRgb()[:3], theirs.getRgb()[:3], strict=True)  # type: ignore[index]
+    return QColor(*(round(a * share + b * (1 - share)) for a, b in pairs))
+
+
+def _legend(painter: QPainter, area: QRectF, colours: Mapping[str, Paint], theme: Theme) -> float:
+    """Draws the names from left to right, in as many lines as they need; returns where it ends."""
+    metrics = QFontMetricsF(painter.font())
+    x, y, box = area.left(), area.top(), metrics.ascent()
+    for name, paint in colours.items():
+        width = box + TINY + metrics.horizontalAdvance(contestant_word(name)) + LARGE
+        if x + width > area.right() and x > area.left():
+            x, y = area.left(), y + metrics.lineSpacing()
+        paint.draw(painter, QRectF(x, y + (metrics.lineSpacing() - box) / 2, box, box))
+        painter.setPen(QColor(theme.text))
+        painter.drawText(QPointF(x + box + TINY, y + metrics.ascent()), contestant_word(name))
+        x += width
+    return y + metrics.lineSpacing()
+
+
+def _top(groups: Sequence[Group]) -> float:
+    """The end of the axis: above every whisker, and above plain decoding."""
+    highest = max((bar.high for group in groups for bar in group.bars if bar.high is not None), default=1.0)
+    return max(highest, 1.0) * 1.08
+
+
+def _ticks(top: float) -> list[float]:
+    step = next((step for step in (0.5, 1.0, 2.0, 5.0, 10.0) if top / step <= 6), 20.0)
+    return [number * step for number in range(int(top / step) + 1)]

@@ -1,0 +1,237 @@
+"""What the page of the benchmark does: run it in the engine's process, keep what it found, export it. Draws nothing."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import QDateTime, QElapsedTimer, QObject, Qt, Slot
+from PySide6.QtWidgets import QFileDialog
+
+from headstart import paths
+from headstart.chat.exchange.writing import write_export
+from headstart.engine.bench.prompts import read_prompts
+from headstart.engine.bench.race import SWEEP, USUAL
+from headstart.engine.engine import Finish
+from headstart.engine.protocol import (
+    Bench,
+    Benched,
+    BenchHeat,
+    BenchPlanned,
+    BenchReport,
+    BenchSize,
+    BenchStage,
+    Failed,
+    Load,
+)
+from headstart.errors import ExchangeError, HeadstartError
+from headstart.settings import Settings
+from headstart.ui.fault_words import said
+from headstart.ui.models.model_loader import ModelLoader
+from headstart.ui.performance import bench_figures, bench_record
+from headstart.ui.performance.bench_page import BenchPage
+from headstart.ui.performance.bench_record import BenchRecord
+from headstart.ui.performance.bench_report import CSV, PNG
+from headstart.ui.performance.bench_words import contestant_word, kind_word
+from headstart.ui.spelling import decimal, listed
+
+_PEERS = 3  # ways of others to decode, for an estimate; the exact number of answers is told when it has begun
+_ASSUMED_MS = 100.0  # per token, before anything was measured
+
+
+class BenchDesk(QObject):
+    """One for the window."""
+
+    def __init__(
+        self, page: BenchPage, loader: ModelLoader, settings: Callable[[], Settings], parent: QObject | None = None
+    ) -> None:
+        """`settings` gives those of the open chat: they say which model is measured."""
+        super().__init__(parent)
+        self._page, self._loader, self._link, self._settings = page, loader, loader.link, settings
+        self._ticket: int | None = None
+        self._stopping = False
+        self._planned = self._done = 0
+        self._clock = QElapsedTimer()
+        self._measured_ms: float | None = None  # per token, of the last answer in a chat
+        self._record: BenchRecord | None = None
+        self._connect()
+
+    def close(self) -> None:
+        """The window closes."""
+        self._page.blockSignals(True)  # noqa: FBT003 - Qt's own signature
+        self._ticket = None
+
+    def _connect(self) -> None:
+        page, link = self._page, self._link
+        page.start_requested.connect(self._begin)
+        page.stop_requested.connect(self._stop)
+        page.size_changed.connect(self._show_extent)
+        page.report.export_requested.connect(self._export)
+        page.entered.connect(self._enter)
+        self._loader.changed.connect(self._refresh)
+        link.benched.connect(self._take)
+        link.finished.connect(self._note_answer)
+        link.failed.connect(self._take_failure)
+        link.crashed.connect(self._take_crash)
+
+    @Slot()
+    def _enter(self) -> None:
+        if self._record is None:
+            self._show(bench_record.read(paths.last_benchmark()))
+        self._refresh()
+
+    @Slot()
+    def _refresh(self) -> None:
+        if self._page.isHidden():
+            return
+        running = self._ticket is not None
+        reason = "" if running else self._loader.obstacle(self._settings())
+        self._page.show_state(running=running, reason=reason)
+        if running and self._loader.status:
+            self._page.run.say(self._loader.progress)
+        self._show_extent(self._page.form.size_wanted())
+
+    @Slot(object)
+    def _show_extent(self, size: BenchSize) -> None:
+        prompts = read_prompts(size.prompts, size.kinds)
+        own = len(SWEEP if size.sweep else USUAL)
+        heats = len(prompts) * size.repeats * (own + (_PEERS if size.with_peer else 0))
+        known = self._measured_ms or (bench_figures.plain_ms(self._record.result.prompts) if self._record else None)
+        time = self._duration(heats * size.tokens * (known or _ASSUMED_MS))
+        basis = self.tr("at the speed last measured here") if known else self.tr("at ten tokens a second")
+        self._page.form.show_extent(
+            self.tr(
+                "{prompts} prompts ({kinds}), about {heats} answers of at most {tokens} tokens: {time} {basis}."
+            ).format(
+                prompts=len(prompts),
+                kinds=listed(dict.fromkeys(kind_word(prompt.kind) for prompt in prompts)),
+                heats=heats,
+                tokens=size.tokens,
+                time=time,
+                basis=basis,
+            )
+        )
+
+    @Slot(object)
+    def _begin(self, size: BenchSize) -> None:
+        if self._loader.obstacle(self._settings()):
+            self._refresh()
+            return
+        self._page.notice.hide()
+        try:
+            self._loader.require(self._settings())
+        except HeadstartError as error:
+            self._page.notice.say(said(error), bad=True)
+            return
+        self._stopping, self._planned, self._done = False, 0, 0
+        self._ticket = self._link.bench(size)
+        self._loader.occupy(self.tr("A benchmark is running; stop it on its page, or wait for its end."))
+
+    @Slot()
+    def _stop(self) -> None:
+        self._stopping = True
+        self._link.stop_bench()
+        self._refresh()
+        self._page.run.say(self.tr("Ends with the answer being written…"))
+
+    @Slot(object)
+    def _take(self, report: BenchReport) -> None:
+        if report.ticket != self._ticket:
+            return
+        match report:
+            case BenchStage(_, sentence):
+                self._page.run.say(self._words(sentence))
+            case BenchPlanned(_, heats):
+                self._planned = heats
+                self._clock.start()
+                self._show_progress()
+            case BenchHeat():
+                self._done += 1
+                self._page.show_heat(self._heat(report))
+                self._show_progress()
+            case Benched(_, result):
+                self._end("" if result else self.tr("Cancelled; the figures before it stay."))
+                if result:
+                    self._keep(bench_record.record(_now(), result))
+
+    def _show_progress(self) -> None:
+        self._page.show_progress(self._done, self._planned)
+        if self._stopping:
+            return
+        left = bench_figures.remaining(float(self._clock.elapsed()), self._done, self._planned)
+        done = self.tr("{done} of {planned} answers").format(done=self._done, planned=self._planned)
+        self._page.run.say(done if left is None else self.tr("{}, {} left").format(done, self._duration(left)))
+
+    def _heat(self, heat: BenchHeat) -> str:
+        speed = "–" if heat.ms_per_token is None else self.tr("{} ms/token").format(decimal(heat.ms_per_token, 1))
+        return self.tr("{prompt}, repeat {repeat}, {contestant}: {speed}").format(
+            prompt=heat.prompt, repeat=heat.repeat + 1, contestant=contestant_word(heat.contestant), speed=speed
+        )
+
+    def _words(self, stage: str) -> str:
+        known = {
+            "warming up": self.tr("Warming up…"),
+            "loading OpenVINO GenAI with the same models": self.tr("Loading OpenVINO GenAI with the same models…"),
+        }
+        return known.get(stage, stage)
+
+    def _duration(self, milliseconds: float) -> str:
+        minutes = milliseconds / 60_000
+        if minutes < 1.0:
+            return self.tr("under a minute")
+        if minutes < 90.0:
+            return self.tr("about {} minutes").format(round(minutes))
+        return self.tr("about {} hours").format(decimal(minutes / 60, 1))
+
+    @Slot(int, object)
+    def _note_answer(self, _generation: int, finish: Finish) -> None:
+        self._measured_ms = finish.stats.tpot_ms or self._measured_ms
+        self._refresh()
+
+    @Slot(str, object)
+    def _take_failure(self, sentence: str, failed: Failed) -> None:
+        mine = failed.order == Bench.__name__ and failed.ticket == self._ticket
+        if self._ticket is not None and (mine or failed.order == Load.__name__):
+            self._end(sentence, bad=True)
+
+    @Slot(str, object)
+    def _take_crash(self, sentence: str, _generation: int | None) -> None:
+        if self._ticket is not None:
+            self._end(sentence, bad=True)
+
+    def _end(self, sentence: str, *, bad: bool = False) -> None:
+        self._ticket = None
+        if sentence:
+            self._page.notice.say(sentence, bad=bad)
+        self._loader.release()
+
+    def _keep(self, record: BenchRecord) -> None:
+        bench_record.keep(paths.last_benchmark(), record)
+        self._show(record)
+
+    def _show(self, record: BenchRecord | None) -> None:
+        if record:
+            self._record = record
+            self._page.show_record(record)
+            self._show_extent(self._page.form.size_wanted())
+
+    @Slot(str)
+    def _export(self, kind: str) -> None:
+        assert self._record
+        proposal = f"headstart-benchmark-{self._record.when[:10]}.{kind}"
+        name, _ = QFileDialog.getSaveFileName(self._page, self.tr("Save the benchmark"), proposal, f"*.{kind}")
+        path = Path(name if Path(name).suffix else f"{name}.{kind}")  # Qt tells a picture's format by it
+        if name and not self._write(path, kind, self._record):
+            self._page.notice.say(self.tr("{} cannot be written; choose another place.").format(name), bad=True)
+
+    def _write(self, path: Path, kind: str, record: BenchRecord) -> bool:
+        if kind == PNG:
+            return self._page.report.picture().save(str(path))
+        text = bench_record.as_csv(record) if kind == CSV else bench_record.as_json(record)
+        try:
+            write_export(path, text)
+        except ExchangeError:
+            return False
+        return True
+
+
+def _now() -> str:
+    return str(QDateTime.currentDateTimeUtc().toString(Qt.DateFormat.ISODate))

@@ -1,0 +1,269 @@
+"""What the page of the race does: exact numerics, plain, speculative, replay, the usual numerics again. No widget."""
+
+import dataclasses
+from collections.abc import Callable
+from enum import Enum, auto
+
+from PySide6.QtCore import QElapsedTimer, QObject, QTimer, Slot
+
+from headstart.engine.engine import Finish, FinishReason, Message, Mode, Numerics, Request, Sampling, Speculation, Step
+from headstart.engine.protocol import Failed, Load
+from headstart.errors import HeadstartError
+from headstart.settings import Settings
+from headstart.ui.fault_words import said
+from headstart.ui.models.model_loader import ModelLoader
+from headstart.ui.performance.race_form import RaceWish
+from headstart.ui.performance.race_lane import RaceLane
+from headstart.ui.performance.race_page import RacePage, RaceState
+from headstart.ui.performance.race_record import Lane, RaceResult
+from headstart.ui.performance.replay import Replay
+from headstart.ui.settings.setting_titles import word
+from headstart.ui.spelling import titled
+
+_TICK = 50  # ms between two looks at the clock
+
+
+class _Leg(Enum):
+    """Where a race is."""
+
+    WARM_UP = auto()  # loads, and reads the prompt, so that both lanes start alike
+    PLAIN = auto()
+    SPECULATIVE = auto()
+
+
+_LANES = (_Leg.PLAIN, _Leg.SPECULATIVE)
+
+
+class RaceDesk(QObject):
+    """One for the window."""
+
+    def __init__(
+        self, page: RacePage, loader: ModelLoader, settings: Callable[[], Settings], parent: QObject | None = None
+    ) -> None:
+        """`settings` gives those of the open chat: they say which model runs."""
+        super().__init__(parent)
+        self._page, self._loader, self._link, self._settings = page, loader, loader.link, settings
+        self._leg: _Leg | None = None
+        self._wish: RaceWish | None = None
+        self._still = self._is_stopping = False
+        self._is_exact = False  # because of a race
+        self._generation: int | None = None
+        self._steps: list[Step] = []
+        self._lanes: dict[_Leg, Lane] = {}
+        self._clock = QElapsedTimer()
+        self._first_ms = 0.0
+        self._tick = QTimer(self, interval=_TICK)
+        self._replay = Replay(page.lanes, self)
+        self._connect()
+
+    @Slot(bool)
+    def set_still(self, still: bool) -> None:
+        """Whether the replay waits until it is asked for."""
+        self._still = still
+
+    def close(self) -> None:
+        """The window closes: nothing is loaded any more."""
+        self._page.blockSignals(True)  # noqa: FBT003 - Qt's own signature
+        self._leg = None
+        self._tick.stop()
+        self._replay.stop()
+
+    def _connect(self) -> None:
+        page, link = self._page, self._link
+        self._tick.timeout.connect(self._show_clock)
+        self._replay.ended.connect(self._show_end)
+        page.start_requested.connect(self._begin)
+        page.stop_requested.connect(self._stop)
+        page.replay_requested.connect(self._play)
+        page.entered.connect(self._refresh)
+        page.left.connect(self._leave)
+        self._loader.changed.connect(self._refresh)
+        link.steps.connect(self._take_steps)
+        link.finished.connect(self._take_finish)
+        link.failed.connect(self._take_failure)
+        link.crashed.connect(self._take_crash)
+
+    @Slot()
+    def _refresh(self) -> None:
+        if self._page.isHidden():
+            return
+        running = self._leg is not None
+        if running and self._loader.status:
+            exact = self.tr("{}, with exact numerics").format(self._loader.status)
+            self._page.run.say(titled(exact, self._loader.loading.step))
+        moving = running or self._replay.is_running
+        can_replay = len(self._lanes) == len(_LANES)
+        self._page.show_state(RaceState(moving, "" if running else self._loader.obstacle(self._settings()), can_replay))
+
+    @Slot(object)
+    def _begin(self, wish: RaceWish) -> None:
+        if self._loader.obstacle(self._settings()):
+            self._refresh()
+            return
+        self._wish, self._lanes, self._is_stopping = wish, {}, False
+        self._replay.stop()
+        self._page.notice.hide()
+        self._page.show_result(None)
+        for lane in self._page.lanes:
+            lane.clear()
+        self._loader.occupy(self.tr("A race is running; stop it on its page, or wait for its end."))
+        try:
+            self._load_exact()
+        except HeadstartError as error:
+            self._end(said(error), bad=True)
+            return
+        self._run(_Leg.WARM_UP)
+
+    def _load_exact(self) -> None:
+        usual = self._settings()
+        self._is_exact = self._is_exact or usual.numerics != Numerics.EXACT.value
+        self._loader.load(dataclasses.replace(usual, numerics=Numerics.EXACT.value))
+
+    def _run(self, leg: _Leg) -> None:
+        assert self._wish
+        self._leg, self._steps = leg, []
+        mode = Mode.OFF if leg is _Leg.PLAIN else Mode.AUTO
+        tokens = 1 if leg is _Leg.WARM_UP else self._wish.tokens
+        sampling = Sampling(temperature=self._wish.temperature, seed=self._wish.seed)
+        messages = (Message("user", self._wish.prompt),)
+        self._clock.start()
+        self._generation = self._link.generate(Request(messages, tokens, sampling, Speculation(mode)))
+        if leg in _LANES:
+            self._tick.start()
+        self._page.run.say(self._words(leg))
+        self._refresh()
+
+    def _words(self, leg: _Leg) -> str:
+        match leg:
+            case _Leg.WARM_UP:
+                return self.tr("Reading the prompt once, so that both start alike…")
+            case _Leg.PLAIN:
+                return self.tr("Plain: one token at a time…")
+            case _Leg.SPECULATIVE:
+                return self.tr("With speculation: several tokens at a time, where the guesses hold…")
+
+    @Slot(int, object)
+    def _take_steps(self, generation: int, steps: tuple[Step, ...]) -> None:
+        if generation != self._generation or self._leg is None:
+            return
+        if not self._steps:
+            self._first_ms = float(self._clock.elapsed())
+        self._steps += steps
+        if self._leg in _LANES:
+            self._lane().grow(steps)
+            self._show_clock()
+
+    @Slot()
+    def _show_clock(self) -> None:
+        assert self._wish
+        now, lane = float(self._clock.elapsed()), self._lane()
+        spent = now - self._first_ms
+        # After the first token, as the finished answer is measured.
+        speed = (lane.tokens - 1) * 1000.0 / spent if lane.tokens > 1 and spent > 0 else None
+        lane.show_time(now, speed)
+        plain = self._lanes.get(_Leg.PLAIN)
+        lane.show_share(lane.tokens / (plain.tokens if plain and plain.tokens else self._wish.tokens))
+
+    @Slot(int, object)
+    def _take_finish(self, generation: int, finish: Finish) -> None:
+        if generation != self._generation or self._leg is None:
+            self._refresh()  # an answer of a chat has ended
+            return
+        leg = self._leg
+        self._tick.stop()
+        if finish.reason is FinishReason.CANCELLED or self._is_stopping:  # stopped between two legs, too
+            self._end(self.tr("Stopped."))
+            return
+        if leg in _LANES:
+            self._lanes[leg] = lane = Lane(tuple(self._steps), finish)
+            self._lane().show_time(lane.total_ms, finish.stats.tokens_per_second)
+            self._lane().show_share(1.0)
+        if leg is _Leg.SPECULATIVE:
+            self._finish()
+        else:
+            self._run(_Leg.PLAIN if leg is _Leg.WARM_UP else _Leg.SPECULATIVE)
+
+    def _finish(self) -> None:
+        result = RaceResult(self._lanes[_Leg.PLAIN], self._lanes[_Leg.SPECULATIVE])
+        self._page.show_result(result)
+        self._end(self._setting())
+        if not self._still:
+            self._play()
+
+    def _setting(self) -> str:
+        """What was raced."""
+        facts = self._link.facts
+        assert facts
+        return self.tr("{model} with {guessing}, on {device}, {numerics} numerics").format(
+            model=self._loader.name(self._settings()),
+            guessing=self.tr("a draft model and n-grams") if facts.draft else self.tr("n-grams of the text"),
+            device=facts.device,
+            numerics=word(facts.numerics).lower(),
+        )
+
+    @Slot()
+    def _play(self) -> None:
+        if len(self._lanes) < len(_LANES):
+            return
+        self._page.run.say(self.tr("Both at once, at the times that were just measured…"))
+        self._replay.start([self._lanes[leg] for leg in _LANES])
+        self._refresh()
+
+    @Slot()
+    def _show_end(self) -> None:
+        self._page.run.say(self._setting() if self._link.facts else "")
+        self._refresh()
+
+    @Slot()
+    def _stop(self) -> None:
+        if self._replay.is_running:
+            self._replay.finish()
+            self._show_end()
+        else:
+            self._is_stopping = True
+            self._link.cancel()
+
+    @Slot(str, object)
+    def _take_failure(self, sentence: str, failed: Failed) -> None:
+        mine = failed.generation is not None and failed.generation == self._generation
+        if self._leg is not None and (mine or failed.order == Load.__name__):
+            self._end(sentence, bad=True)
+
+    @Slot(str, object)
+    def _take_crash(self, sentence: str, _generation: int | None) -> None:
+        if self._leg is not None:
+            self._end(sentence, bad=True)
+
+    def _end(self, sentence: str, *, bad: bool = False) -> None:
+        self._leg = self._generation = None
+        self._tick.stop()
+        self._page.run.say("" if bad else sentence)
+        if bad:
+            self._page.notice.say(sentence, bad=True)
+        self._loader.release()
+        if self._page.isHidden():
+            self._restore()
+
+    @Slot()
+    def _leave(self) -> None:
+        """Another page is shown: a race ends, and chats get their numerics back."""
+        if self._replay.is_running:
+            self._replay.finish()
+            self._show_end()
+        if self._leg is not None:
+            self._link.cancel()  # its end follows
+        else:
+            self._restore()
+
+    def _restore(self) -> None:
+        is_there = self._loader.is_ready or bool(self._loader.status)
+        if self._is_exact and is_there and not self._loader.occupation:
+            self._is_exact = False
+            try:
+                self._loader.require(self._settings())
+            except HeadstartError as error:
+                self._page.notice.say(said(error), bad=True)
+
+    def _lane(self) -> RaceLane:
+        assert self._leg in _LANES
+        return self._page.lanes[_LANES.index(self._leg)]

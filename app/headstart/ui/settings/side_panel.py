@@ -1,0 +1,100 @@
+"""The settings of the open chat: model pair, system prompt, speculation, sampling. Knows no chat and no file."""
+
+from collections.abc import Mapping
+
+from PySide6.QtCore import QEvent, Signal
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QBoxLayout, QFrame, QPushButton, QVBoxLayout, QWidget
+
+from headstart.settings import Settings
+from headstart.ui.settings.setting_form import Choices, Section, SettingForm, scrolled
+from headstart.ui.widgets.stylesheet import dress
+from headstart.ui.widgets.theme import MEDIUM, SMALL, Theme
+
+LOADED = ("model", "draft")
+PROMPT = ("system_prompt",)
+GUESSING = ("speculation", "num_assistant_tokens", "assistant_confidence_threshold")
+SAMPLING = (
+    "temperature", "top_p", "top_k", "min_p", "repetition_penalty", "presence_penalty", "frequency_penalty",
+    "seed", "max_new_tokens", "stop",
+)  # fmt: skip
+_BAR = 12  # pixels of the scroll bar beside the settings
+LOADING = ("device", "draft_device", "numerics", "context", "engine", "kv_precision")
+
+
+class SidePanel(QFrame):
+    """Emits what was changed; shows the settings it is given."""
+
+    edited = Signal(str, object)  # name, plain value
+    reset_requested = Signal()
+    adopt_requested = Signal()  # these settings for every chat that has none of its own
+    closed = Signal()
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("panel")
+        self.setAccessibleName(self.tr("Settings of this chat"))
+        self._form = SettingForm(self._sections(), self)
+        self._reset = QPushButton(self.tr("Reset"), self)
+        self._reset.setToolTip(self.tr("Back to the settings of all chats"))
+        self._adopt = QPushButton(self.tr("Use for all chats"), self)
+        self._adopt.setToolTip(self.tr("Make these the settings of every chat that has none of its own"))
+        self._buttons = QBoxLayout(QBoxLayout.Direction.LeftToRight)
+        self._lay_out()
+        self._form.edited.connect(self.edited)
+        self._reset.clicked.connect(self.reset_requested)
+        self._adopt.clicked.connect(self.adopt_requested)
+        self.set_theme(theme)
+
+    def show_settings(self, settings: Settings, usual: Mapping[str, float]) -> None:
+        """The values that hold, and those that automatic ones take."""
+        self._form.show_settings(settings, usual)
+
+    def show_choices(self, choices: Mapping[str, Choices]) -> None:
+        """What can be chosen, by setting."""
+        for name, offered in choices.items():
+            self._form.set_choices(name, offered)
+
+    def show_notes(self, notes: Mapping[str, str]) -> None:
+        """What is worth knowing with these models, by setting."""
+        self._form.show_notes(notes)
+
+    def set_theme(self, theme: Theme) -> None:
+        """The style sheet brings all colours."""
+
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
+        super().resizeEvent(event)
+        self._fit()
+
+    def event(self, event: QEvent) -> bool:
+        taken = super().event(event)
+        if event.type() == QEvent.Type.LayoutRequest:  # the words became larger, or the style sheet came
+            self._fit()
+        return taken
+
+    def _fit(self) -> None:
+        """Large words stand below each other."""
+        words = self._reset.sizeHint().width() + self._adopt.sizeHint().width()
+        fits = words + SMALL + 2 * MEDIUM + _BAR <= self.width()
+        self._buttons.setDirection(QBoxLayout.Direction.LeftToRight if fits else QBoxLayout.Direction.TopToBottom)
+
+    def _sections(self) -> list[Section]:
+        return [
+            (self.tr("Models"), LOADED),
+            ("", PROMPT),
+            (self.tr("Guessing ahead"), GUESSING),
+            (self.tr("Answers"), SAMPLING),
+            (self.tr("Loading"), LOADING),
+        ]
+
+    def _lay_out(self) -> None:
+        self._buttons.setContentsMargins(MEDIUM, SMALL, MEDIUM + _BAR, MEDIUM)
+        self._buttons.setSpacing(SMALL)
+        for button in (self._reset, self._adopt):
+            dress(button, "plain")
+            self._buttons.addWidget(button)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 0, 0, 0)
+        column.setSpacing(0)
+        column.addWidget(scrolled(self._form, self), 1)
+        column.addLayout(self._buttons)

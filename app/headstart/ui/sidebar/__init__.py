@@ -1,0 +1,1 @@
+"""The left side: chats, tags, search."""

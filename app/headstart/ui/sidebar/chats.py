@@ -1,0 +1,263 @@
+"""The chats of the window: which is open, which still gets an answer, and what the sidebar does to them. No widget."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
+
+from headstart.chat.reader import Hit
+from headstart.chat.record import Chat
+from headstart.chat.store import Store
+from headstart.chat.tags import Tag
+from headstart.errors import HistoryError
+from headstart.settings import Settings
+from headstart.ui.chat.chat_session import ChatSession
+from headstart.ui.fault_words import said
+from headstart.ui.models.model_loader import ModelLoader
+from headstart.ui.sidebar.searching import Findings, Searching
+from headstart.ui.widgets.undoing import Undoable
+
+LAST = "last chat"  # the memo that keeps the chat last open, be it one that the history does not have yet
+_BIN_DAYS = 30
+_LONGEST_TITLE = 40  # in a menu
+_LISTED = 400  # chats; the list has ten times as many rows as a screen, and is made in a few milliseconds
+
+
+@dataclass(frozen=True)
+class Listing:
+    """What the sidebar shows: chats, or what a search found, and the tags there are."""
+
+    chats: tuple[Chat, ...]
+    tags: tuple[Tag, ...] = ()
+    tag: str = ""  # only chats with this one are listed
+    query: str = ""
+    hits: tuple[Hit, ...] = ()
+    is_complete: bool = True  # whether the search has come to its end
+    has_more: bool = False  # whether there are older chats than these
+
+
+class Chats(QObject):
+    """One chat is open; others live on only while an answer is written into them."""
+
+    opened = Signal(object)  # ChatSession
+    listed = Signal(object)  # Listing
+    answered = Signal(str, str, float)  # in whichever chat: its title, the text, seconds it took
+    undoable = Signal(object)  # Undoable
+    troubled = Signal(str, object)  # a sentence, and its Cause or None
+    advised = Signal(str)
+    caught_up = Signal()  # what could not be saved is saved now
+
+    def __init__(self, store: Store, loader: ModelLoader, settings: Settings, parent: QObject | None = None) -> None:
+        """Opens nothing yet."""
+        super().__init__(parent)
+        self._store, self._loader, self._settings = store, loader, settings
+        self._sessions: dict[str, ChatSession] = {}
+        self._query, self._tag = "", ""
+        self._room = _LISTED
+        self._findings = Findings("", (), is_complete=True)
+        self._searching = Searching(store.path.parent, self, store.key)
+        self._searching.found.connect(self._take_findings)
+        self._searching.troubled.connect(self._note_trouble)
+        self._listing = QTimer(self, singleShot=True, interval=0)
+        self._listing.timeout.connect(self.refresh)
+        self.current: ChatSession | None = None
+
+    def start(self) -> None:
+        """Show the list and the chat last open, if that is wanted."""
+        self._attempt(lambda: self._store.purge(_BIN_DAYS * 24 * 3600.0))
+        last = self._store.recall(LAST) if self._settings.restore_chat else None
+        self.refresh()
+        self.open(last) if last else self.open_new()
+
+    def set_settings(self, settings: Settings) -> None:
+        """The program's settings have changed."""
+        self._settings = settings
+        for session in self._sessions.values():
+            session.program_settings = settings
+
+    def open_new(self) -> None:
+        """A chat without messages; the history gets it with the first."""
+        if self.current is None or self.current.is_stored:
+            self._show(self._session(None))
+        elif self.current:
+            self.opened.emit(self.current)
+
+    def open(self, chat_id: str, message: int | None = None) -> None:
+        """Open a chat, with the versions in which `message` is shown; a new chat if it is gone."""
+        session = self._sessions.get(chat_id) or self._restored(chat_id)
+        if session is None:
+            self.open_new()
+            return
+        if message is not None:
+            session.show_message(message)
+        self._show(session)
+
+    def search(self, query: str) -> None:
+        """List what holds these words; all chats when there are none. The list stays until something is found."""
+        self._query = query.strip()
+        self.refresh()
+
+    def filter(self, tag: str) -> None:
+        """List only chats with this tag; "" lists all."""
+        self._tag, self._room = tag, _LISTED
+        self.refresh()
+
+    @Slot()
+    def list_more(self) -> None:
+        """Somebody has scrolled to the end of the list."""
+        self._room *= 2
+        self.refresh()
+
+    @Slot(object)
+    def follow_tags(self, renamed: dict[str, str]) -> None:
+        """Tags were changed: old names to new ones, "" for those that are gone."""
+        self._tag = renamed.get(self._tag, self._tag)
+        for session in self._sessions.values():
+            self._tell(session)
+        self.refresh()
+
+    @Slot()
+    def refresh(self) -> None:
+        """List again."""
+        self._attempt(self._list)
+
+    def rename(self, chat_id: str, title: str) -> None:
+        """Give a chat another title."""
+        if title.strip():
+            self._change(chat_id, write=lambda: self._store.rename(chat_id, title.strip()))
+
+    def pin(self, *chat_ids: str, pinned: bool) -> None:
+        """Keep chats on top, or not."""
+        self._change(*chat_ids, write=lambda: self._store.pin(*chat_ids, pinned=pinned))
+
+    def delete(self, *chat_ids: str) -> None:
+        """Put chats in the bin; `undoable` follows."""
+        chats: list[Chat] = []
+        self._attempt(lambda: chats.extend(chat for chat in map(self._store.chat, chat_ids) if chat))
+        for chat in chats:
+            if session := self._sessions.get(chat.id):
+                session.stop()
+        if not chats or not self._attempt(lambda: self._store.delete(*(chat.id for chat in chats))):
+            return
+        was_open = self.current.chat.id if self.current and self.current.chat.id in chat_ids else ""
+        if was_open:
+            self.open_new()
+        self.undoable.emit(self._deletion(chats, was_open))
+        self.refresh()
+
+    def fork(self, message: int) -> None:
+        """Open a new chat that begins like the one open, up to a message."""
+        made = self.current.fork(message) if self.current else None
+        if made:
+            self.refresh()
+            self.open(made.id)
+
+    def close(self) -> None:
+        """The window closes: keep what came of answers being written."""
+        self._listing.stop()
+        self._searching.close()
+        for session in self._sessions.values():
+            session.close()
+
+    def _show(self, session: ChatSession) -> None:
+        before, self.current = self.current, session
+        self._sessions[session.chat.id] = session
+        self._attempt(lambda: self._store.remember(LAST, session.chat.id))
+        self.opened.emit(session)
+        if before is not None and before is not session:
+            self._forget_idle()
+        self.refresh()
+
+    @Slot()
+    def _forget_idle(self) -> None:
+        """Sessions that are neither open nor busy have nothing that is not on disk."""
+        for key, session in list(self._sessions.items()):
+            if session is not self.current and not session.is_answering and not session.is_behind:
+                del self._sessions[key]
+                session.deleteLater()
+
+    def _restored(self, chat_id: str) -> ChatSession | None:
+        found: list[ChatSession] = []
+
+        def read() -> None:
+            chat = self._store.chat(chat_id)
+            if chat and chat.deleted is None:
+                found.append(self._session(chat))
+
+        self._attempt(read)
+        return found[0] if found else None
+
+    def _session(self, chat: Chat | None) -> ChatSession:
+        session = ChatSession(self._store, self._loader, chat, self._settings, self)
+        session.recorded.connect(self._list_soon)
+        session.troubled.connect(self.troubled)
+        session.advised.connect(self.advised)
+        session.caught_up.connect(self.caught_up)
+        session.caught_up.connect(self._forget_idle)
+        session.ended.connect(self._forget_idle)
+        session.answered.connect(self.answered)
+        return session
+
+    def _change(self, *chat_ids: str, write: Callable[[], None]) -> None:
+        if self._attempt(write):
+            for session in [self._sessions[key] for key in chat_ids if key in self._sessions]:
+                self._tell(session)
+        self.refresh()
+
+    def _tell(self, session: ChatSession) -> None:
+        """Let a session know what was changed past it."""
+        chat = self._store.chat(session.chat.id)
+        if chat:
+            session.refresh(chat)
+            session.recorded.emit(session.chat)
+
+    @Slot()
+    def _list_soon(self) -> None:
+        self._listing.start()
+
+    def _list(self) -> None:
+        if self._query:
+            self._searching.begin(self._query, self._tag)
+            return
+        self._searching.forget()
+        self._findings = Findings("", (), is_complete=True)
+        self._emit_listing()
+
+    @Slot(object)
+    def _take_findings(self, findings: Findings) -> None:
+        self._findings = findings
+        self._attempt(self._emit_listing)
+
+    @Slot(str)
+    def _note_trouble(self, sentence: str) -> None:
+        self.troubled.emit(sentence, None)
+
+    def _emit_listing(self) -> None:
+        found = self._findings
+        chats = () if found.query else self._store.chats(tag=self._tag, most=self._room)
+        has_more = len(chats) == self._room
+        tags = self._store.tags()
+        self.listed.emit(Listing(chats, tags, self._tag, found.query, found.hits, found.is_complete, has_more))
+
+    def _deletion(self, chats: list[Chat], was_open: str) -> Undoable:
+        def take_back() -> None:
+            ids = [chat.id for chat in chats]
+            self._change(*ids, write=lambda: self._store.restore(*ids))
+            if was_open:
+                self.open(was_open)
+
+        if len(chats) > 1:
+            words, told = self.tr("Delete {} Chats"), self.tr("Deleted {} chats")
+            return Undoable(words.format(len(chats)), told.format(len(chats)), take_back)
+        title = chats[0].title or self.tr("New chat")
+        title = title if len(title) <= _LONGEST_TITLE else f"{title[: _LONGEST_TITLE - 1]}…"
+        words, told = self.tr("Delete “{}”"), self.tr("Deleted “{}”")
+        return Undoable(words.format(title), told.format(title), take_back)
+
+    def _attempt(self, act: Callable[[], object]) -> bool:
+        try:
+            act()
+        except HistoryError as error:
+            self.troubled.emit(said(error), None)
+            return False
+        return True

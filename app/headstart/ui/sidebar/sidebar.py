@@ -1,0 +1,245 @@
+"""The left side: new chat, search, tags, the list of chats, undo, the page of models. Knows no history."""
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QEvent, QObject, QPoint, Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QKeyEvent
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QInputDialog,
+    QLabel,
+    QLineEdit,
+    QMenu,
+    QPushButton,
+    QToolButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from headstart.chat.record import Chat
+from headstart.ui.sidebar.chat_list import ChatList
+from headstart.ui.sidebar.chat_menu import ChatMenu, TagMenu
+from headstart.ui.sidebar.chats import Listing
+from headstart.ui.sidebar.tag_list import TagList
+from headstart.ui.widgets.heading import Heading
+from headstart.ui.widgets.icons import show_icon
+from headstart.ui.widgets.row_painting import SMALLER
+from headstart.ui.widgets.stylesheet import dress
+from headstart.ui.widgets.theme import SMALL, TINY, Theme
+from headstart.ui.widgets.undo_bar import UndoBar
+
+_TYPING_MS = 40  # two letters of a fast typist: the search itself waits for nobody
+
+
+class Sidebar(QFrame):
+    """Emits what a person wants; shows the listing it is given. Chats are named by tuples of their ids."""
+
+    new_requested = Signal()
+    models_requested = Signal()
+    search_changed = Signal(str)
+    chosen = Signal(str, object)  # chat id, message id or None
+    renamed = Signal(str, str)
+    pin_requested = Signal(object, bool)
+    export_requested = Signal(object)
+    delete_requested = Signal(object)
+    undo_requested = Signal(object)  # Undoable
+    filter_changed = Signal(str)  # "" for all chats
+    tag_created = Signal(str, object)  # name, chats that get it
+    tag_renamed = Signal(str, str)
+    tag_deleted = Signal(str)
+    tag_marked = Signal(object, str, bool)  # chats, tag, whether they get it
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setObjectName("sidebar")
+        self.setAccessibleName(self.tr("Sidebar"))
+        self._listing = Listing(())
+        self._asked = ""  # what was last searched for
+        self._hurried = False  # Enter was pressed before anything was found
+        self._new = self._button("new", self.tr("New chat"))
+        self._models = self._button("models", self.tr("Models"))
+        self.search = QLineEdit(self)
+        self.search.setPlaceholderText(self.tr("Search chats"))
+        self.search.setAccessibleName(self.tr("Search chats"))
+        self.search.setClearButtonEnabled(True)
+        self.search.installEventFilter(self)
+        self.tags = TagList(theme, self)
+        self._tags_head = Heading(self.tr("Tags"), SMALLER, self)
+        self._new_tag = QToolButton(self)
+        self.list = ChatList(theme, self)
+        self._empty = QLabel(self)
+        self.undo_bar = UndoBar(self)
+        self._typing = QTimer(self, singleShot=True, interval=_TYPING_MS)
+        self._lay_out()
+        self._connect()
+        self.set_theme(theme)
+
+    def show_listing(self, listing: Listing, current: str | None) -> None:
+        """Chats, or what a search found so far."""
+        self._listing = listing
+        self.tags.show_tags(listing.tags, listing.tag)
+        self.tags.setVisible(bool(listing.tags))
+        self.list.show_listing(listing, current)
+        nothing = listing.is_complete and not (listing.hits if listing.query else listing.chats)
+        self._empty.setText(self._nothing(listing))
+        self._empty.setVisible(nothing)
+        self.list.setVisible(not nothing)
+        if self._hurried and listing.query == self.search.text().strip():
+            self._open_first()
+
+    def open_tag_menu(self, chats: Sequence[Chat]) -> None:
+        """Let tags be given to chats, beside the first of them."""
+        if chats:
+            menu = TagMenu(chats, self._listing.tags, self)
+            menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+            self._connect_tags(menu)
+            menu.popup(self.list.place_of(chats[0].id))
+
+    def ask_for_tag(self, chats: Sequence[str] = ()) -> None:
+        """Ask for the name of a new tag that these chats get."""
+        dialog = QInputDialog(self)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.setWindowTitle(self.tr("New tag"))
+        dialog.setLabelText(self.tr("Name of the tag:"))
+        dialog.textValueSelected.connect(lambda name: self.tag_created.emit(name, tuple(chats)))
+        dialog.open()
+
+    def clear(self) -> bool:
+        """End a search, or else the filter; False if there is neither."""
+        if self.search.text():
+            self.search.clear()
+        elif self._listing.tag:
+            self.filter_changed.emit("")
+        else:
+            return False
+        return True
+
+    def set_theme(self, theme: Theme) -> None:
+        """Icons and rows in other colours."""
+        show_icon(self._new, "new", theme.text)
+        show_icon(self._models, "models", theme.text)
+        show_icon(self._new_tag, "new", theme.muted)
+        self.list.set_theme(theme)
+        self.tags.set_theme(theme)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802
+        """Down from the search goes to what it found."""
+        down = isinstance(event, QKeyEvent) and event.key() == Qt.Key.Key_Down
+        if watched is self.search and down and event.type() == QEvent.Type.KeyPress:
+            self._search_now()
+            self.list.go_to_first()
+            return True
+        return super().eventFilter(watched, event)
+
+    def _lay_out(self) -> None:
+        self._empty.setAlignment(Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop)
+        self._empty.setWordWrap(True)
+        self._empty.setContentsMargins(SMALL, SMALL, SMALL, SMALL)
+        dress(self._empty, "muted")
+        dress(self._tags_head, "muted")
+        dress(self._new_tag, "flat")
+        self._new_tag.setAccessibleName(self.tr("New tag"))
+        self._new_tag.setToolTip(self.tr("New tag; chats can be dragged onto tags"))
+        head = QHBoxLayout()
+        head.setContentsMargins(SMALL + TINY, 0, TINY, 0)
+        head.addWidget(self._tags_head, 1)
+        head.addWidget(self._new_tag)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(SMALL, SMALL, SMALL, SMALL)
+        column.setSpacing(TINY)
+        column.addWidget(self._new)
+        column.addWidget(self.search)
+        column.addLayout(head)
+        for widget, stretch in ((self.tags, 0), (self._empty, 1), (self.list, 1)):
+            column.addWidget(widget, stretch)
+        column.addStretch(0)
+        column.addWidget(self.undo_bar)
+        column.addWidget(self._models)
+
+    def _connect(self) -> None:
+        self._new.clicked.connect(self.new_requested)
+        self._models.clicked.connect(self.models_requested)
+        self._new_tag.clicked.connect(self._ask_for_tag)
+        self.search.textChanged.connect(self._note_typing)
+        self._typing.timeout.connect(self._search_now)
+        self.search.returnPressed.connect(self._open_first)
+        self.list.chosen.connect(self.chosen)
+        self.list.renamed.connect(self.renamed)
+        self.list.delete_requested.connect(self.delete_requested)
+        self.list.menu_requested.connect(self._open_menu)
+        self.list.left.connect(self.search.setFocus)
+        self.tags.chosen.connect(self.filter_changed)
+        self.tags.renamed.connect(self.tag_renamed)
+        self.tags.delete_requested.connect(self.tag_deleted)
+        self.tags.dropped.connect(self._mark_dropped)
+        self.tags.menu_requested.connect(self._open_menu_of_tag)
+        self.undo_bar.undone.connect(self.undo_requested)
+
+    def _connect_tags(self, menu: TagMenu) -> None:
+        menu.marked.connect(self.tag_marked)
+        menu.new_requested.connect(self.ask_for_tag)
+
+    def _nothing(self, listing: Listing) -> str:
+        if listing.query and listing.tag:
+            return self.tr("Nothing found for “{}” in chats tagged “{}”.").format(listing.query, listing.tag)
+        if listing.query:
+            return self.tr("Nothing found for “{}”.").format(listing.query)
+        if listing.tag:
+            return self.tr("No chat is tagged “{}” yet. Drag chats onto it, or use their menu.").format(listing.tag)
+        return self.tr("No chats yet. They are kept here from the first message on.")
+
+    def _button(self, name: str, label: str) -> QPushButton:
+        button = QPushButton(label, self)
+        button.setObjectName(name)
+        dress(button, "flat")
+        button.setStyleSheet("text-align: left")
+        return button
+
+    @Slot()
+    def _search_now(self) -> None:
+        self._typing.stop()
+        wanted = self.search.text().strip()
+        if wanted != self._asked:
+            self._asked = wanted
+            self.search_changed.emit(wanted)
+
+    @Slot()
+    def _note_typing(self) -> None:
+        self._hurried = False
+        self._typing.start()
+
+    @Slot()
+    def _open_first(self) -> None:
+        """Of what was found for what is typed, as soon as something is."""
+        self._search_now()
+        found = self._listing if self._asked and self._listing.query == self._asked else None
+        self._hurried = bool(self._asked) and not (found and (found.hits or found.is_complete))
+        if found and found.hits:
+            self.list.open_first()
+
+    @Slot()
+    def _ask_for_tag(self) -> None:
+        self.ask_for_tag()
+
+    @Slot(object, str)
+    def _mark_dropped(self, chats: tuple[str, ...], tag: str) -> None:
+        self.tag_marked.emit(chats, tag, True)  # noqa: FBT003 - signals have no names for their values
+
+    @Slot(object, QPoint)
+    def _open_menu(self, chats: tuple[Chat, ...], place: QPoint) -> None:
+        menu = ChatMenu(chats, self._listing.tags, self)
+        menu.rename_requested.connect(self.list.begin_rename)
+        menu.pin_requested.connect(self.pin_requested)
+        menu.export_requested.connect(self.export_requested)
+        menu.delete_requested.connect(self.delete_requested)
+        self._connect_tags(menu.tags)
+        menu.popup(place)
+
+    @Slot(str, QPoint)
+    def _open_menu_of_tag(self, name: str, place: QPoint) -> None:
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.addAction(self.tr("&Rename"), lambda: self.tags.begin_rename(name))
+        menu.addAction(self.tr("&Delete (chats stay)"), lambda: self.tag_deleted.emit(name))
+        menu.popup(place)

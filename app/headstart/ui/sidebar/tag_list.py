@@ -1,0 +1,193 @@
+"""The tags of the sidebar: one can be chosen as a filter, chats can be dropped on each. Knows no history."""
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import QModelIndex, QPoint, QRect, QSize, Qt, Signal, Slot
+from PySide6.QtGui import (
+    QColor,
+    QDragEnterEvent,
+    QDragLeaveEvent,
+    QDragMoveEvent,
+    QDropEvent,
+    QFocusEvent,
+    QKeyEvent,
+    QPainter,
+    QStandardItem,
+    QStandardItemModel,
+)
+from PySide6.QtWidgets import QAbstractItemView, QListView, QStyledItemDelegate, QStyleOptionViewItem, QWidget
+
+from headstart.chat.tags import Tag
+from headstart.ui.sidebar.chat_rows import CHATS_MIME, Index, dragged_chats
+from headstart.ui.widgets.icons import icon
+from headstart.ui.widgets.row_painting import line_height, paint_ground, paint_text
+from headstart.ui.widgets.theme import ICON, SMALL, TINY, Theme, scaled
+
+TAG = Qt.ItemDataRole.UserRole
+_MOST_ROWS = 6
+
+
+class TagList(QListView):
+    """As high as its tags, up to a few."""
+
+    chosen = Signal(str)  # "" for no filter
+    dropped = Signal(object, str)  # tuple of chat ids, tag
+    renamed = Signal(str, str)
+    delete_requested = Signal(str)
+    menu_requested = Signal(str, QPoint)
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._items = QStandardItemModel(self)
+        self._painter = _TagPainter(theme, self)
+        self._tags: tuple[Tag, ...] = ()
+        self.setModel(self._items)
+        self.setItemDelegate(self._painter)
+        self.setAccessibleName(self.tr("Tags"))
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        self.setMouseTracking(True)
+        self.setAcceptDrops(True)
+        self.customContextMenuRequested.connect(self._ask_for_menu)
+        self.clicked.connect(self._toggle)
+        self._items.itemChanged.connect(self._note_edit)
+
+    def show_tags(self, tags: Sequence[Tag], chosen: str) -> None:
+        """Show these, and which of them filters."""
+        self._painter.chosen = chosen
+        self.viewport().update()
+        if tuple(tags) == self._tags:
+            return
+        self._tags, cursor = tuple(tags), self.at_cursor()
+        self._items.clear()
+        for tag in tags:
+            item = QStandardItem(tag.name)
+            item.setData(tag, TAG)
+            item.setToolTip(tag.name)
+            count = self.tr("1 chat") if tag.chats == 1 else self.tr("{} chats").format(tag.chats)
+            item.setData(f"{tag.name}, {count}", Qt.ItemDataRole.AccessibleTextRole)
+            self._items.appendRow(item)
+        self._go_to(cursor)
+        self.updateGeometry()
+
+    def at_cursor(self) -> str:
+        """The tag that keys act on; "" if there is none."""
+        return _name(self.currentIndex())
+
+    def begin_rename(self, name: str) -> None:
+        """Let the name be typed."""
+        self._go_to(name)
+        self.edit(self.currentIndex())
+
+    def set_theme(self, theme: Theme) -> None:
+        """Other colours."""
+        self._painter.theme = theme
+        self.viewport().update()
+
+    def sizeHint(self) -> QSize:  # noqa: N802
+        rows = min(len(self._tags), _MOST_ROWS)
+        return QSize(super().sizeHint().width(), rows * max(self.sizeHintForRow(0), 0) + 2)
+
+    def minimumSizeHint(self) -> QSize:  # noqa: N802
+        return QSize(0, self.sizeHint().height())
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space):
+            self._toggle(self.currentIndex())
+        elif event.key() == Qt.Key.Key_F2 and self.at_cursor():
+            self.begin_rename(self.at_cursor())
+        elif event.key() == Qt.Key.Key_Delete and self.at_cursor():
+            self.delete_requested.emit(self.at_cursor())
+        else:
+            super().keyPressEvent(event)
+
+    def focusInEvent(self, event: QFocusEvent) -> None:  # noqa: N802
+        super().focusInEvent(event)
+        if not self.currentIndex().isValid():
+            self.setCurrentIndex(self._items.index(0, 0))
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:  # noqa: N802
+        if event.mimeData().hasFormat(CHATS_MIME):
+            event.acceptProposedAction()
+
+    def dragMoveEvent(self, event: QDragMoveEvent) -> None:  # noqa: N802
+        self._hold_over(_name(self.indexAt(event.position().toPoint())))
+        event.setAccepted(bool(self._painter.held_over))
+
+    def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:  # noqa: N802
+        self._hold_over("")
+        super().dragLeaveEvent(event)
+
+    def dropEvent(self, event: QDropEvent) -> None:  # noqa: N802
+        self._hold_over("")
+        name, chats = _name(self.indexAt(event.position().toPoint())), dragged_chats(event.mimeData())
+        if name and chats:
+            event.acceptProposedAction()
+            self.dropped.emit(chats, name)
+
+    def _hold_over(self, name: str) -> None:
+        self._painter.held_over = name
+        self.viewport().update()
+
+    def _go_to(self, name: str) -> None:
+        for row in range(self._items.rowCount()):
+            if name and _name(self._items.index(row, 0)) == name:
+                self.setCurrentIndex(self._items.index(row, 0))
+
+    @Slot(QModelIndex)
+    def _toggle(self, index: QModelIndex) -> None:
+        name = _name(index)
+        if name:
+            self.chosen.emit("" if name == self._painter.chosen else name)
+
+    @Slot(QStandardItem)
+    def _note_edit(self, item: QStandardItem) -> None:
+        name = item.data(TAG).name
+        if item.text() != name:
+            self._tags = ()  # whether the name is taken or not, the list is made anew
+            self.renamed.emit(name, item.text())
+
+    @Slot(QPoint)
+    def _ask_for_menu(self, place: QPoint) -> None:
+        name = _name(self.indexAt(place))
+        if name:
+            self.menu_requested.emit(name, self.viewport().mapToGlobal(place))
+
+
+class _TagPainter(QStyledItemDelegate):
+    """An icon, the name and how many chats have it."""
+
+    def __init__(self, theme: Theme, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.theme = theme
+        self.chosen = ""
+        self.held_over = ""
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:  # noqa: N802, ARG002
+        return QSize(0, line_height(option.font) + SMALL + TINY)
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setFont(option.font)
+        tag: Tag = index.data(TAG)
+        paint_ground(painter, option, self.theme, is_open=tag.name in (self.chosen, self.held_over))
+        area: QRect = option.rect
+        area = area.adjusted(SMALL + TINY, 0, -SMALL - TINY, 0)
+        colour = self.theme.link if tag.name == self.chosen else self.theme.muted
+        side = scaled(ICON, option.font)
+        icon("tag", colour, side).paint(painter, QRect(area.left(), area.top(), side, area.height()))
+        count = painter.fontMetrics().horizontalAdvance(str(tag.chats)) + SMALL
+        line = QRect(area.left() + side + SMALL, area.top(), area.width() - side - SMALL - count, area.height())
+        line.setTop(area.top() + (area.height() - line_height(option.font)) // 2)
+        paint_text(painter, line, tag.name, self.theme.text, ((), ""))
+        painter.setPen(QColor(self.theme.muted))
+        painter.drawText(area, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, str(tag.chats))
+        painter.restore()
+
+
+def _name(index: Index) -> str:
+    tag = index.data(TAG) if index.isValid() else None
+    return tag.name if isinstance(tag, Tag) else ""

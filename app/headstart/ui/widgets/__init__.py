@@ -1,0 +1,1 @@
+"""Parts that every page is made of, and how they look."""

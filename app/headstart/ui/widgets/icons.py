@@ -1,0 +1,71 @@
+"""Icons drawn from paths in the colours of the theme, as large as the text beside them; knows no page."""
+
+import functools
+from types import MappingProxyType
+
+from PySide6.QtCore import QByteArray, QSize, Qt
+from PySide6.QtGui import QFont, QIcon, QPainter, QPixmap
+from PySide6.QtSvg import QSvgRenderer
+from PySide6.QtWidgets import QAbstractButton
+
+from headstart.ui.widgets.theme import ICON, scaled
+
+# Paths on a grid of 24, stroked with round ends.
+_PATHS = MappingProxyType(
+    {
+        "copy": "M9 9h10v11H9z M5 15V4h10",
+        "edit": "M4 20l1-4L16 5l3 3L8 19z M14 7l3 3",
+        "regenerate": "M19 8a8 8 0 1 0 1 6 M20 3v5h-5",
+        "more": "M5 12h.01 M12 12h.01 M19 12h.01",
+        "previous": "M15 5l-7 7 7 7",
+        "next": "M9 5l7 7-7 7",
+        "folded": "M9 6l6 6-6 6",
+        "unfolded": "M6 9l6 6 6-6",
+        "down": "M12 4v15 M6 13l6 6 6-6",
+        "new": "M12 5v14 M5 12h14",
+        "send": "M12 19V5 M6 11l6-6 6 6",
+        "stop": "M6.5 6.5h11v11h-11z M9 9h6v6H9z M11 11h2v2h-2z",
+        "attach": "M19.5 11.5l-7.8 7.8a4.6 4.6 0 0 1-6.5-6.5l8.2-8.2a3 3 0 0 1 4.3 4.3l-8 8a1.4 1.4 0 0 1-2-2l7-7",
+        "close": "M7 7l10 10 M17 7L7 17",
+        "models": "M12 3l8 4.5v9L12 21l-8-4.5v-9z M12 12l8-4.5 M12 12v9 M12 12L4 7.5",
+        "sidebar": "M4 5h16v14H4z M9.5 5v14",
+        "panel": "M4 7h9 M17 7h3 M13 4.5v5 M4 17h3 M11 17h9 M9 14.5v5",
+        "origins": "M4 7h7 M14 7h6 M4 12h12 M4 17h4 M11 17h9",
+        "chart": "M4 19V5 M4 19h16 M8 15l4-5 3 3 5-7",
+        "up": "M6 15l6-6 6 6",
+        "tag": "M4 4h8l8 8-8 8-8-8z M8.5 8.5h.01",
+        "search": "M11 5a6 6 0 1 0 0 12a6 6 0 1 0 0-12z M20 20l-4.7-4.7",
+    }
+)
+_SVG = (
+    '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24"><path d="{path}" fill="none" stroke="{colour}" '
+    'stroke-width="{width}" stroke-linecap="round" stroke-linejoin="round"/></svg>'
+)
+NAMES = tuple(_PATHS)
+
+
+def show_icon(button: QAbstractButton, name: str, colour: str, size: int = ICON, *, font: QFont | None = None) -> None:
+    """Give a button its icon, `size` pixels large where text is as large as usual. Other text wants it anew.
+
+    `font`: that of the text beside it, where the button is too new to have it.
+    """
+    pixels = scaled(size, font or button.font())
+    button.setIconSize(QSize(pixels, pixels))
+    button.setIcon(icon(name, colour, pixels))
+
+
+@functools.lru_cache(maxsize=128)
+def icon(name: str, colour: str, size: int) -> QIcon:
+    """The icon of this name in a "#rrggbb" colour, sharp at up to 300 % scaling of the screen."""
+    svg = _SVG.format(path=_PATHS[name], colour=colour, width=3 if name == "more" else 1.8)
+    renderer = QSvgRenderer(QByteArray(svg.encode()))
+    made = QIcon()
+    for scale in (1, 2, 3):
+        pixmap = QPixmap(QSize(size, size) * scale)
+        pixmap.fill(Qt.GlobalColor.transparent)
+        painter = QPainter(pixmap)
+        renderer.render(painter)
+        painter.end()
+        pixmap.setDevicePixelRatio(scale)
+        made.addPixmap(pixmap)
+    return made

@@ -1,0 +1,168 @@
+"""Where the keyboard goes: with Tab as one reads, and to what stands nearest when its place is hidden or greyed."""
+
+from collections.abc import Iterable
+
+import shiboken6
+from PySide6.QtCore import QEvent, QObject, QPoint, QRect, Qt, QTimer, Slot
+from PySide6.QtWidgets import QAbstractButton, QAbstractScrollArea, QApplication, QWidget
+
+from headstart.ui.widgets.theme import SMALL
+
+_ENDS = "ends"  # the property of a button that is marked by `ends`
+_PLACES = ("page", "panel", "sidebar")  # names of what a window is made of
+
+
+def step(columns: Iterable[QWidget], *, forward: bool) -> bool:
+    """Give the keyboard to the next or the previous stop in these parts of a window, and bring that into view."""
+    found = stops(columns)
+    if not found:
+        return False
+    here = QApplication.focusWidget()
+    inside = next((at for at, stop in enumerate(found) if here and here.isAncestorOf(stop)), 0)
+    at = found.index(here) + (1 if forward else -1) if here in found else inside - (0 if forward else 1)
+    target = found[at % len(found)]
+    bring_into_view(target)
+    target.setFocus(Qt.FocusReason.TabFocusReason if forward else Qt.FocusReason.BacktabFocusReason)
+    return True
+
+
+class FocusKeeper(QObject):
+    """Hands the keyboard on where what had it is hidden or greyed: to the button that ends what has begun, or else to
+    the card or page around it, until that is back. Never to what would do something else at the next key.
+    """
+
+    def __init__(self, window: QWidget) -> None:
+        """Listens from now on."""
+        super().__init__(window)
+        self._window = window
+        self._lost: QWidget | None = None  # what had the keyboard
+        self._heir: QWidget | None = None  # what has it in its place
+        application = QApplication.instance()
+        assert isinstance(application, QApplication)
+        application.focusChanged.connect(self._follow)
+
+    def has_lost(self) -> bool:
+        """Whether what has the keyboard cannot be used any more; it is handed on then."""
+        here = self._window.focusWidget()
+        if here is None or _is_usable(here):
+            return False
+        self._note_loss(here)
+        return True
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802
+        if watched is self._lost and event.type() in (QEvent.Type.Show, QEvent.Type.EnabledChange):
+            QTimer.singleShot(0, self, self._give_back)
+        return super().eventFilter(watched, event)
+
+    @Slot(QWidget, QWidget)
+    def _follow(self, old: QWidget | None, now: QWidget | None) -> None:
+        """Where a whole form is greyed, nobody asks for the next stop."""
+        is_gone = old is not None and now is None and shiboken6.isValid(self._window)
+        if old is not None and is_gone and self._window.isAncestorOf(old) and not _is_usable(old):
+            self._note_loss(old)
+
+    def _note_loss(self, widget: QWidget) -> None:
+        if widget is not self._heir or self._lost is None:
+            if self._lost is not None and shiboken6.isValid(self._lost):
+                self._lost.removeEventFilter(self)
+            self._lost = widget
+            widget.installEventFilter(self)
+        QTimer.singleShot(0, self, self._settle)
+
+    def _settle(self) -> None:
+        """When everything that changes has changed."""
+        now = self._window.focusWidget()
+        is_seen_to = now is not None and now is not self._lost and _is_usable(now)
+        if self._lost is None or not shiboken6.isValid(self._lost) or is_seen_to:
+            return
+        self._heir = self._lost if _is_usable(self._lost) else _heir(self._lost)
+        if self._heir:
+            self._heir.setFocus()
+
+    def _give_back(self) -> None:
+        """Unless a person has gone on, or could."""
+        waits = self._window.focusWidget() is self._heir and not isinstance(self._heir, QAbstractButton)
+        if self._lost is not None and shiboken6.isValid(self._lost) and waits and _is_usable(self._lost):
+            self._lost.setFocus()
+
+
+def ends(button: QAbstractButton) -> None:
+    """Mark a button that ends what another one has begun."""
+    button.setProperty(_ENDS, True)  # noqa: FBT003 - Qt's own signature
+
+
+def stops(columns: Iterable[QWidget]) -> list[QWidget]:
+    """What takes the keyboard, column after column."""
+    return [stop for column in columns for stop in _in_order(column)]
+
+
+def bring_into_view(widget: QWidget) -> None:
+    """Scroll whatever it lies in; of what is too tall, the beginning is shown."""
+    for area in _above(widget):
+        if isinstance(area, QAbstractScrollArea):
+            top = widget.mapTo(area.viewport(), QPoint(0, 0)).y()
+            beyond = top + widget.height() - area.viewport().height()
+            bar = area.verticalScrollBar()
+            if top < 0:
+                bar.setValue(bar.value() + top - SMALL)
+            elif beyond > 0:
+                bar.setValue(bar.value() + min(beyond, top) + SMALL)
+
+
+def _in_order(part: QWidget) -> list[QWidget]:
+    """Rows from above, each from the left. What scrolls has one place, whatever of it is in sight."""
+    found = [widget for widget in part.findChildren(QWidget) if _is_stop(widget)]
+    scrolled = {widget: _outermost(widget, part) for widget in found}
+    blocks = dict.fromkeys(scrolled[widget] or widget for widget in found)
+    ordered: list[QWidget] = []
+    for row in _rows(part, list(blocks)):
+        for block in row:
+            ordered += [block] if _is_stop(block) else []
+            ordered += _in_order(block.viewport()) if isinstance(block, QAbstractScrollArea) else []
+    return ordered
+
+
+def _outermost(widget: QWidget, part: QWidget) -> QAbstractScrollArea | None:
+    """What scrolls it inside this part, if anything does."""
+    above = _above(widget)
+    inside = above[: above.index(part)] if part in above else []
+    return next((area for area in reversed(inside) if isinstance(area, QAbstractScrollArea)), None)
+
+
+def _rows(part: QWidget, widgets: list[QWidget]) -> list[list[QWidget]]:
+    places = {widget: QRect(widget.mapTo(part, QPoint(0, 0)), widget.size()) for widget in widgets}
+    rows: list[list[QWidget]] = []
+    for widget in sorted(widgets, key=lambda each: places[each].top()):
+        if rows and places[widget].center().y() <= places[rows[-1][0]].bottom():
+            rows[-1].append(widget)
+        else:
+            rows.append([widget])
+    return [sorted(row, key=lambda each: places[each].left()) for row in rows]
+
+
+def _above(widget: QWidget) -> list[QWidget]:
+    """What it lies in, the nearest first."""
+    parent = widget.parentWidget()
+    return [parent, *_above(parent)] if parent else []
+
+
+def _is_usable(widget: QWidget) -> bool:
+    return widget.isVisible() and widget.isEnabled()
+
+
+def _heir(widget: QWidget) -> QWidget | None:
+    """What stands nearest."""
+    for place in _above(widget):
+        if not _is_usable(place):
+            continue
+        buttons = (each for each in place.findChildren(QAbstractButton) if each.property(_ENDS) and _is_usable(each))
+        if found := next(buttons, None):
+            return found
+        if (place.property("kind") == "card" and place.accessibleName()) or place.objectName() in _PLACES:
+            return place
+    return None
+
+
+def _is_stop(widget: QWidget) -> bool:
+    takes_tab = bool(widget.focusPolicy() & Qt.FocusPolicy.TabFocus)
+    return takes_tab and widget.isVisible() and widget.isEnabled() and widget.focusProxy() is None

@@ -1,0 +1,158 @@
+"""The style sheet of everything around the transcript, made from a theme; knows no widget but by `kind`."""
+
+from pathlib import Path
+from string import Template
+
+from PySide6.QtGui import QFont
+from PySide6.QtWidgets import QDoubleSpinBox, QSpinBox, QWidget
+
+from headstart.ui.widgets.theme import LARGE, MEDIUM, RADIUS, ROW, SMALL, TINY, Theme, scaled
+
+RESOURCES = Path(__file__).parent.parent / "resources"
+# Pixels where text is as large as usual.
+_BESIDE_TEXT = {"box": 14, "drop": 22, "switch": 34, "knob": 18, "round": 17, "row": ROW}
+_SHEET = Template("""
+QFrame#sidebar { background: $window; border: none; }
+QFrame#panel { background: $window; border: none; }
+QFrame#page, QFrame#header, QFrame#foot, QWidget#legend { background: $surface; border: none; }
+QLabel { color: $text; background: transparent; }
+QLabel[kind="muted"] { color: $muted; }
+QLabel[kind="danger"] { color: $danger; }
+QLabel[kind="success"] { color: $success; }
+QLabel[kind="section"] { color: $text; font-weight: 700; }
+QLabel[kind="badge"] { color: $muted; background: $raised; border-radius: ${small}px; padding: 2px ${small}px; }
+QLabel[kind="badge-accent"] {
+    color: $on_accent; background: $accent; border-radius: ${small}px; padding: 2px ${small}px; }
+QToolButton[kind="flat"], QPushButton[kind="flat"] {
+    border: 1px solid transparent; border-radius: ${small}px; padding: 5px; background: transparent; color: $text; }
+QToolButton[kind="flat"]:hover, QPushButton[kind="flat"]:hover { background: $raised; }
+QToolButton[kind="flat"]:checked { background: $raised; border-color: $border; }
+QToolButton[kind="flat"]:focus, QPushButton[kind="flat"]:focus { border-color: $link; }
+QToolButton[kind="flat"]:disabled, QPushButton[kind="flat"]:disabled { color: $disabled; }
+QToolButton[kind="flat"]::menu-indicator { image: none; width: 0; }
+QPushButton[kind="plain"], QDialogButtonBox QPushButton {
+    border: 1px solid $outline; border-radius: ${small}px; padding: 6px ${medium}px;
+    background: $surface; color: $text; }
+QPushButton[kind="plain"]:hover, QDialogButtonBox QPushButton:hover { background: $raised; }
+QPushButton[kind="plain"]:focus, QDialogButtonBox QPushButton:focus { border-color: $link; }
+QPushButton[kind="plain"]:disabled, QDialogButtonBox QPushButton:disabled { color: $disabled; }
+QPushButton::menu-indicator {
+    image: url("$resources/down.svg"); width: ${box}px; height: ${box}px;
+    subcontrol-origin: padding; subcontrol-position: center right; right: ${tiny}px; }
+QPushButton[kind="primary"] {
+    border: 1px solid $accent; border-radius: ${small}px; padding: 6px ${large}px;
+    background: $accent; color: $on_accent; }
+QPushButton[kind="primary"]:focus { border: 2px solid $text; padding: 5px 15px; }
+QPushButton[kind="primary"]:disabled { background: $raised; border-color: $border; color: $disabled; }
+QToolButton[kind="round"] { border: 2px solid transparent; border-radius: ${round}px; background: $accent; }
+QToolButton[kind="round"]:focus { border-color: $text; }
+QToolButton[kind="round"]:disabled { background: $raised; }
+QLineEdit, QPlainTextEdit[kind="field"], QComboBox, QAbstractSpinBox {
+    border: 1px solid $outline; border-radius: ${small}px; padding: 4px ${small}px; background: $surface; color: $text;
+    selection-background-color: $accent; selection-color: $on_accent; }
+QLineEdit:focus, QPlainTextEdit[kind="field"]:focus, QComboBox:focus, QAbstractSpinBox:focus { border-color: $link; }
+QLineEdit:disabled, QComboBox:disabled, QAbstractSpinBox:disabled { color: $disabled; border-color: $border; }
+QAbstractSpinBox { padding: 3px ${small}px 2px; }
+QComboBox QLineEdit, QAbstractSpinBox QLineEdit { border: none; padding: 0; background: transparent; }
+QComboBox::drop-down { border: none; width: ${drop}px; }
+QComboBox::down-arrow { image: url("$resources/down.svg"); width: ${box}px; height: ${box}px; }
+QComboBox QAbstractItemView {
+    border: 1px solid $outline; background: $surface; color: $text;
+    selection-background-color: $accent; selection-color: $on_accent; }
+QAbstractSpinBox::up-button, QAbstractSpinBox::down-button { border: none; width: 20px; background: transparent; }
+QAbstractSpinBox::up-arrow { image: url("$resources/up.svg"); width: 11px; height: 11px; }
+QAbstractSpinBox::down-arrow { image: url("$resources/down.svg"); width: 11px; height: 11px; }
+QAbstractSpinBox::up-arrow:off { image: url("$resources/up-off.svg"); }
+QAbstractSpinBox::down-arrow:off { image: url("$resources/down-off.svg"); }
+QCheckBox { color: $text; spacing: ${small}px; }
+QCheckBox:disabled { color: $disabled; }
+QCheckBox::indicator {
+    width: ${box}px; height: ${box}px; border: 1px solid $outline; border-radius: ${tiny}px; background: $surface; }
+QCheckBox::indicator:hover { border-color: $text; }
+QCheckBox::indicator:focus { border: 2px solid $link; width: ${box_in}px; height: ${box_in}px; }
+QCheckBox::indicator:checked { background: $accent; border-color: $accent; image: url("$resources/check.svg"); }
+QCheckBox::indicator:checked:focus { border-color: $link; }
+QCheckBox::indicator:disabled { background: $raised; border-color: $border; }
+QCheckBox[kind="switch"] { font-weight: 600; }
+QCheckBox[kind="switch"]::indicator {
+    width: ${switch}px; height: ${knob}px; border: 1px solid $outline; border-radius: ${curve}px; background: $raised;
+    image: url("$resources/switch_off.svg"); }
+QCheckBox[kind="switch"]::indicator:focus { border: 2px solid $link; width: ${switch_in}px; height: ${knob_in}px; }
+QCheckBox[kind="switch"]::indicator:checked {
+    background: $accent; border-color: $accent; image: url("$resources/switch_on.svg"); }
+QCheckBox[kind="switch"]::indicator:checked:focus { border-color: $text; }
+#composer { background: $surface; border: 1px solid $border; border-radius: 14px; }
+#composer[focused="true"] { border-color: $accent; }
+#composer[dropping="true"] { border: 2px dashed $accent; }
+#composer QPlainTextEdit { border: none; background: transparent; color: $text; }
+QFrame[kind="card"] { background: $surface; border: 1px solid $border; border-radius: ${radius}px; }
+QFrame[kind="card"]:focus { border-color: $link; }
+Welcome:focus { border-color: $border; }
+QFrame[kind="card"][chosen="true"] { border: 2px solid $accent; }
+QFrame#page[dropping="true"] { border: 2px dashed $accent; }
+QFrame[kind="chip"] { background: $raised; border: 1px solid $border; border-radius: ${small}px; }
+QFrame[kind="bar"] { background: $raised; border: 1px solid $border; border-radius: ${small}px; }
+QFrame[kind="bar"][severity="danger"] { border-color: $danger; }
+QListView { border: none; background: transparent; outline: none; }
+QDialog QListWidget::item {
+    padding: ${small}px; border-radius: ${small}px; color: $text; border: 1px solid transparent; }
+QDialog QListWidget::item:selected { background: $raised; color: $text; }
+QDialog QListWidget::item:selected:focus { border-color: $link; }
+QScrollArea { border: none; background: transparent; }
+QProgressBar { border: none; border-radius: 3px; background: $raised; max-height: 6px; }
+QProgressBar::chunk { border-radius: 3px; background: $accent; }
+QSplitter::handle { background: $border; }
+QTreeWidget { border: none; background: transparent; outline: none; }
+QTreeWidget::item { height: ${row}px; padding: 0 ${small}px; border: none; }
+QTreeWidget::item:selected { background: $raised; color: $text; }
+QTabWidget::pane { border: 1px solid $border; border-radius: ${small}px; background: $surface; }
+QTabBar::tab {
+    color: $muted; background: transparent; border: 1px solid transparent; border-radius: ${small}px;
+    padding: 6px ${medium}px; margin: 0 ${tiny}px ${tiny}px 0; }
+QTabBar::tab:selected { color: $text; background: $raised; }
+QTabBar::tab:focus { border-color: $link; }
+QHeaderView { background: transparent; border: none; }
+QHeaderView::section {
+    background: transparent; color: $muted; border: none; border-bottom: 1px solid $border; padding: 4px 11px; }
+FigureTable::item { padding: 0 ${tiny}px; }
+FigureTable QHeaderView::section { padding: 4px 7px; }
+QDialog { background: $surface; }
+QScrollBar:vertical { background: transparent; width: 12px; margin: 0; border: none; }
+QScrollBar:horizontal { background: transparent; height: 12px; margin: 0; border: none; }
+QScrollBar::handle { background: $border; border-radius: ${tiny}px; margin: 2px; }
+QScrollBar::handle:vertical { min-height: 28px; }
+QScrollBar::handle:horizontal { min-width: 28px; }
+QScrollBar::handle:hover { background: $disabled; }
+QScrollBar[idle="true"]::handle:vertical { background: transparent; }
+QScrollBar::add-line, QScrollBar::sub-line { height: 0; width: 0; border: none; background: transparent; }
+QScrollBar::add-page, QScrollBar::sub-page { background: transparent; }
+""")
+
+
+def sheet(theme: Theme, font: QFont) -> str:
+    """The rules in the colours of a theme; boxes, switches and arrows as large as text of this font."""
+    colours = {name: value for name, value in vars(theme).items() if isinstance(value, str)}
+    lengths = {name: scaled(pixels, font) for name, pixels in _BESIDE_TEXT.items()}
+    focused = {f"{name}_in": lengths[name] - 2 for name in ("box", "switch", "knob")}  # a border is 2 pixels wide there
+    spaces = {"tiny": TINY, "small": SMALL, "medium": MEDIUM, "large": LARGE, "radius": RADIUS}
+    return _SHEET.substitute(
+        colours, **lengths, **focused, **spaces, curve=lengths["knob"] // 2 + 1, resources=RESOURCES.as_posix()
+    )
+
+
+def dress(widget: QWidget, kind: str) -> None:
+    """Let the rules of this kind apply to a widget."""
+    widget.setProperty("kind", kind)
+
+
+def inset(spin: QSpinBox | QDoubleSpinBox) -> None:
+    """Room before the number, as fields and lists have it: style sheets do not reach inside."""
+    spin.lineEdit().setTextMargins(SMALL, 0, 0, 0)
+
+
+def mark(widget: QWidget, name: str, value: object) -> None:
+    """Change a property that rules depend on, and apply them again."""
+    if widget.property(name) != value:
+        widget.setProperty(name, value)
+        widget.style().unpolish(widget)
+        widget.style().polish(widget)

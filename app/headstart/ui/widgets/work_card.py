@@ -1,0 +1,156 @@
+"""How something long goes: its step, a bar, the log on demand, Cancel, and how it ended. Knows not what it is."""
+
+from PySide6.QtCore import QElapsedTimer, QTimer, Signal, Slot
+from PySide6.QtWidgets import (
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QPlainTextEdit,
+    QPushButton,
+    QVBoxLayout,
+    QWidget,
+)
+
+from headstart.ui.spelling import whole
+from headstart.ui.widgets.busy_bar import BusyBar
+from headstart.ui.widgets.reading_order import ends
+from headstart.ui.widgets.stylesheet import dress
+from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL
+
+_LONG = 5  # seconds after which a step tells its time
+_TICK = 1000  # ms
+_LOG_LINES = 2000
+_SHOWN_LINES = 9
+
+
+class WorkCard(QFrame):
+    """Hidden until `begin`; stays after `end` until it is put away."""
+
+    begun = Signal()
+    cancel_requested = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        dress(self, "card")
+        self._title = QLabel(self)
+        self._step = QLabel(self)
+        self._bar = BusyBar("", self)
+        self._cancel = QPushButton(self.tr("Cancel"), self)
+        self._toggle = QPushButton(self.tr("Show log"), self)
+        self._toggle.setCheckable(True)
+        self._log = QPlainTextEdit(self)
+        self._running = False
+        self._said = ""  # the step that goes on
+        self._clock = QElapsedTimer()
+        self._tick = QTimer(self, interval=_TICK)
+        self._tick.timeout.connect(self._show_time)
+        self._lay_out()
+        self._cancel.clicked.connect(self._act)
+        self._toggle.toggled.connect(self._show_log)
+        self.hide()
+
+    @property
+    def text(self) -> str:
+        """What it says now."""
+        return f"{self._title.text()}\n{self._step.text()}"
+
+    @property
+    def log(self) -> str:
+        """Every line so far."""
+        return self._log.toPlainText()
+
+    def begin(self, title: str) -> None:
+        """Something long begins."""
+        self._running = True
+        self._tick.start()
+        self._title.setText(title)
+        self._bar.setAccessibleName(title)
+        self._log.clear()
+        self._toggle.setChecked(False)
+        self._show_step("")
+        self._show_state()
+        self.begun.emit()
+
+    def show_step(self, text: str) -> None:
+        """What is being done; how far is not known."""
+        self._show_step(text)
+        self._bar.show_running()
+
+    @Slot(object, object)
+    def show_progress(self, done: int, total: int) -> None:
+        """How far the step is."""
+        self._bar.show_share(done, total)
+
+    @Slot(str)
+    def append(self, line: str) -> None:
+        """A line of the log."""
+        self._log.appendPlainText(line)
+        self._toggle.show()
+
+    def end(self, sentence: str, *, bad: bool) -> None:
+        """It is over."""
+        self._running = False
+        self._tick.stop()
+        self._show_step(sentence, "danger" if bad else "muted")
+        self._toggle.setChecked(bad and bool(self.log))
+        self._show_state()
+
+    def _lay_out(self) -> None:
+        dress(self._title, "section")
+        self._step.setWordWrap(True)
+        self._log.setReadOnly(True)
+        self._log.setMaximumBlockCount(_LOG_LINES)
+        self._log.setAccessibleName(self.tr("Log"))
+        self._log.setFixedHeight(self._log.fontMetrics().lineSpacing() * _SHOWN_LINES + 2 * SMALL)
+        self._log.hide()
+        dress(self._log, "field")
+        dress(self._cancel, "plain")
+        ends(self._cancel)
+        dress(self._toggle, "flat")
+        row = QHBoxLayout()
+        row.setSpacing(SMALL)
+        row.addWidget(self._title, 1)
+        row.addWidget(self._toggle)
+        row.addWidget(self._cancel)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(LARGE, MEDIUM, LARGE, MEDIUM)
+        column.setSpacing(SMALL)
+        column.addLayout(row)
+        for part in (self._bar, self._step, self._log):
+            column.addWidget(part)
+
+    @Slot()
+    def _show_time(self) -> None:
+        """A step that takes long is still alive."""
+        seconds = self._clock.elapsed() // 1000
+        if seconds >= _LONG and self._said:
+            words = self.tr("{step} · {seconds} s").format(step=self._said, seconds=whole(seconds))
+            self._step.setText(words)
+
+    def _show_step(self, text: str, kind: str = "muted") -> None:
+        self._said = text
+        self._clock.start()
+        self._step.setText(text)
+        self._step.setVisible(bool(text))
+        dress(self._step, kind)
+        self._step.style().unpolish(self._step)
+        self._step.style().polish(self._step)
+
+    def _show_state(self) -> None:
+        self._cancel.setText(self.tr("Cancel") if self._running else self.tr("Dismiss"))
+        self._bar.show_running()
+        self._bar.setVisible(self._running)
+        self._toggle.setVisible(bool(self.log))
+        self.show()
+
+    @Slot(bool)
+    def _show_log(self, shown: bool) -> None:
+        self._log.setVisible(shown)
+        self._toggle.setText(self.tr("Hide log") if shown else self.tr("Show log"))
+
+    @Slot()
+    def _act(self) -> None:
+        if self._running:
+            self.cancel_requested.emit()
+        else:
+            self.hide()
