@@ -221,7 +221,7 @@ def test_without_a_display_nothing_is_a_problem(monkeypatch: pytest.MonkeyPatch)
 def test_qt_loads_here_and_a_plugin_that_does_not_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DISPLAY", ":0")
     monkeypatch.setattr("sys.platform", "linux")
-    monkeypatch.setattr("headstart.ui.window_check.x11_fault", lambda: "libxcb-cursor.so.0: cannot open shared object")
+    monkeypatch.setattr("headstart.ui.display.x11_fault", lambda: "libxcb-cursor.so.0: cannot open shared object")
     found = list(doctor.check_window())
     assert found[0].text.startswith("Qt 6.")
     assert "apt install libxcb-cursor0" in found[1].remedy
@@ -235,7 +235,7 @@ def _break_qt(monkeypatch: pytest.MonkeyPatch, reason: str) -> None:
         def __getattr__(self, name: str) -> object:
             raise ImportError(reason)
 
-    monkeypatch.delitem(sys.modules, "headstart.ui.window_check", raising=False)
+    monkeypatch.delitem(sys.modules, "headstart.ui.display", raising=False)
     monkeypatch.setitem(sys.modules, "headstart.ui", Broken("headstart.ui"))
 
 

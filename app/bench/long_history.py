@@ -10,7 +10,7 @@ from headstart.chat.conversation import Conversation, Message, Role, Run, extend
 from headstart.chat.record import Chat
 from headstart.chat.store import Store, new_id
 from headstart.engine.engine import FinishReason, Stats
-from headstart.ui.chat import answer_report
+from headstart.ui.chat import live_answer
 
 _LENGTHS = (4, 10, 16, 30, 40, 80, 120, 500)  # messages in a chat: 100 in the mean, most chats far shorter
 MEAN = sum(_LENGTHS) // len(_LENGTHS)
@@ -44,7 +44,7 @@ class LongHistory:
         words = Words(seed)
         self._random = random.Random(seed)  # noqa: S311
         self._latin = [words.sentence() for _ in range(_POOL)]
-        self._stats = answer_report.keep(_STATS, FinishReason.STOP)
+        self._stats = live_answer.keep(_STATS, FinishReason.STOP)
         self._chinese = [words.sentence(chinese=True) for _ in range(_POOL)]
 
     def fill(self, store: Store, chats: int, now: float, told: Callable[[int], object] = lambda _: None) -> int:
@@ -75,7 +75,7 @@ class LongHistory:
             else:
                 text = self._text(pool, _ANSWER)
                 runs, rounds = _origins(len(text))
-                stats = {**self._stats, answer_report.ROUNDS: rounds}
+                stats = {**self._stats, live_answer.ROUNDS: rounds}
                 yield Message(id_, parent, Role.ASSISTANT, text, time, model="a-model", origins=runs, stats=stats)
 
     def _text(self, pool: list[str], characters: int) -> str:

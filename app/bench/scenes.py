@@ -5,9 +5,9 @@ from PySide6.QtWidgets import QDialog
 from bench.album import Album, Scene, dialog_of, open_chat, press, scroll_to
 from bench.showcase import SIZE, TALKS, Showcase
 from headstart.ui.application import make_application
-from headstart.ui.command_palette import CommandPalette
 from headstart.ui.settings.preferences import Preferences
 from headstart.ui.translation import Translation
+from headstart.ui.window_commands import CommandPalette
 
 _SHOWN = 3  # the page of the preferences that is kept: guessing ahead
 

@@ -403,12 +403,12 @@ def check_window() -> Iterator[Finding]:
     on_linux = sys.platform.startswith("linux")
     has_display = not on_linux or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
     try:
-        from headstart.ui import window_check  # noqa: PLC0415 - the rest of the doctor needs no Qt
+        from headstart.ui import display  # noqa: PLC0415 - the rest of the doctor needs no Qt
     except ImportError as error:
         fault = str(error)
     else:
-        yield _WINDOW.ok(f"{window_check.versions()} loads.")
-        fault = window_check.x11_fault() if on_linux else ""
+        yield _WINDOW.ok(f"{display.versions()} loads.")
+        fault = display.x11_fault() if on_linux else ""
     if fault:
         text, remedy = _missing(fault)
         yield _WINDOW.problem(text, remedy) if has_display else _WINDOW.note(text, remedy)

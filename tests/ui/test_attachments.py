@@ -13,10 +13,9 @@ from pytestqt.qtbot import QtBot
 
 from headstart.chat.conversation import Attachment
 from headstart.errors import AttachmentError
-from headstart.ui.chat import attachments, pdf_reading
-from headstart.ui.chat.attachment_tray import Chip
+from headstart.ui.chat import attachments
+from headstart.ui.chat.attachments import Chip, PdfReading
 from headstart.ui.chat.message import MessageAction
-from headstart.ui.chat.pdf_reading import PdfReading
 from headstart.ui.program import Program
 from tests.ui.conftest import Speak
 from tests.ui.person import WAIT, ask, shown, texts, write
@@ -149,7 +148,7 @@ def test_what_the_reader_refuses_is_said_in_the_windows_language(
 
 def test_the_reader_starts_in_a_frozen_program_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "frozen", True, raising=False)
-    assert pdf_reading.command() == (sys.executable, "dev", "text", "--lines")
+    assert attachments.command() == (sys.executable, "dev", "text", "--lines")
 
 
 def test_only_so_many_files_go_with_one_message(qtbot: QtBot, app: Program, tmp_path: Path) -> None:

@@ -12,8 +12,7 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from headstart.ui import desktop_message
-from headstart.ui.attention import LONG, Attention
-from headstart.ui.desktop_message import DesktopMessage, TrayMessage
+from headstart.ui.desktop_message import LONG, Attention, DesktopMessage, TrayMessage
 from headstart.ui.program import Program
 from tests.ui.person import ask
 
@@ -35,7 +34,7 @@ class Noted(DesktopMessage):
 def desktop(monkeypatch: pytest.MonkeyPatch) -> Noted:
     """What is shown of the window's messages."""
     noted = Noted()
-    monkeypatch.setattr("headstart.ui.attention.desktop_message", lambda *_: noted)
+    monkeypatch.setattr("headstart.ui.desktop_message.desktop_message", lambda *_: noted)
     return noted
 
 
@@ -74,7 +73,7 @@ def test_whoever_looks_or_wants_silence_is_not_called(
 def test_the_end_of_every_answer_and_export_is_noted(
     qtbot: QtBot, away: Program, desktop: Noted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("headstart.ui.attention.LONG", 0.0)
+    monkeypatch.setattr("headstart.ui.desktop_message.LONG", 0.0)
     ask(qtbot, away, "hello")
     assert desktop.shown == [("The answer is complete", "hello")]
     away.models.exported.emit(True, "It is in the library.")  # noqa: FBT003 - Qt's own signature

@@ -15,9 +15,8 @@ from pytestqt.qtbot import QtBot
 
 from headstart.engine.bench.result import Advice
 from headstart.ui.asking import installed_model
-from headstart.ui.performance.bench_page import BenchPage
-from headstart.ui.performance.bench_report import CSV, JSON, PNG
-from headstart.ui.performance.bench_words import advice_word
+from headstart.ui.performance.bench_chart import advice_word
+from headstart.ui.performance.bench_page import CSV, JSON, PNG, BenchPage
 from headstart.ui.program import Program
 from tests.ui.person import WAIT, ask, begin, texts
 

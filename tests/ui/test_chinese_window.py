@@ -21,9 +21,9 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
-from headstart.ui.command_palette import CommandPalette
 from headstart.ui.program import Program
-from headstart.ui.widgets.elided_label import ElidedLabel
+from headstart.ui.widgets.heading import ElidedLabel
+from headstart.ui.window_commands import CommandPalette
 from tests.ui import reach
 from tests.ui.conftest import Speak
 from tests.ui.person import ask

@@ -8,11 +8,10 @@ from hypothesis import strategies as st
 from PySide6.QtGui import QFont, QTextDocument
 from PySide6.QtWidgets import QApplication
 
-from headstart.ui.markdown.blocks import Span
+from headstart.ui.markdown.blocks import PositionMap, Span, units
 from headstart.ui.markdown.document import DocumentWriter
 from headstart.ui.markdown.document_formats import CODE_ID, LANGUAGE, QUOTES, Formats
 from headstart.ui.markdown.markdown import MarkdownStream, parse
-from headstart.ui.markdown.position_map import PositionMap, units
 from headstart.ui.widgets.theme import DARK, LIGHT
 from tests.junk import fuzz
 from tests.ui.corpus import EVERYTHING, PARTS

@@ -19,12 +19,10 @@ from headstart.chat.store import Store, open_store
 from headstart.errors import HistoryError
 from headstart.ui import application as starting
 from headstart.ui.history.encryption_work import EncryptionWork, Order
-from headstart.ui.history.passphrase_dialog import PassphraseDialog
-from headstart.ui.history.recovery import Recovery
+from headstart.ui.history.recovery import PassphraseDialog, Recovery
 from headstart.ui.program import Program
-from headstart.ui.settings.encryption_page import EncryptionPage
 from headstart.ui.settings.passphrase_form import PassphraseForm, Wanted
-from headstart.ui.settings.preferences import Preferences
+from headstart.ui.settings.preferences import EncryptionPage, Preferences
 from headstart.ui.single_instance import SingleInstance
 from headstart.ui.translation import Translation
 from headstart.ui.widgets.theme import LIGHT

@@ -19,9 +19,8 @@ from pytestqt.qtbot import QtBot
 from headstart import exporter, paths
 from headstart.ui import line_child
 from headstart.ui.asking import installed_model
-from headstart.ui.models import export_run, exporter_setup, pip_lines, python_search
-from headstart.ui.models.exporter_setup import ExporterSetup
-from headstart.ui.models.pip_lines import Told
+from headstart.ui.models import export_run, exporter_setup
+from headstart.ui.models.exporter_setup import ExporterSetup, Told
 from headstart.ui.program import Program
 from tests.ui import fake_python
 from tests.ui.fake_python import Plan
@@ -273,10 +272,10 @@ def test_the_best_of_several_pythons_is_taken(qtbot: QtBot, monkeypatch: pytest.
         (tmp_path / name).write_text(f"#!/bin/sh\necho '{line}'\n")
         (tmp_path / name).chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    search = python_search.PythonSearch()
+    search = exporter_setup.PythonSearch()
     with qtbot.waitSignal(search.ended, timeout=WAIT) as found:
         search.start()
-    assert found.args == [python_search.Python("c", (3, 12, 1), (24, 3))]
+    assert found.args == [exporter_setup.Python("c", (3, 12, 1), (24, 3))]
 
 
 @pytest.mark.parametrize(
@@ -291,7 +290,7 @@ def test_the_best_of_several_pythons_is_taken(qtbot: QtBot, monkeypatch: pytest.
     ],
 )
 def test_what_pip_says_is_understood(line: str, told: Told) -> None:
-    assert pip_lines.told(line) == told
+    assert exporter_setup.told(line) == told
 
 
 def wheel(folder: Path, requires: str = "") -> Path:

@@ -11,7 +11,7 @@ from pytestqt.qtbot import QtBot
 
 from headstart.ui.asking import installed_model
 from headstart.ui.chat.message import MessageAction
-from headstart.ui.local_server.serve_view import ServeState, ServeView
+from headstart.ui.local_server.serve_page import ServeState, ServeView
 from headstart.ui.program import Program
 from tests.model_folders import write_model
 from tests.ui.person import WAIT, begin, shown

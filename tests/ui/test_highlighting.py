@@ -4,10 +4,9 @@ import pytest
 from PySide6.QtGui import QFont, QTextDocument
 from PySide6.QtWidgets import QApplication
 
-from headstart.ui.markdown.code_lexing import START, lex_line, lexer
 from headstart.ui.markdown.document import DocumentWriter
 from headstart.ui.markdown.document_formats import Formats
-from headstart.ui.markdown.highlighting import Highlighter
+from headstart.ui.markdown.highlighting import START, Highlighter, lex_line, lexer
 from headstart.ui.markdown.markdown import parse
 from headstart.ui.widgets.theme import DARK, LIGHT
 

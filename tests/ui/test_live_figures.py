@@ -7,11 +7,9 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from headstart.engine.engine import FinishReason, Origin, Round, Stats, Step, Timing, Token
-from headstart.ui.chat import answer_report
-from headstart.ui.chat.live_figures import LiveFigures
-from headstart.ui.chat.live_panel import LivePanel
-from headstart.ui.widgets.elided_label import ElidedLabel
-from headstart.ui.widgets.sparkline import Sparkline
+from headstart.ui.chat import live_answer
+from headstart.ui.chat.live_panel import LiveFigures, LivePanel, Sparkline
+from headstart.ui.widgets.heading import ElidedLabel
 from headstart.ui.widgets.theme import LIGHT
 
 
@@ -156,11 +154,11 @@ STATS = Stats(
     ],
 )
 def test_the_line_says_what_speculation_gave(found: Stats, line: str) -> None:
-    assert answer_report.line(answer_report.keep(found, FinishReason.STOP)) == line
+    assert live_answer.line(live_answer.keep(found, FinishReason.STOP)) == line
 
 
 def test_further_lines_say_where_tokens_and_time_come_from() -> None:
-    told = answer_report.lines(answer_report.keep(replace(STATS, ledger_ms=1234.0), FinishReason.STOP)).splitlines()
+    told = live_answer.lines(live_answer.keep(replace(STATS, ledger_ms=1234.0), FinishReason.STOP)).splitlines()
     assert told[0].startswith("20.0 tokens/s")
     assert told[1:] == [
         "Tokens by origin: draft 60, target 41",
@@ -168,18 +166,18 @@ def test_further_lines_say_where_tokens_and_time_come_from() -> None:
         "Ledger (estimate): 1,234 ms saved against plain decoding",
         "Context: 111 of 2,048 tokens",
     ]
-    lost = answer_report.details(answer_report.keep(replace(STATS, ledger_ms=-20.0), FinishReason.STOP))
+    lost = live_answer.details(live_answer.keep(replace(STATS, ledger_ms=-20.0), FinishReason.STOP))
     assert "Ledger (estimate): 20 ms lost against plain decoding" in lost
-    assert answer_report.lines({}) == ""
+    assert live_answer.lines({}) == ""
 
 
 def test_no_gain_is_told_of_an_answer_that_repeats_itself() -> None:
     looped = replace(STATS, repeats=4, ledger_ms=0.0)
-    assert answer_report.gain(answer_report.keep(STATS, FinishReason.STOP))
+    assert live_answer.gain(live_answer.keep(STATS, FinishReason.STOP))
     for reason in (FinishReason.REPETITION, FinishReason.LENGTH):  # the other where it was let go on
-        kept = answer_report.keep(looped, reason)
-        assert (answer_report.gain(kept), kept["speedup"]) == ("", None)
-        assert "saved" not in answer_report.lines(kept)
+        kept = live_answer.keep(looped, reason)
+        assert (live_answer.gain(kept), kept["speedup"]) == ("", None)
+        assert "saved" not in live_answer.lines(kept)
 
 
 def test_what_was_earned_is_taken_back_where_the_answer_repeats_itself(qtbot: QtBot) -> None:
@@ -203,6 +201,6 @@ def test_what_was_earned_is_taken_back_where_the_answer_repeats_itself(qtbot: Qt
     ],
 )
 def test_an_end_that_one_should_know_of_is_told(reason: FinishReason, words: str) -> None:
-    notice = answer_report.notice(answer_report.keep(STATS, reason))
+    notice = live_answer.notice(live_answer.keep(STATS, reason))
     assert words in notice
     assert bool(words) == bool(notice)

@@ -15,10 +15,10 @@ from headstart.library import Model
 from headstart.manifest import read_model
 from headstart.settings import Settings
 from headstart.ui.asking import Loadable, installed_model
-from headstart.ui.models import loading_choices
+from headstart.ui.models import model_choices
 from headstart.ui.program import Program
 from headstart.ui.settings.preferences import Preferences
-from headstart.ui.settings.setting_titles import title
+from headstart.ui.settings.setting_form import title
 from tests.model_folders import write_model, write_pair
 from tests.ui.conftest import WAIT
 
@@ -130,12 +130,12 @@ def test_what_exact_numerics_refuse_is_greyed_with_the_reason(app: Program) -> N
 def test_what_refuses_headstarts_own_engine_is_told(root: Path, tmp_path: Path) -> None:
     target = Model("smol", folder := write_model(tmp_path / "smol"), read_model(folder))
     ours = EngineKind.HEADSTART.value
-    reasons = {value: reason for value, _, reason in loading_choices.engines([target], Settings(device="NPU"))}
+    reasons = {value: reason for value, _, reason in model_choices.engines([target], Settings(device="NPU"))}
     assert "NPU" in reasons[ours]
     assert not reasons["genai"]
-    assert not any(reason for _, _, reason in loading_choices.engines([target], Settings()))
+    assert not any(reason for _, _, reason in model_choices.engines([target], Settings()))
     head = Model("head", folder, replace(target.manifest, architecture="LlamaEagle3"))
-    reasons = {value: reason for value, _, reason in loading_choices.engines([target, head], Settings())}
+    reasons = {value: reason for value, _, reason in model_choices.engines([target, head], Settings())}
     assert reasons == {"auto": "", ours: "head is an EAGLE-3 head", "genai": ""}
-    npu = loading_choices.kv_precisions(Settings(device="NPU"))
+    npu = model_choices.kv_precisions(Settings(device="NPU"))
     assert [bool(reason) for _, _, reason in npu] == [False, False, True]

@@ -19,7 +19,7 @@ from headstart import paths, settings_file
 from headstart.server import keys
 from headstart.ui.asking import installed_model
 from headstart.ui.background_task import BackgroundTask
-from headstart.ui.local_server.serve_view import ServeState
+from headstart.ui.local_server.serve_page import ServeState
 from headstart.ui.program import Program
 from tests.model_folders import write_model
 from tests.ui.conftest import WAIT

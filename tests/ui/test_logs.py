@@ -12,8 +12,7 @@ from pytestqt.qtbot import QtBot
 from headstart import paths, settings_file
 from headstart.engine.supervision import Journal
 from headstart.ui import diary
-from headstart.ui.log_file import LEVELS, LogFile
-from headstart.ui.log_view import LogView
+from headstart.ui.log_view import LEVELS, LogFile, LogView
 from headstart.ui.program import Program
 from headstart.ui.widgets.theme import LIGHT
 from tests.ui.person import ask

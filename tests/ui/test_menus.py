@@ -11,7 +11,7 @@ from pytestqt.qtbot import QtBot
 
 from headstart.ui import actions
 from headstart.ui.program import Program
-from headstart.ui.widgets.choice_box import ChoiceBox
+from headstart.ui.settings.setting_form import ChoiceBox
 from tests.ui.person import ask, texts
 
 LAST = ("unload", "load", "delete", "quit")  # what they leave, others could not work with

@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QLabel, QToolButton
 from pytestqt.qtbot import QtBot
 
 from headstart.engine.engine import Origin
-from headstart.ui.chat.answer_report import details
+from headstart.ui.chat.live_answer import details
 from headstart.ui.chat.message import MessageAction, MessageContent, MessageState, OriginRun, RoundNote
 from headstart.ui.chat.message_view import MessageView
 from headstart.ui.chat.text_view import MessageText

@@ -16,7 +16,7 @@ from headstart.settings import Settings
 from headstart.ui.asking import Loadable, installed_model
 from headstart.ui.background_task import BackgroundTask
 from headstart.ui.program import Program
-from headstart.ui.settings.setting_editors import ChoiceEditor
+from headstart.ui.settings.setting_form import ChoiceEditor
 from tests.model_folders import describe, write_model, write_pair
 from tests.ui.person import WAIT, ask, shown
 

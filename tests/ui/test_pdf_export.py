@@ -13,11 +13,8 @@ from pytestqt.qtbot import QtBot
 from headstart.chat.conversation import Attachment, Conversation, Outcome
 from headstart.chat.exchange.wording import Wording
 from headstart.chat.record import Chat
-from headstart.ui.exchange.chat_document import chat_sections
-from headstart.ui.exchange.exchange import Exchange
-from headstart.ui.exchange.pagination import cut
-from headstart.ui.exchange.pdf_export import writing_pdf
-from headstart.ui.exchange.strips import runs
+from headstart.ui.exchange.exchange import Exchange, chat_sections
+from headstart.ui.exchange.pdf_export import cut, runs, writing_pdf
 from headstart.ui.markdown.blocks import Block, Code, Paragraph
 from headstart.ui.markdown.markdown import parse
 from headstart.ui.program import Program

@@ -14,7 +14,7 @@ from headstart import settings_file
 from headstart.settings import about
 from headstart.ui.program import Program
 from headstart.ui.settings.preferences import Preferences
-from headstart.ui.settings.setting_titles import meaning, title, word
+from headstart.ui.settings.setting_form import meaning, title, word
 
 ELSEWHERE = {"presets", "prompts", "server_port"}  # edited where they are used
 Field = TypeVar("Field", bound=QWidget)

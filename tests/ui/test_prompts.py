@@ -9,10 +9,9 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QInputDialog
 from pytestqt.qtbot import QtBot
 
-from headstart.ui.chat.prompt_dialog import PromptDialog
-from headstart.ui.chat.prompts import Filled, built_in, called, filled, library, matching, named, own_part
+from headstart.ui.chat.prompts import Filled, PromptDialog, built_in, called, filled, library, matching, named, own_part
 from headstart.ui.program import Program
-from headstart.ui.settings.preset_editor import PresetEditor
+from headstart.ui.settings.setting_form import PresetEditor
 from tests.ui.person import WAIT, ask, texts
 
 Open = Callable[..., Program]

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from headstart.engine.engine import Finish, FinishReason, Origin, Round, Stats, Step, Timing, Token
-from headstart.ui.performance.race_record import Lane, Proof, RaceResult, prove
+from headstart.ui.performance.race_page import Lane, Proof, RaceResult, prove
 
 STATS = Stats(9, 9, 4, 3, 3, 1, 100.0, 60.0, {}, {}, 0.0, None, 13, 4096)
 

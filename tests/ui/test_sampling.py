@@ -11,7 +11,7 @@ from headstart import paths
 from headstart.engine.engine import Sampling
 from headstart.ui.asking import installed_model, request
 from headstart.ui.program import Program
-from headstart.ui.settings.setting_editors import NumberEditor
+from headstart.ui.settings.setting_form import NumberEditor
 from tests.model_folders import write_model
 from tests.ui.person import ask
 

@@ -11,8 +11,8 @@ from headstart.engine.engine import Remote
 from headstart.engine.supervision import program
 from headstart.settings import Settings
 from headstart.ui.engine_link import EngineLink
+from headstart.ui.models.model_card import ServerCard
 from headstart.ui.models.models_page import ModelsPage
-from headstart.ui.models.server_card import ServerCard
 from headstart.ui.models.server_desk import ServerDesk
 from headstart.ui.program import Program
 from headstart.ui.widgets.theme import LIGHT

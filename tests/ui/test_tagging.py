@@ -10,8 +10,8 @@ from pytestqt.qtbot import QtBot
 
 from headstart.chat.tags import Tag
 from headstart.ui.program import Program
-from headstart.ui.sidebar.chat_menu import ChatMenu, TagMenu
-from headstart.ui.widgets.row_painting import fitting
+from headstart.ui.sidebar.chat_list import fitting
+from headstart.ui.sidebar.sidebar import ChatMenu, TagMenu
 from tests.ui.person import WAIT, ask, chat_rows, click_chat
 
 Open = Callable[..., Program]

@@ -10,7 +10,7 @@ from pytestqt.qtbot import QtBot
 from headstart.engine.engine import Prefill
 from headstart.engine.protocol import Loading, Phase
 from headstart.ui.asking import installed_model
-from headstart.ui.local_server.serve_view import ServeState
+from headstart.ui.local_server.serve_page import ServeState
 from headstart.ui.program import Program
 from headstart.ui.widgets import work_card
 from tests.model_folders import write_model

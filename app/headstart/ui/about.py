@@ -1,8 +1,11 @@
 """About Headstart: what it is, the versions for a report, and the licences of all it is made of. Knows no chat."""
 
+import platform
 from collections.abc import Sequence
 
-from PySide6.QtCore import QSize, Qt, Slot
+import psutil
+from PySide6 import __version__ as pyside
+from PySide6.QtCore import QSize, Qt, Slot, qVersion
 from PySide6.QtGui import QFont, QGuiApplication
 from PySide6.QtWidgets import (
     QDialog,
@@ -18,11 +21,29 @@ from PySide6.QtWidgets import (
 )
 
 from headstart import __version__
+from headstart.computer import package_versions, processor
 from headstart.licences import Component
 from headstart.ui.widgets import stylesheet
 from headstart.ui.widgets.heading import Heading
 from headstart.ui.widgets.stylesheet import dress
 from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, Theme, mono_font
+
+
+def version_report() -> str:
+    """One fact on each line, in English whatever the window speaks: it is for those who mend."""
+    screen = QGuiApplication.primaryScreen()
+    facts = {
+        "Headstart": __version__,
+        "Python": platform.python_version(),
+        "Qt": f"{qVersion()} (PySide6 {pyside}, {QGuiApplication.platformName()})",
+        **package_versions(),
+        "System": platform.platform(),
+        "Processor": f"{processor()}, {psutil.cpu_count(logical=True)} threads",
+        "Memory": f"{psutil.virtual_memory().total / 2**30:.1f} GiB",
+        "Screen": f"{screen.size().width()}x{screen.size().height()} at {screen.devicePixelRatio():.2f}",
+    }
+    return "\n".join(f"{name}: {fact}" for name, fact in facts.items())
+
 
 _SIZE = QSize(800, 560)
 

@@ -1,8 +1,12 @@
 """Messages that the desktop shows over other windows: over D-Bus on Linux, from the tray elsewhere. Knows no window."""
 
+from __future__ import annotations
+
 import html
+import os
 import sys
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import (
     Q_ARG,
@@ -17,9 +21,117 @@ from PySide6.QtCore import (
     Slot,
 )
 from PySide6.QtGui import QIcon
-from PySide6.QtWidgets import QApplication, QStyle, QSystemTrayIcon
+from PySide6.QtWidgets import QApplication, QStyle, QSystemTrayIcon, QWidget
 
-from headstart.ui.session_bus import session_bus
+from headstart.settings import Settings
+
+if TYPE_CHECKING:
+    from PySide6.QtDBus import QDBusConnection
+
+
+def session_bus() -> QDBusConnection | None:
+    """The connection; None on other systems, without a session, or without the library."""
+    folder = os.environ.get("XDG_RUNTIME_DIR", "")
+    # Without an address the library would start a bus of its own.
+    has_bus = os.environ.get("DBUS_SESSION_BUS_ADDRESS") or (folder and (Path(folder) / "bus").exists())
+    if not sys.platform.startswith("linux") or not has_bus:
+        return None
+    try:
+        from PySide6.QtDBus import QDBusConnection  # noqa: PLC0415  its library may be missing
+    except ImportError:
+        return None
+    bus = QDBusConnection.sessionBus()
+    return bus if bus.isConnected() else None
+
+
+if TYPE_CHECKING:
+    from PySide6.QtDBus import QDBusPendingCallWatcher
+
+_MOTION_SERVICE, _MOTION_PATH = "org.freedesktop.portal.Desktop", "/org/freedesktop/portal/desktop"
+_PORTAL = "org.freedesktop.portal.Settings"
+_WISH = ("org.gnome.desktop.interface", "enable-animations")  # where desktops keep it, KDE's portal included
+_EFFECTS = (
+    Qt.UIEffect.UI_AnimateMenu,
+    Qt.UIEffect.UI_FadeMenu,
+    Qt.UIEffect.UI_AnimateCombo,
+    Qt.UIEffect.UI_AnimateTooltip,
+    Qt.UIEffect.UI_FadeTooltip,
+)
+
+
+class Motion(QObject):
+    """`changed` tells when `reduced` has become another. Systems without a portal leave it to the settings."""
+
+    changed = Signal(bool)
+
+    def __init__(self, application: QApplication, settings: Settings, parent: QObject) -> None:
+        """Asks the desktop; its answer comes later."""
+        super().__init__(parent)
+        self._application = application
+        self._flash = application.cursorFlashTime()
+        self._effects = [effect for effect in _EFFECTS if application.isEffectEnabled(effect)]
+        self._by_settings = settings.reduced_motion
+        self._by_desktop = False
+        self._apply()
+        self._listen()
+
+    @property
+    def reduced(self) -> bool:
+        """Nothing may move or blink by itself."""
+        return self._by_settings or self._by_desktop
+
+    @Slot(object)
+    def set_settings(self, settings: Settings) -> None:
+        """What the person wants here."""
+        self._set(self._by_desktop, settings.reduced_motion)
+
+    def restore(self) -> None:
+        """Give the application back what it had."""
+        self._set(by_desktop=False, by_settings=False)
+
+    def _set(self, by_desktop: bool, by_settings: bool) -> None:
+        before = self.reduced
+        self._by_desktop, self._by_settings = by_desktop, by_settings
+        if self.reduced != before:
+            self._apply()
+            self.changed.emit(self.reduced)
+
+    def _apply(self) -> None:
+        self._application.setCursorFlashTime(0 if self.reduced else self._flash)
+        for effect in self._effects:
+            self._application.setEffectEnabled(effect, not self.reduced)
+
+    def _listen(self) -> None:
+        bus = session_bus()
+        if bus is None:
+            return
+        from PySide6.QtDBus import QDBusMessage, QDBusPendingCallWatcher  # noqa: PLC0415  its library may be missing
+
+        slot: Any = SLOT("_note_change(QString,QString,QDBusVariant)")  # declared as bytes, taken as text
+        bus.connect(_MOTION_SERVICE, _MOTION_PATH, _PORTAL, "SettingChanged", self, slot)
+        question = QDBusMessage.createMethodCall(_MOTION_SERVICE, _MOTION_PATH, _PORTAL, "Read")
+        question.setArguments(list(_WISH))
+        watcher = QDBusPendingCallWatcher(bus.asyncCall(question), self)
+        watcher.finished.connect(self._note_answer)
+
+    @Slot(object)
+    def _note_answer(self, watcher: QDBusPendingCallWatcher) -> None:
+        told = watcher.reply().arguments()
+        if not watcher.isError() and told:
+            self._note(told[0])
+        watcher.deleteLater()
+
+    @Slot(str, str, "QDBusVariant")
+    def _note_change(self, group: str, name: str, value: object) -> None:
+        if (group, name) == _WISH:
+            self._note(value)
+
+    def _note(self, value: Any) -> None:
+        while hasattr(value, "variant"):  # portals wrap once or twice
+            value = value.variant()
+        if isinstance(value, bool):
+            self._set(not value, self._by_settings)
+
 
 _SERVICE, _PATH = "org.freedesktop.Notifications", "/org/freedesktop/Notifications"
 _PATIENCE_MS = 2000  # for a desktop that does not answer; another thread waits
@@ -123,3 +235,48 @@ def _arguments(replaces: int, title: str, text: str) -> tuple[Any, ...]:
         Q_ARG("QVariantMap", {"desktop-entry": "headstart"}),
         Q_ARG("int", _SHOWN_MS),
     )
+
+
+LONG = 10.0  # seconds; who waits less is still there
+_LETTERS = 160
+
+
+class Attention(QObject):
+    """Silent while the window has the keyboard, and where the settings say so."""
+
+    wanted = Signal()  # the person answered the call
+
+    def __init__(self, application: QApplication, window: QWidget, settings: Settings, parent: QObject) -> None:
+        """Looks for the desktop's messages when the first is due."""
+        super().__init__(parent)
+        self._application, self._window, self._settings = application, window, settings
+        self._message: DesktopMessage | None = None
+        self._has_looked = False
+
+    @Slot(object)
+    def set_settings(self, settings: Settings) -> None:
+        """Whether to call at all, and what to tell."""
+        self._settings = settings
+
+    @Slot(str, str, float)
+    def note_answer(self, title: str, text: str, seconds: float) -> None:
+        """An answer has ended in the chat with this title. Its text is shown to nobody who has not asked for it."""
+        if seconds >= LONG:
+            shown = " ".join(text.split())[:_LETTERS] if self._settings.notification_text else title
+            self.call(self.tr("The answer is complete"), shown)
+
+    def call(self, title: str, text: str = "") -> None:
+        """Say that something has ended."""
+        if not self._settings.notifications or self._window.isActiveWindow():
+            return
+        self._application.alert(self._window)
+        if message := self._desktop():
+            message.show(title, text)
+
+    def _desktop(self) -> DesktopMessage | None:
+        if not self._has_looked:
+            self._has_looked = True
+            self._message = desktop_message(self._application, self)
+            if self._message:
+                self._message.clicked.connect(self.wanted)
+        return self._message

@@ -8,7 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
 
-from PySide6.QtCore import QLibraryInfo, QMessageLogContext, QtMsgType, qInstallMessageHandler
+from PySide6 import __version__ as pyside
+from PySide6.QtCore import QLibraryInfo, QMessageLogContext, QtMsgType, qInstallMessageHandler, qVersion
+from PySide6.QtWidgets import QApplication
 
 from headstart.errors import WindowError
 
@@ -61,3 +63,12 @@ def _give_up(text: str) -> NoReturn:
     reason = " ".join(text.split()).rstrip(".")[:200]
     print(f"headstart: The window cannot be opened ({reason}); {INSTEAD}", file=sys.stderr, flush=True)
     os._exit(_FAILED)  # Qt aborts as soon as this returns
+
+
+__all__ = ["versions", "x11_fault"]
+
+
+def versions() -> str:
+    """Of Qt and its binding."""
+    assert QApplication is not None, "its import is the check"
+    return f"Qt {qVersion()} (PySide6 {pyside})"

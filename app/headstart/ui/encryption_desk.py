@@ -12,7 +12,7 @@ from headstart.errors import HistoryError
 from headstart.ui.background_task import BackgroundTask
 from headstart.ui.fault_words import said
 from headstart.ui.history.encryption_work import Order
-from headstart.ui.settings.encryption_page import EncryptionPage
+from headstart.ui.settings.preferences import EncryptionPage
 
 if TYPE_CHECKING:
     from collections.abc import Callable

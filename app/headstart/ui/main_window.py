@@ -14,10 +14,10 @@ from headstart.ui.performance.tune_page import TunePage
 from headstart.ui.settings.side_panel import SidePanel
 from headstart.ui.sidebar.sidebar import Sidebar
 from headstart.ui.widgets import reading_order, stylesheet
-from headstart.ui.widgets.busy_bar import BusyBar
 from headstart.ui.widgets.page import Page
 from headstart.ui.widgets.reading_order import FocusKeeper
 from headstart.ui.widgets.theme import Theme, scaled
+from headstart.ui.widgets.work_card import BusyBar
 
 _SIDES = (248, 720, 320)  # sidebar, pages, panel
 _SIDEBAR, _PANEL = (180, 260), (260, 460)  # least widths, at the usual size of text and at any

@@ -10,10 +10,10 @@ from PySide6.QtCore import QObject, QTimer, Slot
 from headstart import library, remotes
 from headstart.engine.protocol import Description
 from headstart.errors import EngineBusyError, HeadstartError
-from headstart.ui.chat.answer_report import NOTICE
+from headstart.ui.chat.live_answer import NOTICE
 from headstart.ui.fault_words import said
-from headstart.ui.models import outside
-from headstart.ui.settings.setting_titles import title, word
+from headstart.ui.models import model_facts
+from headstart.ui.settings.setting_form import title, word
 from headstart.ui.spelling import titled
 from headstart.ui.widgets.notice_bar import Cause
 
@@ -114,14 +114,14 @@ class ModelInUse(QObject):
         session, servers = self._program.chats.current, self._program.choices.servers
         if session is None:
             return
-        reach = outside.reach(session.settings, servers, fetching=self._program.models.adding.is_fetching)
+        reach = model_facts.reach(session.settings, servers, fetching=self._program.models.adding.is_fetching)
         self._program.window.chat.composer.show_reach(reach.text, reach.tip, leaves=reach.leaves)
-        server = outside.chosen(session.settings, servers)
+        server = model_facts.chosen(session.settings, servers)
         if not reach.leaves:
             self._program.window.chat.notice.retract(Cause.REACH)
         if server and reach.leaves and self._program.store.recall(_WARNED.format(server.name)) != server.url:
             self._program.store.remember(_WARNED.format(server.name), server.url)
-            self._program.window.chat.notice.say(outside.warning(server), cause=Cause.REACH)
+            self._program.window.chat.notice.say(model_facts.warning(server), cause=Cause.REACH)
 
     def _model_words(self, *, is_loaded: bool) -> tuple[str, str, str]:
         """Name, what else is to be known, and what is still to come."""
@@ -215,10 +215,10 @@ class ModelInUse(QObject):
     @Slot(str)
     def _note_server_removal(self, name: str) -> None:
         session, servers = self._program.chats.current, self._program.choices.servers
-        used = outside.chosen(session.settings, servers) if session else None
+        used = model_facts.chosen(session.settings, servers) if session else None
         if used and used.name == name:
             self._program.loader.unload()
-        usual = outside.chosen(self._program.settings, servers)
+        usual = model_facts.chosen(self._program.settings, servers)
         if usual and usual.name == name:
             self._program.change(model="", draft="")
 

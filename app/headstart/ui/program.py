@@ -1,6 +1,7 @@
 """Builds the window and everything behind it, and connects them; nothing else constructs. Knows no command line."""
 
 import dataclasses
+import gc
 import logging
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,35 +18,64 @@ from headstart.errors import SettingsError
 from headstart.settings import Settings
 from headstart.settings_file import load, save
 from headstart.ui.asking import Find, installed_model
-from headstart.ui.attention import Attention
 from headstart.ui.chat.chat_presenter import ChatPresenter
 from headstart.ui.chat.chat_session import ChatSession
 from headstart.ui.chat.prompt_desk import PromptDesk
 from headstart.ui.chat.token_count import TokenCount
+from headstart.ui.desktop_message import Attention, Motion
 from headstart.ui.engine_link import EngineLink
 from headstart.ui.fault_words import said
 from headstart.ui.history.encryption_work import Order
-from headstart.ui.history.settling import Settling
+from headstart.ui.history.upkeep import Settling
 from headstart.ui.local_server.serve_desk import ServeDesk
 from headstart.ui.looks import Looks
 from headstart.ui.main_window import MainWindow
 from headstart.ui.model_in_use import ModelInUse
-from headstart.ui.models.model_choices import ModelChoices
+from headstart.ui.models.model_choices import ModelChoices, ModelSwitch
 from headstart.ui.models.model_desk import ModelDesk
 from headstart.ui.models.model_loader import ModelLoader
-from headstart.ui.models.model_switch import ModelSwitch
-from headstart.ui.motion import Motion
 from headstart.ui.panel_desk import PanelDesk
 from headstart.ui.performance.bench_desk import BenchDesk
 from headstart.ui.performance.race_desk import RaceDesk
 from headstart.ui.performance.tune_desk import TuneDesk
 from headstart.ui.sidebar.chats import Chats, Listing
-from headstart.ui.sidebar.sidebar_desk import SidebarDesk
-from headstart.ui.sidebar.tag_desk import TagDesk
-from headstart.ui.sweeping import Sweeping
+from headstart.ui.sidebar.sidebar_desk import SidebarDesk, TagDesk
 from headstart.ui.widgets.notice_bar import Cause
 from headstart.ui.widgets.undoing import Undoing
 from headstart.ui.window_commands import WindowCommands
+
+_EVERY_MS = 1000
+
+
+class Sweeping(QObject):
+    """Collects on a timer instead of wherever memory is asked for.
+
+    A cycle may hold a widget, and a widget that another thread destroys takes the program with it.
+    """
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        gc.disable()
+        self._timer = QTimer(self, interval=_EVERY_MS)
+        self._timer.timeout.connect(self.sweep)
+        self._timer.start()
+
+    @Slot()
+    def sweep(self) -> None:
+        """Collect the oldest generation that is due."""
+        due = [
+            age
+            for age, (count, most) in enumerate(zip(gc.get_count(), gc.get_threshold(), strict=True))
+            if count > most
+        ]
+        if due:
+            gc.collect(due[-1])
+
+    def close(self) -> None:
+        """Python collects by itself again."""
+        self._timer.stop()
+        gc.enable()
+
 
 GEOMETRY = "window"  # the memo that keeps size and place
 _log = logging.getLogger(__name__)

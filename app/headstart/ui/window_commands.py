@@ -2,20 +2,239 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Slot
-from PySide6.QtGui import QAction, QActionGroup, QGuiApplication, QTextDocument
-from PySide6.QtWidgets import QLineEdit, QPlainTextEdit, QTextEdit
+from PySide6.QtCore import QEvent, QObject, QSize, Qt, Signal, Slot
+from PySide6.QtGui import QAction, QActionGroup, QColor, QGuiApplication, QKeyEvent, QKeySequence, QTextDocument
+from PySide6.QtWidgets import (
+    QDialog,
+    QHeaderView,
+    QLabel,
+    QLineEdit,
+    QMessageBox,
+    QPlainTextEdit,
+    QTextEdit,
+    QTreeWidget,
+    QTreeWidgetItem,
+    QVBoxLayout,
+    QWidget,
+)
 
+from headstart import paths
 from headstart.chat.conversation import Role
-from headstart.ui.command_palette import CommandPalette
-from headstart.ui.dialogs import Dialogs
+from headstart.licences import components
+from headstart.settings import defaults
+from headstart.ui import actions, diary
+from headstart.ui.about import AboutDialog, version_report
+from headstart.ui.encryption_desk import EncryptionDesk
 from headstart.ui.exchange.exchange import Exchange
-from headstart.ui.exchange.pdf_saving import PdfSaving
+from headstart.ui.exchange.pdf_export import PdfSaving
+from headstart.ui.log_view import LogView
+from headstart.ui.panel_desk import PanelDesk
+from headstart.ui.settings.preferences import Preferences
+from headstart.ui.shortcuts import Shortcuts
+from headstart.ui.translation import chosen, spoken
+from headstart.ui.widgets import stylesheet
+from headstart.ui.widgets.theme import MEDIUM, SMALL, Theme
+
+_WHAT = Qt.ItemDataRole.UserRole
+_OFFERED = 100  # chats; who looks for another one types more letters
+_MOVES = (Qt.Key.Key_Down, Qt.Key.Key_Up, Qt.Key.Key_PageDown, Qt.Key.Key_PageUp)
+
+
+class CommandPalette(QDialog):
+    """Lists what can be done now; the choice is triggered after it has closed."""
+
+    chat_chosen = Signal(str)
+
+    def __init__(
+        self, commands: Iterable[QAction], chats: Iterable[tuple[str, str]], theme: Theme, parent: QWidget
+    ) -> None:
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setWindowTitle(self.tr("Command palette"))
+        self.setStyleSheet(stylesheet.sheet(theme, self.font()))
+        self._commands = [action for action in commands if action.isEnabled() and action.objectName() != "palette"]
+        self._chats = list(chats)
+        self._theme = theme
+        self.field = QLineEdit(self)
+        self.field.setPlaceholderText(self.tr("Type a command or the title of a chat"))
+        self.field.setAccessibleName(self.windowTitle())
+        self.list = self._columns()
+        self._nothing = QLabel(self)
+        self._nothing.setAlignment(Qt.AlignmentFlag.AlignHCenter | Qt.AlignmentFlag.AlignTop)
+        self._nothing.setMargin(MEDIUM)
+        self._nothing.setWordWrap(True)
+        self._nothing.setTextFormat(Qt.TextFormat.PlainText)
+        stylesheet.dress(self._nothing, "muted")
+        column = QVBoxLayout(self)
+        column.setContentsMargins(SMALL, SMALL, SMALL, SMALL)
+        column.addWidget(self.field)
+        column.addWidget(self._nothing, 1)
+        column.addWidget(self.list, 1)
+        self.resize(QSize(min(560, parent.width() - 80), 380))
+        self.field.installEventFilter(self)
+        self.field.textChanged.connect(self._fill)
+        self.field.returnPressed.connect(self._choose)
+        self.list.itemClicked.connect(self._choose)
+        self._fill("")
+
+    def _columns(self) -> QTreeWidget:
+        """Titles on the left, keys on the right."""
+        columns = QTreeWidget(self)
+        columns.setAccessibleName(self.tr("Commands and chats"))
+        columns.setColumnCount(2)
+        columns.setHeaderHidden(True)
+        columns.setRootIsDecorated(False)
+        columns.setUniformRowHeights(True)
+        columns.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        columns.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        header = columns.header()
+        header.setStretchLastSection(False)
+        header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
+        header.setSectionResizeMode(1, QHeaderView.ResizeMode.ResizeToContents)
+        return columns
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802
+        if watched is self.field and isinstance(event, QKeyEvent) and event.key() in _MOVES:
+            self.list.event(event)
+            return True
+        return super().eventFilter(watched, event)
+
+    @Slot(str)
+    def _fill(self, typed: str) -> None:
+        self.list.clear()
+        words = typed.lower().split()
+        for action in self._commands:
+            keys = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
+            if _holds(actions.title(action), words):
+                self._offer(actions.title(action), keys, action)
+        named = ((chat, title or self.tr("New chat")) for chat, title in self._chats)
+        for chat, title in islice((each for each in named if _holds(each[1], words)), _OFFERED):
+            self._offer(title, self.tr("chat"), chat)
+        first = self.list.topLevelItem(0)
+        if first:
+            self.list.setCurrentItem(first)
+        self.list.setVisible(first is not None)
+        self._nothing.setText(self.tr("No command or chat is called “{}”.").format(typed.strip()))
+        self._nothing.setVisible(first is None)
+
+    def _offer(self, text: str, remark: str, what: object) -> None:
+        item = QTreeWidgetItem([text, remark])
+        item.setData(0, _WHAT, what)
+        item.setTextAlignment(1, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        item.setForeground(1, QColor(self._theme.muted))
+        self.list.addTopLevelItem(item)
+
+    @Slot()
+    def _choose(self) -> None:
+        item = self.list.currentItem()
+        if item is None:
+            return
+        what = item.data(0, _WHAT)
+        self.close()
+        if isinstance(what, QAction):
+            what.trigger()
+        elif isinstance(what, str):
+            self.chat_chosen.emit(what)
+
+
+def _holds(title: str, words: list[str]) -> bool:
+    return all(word in title.lower() for word in words)
+
+
+if TYPE_CHECKING:
+    from headstart.ui.program import Program
+
+
+class Dialogs(QObject):
+    """One for the window."""
+
+    def __init__(self, program: Program) -> None:
+        """Opens nothing yet."""
+        super().__init__(program)
+        self._program = program
+        self._window = program.window
+
+    @Slot()
+    def show_preferences(self) -> None:
+        """The settings that hold everywhere; each change is saved and followed at once."""
+        program = self._program
+        dialog = Preferences(program.looks.theme, self._folders(), self._window)
+        desk = PanelDesk(dialog, program.choices, dialog)
+        desk.changed.connect(lambda values: self._change(dialog, values))
+        dialog.restore_requested.connect(lambda names: self._change(dialog, {name: defaults()[name] for name in names}))
+        EncryptionDesk(dialog.encryption, program)
+        program.settings_changed.connect(desk.show_settings)
+        self._follow(dialog)
+        desk.show_settings(program.settings)
+        dialog.open()
+
+    def _change(self, dialog: Preferences, values: dict[str, object]) -> None:
+        program, before = self._program, self._program.settings.language
+        program.change(**values)
+        if spoken(chosen(program.settings.language)) != spoken(chosen(before)):
+            self._offer_restart(dialog)
+
+    def _offer_restart(self, dialog: Preferences) -> None:
+        """What was built has its words; anew it has others."""
+        question = self.tr(
+            "The window speaks another language when it is opened anew. Do that now? The chat is shown again; an "
+            "answer being written is stopped."
+        )
+        box = QMessageBox(QMessageBox.Icon.Question, self.tr("Another language"), question, parent=dialog)
+        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        now = box.addButton(self.tr("Reopen now"), QMessageBox.ButtonRole.AcceptRole)
+        box.addButton(self.tr("Later"), QMessageBox.ButtonRole.RejectRole)
+        box.setDefaultButton(now)
+        box.accepted.connect(self._program.restart)
+        box.open()
+
+    @Slot()
+    def show_shortcuts(self) -> None:
+        """Every command that has a key."""
+        groups = actions.groups(self._window.actions_by_name)
+        dialog = Shortcuts(self._program.looks.theme, groups, self._window)
+        self._follow(dialog)
+        dialog.open()
+
+    @Slot()
+    def show_about(self) -> None:
+        """What this is, and what it is made of."""
+        dialog = AboutDialog(self._program.looks.theme, version_report(), components(), self._window)
+        self._follow(dialog)
+        dialog.open()
+
+    @Slot()
+    def show_logs(self) -> None:
+        """What the window and the engine wrote down; the window can be used beside it."""
+        files = {
+            self.tr("Window"): paths.logs_folder() / diary.FILE_NAME,
+            self.tr("Engine"): self._program.link.journal.path,
+            self.tr("Local server"): self._program.server.journal.path,
+        }
+        view = LogView(self._program.looks.theme, files, self._window)
+        self._follow(view)
+        view.show()
+
+    def _folders(self) -> dict[str, Path]:
+        return {
+            self.tr("Models"): paths.models_folder(),
+            self.tr("Chats"): paths.history_folder(),
+            self.tr("Settings"): paths.config_folder(),
+            self.tr("Measurements"): paths.measurements_folder(),
+            self.tr("Logs"): paths.logs_folder(),
+            self.tr("Downloads"): paths.cache_folder(),
+        }
+
+    def _follow(self, dialog: AboutDialog | LogView | Preferences | Shortcuts) -> None:
+        """Theme and font may change while it is open."""
+        self._program.looks.changed.connect(dialog.set_looks)
+
 
 if TYPE_CHECKING:
     from headstart.ui.program import Program

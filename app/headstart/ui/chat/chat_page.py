@@ -2,23 +2,63 @@
 
 from pathlib import Path
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent, QFont, QPalette, QResizeEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QToolButton, QVBoxLayout, QWidget
 
 from headstart.ui.chat.composer import Composer
 from headstart.ui.chat.find_bar import FindBar
 from headstart.ui.chat.live_panel import LivePanel
-from headstart.ui.chat.prompt_popup import PromptPopup
-from headstart.ui.chat.selection_bar import SelectionBar
+from headstart.ui.chat.prompts import PromptPopup
 from headstart.ui.chat.transcript import Transcript
-from headstart.ui.widgets.elided_label import ElidedLabel
+from headstart.ui.widgets.heading import ElidedLabel
 from headstart.ui.widgets.icons import show_icon
 from headstart.ui.widgets.legend import Legend
 from headstart.ui.widgets.notice_bar import NoticeBar
 from headstart.ui.widgets.stylesheet import dress, mark
-from headstart.ui.widgets.theme import ICON, MEDIUM, SMALL, TEXT_WIDTH, Theme
-from headstart.ui.widgets.work_bar import WorkBar
+from headstart.ui.widgets.theme import ICON, MEDIUM, SMALL, TEXT_WIDTH, TINY, Theme
+from headstart.ui.widgets.work_card import WorkBar
+
+
+class SelectionBar(QFrame):
+    """Hidden while nothing is selected."""
+
+    markdown_requested = Signal()
+    text_requested = Signal()
+    cleared = Signal()
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        dress(self, "bar")
+        self._label = QLabel(self)
+        self.markdown_button = QPushButton(self.tr("Copy as Markdown"), self)
+        self.text_button = QPushButton(self.tr("Copy as text"), self)
+        self._close = QToolButton(self)
+        self._close.setToolTip(self.tr("Select nothing"))
+        self._close.setAccessibleName(self.tr("Select nothing"))
+        for button in (self.markdown_button, self.text_button, self._close):
+            dress(button, "flat")
+        row = QHBoxLayout(self)
+        row.setContentsMargins(SMALL, TINY, TINY, TINY)
+        row.addWidget(self._label, 1)
+        for button in (self.markdown_button, self.text_button, self._close):
+            row.addWidget(button)
+        self.markdown_button.clicked.connect(self.markdown_requested)
+        self.text_button.clicked.connect(self.text_requested)
+        self._close.clicked.connect(self.cleared)
+        self.set_theme(theme)
+        self.hide()
+
+    @Slot(int)
+    def show_count(self, messages: int) -> None:
+        """So many messages are selected."""
+        one = self.tr("1 message selected. Click another name with Shift to select up to there.")
+        self._label.setText(one if messages == 1 else self.tr("{} messages selected").format(messages))
+        self.setVisible(bool(messages))
+
+    def set_theme(self, theme: Theme) -> None:
+        """The icon in another colour."""
+        show_icon(self._close, "close", theme.muted)
 
 
 class ChatPage(QFrame):

@@ -1,14 +1,183 @@
 """An answer while it is being written: its text, who proposed which part, and its rounds. Knows no widget or file."""
 
-from collections.abc import Iterable, Sequence
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import overload
 
 from headstart.chat.conversation import Message, Run, extended
-from headstart.engine.engine import Step
-from headstart.ui.chat.answer_report import ROUNDS
+from headstart.engine.engine import FinishReason, Origin, Stats, Step
 from headstart.ui.chat.message import OriginRun, RoundNote
+from headstart.ui.spelling import decimal, listed, whole
+from headstart.ui.translation import translate
+
+Kept = Mapping[str, object]  # plain JSON data, as the history keeps it
+FINISH, NOTICE, ROUNDS = "finish_reason", "notice", "round_list"
+REPEATS = "repeats"  # how often some of the text stood there in a row
+_DERIVED = ("tokens_per_second", "acceptance_rate", "mean_accepted_length", "speedup")
+
+
+def keep(stats: Stats, reason: FinishReason) -> dict[str, object]:
+    """The statistics as plain data, with what is derived from them."""
+    fields = {field.name: getattr(stats, field.name) for field in dataclasses.fields(stats)}
+    derived = {name: getattr(stats, name) for name in _DERIVED}
+    plain = {name: dict(value) if isinstance(value, Mapping) else value for name, value in fields.items()}
+    return {**plain, **derived, FINISH: reason.value}
+
+
+def line(kept: Kept) -> str:
+    """Speed, what speculation gave, acceptance and wait, in one line; empty where nothing was measured."""
+    if not _number(kept, "output_tokens"):
+        return ""
+    parts = (_speed(kept), gain(kept), _acceptance(kept), _length(kept), _wait(kept))
+    return " · ".join(part for part in parts if part)
+
+
+def lines(kept: Kept) -> str:
+    """That line, and below it what else was measured; empty where nothing was."""
+    first = line(kept)
+    return "\n".join(part for part in (first, details(kept)) if part) if first else ""
+
+
+def gain(kept: Kept) -> str:
+    """What speculation gave for this answer, as measured on this machine."""
+    speedup = _number(kept, "speedup")
+    if _is_untold(kept) or _number(kept, REPEATS):  # to be fast at repeating oneself is no gain
+        return ""
+    if not _number(kept, "drafted"):
+        return translate("AnswerReport", "nothing guessed ahead")
+    if speedup is None:
+        return translate("AnswerReport", "not yet compared with plain decoding")
+    if round(speedup, 2) > 1.0:
+        return translate("AnswerReport", "{}× plain speed on this machine").format(decimal(speedup, 2))
+    return translate("AnswerReport", "speculation did not pay here: {}× plain decoding").format(decimal(speedup, 2))
+
+
+def notice(kept: Kept) -> str:
+    """One sentence on how the answer ended, where the reader should know; else empty."""
+    if kept.get(NOTICE):
+        return str(kept[NOTICE])
+    match kept.get(FINISH):
+        case FinishReason.LENGTH.value:
+            return translate("AnswerReport", "The answer reached its longest length.")
+        case FinishReason.REPETITION.value:
+            return translate("AnswerReport", "The model repeats itself, so the answer was stopped.")
+        case FinishReason.CONTEXT.value:
+            return translate(
+                "AnswerReport",
+                "The context is full, so the answer ends here; start a new chat or fork this one earlier.",
+            )
+        case FinishReason.CANCELLED.value:
+            return (
+                translate("AnswerReport", "Stopped.")
+                if _number(kept, "output_tokens")
+                else translate("AnswerReport", "Stopped before the first word.")
+            )
+        case FinishReason.STOP.value if not _number(kept, "output_tokens"):
+            return translate("AnswerReport", "The model ended its answer without a word.")
+    return ""
+
+
+def details(kept: Kept) -> str:
+    """Several lines for whoever wants to know more: tokens by origin, time by part, what that saved, context."""
+    found = (_origins(kept), _time(kept), _ledger(kept), _context(kept))
+    return "\n".join(text for text in found if text)
+
+
+def _is_untold(kept: Kept) -> bool:
+    """Whether another program wrote the answer, which says not how."""
+    counts = kept.get("by_origin")
+    return isinstance(counts, Mapping) and Origin.UNKNOWN.value in counts
+
+
+def _speed(kept: Kept) -> str:
+    speed = _number(kept, "tokens_per_second")
+    return translate("AnswerReport", "{} tokens/s").format(decimal(speed, 1)) if speed else ""
+
+
+def _wait(kept: Kept) -> str:
+    wait = _number(kept, "ttft_ms")
+    if not wait:
+        return ""
+    if wait < 1000:
+        return translate("AnswerReport", "first token after {} ms").format(round(wait))
+    return translate("AnswerReport", "first token after {} s").format(decimal(wait / 1000, 1))
+
+
+def _acceptance(kept: Kept) -> str:
+    rate = _number(kept, "acceptance_rate")
+    if rate is None:
+        return ""
+    accepted, drafted = kept.get("accepted"), kept.get("drafted")
+    return translate("AnswerReport", "{rate} % accepted ({accepted} of {drafted})").format(
+        rate=round(rate * 100), accepted=accepted, drafted=drafted
+    )
+
+
+def _length(kept: Kept) -> str:
+    length = _number(kept, "mean_accepted_length")
+    return (
+        translate("AnswerReport", "{} tokens per round").format(decimal(length, 2))
+        if length and _number(kept, "drafted")
+        else ""
+    )
+
+
+def _origins(kept: Kept) -> str:
+    counts = kept.get("by_origin")
+    if not isinstance(counts, Mapping) or not counts:
+        return ""
+    names = {
+        "draft": translate("AnswerReport", "draft"),
+        "n-gram": translate("AnswerReport", "n-gram"),
+        "bigram": translate("AnswerReport", "corpus table"),
+        "target": translate("AnswerReport", "target"),
+    }
+    parts = [f"{names[name]} {counts[name]}" for name in names if name in counts]
+    if not parts:
+        return ""
+    return translate("AnswerReport", "Tokens by origin: {}").format(listed(parts))
+
+
+def _time(kept: Kept) -> str:
+    spent = kept.get("by_part")
+    if not isinstance(spent, Mapping) or not spent:
+        return ""
+    names = {
+        "draft": translate("AnswerReport", "draft"),
+        "verify": translate("AnswerReport", "verify"),
+        "other": translate("AnswerReport", "other"),
+    }
+    parts = [
+        translate("AnswerReport", "{part} {time} ms").format(part=names.get(name, name), time=whole(milliseconds))
+        for name, milliseconds in spent.items()
+    ]
+    return translate("AnswerReport", "Time: {}").format(listed(parts))
+
+
+def _ledger(kept: Kept) -> str:
+    earned = _number(kept, "ledger_ms")
+    if not earned or not _number(kept, "drafted"):
+        return ""
+    words = (
+        translate("AnswerReport", "Ledger (estimate): {} ms saved against plain decoding")
+        if earned > 0
+        else translate("AnswerReport", "Ledger (estimate): {} ms lost against plain decoding")
+    )
+    return words.format(whole(abs(earned)))
+
+
+def _context(kept: Kept) -> str:
+    used, room = _number(kept, "context_used"), _number(kept, "context_length")
+    if used is None or not room:  # a server need not tell
+        return ""
+    return translate("AnswerReport", "Context: {used} of {room} tokens").format(used=whole(used), room=whole(room))
+
+
+def _number(kept: Kept, name: str) -> float | None:
+    value = kept.get(name)
+    return float(value) if isinstance(value, int | float) else None
 
 
 @dataclass

@@ -1,18 +1,183 @@
 """A strip that shows how speculation does while an answer is written: six figures, each with a small drawing."""
 
-from collections.abc import Iterable, Mapping
+from collections import Counter, deque
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
 
-from PySide6.QtCore import QEvent
-from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QFrame, QGridLayout, QWidget
+from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen, QResizeEvent
+from PySide6.QtWidgets import QFrame, QGridLayout, QSizePolicy, QWidget
 
-from headstart.engine.engine import Step
-from headstart.ui.chat.live_figures import LiveFigures
+from headstart.engine.engine import Round, Step
 from headstart.ui.spelling import decimal, listed, percent, titled, whole
-from headstart.ui.widgets.elided_label import ElidedLabel
-from headstart.ui.widgets.sparkline import Bars, ShareBar, Sparkline
+from headstart.ui.widgets.heading import ElidedLabel
 from headstart.ui.widgets.stylesheet import dress
 from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, TINY, Theme
+
+KEPT = 120  # rounds that are drawn
+_WINDOW = 6  # rounds that a figure is the mean of
+
+
+@dataclass
+class LiveFigures:
+    """Grows by steps; each series has a figure for every round, the newest last."""
+
+    speed: deque[float] = field(default_factory=lambda: deque(maxlen=KEPT))  # tokens per second
+    acceptance: deque[float] = field(default_factory=lambda: deque(maxlen=KEPT))  # share of the guesses
+    length: deque[float] = field(default_factory=lambda: deque(maxlen=KEPT))  # guesses in the round
+    ledger: deque[float] = field(default_factory=lambda: deque(maxlen=KEPT))  # ms earned so far; none where untold
+    lacks_ledger: bool = False  # something came, and nobody reckons what it earned
+    by_part: dict[str, float] = field(default_factory=lambda: {"draft": 0.0, "verify": 0.0, "other": 0.0})  # ms
+    _reached: Counter[int] = field(default_factory=Counter)  # rounds in which the guess at a position was judged
+    _held: Counter[int] = field(default_factory=Counter)  # and accepted
+    _rounds: int = 0
+    _reckoned: bool = False
+    _recent: deque[Round] = field(default_factory=lambda: deque(maxlen=_WINDOW))
+
+    def grow(self, steps: Iterable[Step]) -> None:
+        """Take further rounds; what was only text left over at the end is none."""
+        for step in steps:
+            self._reckoned = self._reckoned or step.round.ledger_ms is not None
+            self.lacks_ledger = not self._reckoned
+            if step.round.tokens:
+                self._add(step.round)
+
+    def disown(self) -> None:
+        """What was earned counts for nothing."""
+        self.ledger.clear()
+
+    def shares(self) -> dict[str, float]:
+        """Parts of the time, which together are 1; empty before there is any."""
+        total = sum(self.by_part.values())
+        return {part: spent / total for part, spent in self.by_part.items()} if total else {}
+
+    def by_position(self) -> tuple[float, ...]:
+        """For the first guess of a round, the second and so on: how many held of those whose forerunners did."""
+        return tuple(self._held[place] / self._reached[place] for place in range(len(self._reached)))
+
+    def _add(self, made: Round) -> None:
+        self._rounds += 1
+        if self._rounds == 1:  # the first token comes with the prompt's own pass: its time says nothing of the speed
+            return
+        self._recent.append(made)
+        self.by_part["draft"] += made.timing.draft_ms
+        self.by_part["verify"] += made.timing.verify_ms
+        self.by_part["other"] += made.timing.other_ms
+        self.length.append(float(made.drafted))
+        if made.ledger_ms is not None:
+            self.ledger.append(made.ledger_ms)
+        self._reached.update(range(min(made.drafted, made.accepted + 1)))
+        self._held.update(range(made.accepted))
+        spent = sum(each.timing.total_ms for each in self._recent)
+        if spent:
+            self.speed.append(1000.0 * sum(len(each.tokens) for each in self._recent) / spent)
+        guessed = sum(each.drafted for each in self._recent)
+        if guessed:
+            self.acceptance.append(sum(each.accepted for each in self._recent) / guessed)
+
+
+_HEIGHT = 26
+_WIDEST_BAR = 12.0
+_EDGE = 2.0
+
+
+class Sparkline(QWidget):
+    """Figures from 0 to `top`, or to the largest of them; where some are below 0, from the least of them."""
+
+    def __init__(self, colour: str, top: float = 0.0, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._colour, self._top = colour, top
+        self._figures: tuple[float, ...] = ()
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+
+    def show_figures(self, figures: Sequence[float], colour: str) -> None:
+        """Another line."""
+        self._figures, self._colour = tuple(figures), colour
+        self.update()
+
+    def sizeHint(self) -> QSize:  # noqa: N802
+        return QSize(120, _HEIGHT)
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802, ARG002
+        if len(self._figures) < 2:
+            return
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        zero, *heights = self.heights((0.0, *self._figures))
+        if zero < self.height() - _EDGE:
+            painter.setPen(QPen(self.palette().mid(), 1, Qt.PenStyle.DotLine))
+            painter.drawLine(QPointF(_EDGE, zero), QPointF(self.width() - _EDGE, zero))
+        painter.setPen(QPen(QColor(self._colour), 1))  # wider antialiased lines cost fifty times as much
+        step = (self.width() - 2 * _EDGE) / (len(heights) - 1)
+        for first, second in pairwise(QPointF(_EDGE + at * step, height) for at, height in enumerate(heights)):
+            painter.drawLine(first, second)
+        painter.end()
+
+    def heights(self, values: Sequence[float]) -> list[float]:
+        """How far below its upper edge values are drawn."""
+        least = min(*self._figures, 0.0)
+        span = (self._top or max(*self._figures, 0.0)) - least or 1.0
+        room = self.height() - 2 * _EDGE
+        return [_EDGE + room * (1 - (value - least) / span) for value in values]
+
+
+class Bars(QWidget):
+    """Shares of 1, one bar beside the other."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._shares: tuple[float, ...] = ()
+        self._colour = ""
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+
+    def show_shares(self, shares: Sequence[float], colour: str) -> None:
+        """Other bars."""
+        self._shares, self._colour = tuple(shares), colour
+        self.update()
+
+    def sizeHint(self) -> QSize:  # noqa: N802
+        return QSize(80, _HEIGHT)
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802, ARG002
+        painter = QPainter(self)
+        room = self.height() - 4
+        width = min(self.width() / max(len(self._shares), 1), _WIDEST_BAR)
+        for place, share in enumerate(self._shares):
+            height = max(room * share, 1.0)
+            bar = QRectF(place * width, 2 + room - height, width - 2, height)
+            painter.fillRect(bar, QColor(self._colour))
+        painter.end()
+
+
+class ShareBar(QWidget):
+    """One bar cut into parts, each in its colour."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._shares: Mapping[str, float] = {}
+        self._colours: Mapping[str, str] = {}
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+
+    def show_shares(self, shares: Mapping[str, float], colours: Mapping[str, str]) -> None:
+        """Parts that together are 1."""
+        self._shares, self._colours = shares, colours
+        self.update()
+
+    def sizeHint(self) -> QSize:  # noqa: N802
+        return QSize(120, _HEIGHT)
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802, ARG002
+        painter = QPainter(self)
+        painter.setPen(Qt.PenStyle.NoPen)
+        left, height = 0.0, 8.0
+        for name, share in self._shares.items():
+            width = share * self.width()
+            painter.setBrush(QColor(self._colours[name]))
+            painter.drawRect(QRectF(left, (self.height() - height) / 2, width, height))
+            left += width
+        painter.end()
+
 
 _COLUMNS = (6, 3, 2)  # as many as find room for their words
 _UNTOLD = "–"

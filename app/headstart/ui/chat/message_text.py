@@ -1,16 +1,163 @@
 """The text of one message while it grows: thinking, answer and origins. Pure: knows nothing of Qt."""
 
-from collections.abc import Iterable
-from dataclasses import replace
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import PurePath
+from typing import NamedTuple
 
-from headstart.ui.chat import thinking
-from headstart.ui.chat.attached_blocks import Attached, attached_blocks
+from headstart.chat.conversation import Attachment
 from headstart.ui.chat.message import MessageContent, OriginRun
-from headstart.ui.chat.origins import Origins
-from headstart.ui.chat.thinking import Parts
 from headstart.ui.markdown import markdown
-from headstart.ui.markdown.blocks import Block
+from headstart.ui.markdown.blocks import Block, Code, Paragraph, Span, Style
 from headstart.ui.markdown.markdown import MarkdownStream
+
+
+class Origins:
+    """Runs that lie end to end from offset 0; what lies behind the last run has no known origin."""
+
+    def __init__(self, runs: Iterable[OriginRun] = ()) -> None:
+        self._ends: list[int] = []
+        self._runs: list[OriginRun] = []
+        for run in runs:
+            self.add(run)
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+    @property
+    def runs(self) -> tuple[OriginRun, ...]:
+        """All runs in order."""
+        return tuple(self._runs)
+
+    def add(self, run: OriginRun) -> None:
+        """The next stretch of text; one without text is dropped."""
+        if run.length:
+            self._ends.append((self._ends[-1] if self._ends else 0) + run.length)
+            self._runs.append(run)
+
+    def at(self, offset: int) -> OriginRun | None:
+        """The run that holds the character at `offset`."""
+        index = bisect_right(self._ends, offset)
+        return self._runs[index] if index < len(self._runs) else None
+
+    def ranges(self, start: int, end: int) -> Iterator[tuple[int, int, str]]:
+        """(start, end, origin) within [start, end)."""
+        index = bisect_right(self._ends, start)
+        while index < len(self._runs) and start < end:
+            stop = min(end, self._ends[index])
+            yield start, stop, self._runs[index].origin
+            start = stop
+            index += 1
+
+
+_NAMES = "think|thinking|thought|reasoning"
+_OPEN = re.compile(rf"\s*<({_NAMES})>[ \t]*\n?")
+_ALONE = re.compile(rf"^</({_NAMES})>[ \t]*$", re.M)
+_TAGS = tuple(f"<{name}>" for name in _NAMES.split("|"))
+_FENCE = re.compile(r"^ {0,3}(?:```|~~~)", re.M)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """`thought` is a range of the text or None; the answer begins at `body`. `closed`: the thinking has ended."""
+
+    thought: tuple[int, int] | None
+    body: int
+    closed: bool = True
+
+
+def split(text: str, growing: bool = False) -> Parts:
+    """Find a thinking section at the beginning. `growing`: more text may come, so half a tag is not shown yet."""
+    opened = _OPEN.match(text)
+    if opened:
+        return _opened(text, opened.end(), opened[1])
+    if growing and text.strip() and any(tag.startswith(text.strip()) for tag in _TAGS):
+        return Parts(None, len(text))
+    # Some chat templates put the opening tag into the prompt, so that only the closing one is part of the answer.
+    closed = _ALONE.search(text)
+    if closed and len(_FENCE.findall(text[: closed.start()])) % 2 == 0:
+        return Parts(_trimmed(text, 0, closed.start()), _after_space(text, closed.end()))
+    return Parts(None, 0)
+
+
+def _opened(text: str, start: int, name: str) -> Parts:
+    end = text.find(f"</{name}>", start)
+    if end < 0:
+        return Parts((start, len(text)), len(text), closed=False)
+    return Parts(_trimmed(text, start, end), _after_space(text, end + len(name) + 3))
+
+
+def _trimmed(text: str, start: int, end: int) -> tuple[int, int] | None:
+    inside = text[start:end].rstrip()
+    return (start, start + len(inside)) if inside.strip() else None
+
+
+def _after_space(text: str, at: int) -> int:
+    return at + len(text[at:]) - len(text[at:].lstrip())
+
+
+_CUT = "…"
+
+
+class Piece(NamedTuple):
+    """[start, end) of a file's text, and where that begins in the text that the blocks refer to."""
+
+    start: int
+    end: int
+    source: int
+
+
+class Attached(NamedTuple):
+    """The text that the blocks refer to, the blocks, and the piece of each file that is in them."""
+
+    source: str
+    blocks: list[Block]
+    pieces: tuple[Piece, ...]
+
+    def place(self, file: int, start: int, end: int) -> tuple[int, int] | None:
+        """Where a range of a file's text is in `source`; None if it is not wholly shown."""
+        piece = self.pieces[file]
+        shift = piece.source - piece.start
+        return (start + shift, end + shift) if piece.start <= start and end <= piece.end else None
+
+
+def attached_blocks(
+    files: Iterable[Attachment], most: int | None = None, around: tuple[int, int] | None = None
+) -> Attached:
+    """At most about `most` characters of each file, cut at lines: its beginning, or those around (file, offset)."""
+    source, blocks, pieces = "", list[Block](), list[Piece]()
+    for number, file in enumerate(files):
+        name = Span(file.name, len(source), len(source) + len(file.name), style=Style.BOLD)
+        blocks.append(Paragraph((name,)))
+        source += f"{file.name}\n"
+        start, end = _extent(file.text, most, around[1] if around and around[0] == number else 0)
+        before = f"{_CUT}\n" if start > _after_newlines(file.text) else ""
+        text = before + file.text[start:end] + (f"\n{_CUT}" if end < len(file.text.rstrip("\n")) else "")
+        pieces.append(Piece(start, end, len(source) + len(before)))
+        if text:
+            language = PurePath(file.name).suffix.removeprefix(".").lower()
+            blocks.append(Code(text, language, ((0, len(source)),)))
+            source += f"{text}\n"
+    return Attached(source, blocks, tuple(pieces))
+
+
+def _extent(text: str, most: int | None, offset: int) -> tuple[int, int]:
+    """The lines of a text to be shown, without empty ones around them."""
+    start, last = _after_newlines(text), len(text.rstrip("\n"))
+    if most is None or len(text) <= most:
+        return start, max(start, last)
+    if offset >= most:
+        start = offset - most // 2
+        start = max(text.rfind("\n", 0, start), start - most // 4) + 1
+    end = start + most
+    return start, (last if end >= last else max(text.rfind("\n", start, end), start + most // 2))
+
+
+def _after_newlines(text: str) -> int:
+    return len(text) - len(text.lstrip("\n"))
+
 
 _MOST_SHOWN = 20_000  # characters of a file; nobody reads further here, and a whole book would take seconds to show
 
@@ -99,4 +246,4 @@ class MessageSource:
         return self.parts.thought is not None and not self.parts.closed
 
     def _split(self, growing: bool) -> Parts:
-        return thinking.split(self._text, growing) if self._content.role == "assistant" else Parts(None, 0)
+        return split(self._text, growing) if self._content.role == "assistant" else Parts(None, 0)

@@ -6,8 +6,7 @@ from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtGui import QGuiApplication
 
 from headstart.ui.chat.chat_page import ChatPage
-from headstart.ui.chat.prompt_dialog import PromptDialog
-from headstart.ui.chat.prompts import filled, library, own_part
+from headstart.ui.chat.prompts import PromptDialog, filled, library, own_part
 from headstart.ui.widgets.theme import Theme
 
 

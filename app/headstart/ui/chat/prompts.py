@@ -7,7 +7,31 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from PySide6.QtCore import QEvent, QObject, QPoint, QSignalBlocker, QSize, Qt, Signal, Slot
+from PySide6.QtGui import QColor, QKeyEvent
+from PySide6.QtWidgets import (
+    QDialog,
+    QFrame,
+    QHBoxLayout,
+    QHeaderView,
+    QLabel,
+    QLineEdit,
+    QListWidget,
+    QListWidgetItem,
+    QPlainTextEdit,
+    QPushButton,
+    QTreeWidget,
+    QTreeWidgetItem,
+    QVBoxLayout,
+    QWidget,
+)
+
+from headstart.ui.chat.composer import MessageEdit
+from headstart.ui.settings.setting_form import muted
 from headstart.ui.translation import translate
+from headstart.ui.widgets import stylesheet
+from headstart.ui.widgets.stylesheet import dress
+from headstart.ui.widgets.theme import MEDIUM, SMALL, TINY, Theme
 
 CURSOR, CLIPBOARD, SELECTION = "cursor", "clipboard", "selection"
 _PLACE = re.compile(rf"\{{({CURSOR}|{CLIPBOARD}|{SELECTION})\}}")
@@ -91,3 +115,311 @@ def filled(prompt: str, clipboard: str = "", selection: str = "") -> Filled:
             cursor = len(text)
     text += prompt[done:]
     return Filled(text, len(text) if cursor is None else cursor)
+
+
+_MOST_ROWS = 8
+_WIDTH = 520
+_MOVES = {Qt.Key.Key_Up: -1, Qt.Key.Key_Down: 1}
+_TAKES = (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Tab)
+_NAME = Qt.ItemDataRole.UserRole
+
+
+class PromptPopup(QFrame):
+    """Lies above `anchor`. The keyboard stays in the message box; the keys that the list needs are taken from it."""
+
+    chosen = Signal(str)  # name
+    library_requested = Signal()
+
+    def __init__(self, theme: Theme, edit: MessageEdit, anchor: QWidget, parent: QWidget) -> None:
+        super().__init__(parent)
+        dress(self, "card")
+        self._edit, self._anchor, self._theme = edit, anchor, theme
+        self._prompts: dict[str, str] = {}
+        self._waved_away = ""  # what was typed when a person pressed Esc
+        self.list = self._columns()
+        column = QVBoxLayout(self)
+        column.setContentsMargins(TINY, TINY, TINY, TINY)
+        column.addWidget(self.list)
+        edit.installEventFilter(self)
+        anchor.installEventFilter(self)
+        edit.textChanged.connect(self._follow)
+        edit.focused.connect(self._note_focus)
+        self.list.itemClicked.connect(self._take)
+        self.hide()
+
+    def set_prompts(self, prompts: dict[str, str]) -> None:
+        """Names with what is shown beside each."""
+        self._prompts = prompts
+
+    def set_theme(self, theme: Theme) -> None:
+        """Remarks in another colour."""
+        self._theme = theme
+        self._follow()
+
+    def names(self) -> list[str]:
+        """What is offered now, the last being the way to the library."""
+        items = (self.list.topLevelItem(row) for row in range(self.list.topLevelItemCount()))
+        return [item.data(0, _NAME) for item in items if item]
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802
+        if watched is self._anchor and event.type() in (QEvent.Type.Resize, QEvent.Type.Move):
+            self._place()
+        if watched is not self._edit or self.isHidden() or not isinstance(event, QKeyEvent):
+            return super().eventFilter(watched, event)
+        if event.type() == QEvent.Type.ShortcutOverride and event.key() == Qt.Key.Key_Escape:
+            event.accept()  # else it would stop an answer
+            return True
+        return event.type() == QEvent.Type.KeyPress and self._obey(event)
+
+    def _obey(self, event: QKeyEvent) -> bool:
+        key = event.key()
+        if key == Qt.Key.Key_Escape:
+            self._waved_away = self._edit.text()
+            self.hide()
+        elif key in _MOVES:
+            self._move(_MOVES[Qt.Key(key)])
+        elif self._takes(event):
+            self._take()
+        else:
+            return False
+        return True
+
+    def _takes(self, event: QKeyEvent) -> bool:
+        """Enter and Tab take the one that is marked, a space the one whose whole name is typed."""
+        whole = event.key() == Qt.Key.Key_Space and called(self._edit.text()) in self._prompts
+        return whole or (event.key() in _TAKES and not event.modifiers())
+
+    def _move(self, by: int) -> None:
+        here = self.list.currentItem()
+        row = self.list.indexOfTopLevelItem(here) if here else 0
+        self._mark((row + by) % self.list.topLevelItemCount())
+
+    def _mark(self, row: int) -> None:
+        item = self.list.topLevelItem(row)
+        assert item
+        self.list.setCurrentItem(item)
+
+    @Slot()
+    def _take(self) -> None:
+        item = self.list.currentItem()
+        name = item.data(0, _NAME) if item else ""
+        self.hide()
+        if name:
+            self.chosen.emit(name)
+        else:
+            self.library_requested.emit()
+
+    @Slot(bool)
+    def _note_focus(self, focused: bool) -> None:
+        if focused:
+            self._follow()
+        else:
+            self.hide()
+
+    @Slot()
+    def _follow(self) -> None:
+        """Show what fits what is typed."""
+        typed = called(self._edit.text())
+        found = [] if typed is None else matching(self._prompts, typed)
+        if not self._edit.text().startswith(self._waved_away):
+            self._waved_away = ""
+        if not self._edit.hasFocus() or typed is None or not (found or not typed) or self._waved_away:
+            self.hide()
+            return
+        self._fill(found)
+        self._place()
+        self.show()
+        self.raise_()
+
+    def _fill(self, names: Iterable[str]) -> None:
+        self.list.clear()
+        rows = [(name, f"/{name}", " ".join(filled(self._prompts[name]).text.split())) for name in names]
+        for name, title, remark in [*rows, ("", self.tr("Edit prompts…"), "")]:
+            item = QTreeWidgetItem([title, remark])
+            item.setData(0, _NAME, name)
+            item.setForeground(1, QColor(self._theme.muted))
+            self.list.addTopLevelItem(item)
+        self._mark(0)
+
+    def _place(self) -> None:
+        parent = self.parentWidget()
+        assert parent
+        rows = min(self.list.topLevelItemCount(), _MOST_ROWS)
+        self.list.setFixedHeight(rows * self.list.sizeHintForRow(0) + TINY)
+        corner = self._anchor.mapTo(parent, QPoint(0, 0))
+        height = self.list.height() + 2 * TINY + 2 * self.frameWidth()
+        self.setGeometry(corner.x(), corner.y() - height - TINY, min(_WIDTH, self._anchor.width()), height)
+
+    def _columns(self) -> QTreeWidget:
+        """Names on the left, the beginning of the prompts on the right."""
+        columns = QTreeWidget(self)
+        columns.setAccessibleName(self.tr("Prompts"))
+        columns.setColumnCount(2)
+        columns.setHeaderHidden(True)
+        columns.setRootIsDecorated(False)
+        columns.setUniformRowHeights(True)
+        columns.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        columns.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        columns.header().setStretchLastSection(True)
+        columns.header().setSectionResizeMode(0, QHeaderView.ResizeMode.ResizeToContents)
+        return columns
+
+
+_SIZE = QSize(680, 440)
+_TEXT = Qt.ItemDataRole.UserRole
+
+
+class PromptDialog(QDialog):
+    """Emits all prompts when they shall be saved."""
+
+    saved = Signal(object)  # {name: text}
+
+    def __init__(self, prompts: Mapping[str, str], selection: str, theme: Theme, parent: QWidget | None = None) -> None:
+        """`selection` is a text that a new prompt can be made of, or empty."""
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setWindowTitle(self.tr("Prompts"))
+        self.setStyleSheet(stylesheet.sheet(theme, self.font()))
+        self._selection = selection
+        self.list = QListWidget(self)
+        self.list.setAccessibleName(self.tr("Prompts"))
+        self.name = QLineEdit(self)
+        self.name.setAccessibleName(self.tr("Name"))
+        self.text = QPlainTextEdit(self)
+        self.text.setAccessibleName(self.tr("Text of the prompt"))
+        self.text.setTabChangesFocus(True)
+        dress(self.text, "field")
+        self._fault = QLabel(self)
+        dress(self._fault, "danger")
+        self.add_button = self._button(self.tr("New"))
+        self.import_button = self._button(self.tr("New from selection"))
+        self.remove_button = self._button(self.tr("Remove"))
+        self.restore_button = self._button(self.tr("Bring back the built-in ones"))
+        self._cancel, self.save_button = self._button(self.tr("Cancel")), self._button(self.tr("Save"), "primary")
+        self._lay_out()
+        self._connect()
+        for name, text in prompts.items():
+            self._insert(name, text)
+        self.list.setCurrentRow(0)
+        self._check()
+
+    def prompts(self) -> dict[str, str]:
+        """As they are in the dialog now."""
+        items = [self.list.item(row) for row in range(self.list.count())]
+        return {item.text(): item.data(_TEXT) for item in items}
+
+    def _insert(self, name: str, text: str) -> QListWidgetItem:
+        item = QListWidgetItem(name, self.list)
+        item.setData(_TEXT, text)
+        return item
+
+    def _connect(self) -> None:
+        self.list.currentItemChanged.connect(self._show)
+        self.name.textEdited.connect(self._rename)
+        self.text.textChanged.connect(self._rewrite)
+        self.add_button.clicked.connect(lambda: self._add(""))
+        self.import_button.clicked.connect(lambda: self._add(self._selection))
+        self.remove_button.clicked.connect(self._remove)
+        self.restore_button.clicked.connect(self._restore)
+        self._cancel.clicked.connect(self.reject)
+        self.save_button.clicked.connect(self._save)
+
+    @Slot()
+    def _show(self) -> None:
+        item = self.list.currentItem()
+        for field in (self.name, self.text, self.remove_button):
+            field.setEnabled(item is not None)
+        with QSignalBlocker(self.text):
+            self.name.setText(item.text() if item else "")
+            self.text.setPlainText(item.data(_TEXT) if item else "")
+        self._check()
+
+    @Slot(str)
+    def _rename(self, typed: str) -> None:
+        self.list.currentItem().setText(named(typed))
+        self._check()
+
+    @Slot()
+    def _rewrite(self) -> None:
+        self.list.currentItem().setData(_TEXT, self.text.toPlainText())
+        self._check()
+
+    def _add(self, text: str) -> None:
+        self.list.setCurrentItem(self._insert(self._free_name(), text))
+        self.name.setFocus()
+        self.name.selectAll()
+
+    def _free_name(self) -> str:
+        taken, stem = self.prompts(), named(self.tr("prompt"))
+        return next(name for name in (stem, *(f"{stem}-{n}" for n in range(2, len(taken) + 3))) if name not in taken)
+
+    @Slot()
+    def _remove(self) -> None:
+        self.list.takeItem(self.list.currentRow())
+        self._show()
+
+    @Slot()
+    def _restore(self) -> None:
+        here = {self.list.item(row).text(): self.list.item(row) for row in range(self.list.count())}
+        for name, text in built_in().items():
+            (here.get(name) or self._insert(name, text)).setData(_TEXT, text)
+        self._show()
+
+    def _check(self) -> None:
+        fault = self._find_fault()
+        self._fault.setText(fault)
+        self._fault.setVisible(bool(fault))
+        self.save_button.setEnabled(not fault)
+        self.import_button.setEnabled(bool(self._selection))
+        self.import_button.setToolTip("" if self._selection else self.tr("Select text in the chat or in the message."))
+
+    def _find_fault(self) -> str:
+        names = [self.list.item(row).text() for row in range(self.list.count())]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        empty = next((name for name, text in self.prompts().items() if not text.strip()), None)
+        if "" in names:
+            return self.tr("Every prompt needs a name.")
+        if twice is not None:
+            return self.tr("Two prompts are called /{}; give one another name.").format(twice)
+        return "" if empty is None else self.tr("/{} has no text yet.").format(empty)
+
+    @Slot()
+    def _save(self) -> None:
+        self.saved.emit(self.prompts())
+        self.accept()
+
+    def _button(self, label: str, kind: str = "plain") -> QPushButton:
+        button = QPushButton(label, self)
+        button.setAutoDefault(False)
+        dress(button, kind)
+        return button
+
+    def _lay_out(self) -> None:
+        left = QVBoxLayout()
+        left.addWidget(self.list, 1)
+        for button in (self.add_button, self.import_button, self.remove_button, self.restore_button):
+            left.addWidget(button)
+        self.list.setFixedWidth(max(220, self.restore_button.sizeHint().width()))
+        places = self.tr(
+            "Typed as /name at the beginning of a message. {cursor} is where you go on writing; {selection} and "
+            "{clipboard} put in the text selected in the chat or copied."
+        )
+        right = QVBoxLayout()
+        for label, field in ((self.tr("Name"), self.name), (self.tr("Text"), self.text)):
+            right.addWidget(QLabel(label, self))
+            right.addWidget(field)
+        right.addWidget(muted(places, self))
+        right.addWidget(self._fault)
+        foot = QHBoxLayout()
+        foot.addStretch(1)
+        foot.addWidget(self._cancel)
+        foot.addWidget(self.save_button)
+        right.addLayout(foot)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(MEDIUM, MEDIUM, MEDIUM, MEDIUM)
+        row.setSpacing(MEDIUM)
+        row.addLayout(left)
+        row.addLayout(right, 1)
+        for column in (left, right):
+            column.setSpacing(SMALL)
+        self.resize(_SIZE)

@@ -19,7 +19,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QFrame, QMenu, QTextBrowser, QToolTip, QWidget
 
 from headstart.ui.chat.message import OriginRun
-from headstart.ui.chat.origins import Origins
+from headstart.ui.chat.message_text import Origins
 from headstart.ui.markdown import markdown
 from headstart.ui.markdown.blocks import Block, plain_text
 from headstart.ui.markdown.document import COPY, DocumentWriter, Quoted

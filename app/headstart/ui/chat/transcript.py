@@ -7,12 +7,11 @@ from PySide6.QtGui import QFont, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QWidget
 
 from headstart.chat.turns import titled
-from headstart.ui.chat.find import Match, places, seeker
+from headstart.ui.chat.find_bar import Match, places, seeker
 from headstart.ui.chat.message import MessageContent, MessageId, RoundNote
 from headstart.ui.chat.message_column import MessageColumn, ScrollPosition
-from headstart.ui.chat.message_rows import author
-from headstart.ui.chat.message_view import MessageView
-from headstart.ui.chat.thinking import split
+from headstart.ui.chat.message_text import split
+from headstart.ui.chat.message_view import MessageView, author
 from headstart.ui.markdown.blocks import plain_text
 from headstart.ui.markdown.markdown import parse
 from headstart.ui.widgets.theme import Theme

@@ -13,9 +13,9 @@ from headstart.chat.cipher import Key
 from headstart.ui.background_task import BackgroundTask
 from headstart.ui.settings.setting_form import muted
 from headstart.ui.widgets import stylesheet
-from headstart.ui.widgets.busy_bar import BusyBar
 from headstart.ui.widgets.stylesheet import dress
 from headstart.ui.widgets.theme import LARGE, MEDIUM, Theme
+from headstart.ui.widgets.work_card import BusyBar
 
 _WIDTH = 420
 

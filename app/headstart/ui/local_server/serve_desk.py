@@ -15,9 +15,8 @@ from headstart.engine.supervision import Journal
 from headstart.errors import HeadstartError, PortTakenError
 from headstart.server import keys
 from headstart.ui.fault_words import said
-from headstart.ui.local_server import serve_offer, serve_words
-from headstart.ui.local_server.serve_offer import Offer
-from headstart.ui.local_server.serve_view import ServeState, ServeView
+from headstart.ui.local_server import serve_page
+from headstart.ui.local_server.serve_page import Offer, ServeState, ServeView
 
 if TYPE_CHECKING:
     from headstart.settings import Settings
@@ -65,18 +64,18 @@ class ServeDesk(QObject):
         wanted = self._wanted()
         served = self._served or wanted
         port, down, kept = self._settings().server_port, self.state.is_down, paths.server_key().exists()
-        url = self._url or serve_offer.url(port)
+        url = self._url or serve_page.url(port)
         view = ServeView(
             self.state,
-            title=serve_words.title(self.state),
+            title=serve_page.title(self.state),
             sentence=self.sentence or (self._fault() if down else ""),
-            model=serve_words.model(served, wanted),
+            model=serve_page.model(served, wanted),
             port=port,
             url=url,
             key=self._key,
-            key_words=serve_words.key(shown=bool(self._key), kept=kept),
+            key_words=serve_page.key(shown=bool(self._key), kept=kept),
             key_hint=self.tr("kept as a hash only") if kept else self.tr("none yet"),
-            curl=serve_offer.curl(url, served.model, self._key) if served else "",
+            curl=serve_page.curl(url, served.model, self._key) if served else "",
         )
         self._page.show_view(view)
 
@@ -106,7 +105,7 @@ class ServeDesk(QObject):
         """What the open chat's settings ask for; None where that cannot be served."""
         settings = self._settings()
         name = "" if remotes.is_remote(settings.model) else self._loader.name(settings)
-        return serve_offer.offer(name, settings) if name else None
+        return serve_page.offer(name, settings) if name else None
 
     def _fault(self) -> str:
         """Why nothing can be served now."""
@@ -141,7 +140,7 @@ class ServeDesk(QObject):
         except HeadstartError as error:
             self._end(said(error))
             return
-        self._served = offer = serve_offer.offer(self._loader.model, settings)
+        self._served = offer = serve_page.offer(self._loader.model, settings)
         self._page.requests.clear()
         order = StartServer(
             offer.model,
@@ -190,7 +189,7 @@ class ServeDesk(QObject):
         if waiting < 0:
             self._set(ServeState.READY)
         else:
-            self._set(ServeState.BUSY, serve_words.answering(waiting))
+            self._set(ServeState.BUSY, serve_page.answering(waiting))
 
     @Slot(object)
     def _note_loading(self, stage: Loading | None) -> None:
@@ -218,7 +217,7 @@ class ServeDesk(QObject):
         if self.state.is_down or failed.order not in {Load.__name__, StartServer.__name__}:
             return
         taken = failed.kind == PortTakenError.__name__
-        self._end(serve_words.taken(self._port) if taken else sentence)
+        self._end(serve_page.taken(self._port) if taken else sentence)
 
     @Slot(str, object)
     def _note_crash(self, sentence: str, _generation: int | None) -> None:

@@ -8,9 +8,8 @@ from typing import NamedTuple
 from PySide6.QtCore import QCoreApplication
 from PySide6.QtGui import QTextBlockFormat, QTextCharFormat, QTextCursor, QTextDocument, QTextTable
 
-from headstart.ui.markdown.blocks import Block, Code, Paragraph, Place, Rule, Span, Style, Table, spans
+from headstart.ui.markdown.blocks import Block, Code, Paragraph, Place, PositionMap, Rule, Span, Style, Table, spans
 from headstart.ui.markdown.document_formats import INDENT, Formats
-from headstart.ui.markdown.position_map import PositionMap
 
 COPY = "copy:"  # scheme of the anchors that copy a code block: copy:<number>
 _LINE = "\u2028"  # a line break inside a block

@@ -8,8 +8,7 @@ from typing import ClassVar
 from markdown_it.token import Token
 
 from headstart.ui.markdown.blocks import Block, Code, Item, Paragraph, Place, Rule, Span, Style, Table
-from headstart.ui.markdown.markdown_inline import Content, linked, to_spans
-from headstart.ui.markdown.markdown_parser import parser
+from headstart.ui.markdown.markdown_inline import Content, linked, parser, to_spans
 from headstart.ui.markdown.mathematics import readable
 
 _LINE_END = re.compile(r"\r\n?|\n")

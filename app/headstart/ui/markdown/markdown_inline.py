@@ -1,5 +1,6 @@
 """Markdown inside a block: spans with exact source offsets, CJK emphasis, formulas, safe links. Pure."""
 
+import functools
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
@@ -10,6 +11,7 @@ from typing import Literal
 from markdown_it import MarkdownIt
 from markdown_it.common.normalize_url import normalizeLink
 from markdown_it.parser_inline import ParserInline
+from markdown_it.rules_block import StateBlock
 from markdown_it.rules_inline.state_inline import Scanned, StateInline
 from markdown_it.token import Token
 from markdown_it.utils import EnvType
@@ -248,4 +250,43 @@ def _line_break(state: StateInline, silent: bool) -> bool:
     if not silent:
         state.push("hardbreak", "br", 0)
     state.pos = match.end()
+    return True
+
+
+_DISPLAY = {"$$": "$$", "\\[": "\\]"}
+
+
+@functools.cache
+def parser() -> MarkdownIt:
+    """The one there is. Inline text is left to `parser().inline`."""
+    made = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    made.inline = OffsetInline()
+    made.core.ruler.enableOnly(["normalize", "block"])
+    made.block.ruler.before(
+        "fence", "display_formula", _display_formula, {"alt": ["paragraph", "reference", "blockquote", "list"]}
+    )
+    return made
+
+
+def _display_formula(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    r"""Lines from one that begins with $$ or \[ to one that ends with its counterpart, no empty line between."""
+    first = state.bMarks[start] + state.tShift[start]
+    closing = _DISPLAY.get(state.src[first : first + 2])
+    if closing is None or state.is_code_block(start):
+        return False
+    for line in range(start, end):
+        begin = first + 2 if line == start else state.bMarks[line]
+        text = state.src[begin : state.eMarks[line]].rstrip()
+        if (line > start and state.isEmpty(line)) or state.sCount[line] < state.blkIndent:
+            return False
+        if text.endswith(closing):
+            return silent or _push_formula(state, start, line)
+    return False
+
+
+def _push_formula(state: StateBlock, start: int, last: int) -> bool:
+    token = state.push("display_formula", "", 0)
+    token.content = state.getLines(start, last + 1, state.blkIndent, False).strip()[2:-2]  # noqa: FBT003
+    token.map = [start, last + 1]
+    state.line = last + 1
     return True

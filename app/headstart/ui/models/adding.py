@@ -8,8 +8,7 @@ from PySide6.QtCore import QObject, Signal, Slot
 
 from headstart import exporter, intake, manifest
 from headstart.ui.background_task import BackgroundTask
-from headstart.ui.models.catalogue import Catalogue
-from headstart.ui.models.export_run import ExportRun
+from headstart.ui.models.export_run import Catalogue, ExportRun
 from headstart.ui.models.exporter_setup import ExporterSetup
 from headstart.ui.widgets.work_card import WorkCard
 

@@ -1,16 +1,156 @@
 """One installed model or pair: what it is, and what can be done with it. Knows no library."""
 
-from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from collections.abc import Callable, Iterable
 
+from PySide6.QtCore import QEvent, Signal
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+
+from headstart import remotes
+from headstart.engine.engine import Remote
 from headstart.library import Broken, Entry, Model, Pair
 from headstart.ui.fault_words import said
 from headstart.ui.models import model_facts
 from headstart.ui.spelling import amount
 from headstart.ui.translation import translate
-from headstart.ui.widgets.card import Card
+from headstart.ui.widgets.heading import ElidedLabel
 from headstart.ui.widgets.stylesheet import dress
-from headstart.ui.widgets.theme import LARGE, MEDIUM, TINY
+from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, TINY
+
+_TITLE = 1.15  # of the usual size of text
+
+
+class Card(QFrame):
+    """Named for what it is about; its buttons say that name to whoever presses them."""
+
+    def __init__(self, name: str, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.name = name
+        dress(self, "card")
+        self.setAccessibleName(name)
+        self._title = ElidedLabel(self)
+        self._scale()
+
+    def changeEvent(self, event: QEvent) -> None:  # noqa: N802
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange:
+            self._scale()
+
+    def heading(self, badge: QLabel) -> QHBoxLayout:
+        """The name, and a badge at its right."""
+        self._title.show_text(self.name)
+        row = QHBoxLayout()
+        row.setSpacing(SMALL)
+        row.addWidget(self._title, 1)
+        row.addWidget(badge)
+        return row
+
+    def _scale(self) -> None:
+        """A font of its own shields the title from changes."""
+        font = self.font()
+        font.setPointSizeF(font.pointSizeF() * _TITLE)
+        font.setBold(True)
+        self._title.setFont(font)
+
+    def badges(self, texts: Iterable[str]) -> QHBoxLayout:
+        """One beside the other."""
+        row = QHBoxLayout()
+        row.setSpacing(SMALL)
+        row.setContentsMargins(0, 0, 0, TINY)
+        for text in texts:
+            badge = QLabel(text, self)
+            dress(badge, "badge")
+            row.addWidget(badge)
+        row.addStretch(1)
+        return row
+
+    def row(self, buttons: Iterable[QPushButton]) -> QHBoxLayout:
+        """Buttons at the bottom."""
+        row = QHBoxLayout()
+        row.setSpacing(SMALL)
+        row.setContentsMargins(0, SMALL, 0, 0)
+        for button in buttons:
+            row.addWidget(button)
+        row.addStretch(1)
+        return row
+
+    def label(self, text: str, kind: str) -> QLabel:
+        """A line that is there while it says something."""
+        label = QLabel(text, self)
+        label.setWordWrap(True)
+        label.setVisible(bool(text))
+        dress(label, kind)
+        return label
+
+    def say(self, label: QLabel, text: str, kind: str) -> None:
+        """Another text on a line."""
+        label.setText(text)
+        label.setVisible(bool(text))
+        dress(label, kind)
+        label.style().unpolish(label)
+        label.style().polish(label)
+
+    def button(self, text: str, spoken: str, signal: object, kind: str = "plain") -> QPushButton:
+        """`spoken` has {} for the name, which `signal` gets."""
+        button = QPushButton(text, self)
+        button.setAccessibleName(spoken.format(self.name))
+        dress(button, kind)
+        emit: Callable[[str], None] = signal.emit  # type: ignore[attr-defined]
+        button.clicked.connect(lambda: emit(self.name))
+        return button
+
+
+class ServerCard(Card):
+    """Emits the server's name."""
+
+    chosen = Signal(str)
+    check_requested = Signal(str)
+    remove_requested = Signal(str)
+
+    def __init__(self, server: Remote, parent: QWidget | None = None) -> None:
+        super().__init__(server.name, parent)
+        self._key = self.label("", "muted")
+        self._state = self.label("", "muted")
+        self._use = self.button(self.tr("Use"), self.tr("Use {}"), self.chosen, "primary")
+        self._check = self.button(self.tr("Check"), self.tr("Check {}"), self.check_requested)
+        self._remove = self.button(self.tr("Remove…"), self.tr("Remove {}"), self.remove_requested)
+        self._badge = QLabel(self.tr("in use"), self)
+        dress(self._badge, "badge-accent")
+        self._badge.hide()
+        self._lay_out(server)
+
+    def show_chosen(self, chosen: bool) -> None:
+        """Whether new chats use it."""
+        self._badge.setVisible(chosen)
+        self._use.setVisible(not chosen)
+
+    def show_key(self, text: str, *, bad: bool = False) -> None:
+        """Where its key is."""
+        self.say(self._key, text, "danger" if bad else "muted")
+
+    def show_state(self, text: str, *, bad: bool = False) -> None:
+        """How a check goes, or went."""
+        self.say(self._state, text, "danger" if bad else "muted")
+
+    def set_busy(self, busy: bool) -> None:
+        """While it is checked."""
+        self._check.setEnabled(not busy)
+
+    def _lay_out(self, server: Remote) -> None:
+        column = QVBoxLayout(self)
+        column.setContentsMargins(LARGE, MEDIUM, LARGE, MEDIUM)
+        column.setSpacing(TINY)
+        column.addLayout(self.heading(self._badge))
+        column.addLayout(self.badges([model_facts.place(server), server.model or self.tr("the only model it has")]))
+        column.addWidget(self.label(server.url, "muted"))
+        if remotes.is_exposed(server):
+            readable = self.tr("http does not encrypt: others can read on the way what is sent, and the key.")
+            column.addWidget(self.label(readable, "danger"))
+        if server.certificate:
+            trusted = self.tr("Trusts the authority in {} too.").format(server.certificate)
+            column.addWidget(self.label(trusted, "muted"))
+        column.addWidget(self._key)
+        column.addWidget(self._state)
+        column.addLayout(self.row((self._use, self._check, self._remove)))
 
 
 class ModelCard(Card):

@@ -1,20 +1,120 @@
 """Which models, drafts and devices can be chosen, and what speaks against each. Knows no widget."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
+from functools import partial
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, Qt, Signal, Slot
+from PySide6.QtGui import QAction, QGuiApplication
+from PySide6.QtWidgets import QMenu, QToolButton
 
-from headstart import remotes
-from headstart.engine import generation_config
-from headstart.engine.engine import Remote
+from headstart import library, remotes
+from headstart.engine import budget, generation_config
+from headstart.engine.engine import EngineKind, KvPrecision, Numerics, Remote
 from headstart.library import NO_DRAFT, Broken, Entry, Model, Pair
-from headstart.settings import Settings, defaults
+from headstart.settings import Settings, about, defaults
+from headstart.ui.background_task import BackgroundTask
 from headstart.ui.fault_words import detailed, said
-from headstart.ui.models import loading_choices, model_facts, outside
-from headstart.ui.models.draft_fits import DraftFits
-from headstart.ui.settings.setting_form import Choices
-from headstart.ui.spelling import amount
+from headstart.ui.models import model_facts
+from headstart.ui.settings.setting_form import Choices, word
+from headstart.ui.spelling import amount, whole
+from headstart.ui.translation import translate
+
+_Key = tuple[str, str]  # for target and draft: fingerprint of the vocabulary and rows of the output
+
+
+class DraftFits(QObject):
+    """Remembers what it found out. Models whose fingerprints agree fit at once."""
+
+    found = Signal()  # one more `difference` is known
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        """Knows nothing yet."""
+        super().__init__(parent)
+        self._known: dict[_Key, str] = {}
+        self._asked: dict[_Key, BackgroundTask] = {}
+
+    def difference(self, target: Model, draft: Model) -> str | None:
+        """Where the vocabularies differ, "" where nowhere; None until that is found out."""
+        if target.manifest.tokenizer.fingerprint == draft.manifest.tokenizer.fingerprint:
+            return ""
+        key = (_vocabulary(target), _vocabulary(draft))
+        if key not in self._known and key not in self._asked:
+            self._asked[key] = task = BackgroundTask(partial(_compare, key, target, draft), self)
+            task.done.connect(self._note)
+            task.failed.connect(self._note_failure)
+            task.start()
+        return self._known.get(key)
+
+    def close(self) -> None:
+        """The window closes."""
+        for task in self._asked.values():
+            task.cancel()
+
+    @Slot(object)
+    def _note(self, result: tuple[_Key, str]) -> None:
+        key, difference = result
+        self._known[key] = difference
+        self._asked.pop(key).deleteLater()
+        self.found.emit()
+
+    @Slot(str)
+    def _note_failure(self, sentence: str) -> None:
+        """A folder that cannot be read any more fits nothing."""
+        key = next(key for key, task in self._asked.items() if task is self.sender())
+        self._note((key, sentence))
+
+
+def _vocabulary(model: Model) -> str:
+    return f"{model.manifest.tokenizer.fingerprint} {model.manifest.logit_rows}"
+
+
+def _compare(key: _Key, target: Model, draft: Model, _task: BackgroundTask) -> tuple[_Key, str]:
+    return key, library.vocabulary_difference(target, draft) or ""
+
+
+_NPU = "NPU"
+
+
+def engines(models: Sequence[Model], settings: Settings) -> Choices:
+    """`models`: those that the settings choose, the draft behind the target."""
+    against = _against_ours(models, settings)
+    return [(kind, word(kind), against if kind == EngineKind.HEADSTART else "") for kind in about()["engine"].choices]
+
+
+def kv_precisions(settings: Settings) -> Choices:
+    """Eight bits do not go with everything."""
+    against = {KvPrecision.U8.value: _against_8_bits(settings)}
+    return [(name, word(name), against.get(name, "")) for name in about()["kv_precision"].choices]
+
+
+def kv_note(models: Sequence[Model], settings: Settings) -> str:
+    """How much memory keys and values take when the context is full, either way; empty where nobody knows."""
+    if not models or remotes.is_remote(settings.model):
+        return ""
+    known = [model.manifest for model in models]
+    full, small = (budget.cache(known, settings.context, kv) for kv in (KvPrecision.F16, KvPrecision.U8))
+    words = translate(
+        "LoadingChoices", "With {tokens} tokens of context: {full} in 16 bits, {small} in 8 bits, which saves {saved}."
+    )
+    tokens = whole(budget.context_of(known[0], settings.context))
+    return words.format(tokens=tokens, full=amount(full), small=amount(small), saved=amount(full - small))
+
+
+def _against_ours(models: Sequence[Model], settings: Settings) -> str:
+    head = next((model.name for model in models if model.manifest.is_eagle), "")
+    if head:
+        return translate("LoadingChoices", "{} is an EAGLE-3 head").format(head)
+    on_npu = any(place.startswith(_NPU) for place in (settings.device, settings.draft_device))
+    return translate("LoadingChoices", "an NPU runs nothing else than OpenVINO GenAI") if on_npu else ""
+
+
+def _against_8_bits(settings: Settings) -> str:
+    if settings.numerics == Numerics.EXACT:
+        return translate("LoadingChoices", "exact numerics need 16 bits")
+    if settings.device.startswith(_NPU):
+        return translate("LoadingChoices", "an NPU decides that itself")
+    return ""
 
 
 class ModelChoices(QObject):
@@ -57,13 +157,13 @@ class ModelChoices(QObject):
             "draft": self._drafts(settings),
             "device": [automatic, *devices],
             "draft_device": [automatic, *devices],
-            "engine": loading_choices.engines(models, settings),
-            "kv_precision": loading_choices.kv_precisions(settings),
+            "engine": engines(models, settings),
+            "kv_precision": kv_precisions(settings),
         }
 
     def notes(self, settings: Settings) -> dict[str, str]:
         """What is worth knowing of a setting with these models, by setting."""
-        return {"kv_precision": loading_choices.kv_note(self._chosen(settings), settings)}
+        return {"kv_precision": kv_note(self._chosen(settings), settings)}
 
     def usual(self, settings: Settings) -> dict[str, float]:
         """What is sampled with where that is left to the model, by setting; empty where nobody knows."""
@@ -86,7 +186,7 @@ class ModelChoices(QObject):
                 size = amount(model_facts.size(entry))
                 choices.append((entry.name, f"{entry.name} ({size})", ""))
         for server in self.servers:
-            choices.append((remotes.model_name(server), outside.model_words(server), ""))
+            choices.append((remotes.model_name(server), model_facts.model_words(server), ""))
         return choices
 
     def _drafts(self, settings: Settings) -> Choices:
@@ -124,3 +224,61 @@ class ModelChoices(QObject):
             return self.tr("different tokenizer: {}").format(detailed(difference))
         lack = self.lack((target, draft), settings)
         return self.tr("needs {} more memory").format(amount(lack)) if lack else ""
+
+
+_NAME_WIDTH = 280
+
+
+class ModelSwitch(QObject):
+    """Filled anew whenever it opens: memory and models come and go."""
+
+    chosen = Signal(str)
+    page_requested = Signal()
+
+    def __init__(self, button: QToolButton, choices: ModelChoices, parent: QObject | None = None) -> None:
+        """Gives the button its menu."""
+        super().__init__(parent)
+        self.settings = Settings()  # of the open chat
+        self._choices = choices
+        self.menu = QMenu(button)
+        self.menu.setAccessibleName(self.tr("Models"))
+        self.menu.setLayoutDirection(QGuiApplication.layoutDirection())  # the button has its own
+        self.menu.aboutToShow.connect(self._fill)
+        button.setMenu(self.menu)
+
+    @Slot()
+    def _fill(self) -> None:
+        self.menu.clear()
+        usable = self._choices.usable
+        current = self.settings.model or (usable[0].name if usable else "")
+        for entry in usable:
+            action = QAction(self._words(entry), self.menu)
+            action.setCheckable(True)
+            action.setChecked(entry.name == current)
+            action.triggered.connect(partial(self.chosen.emit, entry.name))
+            self.menu.addAction(action)
+        self._fill_servers()
+        self.menu.addSeparator()
+        self.menu.addAction(self.tr("All Models…"), self.page_requested.emit)
+
+    def _fill_servers(self) -> None:
+        self.menu.addSeparator()
+        for server in self._choices.servers:
+            name = remotes.model_name(server)
+            action = QAction(f"{self._short(server.label)}\t{model_facts.place(server)}", self.menu)
+            action.setCheckable(True)
+            action.setChecked(name == self.settings.model)
+            action.triggered.connect(partial(self.chosen.emit, name))
+            self.menu.addAction(action)
+
+    def _words(self, entry: Model | Pair) -> str:
+        """The name, and at the right edge what it takes."""
+        models = model_facts.models(entry)
+        lack = self._choices.lack(models, self.settings)
+        needed = amount(model_facts.memory(models, self.settings))
+        detail = self.tr("{}, {} too much").format(needed, amount(lack)) if lack else needed
+        return f"{self._short(entry.name)}\t{detail}"
+
+    def _short(self, name: str) -> str:
+        shown = self.menu.fontMetrics().elidedText(name, Qt.TextElideMode.ElideMiddle, _NAME_WIDTH)
+        return shown.replace("&", "&&")

@@ -1,26 +1,181 @@
 """The page of installed models, and of adding one. Knows no library and no process."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent, QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QScrollArea, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent, QGuiApplication, QResizeEvent, QShowEvent
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QScrollArea, QToolButton, QVBoxLayout, QWidget
 
 from headstart.engine.engine import Remote
 from headstart.library import Entry
-from headstart.ui.models.add_model import AddModel
+from headstart.settings import Settings
+from headstart.ui.models import model_facts
+from headstart.ui.models.add_model import AddModel, ExporterOffer
 from headstart.ui.models.add_server import AddServer
-from headstart.ui.models.model_card import ModelCard
-from headstart.ui.models.placement import Placement
-from headstart.ui.models.serve_hint import ServeHint
-from headstart.ui.models.server_card import ServerCard
-from headstart.ui.models.welcome import Welcome
-from headstart.ui.settings.setting_form import scrolled
+from headstart.ui.models.export_run import FIRST
+from headstart.ui.models.model_card import ModelCard, ServerCard
+from headstart.ui.settings.setting_form import Choices, SettingForm, muted, scrolled
+from headstart.ui.spelling import amount
 from headstart.ui.widgets.heading import Heading
 from headstart.ui.widgets.icons import show_icon
 from headstart.ui.widgets.stylesheet import dress, mark
 from headstart.ui.widgets.theme import HUGE, LARGE, MEDIUM, SMALL, TEXT_WIDTH, Theme
 from headstart.ui.widgets.work_card import WorkCard
+
+_NAMES = ("device", "draft_device", "context")
+
+
+class Placement(QFrame):
+    """A card with the settings that decide it, and what each device here can and cannot do."""
+
+    edited = Signal(str, object)  # name, plain value
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        dress(self, "card")
+        title = QLabel(self.tr("Where models run"), self)
+        dress(title, "section")
+        self._form = SettingForm([("", _NAMES)], self)
+        form = self._form.layout()
+        assert form
+        form.setContentsMargins(0, 0, 0, 0)
+        self._limits = muted("", self)
+        self._memory = muted("", self)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(LARGE, MEDIUM, LARGE, MEDIUM)
+        column.setSpacing(SMALL)
+        for part in (title, self._form, self._limits, self._memory):
+            column.addWidget(part)
+        self._form.edited.connect(self.edited)
+
+    def show_settings(self, settings: Settings, usual: Mapping[str, float]) -> None:
+        """The values that hold, and those that automatic ones take."""
+        self._form.show_settings(settings, usual)
+
+    def show_choices(self, choices: Mapping[str, Choices]) -> None:
+        """What can be chosen, by setting."""
+        for name, offered in choices.items():
+            self._form.set_choices(name, offered)
+        self._limits.setText(_limits(name for name, _, _ in choices.get("device", []) if name))
+
+    def show_notes(self, notes: Mapping[str, str]) -> None:
+        """What is worth knowing with these models, by setting."""
+        self._form.show_notes(notes)
+
+    def show_memory(self, free: int) -> None:
+        """Bytes that a model could take now."""
+        self._memory.setText(
+            self.tr("{} of memory is free for a model, that of the one in use included.").format(amount(free))
+        )
+
+
+def _limits(devices: Iterable[str]) -> str:
+    return "\n".join(model_facts.device_limits(device) for device in devices)
+
+
+_COMMAND = "headstart serve --model {}"
+
+
+class ServeHint(QFrame):
+    """A card; shown while there is a model to be served."""
+
+    page_requested = Signal()  # of the local server
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        dress(self, "card")
+        self._command = ""
+        self._text = QLabel(self)
+        self._text.setWordWrap(True)
+        self._text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        dress(self._text, "muted")
+        title = QLabel(self.tr("Answer other programs"), self)
+        dress(title, "section")
+        copy = QPushButton(self.tr("Copy command"), self)
+        dress(copy, "plain")
+        copy.clicked.connect(self._copy)
+        here = QPushButton(self.tr("Local server…"), self)
+        dress(here, "plain")
+        here.clicked.connect(self.page_requested)
+        buttons = QHBoxLayout()
+        buttons.setSpacing(SMALL)
+        for button in (here, copy):
+            buttons.addWidget(button)
+        buttons.addStretch(1)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(LARGE, MEDIUM, LARGE, MEDIUM)
+        column.setSpacing(SMALL)
+        for part in (title, self._text):
+            column.addWidget(part)
+        column.addLayout(buttons)
+        self.hide()
+
+    def show_model(self, name: str) -> None:
+        """The model to be served; empty: there is none."""
+        self._command = _COMMAND.format(name)
+        words = self.tr(
+            "Editors and scripts on this computer can ask a model as they ask OpenAI's API. The page of the local "
+            "server switches that on; in a terminal, this does:\n{}\nThe model is loaded a second time there and "
+            "takes its memory again."
+        )
+        self._text.setText(words.format(self._command))
+        self.setVisible(bool(name))
+
+    @Slot()
+    def _copy(self) -> None:
+        QGuiApplication.clipboard().setText(self._command)
+
+
+class Welcome(QFrame):
+    """Asks for the export of the first model."""
+
+    start_requested = Signal(object)  # tuple[str, ...]
+    setup_requested = Signal(object)  # the same, where there is no exporter yet
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        dress(self, "card")
+        self._title = Heading(self.tr("Welcome. One thing is missing: a model."), 1.4, self)
+        self._text = QLabel(self)
+        self._button = QPushButton(self.tr("Get SmolLM2 135M Instruct"), self)
+        self._offer = ExporterOffer(self)
+        self._lay_out()
+        self._button.clicked.connect(lambda: self.start_requested.emit((FIRST,)))
+        self._offer.setup_requested.connect(lambda: self.setup_requested.emit((FIRST,)))
+        self.set_exporter(installed=True)
+
+    def set_exporter(self, *, installed: bool) -> None:
+        """Whether models can be made here."""
+        self._button.setVisible(installed)
+        self._offer.setVisible(not installed)
+        self.setFocusProxy(self._button if installed else self._offer)
+        self._offer.show_words((FIRST,))
+
+    def set_busy(self, busy: bool) -> None:
+        """While a model is being added."""
+        self._button.setEnabled(not busy)
+        self._offer.set_busy(busy=busy)
+
+    def _lay_out(self) -> None:
+        dress(self._button, "primary")
+        dress(self._text, "muted")
+        column = QVBoxLayout(self)
+        column.setContentsMargins(LARGE, LARGE, LARGE, LARGE)
+        column.setSpacing(MEDIUM)
+        for label in (self._title, self._text):
+            label.setWordWrap(True)
+            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+            column.addWidget(label)
+        column.addWidget(self._button, 0, Qt.AlignmentFlag.AlignLeft)
+        column.addWidget(self._offer)
+        # Sizes of the recipe's two sources, and of the folder that the export makes of either; time on two cores.
+        self._text.setText(
+            self.tr(
+                "SmolLM2 135M Instruct is small and quick on any computer, and knows little. Getting it downloads "
+                "100 to 270 MB once, then converts for about a minute, and takes 144 MB on the disk. Afterwards "
+                "everything stays on this computer."
+            )
+        )
 
 
 class ModelsPage(QFrame):

@@ -13,10 +13,10 @@ from headstart.settings import Settings
 from headstart.ui.background_task import BackgroundTask
 from headstart.ui.engine_link import EngineLink
 from headstart.ui.fault_words import said
-from headstart.ui.models import outside
+from headstart.ui.models import model_facts
 from headstart.ui.models.add_server import NewServer
 from headstart.ui.models.models_page import ModelsPage
-from headstart.ui.models.trying import Trying
+from headstart.ui.models.verification import Trying
 
 
 class ServerDesk(QObject):
@@ -43,7 +43,7 @@ class ServerDesk(QObject):
     def show(self, servers: Sequence[Remote], settings: Settings) -> None:
         """List the servers; new chats have these settings."""
         self._servers = {server.name: server for server in servers}
-        used = outside.chosen(settings, servers)
+        used = model_facts.chosen(settings, servers)
         self._page.show_servers(servers, used.name if used else "")
         for name in self._checks:
             self._show_check(name)

@@ -1,16 +1,131 @@
 """Draws the groups of a benchmark as bars with their spread, on screen or into a picture. Knows no engine."""
 
-from collections.abc import Mapping, Sequence
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from PySide6.QtCore import QPointF, QRectF, QSize, Qt
+from PySide6.QtCore import QT_TRANSLATE_NOOP, QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QImage, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from headstart.ui.performance.bench_figures import Bar, Group
-from headstart.ui.performance.bench_words import contestant_word, kind_word
+from headstart.engine.bench.race import DRAFT_ONLY, NGRAM_ONLY
+from headstart.engine.bench.result import OFF, Advice, BenchResult, PromptResult
 from headstart.ui.spelling import decimal, listed
+from headstart.ui.translation import translate
 from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, TINY, Theme, scaled
+
+PLAIN = "plain"  # everyone else is measured against it
+ALL = ""  # the kind of the group over all prompts
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One contestant's speedup over plain decoding: geometric mean, smallest and largest of all answers."""
+
+    contestant: str
+    mean: float | None
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class Group:
+    """The contestants on the prompts of one class. `plain_ms`: plain milliseconds per token, their mean."""
+
+    kind: str
+    plain_ms: float | None
+    bars: tuple[Bar, ...]
+
+
+def groups(result: BenchResult) -> tuple[Group, ...]:
+    """All prompts first, then class by class. Plain decoding has no bar: it is 1."""
+    kinds = dict.fromkeys(prompt.kind for prompt in result.prompts)
+    return tuple(_group(result, kind) for kind in (ALL, *kinds))
+
+
+def remaining(spent: float, done: int, planned: int) -> float | None:
+    """How long the rest takes, if it goes on as it went; None before anything is done."""
+    return spent * (planned - done) / done if done else None
+
+
+def plain_ms(prompts: Iterable[PromptResult]) -> float | None:
+    """Mean milliseconds per token of plain decoding."""
+    times = [ms for prompt in prompts for ms in prompt.scores[PLAIN].ms_per_token if ms is not None]
+    return statistics.fmean(times) if times else None
+
+
+def differing(result: BenchResult) -> dict[str, int]:
+    """Contestants that wrote other texts than plain decoding, and on how many prompts."""
+    names = [name for prompt in result.prompts for name, score in prompt.scores.items() if not score.equals_plain]
+    return {name: names.count(name) for name in dict.fromkeys(names)}
+
+
+def _group(result: BenchResult, kind: str) -> Group:
+    prompts = [prompt for prompt in result.prompts if kind in (ALL, prompt.kind)]
+    bars = tuple(_bar(result, prompts, name, kind) for name in result.standings if name != PLAIN)
+    return Group(kind, plain_ms(prompts), bars)
+
+
+def _bar(result: BenchResult, prompts: Sequence[PromptResult], name: str, kind: str) -> Bar:
+    standing = result.standings[name]
+    spreads = [spread for prompt in prompts if (spread := prompt.scores[name].speedup)]
+    return Bar(
+        contestant=name,
+        mean=standing.overall if kind == ALL else standing.by_kind[kind],
+        low=min((spread.low for spread in spreads), default=None),
+        high=max((spread.high for spread in spreads), default=None),
+    )
+
+
+_KINDS: Mapping[str, Any] = {
+    ALL: QT_TRANSLATE_NOOP("Benchmark", "all prompts"),
+    "code": QT_TRANSLATE_NOOP("Benchmark", "code"),
+    "edit": QT_TRANSLATE_NOOP("Benchmark", "edit"),
+    "explanation": QT_TRANSLATE_NOOP("Benchmark", "explanation"),
+    "summary": QT_TRANSLATE_NOOP("Benchmark", "summary"),
+    "story": QT_TRANSLATE_NOOP("Benchmark", "story"),
+    "translation": QT_TRANSLATE_NOOP("Benchmark", "translation"),
+    "retrieval": QT_TRANSLATE_NOOP("Benchmark", "retrieval"),
+    "math": QT_TRANSLATE_NOOP("Benchmark", "math"),
+    "extraction": QT_TRANSLATE_NOOP("Benchmark", "extraction"),
+    "roleplay": QT_TRANSLATE_NOOP("Benchmark", "roleplay"),
+}
+_WAYS: Mapping[str, Any] = {
+    "plain": QT_TRANSLATE_NOOP("Benchmark", "plain"),
+    "auto": QT_TRANSLATE_NOOP("Benchmark", "auto"),
+    "draft": QT_TRANSLATE_NOOP("Benchmark", "draft"),
+    "ngram": QT_TRANSLATE_NOOP("Benchmark", "ngram"),
+    "fixed": QT_TRANSLATE_NOOP("Benchmark", "fixed"),
+    "threshold": QT_TRANSLATE_NOOP("Benchmark", "threshold"),
+}
+
+_METHODS: Mapping[str, Any] = {
+    OFF: QT_TRANSLATE_NOOP("Benchmark", "off"),
+    DRAFT_ONLY: QT_TRANSLATE_NOOP("Benchmark", "draft"),
+    NGRAM_ONLY: QT_TRANSLATE_NOOP("Benchmark", "n-gram"),
+}
+
+
+def kind_word(kind: str) -> str:
+    """A class of prompts; one that is not known keeps its name."""
+    return translate("Benchmark", _KINDS[kind]) if kind in _KINDS else kind
+
+
+def contestant_word(name: str) -> str:
+    """A way to decode, such as "fixed 3"; other programs keep their names."""
+    way, _, figure = name.partition(" ")
+    return " ".join(filter(None, (translate("Benchmark", _WAYS[way]), figure))) if way in _WAYS else name
+
+
+def advice_word(given: Advice) -> str:
+    """What to set for a class, such as "draft, 5–8"."""
+    method = translate("Benchmark", _METHODS[given.method])
+    if given.lengths is None:
+        return method
+    least, most = given.lengths
+    return listed((method, f"{least}" if least == most else f"{least}–{most}"))
+
 
 _HEIGHT, _HIGHEST = 300, 450  # beside text of the usual size, and of any
 _PICTURE = QSize(1100, 480)

@@ -26,11 +26,9 @@ from headstart.errors import ExchangeError, HeadstartError
 from headstart.settings import Settings
 from headstart.ui.fault_words import said
 from headstart.ui.models.model_loader import ModelLoader
-from headstart.ui.performance import bench_figures, bench_record
-from headstart.ui.performance.bench_page import BenchPage
-from headstart.ui.performance.bench_record import BenchRecord
-from headstart.ui.performance.bench_report import CSV, PNG
-from headstart.ui.performance.bench_words import contestant_word, kind_word
+from headstart.ui.performance import bench_chart, bench_page
+from headstart.ui.performance.bench_chart import contestant_word, kind_word
+from headstart.ui.performance.bench_page import CSV, PNG, BenchPage, BenchRecord
 from headstart.ui.spelling import decimal, listed
 
 _PEERS = 3  # ways of others to decode, for an estimate; the exact number of answers is told when it has begun
@@ -75,7 +73,7 @@ class BenchDesk(QObject):
     @Slot()
     def _enter(self) -> None:
         if self._record is None:
-            self._show(bench_record.read(paths.last_benchmark()))
+            self._show(bench_page.read(paths.last_benchmark()))
         self._refresh()
 
     @Slot()
@@ -94,7 +92,7 @@ class BenchDesk(QObject):
         prompts = read_prompts(size.prompts, size.kinds)
         own = len(SWEEP if size.sweep else USUAL)
         heats = len(prompts) * size.repeats * (own + (_PEERS if size.with_peer else 0))
-        known = self._measured_ms or (bench_figures.plain_ms(self._record.result.prompts) if self._record else None)
+        known = self._measured_ms or (bench_chart.plain_ms(self._record.result.prompts) if self._record else None)
         time = self._duration(heats * size.tokens * (known or _ASSUMED_MS))
         basis = self.tr("at the speed last measured here") if known else self.tr("at ten tokens a second")
         self._page.form.show_extent(
@@ -150,13 +148,13 @@ class BenchDesk(QObject):
             case Benched(_, result):
                 self._end("" if result else self.tr("Cancelled; the figures before it stay."))
                 if result:
-                    self._keep(bench_record.record(_now(), result))
+                    self._keep(bench_page.record(_now(), result))
 
     def _show_progress(self) -> None:
         self._page.show_progress(self._done, self._planned)
         if self._stopping:
             return
-        left = bench_figures.remaining(float(self._clock.elapsed()), self._done, self._planned)
+        left = bench_chart.remaining(float(self._clock.elapsed()), self._done, self._planned)
         done = self.tr("{done} of {planned} answers").format(done=self._done, planned=self._planned)
         self._page.run.say(done if left is None else self.tr("{}, {} left").format(done, self._duration(left)))
 
@@ -204,7 +202,7 @@ class BenchDesk(QObject):
         self._loader.release()
 
     def _keep(self, record: BenchRecord) -> None:
-        bench_record.keep(paths.last_benchmark(), record)
+        bench_page.keep(paths.last_benchmark(), record)
         self._show(record)
 
     def _show(self, record: BenchRecord | None) -> None:
@@ -225,7 +223,7 @@ class BenchDesk(QObject):
     def _write(self, path: Path, kind: str, record: BenchRecord) -> bool:
         if kind == PNG:
             return self._page.report.picture().save(str(path))
-        text = bench_record.as_csv(record) if kind == CSV else bench_record.as_json(record)
+        text = bench_page.as_csv(record) if kind == CSV else bench_page.as_json(record)
         try:
             write_export(path, text)
         except ExchangeError:

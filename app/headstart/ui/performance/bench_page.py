@@ -1,16 +1,362 @@
 """The page of the benchmark: how much is measured, how it goes, what the last one found. Knows no engine."""
 
-from PySide6.QtCore import Signal, Slot
-from PySide6.QtWidgets import QLabel, QProgressBar, QWidget
+import csv
+import io
+import json
+import logging
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
-from headstart.ui.performance.bench_form import BenchForm
-from headstart.ui.performance.bench_record import BenchRecord
-from headstart.ui.performance.bench_report import BenchReport
+from PySide6.QtCore import QDateTime, QLocale, Qt, Signal, Slot
+from PySide6.QtGui import QImage
+from PySide6.QtWidgets import QCheckBox, QFrame, QLabel, QProgressBar, QPushButton, QSpinBox, QVBoxLayout, QWidget
+
+from headstart import own_folder
+from headstart.engine.bench.prompts import KINDS, USUAL_KINDS, read_prompts
+from headstart.engine.bench.result import Advice, BenchResult, advice
+from headstart.engine.protocol import BenchSize
+from headstart.engine.wire import from_data
+from headstart.ui.performance import bench_chart
+from headstart.ui.performance.bench_chart import Bar, BenchChart, Group, advice_word, contestant_word, kind_word
 from headstart.ui.performance.run_row import RunRow
+from headstart.ui.settings.setting_form import muted
+from headstart.ui.spelling import decimal, listed, titled, whole
+from headstart.ui.widgets.figure_table import FigureTable
 from headstart.ui.widgets.notice_bar import NoticeBar
 from headstart.ui.widgets.page import Page
-from headstart.ui.widgets.stylesheet import dress
-from headstart.ui.widgets.theme import Theme
+from headstart.ui.widgets.stylesheet import dress, inset
+from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, Theme
+from headstart.ui.widgets.titled_field import TitledField, flowing
+
+_WIDTH = 110  # pixels of a number
+_ALL = 1000  # more prompts than any class has
+
+
+class BenchForm(QFrame):
+    """Emits `changed` when another size is chosen."""
+
+    changed = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        dress(self, "card")
+        kinds = Counter(prompt.kind for prompt in read_prompts(_ALL, KINDS))
+        self.prompts = self._spin(1, min(kinds.values()), 1)
+        self.repeats = self._spin(1, 9, 2)
+        self.tokens = self._spin(16, 1024, 160)
+        self.tokens.setSingleStep(16)
+        self.peer = QCheckBox(self.tr("Race OpenVINO GenAI beside"), self)
+        self.peer.setChecked(True)
+        self.peer.setToolTip(
+            self.tr("With the same models, which are loaded again for it: that takes their memory up to three times.")
+        )
+        self.sweep = QCheckBox(self.tr("Compare every length and every drafter"), self)
+        self.sweep.setToolTip(self.tr("Takes about three times as long, and makes the advice exact."))
+        self.kinds = {kind: self._kind(kind) for kind in KINDS}
+        self._extent = QLabel(self)
+        self._lay_out()
+        self._keep_one()
+        for spin in (self.prompts, self.repeats, self.tokens):
+            spin.valueChanged.connect(self.changed)
+        for box in (self.peer, self.sweep, *self.kinds.values()):
+            box.toggled.connect(self.changed)
+        for box in self.kinds.values():
+            box.toggled.connect(self._keep_one)
+
+    def size_wanted(self) -> BenchSize:
+        """What the fields say."""
+        return BenchSize(
+            self.prompts.value(),
+            self.tokens.value(),
+            self.repeats.value(),
+            self.peer.isChecked(),
+            tuple(kind for kind, box in self.kinds.items() if box.isChecked()),
+            self.sweep.isChecked(),
+        )
+
+    def show_extent(self, sentence: str) -> None:
+        """What this comes to."""
+        self._extent.setText(sentence)
+
+    def _spin(self, low: int, high: int, value: int) -> QSpinBox:
+        spin = QSpinBox(self)
+        spin.setRange(low, high)
+        spin.setValue(value)
+        spin.setMinimumWidth(_WIDTH)
+        inset(spin)
+        return spin
+
+    def _kind(self, kind: str) -> QCheckBox:
+        box = QCheckBox(kind_word(kind), self)
+        box.setChecked(kind in USUAL_KINDS)
+        return box
+
+    @Slot()
+    def _keep_one(self) -> None:
+        """Without any class there is nothing to race: the last one stays."""
+        chosen = [box for box in self.kinds.values() if box.isChecked()]
+        for box in self.kinds.values():
+            box.setEnabled(len(chosen) > 1 or box not in chosen)
+            box.setToolTip("" if box.isEnabled() else self.tr("At least one class of prompts is raced."))
+
+    def _lay_out(self) -> None:
+        named = (
+            (self.tr("Prompts of each class"), self.prompts),
+            (self.tr("Repeats"), self.repeats),
+            (self.tr("Longest answer in tokens"), self.tokens),
+        )
+        self._extent.setWordWrap(True)
+        dress(self._extent, "muted")
+        outside = QVBoxLayout(self)
+        outside.setContentsMargins(LARGE, MEDIUM, LARGE, MEDIUM)
+        outside.setSpacing(MEDIUM)
+        outside.addWidget(flowing([TitledField(text, spin, self, above=True) for text, spin in named], self))
+        classes = flowing(self.kinds.values(), self)
+        outside.addWidget(TitledField(self.tr("Classes of prompts"), classes, self, above=True))
+        outside.addWidget(flowing((self.peer, self.sweep), self))
+        outside.addWidget(self._extent)
+
+
+_log = logging.getLogger(__name__)
+_COLUMNS = (
+    "class", "prompt", "contestant", "repeat", "ms_per_token", "total_ms_per_token", "ttft_ms", "output_tokens",
+    "speedup_median", "speedup_low", "speedup_high", "same_text_as_plain",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class BenchRecord:
+    """When it ended, as ISO 8601, and what came of it: as data, which is kept whole, and as values."""
+
+    when: str
+    data: Mapping[str, Any]
+    result: BenchResult
+
+
+def record(when: str, data: Mapping[str, Any]) -> BenchRecord:
+    """From the result as the engine's process sends it. Raises ValueError where it is none."""
+    return BenchRecord(when, data, from_data(BenchResult, data))
+
+
+def read(path: Path) -> BenchRecord | None:
+    """What was kept; None where there is nothing, or nothing that this version understands."""
+    try:
+        kept = json.loads(path.read_text(encoding="utf-8"))
+        return record(str(kept["when"]), kept["result"])
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        _log.warning("%s is ignored: %r", path, error)
+        return None
+
+
+def keep(path: Path, kept: BenchRecord) -> None:
+    """Put it in the place of the one before; a folder that cannot be written is logged: the figures are on screen."""
+    temporary = path.with_suffix(".new")
+    try:
+        own_folder.make(path.parent)
+        temporary.write_text(as_json(kept), encoding="utf-8")
+        temporary.replace(path)
+    except OSError as error:
+        _log.warning("the benchmark is not kept: %s", error)
+
+
+def as_json(kept: BenchRecord) -> str:
+    """Everything, and when it was measured."""
+    return json.dumps({"when": kept.when, "result": kept.data}, indent=1, ensure_ascii=False) + "\n"
+
+
+def as_csv(kept: BenchRecord) -> str:
+    """A row for each answer."""
+    text = io.StringIO()
+    table = csv.writer(text)
+    table.writerow(_COLUMNS)
+    table.writerows(_rows(kept.result))
+    return text.getvalue()
+
+
+def _rows(result: BenchResult) -> Iterator[tuple[object, ...]]:
+    for prompt in result.prompts:
+        for name, score in prompt.scores.items():
+            spread = score.speedup
+            speedups = (spread.median, spread.low, spread.high) if spread else (None, None, None)
+            times = zip(score.ms_per_token, score.total_ms_per_token, score.ttft_ms, score.output_tokens, strict=True)
+            for repeat, figures in enumerate(times, start=1):
+                yield (prompt.kind, prompt.id, name, repeat, *figures, *speedups, score.equals_plain)
+
+
+_NOTHING = "–"
+
+
+class AdviceTable(QWidget):
+    """Hidden where the figures are too old to tell."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        title = QLabel(self.tr("What to set"), self)
+        dress(title, "section")
+        self.table = FigureTable(self.tr("Best setting by class"), self)
+        remark = muted(
+            self.tr(
+                "What won among the fixed settings that were raced, the wait for the first token included. Automatic "
+                "speculation chooses by itself; its speedup stands beside."
+            ),
+            self,
+        )
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, SMALL, 0, 0)
+        column.setSpacing(SMALL)
+        for part in (title, self.table, remark):
+            column.addWidget(part)
+
+    def show_result(self, result: Mapping[str, Any]) -> None:
+        """A benchmark in the form of its JSON."""
+        given = _advice(result)
+        self.setVisible(bool(given))
+        titles = (self.tr("Class"), self.tr("Best setting"), self.tr("its speedup"), self.tr("that of automatic"))
+        self.table.begin(titles, widened=2, words=(0, 1))
+        for each in given:
+            automatic = _NOTHING if each.auto is None else f"{decimal(each.auto, 2)}×"
+            self.table.add([kind_word(each.kind), advice_word(each), f"{decimal(each.speedup, 2)}×", automatic])
+
+
+def _advice(result: Mapping[str, Any]) -> Sequence[Advice]:
+    """Nothing for what an older version measured."""
+    try:
+        return advice(result)
+    except (KeyError, TypeError):
+        return ()
+
+
+PNG, CSV, JSON = "png", "csv", "json"
+
+
+class BenchReport(QFrame):
+    """Shows one record."""
+
+    export_requested = Signal(str)  # PNG, CSV or JSON
+
+    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        dress(self, "card")
+        self._title = QLabel(self)
+        self._where = QLabel(self)
+        self.chart = BenchChart(theme, self)
+        self.table = FigureTable(self.tr("Speedups by class"), self)
+        self._remarks = QLabel(self)
+        self.advice = AdviceTable(self)
+        self._lay_out()
+
+    def show_record(self, record: BenchRecord) -> None:
+        """Another record."""
+        groups = bench_chart.groups(record.result)
+        self._title.setText(self._heading(record))
+        self._where.setText(self._place(record))
+        self.chart.show_groups(groups)
+        self._fill(groups)
+        self.advice.show_result(record.data)
+        self._remarks.setText("\n".join(self._sentences(record)))
+
+    def picture(self) -> QImage:
+        """The chart with its heading, for a file."""
+        return self.chart.picture(self._title.text(), self._where.text())
+
+    def set_theme(self, theme: Theme) -> None:
+        """Other colours."""
+        self.chart.set_theme(theme)
+
+    def _heading(self, record: BenchRecord) -> str:
+        setting = record.result.setting
+        draft = setting.draft or self.tr("no draft model")
+        return self.tr("{target} with {draft}: speedup over plain decoding").format(target=setting.target, draft=draft)
+
+    def _place(self, record: BenchRecord) -> str:
+        machine = record.result.machine
+        when = QDateTime.fromString(record.when, Qt.DateFormat.ISODate).toLocalTime()
+        return self.tr(
+            "{device}, {cores} cores · {system} · OpenVINO {openvino} · Headstart {headstart} · {when}"
+        ).format(
+            device=machine.device,
+            cores=machine.cores,
+            system=machine.system,
+            openvino=machine.openvino.partition("-")[0],
+            headstart=machine.headstart,
+            when=QLocale().toString(when, QLocale.FormatType.ShortFormat),
+        )
+
+    def _sentences(self, record: BenchRecord) -> Sequence[str]:
+        result = record.result
+        setting, versus = result.setting, result.auto_vs_best_static_peer
+        said = [
+            self.tr(
+                "Bars are geometric means, whiskers the smallest and the largest of all prompts and repeats; answers "
+                "of at most {tokens} tokens, {repeats} repeats."
+            ).format(tokens=setting.tokens, repeats=setting.repeats)
+        ]
+        if versus:
+            said.append(
+                self.tr("auto against {peer}, the peer's best setting: {ratio}× ({low} to {high})").format(
+                    peer=versus.peer,
+                    ratio=decimal(versus.ratio, 2),
+                    low=decimal(versus.across.low, 2),
+                    high=decimal(versus.across.high, 2),
+                )
+            )
+        others = bench_chart.differing(result)
+        if others:
+            counts = listed(titled(contestant_word(name), whole(count)) for name, count in others.items())
+            said.append(self.tr("Texts that differ from plain decoding's ({}).").format(counts))
+        else:
+            said.append(self.tr("Everyone wrote the same texts as plain decoding."))
+        return said
+
+    def _fill(self, groups: Sequence[Group]) -> None:
+        names = [contestant_word(bar.contestant) for bar in groups[0].bars]
+        self.table.begin([self.tr("Class"), self.tr("plain, ms/token"), *names], widened=2)
+        for group in groups:
+            plain = _NOTHING if group.plain_ms is None else decimal(group.plain_ms, 1)
+            item = self.table.add([kind_word(group.kind), plain, *(_mean(bar) for bar in group.bars)])
+            for column, bar in enumerate(group.bars, start=2):
+                item.setToolTip(column, _range(bar))
+
+    def _lay_out(self) -> None:
+        dress(self._title, "section")
+        for label in (self._where, self._remarks):
+            dress(label, "muted")
+        for label in (self._title, self._where, self._remarks):
+            label.setWordWrap(True)
+            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(LARGE, MEDIUM, LARGE, MEDIUM)
+        column.setSpacing(SMALL)
+        for part in (self._title, self._where, self.chart, self.table, self._remarks, self.advice):
+            column.addWidget(part)
+        column.addWidget(flowing(self._buttons(), self))
+
+    def _buttons(self) -> Iterator[QPushButton]:
+        titles = {
+            PNG: self.tr("Save picture…"),
+            CSV: self.tr("Save table (CSV)…"),
+            JSON: self.tr("Save everything (JSON)…"),
+        }
+        for kind, title in titles.items():
+            button = QPushButton(title, self)
+            button.setObjectName(kind)
+            dress(button, "plain")
+            button.clicked.connect(lambda _checked=False, kind=kind: self.export_requested.emit(kind))
+            yield button
+
+
+def _mean(bar: Bar) -> str:
+    return _NOTHING if bar.mean is None else f"{decimal(bar.mean, 2)}×"
+
+
+def _range(bar: Bar) -> str:
+    return "" if bar.low is None or bar.high is None else f"{decimal(bar.low, 2)}× – {decimal(bar.high, 2)}×"
+
 
 _WIDEST = 1100  # pixels
 

@@ -26,8 +26,7 @@ from headstart.ui.asking import Loadable
 from headstart.ui.background_task import BackgroundTask
 from headstart.ui.fault_words import said
 from headstart.ui.models.model_loader import ModelLoader
-from headstart.ui.performance.tune_page import TunePage
-from headstart.ui.performance.tune_words import doing
+from headstart.ui.performance.tune_page import TunePage, doing
 from headstart.ui.spelling import sentences, whole
 
 _TICK = 500  # ms between two looks at the clock

@@ -1,14 +1,368 @@
 """The list of chats by day, or of what a search found: choosing, selecting, renaming, dragging. Knows no history."""
 
-from PySide6.QtCore import QItemSelection, QItemSelectionModel, QModelIndex, QPoint, Qt, Signal, Slot
-from PySide6.QtGui import QKeyEvent, QMouseEvent
-from PySide6.QtWidgets import QAbstractItemView, QListView, QWidget
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import NamedTuple
 
+from PySide6.QtCore import (
+    QAbstractListModel,
+    QDate,
+    QItemSelection,
+    QItemSelectionModel,
+    QLocale,
+    QMimeData,
+    QModelIndex,
+    QObject,
+    QPersistentModelIndex,
+    QPoint,
+    QRect,
+    QSize,
+    Qt,
+    Signal,
+    Slot,
+)
+from PySide6.QtGui import QColor, QFont, QFontMetrics, QKeyEvent, QMouseEvent, QPainter, QPen
+from PySide6.QtWidgets import QAbstractItemView, QListView, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
+
+from headstart.chat.reader import Hit
 from headstart.chat.record import Chat
-from headstart.ui.sidebar.chat_painter import ChatPainter
-from headstart.ui.sidebar.chat_rows import CHAT, HIT, ChatRows
+from headstart.chat.search import Range
 from headstart.ui.sidebar.chats import Listing
-from headstart.ui.widgets.theme import Theme
+from headstart.ui.spelling import listed, titled
+from headstart.ui.translation import translate
+from headstart.ui.widgets.icons import icon
+from headstart.ui.widgets.theme import RADIUS, SMALL, TINY, Theme
+
+SMALLER = 0.85
+_TAGS = 0.3  # of a line: what tags may take from a long title
+_BAR = 3  # width of the mark at what is open
+_LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+
+
+def line_height(font: QFont) -> int:
+    """Of one line of text."""
+    return QFontMetrics(font).height()
+
+
+def small(font: QFont, *, bold: bool = False) -> QFont:
+    """For headings and tags."""
+    made = QFont(font)
+    made.setPointSizeF(font.pointSizeF() * SMALLER)
+    made.setBold(bold)
+    return made
+
+
+def paint_ground(painter: QPainter, option: QStyleOptionViewItem, theme: Theme, *, is_open: bool = False) -> None:
+    """Under a row that is selected, pointed at or open; the keyboard's row has a frame."""
+    state: QStyle.StateFlag = option.state
+    area: QRect = option.rect
+    flag = QStyle.StateFlag
+    if is_open or state & (flag.State_Selected | flag.State_MouseOver):
+        painter.setBrush(QColor(theme.raised))
+        framed = bool(state & flag.State_HasFocus)
+        painter.setPen(QColor(theme.accent) if framed else Qt.PenStyle.NoPen)
+        painter.drawRoundedRect(area.adjusted(TINY, 1, -TINY, -1), RADIUS - 2, RADIUS - 2)
+    if is_open:
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(QColor(theme.accent))
+        bar = QRect(area.left() + TINY + 1, area.top() + SMALL, _BAR, area.height() - 2 * SMALL)
+        painter.drawRoundedRect(bar, _BAR / 2, _BAR / 2)
+
+
+def paint_heading(painter: QPainter, area: QRect, title: str, theme: Theme) -> None:
+    """Small, strong and quiet, at the bottom of its room."""
+    painter.setFont(small(painter.font(), bold=True))
+    painter.setPen(QColor(theme.muted))
+    painter.drawText(area, Qt.AlignmentFlag.AlignBottom | Qt.AlignmentFlag.AlignLeft, title)
+
+
+def paint_text(painter: QPainter, area: QRect, text: str, colour: str, marked: tuple[Sequence[Range], str]) -> None:
+    """One line, cut where it ends; `marked`: places on a ground of a colour."""
+    metrics = QFontMetrics(painter.font())
+    shown = metrics.elidedText(text, Qt.TextElideMode.ElideRight, area.width())
+    places, ground = marked
+    for start, end in places:
+        left = area.left() + metrics.horizontalAdvance(text[:start])
+        width = metrics.horizontalAdvance(text[start:end])
+        if left < area.right():
+            mark = QRect(left, area.top(), min(width, area.right() - left), metrics.height())
+            painter.fillRect(mark, QColor(ground))
+    painter.setPen(QColor(colour))
+    painter.drawText(QRect(area.left(), area.top(), area.width(), metrics.height()), _LEFT, shown)
+
+
+def paint_tags(painter: QPainter, area: QRect, tags: Sequence[str], theme: Theme, *, title: str) -> int:
+    """Tags at the right of a line, where `title` leaves them room; the width they take."""
+    painter.save()
+    left = area.width() - QFontMetrics(painter.font()).horizontalAdvance(title) - SMALL
+    painter.setFont(small(painter.font()))
+    metrics = QFontMetrics(painter.font())
+    right = area.right()
+    for name in reversed(fitting(tags, metrics, max(left, round(area.width() * _TAGS)))):
+        chip = QRect(right - _chip(name, metrics), area.top() + 1, _chip(name, metrics), area.height() - 2)
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+        painter.setPen(QPen(QColor(theme.border), 1))
+        painter.drawRoundedRect(chip, TINY, TINY)
+        painter.setPen(QColor(theme.muted))
+        painter.drawText(chip, Qt.AlignmentFlag.AlignCenter, name)
+        right -= chip.width() + TINY
+    painter.restore()
+    return area.right() - right
+
+
+def fitting(tags: Sequence[str], metrics: QFontMetrics, room: int) -> list[str]:
+    """As many names as fit in so many pixels, and "+2" for those that do not: a cut name says less than its chat's."""
+    for shown in range(len(tags), 0, -1):
+        found = [*tags[:shown], *([f"+{len(tags) - shown}"] if shown < len(tags) else [])]
+        if sum(_chip(name, metrics) + TINY for name in found) <= room:
+            return found
+    return [f"+{len(tags)}"] if tags else []
+
+
+def _chip(name: str, metrics: QFontMetrics) -> int:
+    return metrics.horizontalAdvance(name) + 2 * TINY + 2
+
+
+@dataclass(frozen=True)
+class Group:
+    """A heading and the chats under it, last changed first."""
+
+    title: str
+    chats: tuple[Chat, ...]
+
+
+def groups(chats: Iterable[Chat], today: date | None = None) -> tuple[Group, ...]:
+    """Pinned chats first, then by day; months beyond the last thirty days."""
+    today = today or datetime.now().astimezone().date()
+    found: dict[str, list[Chat]] = {}
+    ordered = sorted(chats, key=lambda chat: (chat.pinned, chat.updated), reverse=True)
+    for chat in ordered:
+        title = translate("DayGroups", "Pinned") if chat.pinned else _title(_day(chat.updated), today)
+        found.setdefault(title, []).append(chat)
+    return tuple(Group(title, tuple(members)) for title, members in found.items())
+
+
+def _title(day: date, today: date) -> str:
+    age = (today - day).days
+    if age <= 0:
+        return translate("DayGroups", "Today")
+    if age == 1:
+        return translate("DayGroups", "Yesterday")
+    if age <= 7:
+        return translate("DayGroups", "Last 7 days")
+    if age <= 30:
+        return translate("DayGroups", "Last 30 days")
+    return QLocale().toString(QDate(day.year, day.month, 1), translate("DayGroups", "MMMM yyyy"))
+
+
+def _day(seconds: float) -> date:
+    return datetime.fromtimestamp(seconds).astimezone().date()
+
+
+Index = QModelIndex | QPersistentModelIndex
+Role = Qt.ItemDataRole
+CHAT, HIT = Role.UserRole, Role.UserRole + 1
+CHATS_MIME = "application/x-headstart-chats"  # ids, one a line
+_NOWHERE = QModelIndex()
+
+
+class Row(NamedTuple):
+    """One line; without a chat it is a heading."""
+
+    title: str
+    chat: Chat | None = None
+    hit: Hit | None = None
+
+    @property
+    def key(self) -> tuple[str, int | None, str | None]:
+        """What the row is about, whatever has changed in it; headings are about nothing."""
+        place = (self.hit.message, self.hit.file) if self.hit else (None, None)
+        return (self.chat.id if self.chat else "", *place)
+
+
+class ChatRows(QAbstractListModel):
+    """Rows that changed are painted anew and further ones added; all are made anew only where some came or went."""
+
+    renamed = Signal(str, str)
+    more_wanted = Signal()  # the end of what is listed was seen, and there is more
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.rows: tuple[Row, ...] = ()
+        self._has_more = False
+
+    def show(self, listing: Listing) -> None:
+        """Show chats by day, or hits."""
+        rows = tuple(self._hits(listing) if listing.query else self._days(listing))
+        before, count, self._has_more = self.rows, len(self.rows), listing.has_more
+        if not count or [row.key for row in rows[:count]] != [row.key for row in before]:
+            self.beginResetModel()
+            self.rows = rows
+            self.endResetModel()
+            return
+        if len(rows) > count:
+            self.beginInsertRows(_NOWHERE, count, len(rows) - 1)
+            self.rows = rows
+            self.endInsertRows()
+        self.rows = rows
+        for number in [number for number in range(count) if before[number] != rows[number]]:
+            self.dataChanged.emit(self.index(number), self.index(number))
+
+    def row_of(self, chat_id: str | None) -> QModelIndex:
+        """The first row of a chat; an invalid index where there is none."""
+        found = (number for number, row in enumerate(self.rows) if row.chat and row.chat.id == chat_id)
+        return self.index(next(found, -1))
+
+    def rowCount(self, parent: Index = _NOWHERE) -> int:  # noqa: N802
+        return 0 if parent.isValid() else len(self.rows)
+
+    def data(self, index: Index, role: int = Role.DisplayRole) -> object:
+        if not index.isValid():
+            return None
+        row = self.rows[index.row()]
+        if role in (Role.DisplayRole, Role.EditRole):
+            return row.title
+        if role == CHAT:
+            return row.chat
+        if role == HIT:
+            return row.hit
+        if row.chat and role == Role.ToolTipRole:
+            file = [self.tr("In the attached file {}").format(row.hit.file)] if row.hit and row.hit.file else []
+            return "\n".join([row.title, *([", ".join(row.chat.tags)] if row.chat.tags else []), *file])
+        return self._described(row) if role == Role.AccessibleTextRole else None
+
+    def canFetchMore(self, _parent: Index) -> bool:  # noqa: N802
+        return self._has_more
+
+    def fetchMore(self, _parent: Index) -> None:  # noqa: N802
+        self._has_more = False  # until they are there
+        self.more_wanted.emit()
+
+    def setData(self, index: Index, value: object, role: int = Role.EditRole) -> bool:  # noqa: N802
+        row = self.rows[index.row()]
+        if role != Role.EditRole or not row.chat or value == row.title:
+            return False
+        self.renamed.emit(row.chat.id, str(value))
+        return True
+
+    def flags(self, index: Index) -> Qt.ItemFlag:
+        if not index.isValid() or not self.rows[index.row()].chat:
+            return Qt.ItemFlag.NoItemFlags
+        given = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable | Qt.ItemFlag.ItemNeverHasChildren
+        return given | Qt.ItemFlag.ItemIsEditable | Qt.ItemFlag.ItemIsDragEnabled
+
+    def mimeTypes(self) -> list[str]:  # noqa: N802
+        return [CHATS_MIME]
+
+    def mimeData(self, indexes: Sequence[QModelIndex]) -> QMimeData:  # noqa: N802
+        data = QMimeData()
+        chats = dict.fromkeys(row.chat.id for row in (self.rows[index.row()] for index in indexes) if row.chat)
+        data.setData(CHATS_MIME, "\n".join(chats).encode())
+        return data
+
+    def _days(self, listing: Listing) -> Iterator[Row]:
+        for group in groups(listing.chats):
+            yield Row(group.title)
+            yield from (Row(self._title(chat), chat) for chat in group.chats)
+
+    def _hits(self, listing: Listing) -> Iterator[Row]:
+        count = len(listing.hits)
+        if listing.hits or listing.is_complete:
+            yield Row(self.tr("1 result") if count == 1 else self.tr("{} results").format(count))
+        yield from (Row(self._title(hit.chat), hit.chat, hit) for hit in listing.hits)
+
+    def _title(self, chat: Chat) -> str:
+        return chat.title or self.tr("New chat")
+
+    def _described(self, row: Row) -> str:
+        """What a screen reader says."""
+        chat = row.chat
+        parts = [row.title]
+        if chat and chat.pinned:
+            parts.append(self.tr("pinned"))
+        if chat and chat.tags:
+            parts.append(self.tr("tagged {}").format(listed(chat.tags)))
+        if row.hit and row.hit.file:
+            parts.append(self.tr("in the attached file {}").format(row.hit.file))
+        said = listed(parts)
+        return titled(said, row.hit.snippet.text) if row.hit and row.hit.message is not None else said
+
+
+def dragged_chats(data: QMimeData) -> tuple[str, ...]:
+    """Ids of the chats that are dragged."""
+    return tuple(bytes(data.data(CHATS_MIME).data()).decode().split())
+
+
+_BEFORE_HIT = 12  # characters of context that a narrow list has room for
+
+
+class ChatPainter(QStyledItemDelegate):
+    """`open_chat` is marked also while others are selected."""
+
+    def __init__(self, theme: Theme, rows: ChatRows, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.theme = theme
+        self.open_chat: str | None = None
+        self._rows = rows
+        self._font = QFont()
+        self._line = 0
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:  # noqa: N802
+        # Asked for every row of a list, however few are seen: no roles, no metrics.
+        if option.font != self._font or not self._line:
+            self._font, self._line = QFont(option.font), line_height(option.font)
+        hit = self._rows.rows[index.row()].hit
+        lines = 1 if hit is None or hit.message is None else 2 if hit.file is None else 3
+        return QSize(0, self._line * lines + 2 * SMALL)
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        painter.save()
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setFont(option.font)
+        area: QRect = option.rect
+        chat = index.data(CHAT)
+        if chat:
+            is_open = chat.id == self.open_chat and index.data(HIT) is None  # a chat may have been hit often
+            paint_ground(painter, option, self.theme, is_open=is_open)
+            self._paint_chat(painter, area.adjusted(SMALL + TINY, SMALL, -SMALL - TINY, -SMALL), index)
+        else:
+            paint_heading(painter, area.adjusted(SMALL + TINY, 0, 0, -TINY), str(index.data()), self.theme)
+        painter.restore()
+
+    def _paint_chat(self, painter: QPainter, area: QRect, index: Index) -> None:
+        hit, chat = index.data(HIT), index.data(CHAT)
+        line = line_height(painter.font())
+        first = QRect(area.left(), area.top(), area.width(), line)
+        taken = paint_tags(painter, first, chat.tags, self.theme, title=str(index.data()))
+        in_title = hit.snippet.ranges if isinstance(hit, Hit) and hit.message is None else ()
+        title = first.adjusted(0, 0, -taken, 0)
+        paint_text(painter, title, str(index.data()), self.theme.text, (in_title, self.theme.match))
+        if isinstance(hit, Hit) and hit.message is not None:
+            second = first.translated(0, line)
+            if hit.file is not None:
+                self._paint_file(painter, second, hit.file)
+                second = second.translated(0, line)
+            text, ranges = _trimmed(hit)
+            paint_text(painter, second, text, self.theme.muted, (ranges, self.theme.match))
+
+    def _paint_file(self, painter: QPainter, area: QRect, name: str) -> None:
+        """A paper clip with the name of the file that was hit."""
+        clip = QRect(area.left(), area.top(), area.height(), area.height())
+        icon("attach", self.theme.muted, area.height()).paint(painter, clip)
+        room = area.adjusted(clip.width() + TINY, 0, 0, 0)
+        shown = painter.fontMetrics().elidedText(name, Qt.TextElideMode.ElideMiddle, room.width())
+        paint_text(painter, room, shown, self.theme.muted, ((), self.theme.match))
+
+
+def _trimmed(hit: Hit) -> tuple[str, tuple[Range, ...]]:
+    """The snippet from a little before its first hit, so that the hit is seen in a narrow list."""
+    text, ranges = hit.snippet
+    if not ranges or ranges[0].start <= _BEFORE_HIT:
+        return text, ranges
+    cut = ranges[0].start - _BEFORE_HIT + 2
+    return "…" + text[cut:], tuple(Range(start - cut + 1, end - cut + 1) for start, end in ranges)
+
 
 _Flag = QItemSelectionModel.SelectionFlag
 

@@ -18,16 +18,116 @@ from PySide6.QtWidgets import (
 )
 
 from headstart.chat.record import Chat
-from headstart.ui.sidebar.chat_list import ChatList
-from headstart.ui.sidebar.chat_menu import ChatMenu, TagMenu
+from headstart.chat.tags import Tag
+from headstart.ui.sidebar.chat_list import SMALLER, ChatList
 from headstart.ui.sidebar.chats import Listing
 from headstart.ui.sidebar.tag_list import TagList
 from headstart.ui.widgets.heading import Heading
 from headstart.ui.widgets.icons import show_icon
-from headstart.ui.widgets.row_painting import SMALLER
 from headstart.ui.widgets.stylesheet import dress
 from headstart.ui.widgets.theme import SMALL, TINY, Theme
-from headstart.ui.widgets.undo_bar import UndoBar
+from headstart.ui.widgets.undoing import Undoable
+
+
+class TagMenu(QMenu):
+    """A tick where all of these chats have the tag."""
+
+    marked = Signal(object, str, bool)  # tuple of chat ids, tag, whether they get it
+    new_requested = Signal(object)  # tuple of chat ids
+
+    def __init__(self, chats: Sequence[Chat], tags: Sequence[Tag], parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setTitle(self.tr("&Tags"))
+        ids = tuple(chat.id for chat in chats)
+        for tag in tags:
+            self._add(tag.name, ids, given=all(tag.name in chat.tags for chat in chats))
+        if tags:
+            self.addSeparator()
+        self.addAction(self.tr("&New Tag…"), lambda: self.new_requested.emit(ids))
+
+    def _add(self, name: str, ids: tuple[str, ...], *, given: bool) -> None:
+        action = self.addAction(name.replace("&", "&&"))
+        action.setCheckable(True)
+        action.setChecked(given)
+        action.triggered.connect(lambda wanted: self.marked.emit(ids, name, wanted))
+
+
+class ChatMenu(QMenu):
+    """Emits what is wanted and goes when it is closed."""
+
+    rename_requested = Signal(str)
+    pin_requested = Signal(object, bool)  # tuple of chat ids
+    export_requested = Signal(object)
+    delete_requested = Signal(object)
+
+    def __init__(self, chats: Sequence[Chat], tags: Sequence[Tag], parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        ids = tuple(chat.id for chat in chats)
+        self.tags = TagMenu(chats, tags, self)
+        if len(chats) == 1:
+            self.addAction(self.tr("&Rename"), lambda: self.rename_requested.emit(ids[0]))
+        pinned = all(chat.pinned for chat in chats)
+        self.addAction(
+            self.tr("Un&pin") if pinned else self.tr("&Pin"), lambda: self.pin_requested.emit(ids, not pinned)
+        )
+        self.addMenu(self.tags)
+        self.addSeparator()
+        several = len(ids) > 1
+        export = self.tr("&Export {} Chats…").format(len(ids)) if several else self.tr("&Export…")
+        self.addAction(export, lambda: self.export_requested.emit(ids))
+        delete = self.tr("&Delete {} Chats").format(len(ids)) if several else self.tr("&Delete")
+        self.addAction(delete, lambda: self.delete_requested.emit(ids))
+
+
+_UNDO_MS = 10_000
+
+
+class UndoBar(QFrame):
+    """Hidden until something was done."""
+
+    undone = Signal(object)  # Undoable
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        dress(self, "bar")
+        self._done: Undoable | None = None
+        self._label = QLabel(self)
+        self._label.setWordWrap(True)
+        self.button = QPushButton(self.tr("Undo"), self)
+        dress(self.button, "flat")
+        row = QHBoxLayout(self)
+        row.setContentsMargins(SMALL, TINY, TINY, TINY)
+        row.addWidget(self._label, 1)
+        row.addWidget(self.button)
+        self.button.clicked.connect(self._take_back)
+        self._time = QTimer(self, singleShot=True, interval=_UNDO_MS)
+        self._time.timeout.connect(self.hide)
+        self.hide()
+
+    @property
+    def text(self) -> str:
+        """What is offered; empty when nothing is."""
+        return "" if self.isHidden() else self._label.text()
+
+    def offer(self, done: Undoable) -> None:
+        """Say what was done and start the clock."""
+        self._done = done
+        self._label.setText(done.told)
+        self.button.setAccessibleName(self.tr("Undo: {}").format(done.words))
+        self.show()
+        self._time.start()
+
+    def withdraw(self) -> None:
+        """It was undone in another way."""
+        self.hide()
+
+    @Slot()
+    def _take_back(self) -> None:
+        self.hide()
+        if self._done:
+            self.undone.emit(self._done)
+
 
 _TYPING_MS = 40  # two letters of a fast typist: the search itself waits for nobody
 

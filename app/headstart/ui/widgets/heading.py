@@ -1,8 +1,98 @@
 """A label in letters larger or smaller than those around it, also after zoom or text size have changed. No page."""
 
-from PySide6.QtCore import QEvent, QObject
-from PySide6.QtGui import QFont
-from PySide6.QtWidgets import QLabel, QWidget
+from PySide6.QtCore import QEvent, QObject, QSize, Qt, Slot
+from PySide6.QtGui import QFont, QGuiApplication, QPainter, QPaintEvent
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QPlainTextEdit, QPushButton, QSizePolicy, QWidget
+
+from headstart.ui.widgets.stylesheet import dress
+from headstart.ui.widgets.theme import SMALL, mono_families
+
+
+class ElidedLabel(QLabel):
+    """Takes the room it is given and asks for none."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self.setTextFormat(Qt.TextFormat.PlainText)
+
+    def show_text(self, text: str, more: str = "") -> None:
+        """Another text, and what else is to be known of it."""
+        self.setText(text)
+        self.setToolTip(f"{text}\n{more}" if more else text)
+        self.setAccessibleName(text)
+        self.setAccessibleDescription(more)
+
+    def minimumSizeHint(self) -> QSize:  # noqa: N802
+        return QSize(0, super().minimumSizeHint().height())
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802, ARG002
+        painter = QPainter(self)
+        area = self.contentsRect()
+        text = self.fontMetrics().elidedText(self.text(), Qt.TextElideMode.ElideRight, area.width())
+        self.style().drawItemText(
+            painter, area, int(self.alignment()), self.palette(), self.isEnabled(), text, self.foregroundRole()
+        )
+        painter.end()
+
+
+_LINES = 4
+
+
+class CopiedLine(QWidget):
+    """`name` is for screen readers, `copy` the words of the button; `long`: it is shown on several lines."""
+
+    def __init__(self, name: str, copy: str, parent: QWidget | None = None, *, long: bool = False) -> None:
+        super().__init__(parent)
+        self.field: QLineEdit | QPlainTextEdit = QPlainTextEdit(self) if long else QLineEdit(self)
+        self.field.setReadOnly(True)
+        self.field.setAccessibleName(name)
+        if isinstance(self.field, QPlainTextEdit):
+            dress(self.field, "field")
+            self.field.setTabChangesFocus(True)
+        self._scale()
+        self._copy = QPushButton(self.tr("Copy"), self)
+        self._copy.setAccessibleName(copy)
+        dress(self._copy, "plain")
+        row = QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(SMALL)
+        row.addWidget(self.field, 1)
+        row.addWidget(self._copy, 0, Qt.AlignmentFlag.AlignTop)
+        self._copy.clicked.connect(self._take)
+
+    @property
+    def text(self) -> str:
+        """What it says."""
+        return self.field.toPlainText() if isinstance(self.field, QPlainTextEdit) else self.field.text()
+
+    def show_text(self, text: str, hint: str = "") -> None:
+        """Another text; `hint` where there is none."""
+        if text != self.text:
+            if isinstance(self.field, QPlainTextEdit):
+                self.field.setPlainText(text)
+            else:
+                self.field.setText(text)
+                self.field.setCursorPosition(0)
+        self.field.setPlaceholderText(hint)
+        self._copy.setEnabled(bool(text))
+
+    def changeEvent(self, event: QEvent) -> None:  # noqa: N802
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange:
+            self._scale()
+
+    def _scale(self) -> None:
+        """A font of its own shields the field from changes."""
+        font = QFont(self.font())
+        font.setFamilies(mono_families())
+        self.field.setFont(font)
+        if isinstance(self.field, QPlainTextEdit):
+            self.field.setFixedHeight(self.field.fontMetrics().lineSpacing() * _LINES + 3 * SMALL)
+
+    @Slot()
+    def _take(self) -> None:
+        QGuiApplication.clipboard().setText(self.text)
 
 
 class Heading(QLabel):

@@ -6,16 +6,102 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QLabel,
     QPlainTextEdit,
+    QProgressBar,
     QPushButton,
     QVBoxLayout,
     QWidget,
 )
 
 from headstart.ui.spelling import whole
-from headstart.ui.widgets.busy_bar import BusyBar
 from headstart.ui.widgets.reading_order import ends
 from headstart.ui.widgets.stylesheet import dress
-from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL
+from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, TINY
+
+_PARTS = 1000
+
+
+class BusyBar(QProgressBar):
+    """Shown while something runs."""
+
+    def __init__(self, name: str, parent: QWidget | None = None) -> None:
+        """`name`: what screen readers say runs here."""
+        super().__init__(parent)
+        self._still = self._is_measured = False
+        self.setTextVisible(False)
+        self.setAccessibleName(name)
+        self.show_running()
+
+    def set_still(self, *, still: bool) -> None:
+        """Half full, or moving, while the end is unknown."""
+        self._still = still
+        if not self._is_measured:
+            self.show_running()
+
+    def show_running(self) -> None:
+        """Nobody knows how far it is."""
+        self._is_measured = False
+        self.setRange(0, 2 if self._still else 0)
+        self.setValue(1)
+
+    def show_share(self, done: int, total: int) -> None:
+        """How far it is; of any size."""
+        self._is_measured = True
+        self.setRange(0, _PARTS)
+        self.setValue(done * _PARTS // max(total, 1))
+
+
+_PATIENCE = 300  # ms; what ends before that needs no bar
+
+
+class WorkBar(QFrame):
+    """Hidden while nothing goes on."""
+
+    cancel_requested = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        dress(self, "bar")
+        self._label = QLabel(self)
+        self._bar = BusyBar("", self)
+        self._cancel = QPushButton(self.tr("Cancel"), self)
+        dress(self._cancel, "flat")
+        ends(self._cancel)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(SMALL, TINY, TINY, TINY)
+        row.setSpacing(SMALL)
+        row.addWidget(self._label)
+        row.addWidget(self._bar, 1)
+        row.addWidget(self._cancel)
+        self._cancel.clicked.connect(self.cancel_requested)
+        self._wait = QTimer(self)
+        self._wait.setSingleShot(True)
+        self._wait.timeout.connect(self.show)
+        self.hide()
+
+    @property
+    def text(self) -> str:
+        """What goes on; empty when nothing does."""
+        return self._label.text()
+
+    def begin(self, text: str) -> None:
+        """Something begins."""
+        self._label.setText(text)
+        self._bar.setAccessibleName(text)
+        self._bar.show_share(0, 1)
+        self._wait.start(_PATIENCE)
+
+    @Slot(object, object)
+    def show_progress(self, done: int, total: int) -> None:
+        """How far it is."""
+        self._bar.show_share(done, total)
+
+    @Slot()
+    def end(self) -> None:
+        """It is over."""
+        self._wait.stop()
+        self._label.setText("")
+        self.hide()
+
 
 _LONG = 5  # seconds after which a step tells its time
 _TICK = 1000  # ms
