@@ -1,18 +1,22 @@
-"""OpenVINO GenAI as an engine, on tiny models: the same texts as ours, however it guesses, and what it refuses."""
+"""OpenVINO GenAI as an engine, on tiny models: the same texts as ours, however it guesses, and what it refuses.
+
+No NPU has run this yet: its plugin is played.
+"""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from headstart import manifest as manifests
+from headstart.engine import selection
 from headstart.engine.backends.genai import pipelines
-from headstart.engine.backends.genai.engine import GenaiEngine
-from headstart.engine.backends.genai.guessing import Way
-from headstart.engine.backends.genai.loading import load
-from headstart.engine.backends.genai.streaming import StreamedWriter
+from headstart.engine.backends.genai.engine import GenaiEngine, Guessing, guessing, load, npu_context
+from headstart.engine.backends.genai.pipelines import StreamedWriter, Way
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import (
     Drafter,
@@ -20,6 +24,7 @@ from headstart.engine.engine import (
     EngineKind,
     Finish,
     FinishReason,
+    KvPrecision,
     LoadOptions,
     Message,
     Mode,
@@ -35,6 +40,7 @@ from headstart.engine.engine import (
 from headstart.engine.local import LocalEngine
 from headstart.engine.runtime import openvino, openvino_genai
 from headstart.errors import BrokenModelError, ContextOverflowError, DeviceError, EngineLostError, SettingsError
+from tests.openvino_core import CPU, NPU, FakeCore, plug_in
 
 QUESTION = Request((Message("user", "Question 1: what is new?"),), max_new_tokens=24)
 LOOKUP = Speculation(drafter=Drafter.NGRAM)
@@ -138,7 +144,7 @@ def test_the_guesses_counted_are_those_that_genai_counts(drafting: GenaiEngine) 
     )
     prompt = openvino().Tensor(np.array([drafting.tokenizer.prompt(QUESTION.messages)], np.int64))
     writer = drafting._writer_for(Way.DRAFT)
-    (result,) = writer._pipeline.generate([prompt], [config])  # type: ignore[attr-defined]
+    (result,) = writer._pipeline.generate([prompt], [config])
     metrics = result.extended_perf_metrics
     assert (stats.drafted, stats.accepted) == (metrics.get_num_draft_tokens(), metrics.get_num_accepted_tokens())
 
@@ -246,12 +252,10 @@ def test_a_prompt_too_long_and_an_answer_that_fills_the_context(tiny_target: Pat
 
 
 def test_what_failed_is_built_anew(plain: GenaiEngine, monkeypatch: pytest.MonkeyPatch) -> None:
-    writer = plain._writer_for(Way.PLAIN)
+    def fail(*_: object) -> None:
+        raise RuntimeError("gone")
 
-    def fail(_handle: object) -> None:
-        raise EngineLostError("gone")
-
-    monkeypatch.setattr(writer, "_step", fail)
+    monkeypatch.setattr(plain._writer_for(Way.PLAIN), "_pipeline", SimpleNamespace(add_request=fail))
     with pytest.raises(EngineLostError, match="gone"):
         told(plain)
     assert told(plain).finish.reason is FinishReason.LENGTH
@@ -300,3 +304,226 @@ def test_the_stateful_pipeline_streams_and_can_be_stopped(
             assert event.reason is FinishReason.CANCELLED
             assert len(event.token_ids) == 1
     assert told(engine).text == text
+
+
+@pytest.mark.parametrize(
+    ("speculation", "drafting", "expected"),
+    [
+        (Speculation(), Way.PLAIN, Guessing(Way.PLAIN)),
+        (Speculation(Mode.OFF), Way.DRAFT, Guessing(Way.PLAIN)),
+        (Speculation(drafter=Drafter.DRAFT), Way.PLAIN, Guessing(Way.PLAIN)),
+        (Speculation(), Way.DRAFT, Guessing(Way.DRAFT, {"num_assistant_tokens": 5}, 5)),
+        (Speculation(Mode.FIXED, 3), Way.DRAFT, Guessing(Way.DRAFT, {"num_assistant_tokens": 3}, 3)),
+        (Speculation(), Way.EAGLE, Guessing(Way.EAGLE, {"num_assistant_tokens": 5}, 5)),
+        (
+            Speculation(drafter=Drafter.NGRAM),
+            Way.DRAFT,
+            Guessing(Way.LOOKUP, {"num_assistant_tokens": 5, "max_ngram_size": 3}, 5),
+        ),
+        (
+            Speculation(Mode.FIXED, 2),
+            Way.PLAIN,
+            Guessing(Way.LOOKUP, {"num_assistant_tokens": 2, "max_ngram_size": 3}, 2),
+        ),
+    ],
+)
+def test_each_wish_has_its_way(speculation: Speculation, drafting: Way, expected: Guessing) -> None:
+    assert guessing(replace(QUESTION, speculation=speculation), drafting, npu=False) == expected
+
+
+def test_who_proposed_is_known_by_the_way() -> None:
+    origins = {way: Guessing(way).origin for way in Way}
+    assert origins == {
+        Way.PLAIN: Origin.TARGET,
+        Way.DRAFT: Origin.DRAFT,
+        Way.EAGLE: Origin.DRAFT,
+        Way.LOOKUP: Origin.NGRAM,
+    }
+
+
+@pytest.mark.parametrize(
+    ("request_", "drafting", "sentence"),
+    [
+        (
+            replace(QUESTION, sampling=Sampling(temperature=0.7)),
+            Way.DRAFT,
+            "OpenVINO GenAI garbles sampled answers when a draft model guesses ahead (its issue 4190): "
+            "use --engine headstart, --temperature 0 or --speculation off.",
+        ),
+        (
+            replace(QUESTION, speculation=Speculation(assistant_confidence_threshold=0.4)),
+            Way.DRAFT,
+            "OpenVINO GenAI cannot bound its guesses under a confidence threshold, and sixty in one round were seen: "
+            "use --engine headstart, or --num-assistant-tokens alone.",
+        ),
+        (
+            replace(QUESTION, speculation=Speculation(acceptance_threshold=0.5)),
+            Way.DRAFT,
+            "OpenVINO GenAI has no acceptance threshold: use --engine headstart.",
+        ),
+        (
+            replace(QUESTION, speculation=Speculation(drafter=Drafter.BIGRAM)),
+            Way.DRAFT,
+            "OpenVINO GenAI has no table of likely next tokens: use --engine headstart.",
+        ),
+        (
+            replace(QUESTION, sampling=Sampling(presence_penalty=0.5)),
+            Way.PLAIN,
+            "OpenVINO GenAI makes unlikely tokens likelier by presence and frequency penalties: "
+            "use --engine headstart, or --repetition-penalty.",
+        ),
+        (
+            replace(QUESTION, likeliest=0),
+            Way.PLAIN,
+            "OpenVINO GenAI is not asked how likely its tokens were: use --engine headstart, or leave out logprobs.",
+        ),
+        (
+            replace(QUESTION, schema="{}"),
+            Way.PLAIN,
+            "OpenVINO GenAI is not asked to keep to a JSON schema: use --engine headstart, or leave the schema out.",
+        ),
+    ],
+)
+def test_what_it_does_wrong_is_refused(request_: Request, drafting: Way, sentence: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        guessing(request_, drafting, npu=False)
+    assert str(caught.value) == sentence
+
+
+def test_a_sampled_answer_is_free_to_go_without_a_draft() -> None:
+    drawn = replace(QUESTION, sampling=Sampling(temperature=0.7), speculation=Speculation(Mode.OFF))
+    assert guessing(drawn, Way.DRAFT, npu=False).way is Way.PLAIN
+    looking = replace(drawn, speculation=Speculation(drafter=Drafter.NGRAM))
+    assert guessing(looking, Way.DRAFT, npu=False).way is Way.LOOKUP
+
+
+@dataclass
+class PlayedPipeline:
+    """GenAI's stateful pipeline as an NPU would run it: two tokens at a time. `fault`: what it says instead."""
+
+    fault: str = ""
+    built: list[tuple[str, str, dict[str, Any]]] = field(default_factory=list)
+
+    def build(self, folder: str, device: str, **properties: Any) -> "PlayedPipeline":
+        """In place of `openvino_genai.LLMPipeline`."""
+        if self.fault:
+            raise RuntimeError(f"Exception from npu.cpp:1:\n{self.fault}")
+        self.built.append((folder, device, properties))
+        return self
+
+    def generate(self, inputs: Any, config: Any, streamer: Any) -> Any:
+        """Some tokens of the vocabulary, until they suffice."""
+        assert inputs.input_ids.shape[1] > 0
+        if self.fault:
+            raise RuntimeError(f"Exception from npu.cpp:1:\n{self.fault}")
+        for start in range(10, 10 + config.max_new_tokens, 2):
+            streamer.write([start, start + 1])
+        streamer.end()
+        return SimpleNamespace(finish_reasons=[SimpleNamespace(name="LENGTH")])
+
+
+@pytest.fixture
+def pipeline(monkeypatch: pytest.MonkeyPatch) -> PlayedPipeline:
+    """A machine with an NPU."""
+    plug_in(monkeypatch, FakeCore({"CPU": CPU, "NPU": NPU}))
+    played = PlayedPipeline()
+    monkeypatch.setattr(openvino_genai(), "LLMPipeline", played.build)
+    return played
+
+
+def test_the_longest_prompt_is_compiled_in(tiny_target: Path, pipeline: PlayedPipeline) -> None:
+    engine = selection.load(LoadOptions(tiny_target, device="NPU"))
+    assert pipeline.built == [(str(tiny_target), "NPU", {"MAX_PROMPT_LEN": 512, "MIN_RESPONSE_LEN": 512})]
+    assert engine.context == 1024
+    assert isinstance(engine, GenaiEngine)
+    assert engine.reason == "OpenVINO GenAI answers: an NPU runs nothing else."
+    finish = told(engine).finish
+    assert finish.reason is FinishReason.LENGTH
+    assert finish.stats.by_origin == {"target": 24}
+
+
+def test_a_longer_prompt_is_refused_and_not_garbled(tiny_target: Path, pipeline: PlayedPipeline) -> None:
+    engine = selection.load(LoadOptions(tiny_target, device="npu", context=300))
+    assert pipeline.built[0][2] == {"MAX_PROMPT_LEN": 128, "MIN_RESPONSE_LEN": 172}
+    with pytest.raises(ContextOverflowError) as caught:
+        told(engine, replace(QUESTION, messages=(Message("user", "word " * 50),)))
+    assert "but the NPU was compiled for prompts of at most 128: start a new chat, shorten the text" in str(
+        caught.value
+    )
+
+
+def test_nobody_says_who_proposed_a_token_with_a_draft(
+    tiny_target: Path, tiny_draft: Path, pipeline: PlayedPipeline
+) -> None:
+    engine = selection.load(LoadOptions(tiny_target, tiny_draft, "NPU"))
+    assert "draft_model" in pipeline.built[0][2]
+    stats = told(engine).finish.stats
+    assert stats.by_origin == {"unknown": 24}
+    assert stats.acceptance_rate is None
+    with pytest.raises(SettingsError, match="garbles sampled answers"):
+        told(engine, replace(QUESTION, sampling=Sampling(temperature=1.0)))
+    with pytest.raises(SettingsError, match="An NPU takes no guesses from the text"):
+        told(engine, replace(QUESTION, speculation=Speculation(drafter=Drafter.NGRAM)))
+    with pytest.raises(SettingsError, match="cannot bound its guesses under a confidence threshold"):
+        told(engine, replace(QUESTION, speculation=Speculation(assistant_confidence_threshold=0.5)))
+
+
+@pytest.mark.parametrize("weights", ["int8", "int4"])
+def test_weights_that_it_cannot_compute_with_are_named(
+    tiny_target: Path, altered: Any, pipeline: PlayedPipeline, weights: str
+) -> None:
+    folder = altered(tiny_target, precision=manifests.Precision(weights))
+    with pytest.raises(DeviceError) as caught:
+        selection.load(LoadOptions(folder, device="NPU"))
+    assert str(caught.value) == (
+        f"An NPU computes with symmetric weights, but tiny-target has {weights}: export it with --weights int4-sym, "
+        "or use --device CPU."
+    )
+    assert not pipeline.built
+
+
+@pytest.mark.parametrize(
+    ("wishes", "sentence"),
+    [
+        ({"numerics": Numerics.EXACT}, "An NPU has arithmetic of its own: leave out --numerics exact, or use --device"),
+        ({"kv_precision": KvPrecision.U8}, "An NPU decides itself how it keeps keys and values: leave out --kv-prec"),
+        ({"draft_device": "CPU"}, "With an NPU, model and draft run on it together: leave out --draft-device"),
+    ],
+)
+def test_what_it_leaves_nobody_to_choose(
+    tiny_target: Path, pipeline: PlayedPipeline, wishes: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(SettingsError, match=sentence):
+        selection.load(LoadOptions(tiny_target, device="NPU", **wishes))
+    assert not pipeline.built
+
+
+def test_too_small_a_context_is_refused(tiny_target: Path, pipeline: PlayedPipeline) -> None:
+    with pytest.raises(DeviceError, match="An NPU needs a context of at least 128 tokens, not 100"):
+        selection.load(LoadOptions(tiny_target, device="NPU", context=100))
+    assert not pipeline.built
+
+
+def test_without_a_wish_the_context_is_what_compiles_soon(tiny_target: Path) -> None:
+    long = replace(manifests.read_model(tiny_target), context_length=32768)
+    assert npu_context(long, None) == 2048
+    assert npu_context(long, 5000) == 5000
+
+
+def test_a_driver_that_refuses_has_a_way_out(tiny_target: Path, pipeline: PlayedPipeline) -> None:
+    pipeline.fault = "VCL compiler loading failed, aborting."
+    with pytest.raises(DeviceError) as caught:
+        selection.load(LoadOptions(tiny_target, device="NPU"))
+    assert str(caught.value) == (
+        "OpenVINO GenAI cannot run target (plain) on NPU (VCL compiler loading failed, aborting); use --device CPU."
+    )
+
+
+def test_a_failure_in_an_answer_builds_it_anew(tiny_target: Path, pipeline: PlayedPipeline) -> None:
+    engine = selection.load(LoadOptions(tiny_target, device="NPU"))
+    pipeline.fault = "device lost"
+    with pytest.raises(EngineLostError, match=r"OpenVINO GenAI failed \(device lost\); ask again, or use --device CPU"):
+        told(engine)
+    pipeline.fault = ""
+    assert told(engine).finish.reason is FinishReason.LENGTH
+    assert len(pipeline.built) == 2

@@ -1,6 +1,6 @@
 """What OpenVINO GenAI does wrong today, and Headstart therefore refuses. Where a release mends it, a test here fails.
 
-Then `engine/backends/genai/guessing.py` can permit what the test names.
+Then `engine/backends/genai/engine.py` can permit what the test names.
 """
 
 from pathlib import Path
@@ -15,7 +15,7 @@ from headstart.engine.runtime import openvino, openvino_genai
 
 pytestmark = pytest.mark.slow
 PROMPT = list(range(5, 45))
-MENDED = "OpenVINO GenAI mended this: permit it in engine/backends/genai/guessing.py"
+MENDED = "OpenVINO GenAI mended this: permit it in engine/backends/genai/engine.py"
 
 
 def _pipeline(target: Path, draft: Path) -> Any:

@@ -8,7 +8,7 @@ import pytest
 
 from headstart import library
 from headstart.engine.audit import AuditPlan, audit
-from headstart.engine.backends.genai.loading import load as load_genai
+from headstart.engine.backends.genai.engine import load as load_genai
 from headstart.engine.bench.prompts import read_prompts
 from headstart.engine.engine import LoadOptions, Mode, Numerics, Origin, Sampling, Speculation
 from headstart.engine.local import LocalEngine, load

@@ -14,7 +14,8 @@ from pytestqt.qtbot import QtBot
 
 from headstart import library, remotes
 from headstart.engine import choosing, devices, engine
-from headstart.engine.backends.genai import guessing
+from headstart.engine.backends.genai.engine import guessing
+from headstart.engine.backends.genai.pipelines import Way
 from headstart.engine.backends.remote import refusal
 from headstart.engine.engine import EngineKind, LoadOptions, Remote, Request, Sampling
 from headstart.engine.runners import proof
@@ -130,7 +131,7 @@ def _refused(*, device: str = "CPU", head: str | None = None) -> object:
 
 def _sampled_with_a_draft() -> object:
     request = Request((engine.Message("user", "?"),), sampling=Sampling(temperature=0.7))
-    return guessing.guessing(request, guessing.Abilities(draft=True, eagle=False, npu=False))
+    return guessing(request, Way.DRAFT, npu=False)
 
 
 def _answered(status: int, words: str, *, has_key: bool = False) -> object:

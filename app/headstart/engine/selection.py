@@ -23,14 +23,14 @@ _log = logging.getLogger(__name__)
 def load(options: LoadOptions, tell: Callable[[Phase], None] = lambda _: None) -> "LocalEngine | GenaiEngine":
     """What is left open is as it was tuned. Raises what either engine raises for a model that it cannot load."""
     # Imported here: a front end that reads its help need not wait for them.
-    from headstart.engine.backends.genai import loading as genai  # noqa: PLC0415
+    from headstart.engine.backends.genai.engine import load as load_genai  # noqa: PLC0415
     from headstart.engine.local import load as load_own  # noqa: PLC0415
 
     options = settled(options)
     choice = chosen(options)
     if choice.kind is EngineKind.HEADSTART:
         return load_own(options, tell)
-    engine = genai.load(options)
+    engine = load_genai(options)
     engine.reason = choice.reason
     if choice.reason:
         _log.info("%s", choice.reason)

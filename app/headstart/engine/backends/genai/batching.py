@@ -9,15 +9,10 @@ import numpy as np
 from headstart import manifest as manifests
 from headstart import paths
 from headstart.engine import budget, devices, room
-from headstart.engine.backends.genai import npu
-from headstart.engine.backends.genai.answer import Answer
-from headstart.engine.backends.genai.configuration import lost, reason
-from headstart.engine.backends.genai.engine import GenaiEngine
-from headstart.engine.backends.genai.pipelines import Blueprint, stepped
-from headstart.engine.backends.genai.stepping import received
-from headstart.engine.backends.genai.writing import Batch, End
+from headstart.engine.backends.genai.engine import Answer, GenaiEngine
+from headstart.engine.backends.genai.pipelines import NPU, Batch, Blueprint, failing, reason, received, stepped
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.engine import Finish, LoadOptions, Mode, Numerics, Request, Speculation, Step
+from headstart.engine.engine import Finish, FinishReason, LoadOptions, Mode, Numerics, Request, Speculation, Step
 from headstart.engine.loading import fast_properties
 from headstart.engine.runtime import openvino
 from headstart.engine.tokenizer import Tokenizer
@@ -82,24 +77,20 @@ class ContinuousBatching:
 
     def _begun(self, key: int, request: Request) -> "_Writing":
         answer = self._engine.begin(request)
-        ids = openvino().Tensor(np.array([answer.assignment.prompt], np.int64))
-        try:
-            handle = self._pipeline.add_request(key, ids, answer.assignment.configuration)
-        except RuntimeError as error:
-            raise lost(error, _REMEDY) from None
+        ids = openvino().Tensor(np.array([answer.prompt], np.int64))
+        with failing(_REMEDY):
+            handle = self._pipeline.add_request(key, ids, answer.config)
         return _Writing(key, answer, handle)
 
     def _step(self, writing: list["_Writing"], cancel: CancelEvent) -> None:
         if cancel.is_set():
             for each in writing:
                 each.handle.cancel()
-                each.answer.take(Batch((), 0.0, End.CANCELLED))
+                each.answer.take(Batch((), 0.0, FinishReason.CANCELLED))
                 each.ended = True
             return
-        try:
+        with failing(_REMEDY):
             self._pipeline.step()
-        except RuntimeError as error:
-            raise lost(error, _REMEDY) from None
 
     def _events(self, each: "_Writing") -> Iterator[Step | Finish]:
         """What the last pass gave to an answer, and its end. The pass is shared, so none has a time of its own."""
@@ -136,7 +127,7 @@ def difference(options: LoadOptions, request: Request, *, seeded: bool) -> str:
     found = {
         "exact numerics": options.numerics is Numerics.EXACT,
         "a trace": options.tracing is not None,
-        "the NPU": devices.kind(options.device) == npu.KIND,
+        "the NPU": devices.kind(options.device) == NPU,
         "a seed": seeded and sampling.temperature > 0.0,
         "min-p": sampling.min_p > 0.0,
         "top-k together with top-p": sampling.top_k > 0 and sampling.top_p < 1.0,

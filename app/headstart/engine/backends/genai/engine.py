@@ -1,26 +1,142 @@
-"""OpenVINO GenAI as an engine: one answer at a time, guesses as GenAI makes them. Knows nothing of who asks.
+"""OpenVINO GenAI as an engine: one answer at a time, guesses as GenAI makes them.
 
 Prompts become tokens and tokens text as in Headstart's own engine, so control tokens and stop strings mean the same.
 """
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-from headstart.engine import generation_config
-from headstart.engine.backends.genai.answer import Answer
-from headstart.engine.backends.genai.configuration import configuration
-from headstart.engine.backends.genai.guessing import Abilities, Way, guessing
-from headstart.engine.backends.genai.npu import Capacity
-from headstart.engine.backends.genai.pipelines import Blueprint
-from headstart.engine.backends.genai.writing import Assignment, Batch, Writer
+from headstart import manifest as manifests
+from headstart import paths
+from headstart.engine import budget, devices, generation_config, loading, room
+from headstart.engine.backends.genai.pipelines import NPU, Batch, Blueprint, Way, Writer, blueprint, configuration
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.engine import EngineKind, Event, Finish, FinishReason, Prefill, Request, Step
-from headstart.engine.steps import rest_of
+from headstart.engine.engine import (
+    Drafter,
+    EngineKind,
+    Event,
+    Finish,
+    FinishReason,
+    KvPrecision,
+    LoadOptions,
+    Mode,
+    Numerics,
+    Origin,
+    Prefill,
+    Request,
+    Round,
+    Speculation,
+    Step,
+    Timing,
+    Token,
+)
+from headstart.engine.steps import rest_of, step_of
+from headstart.engine.tally import Tally
 from headstart.engine.text import AnswerText
 from headstart.engine.tokenizer import Tokenizer
-from headstart.errors import ContextOverflowError, EngineLostError
+from headstart.errors import ContextOverflowError, DeviceError, EngineLostError, SettingsError
 from headstart.manifest import Manifest
+
+_USUAL_LENGTH = 5  # GenAI's own, where a request leaves it open
+_NGRAM_SIZE = 3  # of prompt lookup, as in GenAI's own sample
+_OURS = "use --engine headstart"
+_USUAL_NPU_CONTEXT = 2048  # tokens; compiling for more takes minutes and memory
+_LEAST_NPU_CONTEXT = 128
+_NPU_STEP = 64  # tokens, to which GenAI rounds the longest prompt
+_SYMMETRIC = ("int4-sym", "int8-sym", "fp16")
+
+
+def load(options: LoadOptions) -> "GenaiEngine":
+    """Nothing of `options` is left open. Raises BrokenModelError, DeviceError, MemoryBudgetError or SettingsError."""
+    if options.tracing:
+        raise SettingsError("OpenVINO GenAI does not tell what a trace holds: use --engine headstart.")
+    folders = tuple(folder for folder in (options.target, options.draft) if folder)
+    places = (options.device, options.draft_device or options.device)
+    models = tuple(manifests.read_model(folder) for folder in folders)
+    longest_prompt = None
+    if NPU in map(devices.kind, places):
+        _require_for_npu(models, options)
+        context = npu_context(models[0], options.context)
+        options, longest_prompt = replace(options, context=context), context // 2 // _NPU_STEP * _NPU_STEP
+    room.require(models[0], models[1] if len(models) > 1 else None, options)
+    for folder, device in zip(folders, places, strict=False):
+        loading.require_whole(folder, device, paths.measurements_folder())
+    context = budget.context_of(models[0], options.context)
+    if longest_prompt is None:
+        made_of = blueprint(options, eagle=models[-1].is_eagle)
+    else:
+        compiled = {"MAX_PROMPT_LEN": longest_prompt, "MIN_RESPONSE_LEN": context - longest_prompt}
+        made_of = Blueprint(options, compiled, compiled)
+    engine = GenaiEngine(models, made_of, Tokenizer(options.target), context, longest_prompt)
+    engine.prepare()
+    return engine
+
+
+@dataclass(frozen=True)
+class Guessing:
+    """A way with its settings in GenAI's words. `most`: candidates that are checked in a round."""
+
+    way: Way
+    settings: Mapping[str, int] = field(default_factory=dict)
+    most: int = 0
+
+    @property
+    def origin(self) -> Origin:
+        """Who proposes what is accepted."""
+        return {Way.PLAIN: Origin.TARGET, Way.LOOKUP: Origin.NGRAM}.get(self.way, Origin.DRAFT)
+
+
+@dataclass
+class Answer:
+    """One answer that GenAI writes: its rounds, as far as GenAI tells them, and why it ended.
+
+    `config` is GenAI's. `most`: tokens that it may have; `limit`: why it ends there.
+    """
+
+    prompt: tuple[int, ...]
+    config: Any
+    most: int
+    limit: FinishReason
+    guessing: Guessing
+    stop_ids: frozenset[int]
+    text: AnswerText
+    rounds_told: bool = True  # whether what comes at once is a round
+    reason: FinishReason = FinishReason.STOP
+    tally: Tally = field(default_factory=Tally)
+
+    def __post_init__(self) -> None:
+        """GenAI does not say how much of the prompt it knows from before."""
+        self.tally.read(Prefill(0, len(self.prompt)))
+
+    def take(self, batch: Batch) -> Step | None:
+        """What came; a step where there is text in it to come."""
+        if batch.end is not None:
+            self.reason = self.limit if batch.end is FinishReason.LENGTH else batch.end
+        done = self._round(batch)
+        if not done.tokens:
+            return None
+        step = step_of(done, self.text)
+        self.tally.add(step.round)
+        return step
+
+    def _round(self, batch: Batch) -> Round:
+        """GenAI does not say which part of the time went into guesses.
+
+        Candidates are as many as were asked for, but one token always follows, and none beside the prompt: where
+        prompt lookup finds fewer, GenAI checks as many rows all the same.
+        """
+        ids = [token for token in batch.tokens if token not in self.stop_ids]
+        timing = Timing(verify_ms=batch.milliseconds)
+        if self.guessing.way is Way.PLAIN or not self.rounds_told:
+            origin = Origin.TARGET if self.guessing.way is Way.PLAIN else Origin.UNKNOWN
+            return Round(tuple(Token(token, origin) for token in ids), 0, 0, origin, timing)
+        accepted, written = max(0, len(batch.tokens) - 1), self.tally.written
+        drafted = min(self.guessing.most, self.most - written - 1) if written else 0
+        labels = [self.guessing.origin] * accepted + [Origin.TARGET]
+        tokens = tuple(Token(token, origin) for token, origin in zip(ids, labels, strict=False))
+        return Round(tokens, drafted, accepted, self.guessing.origin if drafted else Origin.TARGET, timing)
 
 
 class GenaiEngine:
@@ -29,27 +145,33 @@ class GenaiEngine:
     kind = EngineKind.GENAI
     reason = ""  # why it is this engine, where nobody asked for it
 
-    def __init__(self, models: tuple[Manifest, ...], made_of: Blueprint, tokenizer: Tokenizer, context: int) -> None:
-        """`models`: the target, then the draft. `context`: tokens, at most those that an NPU is compiled for."""
+    def __init__(
+        self,
+        models: tuple[Manifest, ...],
+        made_of: Blueprint,
+        tokenizer: Tokenizer,
+        context: int,
+        longest_prompt: int | None = None,
+    ) -> None:
+        """`models`: the target, then the draft. `longest_prompt`: tokens that an NPU is compiled for."""
         self.models = models
         self.context = context
         self.tokenizer = tokenizer
         self.sampling = generation_config.read(tokenizer.folder)
         self._made_of = made_of
-        self._capacity: Capacity | None = made_of.room
-        self._abilities = Abilities(len(models) > 1, models[-1].is_eagle, self._capacity is not None)
+        self._longest_prompt = longest_prompt
+        self._drafting = Way.PLAIN if len(models) == 1 else Way.EAGLE if models[-1].is_eagle else Way.DRAFT
         self._stop_ids = frozenset(models[0].tokenizer.stop_ids)
         self._writer: tuple[Way, Writer] | None = None
 
     def prepare(self) -> None:
         """Build the pipeline that a request without wishes needs. Raises DeviceError."""
-        drafting = Way.EAGLE if self._abilities.eagle else Way.DRAFT
-        self._writer_for(drafting if self._abilities.draft else Way.PLAIN)
+        self._writer_for(self._drafting)
 
     def generate(self, request: Request, cancel: CancelEvent | None = None) -> Iterator[Event]:
         """See Engine.generate. Raises SettingsError for what GenAI does wrong."""
         answer = self.begin(request)
-        yield Prefill(0, answer.prompt_tokens)
+        yield Prefill(0, len(answer.prompt))
         with closing(self._batches(answer, cancel or CancelEvent())) as batches:
             for batch in batches:
                 step = answer.take(batch)
@@ -66,14 +188,14 @@ class GenaiEngine:
     def begin(self, request: Request) -> Answer:
         """An answer of which nothing is written yet. Raises what `generate` raises before the first token."""
         request = replace(request, sampling=request.sampling.settled(self.sampling))
-        chosen = guessing(request, self._abilities)
+        chosen = guessing(request, self._drafting, npu=self._longest_prompt is not None)
         text = AnswerText(self.tokenizer.decode_many, request.stop, stop_on_repetition=request.stop_on_repetition)
         prompt = self._prompt(request)
         left = self.context - len(prompt) + 1  # the last token need not be read
         most = min(request.max_new_tokens, left)
         limit = FinishReason.CONTEXT if left < request.max_new_tokens else FinishReason.LENGTH
         config = configuration(request.sampling, most, self._stop_ids, chosen.settings)
-        return Answer(Assignment(prompt, config), most, limit, chosen, self._stop_ids, text)
+        return Answer(prompt, config, most, limit, chosen, self._stop_ids, text)
 
     def end(self, answer: Answer) -> Iterator[Step | Finish]:
         """The last events of an answer, once all of it is written."""
@@ -87,7 +209,7 @@ class GenaiEngine:
         writer = self._writer_for(answer.guessing.way)
         answer.rounds_told = writer.rounds_told
         try:
-            yield from writer.write(answer.assignment, cancel)
+            yield from writer.write(answer.prompt, answer.config, cancel)
         except EngineLostError:
             self._writer = None
             raise
@@ -99,12 +221,103 @@ class GenaiEngine:
         return self._writer[1]
 
     def _prompt(self, request: Request) -> tuple[int, ...]:
+        """What is longer than an NPU was compiled for would be cut, or fail inside the driver."""
         prompt = tuple(self.tokenizer.prompt_of(request, self.context))
-        if self._capacity is not None and len(prompt) > self._capacity.prompt:
+        if self._longest_prompt is not None and len(prompt) > self._longest_prompt:
             raise ContextOverflowError(
                 "The conversation has {count} tokens, but the NPU was compiled for prompts of at most "
                 "{prompt}: start a new chat, shorten the text, or load it with a longer --context.",
                 count=len(prompt),
-                prompt=self._capacity.prompt,
+                prompt=self._longest_prompt,
             )
         return prompt
+
+
+def guessing(request: Request, drafting: Way, *, npu: bool) -> Guessing:
+    """How to guess for this request; `drafting`: with the draft that is loaded. Raises SettingsError with the way out.
+
+    What GenAI does wrong, it is not asked for.
+    """
+    _require_simple(request)
+    asked = request.speculation
+    way = _way(asked, drafting)
+    if way is Way.PLAIN:
+        return Guessing(way)
+    if asked.assistant_confidence_threshold is not None:
+        raise SettingsError(
+            "OpenVINO GenAI cannot bound its guesses under a confidence threshold, and sixty in one "
+            "round were seen: {ours}, or --num-assistant-tokens alone.",
+            ours=_OURS,
+        )
+    if asked.acceptance_threshold < 1.0:
+        raise SettingsError("OpenVINO GenAI has no acceptance threshold: {ours}.", ours=_OURS)
+    length = asked.num_assistant_tokens or _USUAL_LENGTH
+    if way is Way.LOOKUP:
+        if npu:
+            raise SettingsError("An NPU takes no guesses from the text: use a draft model, or --speculation off.")
+        return Guessing(way, {"num_assistant_tokens": length, "max_ngram_size": _NGRAM_SIZE}, length)
+    if request.sampling.temperature > 0.0:
+        raise SettingsError(
+            "OpenVINO GenAI garbles sampled answers when a draft model guesses ahead (its issue "
+            "4190): {ours}, --temperature 0 or --speculation off.",
+            ours=_OURS,
+        )
+    return Guessing(way, {"num_assistant_tokens": length}, length)
+
+
+def _require_simple(request: Request) -> None:
+    if request.sampling.presence_penalty or request.sampling.frequency_penalty:  # the wrong way round below zero
+        raise SettingsError(
+            "OpenVINO GenAI makes unlikely tokens likelier by presence and frequency penalties: "
+            "{ours}, or --repetition-penalty.",
+            ours=_OURS,
+        )
+    if request.likeliest is not None:
+        raise SettingsError(
+            "OpenVINO GenAI is not asked how likely its tokens were: {ours}, or leave out logprobs.", ours=_OURS
+        )
+    if request.schema:
+        raise SettingsError(
+            "OpenVINO GenAI is not asked to keep to a JSON schema: {ours}, or leave the schema out.", ours=_OURS
+        )
+
+
+def _way(asked: Speculation, drafting: Way) -> Way:
+    if asked.mode is Mode.OFF:
+        return Way.PLAIN
+    if asked.drafter is Drafter.BIGRAM:
+        raise SettingsError("OpenVINO GenAI has no table of likely next tokens: {ours}.", ours=_OURS)
+    if asked.drafter is Drafter.NGRAM or (drafting is Way.PLAIN and asked.mode is Mode.FIXED):
+        return Way.LOOKUP
+    return drafting
+
+
+def npu_context(manifest: Manifest, wanted: int | None) -> int:
+    """Tokens that an NPU is compiled for. Raises DeviceError for less than it can be compiled for."""
+    context = min(manifest.context_length, wanted or _USUAL_NPU_CONTEXT)
+    if context < _LEAST_NPU_CONTEXT:
+        raise DeviceError(
+            "An NPU needs a context of at least {least} tokens, not {context}: use another --context.",
+            least=_LEAST_NPU_CONTEXT,
+            context=context,
+        )
+    return context
+
+
+def _require_for_npu(models: tuple[Manifest, ...], options: LoadOptions) -> None:
+    """Raises DeviceError or SettingsError for what an NPU does not take."""
+    for manifest in models:
+        weights = manifest.precision.weights
+        if weights not in _SYMMETRIC:
+            raise DeviceError(
+                "An NPU computes with symmetric weights, but {name} has {weights}: export it with "
+                "--weights int4-sym, or use --device CPU.",
+                name=manifest.name,
+                weights=weights,
+            )
+    if options.draft_device and options.draft_device.upper() != options.device.upper():
+        raise SettingsError("With an NPU, model and draft run on it together: leave out --draft-device.")
+    if options.numerics is Numerics.EXACT:
+        raise SettingsError("An NPU has arithmetic of its own: leave out --numerics exact, or use --device CPU.")
+    if options.kv_precision is not KvPrecision.AUTO:
+        raise SettingsError("An NPU decides itself how it keeps keys and values: leave out --kv-precision.")

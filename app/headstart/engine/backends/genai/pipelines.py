@@ -1,24 +1,134 @@
-"""Builds GenAI's pipelines: on CPU and GPU one that can be stepped, on an NPU the stateful one. Knows no request."""
+"""OpenVINO GenAI's pipelines: on CPU and GPU one that can be stepped, on an NPU the stateful one."""
 
+import itertools
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from headstart import paths
 from headstart.engine import devices
-from headstart.engine.backends.genai import npu
-from headstart.engine.backends.genai.configuration import reason
-from headstart.engine.backends.genai.guessing import Way
-from headstart.engine.backends.genai.stepping import SteppedWriter
-from headstart.engine.backends.genai.streaming import StreamedWriter
-from headstart.engine.backends.genai.writing import Writer
-from headstart.engine.engine import KvPrecision, LoadOptions, Numerics
+from headstart.engine.cancelling import CancelEvent
+from headstart.engine.engine import FinishReason, KvPrecision, LoadOptions, Numerics, Sampling
 from headstart.engine.loading import fast_properties, obstacle
 from headstart.engine.runners.precision import properties
-from headstart.engine.runtime import openvino_genai
-from headstart.errors import DeviceError
+from headstart.engine.runtime import openvino, openvino_genai
+from headstart.errors import DeviceError, EngineLostError
 
+NPU = "NPU"
 _UNMEASURED = {"PERFORMANCE_HINT": "LATENCY"}
+_ALL = 2**63 - 1
+_ENDS = {"STOP": FinishReason.STOP, "LENGTH": FinishReason.LENGTH}
+
+
+class Way(StrEnum):
+    """How a pipeline guesses; it is built for one way and keeps to it."""
+
+    PLAIN = "plain"
+    DRAFT = "draft"
+    EAGLE = "EAGLE-3"
+    LOOKUP = "prompt lookup"
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Tokens that came at once; `milliseconds` since the ones before. Empty while the prompt is read."""
+
+    tokens: tuple[int, ...]
+    milliseconds: float
+    end: FinishReason | None = None
+
+
+class SteppedWriter:
+    """Writes one answer at a time; the cache of beginnings that GenAI keeps serves the next prompt."""
+
+    rounds_told = True  # a batch is a round: what was accepted, then the target's own token
+    _REMEDY = "ask again, or use --engine headstart"
+
+    def __init__(self, pipeline: Any) -> None:
+        """`pipeline` is an `openvino_genai.ContinuousBatchingPipeline`."""
+        self._pipeline = pipeline
+        self._keys = itertools.count()
+
+    def write(self, prompt: tuple[int, ...], config: Any, cancel: CancelEvent) -> Iterator[Batch]:
+        """The answer as it comes; the last batch has an end. Each step reads a piece of the prompt, or makes a round.
+
+        Closing the iterator ends the answer, too. Raises EngineLostError; the writer cannot be used after that.
+        """
+        with failing(self._REMEDY):
+            handle = self._pipeline.add_request(next(self._keys), _tensor(prompt), config)
+        end = None
+        try:
+            while end is None and not cancel.is_set():
+                started = time.perf_counter()
+                with failing(self._REMEDY):
+                    self._pipeline.step()
+                spent = (time.perf_counter() - started) * 1000.0
+                batch = received(handle, spent, "load the model with a smaller --context")
+                end = batch.end
+                yield batch
+        finally:
+            if end is None:
+                handle.cancel()
+                with failing(self._REMEDY):
+                    self._pipeline.step()  # lets go of it
+        if end is None:
+            yield Batch((), 0.0, FinishReason.CANCELLED)
+
+
+class StreamedWriter:
+    """Writes one answer at a time, in a thread of its own, and can be stopped at each token."""
+
+    rounds_told = False  # what comes at once need not be a round
+
+    def __init__(self, pipeline: Any) -> None:
+        """`pipeline` is an `openvino_genai.LLMPipeline`."""
+        self._pipeline = pipeline
+
+    def write(self, prompt: tuple[int, ...], config: Any, cancel: CancelEvent) -> Iterator[Batch]:
+        """See SteppedWriter.write. Reading the prompt cannot be cut short: GenAI asks nobody until it is done."""
+        arrived: queue.SimpleQueue[tuple[int, ...] | FinishReason | RuntimeError] = queue.SimpleQueue()
+        stop = threading.Event()
+
+        def take(tokens: tuple[int, ...]) -> bool:
+            arrived.put(tokens)
+            return not stop.is_set()
+
+        def run() -> None:
+            ids = _tensor(prompt)
+            inputs = openvino_genai().TokenizedInputs(ids, openvino().Tensor(np.ones_like(ids.data)))
+            try:
+                result = self._pipeline.generate(inputs, config, _streamer(take))
+                arrived.put(_ENDS.get(result.finish_reasons[0].name, FinishReason.STOP))
+            except RuntimeError as error:
+                arrived.put(error)
+
+        thread = threading.Thread(target=run, name="genai-stream", daemon=True)
+        thread.start()
+        last = time.perf_counter()
+        try:
+            with cancel.calling(lambda: arrived.put(FinishReason.CANCELLED)):
+                while isinstance(came := arrived.get(), tuple) and not cancel.is_set():
+                    now = time.perf_counter()
+                    yield Batch(came, (now - last) * 1000.0)
+                    last = now
+        finally:
+            stop.set()
+            thread.join()
+        with failing("ask again, or use --device CPU"):
+            if isinstance(came, RuntimeError):
+                raise came
+        yield Batch((), 0.0, FinishReason.CANCELLED if isinstance(came, tuple) else came)
+
+
+Writer = SteppedWriter | StreamedWriter
 
 
 @dataclass(frozen=True)
@@ -28,20 +138,18 @@ class Blueprint:
     options: LoadOptions
     target: dict[str, Any]
     draft: dict[str, Any]
-    room: npu.Capacity | None = None  # of an NPU
 
     def build(self, way: Way) -> Writer:
         """A pipeline that guesses in one way. Raises DeviceError."""
         options = self.options
-        more: dict[str, Any] = {"prompt_lookup": True} if way is Way.LOOKUP else {}
+        chosen = self.target | ({"prompt_lookup": True} if way is Way.LOOKUP else {})
         try:
             if way in (Way.DRAFT, Way.EAGLE):
-                assert options.draft is not None, "who guesses with a draft has one"
                 place = options.draft_device or options.device
-                more = {"draft_model": openvino_genai().draft_model(str(options.draft), place, **self.draft)}
-            if devices.kind(options.device) == npu.KIND:
-                return StreamedWriter(_stateful(options, self.target | more))
-            return SteppedWriter(stepped(options, self.target | more))
+                chosen["draft_model"] = openvino_genai().draft_model(str(options.draft), place, **self.draft)
+            if devices.kind(options.device) == NPU:
+                return StreamedWriter(openvino_genai().LLMPipeline(str(options.target), options.device, **chosen))
+            return SteppedWriter(stepped(options, chosen))
         except RuntimeError as error:
             other = "--engine headstart" if options.device.upper() == "CPU" else "--device CPU"
             raise DeviceError(
@@ -54,11 +162,8 @@ class Blueprint:
             ) from None
 
 
-def blueprint(options: LoadOptions, room: npu.Capacity | None, *, eagle: bool) -> Blueprint:
-    """With the fastest arithmetic that is known. `room`: of an NPU. Raises BrokenModelError and DeviceError."""
-    if room is not None:
-        chosen: dict[str, Any] = dict(npu.properties(room))
-        return Blueprint(options, chosen, chosen, room)
+def blueprint(options: LoadOptions, *, eagle: bool) -> Blueprint:
+    """With the fastest arithmetic that is known. Raises BrokenModelError and DeviceError."""
     target = _properties(options.target, options.device, options.numerics, options.kv_precision)
     target |= options.properties if options.numerics is Numerics.FAST else {}
     if options.draft is None or eagle:  # a head reads what the target computes, and in the same cache
@@ -77,6 +182,58 @@ def stepped(options: LoadOptions, chosen: dict[str, Any], answers: int = 1) -> A
     return genai.ContinuousBatchingPipeline(str(options.target), scheduler, options.device, chosen)
 
 
+def configuration(sampling: Sampling, tokens: int, stop_ids: frozenset[int], guessing: Mapping[str, int]) -> Any:
+    """A new GenerationConfig: the model's own would bring its sampling and penalties."""
+    drawing: dict[str, Any] = {"do_sample": False}
+    if sampling.temperature > 0.0:
+        drawing = {
+            "do_sample": True,
+            "temperature": sampling.temperature,
+            "top_p": sampling.top_p,
+            "top_k": sampling.top_k or _ALL,
+            "min_p": sampling.min_p,
+            "rng_seed": sampling.seed,  # each answer draws from a source of its own
+        }
+    return openvino_genai().GenerationConfig(
+        max_new_tokens=tokens,
+        ignore_eos=False,
+        stop_token_ids=set(stop_ids),
+        repetition_penalty=sampling.repetition_penalty,
+        **drawing,
+        **guessing,
+    )
+
+
+def received(handle: Any, milliseconds: float, remedy: str) -> Batch:
+    """What the last step gave to one answer. Raises EngineLostError where its keys and values found no memory."""
+    tokens: list[int] = []
+    end = None
+    while handle.can_read():
+        for output in handle.read().values():
+            tokens += output.generated_ids
+            end = _ENDS.get(output.finish_reason.name, end)
+    with failing(remedy):
+        if handle.get_status().name == "IGNORED":
+            raise RuntimeError("no memory is left for its cache")
+    return Batch(tuple(tokens), milliseconds, end)
+
+
+@contextmanager
+def failing(remedy: str) -> Iterator[None]:
+    """Turns a failure of GenAI in the middle of an answer into EngineLostError."""
+    try:
+        yield
+    except RuntimeError as error:
+        raise EngineLostError(
+            "OpenVINO GenAI failed ({reason}); {remedy}.", reason=reason(error), remedy=remedy
+        ) from None
+
+
+def reason(error: RuntimeError) -> str:
+    """The last line of OpenVINO's several."""
+    return str(error).strip().splitlines()[-1].rstrip(".")
+
+
 def _properties(folder: Path, device: str, numerics: Numerics, kv: KvPrecision) -> dict[str, Any]:
     if numerics is Numerics.EXACT:
         return dict(properties(numerics))
@@ -86,5 +243,20 @@ def _properties(folder: Path, device: str, numerics: Numerics, kv: KvPrecision) 
     return _UNMEASURED | ({} if kv is KvPrecision.AUTO else {"KV_CACHE_PRECISION": kv.value})
 
 
-def _stateful(options: LoadOptions, chosen: dict[str, Any]) -> Any:
-    return openvino_genai().LLMPipeline(str(options.target), options.device, **chosen)
+def _tensor(ids: tuple[int, ...]) -> Any:
+    return openvino().Tensor(np.array([ids], np.int64))
+
+
+def _streamer(take: Callable[[tuple[int, ...]], bool]) -> Any:
+    """GenAI wants an object of its own class, which only exists once it is loaded. `take`: whether to go on."""
+    genai = openvino_genai()
+
+    class Streamer(genai.StreamerBase):  # type: ignore[misc,name-defined]
+        def write(self, token: int | list[int]) -> Any:
+            tokens = (token,) if isinstance(token, int) else tuple(token)
+            return genai.StreamingStatus.RUNNING if take(tokens) else genai.StreamingStatus.CANCEL
+
+        def end(self) -> None:
+            """Nothing is held back."""
+
+    return Streamer()
