@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 
 from headstart.engine.opening import Models
 from headstart.engine.process import host
-from headstart.engine.process.turns import Shared
-from headstart.engine.serving import ServerReport, StartServer
+from headstart.engine.process.host import Shared
+from headstart.engine.protocol import ServerReport, StartServer
 
 
 def main(argv: Sequence[str] | None = None, models: Models | None = None) -> None:

@@ -17,7 +17,7 @@ from headstart import paths
 from headstart.cli import COMMANDS, load_apart, main
 from headstart.cli.command import Command
 from headstart.engine.engine import LoadOptions
-from headstart.engine.serving import Answered, Asked, ServerEnded, Serving
+from headstart.engine.protocol import Answered, Asked, ServerEnded, Serving
 from headstart.errors import DeviceError
 from headstart.server import telling
 from headstart.server.listening import listen

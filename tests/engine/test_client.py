@@ -16,7 +16,7 @@ from bench.toy import PROGRAM
 from headstart.engine import supervision
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import Engine, Event, Finish, FinishReason, LoadOptions, Message, Prefill, Request, Step
-from headstart.engine.process import child
+from headstart.engine.process import client as process_client
 from headstart.engine.process.client import EngineClient
 from headstart.engine.process.watch import Patience
 from headstart.engine.protocol import Loading, Phase
@@ -158,7 +158,7 @@ def test_a_device_that_hangs_in_the_middle_leaves_the_part_with_the_caller(tmp_p
 
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="no way to freeze a process")
 def test_a_process_that_outlives_its_killing_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(child, "KILL_GRACE", 0.2)
+    monkeypatch.setattr(process_client, "KILL_GRACE", 0.2)
     with closing(impatient(tmp_path)) as client:
         client.load(TOY)
         assert client._process

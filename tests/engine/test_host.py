@@ -40,7 +40,6 @@ from headstart.engine.protocol import (
     Ready,
     Report,
     Stepped,
-    StopBench,
     Unload,
     Unloaded,
     decode_report,
@@ -191,7 +190,7 @@ def test_a_benchmark_can_be_stopped_and_work_goes_on(loaded: Wire, heard: type[R
     loaded.say(Load(LoadOptions(Path("toy"))), Bench(5, BenchSize(prompts=3, tokens=80, repeats=9, with_peer=False)))
     loaded.hear_until(heard)
     started = time.monotonic()
-    loaded.say(StopBench(4), StopBench(5))
+    loaded.say(Cancel(4), Cancel(5))
     assert loaded.hear_until(Benched)[-1] == Benched(5, None)
     assert time.monotonic() - started < 0.5
     loaded.say(ask("still here"))

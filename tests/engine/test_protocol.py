@@ -33,6 +33,8 @@ from headstart.engine.engine import (
 )
 from headstart.engine.likelihood import Scored
 from headstart.engine.protocol import (
+    Answered,
+    Asked,
     Bench,
     Benched,
     BenchHeat,
@@ -58,23 +60,18 @@ from headstart.engine.protocol import (
     Phase,
     Prefilled,
     Ready,
+    ServerEnded,
+    Serving,
+    StartServer,
     Stepped,
-    StopBench,
+    StopServer,
+    TurnEnded,
+    TurnTaken,
     Unload,
     Unloaded,
     decode_order,
     decode_report,
     encode,
-)
-from headstart.engine.serving import (
-    Answered,
-    Asked,
-    ServerEnded,
-    Serving,
-    StartServer,
-    StopServer,
-    TurnEnded,
-    TurnTaken,
 )
 from headstart.engine.tuning.messages import (
     DEFAULT,
@@ -85,7 +82,6 @@ from headstart.engine.tuning.messages import (
     RecallTuned,
     Row,
     Stage,
-    StopTune,
     Trying,
     Tune,
     TuneDecided,
@@ -126,9 +122,7 @@ ORDERS: tuple[protocol.Order, ...] = (
     Describe(6),
     Bench(7, BenchSize(prompts=3, tokens=160, repeats=2, with_peer=True)),
     Bench(7, BenchSize(prompts=1, tokens=16, repeats=1, with_peer=False, kinds=("math", "code"), sweep=True)),
-    StopBench(7),
     Tune(8, TuneWish(LoadOptions(Path("a")), {"b/draft": Path("b/draft")}, placed=True, seconds=60.0)),
-    StopTune(8),
     RecallTuned(9, LoadOptions(Path("a"))),
     ForgetTuned(9, LoadOptions(Path("a"))),
     StartServer("a", "0" * 64, "127.0.0.1", 8642, sampling=Sampling(temperature=0.5), seed=7, origins=("http://a",)),
@@ -196,7 +190,7 @@ def test_any_text_survives(text: str) -> None:
 
 
 def test_a_newer_field_is_ignored() -> None:
-    line = json.dumps({"v": 1, "is": "Cancel", "generation": 4, "softly": True}).encode()
+    line = json.dumps({"v": 1, "is": "Cancel", "number": 4, "softly": True}).encode()
     assert decode_order(line) == Cancel(4)
 
 
@@ -230,9 +224,9 @@ def test_another_version_is_refused(line: bytes) -> None:
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({"is": "Cancel"}, "Cancel is damaged .*generation"),
-        ({"is": "Cancel", "generation": "3"}, "Cancel is damaged .*Expected `int`, got `str`"),
-        ({"is": "Cancel", "generation": True}, "Expected `int`, got `bool`"),
+        ({"is": "Cancel"}, "Cancel is damaged .*number"),
+        ({"is": "Cancel", "number": "3"}, "Cancel is damaged .*Expected `int`, got `str`"),
+        ({"is": "Cancel", "number": True}, "Expected `int`, got `bool`"),
         ({"is": "Generate", "generation": 3, "request": []}, r"Expected `object`, got `array` - at `\$.request`"),
         ({"is": "Load", "options": {"target": "a", "numerics": "sloppy"}}, "sloppy"),
         (

@@ -34,9 +34,10 @@ from headstart.engine.protocol import (
     Prefilled,
     Ready,
     Stepped,
+    TurnEnded,
+    TurnTaken,
 )
 from headstart.engine.runners.runner import PREFILL_CHUNK
-from headstart.engine.serving import TurnEnded, TurnTaken
 from headstart.engine.tally import Tally
 
 QUESTION = Generate(1, Request((Message("user", "hello"),)))

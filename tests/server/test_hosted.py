@@ -16,6 +16,7 @@ from headstart import engine_process
 from headstart.engine.engine import LoadOptions, Message, Request
 from headstart.engine.process.host import Host
 from headstart.engine.protocol import (
+    Asked,
     Cancel,
     Failed,
     Finished,
@@ -24,12 +25,17 @@ from headstart.engine.protocol import (
     Loaded,
     Order,
     Report,
+    ServerEnded,
+    Serving,
+    StartServer,
     Stepped,
+    StopServer,
+    TurnEnded,
+    TurnTaken,
     Unload,
     Unloaded,
     encode,
 )
-from headstart.engine.serving import Asked, ServerEnded, Serving, StartServer, StopServer, TurnEnded, TurnTaken
 from headstart.server import keys
 from headstart.server.listening import listen
 from tests.server.serving import KEY, MODEL, PATIENCE

@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager
 
 import pytest
 
-from headstart.engine.serving import Answered, Asked, Serving
+from headstart.engine.protocol import Answered, Asked, Serving
 from headstart.errors import DeviceError, ProtocolError
 from headstart.server import telling
 from headstart.server.telling import Told

@@ -16,7 +16,7 @@ from pytestqt.qtbot import QtBot
 from bench.toy import PROGRAM
 from headstart.engine.engine import LoadOptions
 from headstart.engine.process.watch import Patience
-from headstart.engine.serving import Serving, StartServer
+from headstart.engine.protocol import Serving, StartServer
 from headstart.server import keys
 from headstart.ui import engine_child
 from headstart.ui.engine_link import EngineLink

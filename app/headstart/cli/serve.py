@@ -17,7 +17,7 @@ from headstart.cli.command import Load, flag, group, whole_number
 from headstart.cli.options import AnsweringFlags, SpeculationFlags, from_flags, load_options, sampling_flags, title
 from headstart.cli.render import harmless
 from headstart.engine.engine import Engine
-from headstart.engine.serving import StartServer
+from headstart.engine.protocol import Serving, StartServer
 from headstart.errors import HeadstartError, SettingsError
 from headstart.server.limits import Limits
 
@@ -59,7 +59,6 @@ def _watch() -> None:
 
 
 def _lines(told: "Told") -> list[str]:
-    from headstart.engine.serving import Serving  # noqa: PLC0415
     from headstart.server.telling import KeyMade, Loading, Stopped  # noqa: PLC0415
 
     match told:

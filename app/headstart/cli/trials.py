@@ -11,7 +11,7 @@ from pathlib import Path
 from headstart import library, paths, vocabulary
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import Event, Finish, FinishReason, Origin, Request, Round, Step, Timing, Token
-from headstart.engine.serving import StartServer
+from headstart.engine.protocol import StartServer
 from headstart.engine.tally import nothing
 from headstart.errors import HeadstartError
 from headstart.library import Model

@@ -1,7 +1,8 @@
 """The messages between the engine's process and whoever uses it, as JSON lines. Pure: starts, reads and writes nothing.
 
 A line is an object with `v` (VERSION), `is` (the message's class name) and the fields of the class. The first side
-sends orders, the engine's process answers with reports. A generation is one answer; a ticket one other question.
+sends orders, the engine's process answers with reports. A generation is one answer, a ticket one other question; no
+number is given twice.
 """
 
 import json
@@ -11,12 +12,20 @@ from enum import StrEnum
 from typing import Any, get_args
 
 from headstart.engine.bench.prompts import USUAL_KINDS, read_kinds
-from headstart.engine.engine import EngineKind, Finish, LoadOptions, Message, Prefill, Request, Sampling, Step
-from headstart.engine.serving import ServerReport, StartServer, StopServer, TurnEnded, TurnTaken
+from headstart.engine.engine import (
+    EngineKind,
+    Finish,
+    LoadOptions,
+    Message,
+    Prefill,
+    Request,
+    Sampling,
+    Speculation,
+    Step,
+)
 from headstart.engine.tuning.messages import (
     ForgetTuned,
     RecallTuned,
-    StopTune,
     Tune,
     TuneDecided,
     TunedKnown,
@@ -48,9 +57,12 @@ class Generate(Tagged, frozen=True):
 
 
 class Cancel(Tagged, frozen=True):
-    """End an answer within one round, or before it began; an unknown or finished one is left alone."""
+    """End an answer, a benchmark or a tuning within one round, or before it began; an unknown one is left alone.
 
-    generation: int
+    `number` is its generation or ticket. An answer of a peer in a benchmark is written to its end.
+    """
+
+    number: int
 
 
 class CountTokens(Tagged, frozen=True):
@@ -95,10 +107,29 @@ class Bench(Tagged, frozen=True):
     size: BenchSize
 
 
-class StopBench(Tagged, frozen=True):
-    """End a benchmark within one round of an answer, or after an answer of a peer; an unknown one is left alone."""
+class StartServer(Tagged, frozen=True):
+    """Answer other programs with the loaded model, beside other work; told by the reports below, or fails.
 
-    ticket: int
+    `key` is a digest. `beyond`: other computers may ask, too. `hosts` and `origins` are let in beside the usual ones.
+    The rest says how an answer is written as far as a request leaves that open; `seed` None: another one each time.
+    """
+
+    model: str  # what clients call it
+    key: str
+    host: str
+    port: int
+    beyond: bool = False
+    hosts: tuple[str, ...] = ()
+    origins: tuple[str, ...] = ()
+    waiting: int = 16  # requests that may wait
+    answer_seconds: float = 1800.0
+    sampling: Sampling = Sampling()
+    speculation: Speculation = Speculation()
+    seed: int | None = None
+
+
+class StopServer(Tagged, frozen=True):
+    """End it, with the answers that it gives; ServerEnded follows, also where there was none."""
 
 
 class Phase(StrEnum):
@@ -249,6 +280,46 @@ class Benched(Tagged, frozen=True):
     result: Mapping[str, Any] | None
 
 
+class Serving(Tagged, frozen=True):
+    """Requests are answered at `url`. `beyond`: those of other computers, too."""
+
+    model: str
+    url: str
+    beyond: bool = False
+
+
+class Asked(Tagged, frozen=True):
+    """A request has come; `number` counts them."""
+
+    number: int
+    method: str
+    path: str
+
+
+class Answered(Tagged, frozen=True):
+    """It has ended. A status of 0: its client left before. Tokens are those of an answer, where there was one."""
+
+    number: int
+    seconds: float
+    status: int
+    prompt_tokens: int | None = None
+    output_tokens: int | None = None
+
+
+class ServerEnded(Tagged, frozen=True):
+    """Nobody is answered any more."""
+
+
+class TurnTaken(Tagged, frozen=True):
+    """An answer for a client of the server goes on: so much of its prompt is read, or a round is written."""
+
+    prefill: Prefill | None = None
+
+
+class TurnEnded(Tagged, frozen=True):
+    """The next one may take its turn."""
+
+
 class Failed(Tagged, frozen=True):
     """An order could not be carried out; the process goes on. `order` is its class name, "" when it was unreadable.
 
@@ -279,10 +350,11 @@ class Logged(Tagged, frozen=True):
     text: str
 
 
+ServerReport = Serving | Asked | Answered | ServerEnded
 BenchReport = BenchStage | BenchPlanned | BenchHeat | Benched
 Order = (
-    Load | Unload | Generate | Cancel | CountTokens | Describe | Bench | StopBench
-    | Tune | StopTune | RecallTuned | ForgetTuned | StartServer | StopServer
+    Load | Unload | Generate | Cancel | CountTokens | Describe | Bench
+    | Tune | RecallTuned | ForgetTuned | StartServer | StopServer
 )  # fmt: skip
 Report = (
     Ready | Loading | Loaded | Unloaded | Prefilled | Stepped | Finished | Counted | Described

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from contextlib import closing
 
-from headstart.engine.serving import ServerEnded, ServerReport, Serving, StartServer
+from headstart.engine.protocol import ServerEnded, ServerReport, Serving, StartServer
 from headstart.server import gate
 from headstart.server.api import Served, application
 from headstart.server.limits import Limits

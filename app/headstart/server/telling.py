@@ -8,7 +8,7 @@ import msgspec
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from headstart.engine.engine import Stats
-from headstart.engine.serving import Answered, Asked, ServerReport
+from headstart.engine.protocol import Answered, Asked, ServerReport
 from headstart.engine.wire import Tagged
 from headstart.errors import ProtocolError
 

@@ -9,9 +9,11 @@ from collections.abc import Sequence
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from headstart.engine.engine import Finish, FinishReason, LoadOptions, Message, Request, Step
-from headstart.engine.process.turns import Turn
+from headstart.engine.process.host import Turn
 from headstart.engine.process.watch import Patience
 from headstart.engine.protocol import (
+    Answered,
+    Asked,
     Bench,
     Benched,
     BenchHeat,
@@ -35,10 +37,12 @@ from headstart.engine.protocol import (
     Prefilled,
     Ready,
     Report,
+    ServerEnded,
+    Serving,
+    StartServer,
     Stepped,
-    StopBench,
+    StopServer,
 )
-from headstart.engine.serving import Answered, Asked, ServerEnded, Serving, StartServer, StopServer
 from headstart.engine.supervision import CANCEL_GRACE, Journal, RestartBudget, program
 from headstart.engine.tally import nothing
 from headstart.engine.tuning.messages import RecallTuned, Tune, TuneDecided, TunedKnown, TuneEnded, TuneTrying, TuneWish
@@ -183,7 +187,7 @@ class EngineLink(QObject):
     def stop_bench(self) -> None:
         """End it; Benched without a result follows, with a peer only after its answer."""
         if self._bench is not None:
-            self._send(StopBench(self._bench))
+            self._send(Cancel(self._bench))
 
     def tune(self, wish: TuneWish) -> int:
         """Tune what the wish names, in a process without a model; the ticket that `tuning.told` bears."""

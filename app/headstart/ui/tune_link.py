@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from PySide6.QtCore import QObject, Signal
 
 from headstart.engine.engine import LoadOptions
-from headstart.engine.protocol import Order
+from headstart.engine.protocol import Cancel, Order
 from headstart.engine.tuning.messages import (
     ForgetTuned,
     RecallTuned,
-    StopTune,
     Tune,
     TunedKnown,
     TuneEnded,
@@ -44,7 +43,7 @@ class TuneLink(QObject):
     def stop(self) -> None:
         """End it; TuneEnded without findings follows."""
         if self._running is not None:
-            self._order(StopTune(self._running))
+            self._order(Cancel(self._running))
 
     def recall(self, load: LoadOptions) -> None:
         """Ask what counts for these models; TunedKnown follows."""

@@ -1,16 +1,18 @@
-"""The engine in a process of its own, for programs without a window: looks like any Engine. Knows no model format."""
+"""The engine in a process of its own, for programs without a window: looks like any Engine."""
 
 import contextlib
 import itertools
+import queue
+import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import TypeVar
+from typing import IO, TypeVar
 
 from headstart import errors
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import Event, LoadOptions, Message, Request
-from headstart.engine.process.child import EngineProcess
-from headstart.engine.process.watch import LOOK, Patience
+from headstart.engine.process.watch import LOOK, Patience, Watch
 from headstart.engine.protocol import (
     Cancel,
     Counted,
@@ -22,9 +24,11 @@ from headstart.engine.protocol import (
     Failed,
     Finished,
     Generate,
+    LineSplitter,
     Load,
     Loaded,
     Loading,
+    Logged,
     Order,
     Prefilled,
     Ready,
@@ -32,12 +36,127 @@ from headstart.engine.protocol import (
     Stepped,
     Unload,
     Unloaded,
+    decode_report,
+    encode,
 )
-from headstart.engine.supervision import CANCEL_GRACE, CLOSE_GRACE, Journal, RestartBudget, program
+from headstart.engine.supervision import (
+    CANCEL_GRACE,
+    CLOSE_GRACE,
+    KILL_GRACE,
+    OUT_OF_MEMORY,
+    Journal,
+    RestartBudget,
+    processor_seconds,
+    program,
+    signal_name,
+)
 from headstart.errors import EngineLostError, HeadstartError, OutOfMemoryError
 
+_CHUNK = 65536  # bytes
 _ASIDE = 120.0  # seconds for what is told without the model: it is not watched, and a driver may hang in it
 _R = TypeVar("_R", Loaded, Unloaded, Counted, Described)
+
+
+class EngineProcess:
+    """Orders go in, reports come out; what else it prints goes to the journal."""
+
+    def __init__(self, command: Sequence[str], journal: Journal, patience: Patience | None = None) -> None:
+        """Start it. Raises EngineLostError when there is no such program."""
+        self._journal = journal
+        self._watch = Watch(patience)
+        self._reports: queue.SimpleQueue[Report | HeadstartError | None] = queue.SimpleQueue()
+        try:
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0
+            )
+        except OSError as error:
+            raise EngineLostError(
+                "The engine cannot be started ({error}); install Headstart again.", error=error
+            ) from None
+        self.pid = self._process.pid
+        readers = ((self._read_reports, self._process.stdout), (self._read_errors, self._process.stderr))
+        self._threads = [threading.Thread(target=target, args=(pipe,), daemon=True) for target, pipe in readers]
+        for thread in self._threads:
+            thread.start()
+
+    def send(self, order: Order) -> None:
+        """Send one order; to a dead process nothing, as its end is noticed on reading."""
+        assert self._process.stdin
+        self._watch.note_order(order)
+        with contextlib.suppress(OSError, ValueError):
+            self._process.stdin.write(encode(order))
+
+    def next(self, timeout: float | None) -> Report | None:
+        """The next report, None when there is none in time.
+
+        Raises ProtocolError, and EngineLostError at the end and for one that hangs.
+        """
+        while True:
+            try:
+                report = self._reports.get(timeout=LOOK if timeout is None else timeout)
+                break
+            except queue.Empty:
+                silence = self._watch.look(lambda: processor_seconds(self.pid))
+                if silence:
+                    raise EngineLostError(silence.sentence) from None
+                if timeout is not None:
+                    return None
+        if report is None:
+            raise self._ending()
+        if isinstance(report, HeadstartError):
+            raise report
+        self._watch.note_report(report)
+        return report
+
+    def close(self, grace: float = CLOSE_GRACE) -> None:
+        """Close its input, wait `grace` seconds, then kill."""
+        assert self._process.stdin
+        with contextlib.suppress(OSError):
+            self._process.stdin.close()
+        try:
+            self._process.wait(grace)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            try:
+                self._process.wait(KILL_GRACE)
+            except subprocess.TimeoutExpired:
+                self._journal.write(f"process {self.pid} does not end although it was killed; it is left alone")
+        for thread in self._threads:
+            thread.join(KILL_GRACE)
+
+    def _ending(self) -> EngineLostError:
+        code = self._process.wait()
+        ending = signal_name(-code) if code < 0 else f"exit code {code}"
+        if ending == OUT_OF_MEMORY:
+            return EngineLostError(
+                "The engine stopped unexpectedly ({ending}, as the system does when memory runs out); it "
+                "starts again when it is needed.",
+                ending=ending,
+            )
+        return EngineLostError(
+            "The engine stopped unexpectedly ({ending}); see {path}.", ending=ending, path=self._journal.path
+        )
+
+    def _read_reports(self, pipe: IO[bytes]) -> None:
+        lines = LineSplitter()
+        with pipe:
+            while chunk := pipe.read(_CHUNK):
+                for line in lines.push(chunk):
+                    try:
+                        report = decode_report(line)
+                    except HeadstartError as error:
+                        self._reports.put(error)
+                        continue
+                    if isinstance(report, Logged):
+                        self._journal.write(f"{report.level} {report.source}: {report.text}")
+                    else:
+                        self._reports.put(report)
+        self._reports.put(None)
+
+    def _read_errors(self, pipe: IO[bytes]) -> None:
+        with pipe:
+            for line in pipe:
+                self._journal.write(line.decode("utf-8", "replace"))
 
 
 class EngineClient:

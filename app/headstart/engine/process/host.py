@@ -13,16 +13,15 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from headstart import __version__
 from headstart.engine import exhaustion
 from headstart.engine.bench.race import RaceCancelled
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.engine import Event, Finish, Prefill, Step
+from headstart.engine.engine import Engine, Event, Finish, Prefill, Request, Step
 from headstart.engine.opening import LocalModels, Models, Opened
-from headstart.engine.process.turns import Shared, Turn
 from headstart.engine.protocol import (
     Bench,
     Benched,
@@ -42,25 +41,80 @@ from headstart.engine.protocol import (
     Prefilled,
     Ready,
     Report,
+    ServerEnded,
+    ServerReport,
+    StartServer,
     Stepped,
-    StopBench,
+    StopServer,
+    TurnEnded,
+    TurnTaken,
     Unload,
     Unloaded,
     decode_order,
     encode,
     failure,
 )
-from headstart.engine.serving import ServerEnded, ServerReport, StartServer, StopServer, TurnEnded, TurnTaken
-from headstart.engine.tuning.messages import ForgetTuned, RecallTuned, StopTune, Tune, TunedKnown, TuneEnded
+from headstart.engine.tuning.messages import ForgetTuned, RecallTuned, Tune, TunedKnown, TuneEnded
 from headstart.errors import EngineLostError, HeadstartError, ModelNotFoundError, OutOfMemoryError
 
 Send = Callable[[Report], None]
-Verbs = Mapping[type[Order | Turn], Callable[[Any], None]]
 _T = TypeVar("_T")
 _log = logging.getLogger(__name__)
 _CHUNK = 65536  # bytes
 _SIGN = 0.5  # seconds between two signs of life of an answer for the server
 _IDLE = 5.0  # seconds without an order, after which nobody waits for this process
+
+
+class Turn:
+    """One answer: asked for on a thread of the server, written on that of the process."""
+
+    def __init__(self, request: Request, cancel: CancelEvent) -> None:
+        """Nothing is written yet."""
+        self._request, self._cancel = request, cancel
+        self._events: queue.SimpleQueue[Event | HeadstartError | None] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._begun = self._withdrawn = False
+
+    def events(self) -> Iterator[Event]:
+        """What is written; nothing where it was cancelled before its turn. Raises what the engine raised."""
+        with self._cancel.calling(self._withdraw):
+            while (event := self._events.get()) is not None:
+                if isinstance(event, HeadstartError):
+                    raise event
+                yield event
+
+    def write(self, engine: Engine) -> Iterator[Event]:
+        """Write it, and tell how it goes; `end` is to follow."""
+        with self._lock:
+            self._begun = not self._withdrawn
+        if self._begun:
+            for event in engine.generate(self._request, self._cancel):
+                self._events.put(event)
+                yield event
+
+    def end(self, error: HeadstartError | None = None) -> None:
+        """It is written, or cannot be."""
+        self._events.put(error)
+
+    def _withdraw(self) -> None:
+        with self._lock:
+            self._withdrawn = not self._begun
+        if self._withdrawn:
+            self._events.put(None)
+
+
+class Shared:
+    """The loaded model for the server, which asks for one answer at a time: so others have their turn between two."""
+
+    def __init__(self, enqueue: Callable[[Turn], None]) -> None:
+        """`enqueue` puts a turn behind what waits already."""
+        self._enqueue = enqueue
+
+    def generate(self, request: Request, cancel: CancelEvent | None = None) -> Iterator[Event]:
+        """See Engine.generate."""
+        turn = Turn(request, cancel or CancelEvent())
+        self._enqueue(turn)
+        yield from turn.events()
 
 
 class RunningServer(Protocol):
@@ -72,6 +126,7 @@ class RunningServer(Protocol):
 
 
 Serve = Callable[[StartServer, Shared, int, Callable[[ServerReport], None]], RunningServer]
+Verbs = Mapping[type[Order | Turn], Callable[[Any], None]]
 
 
 class Host:
@@ -86,8 +141,7 @@ class Host:
         self._server: RunningServer | None = None
         self._sign_of_life = 0.0
         self._opened: Opened | None = None
-        self._cancels: dict[int, CancelEvent] = {}  # made by the reader: a cancel may come before the answer begins
-        self._stops: dict[int, CancelEvent] = {}  # of benchmarks and tunings by ticket, likewise
+        self._cancels: dict[int, CancelEvent] = {}  # made by the reader: a cancel may come before the work begins
         self._work: queue.SimpleQueue[Order | Turn | None] = queue.SimpleQueue()
         self._asides: queue.SimpleQueue[Order | Turn | None] = queue.SimpleQueue()
         self._verbs: Verbs = {
@@ -113,17 +167,12 @@ class Host:
             self._send(failure(error))
             return
         match order:
-            case Cancel(generation):
-                self._cancels.get(generation, CancelEvent()).set()
-            case StopBench(ticket) | StopTune(ticket):
-                self._stops.get(ticket, CancelEvent()).set()
+            case Cancel(number):
+                self._cancels.get(number, CancelEvent()).set()
             case CountTokens() | Describe() | RecallTuned() | ForgetTuned() | StartServer() | StopServer():
                 self._asides.put(order)
-            case Generate(generation):
-                self._cancels[generation] = CancelEvent()
-                self._work.put(order)
-            case Bench(ticket) | Tune(ticket):
-                self._stops[ticket] = CancelEvent()
+            case Generate(number) | Bench(number) | Tune(number):
+                self._cancels[number] = CancelEvent()
                 self._work.put(order)
             case _:
                 self._work.put(order)
@@ -136,8 +185,8 @@ class Host:
 
     def close(self) -> None:
         """Stop what is being done, and have `serve` return."""
-        for stop in (*self._cancels.values(), *self._stops.values()):
-            stop.set()
+        for cancel in self._cancels.values():
+            cancel.set()
         self._stop_server()
         self._work.put(None)
         self._asides.put(None)
@@ -242,11 +291,11 @@ class Host:
 
     def _unless_stopped(self, ticket: int, work: Callable[[CancelEvent], _T]) -> _T | None:
         try:
-            return work(self._stops[ticket])
+            return work(self._cancels[ticket])
         except RaceCancelled:
             return None
         finally:
-            del self._stops[ticket]
+            del self._cancels[ticket]
 
     def _free(self) -> None:
         opened, self._opened = self._opened, None

@@ -11,6 +11,8 @@ from pathlib import Path
 
 from headstart.engine.engine import EngineKind, LoadOptions, Prefill
 from headstart.engine.protocol import (
+    Answered,
+    Asked,
     Bench,
     Benched,
     Counted,
@@ -25,11 +27,14 @@ from headstart.engine.protocol import (
     Prefilled,
     Ready,
     Report,
+    ServerEnded,
+    Serving,
     Stepped,
+    TurnEnded,
+    TurnTaken,
     Unload,
     Unloaded,
 )
-from headstart.engine.serving import Answered, Asked, ServerEnded, Serving, TurnEnded, TurnTaken
 from headstart.engine.tuning.messages import Tune, TunedKnown, TuneEnded
 
 LOOK = 1.0  # seconds between two looks

@@ -111,12 +111,6 @@ class Tune(Tagged, frozen=True):
     wish: TuneWish
 
 
-class StopTune(Tagged, frozen=True):
-    """End a tuning soon; an unknown one is left alone."""
-
-    ticket: int
-
-
 class RecallTuned(Tagged, frozen=True):
     """What counts for these models on this machine? Answered by TunedKnown, also while something else goes on."""
 

@@ -9,8 +9,18 @@ from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtWidgets import QMessageBox
 
 from headstart import paths, remotes
-from headstart.engine.protocol import Facts, Failed, Load, Loading
-from headstart.engine.serving import Answered, Asked, ServerEnded, ServerReport, Serving, StartServer
+from headstart.engine.protocol import (
+    Answered,
+    Asked,
+    Facts,
+    Failed,
+    Load,
+    Loading,
+    ServerEnded,
+    ServerReport,
+    Serving,
+    StartServer,
+)
 from headstart.engine.supervision import Journal
 from headstart.errors import HeadstartError, PortTakenError
 from headstart.server import keys

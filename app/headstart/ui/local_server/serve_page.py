@@ -10,7 +10,7 @@ from PySide6.QtCore import QSignalBlocker, Qt, QTimer, Signal, Slot
 from PySide6.QtWidgets import QCheckBox, QFrame, QGridLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
 from headstart.engine.engine import Sampling, Speculation
-from headstart.engine.serving import Answered, Asked
+from headstart.engine.protocol import Answered, Asked
 from headstart.settings import Settings
 from headstart.ui.settings.setting_form import NumberEditor, muted
 from headstart.ui.spelling import decimal, whole
