@@ -376,7 +376,7 @@ def check_engine(command: Sequence[str] | None = None) -> Iterator[Finding]:
     started = time.perf_counter()
     try:
         with closing(EngineClient(command)) as engine:
-            engine.unload()
+            engine.describe()
     except HeadstartError as error:
         yield _ENGINE.problem(str(error), remedy)
         return

@@ -21,7 +21,7 @@ from headstart.engine.process.client import EngineClient
 from headstart.engine.process.watch import Patience
 from headstart.engine.protocol import Loading, Phase
 from headstart.engine.supervision import Journal, RestartBudget, frozen_program, program
-from headstart.errors import BrokenModelError, EngineLostError, HeadstartError, ProtocolError
+from headstart.errors import BrokenModelError, EngineLostError, ProtocolError
 
 TOY = LoadOptions(Path("toy"))
 
@@ -51,7 +51,7 @@ def kill_unnoticed(client: EngineClient) -> None:
     """Kill the process; the client learns of it when it asks the next time."""
     psutil.Process(pid_of(client)).kill()
     with pytest.raises(EngineLostError, match="unexpectedly"):
-        client.count_tokens(text="a")
+        client.describe()
 
 
 def test_it_answers_like_any_engine(client: EngineClient) -> None:
@@ -81,15 +81,6 @@ def test_errors_arrive_as_what_they_were(client: EngineClient) -> None:
     with pytest.raises(BrokenModelError, match="is no model"):
         client.load(LoadOptions(Path("broken")))
     assert refused.value.template == "The toy refuses; ask for something else."
-
-
-def test_it_counts_and_describes(client: EngineClient) -> None:
-    counted = client.count_tokens((Message("user", "a b"),), "c")
-    assert (counted.tokens, counted.context) == (4, 2048)
-    assert client.describe().memory_free > 0
-    client.unload()
-    with pytest.raises(HeadstartError, match="No model is loaded"):
-        client.count_tokens(text="c")
 
 
 def test_cancel_ends_the_answer(client: EngineClient) -> None:
@@ -195,12 +186,12 @@ def test_a_kill_in_the_middle_leaves_the_part_with_the_caller(client: EngineClie
 def test_restarts_are_bounded_until_the_model_is_loaded_again(client: EngineClient) -> None:
     for _ in range(3):
         kill_unnoticed(client)
-        assert client.count_tokens(text="a").tokens == 1
+        assert client.describe().memory_free > 0
     kill_unnoticed(client)
     with pytest.raises(EngineLostError, match="too often"):
-        client.count_tokens(text="a")
+        client.describe()
     client.load(TOY)
-    assert client.count_tokens(text="a").tokens == 1
+    assert client.describe().memory_free > 0
 
 
 def test_budget_frees_itself_with_time() -> None:

@@ -1,6 +1,7 @@
 """The engine's process loads a remote model by the same orders as any other."""
 
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from headstart import keys, remotes
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import Finish, FinishReason, Message, Remote, Request, Step
+from headstart.engine.opening import LocalModels
 from headstart.engine.process.client import EngineClient
 from headstart.engine.protocol import Facts, Loading, Phase
 from headstart.engine.supervision import Journal
@@ -27,8 +29,9 @@ def test_it_answers_stops_and_says_what_is_wrong(tmp_path: Path) -> None:
         assert told == [Loading(Phase.SERVER)]
         events = list(client.generate(ASKED))
         assert "".join(event.text for event in events if isinstance(event, Step)) == "Hello there!"
-        with pytest.raises(RemoteError, match="office does not count tokens beforehand"):
-            client.count_tokens(text="Hi")
+        opened = LocalModels().open(remotes.load_options(server), told.append)
+        with closing(opened.engine), pytest.raises(RemoteError, match="office does not count tokens beforehand"):
+            opened.count((), "Hi")
         script.pause = 60.0
         cancel = CancelEvent()
         threading.Timer(0.2, cancel.set).start()

@@ -123,7 +123,7 @@ def test_an_answer_of_the_local_server_counts_as_work() -> None:
     for _ in range(5):
         assert engine.silent(P.round) is None
         engine.watch.note_report(TurnTaken())
-    assert engine.silent(P.round + P.margin * P.round + 2 * LOOK)
+    assert engine.silent(P.round + 2 * LOOK)
     engine.watch.note_report(TurnEnded())
     assert engine.silent(P.round) is None
     engine.watch.note_report(END)
@@ -140,25 +140,12 @@ def test_a_long_prompt_may_take_its_time(kind: EngineKind, tokens: int) -> None:
     assert _PASS >= PREFILL_CHUNK
 
 
-def test_how_fast_a_prompt_is_read_is_learned() -> None:
-    engine = Engine()
-    engine.watch.note_order(QUESTION)
-    for done in (0, 256, 512):
-        engine.watch.note_report(Prefilled(1, Prefill(done, 4000)))
-        assert engine.silent(10 if done < 512 else 0) is None
-    assert engine.hangs_after() == pytest.approx(P.round + P.margin * 10 + LOOK, abs=LOOK)
-    engine.watch.note_report(STEP)
-    engine.silent(30.0)
-    engine.watch.note_report(STEP)
-    assert engine.hangs_after() == pytest.approx(P.round + P.margin * 30.0 + LOOK, abs=LOOK)
-
-
 def test_a_draft_may_read_the_prompt_in_any_round() -> None:
     engine = Engine(Facts("toy", "draft", "CPU", "fast", 8192))
     engine.watch.note_order(QUESTION)
     engine.watch.note_report(Prefilled(1, Prefill(0, 400)))
     engine.watch.note_report(STEP)
-    assert engine.hangs_after() == pytest.approx(P.round + 400 * P.token / 10 + LOOK)
+    assert engine.hangs_after() == pytest.approx(P.round + 400 * P.token + LOOK, abs=LOOK)
 
 
 def test_a_process_that_computes_is_slow_before_it_is_hung() -> None:

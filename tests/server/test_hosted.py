@@ -32,8 +32,6 @@ from headstart.engine.protocol import (
     StopServer,
     TurnEnded,
     TurnTaken,
-    Unload,
-    Unloaded,
     encode,
 )
 from headstart.server import keys
@@ -142,10 +140,10 @@ def test_what_fails_is_told_to_whoever_asked(process: Process, ask: Callable[[st
     assert ask("next") == "You wrote: next "
 
 
-def test_without_a_model_there_is_none_and_an_unloaded_one_is_missed(process: Process) -> None:
+def test_without_a_model_there_is_none_and_one_that_was_freed_is_missed(process: Process) -> None:
     url = process.serve()
-    process.say(Unload())
-    process.hear(Unloaded)
+    process.say(Load(LoadOptions(Path("broken"))))
+    process.hear(Failed)
     client = openai.OpenAI(base_url=url, api_key=KEY, max_retries=0)
     with client, pytest.raises(openai.APIStatusError, match="No model is loaded"):
         client.completions.create(model=MODEL, prompt="Once")

@@ -45,10 +45,6 @@ class Load(Tagged, frozen=True):
     options: LoadOptions
 
 
-class Unload(Tagged, frozen=True):
-    """Free the model."""
-
-
 class Generate(Tagged, frozen=True):
     """Answer a request; several are answered one after the other."""
 
@@ -207,10 +203,6 @@ class Loaded(Tagged, frozen=True):
     facts: Facts
 
 
-class Unloaded(Tagged, frozen=True):
-    """The model's memory is free."""
-
-
 class Prefilled(Tagged, frozen=True):
     """The prompt is being read."""
 
@@ -353,11 +345,11 @@ class Logged(Tagged, frozen=True):
 ServerReport = Serving | Asked | Answered | ServerEnded
 BenchReport = BenchStage | BenchPlanned | BenchHeat | Benched
 Order = (
-    Load | Unload | Generate | Cancel | CountTokens | Describe | Bench
+    Load | Generate | Cancel | CountTokens | Describe | Bench
     | Tune | RecallTuned | ForgetTuned | StartServer | StopServer
 )  # fmt: skip
 Report = (
-    Ready | Loading | Loaded | Unloaded | Prefilled | Stepped | Finished | Counted | Described
+    Ready | Loading | Loaded | Prefilled | Stepped | Finished | Counted | Described
     | BenchReport | TuneTrying | TuneDecided | TuneEnded | TunedKnown
     | ServerReport | TurnTaken | TurnEnded | Failed | Logged
 )  # fmt: skip

@@ -11,12 +11,10 @@ from typing import IO, TypeVar
 
 from headstart import errors
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.engine import Event, LoadOptions, Message, Request
+from headstart.engine.engine import Event, LoadOptions, Request
 from headstart.engine.process.watch import LOOK, Patience, Watch
 from headstart.engine.protocol import (
     Cancel,
-    Counted,
-    CountTokens,
     Describe,
     Described,
     Description,
@@ -34,8 +32,6 @@ from headstart.engine.protocol import (
     Ready,
     Report,
     Stepped,
-    Unload,
-    Unloaded,
     decode_report,
     encode,
 )
@@ -54,7 +50,7 @@ from headstart.errors import EngineLostError, HeadstartError, OutOfMemoryError
 
 _CHUNK = 65536  # bytes
 _ASIDE = 120.0  # seconds for what is told without the model: it is not watched, and a driver may hang in it
-_R = TypeVar("_R", Loaded, Unloaded, Counted, Described)
+_R = TypeVar("_R", Loaded, Described)
 
 
 class EngineProcess:
@@ -189,15 +185,10 @@ class EngineClient:
         """Load a model in a fresh process, so that nothing is left of the last. Raises what loading raises."""
         self.close()
         self._start()
-        self._facts = self._load(options, tell)
+        self._facts = self._ask(Load(options), Loaded, tell).facts
         self._options = options
         self._budget.reset()
         return self._facts
-
-    def unload(self) -> None:
-        """Free the model but keep the process."""
-        self._options = self._facts = None
-        self._ask(Unload(), Unloaded)
 
     def generate(self, request: Request, cancel: CancelEvent | None = None) -> Iterator[Event]:
         """See Engine.generate. Raises EngineLostError too; what came before it is the part of the answer to keep."""
@@ -222,10 +213,6 @@ class EngineClient:
                 stop.set()
                 with contextlib.suppress(HeadstartError):
                     list(self._reports_of(generation, process, stop))
-
-    def count_tokens(self, messages: tuple[Message, ...] = (), text: str = "") -> Counted:
-        """Tokens of a conversation in the model's chat format and of a plain text, and the context."""
-        return self._ask(CountTokens(next(self._numbers), messages, text), Counted)
 
     def describe(self) -> Description:
         """Devices, memory and versions of this machine."""
@@ -265,7 +252,7 @@ class EngineClient:
             )
         process = self._start()
         if self._options:
-            self._load(self._options, None)
+            self._ask(Load(self._options), Loaded)
         return process
 
     def _start(self) -> EngineProcess:
@@ -275,13 +262,10 @@ class EngineClient:
             raise EngineLostError("The engine does not start; see {path}.", path=self._journal.path)
         return process
 
-    def _load(self, options: LoadOptions, tell: Callable[[Loading], None] | None) -> Facts:
-        return self._ask(Load(options), Loaded, tell).facts
-
     def _ask(self, order: Order, wanted: type[_R], tell: Callable[[Loading], None] | None = None) -> _R:
         self._alive().send(order)
         while True:
-            match self._next(None if wanted in (Loaded, Unloaded) else _ASIDE):
+            match self._next(None if wanted is Loaded else _ASIDE):
                 case None:
                     self._drop(0.0)
                     raise EngineLostError(
@@ -291,7 +275,7 @@ class EngineClient:
                     tell(progress)
                 case Failed() as report if report.order == type(order).__name__:
                     raise self._fault(report)
-                case report if isinstance(report, wanted) and _ticket(report) == _ticket(order):
+                case report if isinstance(report, wanted):
                     return report
 
     def _next(self, timeout: float | None) -> Report | None:
@@ -312,10 +296,6 @@ class EngineClient:
         process, self._process = self._process, None
         if process:
             process.close(grace)
-
-
-def _ticket(message: Order | Report) -> int | None:
-    return getattr(message, "ticket", None)
 
 
 def _error(report: Failed) -> HeadstartError:

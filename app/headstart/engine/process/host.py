@@ -48,8 +48,6 @@ from headstart.engine.protocol import (
     StopServer,
     TurnEnded,
     TurnTaken,
-    Unload,
-    Unloaded,
     decode_order,
     encode,
     failure,
@@ -146,7 +144,6 @@ class Host:
         self._asides: queue.SimpleQueue[Order | Turn | None] = queue.SimpleQueue()
         self._verbs: Verbs = {
             Load: self._load,
-            Unload: self._unload,
             Generate: self._generate,
             CountTokens: self._count,
             Describe: self._describe,
@@ -217,10 +214,6 @@ class Host:
         self._free()
         self._opened = self._models.open(order.options, self._send)
         self._send(Loaded(self._opened.facts))
-
-    def _unload(self, _: Unload) -> None:
-        self._free()
-        self._send(Unloaded())
 
     def _generate(self, order: Generate) -> None:
         try:

@@ -1,4 +1,4 @@
-"""How long an engine at work may give no sign before it counts as hung. Ends nothing, and knows no process.
+"""How long an engine at work may give no sign before it counts as hung.
 
 Only time in which this side ran as well is counted: a computer that slept, or a stopped terminal, is no hung engine.
 """
@@ -32,20 +32,16 @@ from headstart.engine.protocol import (
     Stepped,
     TurnEnded,
     TurnTaken,
-    Unload,
-    Unloaded,
 )
 from headstart.engine.tuning.messages import Tune, TunedKnown, TuneEnded
 
 LOOK = 1.0  # seconds between two looks
 _MOST_COUNTED = 2 * LOOK  # seconds between two looks beyond which this side stood still itself
 _PASS = 256  # tokens that Headstart's own engine reads at a time
-_TELLING = 32  # prompt tokens that say something of their pace
 _GIGABYTE = 1e9
 _WEIGHTS = "*.bin"
 _ENDS: dict[type[Report], type[Order]] = {
     Loaded: Load,
-    Unloaded: Unload,
     Finished: Generate,
     Benched: Bench,
     TuneEnded: Tune,
@@ -70,9 +66,8 @@ class Patience:
     load: float = 180.0
     gigabyte: float = 120.0  # more for each one of weights
     round: float = 60.0
-    token: float = 0.5  # more for each token of a prompt, until it is known how fast they are read
+    token: float = 0.1  # more for each token of a prompt
     measuring: float = 900.0  # a heat of a benchmark, a trial of a tuning
-    margin: float = 10.0  # so many times the slowest that was seen
     computing: float = 10.0  # so many times as long while the process uses a fifth of a processor core: it is slow
 
 
@@ -114,8 +109,6 @@ class Watch:
         self._facts: Facts | None = None
         self._prompt: Prefill | None = None  # of the answer at work
         self._writing = False
-        self._pace: float | None = None  # seconds for a token of a prompt, the slowest seen
-        self._slowest = 0.0  # seconds between two rounds
         self._silent, self._looked = 0.0, clock()
         self._used: float | None = None  # processor seconds, at the first look after the last sign
 
@@ -135,17 +128,19 @@ class Watch:
         """A report came."""
         if isinstance(report, _ASIDE) or (isinstance(report, Failed) and report.order and report.order not in _WORK):
             return
-        self._count()
         match report:
             case Ready():
                 self._started = True
             case Loaded(facts):
                 self._facts = facts
             case Prefilled(_, prefill) | TurnTaken(Prefill() as prefill):
-                self._note_prefill(prefill)
+                self._prompt = prefill
             case Stepped() | TurnTaken():
-                self._note_step()
-        self._note_turn(report)
+                self._writing = True
+        if isinstance(report, TurnTaken):
+            self._in_turn = True
+        elif isinstance(report, TurnEnded):
+            self._in_turn, self._prompt, self._writing = False, None, False
         self._note_end(report)
         self._begin()
 
@@ -170,28 +165,6 @@ class Watch:
 
     def _begin(self) -> None:
         self._silent, self._looked, self._used = 0.0, self._clock(), None
-
-    def _note_prefill(self, prefill: Prefill) -> None:
-        if self._prompt:
-            self._learn(prefill.done - self._prompt.done)
-        self._prompt = prefill
-
-    def _note_step(self) -> None:
-        if self._writing:
-            self._slowest = max(self._slowest, self._silent)
-        elif self._prompt:
-            self._learn(self._prompt.total - self._prompt.done)
-        self._writing = True
-
-    def _learn(self, tokens: int) -> None:
-        if tokens >= _TELLING:
-            self._pace = max(self._pace or 0.0, self._silent / tokens)
-
-    def _note_turn(self, report: Report) -> None:
-        if isinstance(report, TurnTaken):
-            self._in_turn = True
-        elif isinstance(report, TurnEnded):
-            self._in_turn, self._prompt, self._writing = False, None, False
 
     def _note_end(self, report: Report) -> None:
         """What is at work is the oldest order; an unreadable one may have been any, and nothing is told of it again."""
@@ -225,9 +198,7 @@ class Watch:
     def _of_round(self) -> float:
         if self._facts and self._facts.server:
             return float("inf")
-        patience = self._patience
-        token = patience.token if self._pace is None else max(patience.margin * self._pace, patience.token / 10)
-        return patience.round + patience.margin * self._slowest + token * self._tokens()
+        return self._patience.round + self._patience.token * self._tokens()
 
     def _tokens(self) -> int:
         """Tokens of the prompt that one pass may have to read."""
