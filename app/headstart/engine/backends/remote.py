@@ -5,7 +5,7 @@ import json
 import socket
 import ssl
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import AsyncGenerator, Generator, Iterator
 from contextlib import ExitStack, aclosing, closing
 from typing import Any
 
@@ -122,12 +122,8 @@ class RemoteEngine:
     def close(self) -> None:
         """See Engine.close; harmless twice."""
         if not self._client.is_closed:
-            self._runner.run(self._close())
-            self._runner.close()
-
-    async def _close(self) -> None:
-        await _end(*asyncio.all_tasks() - {asyncio.current_task()})
-        await self._client.aclose()
+            self._runner.run(self._client.aclose())
+            self._runner.close()  # ends what still goes on
 
     async def _choose(self) -> RemoteModel:
         """The model that is meant."""
@@ -160,23 +156,27 @@ class RemoteEngine:
 
     def _stream(self, body: _Body, cancel: CancelEvent) -> Generator[bytes, None, None]:
         """The data of an answer as it comes; ends early, and closes the connection, when cancelled."""
-        arrived: asyncio.Queue[bytes | None] = asyncio.Queue()
-        answer = self._runner.get_loop().create_task(self._receive(body, arrived))
-        answer.add_done_callback(lambda _: arrived.put_nowait(None))
-        loop = self._runner.get_loop()
+        arriving, loop = self._receive(body), self._runner.get_loop()
+
+        async def following() -> bytes | None:
+            waiting = asyncio.current_task()
+            assert waiting
+            with cancel.calling(lambda: loop.call_soon_threadsafe(waiting.cancel)):
+                try:
+                    return await anext(arriving, None)
+                except asyncio.CancelledError:
+                    if not cancel.is_set():  # but Ctrl+C
+                        raise
+                    return None
+
         try:
-            with cancel.calling(lambda: loop.call_soon_threadsafe(arrived.put_nowait, None)):
-                while data := self._runner.run(arrived.get()):
-                    if cancel.is_set():
-                        return
-                    yield data
-            if not cancel.is_set():
-                answer.result()
+            while (data := self._runner.run(following())) and not cancel.is_set():
+                yield data
         finally:
             if not self._client.is_closed:
-                self._runner.run(_end(answer))
+                self._runner.run(arriving.aclose())
 
-    async def _receive(self, body: _Body, arrived: asyncio.Queue[bytes | None]) -> None:
+    async def _receive(self, body: _Body) -> AsyncGenerator[bytes, None]:
         async with aclosing(await self._post(body)) as response:
             if response.status_code != httpx.codes.OK:
                 raise refusal(self.remote, response)
@@ -186,7 +186,7 @@ class RemoteEngine:
                     for line in lines.push(part):
                         field, _, data = line.partition(b":")
                         if field == b"data" and data.strip():  # not the comments that keep a connection alive
-                            arrived.put_nowait(data.strip())
+                            yield data.strip()
             except httpx.RequestError:
                 raise _break(self.remote) from None
 
@@ -278,13 +278,6 @@ def _client(remote: Remote, key: str | None) -> httpx.AsyncClient:
         verify=context,
         trust_env=httpx.URL(remote.url).host not in _HERE,
     )
-
-
-async def _end(*tasks: asyncio.Task[Any]) -> None:
-    """Cancel them, which closes their connections."""
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _body(request: Request, model: str) -> _Body:
@@ -456,29 +449,25 @@ def _break(remote: Remote) -> RemoteError:
 
 
 def _unreachable(remote: Remote, error: httpx.RequestError) -> RemoteError:
+    named: dict[str, object] = {"name": remote.name, "url": remote.url}
     for cause in _causes(error):
         if isinstance(cause, ssl.SSLCertVerificationError):
             return RemoteError(
                 "The certificate of {name} at {url} is not trusted ({fault}); if it is your own, add the "
                 "server again with --certificate FILE, the authority that signed it.",
-                name=remote.name,
-                url=remote.url,
                 fault=cause.verify_message or cause,
+                **named,
             )
         if isinstance(cause, ssl.SSLError):
-            reason = (cause.reason or type(cause).__name__).lower().replace("_", " ")
             return RemoteError(
                 "{name} does not speak TLS as expected at {url} ({reason}); check the port, or whether "
                 "the address begins with http://.",
-                name=remote.name,
-                url=remote.url,
-                reason=reason,
+                reason=(cause.reason or type(cause).__name__).lower().replace("_", " "),
+                **named,
             )
         if isinstance(cause, socket.gaierror):
             return RemoteError(
-                "No computer is found by the address of {name}, {url}; check the spelling and your network.",
-                name=remote.name,
-                url=remote.url,
+                "No computer is found by the address of {name}, {url}; check the spelling and your network.", **named
             )
     detail = str(error).strip().rstrip(".") or type(error).__name__
     if isinstance(error, httpx.TimeoutException):
@@ -488,9 +477,8 @@ def _unreachable(remote: Remote, error: httpx.RequestError) -> RemoteError:
     return RemoteError(
         "{name} cannot be reached at {url} ({detail}); check that the server runs there and that "
         "this computer has a network.",
-        name=remote.name,
-        url=remote.url,
         detail=detail,
+        **named,
     )
 
 
