@@ -21,7 +21,6 @@ from headstart import __version__, engine_process, paths
 from headstart.engine.bench.prompts import read_prompts
 from headstart.engine.bench.race import (
     SWEEP,
-    Heat,
     RaceCancelled,
     RunBench,
     own_modes,
@@ -60,7 +59,6 @@ from headstart.engine.protocol import (
     Bench,
     BenchPlanned,
     BenchReport,
-    BenchSize,
     BenchStage,
     Description,
     Device,
@@ -122,8 +120,9 @@ class ToyEngine:
                 f"The conversation has {prompt} tokens, but the context holds {self._context}: start a new chat."
             )
         tally = Tally()
-        yield _read(tally, Prefill(0, prompt))
-        yield _read(tally, Prefill(prompt, prompt))
+        for prefill in (Prefill(0, prompt), Prefill(prompt, prompt)):
+            tally.read(prefill)
+            yield prefill
         words = _answer(request.messages[-1].content if request.messages else request.prompt)
         repeats = len(words) if set(words) == {_AGAIN} else 0
         if repeats and request.stop_on_repetition:
@@ -173,7 +172,7 @@ class ToyModels:
         if name == "large" and not options.ignore_memory:
             raise MemoryBudgetError(f"{name} needs about 90.0 GB of memory, but 8.0 GB is free: choose a smaller one.")
         if name == "boundless":
-            _memory()
+            bytearray(1 << 62)
         if name == "heavy":
             os.kill(os.getpid(), signal.SIGTERM)
         context = min(CONTEXT, options.context or CONTEXT)
@@ -189,15 +188,33 @@ class ToyModels:
 
     def tune(self, order: Tune, tell: Callable[[TuneReport], None], cancel: threading.Event) -> Findings:
         """See Models.tune."""
-        return _tune(order, tell, cancel, self._pace)
+        for stage in _STAGES:
+            names = tuple(row.name for row in stage.rows[1:])
+            for trying in (
+                Trying(stage.subject),
+                Trying(stage.subject, "f32" if stage.subject == TARGET else "", names),
+            ):
+                tell(TuneTrying(order.ticket, trying))
+            if cancel.wait(_PAUSES * self._pace):
+                raise RaceCancelled
+            tell(TuneDecided(order.ticket, stage))
+        load = order.wish.load
+        draft = load.draft.name if load.draft else None
+        when = datetime.now(UTC).isoformat(timespec="seconds")
+        why = reasons(_STAGES)
+        found = Findings(load.target.name, draft, "An engine without a model", "none", 1.5, _STAGES, why, when)
+        _kept(load).put(_TUNED, to_data(found))
+        return found
 
     def recall(self, options: LoadOptions) -> Findings | None:
-        """See Models.recall."""
-        return _recall(options)
+        """What a toy of this name was told."""
+        data = _kept(options).get(_TUNED)
+        found: Findings | None = from_data(Findings, data) if data else None
+        return found
 
     def forget(self, options: LoadOptions) -> None:
-        """See Models.forget."""
-        _forget_tuned(options)
+        """As if it had never been tuned."""
+        _kept(options).drop(_TUNED)
 
 
 def count(messages: tuple[Message, ...]) -> int:
@@ -207,11 +224,6 @@ def count(messages: tuple[Message, ...]) -> int:
 
 def _count(messages: tuple[Message, ...], text: str) -> int:
     return count(messages) + len(text.split())
-
-
-def _read(tally: Tally, prefill: Prefill) -> Prefill:
-    tally.read(prefill)
-    return prefill
 
 
 def _answer(question: str) -> list[str]:
@@ -241,17 +253,9 @@ def _certain(step: Step, shown: int, likeliest: int) -> tuple[Scored, ...]:
     return tuple(Scored(token, start, (token,)[:likeliest]) for token, start in zip(tokens, starts, strict=False))
 
 
-def _segfault() -> None:
-    os.kill(os.getpid(), signal.SIGSEGV)
-
-
 def _hang() -> NoReturn:
     while True:  # deaf to `cancel`
         time.sleep(60)
-
-
-def _memory() -> None:
-    bytearray(1 << 62)
 
 
 def _bug() -> None:
@@ -270,10 +274,10 @@ def _print() -> None:
 
 _LONG, _REPEAT = "words", "repeat"
 _AGAIN, _ENOUGH = "again ", 4
-_SPECIAL: Mapping[str, Callable[[], None]] = {
-    "segfault": _segfault,
+_SPECIAL: Mapping[str, Callable[[], object]] = {
+    "segfault": lambda: os.kill(os.getpid(), signal.SIGSEGV),
     "hang": _hang,
-    "memory": _memory,
+    "memory": lambda: bytearray(1 << 62),
     "bug": _bug,
     "refuse": _refuse,
     "print": _print,
@@ -281,7 +285,7 @@ _SPECIAL: Mapping[str, Callable[[], None]] = {
 
 
 _TUNED = "tuned"
-_STEPS = 10  # pauses of a stage
+_PAUSES = 10  # of a stage
 _STAGES = (
     Stage(
         TARGET,
@@ -302,51 +306,26 @@ _STAGES = (
 )
 
 
-def _tune(order: Tune, tell: Callable[[TuneReport], None], cancel: threading.Event, pace: float) -> Findings:
-    """`pace` is in seconds, ten of them a stage. Raises RaceCancelled."""
-    for stage in _STAGES:
-        names = tuple(row.name for row in stage.rows[1:])
-        hint = "f32" if stage.subject == TARGET else ""
-        for trying in (Trying(stage.subject), Trying(stage.subject, hint, names)):
-            tell(TuneTrying(order.ticket, trying))
-        for _ in range(_STEPS):
-            if cancel.wait(pace):
-                raise RaceCancelled
-        tell(TuneDecided(order.ticket, stage))
-    load, why = order.wish.load, reasons(_STAGES)
-    draft = load.draft.name if load.draft else None
-    when = datetime.now(UTC).isoformat(timespec="seconds")
-    found = Findings(load.target.name, draft, "An engine without a model", "none", 1.5, _STAGES, why, when)
-    _kept(load).put(_TUNED, to_data(found))
-    return found
-
-
-def _recall(load: LoadOptions) -> Findings | None:
-    """What a toy of this name was told."""
-    data = _kept(load).get(_TUNED)
-    found: Findings | None = from_data(Findings, data) if data else None
-    return found
-
-
-def _forget_tuned(load: LoadOptions) -> None:
-    """As if it had never been tuned."""
-    _kept(load).drop(_TUNED)
-
-
 def _kept(load: LoadOptions) -> Measurements:
     return Measurements(paths.measurements_folder(), f"{load.target.name}-toy", {})
 
 
-_NONE = "none"  # of OpenVINO, which has no part in it
-
-
 def _bench_of(engine: Engine, facts: Facts) -> RunBench:
-    """Carries out Bench orders; the times are real ones, of words instead of tokens."""
+    """Carries out Bench orders; the times are real ones, of words instead of tokens. There is no cache to forget."""
+    machine = Machine(
+        device="An engine without a model",
+        cores=os.cpu_count() or 1,
+        system=f"{platform.system()} {platform.machine()}",
+        python=platform.python_version(),
+        headstart=__version__,
+        openvino="none",
+        openvino_genai="none",
+    )
 
     def run(order: Bench, tell: Callable[[BenchReport], None], cancel: CancelEvent) -> Mapping[str, Any]:
         size, ticket = order.size, order.ticket
         names = playable(SWEEP if size.sweep else CONTESTANTS, has_draft=facts.has_draft)
-        modes = own_modes(engine, size.tokens, _forget, cancel, names)
+        modes = own_modes(engine, size.tokens, lambda: None, cancel, names)
         prompts = read_prompts(size.prompts, size.kinds)
         tell(BenchStage(ticket, "warming up"))
         tell(BenchPlanned(ticket, len(modes) * len(prompts) * size.repeats))
@@ -355,37 +334,18 @@ def _bench_of(engine: Engine, facts: Facts) -> RunBench:
             tell(report(ticket, heat))
             heats.append(heat)
             raise_if_set(cancel)
-        return as_json(_result(heats, [mode.name for mode in modes], size, facts))
+        results = prompt_results(heats)
+        result = BenchResult(
+            machine=machine,
+            setting=Setting(facts.model, facts.draft, {}, None, size.tokens, size.repeats),
+            prompts=results,
+            standings=standings(results, [mode.name for mode in modes]),
+            auto_vs_best_static_peer=None,
+            memory=Memory(weights=0, kv=0, peak_rss=None),
+        )
+        return as_json(result)
 
     return run
-
-
-def _forget() -> None:
-    """There is no cache."""
-
-
-def _result(heats: list[Heat], names: list[str], size: BenchSize, facts: Facts) -> BenchResult:
-    results = prompt_results(heats)
-    return BenchResult(
-        machine=_machine(),
-        setting=Setting(facts.model, facts.draft, {}, None, size.tokens, size.repeats),
-        prompts=results,
-        standings=standings(results, names),
-        auto_vs_best_static_peer=None,
-        memory=Memory(weights=0, kv=0, peak_rss=None),
-    )
-
-
-def _machine() -> Machine:
-    return Machine(
-        device="An engine without a model",
-        cores=os.cpu_count() or 1,
-        system=f"{platform.system()} {platform.machine()}",
-        python=platform.python_version(),
-        headstart=__version__,
-        openvino=_NONE,
-        openvino_genai=_NONE,
-    )
 
 
 def main() -> None:
