@@ -154,7 +154,7 @@ REPORTS: tuple[protocol.Report, ...] = (
     TurnTaken(Prefill(0, 17)),
     TurnTaken(),
     TurnEnded(),
-    Failed("BrokenModelError", "A sentence.", "A remedy.", "Generate", 3, None),
+    Failed("BrokenModelError", "A sentence.", "Generate", 3, None),
     Logged("WARNING", "openvino", "a line\nand another"),
 )
 
@@ -311,9 +311,6 @@ def test_a_failure_crosses_as_a_template_and_its_values() -> None:
 
 def test_a_failure_names_its_order() -> None:
     error = SettingsError("No.")
-    assert protocol.failure(error, Generate(3, REQUEST)) == Failed(
-        "SettingsError", "No.", "", "Generate", 3, None, "No."
-    )
-    assert protocol.failure(error, Describe(4)) == Failed("SettingsError", "No.", "", "Describe", None, 4, "No.")
+    assert protocol.failure(error, Generate(3, REQUEST)) == Failed("SettingsError", "No.", "Generate", 3, None, "No.")
+    assert protocol.failure(error, Describe(4)) == Failed("SettingsError", "No.", "Describe", None, 4, "No.")
     assert protocol.failure(error) == Failed("SettingsError", "No.", template="No.")
-    assert Failed("X", "It failed.", "See the log.").text == "It failed. See the log."

@@ -315,23 +315,16 @@ class TurnEnded(Tagged, frozen=True):
 class Failed(Tagged, frozen=True):
     """An order could not be carried out; the process goes on. `order` is its class name, "" when it was unreadable.
 
-    `kind` is the class name of the HeadstartError; those carry the remedy in their sentence, which is `template` with
-    `values` put in.
+    `kind` is the class name of the HeadstartError, `sentence` its `template` with `values` put in.
     """
 
     kind: str
     sentence: str
-    remedy: str = ""
     order: str = ""
     generation: int | None = None
     ticket: int | None = None
     template: str = ""
     values: Mapping[str, str | int | float | None] = {}
-
-    @property
-    def text(self) -> str:
-        """What a user reads."""
-        return f"{self.sentence} {self.remedy}".strip()
 
 
 class Logged(Tagged, frozen=True):
@@ -381,12 +374,11 @@ def failure(error: HeadstartError, order: object = None) -> Failed:
         generation=getattr(order, "generation", None),
         ticket=getattr(order, "ticket", None),
         template=error.template,
-        values={name: _plain(value) for name, value in error.values.items()},
+        values={
+            name: value if isinstance(value, str | int | float | None) else str(value)
+            for name, value in error.values.items()
+        },
     )
-
-
-def _plain(value: object) -> str | int | float | None:
-    return value if value is None or isinstance(value, str | int | float) else str(value)
 
 
 class LineSplitter:

@@ -348,7 +348,7 @@ class EngineLink(QObject):
     def _note_failure(self, report: Failed) -> None:
         if report.order == Turn.__name__:  # who asked the server was told
             if report.kind == OutOfMemoryError.__name__ and self._child:
-                self._child.kill(said(report.text))
+                self._child.kill(said(report.sentence))
             return
         if report.order == CountTokens.__name__:  # a number less on the screen; the answer will say what is wrong
             self._counting.note_answer()
@@ -366,7 +366,7 @@ class EngineLink(QObject):
             self._renew()
         if report.generation is not None or not report.order:  # an unreadable order may have been that for the answer
             self._end_answer()
-        self.failed.emit(said(report.text), report)
+        self.failed.emit(said(report.sentence), report)
 
     def _renew(self) -> None:
         """What ran out of memory is not trusted any more, and gives none back."""

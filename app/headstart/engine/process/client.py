@@ -287,7 +287,7 @@ class EngineClient:
             raise
 
     def _fault(self, report: Failed) -> HeadstartError:
-        error = _error(report)
+        error: HeadstartError = getattr(errors, report.kind)(report.template, **report.values)
         if isinstance(error, OutOfMemoryError):  # what ran out of memory is not trusted, and gives none back
             self._drop(CLOSE_GRACE)
         return error
@@ -296,11 +296,3 @@ class EngineClient:
         process, self._process = self._process, None
         if process:
             process.close(grace)
-
-
-def _error(report: Failed) -> HeadstartError:
-    """The error that the engine's process caught, of the same class."""
-    kind = getattr(errors, report.kind, None)
-    if not (isinstance(kind, type) and issubclass(kind, HeadstartError)):
-        return EngineLostError(report.text)
-    return kind(report.template, **report.values)

@@ -1,4 +1,4 @@
-"""The engine's process: orders on standard input, reports on standard output. Knows neither window nor terminal.
+"""The engine's process: orders on standard input, reports on standard output.
 
 Three threads: one reads (and so can cancel), one loads and answers, one counts tokens while an answer is written. The
 local server has threads of its own, and its answers take their turn among the orders.
@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, BinaryIO, Protocol, TypeVar
 
 from headstart import __version__
 from headstart.engine import exhaustion
@@ -30,7 +30,6 @@ from headstart.engine.protocol import (
     CountTokens,
     Describe,
     Described,
-    Failed,
     Finished,
     Generate,
     LineSplitter,
@@ -57,6 +56,7 @@ from headstart.errors import EngineLostError, HeadstartError, ModelNotFoundError
 
 Send = Callable[[Report], None]
 _T = TypeVar("_T")
+_REPORTS: Mapping[type[Event], Callable[[int, Any], Report]] = {Prefill: Prefilled, Step: Stepped, Finish: Finished}
 _log = logging.getLogger(__name__)
 _CHUNK = 65536  # bytes
 _SIGN = 0.5  # seconds between two signs of life of an answer for the server
@@ -197,8 +197,8 @@ class Host:
                 self._send(failure(told, order))
             except Exception as error:  # noqa: BLE001 - the window is told of our own bugs, and asks again
                 _log.exception("%s failed", type(order).__name__)
-                exhausted = exhaustion.instead_of(error, loading=isinstance(order, Load))
-                self._send(failure(exhausted, order) if exhausted else self._unexpected(error, order))
+                told = exhaustion.instead_of(error, loading=isinstance(order, Load)) or self._bug()
+                self._send(failure(told, order))
 
     def _next(self, orders: queue.SimpleQueue[Order | Turn | None]) -> Order | Turn | None:
         """The next order; None to end. Until it comes, the model may be measured."""
@@ -218,7 +218,7 @@ class Host:
     def _generate(self, order: Generate) -> None:
         try:
             for event in self._model().engine.generate(order.request, self._cancels[order.generation]):
-                self._send(_report(order.generation, event))
+                self._send(_REPORTS[type(event)](order.generation, event))
         finally:
             del self._cancels[order.generation]
 
@@ -230,8 +230,7 @@ class Host:
                 self._give_sign(event)
         except Exception as error:
             told = exhaustion.instead_of(error, loading=False) or error
-            bug = EngineLostError("The engine failed. {remedy}", remedy=self._remedy)
-            turn.end(told if isinstance(told, HeadstartError) else bug)
+            turn.end(told if isinstance(told, HeadstartError) else self._bug())
             if not isinstance(told, HeadstartError) or isinstance(told, OutOfMemoryError):
                 raise
         else:
@@ -300,37 +299,14 @@ class Host:
             raise ModelNotFoundError("No model is loaded; choose one first.")
         return self._opened
 
-    @property
-    def _remedy(self) -> str:
-        return f"Details are in the log: {self._log}" if self._log else "Details are in the log."
-
-    def _unexpected(self, error: Exception, order: Order | Turn) -> Failed:
-        return Failed(
-            kind=type(error).__name__,
-            sentence="The engine failed.",
-            remedy=self._remedy,
-            order=type(order).__name__,
-            generation=getattr(order, "generation", None),
-            ticket=getattr(order, "ticket", None),
-        )
-
-
-class ByteSink(Protocol):
-    """Where lines go."""
-
-    def write(self, data: bytes, /) -> object:
-        """Take all of `data`."""
-        ...
-
-    def flush(self) -> None:
-        """Hand it on now."""
-        ...
+    def _bug(self) -> EngineLostError:
+        return EngineLostError("The engine failed. Details are in the log: {path}", path=self._log)
 
 
 class Sender:
     """Writes reports as whole lines, from any thread; ends the process when nobody listens any more."""
 
-    def __init__(self, out: ByteSink) -> None:
+    def __init__(self, out: BinaryIO) -> None:
         """`out` is the pipe to the other side."""
         self._out = out
         self._lock = threading.Lock()
@@ -359,10 +335,17 @@ class _SendingLog(logging.Handler):
 
 def main(argv: Sequence[str] | None = None, models: Models | None = None, serve: Serve | None = None) -> None:
     """Run the process; it ends when standard input does. `models`: others than this computer's; `serve`: see Host."""
-    arguments = _parser().parse_args(argv)
+    parser = argparse.ArgumentParser(prog="headstart-engine", description=__doc__, allow_abbrev=False)
+    parser.add_argument("--validate", action="store_true", help="try how a model computes, for another process")
+    parser.add_argument("--log", default="", help="the file that standard error is kept in, to be named in errors")
+    arguments = parser.parse_args(argv)
     orders, reports = _take_the_pipes()
-    if arguments.validate:
-        _validate(orders, reports)
+    if arguments.validate:  # what `validation.Trial` starts this program for
+        from headstart.engine import validation  # noqa: PLC0415 - numpy and more, which the engine loads with a model
+        from headstart.engine.loading import builder  # noqa: PLC0415
+
+        with os.fdopen(orders, "rb") as asked, os.fdopen(reports, "wb") as told:
+            validation.answer(asked, told, builder)
         return
     faulthandler.enable()  # where it was when native code crashed; goes to standard error
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is meant for the other side, which then cancels
@@ -371,22 +354,6 @@ def main(argv: Sequence[str] | None = None, models: Models | None = None, serve:
     host = Host(models or LocalModels(), send, arguments.log, serve)
     threading.Thread(target=_read, args=(orders, host), daemon=True, name="reader").start()
     host.serve()
-
-
-def _validate(orders: int, reports: int) -> None:
-    """Do what `validation.Trial` starts this program for."""
-    from headstart.engine import validation  # noqa: PLC0415 - numpy and more, which the engine loads with a model
-    from headstart.engine.loading import builder  # noqa: PLC0415
-
-    with os.fdopen(orders, "rb") as asked, os.fdopen(reports, "wb") as told:
-        validation.answer(asked, told, builder)
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="headstart-engine", description=__doc__, allow_abbrev=False)
-    parser.add_argument("--validate", action="store_true", help="try how a model computes, for another process")
-    parser.add_argument("--log", default="", help="the file that standard error is kept in, to be named in errors")
-    return parser
 
 
 def _take_the_pipes() -> tuple[int, int]:
@@ -406,13 +373,3 @@ def _read(orders: int, host: Host) -> None:
         for line in lines.push(chunk):
             host.receive(line)
     os._exit(0)  # the other side has gone: never outlive it, whatever the other threads are in
-
-
-def _report(generation: int, event: Prefill | Step | Finish) -> Report:
-    match event:
-        case Prefill():
-            return Prefilled(generation, event)
-        case Step():
-            return Stepped(generation, event)
-        case Finish():
-            return Finished(generation, event)
