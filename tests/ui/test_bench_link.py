@@ -35,7 +35,7 @@ def test_a_benchmark_stopped_before_it_began_has_no_result(qtbot: QtBot, link: E
     said = benched(link)
     link.load(TOY)
     ticket = link.bench(SIZE)
-    link.stop_bench()
+    link.stop_job()
     qtbot.waitUntil(lambda: Benched(ticket, None) in said, timeout=WAIT)
     assert not any(isinstance(report, BenchHeat) for report in said)
 

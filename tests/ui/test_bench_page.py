@@ -181,7 +181,7 @@ def test_chats_wait_and_are_told_why(qtbot: QtBot, open_program: Open) -> None:
     app.window.actions_by_name["race"].trigger()
     assert "benchmark is running" in app.window.race.run.sentence
     app.window.actions_by_name["bench"].trigger()
-    assert app.link._bench is not None
+    assert app.link._job is not None
     button(app.window.bench, CANCEL).click()
     end(qtbot, app)
 

@@ -26,7 +26,7 @@ def slow_link(qtbot: QtBot) -> Iterator[EngineLink]:
 def told(link: EngineLink) -> list[TuneReport]:
     """What a tuning will say."""
     said: list[TuneReport] = []
-    link.tuning.told.connect(said.append)
+    link.tuned.connect(said.append)
     return said
 
 
@@ -41,12 +41,12 @@ def test_it_tells_its_stages_then_what_it_found_and_remembers_that(qtbot: QtBot,
     assert found.findings
     assert [stage.chosen.name for stage in found.findings.stages] == ["1 thread", "as it is"]
     link.load(TOY)  # in another process
-    link.tuning.recall(TOY)
+    link.recall(TOY)
     qtbot.waitUntil(lambda: isinstance(said[-1], TunedKnown), timeout=WAIT)
     known = said[-1]
     assert isinstance(known, TunedKnown)
     assert known.findings == found.findings
-    link.tuning.forget(TOY)
+    link.forget(TOY)
     qtbot.waitUntil(lambda: said[-1] == TunedKnown(said[-1].ticket, None), timeout=WAIT)
 
 
@@ -66,7 +66,7 @@ def test_it_can_be_stopped(qtbot: QtBot, slow_link: EngineLink) -> None:
     said = told(link)
     ticket = link.tune(TuneWish(TOY))
     qtbot.waitUntil(lambda: bool(said), timeout=WAIT)
-    link.tuning.stop()
+    link.stop_job()
     qtbot.waitUntil(lambda: said[-1] == TuneEnded(ticket, None), timeout=WAIT)
 
 

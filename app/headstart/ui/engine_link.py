@@ -18,7 +18,6 @@ from headstart.engine.protocol import (
     Benched,
     BenchHeat,
     BenchPlanned,
-    BenchReport,
     BenchSize,
     BenchStage,
     Cancel,
@@ -45,13 +44,21 @@ from headstart.engine.protocol import (
 )
 from headstart.engine.supervision import CANCEL_GRACE, Journal, RestartBudget, program
 from headstart.engine.tally import nothing
-from headstart.engine.tuning.messages import RecallTuned, Tune, TuneDecided, TunedKnown, TuneEnded, TuneTrying, TuneWish
+from headstart.engine.tuning.messages import (
+    ForgetTuned,
+    RecallTuned,
+    Tune,
+    TuneDecided,
+    TunedKnown,
+    TuneEnded,
+    TuneTrying,
+    TuneWish,
+)
 from headstart.errors import OutOfMemoryError
 from headstart.ui.counting import Counting
 from headstart.ui.engine_child import EngineChild
 from headstart.ui.fault_words import said
 from headstart.ui.spelling import sentences
-from headstart.ui.tune_link import ASIDES, TuneLink
 
 _SHOWN, _HIDDEN = 33, 100  # ms between two `steps`
 
@@ -71,7 +78,10 @@ class EngineLink(QObject):
     restarted = Signal()  # after `crashed`: the model is loaded again
     counted = Signal(int, int, int)  # ticket, tokens, context
     described = Signal(object)  # Description
-    benched = Signal(object)  # BenchReport; Benched is the last unless it ends in `failed` or `crashed`
+    benched = Signal(object)  # what a benchmark tells; Benched is the last unless it ends in `failed` or `crashed`
+    tuned = Signal(
+        object
+    )  # what a tuning tells; TuneEnded is the last likewise. TunedKnown answers `recall` and `forget`
 
     def __init__(
         self,
@@ -92,11 +102,10 @@ class EngineLink(QObject):
         self._options: LoadOptions | None = None
         self._facts: Facts | None = None
         self._generation: int | None = None
-        self._bench: int | None = None
+        self._job: Bench | Tune | None = None
+        self._recalled: int | None = None  # the latest question of what is known
         self._outbox: list[Order] = []
         self._steps: list[Step] = []
-        self.tuning = TuneLink(self._numbers, self)
-        self.tuning.due.connect(self._send)
         self._counting = Counting(self)
         self._counting.due.connect(self._send)
         self._tick = QTimer(self, singleShot=True, interval=_SHOWN)
@@ -179,20 +188,27 @@ class EngineLink(QObject):
 
     def bench(self, size: BenchSize) -> int:
         """Race the ways to decode; the ticket that every `benched` bears."""
-        assert self._bench is None, "one benchmark at a time"
-        self._bench = next(self._numbers)
-        self._send(Bench(self._bench, size))
-        return self._bench
-
-    def stop_bench(self) -> None:
-        """End it; Benched without a result follows, with a peer only after its answer."""
-        if self._bench is not None:
-            self._send(Cancel(self._bench))
+        return self._begin(Bench(next(self._numbers), size))
 
     def tune(self, wish: TuneWish) -> int:
-        """Tune what the wish names, in a process without a model; the ticket that `tuning.told` bears."""
+        """Tune what the wish names, in a process without a model; the ticket that every `tuned` bears."""
         assert self._options is None, "unload first"
-        return self.tuning.begin(wish)
+        return self._begin(Tune(next(self._numbers), wish))
+
+    def stop_job(self) -> None:
+        """End a benchmark or a tuning; its last report follows without a result, with a peer only after its answer."""
+        if self._job:
+            self._send(Cancel(self._job.ticket))
+
+    def recall(self, load: LoadOptions) -> None:
+        """Ask what tuning found for these models; `tuned` follows with TunedKnown."""
+        self._recalled = next(self._numbers)
+        self._send(RecallTuned(self._recalled, load))
+
+    def forget(self, load: LoadOptions) -> None:
+        """Drop what tuning found for them; `tuned` follows with TunedKnown."""
+        self._recalled = next(self._numbers)
+        self._send(ForgetTuned(self._recalled, load))
 
     def serve(self, order: StartServer) -> None:
         """Answer other programs with the loaded model; `served` follows, or `failed`."""
@@ -225,6 +241,12 @@ class EngineLink(QObject):
         self._child.ended.connect(self._note_end)
         self._child.start()
 
+    def _begin(self, job: Bench | Tune) -> int:
+        assert self._job is None, "one benchmark or tuning at a time"
+        self._job = job
+        self._send(job)
+        return job.ticket
+
     @Slot(object)
     def _send(self, order: Order) -> None:
         if self._child and self._up:
@@ -255,9 +277,9 @@ class EngineLink(QObject):
         """Forget the model; an answer still being written ends here."""
         if self._generation is not None:
             self._withdraw()
-        if self._bench is not None:
-            self._end_bench(Benched(self._bench, None))
-        self.tuning.drop()
+        if self._job:
+            ticket = self._job.ticket
+            self._note_progress(Benched(ticket, None) if isinstance(self._job, Bench) else TuneEnded(ticket, None))
         self._grace.stop()
         self._counting.clear()
         self._options = self._facts = None
@@ -279,10 +301,6 @@ class EngineLink(QObject):
         self._flush()
         self._grace.stop()
         self._generation = None
-
-    def _end_bench(self, report: Benched) -> None:
-        self._bench = None
-        self.benched.emit(report)
 
     @Slot()
     def _flush(self) -> None:
@@ -314,9 +332,12 @@ class EngineLink(QObject):
                 self._note_progress(report)
 
     def _is_late(self, report: Report) -> bool:
+        if isinstance(report, TunedKnown):
+            return report.ticket != self._recalled
+        if isinstance(report, BenchStage | BenchPlanned | BenchHeat | Benched | TuneTrying | TuneDecided | TuneEnded):
+            return self._job is None or report.ticket != self._job.ticket
         generation = getattr(report, "generation", None)
-        stray = isinstance(report, BenchReport) and report.ticket != self._bench
-        return stray or (generation is not None and generation != self._generation)
+        return generation is not None and generation != self._generation
 
     def _note_progress(self, report: Report) -> None:
         match report:
@@ -332,11 +353,15 @@ class EngineLink(QObject):
             case BenchStage() | BenchPlanned() | BenchHeat():
                 self.benched.emit(report)
             case Benched():
-                self._end_bench(report)
+                self._job = None
+                self.benched.emit(report)
             case Serving() | Asked() | Answered() | ServerEnded():
                 self.served.emit(report)
-            case TuneTrying() | TuneDecided() | TuneEnded() | TunedKnown():
-                self.tuning.take(report)
+            case TuneTrying() | TuneDecided() | TunedKnown():
+                self.tuned.emit(report)
+            case TuneEnded():
+                self._job = None
+                self.tuned.emit(report)
 
     def _note_loaded(self, facts: Facts) -> None:
         self._facts = facts
@@ -353,15 +378,16 @@ class EngineLink(QObject):
         if report.order == CountTokens.__name__:  # a number less on the screen; the answer will say what is wrong
             self._counting.note_answer()
             return
-        if report.order in ASIDES:  # what is known of a model that loading it will complain of
+        if report.order in (
+            RecallTuned.__name__,
+            ForgetTuned.__name__,
+        ):  # what is known of a model that loading it will complain of
             return
         if report.order == Load.__name__:
             self._options = None
             self._restarting = False
-        if report.order == Bench.__name__:
-            self._bench = None
-        if report.order == Tune.__name__:
-            self.tuning.note_failure()
+        if report.order in (Bench.__name__, Tune.__name__):
+            self._job = None
         if report.kind == OutOfMemoryError.__name__ and self._child:
             self._renew()
         if report.generation is not None or not report.order:  # an unreadable order may have been that for the answer
@@ -377,8 +403,7 @@ class EngineLink(QObject):
     def _drop_work(self) -> None:
         """All that the process was doing; an answer that waited for the model would wait for ever."""
         self._end_answer()
-        self._facts = self._bench = None
-        self.tuning.note_failure()
+        self._facts = self._job = None
         self._counting.clear()
 
     @Slot()

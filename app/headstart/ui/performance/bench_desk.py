@@ -126,7 +126,7 @@ class BenchDesk(QObject):
     @Slot()
     def _stop(self) -> None:
         self._stopping = True
-        self._link.stop_bench()
+        self._link.stop_job()
         self._refresh()
         self._page.run.say(self.tr("Ends with the answer being written…"))
 

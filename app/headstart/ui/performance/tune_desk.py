@@ -71,7 +71,7 @@ class TuneDesk(QObject):
         page.report.forget_requested.connect(self._forget)
         page.entered.connect(self._enter)
         self._loader.changed.connect(self._refresh)
-        link.tuning.told.connect(self._take)
+        link.tuned.connect(self._take)
         link.failed.connect(self._take_failure)
         link.crashed.connect(self._take_crash)
 
@@ -79,7 +79,7 @@ class TuneDesk(QObject):
     def _enter(self) -> None:
         wanted = self._wanted()
         if not self.is_running and wanted:
-            self._link.tuning.recall(wanted.options)
+            self._link.recall(wanted.options)
         elif not self.is_running:
             self._page.show_findings(None, "")
         self._refresh()
@@ -157,7 +157,7 @@ class TuneDesk(QObject):
             self._end(self.tr("Cancelled; nothing was changed."))
             return
         self._say(self.tr("Ends with the run being timed…"))
-        self._link.tuning.stop()
+        self._link.stop_job()
 
     @Slot(object)
     def _take(self, report: TuneReport) -> None:
@@ -204,7 +204,7 @@ class TuneDesk(QObject):
         if not wanted or self._obstacle():
             return
         self._forgetting = True
-        self._link.tuning.forget(wanted.options)
+        self._link.forget(wanted.options)
 
     @Slot(str)
     def _give_up(self, sentence: str) -> None:
