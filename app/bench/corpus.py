@@ -5,8 +5,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import replace
 
-from headstart.chat.conversation import Conversation, Message, Role, Run
-from headstart.chat.record import Chat
+from headstart.chat.conversation import Chat, Conversation, Message, Role, Run
 from headstart.chat.store import Store, new_id
 from headstart.ui.chat.message import MessageContent, OriginRun, RoundNote
 

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from bench.corpus import PATTERN, Words
-from headstart.chat.conversation import Conversation, Message, Role, Run, extended
-from headstart.chat.record import Chat
+from headstart.chat.conversation import Chat, Conversation, Message, Role, Run, extended
 from headstart.chat.store import Store, new_id
 from headstart.engine.engine import FinishReason, Stats
 from headstart.ui.chat import live_answer

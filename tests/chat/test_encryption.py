@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from headstart.chat import backups, cipher, database, encryption, key_file, rewriting
+from headstart.chat import backups, database, encryption, key_file
 from headstart.chat.conversation import Attachment, Conversation
 from headstart.chat.reader import open_reader
 from headstart.chat.store import Store, open_store
@@ -232,7 +232,7 @@ store.close()
 def test_a_history_that_is_open_elsewhere_stays_as_it_is(
     folder: Path, change: Callable[[Path, str], object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rewriting, "BUSY_SECONDS", 0.1)
+    monkeypatch.setattr(database, "BUSY_SECONDS", 0.1)
     if change is encryption.decrypt:
         encryption.encrypt(folder, PASSPHRASE)
     before = (folder / database.FILE_NAME).read_bytes()[:16]
@@ -256,14 +256,14 @@ def test_a_copy_that_differs_replaces_nothing(
     if change is encryption.decrypt:
         encryption.encrypt(folder, PASSPHRASE)
         killing.opened(folder).close()
-    attach = rewriting._attach
+    attach = encryption._attach
 
-    def spoiling(connection: sqlite3.Connection, path: Path, key: cipher.Key | None) -> None:
+    def spoiling(connection: sqlite3.Connection, path: Path, key: database.Key | None) -> None:
         attach(connection, path, key)
         if path.stat().st_size:
             connection.execute("UPDATE other.chat SET updated = 0 WHERE rank = 7")
 
-    monkeypatch.setattr(rewriting, "_attach", spoiling)
+    monkeypatch.setattr(encryption, "_attach", spoiling)
     with pytest.raises(DamagedHistoryError, match="chat"):
         change(folder, PASSPHRASE)
     assert encryption.is_encrypted(folder) is (change is encryption.decrypt)
@@ -317,7 +317,7 @@ def test_a_search_in_another_thread_is_interrupted_without_a_fault(store: Store)
 def test_where_the_packages_are_missing_a_sentence_says_what_to_do(
     encrypted: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cipher, "is_installed", lambda: False)
+    monkeypatch.setattr(database, "has_cipher", lambda: False)
     with pytest.raises(HistoryError, match="pip install sqlcipher3 cryptography"):
         encryption.unlock(encrypted, PASSPHRASE)
     with pytest.raises(HistoryError, match="pip install sqlcipher3 cryptography"):

@@ -12,16 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headstart.chat.conversation import Attachment, Conversation, Outcome, Role, Run, State
-from headstart.chat.exchange import limits
-from headstart.chat.exchange.html import to_html, to_html_all
-from headstart.chat.exchange.limits import Malformed
-from headstart.chat.exchange.markdown import to_markdown, to_markdown_all
-from headstart.chat.exchange.own import to_json
-from headstart.chat.exchange.reading import parse_chats, read_chats
-from headstart.chat.exchange.wording import Wording
-from headstart.chat.exchange.writing import write_export
-from headstart.chat.record import Chat
+from headstart.chat.conversation import Attachment, Chat, Conversation, Outcome, Role, Run, State
+from headstart.chat.exchange import files
+from headstart.chat.exchange.documents import Wording, to_html, to_html_all, to_markdown, to_markdown_all
+from headstart.chat.exchange.files import Malformed, write_export
+from headstart.chat.exchange.json_chats import parse_chats, read_chats, to_json
 from headstart.errors import ExchangeError
 from tests.chat.trees import CONVERSATIONS, PATIENT
 from tests.junk import JUNK, fuzz, places
@@ -264,9 +259,9 @@ def test_what_is_too_large_is_refused(tmp_path: Path, monkeypatch: pytest.Monkey
     path = tmp_path / "large.json"
     path.write_text(to_json([(CHAT, _talk("q" * 100, "a"))]), encoding="utf-8")
     assert len(read_chats(path)) == 1
-    for module, name in (("reading", "MOST_BYTES"), ("reading", "MOST_MESSAGES"), ("limits", "MOST_CHARACTERS")):
+    for module, name in (("json_chats", "MOST_BYTES"), ("json_chats", "MOST_MESSAGES"), ("files", "MOST_CHARACTERS")):
         with monkeypatch.context() as patch:
             patch.setattr(f"headstart.chat.exchange.{module}.{name}", 1)
             with pytest.raises(ExchangeError, match=r"at most|more than"):
                 read_chats(path)
-    assert limits.MOST_BYTES > 2**20
+    assert files.MOST_BYTES > 2**20

@@ -8,8 +8,8 @@ import pytest
 from headstart.chat import backups, database, migrations, search
 from headstart.chat.conversation import Attachment, Conversation, Run, State
 from headstart.chat.database import DAMAGE, FILE_NAME
+from headstart.chat.reader import Tag
 from headstart.chat.store import Store, open_store
-from headstart.chat.tags import Tag
 from headstart.errors import DamagedHistoryError, HistoryError
 
 VERSION_1 = Path(__file__).with_name("version_1.sql").read_text(encoding="utf-8")

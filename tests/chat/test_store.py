@@ -16,10 +16,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from headstart.chat import backups
-from headstart.chat.conversation import Attachment, Conversation, Outcome, Run, State
+from headstart.chat.conversation import Attachment, Chat, Conversation, Outcome, Run, State
 from headstart.chat.database import FILE_NAME
 from headstart.chat.reader import open_reader
-from headstart.chat.record import Chat
 from headstart.chat.store import UNSENT, Store, new_id, open_store
 from headstart.errors import HistoryError
 from tests.chat.trees import histories
@@ -100,7 +99,7 @@ def test_a_chat_begins_with_its_first_messages_or_not_at_all(store: Store, monke
     store.remember(UNSENT, "why")
     store.save_draft_files(None, files)
     with monkeypatch.context() as patch:
-        patch.setattr("headstart.chat.rows.message_row", full)
+        patch.setattr("headstart.chat.database.message_row", full)
         with pytest.raises(HistoryError):
             store.begin(new, BEGUN)
     assert (store.chats(), store.recall(UNSENT), store.draft_files(None)) == ((), "why", files)

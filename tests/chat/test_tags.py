@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 
 from headstart.chat.conversation import Conversation
-from headstart.chat.exchange.limits import Malformed
-from headstart.chat.exchange.own import to_json
-from headstart.chat.exchange.reading import parse_chats
+from headstart.chat.exchange.files import Malformed
+from headstart.chat.exchange.json_chats import parse_chats, to_json
+from headstart.chat.reader import Tag
 from headstart.chat.store import Store, open_store
-from headstart.chat.tags import Tag
 from headstart.errors import HistoryError
 
 

@@ -6,9 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headstart.chat.conversation import Attachment, Conversation, Outcome
-from headstart.chat.titles import LONGEST, propose_title
-from headstart.chat.turns import fenced, turns
+from headstart.chat.conversation import TITLE_COLUMNS, Attachment, Conversation, Outcome, fenced, propose_title, turns
 from tests.chat.trees import CONVERSATIONS, PATIENT
 
 
@@ -70,6 +68,6 @@ def test_a_title_is_the_first_line_that_says_something(text: str, title: str) ->
 @given(st.text())
 def test_a_title_is_one_short_line(text: str) -> None:
     title = propose_title(text)
-    assert len(title) <= LONGEST
+    assert len(title) <= TITLE_COLUMNS
     assert title == " ".join(title.split())
     assert title.isprintable()

@@ -12,9 +12,8 @@ from PySide6.QtWidgets import QApplication, QLineEdit, QMessageBox
 from pytestqt.qtbot import QtBot
 
 from headstart import paths
-from headstart.chat import backups, cipher, encryption, key_file
-from headstart.chat.cipher import Key
-from headstart.chat.database import FILE_NAME
+from headstart.chat import backups, database, encryption, key_file
+from headstart.chat.database import FILE_NAME, Key
 from headstart.chat.store import Store, open_store
 from headstart.errors import HistoryError
 from headstart.ui import application as starting
@@ -217,7 +216,7 @@ def test_what_is_not_protected_is_said_before_it_is_switched_on(qtbot: QtBot, ap
 def test_where_the_packages_are_missing_the_page_says_what_to_do(
     qtbot: QtBot, app: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cipher, "is_installed", lambda: False)
+    monkeypatch.setattr(database, "has_cipher", lambda: False)
     page = _page(app)
     assert "pip install sqlcipher3 cryptography" in page._missing.text()
     assert page._missing.isVisible()

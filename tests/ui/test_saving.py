@@ -16,11 +16,10 @@ from PySide6.QtWidgets import QApplication, QMessageBox
 from pytestqt.qtbot import QtBot
 
 from headstart.chat import backups
-from headstart.chat.conversation import Conversation, State
+from headstart.chat.conversation import Chat, Conversation, State
 from headstart.chat.database import FILE_NAME, INDEX_FAULT
 from headstart.chat.migrations import NEWEST
 from headstart.chat.reader import open_reader
-from headstart.chat.record import Chat
 from headstart.chat.store import Store, open_store
 from headstart.errors import HistoryError
 from headstart.ui.history.recovery import Recovery

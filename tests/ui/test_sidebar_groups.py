@@ -2,7 +2,7 @@
 
 from datetime import date, datetime, time
 
-from headstart.chat.record import Chat
+from headstart.chat.conversation import Chat
 from headstart.ui.sidebar.chat_list import groups
 
 TODAY = date(2026, 3, 20)

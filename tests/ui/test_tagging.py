@@ -8,7 +8,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QInputDialog, QLineEdit
 from pytestqt.qtbot import QtBot
 
-from headstart.chat.tags import Tag
+from headstart.chat.reader import Tag
 from headstart.ui.program import Program
 from headstart.ui.sidebar.chat_list import fitting
 from headstart.ui.sidebar.sidebar import ChatMenu, TagMenu

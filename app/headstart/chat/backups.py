@@ -8,8 +8,17 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from headstart.chat.cipher import Key, errors
-from headstart.chat.database import FILE_NAME, READ_AT_START, SIDE_FILES, bare, connect, explained, require_sound
+from headstart.chat.database import (
+    FILE_NAME,
+    READ_AT_START,
+    SIDE_FILES,
+    Key,
+    bare,
+    connect,
+    explained,
+    require_sound,
+    sqlite_errors,
+)
 from headstart.errors import DamagedHistoryError
 
 KEPT, KEPT_OF_LARGE = 5, 2
@@ -59,7 +68,7 @@ def keep_up(folder: Path, key: Key | None, is_wanted: Callable[[], bool] = lambd
             return back_up(connection, folder, "daily", key, is_wanted)
         except GivenUpError:
             return None
-        except errors():
+        except sqlite_errors():
             if is_wanted():
                 raise
             return None
@@ -142,7 +151,7 @@ def _sound_copy(backup: Backup, history: Path, key: Key | None) -> Path:
     unfinished = history.with_suffix(".new")
     with explained(backup.path), closing(bare(backup.path, key)) as source:
         unfinished.touch(mode=0o600)
-        broken: tuple[type[Exception], ...] = (*errors(), DamagedHistoryError)
+        broken: tuple[type[Exception], ...] = (*sqlite_errors(), DamagedHistoryError)
         try:
             require_sound(source, backup.path)
             _copy(source, unfinished, key)
@@ -164,10 +173,6 @@ def _copy(source: sqlite3.Connection, path: Path, key: Key | None, is_wanted: Ca
         target.execute("PRAGMA journal_mode = DELETE")
     finally:
         target.close()
-
-
-def _folder(folder: Path) -> Path:
-    return folder / "backups"
 
 
 def _stamp() -> str:

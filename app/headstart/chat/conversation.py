@@ -1,6 +1,8 @@
-"""A conversation as a tree of message versions: a value and what can be done to it. Knows no file, model or window."""
+"""A chat, its conversation as a tree of message versions, and what a model and a title take from it."""
 
+import re
 import time
+import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -8,6 +10,12 @@ from functools import cached_property
 from typing import NamedTuple
 
 Json = Mapping[str, object]  # plain JSON data
+LONGEST_TAG = 40  # characters
+TITLE_COLUMNS = 48  # columns; a Chinese character takes two
+_LEAD = re.compile(r"^\s*(?:#{1,6}\s+|>\s*|[-*+]\s+(?:\[[ xX]\]\s+)?|\d{1,9}[.)]\s+)+")
+_LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
+_MARKS = re.compile(r"\*\*|__|~~|`+")
+_BACKTICKS = re.compile(r"`{3,}")
 
 
 class Role(StrEnum):
@@ -67,6 +75,22 @@ class Outcome:
     state: State = State.COMPLETE
     origins: tuple[Run, ...] = ()
     stats: Json = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Chat:
+    """A line of the sidebar. Times are seconds since 1970; `settings` are this chat's own, system prompt included."""
+
+    id: str
+    title: str
+    created: float
+    updated: float  # when a message was last written, edited or removed
+    pinned: bool = False
+    tags: tuple[str, ...] = ()  # by name
+    archived: bool = False
+    deleted: float | None = None  # when it was put in the bin
+    draft: str = ""  # what stands unsent in the composer
+    settings: Json = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -243,3 +267,81 @@ def extended(runs: tuple[Run, ...], characters: int, origin: str) -> tuple[Run, 
     if runs and runs[-1].origin == origin:
         return (*runs[:-1], Run(runs[-1].characters + characters, origin))
     return (*runs, Run(characters, origin))
+
+
+class Turn(NamedTuple):
+    """One turn; `role` is "user" or "assistant"."""
+
+    role: str
+    content: str
+
+
+def turns(messages: Iterable[Message]) -> tuple[Turn, ...]:
+    """The turns for these messages, attachments written out before their text.
+
+    Neighbours of one role become one turn, because removing a message can bring them together and chat templates want
+    roles that alternate; an answer without a word says nothing and is left out.
+    """
+    found: list[Turn] = []
+    for message in messages:
+        content = prompt_text(message)
+        if not content and message.role is Role.ASSISTANT:
+            continue
+        if found and found[-1].role == message.role.value:
+            found[-1] = Turn(message.role.value, f"{found[-1].content}\n\n{content}")
+        else:
+            found.append(Turn(message.role.value, content))
+    return tuple(found)
+
+
+def prompt_text(message: Message) -> str:
+    """Attachments, each fenced under its name, and then the text. An imported file may have left only its name."""
+    parts = [titled(attachment) for attachment in message.attachments if attachment.text]
+    return "\n\n".join([*parts, message.text] if message.text else parts)
+
+
+def titled(attachment: Attachment) -> str:
+    """The text, fenced under its name."""
+    return f"{attachment.name}:\n{fenced(attachment)}"
+
+
+def fenced(attachment: Attachment) -> str:
+    """The text between fences longer than any fence in it."""
+    longest = max((len(run) for run in _BACKTICKS.findall(attachment.text)), default=2)
+    fence = "`" * (longest + 1)
+    text = attachment.text if attachment.text.endswith("\n") else f"{attachment.text}\n"
+    return f"{fence}\n{text}{fence}"
+
+
+def propose_title(text: str) -> str:
+    """The first line that says something, without Markdown and cut at a word; empty if no line does."""
+    lines = (_plain(line) for line in text.splitlines() if not line.lstrip().startswith(("```", "~~~")))
+    return next((_cut(line) for line in lines if any(character.isalnum() for character in line)), "")
+
+
+def _plain(line: str) -> str:
+    words = _MARKS.sub("", _LINK.sub(r"\1", _LEAD.sub("", line)))
+    shown = "".join(character if character.isprintable() else " " for character in words)
+    return " ".join(shown.split())
+
+
+def _cut(line: str) -> str:
+    if _columns(line) <= TITLE_COLUMNS:
+        return line
+    end, columns = 0, 1  # one column is for the ellipsis
+    while columns + _columns(line[end]) <= TITLE_COLUMNS:
+        columns += _columns(line[end])
+        end += 1
+    space = line.rfind(" ", 0, end + 1)
+    return line[: space if space > end // 2 else end].rstrip(" ,;:.-") + "…"
+
+
+def _columns(text: str) -> int:
+    return sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in text)
+
+
+def storable(text: str) -> str:
+    """`text` with halves of UTF-16 pairs joined, and those without their other half replaced."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -1,19 +1,24 @@
-"""One SQLite connection to the history: how it is opened, and what its faults mean to a person. Knows no chat."""
+"""A connection to the history, encrypted or not, its rows, and what its faults mean to a person."""
 
 import contextlib
+import importlib.util
 import json
 import logging
 import os
 import sqlite3
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from types import ModuleType
+from typing import cast
 
 import msgspec
 
 from headstart import own_folder
-from headstart.chat import cipher, rows, search
-from headstart.chat.cipher import Key
+from headstart.chat import search
+from headstart.chat.conversation import Attachment, Chat, Conversation, Message, Role, Run, State, storable
 from headstart.errors import DamagedHistoryError, HistoryError
 
 FILE_NAME = "history.db"
@@ -22,6 +27,8 @@ INDEX_FAULT = "index-is-damaged"  # a file that asks the next start to make the 
 DAMAGE = "history-is-damaged"  # a file that has the next start read the whole history
 READ_AT_START = 64 * 2**20  # bytes: a larger history is read through later, beside the window (`backups.keep_up`)
 BUSY_SECONDS = 5.0
+_PACKAGES = ("sqlcipher3", "cryptography")
+KEY_BYTES = 32
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _PRAGMAS = (
     "PRAGMA journal_mode = WAL",
@@ -34,13 +41,32 @@ _PRAGMAS = (
     "PRAGMA wal_autocheckpoint = 16000",
 )
 
+Value = str | float | int | None
+_RUNS = msgspec.json.Decoder(tuple[Run, ...])  # a long chat has a hundred thousand, and this is four times as quick
 _log = logging.getLogger(__name__)
+
+
+# The whole file rather than the texts in it: titles, drafts, attachments and above all the words of the search index
+# are then encrypted with it, and the search stays what it is.
+@dataclass(frozen=True)
+class Key:
+    """What a file is encrypted with; in no text made of it."""
+
+    raw: bytes = field(repr=False)
+
+    def __post_init__(self) -> None:
+        assert len(self.raw) == KEY_BYTES
+
+    @property
+    def literal(self) -> str:
+        """As SQLCipher takes a key that is used as it is."""
+        return f"x'{self.raw.hex()}'"
 
 
 def bare(path: Path, key: Key | None) -> sqlite3.Connection:
     """A connection to a file of either kind that changes nothing by itself. Transactions are the caller's."""
     if key:
-        return cipher.connect(path, key, BUSY_SECONDS)
+        return connect_with_cipher(path, key)
     connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
     connection.row_factory = sqlite3.Row
     return connection
@@ -52,11 +78,11 @@ def connect(path: Path, key: Key | None = None) -> sqlite3.Connection:
     connection = bare(path, key)
     try:
         connection.create_function("words", 1, search.words, deterministic=True)
-        connection.create_function("attached", 1, rows.attached_text, deterministic=True)
+        connection.create_function("attached", 1, attached_text, deterministic=True)
         connection.create_function("holds", 2, search.holds, deterministic=True)
         for pragma in _PRAGMAS:
             connection.execute(pragma)
-    except cipher.errors():
+    except sqlite_errors():
         connection.close()
         raise
     return connection
@@ -87,7 +113,7 @@ def explained(path: Path) -> Iterator[None]:
     """Turns what SQLite and the file system raise into HistoryError and DamagedHistoryError."""
     try:
         yield
-    except cipher.errors() as error:
+    except sqlite_errors() as error:
         _log.warning("%s: %s (%s)", path, error, getattr(error, "sqlite_errorname", "no code"))
         if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_CORRUPT_VTAB:
             path.with_name(INDEX_FAULT).touch()
@@ -164,3 +190,139 @@ def _explanation(path: Path, error: sqlite3.Error) -> HistoryError:
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return HistoryError(f"Another program is using the chat history {path}; close it and try again.")
     return HistoryError(f"The chat history {path} could not be used ({error}); try again, then restart the program.")
+
+
+def has_cipher() -> bool:
+    """Whether histories can be encrypted and such ones opened here."""
+    return all(importlib.util.find_spec(name) for name in _PACKAGES)
+
+
+def require_cipher() -> None:
+    """Raises HistoryError with the remedy where it is not installed."""
+    if not has_cipher():
+        raise HistoryError(
+            f"Encrypted chat histories need packages that are not installed: pip install {' '.join(_PACKAGES)}, then "
+            "start Headstart again."
+        )
+
+
+def connect_with_cipher(path: Path, key: Key | None) -> sqlite3.Connection:
+    """A connection to an encrypted file, or by this library to a plain one. Transactions are the caller's."""
+    require_cipher()
+    # The package has no types; its connections, rows and errors are made and named like those of sqlite3.
+    connection = cast("sqlite3.Connection", _sqlcipher().connect(path, timeout=BUSY_SECONDS, isolation_level=None))
+    connection.execute("PRAGMA cipher_log_level = NONE")  # else it writes to the terminal what is raised anyway
+    if key:
+        connection.execute(f'PRAGMA key = "{key.literal}"')
+    connection.row_factory = _sqlcipher().Row
+    return connection
+
+
+def sqlite_errors() -> tuple[type[sqlite3.Error], ...]:
+    """What SQLite raises here: SQLCipher's package has classes of its own, and may never have been needed."""
+    library = sys.modules.get("sqlcipher3.dbapi2")
+    return (sqlite3.Error, library.Error) if library else (sqlite3.Error,)
+
+
+def _sqlcipher() -> ModuleType:
+    import sqlcipher3.dbapi2  # noqa: PLC0415 - most histories need none of it
+
+    return cast("ModuleType", sqlcipher3.dbapi2)
+
+
+def chat_row(chat: Chat) -> dict[str, Value]:
+    """Columns of table chat; tags have a table of their own."""
+    return {
+        "id": chat.id,
+        "title": storable(chat.title),
+        "created": chat.created,
+        "updated": chat.updated,
+        "pinned": chat.pinned,
+        "archived": chat.archived,
+        "deleted": chat.deleted,
+        "draft": storable(chat.draft),
+        "settings": to_json(chat.settings),
+    }
+
+
+def read_chat(row: sqlite3.Row) -> Chat:
+    """The chat of a row."""
+    return Chat(
+        id=row["id"],
+        title=row["title"],
+        created=row["created"],
+        updated=row["updated"],
+        pinned=bool(row["pinned"]),
+        tags=tuple(json.loads(row["tags"])),
+        archived=bool(row["archived"]),
+        deleted=row["deleted"],
+        draft=row["draft"],
+        settings=json.loads(row["settings"]),
+    )
+
+
+def message_row(message: Message, *, shown: bool) -> dict[str, Value]:
+    """Columns of table message, but for the chat."""
+    return {
+        "id": message.id,
+        "parent": message.parent,
+        "shown": shown,
+        "role": message.role.value,
+        "text": storable(message.text),
+        "created": message.created,
+        "state": message.state.value,
+        "model": storable(message.model),
+        "settings": to_json(message.settings),
+        "stats": to_json(message.stats),
+        "origins": runs_to_json(message.origins),
+        "attachments": to_json([[attachment.name, attachment.text] for attachment in message.attachments]),
+        "edited": message.edited,
+    }
+
+
+def read_message(row: sqlite3.Row) -> Message:
+    """The message of a row."""
+    return Message(
+        id=row["id"],
+        parent=row["parent"],
+        role=Role(row["role"]),
+        text=row["text"],
+        created=row["created"],
+        state=State(row["state"]),
+        model=row["model"],
+        settings=json.loads(row["settings"]),
+        stats=json.loads(row["stats"]),
+        origins=_RUNS.decode(row["origins"]),
+        attachments=read_attachments(row["attachments"]),
+        edited=bool(row["edited"]),
+    )
+
+
+def read_attachments(column: str) -> tuple[Attachment, ...]:
+    """The files of column attachments."""
+    return tuple(Attachment(*attachment) for attachment in json.loads(column))
+
+
+def attached_text(column: str) -> str:
+    """Names and texts of the files, to be searched; nothing where the column is damaged, which reading it tells."""
+    try:
+        return "\n".join(f"{file.name}\n{file.text}" for file in read_attachments(column))
+    except (ValueError, TypeError):
+        return ""
+
+
+def read_conversation(rows: Iterable[sqlite3.Row]) -> Conversation:
+    """The tree of a chat's rows in the order of their ids."""
+    read = [(read_message(row), bool(row["shown"])) for row in rows]
+    chosen = {message.parent: message.id for message, shown in read if shown}
+    return Conversation({message.id: message for message, _ in read}, chosen)
+
+
+def runs_to_json(runs: Iterable[Run]) -> str:
+    """Runs as [[characters, origin], ...]."""
+    return to_json([[run.characters, run.origin] for run in runs])
+
+
+def to_json(value: object) -> str:
+    """Compact JSON; every character beyond ASCII is kept readable."""
+    return storable(json.dumps(value, ensure_ascii=False, separators=(",", ":")))

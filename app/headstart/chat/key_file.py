@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headstart.chat.cipher import KEY_BYTES, Key
+from headstart.chat.database import KEY_BYTES, Key
 from headstart.errors import HistoryError, WrongPassphraseError
 from headstart.settings_file import replace_file
 

@@ -4,8 +4,7 @@ import sqlite3
 from pathlib import Path
 
 from headstart.chat import backups, search
-from headstart.chat.cipher import Key
-from headstart.chat.database import INDEX_FAULT, transaction
+from headstart.chat.database import INDEX_FAULT, Key, transaction
 from headstart.errors import HistoryError
 
 _CHATS_AND_MESSAGES = (

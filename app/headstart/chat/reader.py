@@ -1,4 +1,4 @@
-"""Reading the history: lists, chats and search. One reader for each thread; knows nothing of writing."""
+"""Reading the history: lists, chats and search. One reader for each thread."""
 
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -7,14 +7,28 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from headstart.chat import database, search, tags
-from headstart.chat.cipher import Key, errors
-from headstart.chat.conversation import Attachment, Conversation
-from headstart.chat.record import Chat
-from headstart.chat.rows import read_attachments, read_chat, read_conversation
-from headstart.chat.unicode import storable
+from headstart.chat import database, search
+from headstart.chat.conversation import Attachment, Chat, Conversation, storable
+from headstart.chat.database import Key, read_attachments, read_chat, read_conversation, sqlite_errors
 
-_CHATS = f"SELECT chat.*, {tags.NAMES} FROM chat"  # noqa: S608
+# A column for queries that read chats.
+_TAG_NAMES = (
+    "(SELECT json_group_array(name) FROM (SELECT tag.name FROM chat_tag JOIN tag ON tag.rank = chat_tag.tag "
+    "WHERE chat_tag.chat = chat.rank ORDER BY tag.name)) AS tags"
+)
+# A test of such queries; its value is the name of a tag.
+_HAS_TAG = (
+    "EXISTS (SELECT 1 FROM chat_tag JOIN tag ON tag.rank = chat_tag.tag "
+    "WHERE chat_tag.chat = chat.rank AND tag.name = ?)"
+)
+_CHATS = f"SELECT chat.*, {_TAG_NAMES} FROM chat"  # noqa: S608
+
+
+class Tag(NamedTuple):
+    """A name, and how many chats outside the bin have it. Small and large letters make no difference."""
+
+    name: str
+    chats: int
 
 
 class _Place(NamedTuple):
@@ -32,9 +46,9 @@ class _Place(NamedTuple):
     listed: str = ""
 
 
-_TITLES = _Place("chat", "chat.title", "title_words", "", f"chat.*, {tags.NAMES}")
+_TITLES = _Place("chat", "chat.title", "title_words", "", f"chat.*, {_TAG_NAMES}")
 _CHAT = "JOIN chat ON chat.rank = message.chat"
-_WRITTEN = f"message.id AS message, message.created AS time, chat.*, {tags.NAMES}"
+_WRITTEN = f"message.id AS message, message.created AS time, chat.*, {_TAG_NAMES}"
 _MESSAGES = _Place("message", "message.text", "message_words", _CHAT, f"message.text AS text, {_WRITTEN}")
 _FILES = _Place(
     "message",
@@ -78,7 +92,7 @@ class Reader:
         where = f"archived = ? AND deleted IS {'NOT ' if deleted else ''}NULL"
         values: list[str | int] = [archived]
         if tag:
-            where += f" AND {tags.HAS_TAG}"
+            where += f" AND {_HAS_TAG}"
             values.append(tag)
         wanted = f"SELECT rank FROM chat WHERE {where} ORDER BY pinned DESC, updated DESC, rank DESC LIMIT ?"  # noqa: S608
         rows = self._rows(f"{_CHATS} WHERE rank IN ({wanted}) ORDER BY updated DESC, rank DESC", (*values, most))
@@ -94,10 +108,13 @@ class Reader:
         rows = self._rows(f"{_CHATS} WHERE id = ?", (chat_id,))
         return read_chat(rows[0]) if rows else None
 
-    def tags(self) -> tuple[tags.Tag, ...]:
+    def tags(self) -> tuple[Tag, ...]:
         """All tags by name, and how many chats have each."""
-        with self._explained():
-            return tags.listed(self._connection)
+        query = (
+            "SELECT tag.name, count(chat.rank) FROM tag LEFT JOIN chat_tag ON chat_tag.tag = tag.rank "
+            "LEFT JOIN chat ON chat.rank = chat_tag.chat AND chat.deleted IS NULL GROUP BY tag.rank ORDER BY tag.name"
+        )
+        return tuple(Tag(*row) for row in self._rows(query, ()))
 
     def conversation(self, chat_id: str) -> Conversation:
         """All messages of a chat; empty if it is gone."""
@@ -153,7 +170,7 @@ class Reader:
         tests = [place.test, *(f"holds({place.text}, ?)" for _ in literals)]
         values: list[str | int] = [*literals]
         if tag:
-            tests.append(tags.HAS_TAG)
+            tests.append(_HAS_TAG)
             values.append(tag)
         if words:
             order = f"{place.words}.rowid"
@@ -171,7 +188,7 @@ class Reader:
     def _until_interrupted(self, query: str, values: Sequence[str | int]) -> Iterator[sqlite3.Row]:
         try:
             yield from self._connection.execute(query, values)
-        except errors() as error:
+        except sqlite_errors() as error:
             if getattr(error, "sqlite_errorcode", 0) != sqlite3.SQLITE_INTERRUPT:
                 raise
 

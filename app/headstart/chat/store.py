@@ -1,4 +1,4 @@
-"""Writing the history: every change is saved, whole, when the method returns. Knows neither Qt nor engines."""
+"""Writing the history: every change is saved, whole, when the method returns."""
 
 import sqlite3
 import time
@@ -8,12 +8,10 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from headstart.chat import database, encryption, migrations, rows, tags
-from headstart.chat.cipher import Key
-from headstart.chat.conversation import Attachment, Conversation, Json, Message, Run
+from headstart.chat import database, encryption, migrations
+from headstart.chat.conversation import LONGEST_TAG, Attachment, Chat, Conversation, Json, Message, Run, storable
+from headstart.chat.database import Key
 from headstart.chat.reader import Reader
-from headstart.chat.record import Chat
-from headstart.chat.unicode import storable
 from headstart.errors import HistoryError
 
 UNSENT = "draft"  # the memo that keeps the draft of the chat not yet begun
@@ -56,7 +54,7 @@ class Store(Reader):
         """Keep the text so far of an answer being written, so that a crash loses no more than since the last call."""
         statement = f"UPDATE message SET text = ?, origins = ? WHERE {_THIS_MESSAGE} AND state = 'streaming'"  # noqa: S608
         with self._saving():
-            values = (storable(text), rows.runs_to_json(origins), chat_id, message_id)
+            values = (storable(text), database.runs_to_json(origins), chat_id, message_id)
             self._connection.execute(statement, values)
 
     def rename(self, chat_id: str, title: str) -> None:
@@ -69,27 +67,37 @@ class Store(Reader):
 
     def create_tag(self, name: str, chat_ids: Iterable[str] = ()) -> str:
         """A tag, unless there is one of this name, and give it to chats; the name as it is kept."""
-        kept = tags.named(name)
+        kept = _tag_name(name)
         with self._saving():
-            tags.give(self._connection, kept, chat_ids)
+            self._give_tag(kept, chat_ids)
         return kept
 
     def rename_tag(self, name: str, new: str) -> str:
         """Give a tag another name; the name as it is kept. HistoryError where another tag has it."""
-        kept = tags.named(new)
+        kept = _tag_name(new)
+        query = "SELECT EXISTS (SELECT 1 FROM tag WHERE name = ? AND rank <> ?)"
         with self._saving():
-            tags.rename(self._connection, name, kept)
+            row = self._connection.execute("SELECT rank FROM tag WHERE name = ?", (name,)).fetchone()
+            if row is None:
+                raise HistoryError(f"There is no tag “{name}” any more; make a new one.")
+            if self._connection.execute(query, (kept, row[0])).fetchone()[0]:
+                raise HistoryError(f"There already is a tag “{kept}”; choose another name.")
+            self._connection.execute("UPDATE tag SET name = ? WHERE rank = ?", (kept, row[0]))
         return kept
 
     def delete_tag(self, name: str) -> tuple[str, ...]:
         """Remove a tag from everywhere; ids of the chats that had it, for `create_tag` to undo this."""
+        query = f"SELECT id FROM chat WHERE rank IN (SELECT chat FROM chat_tag WHERE tag = {_TAG})"  # noqa: S608
         with self._saving():
-            return tags.remove(self._connection, name)
+            had = tuple(row[0] for row in self._connection.execute(query, (name,)))
+            self._connection.execute("DELETE FROM tag WHERE name = ?", (name,))
+        return had
 
     def untag(self, name: str, chat_ids: Iterable[str]) -> None:
         """Take a tag from chats."""
+        statement = f"DELETE FROM chat_tag WHERE chat = {_CHAT} AND tag = {_TAG}"  # noqa: S608
         with self._saving():
-            tags.take(self._connection, name, chat_ids)
+            self._connection.executemany(statement, [(chat, name) for chat in chat_ids])
 
     def archive(self, chat_id: str, *, archived: bool) -> None:
         """Put a chat out of sight but not out of search, or back."""
@@ -120,7 +128,7 @@ class Store(Reader):
 
     def save_settings(self, chat_id: str, settings: Json) -> None:
         """Keep this chat's own settings."""
-        self._change(chat_id, settings=rows.to_json(settings))
+        self._change(chat_id, settings=database.to_json(settings))
 
     def remember(self, name: str, value: str | None) -> None:
         """Keep a word for the program itself (the chat last open, a draft without a chat); None forgets it."""
@@ -133,11 +141,19 @@ class Store(Reader):
             migrations.rebuild_index(self._connection)
 
     def _add(self, chat: Chat, conversation: Conversation) -> None:
-        row = rows.chat_row(chat)
+        row = database.chat_row(chat)
         self._connection.execute(_insert_chat(row), row)
         self._write(chat.id, Conversation(), conversation)
         for name in chat.tags:
-            tags.give(self._connection, tags.named(name), (chat.id,))
+            self._give_tag(_tag_name(name), (chat.id,))
+
+    def _give_tag(self, name: str, chat_ids: Iterable[str]) -> None:
+        """The tag is made if need be; a chat that is gone is passed over."""
+        self._connection.execute("INSERT OR IGNORE INTO tag (name) VALUES (?)", (name,))
+        pairs = (
+            "INSERT OR IGNORE INTO chat_tag SELECT chat.rank, tag.rank FROM chat, tag WHERE chat.id = ? AND name = ?"
+        )
+        self._connection.executemany(pairs, [(chat, name) for chat in chat_ids])
 
     def _set_draft_files(self, rank: int | None, files: Iterable[Attachment]) -> None:
         self._connection.execute("DELETE FROM draft_file WHERE chat IS ?", (rank,))
@@ -156,7 +172,7 @@ class Store(Reader):
         for message in after.messages.values():
             old, shown = before.messages.get(message.id), _is_shown(after, message)
             if old is not message and old != message:
-                row = rows.message_row(message, shown=shown)
+                row = database.message_row(message, shown=shown)
                 self._connection.execute(_upsert_message(row), {**row, "chat": chat_id})
             elif _is_shown(before, message) != shown:
                 # Not the whole row: a text being written is further on disk than in the value.
@@ -164,12 +180,12 @@ class Store(Reader):
                 self._connection.execute(update, (shown, chat_id, message.id))
         self._connection.executemany(f"DELETE FROM message WHERE {_THIS_MESSAGE}", gone)  # noqa: S608
 
-    def _change(self, *chat_ids: str, **columns: rows.Value) -> None:
+    def _change(self, *chat_ids: str, **columns: database.Value) -> None:
         with self._saving():
             for chat_id in chat_ids:
                 self._set(chat_id, **columns)
 
-    def _set(self, chat_id: str, **columns: rows.Value) -> None:
+    def _set(self, chat_id: str, **columns: database.Value) -> None:
         """Names of columns come from this file alone."""
         assignments = ", ".join(f"{name} = :{name}" for name in columns)
         query = f"UPDATE chat SET {assignments} WHERE id = :chat_id"  # noqa: S608
@@ -218,7 +234,16 @@ def _prepare(connection: sqlite3.Connection, path: Path, key: Key | None) -> Non
 
 
 _GONE = "This chat no longer exists in the history; start a new one."
+_CHAT, _TAG = "(SELECT rank FROM chat WHERE id = ?)", "(SELECT rank FROM tag WHERE name = ?)"
 _THIS_MESSAGE = "chat = (SELECT rank FROM chat WHERE id = ?) AND id = ?"
+
+
+def _tag_name(name: str) -> str:
+    """The name as it is kept: one line, not too long. Raises HistoryError where nothing is left."""
+    kept = " ".join(storable(name).split())[:LONGEST_TAG].rstrip()
+    if not kept:
+        raise HistoryError("A tag needs a name; type one.")
+    return kept
 
 
 def _insert_chat(columns: Iterable[str]) -> str:

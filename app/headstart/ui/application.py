@@ -10,7 +10,7 @@ from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication
 
 from headstart import __version__, paths, settings_file
-from headstart.chat.cipher import Key
+from headstart.chat.database import Key
 from headstart.ui import diary, display
 from headstart.ui.history.encryption_work import EncryptionWork, Order
 from headstart.ui.history.recovery import Recovery

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from headstart import remotes
 from headstart.chat.conversation import Message as StoredMessage
-from headstart.chat.turns import turns
+from headstart.chat.conversation import turns
 from headstart.engine.engine import (
     USUAL_DEVICE,
     EngineKind,

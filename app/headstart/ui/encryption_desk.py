@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Slot
 
-from headstart.chat import cipher, encryption
+from headstart.chat import database, encryption
 from headstart.errors import HistoryError
 from headstart.ui.background_task import BackgroundTask
 from headstart.ui.fault_words import said
@@ -73,7 +73,7 @@ class EncryptionDesk(QObject):
 
 def _missing() -> str:
     try:
-        cipher.require()
+        database.require_cipher()
     except HistoryError as error:
         return said(error)
     return ""

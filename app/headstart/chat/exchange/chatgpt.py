@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from headstart.chat.conversation import Attachment, Conversation, Message, Role
-from headstart.chat.exchange.limits import MOST_MESSAGES, Bundle, long_text, new_chat, now, require_few
+from headstart.chat.exchange.files import MOST_MESSAGES, Bundle, long_text, new_chat, now, require_few
 
 _TEXTS = ("text", "multimodal_text")  # kinds of content that a person wrote or was shown
 _FOR_READERS = (None, "all")  # other recipients are tools

@@ -9,9 +9,8 @@ from PySide6.QtCore import QCoreApplication, QObject, Qt, QTimer, QUrl, Signal, 
 from PySide6.QtGui import QDesktopServices, QGuiApplication
 from PySide6.QtWidgets import QMessageBox
 
-from headstart.chat.conversation import Attachment, Conversation, Message, Role, State
+from headstart.chat.conversation import Attachment, Chat, Conversation, Message, Role, State
 from headstart.chat.reader import Hit
-from headstart.chat.record import Chat
 from headstart.chat.search import ranges
 from headstart.engine.engine import FinishReason, Step
 from headstart.ui import asking

@@ -6,10 +6,8 @@ from dataclasses import replace
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
-from headstart.chat.conversation import Attachment, Conversation, Message, Outcome, Role, State
-from headstart.chat.record import Chat
+from headstart.chat.conversation import Attachment, Chat, Conversation, Message, Outcome, Role, State, propose_title
 from headstart.chat.store import UNSENT, Store, new_id
-from headstart.chat.titles import propose_title
 from headstart.engine.engine import Finish, FinishReason, Prefill, Request, Step
 from headstart.engine.protocol import Failed, Load
 from headstart.errors import EngineBusyError, HeadstartError, HistoryError

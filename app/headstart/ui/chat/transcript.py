@@ -6,7 +6,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtGui import QFont, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QWidget
 
-from headstart.chat.turns import titled
+from headstart.chat.conversation import titled
 from headstart.ui.chat.find_bar import Match, places, seeker
 from headstart.ui.chat.message import MessageContent, MessageId, RoundNote
 from headstart.ui.chat.message_column import MessageColumn, ScrollPosition

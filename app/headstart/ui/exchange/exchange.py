@@ -7,14 +7,19 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 from PySide6.QtWidgets import QFileDialog, QWidget
 
-from headstart.chat.conversation import Conversation, Message, Role
-from headstart.chat.exchange.html import to_html, to_html_all
-from headstart.chat.exchange.markdown import to_markdown, to_markdown_all
-from headstart.chat.exchange.own import to_json
-from headstart.chat.exchange.reading import read_chats
-from headstart.chat.exchange.wording import Wording, listed, moment, speaker
-from headstart.chat.exchange.writing import write_export
-from headstart.chat.record import Chat
+from headstart.chat.conversation import Chat, Conversation, Message, Role
+from headstart.chat.exchange.documents import (
+    Wording,
+    listed,
+    moment,
+    speaker,
+    to_html,
+    to_html_all,
+    to_markdown,
+    to_markdown_all,
+)
+from headstart.chat.exchange.files import write_export
+from headstart.chat.exchange.json_chats import read_chats, to_json
 from headstart.chat.store import Store
 from headstart.errors import HeadstartError
 from headstart.ui.chat.message_text import attached_blocks, split

@@ -23,7 +23,7 @@ from PySide6.QtGui import (
     QTextTable,
 )
 
-from headstart.chat.exchange.writing import write_export
+from headstart.chat.exchange.files import write_export
 from headstart.errors import HeadstartError
 from headstart.ui.fault_words import said
 from headstart.ui.markdown.blocks import Block, Code, Paragraph, Rule, spans

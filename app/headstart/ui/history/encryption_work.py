@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QDialog, QLabel, QVBoxLayout
 
 from headstart import paths
 from headstart.chat import encryption
-from headstart.chat.cipher import Key
+from headstart.chat.database import Key
 from headstart.ui.background_task import BackgroundTask
 from headstart.ui.settings.setting_form import muted
 from headstart.ui.widgets import stylesheet

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QDialog, QLabel, QMessageBox, QPushButton, QVBoxLa
 
 from headstart.chat import backups, encryption
 from headstart.chat.backups import Backup
-from headstart.chat.cipher import Key
+from headstart.chat.database import Key
 from headstart.chat.store import Store, open_store
 from headstart.errors import DamagedHistoryError, HistoryError, LockedHistoryError
 from headstart.ui.background_task import BackgroundTask

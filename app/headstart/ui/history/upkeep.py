@@ -6,7 +6,7 @@ from pathlib import Path
 from PySide6.QtCore import QObject, QThreadPool, QTimer, Signal, Slot
 
 from headstart.chat import backups, database
-from headstart.chat.cipher import Key
+from headstart.chat.database import Key
 from headstart.chat.store import Store
 from headstart.ui.background_task import BackgroundTask
 

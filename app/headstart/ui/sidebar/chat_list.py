@@ -25,8 +25,8 @@ from PySide6.QtCore import (
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QKeyEvent, QMouseEvent, QPainter, QPen
 from PySide6.QtWidgets import QAbstractItemView, QListView, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
+from headstart.chat.conversation import Chat
 from headstart.chat.reader import Hit
-from headstart.chat.record import Chat
 from headstart.chat.search import Range
 from headstart.ui.sidebar.chats import Listing
 from headstart.ui.spelling import listed, titled

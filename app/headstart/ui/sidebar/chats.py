@@ -6,11 +6,10 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject, Qt, QThread, QTimer, Signal, Slot
 
-from headstart.chat.cipher import Key
-from headstart.chat.reader import Hit, Reader, open_reader
-from headstart.chat.record import Chat
+from headstart.chat.conversation import Chat
+from headstart.chat.database import Key
+from headstart.chat.reader import Hit, Reader, Tag, open_reader
 from headstart.chat.store import Store
-from headstart.chat.tags import Tag
 from headstart.errors import HistoryError
 from headstart.settings import Settings
 from headstart.ui.chat.chat_session import ChatSession

@@ -17,8 +17,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from headstart.chat.record import Chat
-from headstart.chat.tags import Tag
+from headstart.chat.conversation import Chat
+from headstart.chat.reader import Tag
 from headstart.ui.sidebar.chat_list import SMALLER, ChatList
 from headstart.ui.sidebar.chats import Listing
 from headstart.ui.sidebar.tag_list import TagList

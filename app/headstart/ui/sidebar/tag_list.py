@@ -17,7 +17,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QAbstractItemView, QListView, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
-from headstart.chat.tags import Tag
+from headstart.chat.reader import Tag
 from headstart.ui.sidebar.chat_list import CHATS_MIME, Index, dragged_chats, line_height, paint_ground, paint_text
 from headstart.ui.widgets.icons import icon
 from headstart.ui.widgets.theme import ICON, SMALL, TINY, Theme, scaled

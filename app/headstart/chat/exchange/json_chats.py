@@ -1,27 +1,92 @@
-"""Chats as JSON with all versions, models, settings and statistics, so that every answer can be made again."""
+"""Chats as JSON with all versions, models, settings and statistics; and a file of chats, whoever wrote it, read."""
 
 import json
 import math
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from typing import Any
+from pathlib import Path
+from typing import Any, NoReturn
 
-from headstart.chat.conversation import Attachment, Conversation, Message, Role, Run, State
-from headstart.chat.exchange.limits import Bundle, Malformed, long_text, new_chat, text_at
-from headstart.chat.tags import LONGEST
-from headstart.chat.unicode import storable
+from headstart.chat.conversation import LONGEST_TAG, Attachment, Conversation, Message, Role, Run, State, storable
+from headstart.chat.exchange.chatgpt import is_chatgpt, read_chatgpt
+from headstart.chat.exchange.files import (
+    MOST_BYTES,
+    MOST_CHATS,
+    MOST_MESSAGES,
+    Bundle,
+    Malformed,
+    long_text,
+    new_chat,
+    require_few,
+    text_at,
+)
+from headstart.errors import ExchangeError
 
 FORMAT = "headstart-chats"
 VERSION = 1
 
 
 def to_json(chats: Iterable[Bundle]) -> str:
-    """A document that `read_own` turns into equal chats, but for their ids."""
+    """A document that `read_chats` turns into equal chats, but for their ids."""
     content = {"format": FORMAT, "version": VERSION, "chats": [_chat(bundle) for bundle in chats]}
     return storable(json.dumps(content, ensure_ascii=False, indent=1, allow_nan=False)) + "\n"
 
 
-def read_own(content: Mapping[str, Any]) -> tuple[Bundle, ...]:
+def read_chats(path: Path) -> tuple[Bundle, ...]:
+    """The chats in a JSON file of Headstart or a conversations.json of ChatGPT, with ids of their own.
+
+    Raises ExchangeError with one sentence.
+    """
+    try:
+        size = path.stat().st_size
+        if size > MOST_BYTES:
+            raise Malformed(f"it has {size >> 20:,} MB and at most {MOST_BYTES >> 20} MB are read")
+        return parse_chats(path.read_bytes())
+    except OSError as error:
+        raise ExchangeError(
+            f"{path.name} cannot be read ({error.strerror}); choose a file that you may open."
+        ) from error
+    except Malformed as error:
+        raise ExchangeError(
+            f"{path.name} was not imported because {error}; choose a JSON file exported by Headstart or the "
+            "conversations.json from a ChatGPT export."
+        ) from error
+
+
+def parse_chats(data: bytes) -> tuple[Bundle, ...]:
+    """The chats in the bytes of such a file. Raises Malformed."""
+    content = _parse(data)
+    if isinstance(content, Mapping) and content.get("format") == FORMAT:
+        found = _read_own(content)
+    elif isinstance(content, list) and is_chatgpt(content):
+        require_few(len(content), MOST_CHATS, "chats")
+        found = read_chatgpt(content)
+    else:
+        raise Malformed("it is no export of chats")
+    require_few(len(found), MOST_CHATS, "chats")
+    for _, conversation in found:
+        require_few(len(conversation.messages), MOST_MESSAGES, "messages in one chat")
+    if not found:
+        raise Malformed("there is no chat in it")
+    return found
+
+
+def _parse(data: bytes) -> Any:
+    try:
+        return json.loads(data.decode("utf-8-sig"), parse_constant=_refuse)
+    except UnicodeDecodeError as error:
+        raise Malformed("it is not UTF-8 text") from error
+    except RecursionError as error:
+        raise Malformed("its parts are nested too deeply") from error
+    except ValueError as error:
+        raise Malformed(f"it is not JSON ({error})") from error
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise Malformed(f"{constant} in it is no number")
+
+
+def _read_own(content: Mapping[str, Any]) -> tuple[Bundle, ...]:
     """The chats of a parsed document. Raises Malformed with what is wrong."""
     if content.get("version") != VERSION:
         raise Malformed(f"it has version {content.get('version')!r} of the format and only {VERSION} is known")
@@ -101,7 +166,7 @@ def _read_tags(entry: Mapping[str, Any]) -> tuple[str, ...]:
     names = entry.get("tags", [text_at(entry, "folder", "")])
     if not isinstance(names, list):
         raise Malformed("tags in it are no list")
-    cut = (" ".join(long_text(name).split())[:LONGEST].rstrip() for name in names)
+    cut = (" ".join(long_text(name).split())[:LONGEST_TAG].rstrip() for name in names)
     return tuple(sorted({name for name in cut if name}))
 
 

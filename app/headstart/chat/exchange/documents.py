@@ -1,14 +1,14 @@
-"""A chat as one HTML page that fetches nothing and runs nothing. Knows no file."""
+"""Chats as documents for readers: Markdown, and HTML pages that fetch and run nothing."""
 
 import html
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, tzinfo
 
 from markdown_it import MarkdownIt
 
-from headstart.chat.conversation import Conversation, Message
-from headstart.chat.exchange.wording import Wording, listed, moment, speaker
-from headstart.chat.record import Chat
+from headstart.chat.conversation import Chat, Conversation, Message, Role, State, fenced
 
 _THINKING = re.compile(r"\A\s*<think>(.*?)(?:</think>|\Z)", re.DOTALL)
 # The policy is a second lock: the page has no script and no address to fetch from in the first place.
@@ -34,6 +34,79 @@ td, th {{ border: 1px solid #8888; padding: .2rem .6rem; }}
 </body>
 </html>
 """
+
+
+@dataclass(frozen=True)
+class Wording:
+    """English unless told otherwise; `zone` None is the local time zone."""
+
+    user: str = "You"
+    assistant: str = "Assistant"
+    untitled: str = "Chat"
+    attachment: str = "Attachment"
+    settings: str = "Settings"
+    statistics: str = "Statistics"
+    thinking: str = "Thinking"
+    stopped: str = "stopped"
+    interrupted: str = "interrupted"
+    zone: tzinfo | None = None
+
+
+def speaker(message: Message, wording: Wording) -> str:
+    """Who wrote a message, as a heading."""
+    name = wording.user if message.role is Role.USER else message.model or wording.assistant
+    ends = {State.STOPPED: wording.stopped, State.INTERRUPTED: wording.interrupted}
+    end = ends.get(message.state)
+    return f"{name} ({end})" if end else name
+
+
+def moment(seconds: float, wording: Wording) -> str:
+    """A time to the minute, with its offset."""
+    return datetime.fromtimestamp(seconds, UTC).astimezone(wording.zone).strftime("%Y-%m-%d %H:%M %z")
+
+
+def listed(values: Mapping[str, object]) -> str:
+    """Settings or statistics on one line: whole numbers as they are, others with four figures; no nested ones."""
+    pairs = ((name, _short(value)) for name, value in values.items())
+    return ", ".join(f"{name} {value}" for name, value in pairs if value)
+
+
+def _short(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return str(value) if isinstance(value, str | int) else ""
+
+
+def to_markdown(chat: Chat, conversation: Conversation, wording: Wording | None = None) -> str:
+    """Title, time and the messages shown, each under a heading with its writer."""
+    words = wording or Wording()
+    parts = [f"# {_one_line(chat.title) or words.untitled}", moment(chat.created, words)]
+    for message in conversation.path:
+        parts += [f"## {_one_line(speaker(message, words))}", *_markdown_parts(message, words)]
+    return "\n\n".join(parts) + "\n"
+
+
+def to_markdown_all(chats: Iterable[tuple[Chat, Conversation]], wording: Wording | None = None) -> str:
+    """Several chats, one behind the other with a rule between."""
+    return "\n---\n\n".join(to_markdown(chat, conversation, wording) for chat, conversation in chats)
+
+
+def _markdown_parts(message: Message, words: Wording) -> Iterator[str]:
+    """Attachments, text and how it was made."""
+    for attachment in message.attachments:
+        yield f"{words.attachment}: {_one_line(attachment.name)}"
+        if attachment.text:
+            yield fenced(attachment)
+    if message.text.strip():
+        yield message.text.strip("\n")
+    for name, values in ((words.settings, message.settings), (words.statistics, message.stats)):
+        line = listed(values)
+        if line:
+            yield f"> {name}: {_one_line(line)}"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
 
 
 def to_html(

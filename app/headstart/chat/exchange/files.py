@@ -1,13 +1,15 @@
-"""How much an imported file may hold, and the small checks both formats share. Knows neither format."""
+"""How much an imported file may hold, the checks that both formats share, and an exported file written whole."""
 
+import os
+import tempfile
 import time
 import uuid
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
-from headstart.chat.conversation import Conversation
-from headstart.chat.record import Chat
-from headstart.chat.unicode import storable
+from headstart.chat.conversation import Chat, Conversation, storable
+from headstart.errors import ExchangeError
 
 Bundle = tuple[Chat, Conversation]
 
@@ -18,7 +20,7 @@ MOST_CHARACTERS = 4_000_000  # in one text
 LONGEST_TITLE = 500
 
 
-class Malformed(Exception):  # noqa: N818  not for people: `headstart.chat.exchange.reading` makes a sentence of it
+class Malformed(Exception):  # noqa: N818  not for people: `read_chats` makes a sentence of it
     """What is wrong with a file, as the part of a sentence."""
 
 
@@ -58,3 +60,20 @@ def require_few(count: int, most: int, what: str) -> None:
 def now() -> float:
     """Seconds since 1970, to the millisecond."""
     return round(time.time(), 3)
+
+
+def write_export(path: Path, content: str | bytes) -> None:
+    """Put content into a file that its owner alone can read, in the place of an older one. Raises ExchangeError."""
+    data = content if isinstance(content, bytes) else content.encode(errors="replace")
+    try:
+        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".export-")  # with mode 0600
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(data)
+            Path(name).replace(path)
+        finally:
+            Path(name).unlink(missing_ok=True)
+    except OSError as error:
+        raise ExchangeError(
+            f"{path} cannot be written ({error.strerror}); choose another folder or make room there."
+        ) from error
