@@ -1,7 +1,6 @@
-"""Pictures of every page, light and dark, on a profile of recorded answers; needs neither a model nor a screen.
+"""Pictures for the README, light and dark, on a profile of recorded answers; needs neither a model nor a screen.
 
-PYTHONPATH=app python app/bench/screenshots.py [--output app/docs] [--only chat race] [--all] [--rare]
-    [--language zh_CN] [--zoom 125] [--size 900 600] [--record chats bench]
+PYTHONPATH=app python app/bench/screenshots.py [--output app/docs] [--only chat race] [--record chats bench tune]
 
 `--record` has the installed pair answer (or be measured) in place of the recording, and takes minutes.
 """
@@ -10,22 +9,128 @@ import argparse
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
-from PySide6.QtWidgets import QApplication
+import numpy as np
+from PySide6.QtCore import QPointF, QRectF
+from PySide6.QtGui import QColor, QImage, QImageWriter, QPainter, QPixmap
+from PySide6.QtWidgets import QDialog, QScrollArea, QWidget
 
-from bench.album import Album, open_chat, press
-from bench.rare_scenes import RARE_SCENES
-from bench.scenes import SCENES, measure, run_race, run_tuning
-from bench.showcase import TALKS, USUAL_SIZE, Showcase, install, note_models
-from headstart.settings_file import load, save
+from bench.showcase import SIZE, TALKS, Showcase, install, note_models
 from headstart.ui.application import make_application
+from headstart.ui.settings.preferences import Preferences
 from headstart.ui.translation import Translation
 
 ROOT = Path(__file__).resolve().parents[2]
+_GUESSING_AHEAD = 3  # the page of the preferences that is shown
+_COLOURS = 256  # of a picture: a palette makes it a third as large
+_SHADE = 90  # of 255: how dark the window is behind a dialog
+_Take = Callable[[str], None]
+
+
+def chat(showcase: Showcase, take: _Take) -> None:
+    """Code with token colours and live figures, as the answer ends."""
+    program = showcase.program
+    _open_chat(showcase, TALKS[-1].title)
+    _press(showcase, "origins", "live", "regenerate")
+    showcase.settle(lambda: not program.presenter.session.is_answering)
+    program.window.chat.notice.hide()
+    take("chat")
+    _press(showcase, "origins", "live")
+
+
+def search(showcase: Showcase, take: _Take) -> None:
+    """Hits in all chats, and one of them opened."""
+    sidebar = showcase.program.window.sidebar
+    sidebar.search.setText("tuple")
+    showcase.settle()
+    listing = sidebar.list
+    listing.setCurrentIndex(listing.model().index(2, 0))  # below the heading and the title that was found
+    listing.clicked.emit(listing.currentIndex())
+    take("search")
+    sidebar.search.clear()
+
+
+def models(showcase: Showcase, take: _Take) -> None:
+    """What is installed."""
+    _press(showcase, "models")
+    take("models")
+    _press(showcase, "stop")
+
+
+def bench(showcase: Showcase, take: _Take) -> None:
+    """The last result."""
+    _measure(showcase)
+    area = showcase.program.window.bench.findChild(QScrollArea)
+    assert area
+    area.verticalScrollBar().setValue(area.verticalScrollBar().maximum() // 2)
+    take("benchmark")
+    _press(showcase, "stop")
+
+
+def tune(showcase: Showcase, take: _Take) -> None:
+    """What tuning found, and why."""
+    _tune(showcase)
+    take("tune")
+    _press(showcase, "stop")
+
+
+def race(showcase: Showcase, take: _Take) -> None:
+    """Both lanes at their end, with the proof."""
+    _race(showcase)
+    take("race")
+    _press(showcase, "stop")
+    showcase.settle(lambda: showcase.program.loader.is_ready)
+
+
+def preferences(showcase: Showcase, take: _Take) -> None:
+    """How far is guessed ahead."""
+    _press(showcase, "preferences")
+    dialog = next(each for each in showcase.program.window.findChildren(Preferences) if each.isVisible())
+    dialog.list.setCurrentRow(_GUESSING_AHEAD)
+    take("preferences")
+    dialog.close()
+
+
+def chinese(showcase: Showcase, take: _Take) -> None:
+    """A chat in Simplified Chinese."""
+    translation = Translation(make_application())
+    for language in ("zh_CN", "en"):
+        showcase.program.change(language=language)
+        translation.speak(language)
+        showcase.reopen()
+        if language == "zh_CN":
+            _open_chat(showcase, TALKS[1].title)
+            _press(showcase, "panel")
+            take("chinese")
+            _press(showcase, "panel")
+
+
+SCENES = {scene.__name__: scene for scene in (chat, search, models, bench, tune, race, preferences, chinese)}
+
+
+def main() -> None:
+    """Take them all, or some."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
+    parser.add_argument("--output", type=Path, default=ROOT / "app" / "docs")
+    parser.add_argument("--only", nargs="+", choices=SCENES, default=tuple(SCENES))
+    parser.add_argument("--record", nargs="+", choices=("chats", "bench", "tune"))
+    given = parser.parse_args()
+    os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+    installed = Path(os.environ.get("HEADSTART_HOME", ""))
+    with _profile() as home:
+        if given.record:
+            _record(given.record, installed, home)
+            return
+        given.output.mkdir(parents=True, exist_ok=True)
+        install()
+        showcase = Showcase(make_application())
+        showcase.talk()
+        for name in given.only:
+            SCENES[name](showcase, lambda picture: _take(showcase, given.output / picture))
+        showcase.program.window.close()
 
 
 @contextmanager
@@ -45,63 +150,100 @@ def _record(parts: list[str], installed: Path, home: Path) -> None:
     showcase = Showcase(make_application(), record=True)
     if "chats" in parts:
         showcase.talk()
-        open_chat(showcase, TALKS[-1].title)
-        press(showcase, "race")
-        run_race(showcase)
-        press(showcase, "stop")
-        showcase.settle(lambda: showcase.program.loader.is_ready)  # with the usual numerics again
-    for talk in TALKS if "chats" in parts else ():
-        open_chat(showcase, talk.title)  # its tokens are counted
+        _open_chat(showcase, TALKS[-1].title)
+        race(showcase, lambda _: None)
+        for talk in TALKS:
+            _open_chat(showcase, talk.title)  # its tokens are counted
     if "bench" in parts:
-        press(showcase, "bench")
-        measure(showcase)
+        _measure(showcase)
     if "tune" in parts:
-        press(showcase, "tune")
-        run_tuning(showcase)
+        _tune(showcase)
     showcase.program.close()
 
 
-def _first_start(application: QApplication, given: argparse.Namespace) -> None:
-    showcase = Showcase(application, size=given.size)
-    Album(showcase, given.output, complete=given.all).take("first-start")
-    showcase.program.window.close()
+def _open_chat(showcase: Showcase, title: str) -> None:
+    found = next(each for each in showcase.program.store.chats() if each.title == title)
+    showcase.program.chats.open(found.id)
+    showcase.settle()
 
 
-def main() -> None:
-    """Take them all, or some."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
-    parser.add_argument("--output", type=Path, default=ROOT / "app" / "docs")
-    parser.add_argument(
-        "--only", nargs="+", choices=(*SCENES, *RARE_SCENES, "first-start"), default=(*SCENES, "first-start")
-    )
-    parser.add_argument("--all", action="store_true", help="also those that are only for looking")
-    parser.add_argument("--rare", action="store_true", help="take what is seldom seen, for looking")
-    parser.add_argument("--language", choices=("en", "zh_CN", "zh_TW"), default="")
-    parser.add_argument("--zoom", type=int, default=100, metavar="PERCENT")
-    parser.add_argument("--size", type=int, nargs=2, default=USUAL_SIZE, metavar="PIXELS")
-    parser.add_argument("--record", nargs="+", choices=("chats", "bench", "tune"))
-    given = parser.parse_args()
-    if given.rare:
-        given.only, given.all = tuple(RARE_SCENES), True
-    os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
-    installed = Path(os.environ.get("HEADSTART_HOME", ""))
-    with _profile() as home:
-        if given.record:
-            _record(given.record, installed, home)
-            return
-        given.output.mkdir(parents=True, exist_ok=True)
-        application = make_application()
-        save(replace(load(), zoom=given.zoom, language=given.language))
-        Translation(application).speak(given.language or "en")
-        if "first-start" in given.only:
-            _first_start(application, given)
-        install()
-        showcase = Showcase(application, size=given.size)
-        showcase.talk()
-        for name, scene in {**SCENES, **RARE_SCENES}.items():
-            if name in given.only:
-                scene(showcase, Album(showcase, given.output, complete=given.all))
-        showcase.program.window.close()
+def _press(showcase: Showcase, *commands: str) -> None:
+    """Do these commands of the menus."""
+    for name in commands:
+        showcase.program.window.actions_by_name[name].trigger()
+        showcase.settle()
+
+
+def _measure(showcase: Showcase) -> None:
+    """A small benchmark, to its end."""
+    _press(showcase, "bench")
+    page = showcase.program.window.bench
+    page.form.prompts.setValue(SIZE.prompts)
+    page.form.tokens.setValue(SIZE.tokens)
+    page.form.repeats.setValue(SIZE.repeats)
+    page.form.peer.setChecked(SIZE.with_peer)
+    page.start_requested.emit(page.form.size_wanted())
+    showcase.settle(lambda: not showcase.program.loader.occupation)
+
+
+def _tune(showcase: Showcase) -> None:
+    """Until the tuned model is loaded."""
+    _press(showcase, "tune")
+    page = showcase.program.window.tune
+    page.start_requested.emit(page.seconds.value())
+    showcase.settle(lambda: not showcase.program.loader.occupation and showcase.program.loader.is_ready)
+
+
+def _race(showcase: Showcase) -> None:
+    """Both lanes, and their replay, to the end."""
+    _press(showcase, "race")
+    page = showcase.program.window.race
+    page.start_requested.emit(page.form.wish())
+    showcase.settle(lambda: not showcase.program.loader.occupation)
+    page.stop_requested.emit()  # the replay: to its end
+
+
+def _take(showcase: Showcase, path: Path) -> None:
+    """The window with what stands before it, in both themes."""
+    for theme, ending in (("light", ""), ("dark", "-dark")):
+        showcase.program.change(theme=theme)
+        for _ in range(2):  # what is laid out may ask for another layout
+            showcase.settle()
+        writer = QImageWriter(f"{path}{ending}.png", b"png")
+        writer.setCompression(100)
+        assert writer.write(_with_palette(_seen(showcase.program.window).toImage())), writer.errorString()
+
+
+def _seen(window: QWidget) -> QPixmap:
+    """The window, and dimmed behind the dialog in front of it where there is one."""
+    picture = window.grab()
+    fronts = [each for each in window.findChildren(QDialog) if each.isVisible()]
+    if not fronts:
+        return picture
+    front = fronts[-1].grab()
+    painter = QPainter(picture)
+    room, taken = picture.deviceIndependentSize(), front.deviceIndependentSize()
+    painter.fillRect(QRectF(QPointF(), room), QColor(0, 0, 0, _SHADE))
+    painter.drawPixmap(QPointF((room.width() - taken.width()) // 2, (room.height() - taken.height()) // 2), front)
+    painter.end()
+    return picture
+
+
+def _with_palette(image: QImage) -> QImage:
+    """The same with the colours that occur most, and for the rest the nearest of them."""
+    plain = image.convertToFormat(QImage.Format.Format_RGB32)
+    pixels = np.frombuffer(plain.constBits(), np.uint32).reshape(plain.height(), plain.width())
+    colours, place, count = np.unique(pixels, return_inverse=True, return_counts=True)
+    kept = np.sort(np.argsort(count)[::-1][:_COLOURS])
+    parts = colours.view(np.uint8).reshape(-1, 4)[:, :3].astype(np.int32)  # [colours, 3]
+    nearest = np.empty(len(colours), np.uint8)
+    for start in range(0, len(colours), 512):
+        distance = ((parts[start : start + 512, None] - parts[None, kept]) ** 2).sum(axis=2)
+        nearest[start : start + 512] = distance.argmin(axis=1)
+    rows = np.ascontiguousarray(nearest[place].reshape(pixels.shape))
+    made = QImage(rows.data, plain.width(), plain.height(), plain.width(), QImage.Format.Format_Indexed8)
+    made.setColorTable([int(colour) for colour in colours[kept]])
+    return made.copy()
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ RECORDED = HERE / "showcase.json"  # what the engine said
 MODELS = HERE / "showcase-models.json"  # what the manifests say
 _VOCABULARY = 400  # tokens kept of each vocabulary: the first differences lie among them
 _DAY, _LIMIT = 24 * 3600.0, 280.0  # seconds
-USUAL_SIZE = (1180, 780)
+_WINDOW = (1180, 780)
 _CALM_MS = 150  # for what timers put off
 CHAT: dict[str, object] = {"max_new_tokens": 260}
 SIZE = BenchSize(prompts=1, tokens=32, repeats=2, with_peer=True)
@@ -77,9 +77,8 @@ TALKS = (
 class Showcase:
     """The window on such a profile; HEADSTART_HOME says where that is."""
 
-    def __init__(self, application: QApplication, *, size: tuple[int, int] = USUAL_SIZE, record: bool = False) -> None:
+    def __init__(self, application: QApplication, *, record: bool = False) -> None:
         """`record` has the real engine answer, with the models that are installed."""
-        self.size = size  # of the window, in pixels
         self._application = application
         command = (sys.executable, "-P", "-m", "bench.tape", "record" if record else "play", str(RECORDED))
         self._engine = EngineChoice(command, installed_model)
@@ -121,7 +120,7 @@ class Showcase:
     def _opened(self) -> Program:
         opened = Program(self._application, open_store(paths.history_folder()), self._engine)
         opened.start()
-        opened.window.resize(*self.size)
+        opened.window.resize(*_WINDOW)
         opened.window.show()
         self.program = opened
         if opened.choices.usable:

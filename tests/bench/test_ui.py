@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.table import table
+from bench.ui import table
 
 ROOT = Path(__file__).resolve().parents[2]
 
