@@ -9,9 +9,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from tests.fuzz import TIMES
-
 Test = TypeVar("Test", bound=Callable[..., object])
+TIMES = "HEADSTART_FUZZ_TIMES"  # as many inputs as usual
 _UNHURRIED = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 
 JUNK = st.recursive(
@@ -51,7 +50,7 @@ def changed(data: st.DataObject, source: dict[str, Any], junk: st.SearchStrategy
 
 
 def fuzz(kind: str, inputs: int = 120) -> Callable[[Test], Test]:
-    """Above `given`: the test tries so many inputs of a kind, and `python -m tests.fuzz` has it try more."""
+    """Above `given`: the test tries so many inputs of a kind, and HEADSTART_FUZZ_TIMES=30 tries more."""
     many = inputs * int(os.environ.get(TIMES, "1"))
     unhurried = settings(max_examples=many, deadline=None, suppress_health_check=_UNHURRIED)
     return lambda test: pytest.mark.fuzz(kind)(unhurried(test))
