@@ -17,7 +17,7 @@ from tests.faults.window import checksum
 
 ROOT = Path(__file__).resolve().parents[2]
 UNSAVED = 1.0  # seconds of text that a kill may cost
-_LIMIT = 300.0  # seconds for anything: at the lowest priority beside others, loading a model took over 120
+_LIMIT = 180.0  # seconds for anything: at the lowest priority beside others, loading a model took over 120
 
 
 class Lost(AssertionError):  # noqa: N818 - it is what happened, not an error of ours

@@ -3,6 +3,7 @@
 import ctypes
 import json
 import os
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -26,11 +27,10 @@ from headstart.errors import HistoryError, SettingsError
 from headstart.settings import Settings
 from headstart.settings_file import save
 from headstart.ui.single_instance import SingleInstance
-from tests.faults import __main__ as program
 from tests.faults import damage, kills
+from tests.faults.__main__ import run
 from tests.faults.kills import Where
 from tests.faults.profile import Lost, Told, require_kept
-from tests.faults.table import Result, Row, markdown, read, write
 
 READ_ONLY = 1  # MS_RDONLY
 KILLS = (kills.kill_window, kills.kill_engine, kills.hang_engine, kills.stop_for_a_while, kills.start_twice)
@@ -75,35 +75,13 @@ def test_a_loss_would_be_noticed(home: Path) -> None:
     require_kept(home, Told([shown]), 0.5)
 
 
-def test_the_table_counts_what_was_lost() -> None:
+def test_a_loss_is_told_with_its_seed() -> None:
     def lose(chance: Random) -> None:
         raise Lost(f"{chance.random():.3f}")
 
-    row = Row("kill", "all is there")
-    row.add(lambda _: None, 1)
-    row.add(lose, 2)
-    assert "| kill | all is there | 2 | 1 | 1 |" in markdown([row])
-    assert row.faults == ["seed 2: Lost: 0.956"]
-
-
-def test_pieces_of_a_run_add_up(tmp_path: Path) -> None:
-    file = tmp_path / "result.json"
-    first = Row("kill", "all is there", 3, ["seed 2: Lost: a word"])
-    write(file, read(file).with_piece(1, 10.0, [first, Row("full", "kept", 1)]))
-    write(file, read(file).with_piece(2, 5.0, [Row("kill", "all is there", 4)]))
-    found = read(file)
-    assert (found.seeds, found.seconds) == ((1, 2), 15.0)
-    assert found.rows == (Row("kill", "all is there", 7, ["seed 2: Lost: a word"]), Row("full", "kept", 1))
-    assert "| **all** | | **8** | **7** | **1** |" in markdown(found.rows)
-    assert json.loads(file.read_text(encoding="utf-8"))["faults"][0]["lost"] == 1
-
-
-def test_the_long_version_ends_when_it_is_time(headstart_home: Path, tmp_path: Path) -> None:
-    kinds = program._of_files(headstart_home)
-    arguments = program._parser().parse_args(["--rounds", "1000", "--minutes", "0.02"])
-    arguments.json, arguments.seed = tmp_path / "result.json", 1
-    assert not program._run(kinds, arguments, Result())
-    assert 0 < sum(row.tried for row in read(arguments.json).rows) < 1000
+    tried, lost = run({"kill": (lambda _: None, 3), "lose": (lose, 1)}, rounds=4, seed=2)
+    assert tried == {"kill": 3, "lose": 1}
+    assert [re.sub(r"\d+", "N", loss) for loss in lost] == ["lose, seed N: Lost: N.N"]
 
 
 @pytest.mark.parametrize("content", [b"", b"\0" * 40, b"garbage\n\xff\n"])
