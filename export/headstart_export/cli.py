@@ -115,8 +115,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="headstart-export",
         description="Turn a language model into a checked folder that Headstart can load; with a draft, into a pair.",
-        epilog="Recipes: " + ", ".join(recipes.names()) + ". "
-        "`headstart-export bigram --help`: likely next tokens; `headstart-export distil --help`: train a draft.",
+        epilog="Recipes: " + ", ".join(recipes.names()) + ". `headstart-export bigram --help`: likely next tokens.",
     )
     parser.add_argument("source", nargs="?", help="recipe, hub id, Hugging Face folder, or .gguf file")
     parser.add_argument(
@@ -195,19 +194,6 @@ def _serve(output: Path, server: str | None, reporter: progress.Progress) -> Non
     if server:
         config = write(output)
         reporter.note(f"OpenVINO Model Server takes it with --config_path {config} and offers it under /v3.")
-
-
-def _distil(options: argparse.Namespace) -> None:
-    plan = orders.understand_distil(options)
-    output = options.output or paths.models_folder() / plan.order.name
-    reporter = progress.reporter(sys.stderr)
-    if options.trust_remote_code:
-        reporter.note(TRUST_WARNING)
-    from headstart_export import distillation  # noqa: PLC0415
-
-    with _libraries(verbose=options.verbose):
-        distillation.distil_pair(plan, output, paths.cache_folder(), reporter, force=options.force)
-    print(orders.as_json(output) if options.json else output)
 
 
 def _count_bigrams(options: argparse.Namespace) -> None:
@@ -341,5 +327,4 @@ def _cache(model: Manifest) -> int:
 
 COMMANDS: tuple[tuple[str, Callable[[], argparse.ArgumentParser], Callable[[argparse.Namespace], None]], ...] = (
     ("bigram", bigram.parser, _count_bigrams),
-    ("distil", orders.distil_parser, _distil),
 )

@@ -23,7 +23,6 @@ TOKENIZER = 30 << 20  # bytes of a folder's tokenizer files
 LIBRARIES = 1300 << 20
 PER_WEIGHT = 1.6
 PER_WEIGHT_GGUF = 3.0
-PER_WEIGHT_TRAINED = 12.0  # the target in f32; of the draft also its gradients and their two moments
 
 
 @dataclass(frozen=True)
@@ -39,7 +38,7 @@ def require(order: Order, output: Path, cache: Path) -> None:
     models = (order.target, order.draft) if isinstance(order, PairOrder) else (order,)
     counts = [parameters(model) for model in models]
     _require_disk(order.name, [*_needs(models, counts, output), *_downloads(models, cache)])
-    _require_memory(order.name, max(memory(model.recipe, count) for model, count in zip(models, counts, strict=True)))
+    require_memory(order.name, max(memory(model.recipe, count) for model, count in zip(models, counts, strict=True)))
 
 
 def parameters(order: ModelOrder) -> int:
@@ -61,16 +60,10 @@ def memory(recipe: ModelRecipe, count: int) -> int:
     return LIBRARIES + int(count * (PER_WEIGHT_GGUF if gguf else PER_WEIGHT))
 
 
-def require_training(order: ModelOrder, count: int) -> None:
-    """Raise NotEnoughSpaceError when a draft of a model with `count` weights cannot be trained in this memory."""
-    _require_memory(f"{order.name} and training a draft", LIBRARIES + int(count * PER_WEIGHT_TRAINED))
-
-
 def _needs(models: tuple[ModelOrder, ...], counts: list[int], output: Path) -> list[Need]:
     """The results of all models, and the intermediate files of the largest."""
     results = sum(int(count * STORED[model.weights]) + TOKENIZER for model, count in zip(models, counts, strict=True))
-    shallow = sum(int(count * HALF) for model, count in zip(models, counts, strict=True) if model.copy == "shallow")
-    return [Need(output, results), Need(output, int(max(counts) * HALF) + REFERENCE + shallow)]
+    return [Need(output, results), Need(output, int(max(counts) * HALF) + REFERENCE)]
 
 
 def _downloads(models: tuple[ModelOrder, ...], cache: Path) -> list[Need]:
@@ -111,7 +104,8 @@ def _require_disk(name: str, needs: list[Need]) -> None:
             )
 
 
-def _require_memory(name: str, wanted: int) -> None:
+def require_memory(name: str, wanted: int) -> None:
+    """Raise NotEnoughSpaceError when fewer bytes are free."""
     free = int(psutil.virtual_memory().available)
     if wanted > free:
         raise NotEnoughSpaceError(

@@ -18,7 +18,7 @@ HEAVY = ("torch", "transformers", "optimum", "nncf", "openvino", "gguf", "huggin
 
 @pytest.mark.parametrize(
     "arguments",
-    [["--help"], ["--list"], ["--version"], ["no such thing"], ["distil", "--help"], ["distil", "no such thing"]],
+    [["--help"], ["--list"], ["--version"], ["no such thing"]],
 )
 def test_what_needs_no_library_loads_none(arguments: list[str]) -> None:
     program = (

@@ -41,8 +41,8 @@ def test_a_model_may_draft_for_itself() -> None:
     order = understand(Words("org/Big", draft="self", revision="v1", draft_vocab="32k"))
     assert isinstance(order, PairOrder)
     assert (order.name, order.draft.name) == ("big+self", "big-self")
-    assert (order.target.weights, order.target.copy) == ("int8", None)
-    assert (order.draft.weights, order.draft.copy, order.draft.role) == ("int4", "whole", "draft")
+    assert (order.target.weights, order.target.copy) == ("int8", False)
+    assert (order.draft.weights, order.draft.copy, order.draft.role) == ("int4", True, "draft")
     assert order.draft.recipe.sources == order.target.recipe.sources
     assert order.draft_vocab == 32768
 

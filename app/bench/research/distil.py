@@ -1,14 +1,16 @@
-"""The steps of `headstart-export distil`: build the target, have it write, train a copy with fewer layers, pair them.
+"""A draft for a model without a small sibling: a copy of fewer layers, trained on texts that the model writes.
 
-Texts and the state of the training are kept in the cache until the pair is done, so that a stopped run goes on. The
-loss is the KL divergence of the draft's distribution from the target's, at every place of the texts' answers; only the
-draft's layers learn: its embeddings, last norm and output head are the target's own. A draft that has guessed right so
-far has read what the target wrote, so one reading of a finished text tells which of its guesses would have been taken
-at any place. Best tokens are compared, as in greedy answers.
+python app/bench/research/distil.py MODEL [--layers N]
 
-`python -m headstart_export.distillation` reads one JSON request on standard input and prints the guesses as JSON.
+The result is a pair; how far its guesses hold is printed and written into its manifest. Texts and the state of the
+training are kept in the cache until the pair is done, so that a stopped run goes on. The loss is the KL divergence of
+the draft's distribution from the target's, at every place of the texts' answers; only the draft's layers learn: its
+embeddings, last norm and output head are the target's own. A draft that has guessed right so far has read what the
+target wrote, so one reading of a finished text tells which of its guesses would have been taken at any place. Best
+tokens are compared, as in greedy answers.
 """
 
+import argparse
 import copy
 import dataclasses
 import hashlib
@@ -22,12 +24,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from headstart import manifest
-from headstart.errors import ExportError
+from headstart import manifest, paths
+from headstart.errors import ExportError, HeadstartError
 from headstart.manifest import Acceptance, Training
-from headstart_export import convert, describe, order, own_process, pipeline, progress, quiet, room, weights, writing
+from headstart_export import (
+    convert,
+    describe,
+    order,
+    pipeline,
+    progress,
+    quality,
+    quiet,
+    recipe,
+    room,
+    weights,
+    writing,
+)
 from headstart_export.convert import MODEL_FILE
-from headstart_export.order import Plan
+from headstart_export.order import ModelOrder, PairOrder, Words
 from headstart_export.pipeline import Job, Prepared
 from headstart_export.progress import Advance, Progress
 from headstart_export.sources import Fetched
@@ -37,6 +51,21 @@ HELD_BACK = 9  # of so many prompts, one is not learned from
 TRIAL_TOKENS = 64  # of each answer to such a prompt
 _TEMPERATURE = 0.8  # of the texts to learn from: some variety, as users have it
 _TENTH = 10
+_SHARE_OF_LAYERS = 3  # a draft of a third of them
+_PER_WEIGHT = 12.0  # bytes: the target in f32; of the draft also its gradients and their two moments
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be made, and how. `layers`: of the draft; 0: a third of the target's."""
+
+    order: PairOrder
+    layers: int
+    texts: int
+    tokens: int
+    passes: int
+    rate: float
+    seed: int
 
 
 @dataclass(frozen=True)
@@ -62,13 +91,59 @@ class Lessons:
     held_back: list[Text]
 
 
-def distil_pair(plan: Plan, output: Path, cache: Path, job_progress: Progress, *, force: bool) -> Path:
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the folder of the pair. Returns the exit code."""
+    options = parser().parse_args(arguments)
+    try:
+        plan = understand(options)
+        output = options.output or paths.models_folder() / plan.order.name
+        quiet.prepare()
+        print(distil(plan, output, paths.cache_folder(), progress.reporter(sys.stderr), force=options.force))
+    except HeadstartError as error:
+        print(f"distil: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def parser() -> argparse.ArgumentParser:
+    """What a person may say."""
+    made = argparse.ArgumentParser(prog="distil.py", description=(__doc__ or "").partition("\n")[0])
+    made.add_argument("source", help="the target: recipe of one model, hub id, Hugging Face folder, or .gguf file")
+    made.add_argument("--layers", type=int, default=0, metavar="N", help="of the draft (default: a third)")
+    made.add_argument("--texts", type=int, default=384, metavar="N", help="to learn from (default: 384)")
+    made.add_argument("--tokens", type=int, default=128, metavar="N", help="of the longest (default: 128)")
+    made.add_argument("--passes", type=int, default=3, metavar="N", help="through all texts (default: 3)")
+    made.add_argument("--rate", type=float, default=1e-3, metavar="X", help="of learning (default: 0.001)")
+    made.add_argument("--seed", type=int, default=0, metavar="N", help="another one: other texts, another order")
+    made.add_argument("--weights", choices=recipe.PRECISIONS, help="precision (default: the recipe's, else int8)")
+    made.add_argument("--draft-weights", choices=recipe.PRECISIONS, default="int8", help="default: int8")
+    made.add_argument("--output", type=Path, metavar="DIR", help="default: the library, under the pair's name")
+    made.add_argument("--force", action="store_true", help="replace the output if it exists, once the new one is done")
+    return made
+
+
+def understand(options: argparse.Namespace) -> Plan:
+    """What is meant. Raises ExportError when the source is unknown or a pair."""
+    target = order.understand(Words(options.source, weights=options.weights))
+    if isinstance(target, PairOrder):
+        raise ExportError(f"{options.source} is the recipe of a pair, which has a draft; name one of its models.")
+    name = f"distil{options.layers or ''}"
+    copied = dataclasses.replace(target.recipe, name=f"{target.name}-{name}")
+    draft = ModelOrder(copied, options.draft_weights, "draft", copy=True)
+    pair = PairOrder(f"{target.name}+{name}", dataclasses.replace(target, role="target"), draft)
+    return Plan(pair, options.layers, options.texts, options.tokens, options.passes, options.rate, options.seed)
+
+
+def distil(plan: Plan, output: Path, cache: Path, job_progress: Progress, *, force: bool) -> Path:
     """Build the pair of a target and a draft trained for it. Raises HeadstartError; nothing half done stays."""
     order = plan.order
     with pipeline.opened(order, output, cache, job_progress, force=force) as job:
         target = pipeline.prepare(order.target, job)
-        plan = _settled(plan, target.facts.layers)
-        room.require_training(order.target, target.facts.parameters)
+        layers = target.facts.layers
+        plan = dataclasses.replace(plan, layers=plan.layers or max(2, layers // _SHARE_OF_LAYERS))
+        require(layers, layers - plan.layers, order.target.name)
+        wanted = room.LIBRARIES + int(target.facts.parameters * _PER_WEIGHT)
+        room.require_memory(f"{order.target.name} and training a draft", wanted)
         kept_here = _store(plan, target, cache)
         target_folder, draft_folder = (
             job.space.result / name for name in (manifest.TARGET_FOLDER, manifest.DRAFT_FOLDER)
@@ -83,23 +158,13 @@ def distil_pair(plan: Plan, output: Path, cache: Path, job_progress: Progress, *
     return output
 
 
-def _settled(plan: Plan, layers: int) -> Plan:
-    """With the number of layers known. Raises ExportError for one that cannot be."""
-    wanted = plan.layers or max(2, layers // order.DEFAULT_SHARE)
-    require(layers, layers - wanted, plan.order.target.name)
-    return dataclasses.replace(plan, layers=wanted)
-
-
 def _store(plan: Plan, target: Prepared, cache: Path) -> Path:
     """The folder in the cache for whatever depends on exactly this plan."""
     plain = dataclasses.asdict(target.fetched.source)
     parts = [plain, target.facts.parameters, target.order.weights, plan.layers, plan.texts, plan.tokens, plan.passes]
     key = hashlib.sha256(json.dumps([*parts, plan.rate, plan.seed]).encode()).hexdigest()
     folder = cache / "distil" / key[:16]
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ExportError(f"{folder} cannot be written to ({error.strerror}); make room in the cache.") from None
+    folder.mkdir(parents=True, exist_ok=True)
     return folder
 
 
@@ -129,10 +194,11 @@ def _written(request: Request, path: Path) -> list[Text]:
 
 def _trained(plan: Plan, target: Prepared, lessons: Lessons, state: Path, job: Job) -> Prepared:
     """The draft, as a model in a folder of its own."""
+    layers = target.facts.layers
     with job.progress.step(f"Loading {target.order.recipe.title} to train a copy of {plan.layers} layers"):
         teacher = convert.load_weights(target.fetched.path, code=target.order.code)
         stored = teacher.dtype
-        kept = without_middle(target.facts.layers, target.facts.layers - plan.layers)
+        kept = without_middle(layers, layers - plan.layers)
         draft = reduced(teacher.float(), kept)
         before = measure(lessons.held_back, guesses(draft, lessons.held_back))
     job.progress.note(f"Before training the target takes {before.rate:.1%} of its guesses.")
@@ -142,19 +208,12 @@ def _trained(plan: Plan, target: Prepared, lessons: Lessons, state: Path, job: J
         after = measure(lessons.held_back, guesses(draft, lessons.held_back))
         draft.to(stored).save_pretrained(job.space.scratch / "trained")
     job.progress.note(f"After training the target takes {after.rate:.1%} of its guesses.")
-    made = _of_layers(dataclasses.replace(target, order=plan.order.draft), job.space.scratch / "trained", kept)
-    assert made.self_draft is not None
-    learned = _record(course, losses, before, after)
-    return dataclasses.replace(made, self_draft=dataclasses.replace(made.self_draft, training=learned))
-
-
-def _of_layers(model: Prepared, folder: Path, kept: Sequence[int]) -> Prepared:
-    """The copy of a model whose weights, of the kept layers, are in a Hugging Face folder."""
-    found = weights.inspect(folder, code=model.order.code or model.order.recipe.native)
-    facts = dataclasses.replace(found, licence=model.facts.licence)
-    made = manifest.SelfDraft(dropped(model.facts.layers, kept), facts.layers)
-    fetched = Fetched(folder, model.fetched.source)  # where the weights once came from
-    return dataclasses.replace(model, fetched=fetched, facts=facts, self_draft=made)
+    # The copy of a model whose weights, of the kept layers, are in a Hugging Face folder.
+    found = weights.inspect(job.space.scratch / "trained", code=target.order.recipe.native)
+    self_draft = manifest.SelfDraft(dropped(layers, kept), found.layers, _record(course, losses, before, after))
+    facts = dataclasses.replace(found, licence=target.facts.licence)
+    fetched = Fetched(job.space.scratch / "trained", target.fetched.source)  # where the weights once came from
+    return dataclasses.replace(target, order=plan.order.draft, fetched=fetched, facts=facts, self_draft=self_draft)
 
 
 def _record(course: Course, losses: Sequence[float], before: Acceptance, after: Acceptance) -> Training:
@@ -174,14 +233,17 @@ def _record(course: Course, losses: Sequence[float], before: Acceptance, after: 
 def _try_finished(folder: Path, lessons: Lessons, job: Job) -> None:
     """Add to the manifest how far the compressed draft's guesses hold."""
     with job.progress.step("Trying the finished draft on what the target wrote"):
-        found = of_model(folder, lessons.held_back)
+        found = measure(lessons.held_back, _guesses(folder, lessons.held_back))
     written = manifest.read_model(folder)
     assert written.self_draft is not None
     assert written.self_draft.training is not None
     learned = dataclasses.replace(written.self_draft.training, compressed=found)
     made = dataclasses.replace(written.self_draft, training=learned)
     manifest.write(folder, dataclasses.replace(written, self_draft=made))
-    job.progress.note(order.in_a_line(learned))
+    job.progress.note(
+        f"The target takes {found.rate:.1%} of the draft's guesses: {learned.after.rate:.1%} before compression, "
+        f"{learned.before.rate:.1%} before training; {found.tokens_per_round:.2f} tokens a round of 4 candidates."
+    )
 
 
 def _tenth(losses: Sequence[float]) -> int:
@@ -385,7 +447,6 @@ def _save(learning: list[Any], optimizer: Any, losses: list[float], path: Path) 
 
 
 CANDIDATES = 4  # a round of these is what tokens a round are counted for
-_MINUTES = 60
 
 
 def measure(texts: Sequence[Text], guesses: Iterable[Sequence[int]]) -> Acceptance:
@@ -399,12 +460,6 @@ def measure(texts: Sequence[Text], guesses: Iterable[Sequence[int]]) -> Acceptan
     return Acceptance(sum(map(sum, hits)) / places, places / rounds, places)
 
 
-def of_model(folder: Path, texts: Sequence[Text]) -> Acceptance:
-    """That of a finished model folder, read in a child process. Raises ExportError when it fails."""
-    request, failure = {"folder": str(folder), "texts": texts}, "The draft cannot be tried ({}); nothing was kept."
-    return measure(texts, json.loads(own_process.ask("distillation", request, minutes=_MINUTES, failure=failure)))
-
-
 def _rounds(hits: Sequence[bool]) -> int:
     """Passes of the target for one answer: each takes what holds of the candidates, and a token of its own."""
     rounds = place = 0
@@ -415,12 +470,10 @@ def _rounds(hits: Sequence[bool]) -> int:
     return rounds
 
 
-def _guesses(folder: str, texts: Sequence[Text]) -> list[list[int]]:
+def _guesses(folder: Path, texts: Sequence[Text]) -> list[list[int]]:
     import openvino  # noqa: PLC0415
 
-    from headstart_export import quality  # noqa: PLC0415
-
-    session = openvino.Core().compile_model(Path(folder) / MODEL_FILE, "CPU", quality.SETTINGS).create_infer_request()
+    session = openvino.Core().compile_model(folder / MODEL_FILE, "CPU", quality.SETTINGS).create_infer_request()
     found = []
     for prompt, answer in texts:
         session.reset_state()
@@ -428,12 +481,5 @@ def _guesses(folder: str, texts: Sequence[Text]) -> list[list[int]]:
     return found
 
 
-def main() -> None:
-    """Answer the request on standard input."""
-    quiet.prepare()
-    request = json.load(sys.stdin)
-    print(json.dumps(_guesses(request["folder"], request["texts"])))
-
-
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

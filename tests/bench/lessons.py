@@ -1,0 +1,79 @@
+"""Trains a copy of a tiny model, at once and in two parts; it loads torch, so no test does that itself.
+
+`python -m tests.bench.lessons SOURCE FOLDER` prints what came of it as JSON.
+"""
+
+import contextlib
+import json
+import random
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from bench.research import distil
+from bench.research.distil import Course
+from headstart_export import convert
+from headstart_export.writing import Text
+
+STOP = 5  # steps before the interruption
+KEPT = (0, 1, 5)
+
+
+def texts(count: int) -> Iterator[Text]:
+    """Random ones: what is learned is what the target makes of them."""
+    drawn = random.Random(7)
+    for _ in range(count):
+        ids = [drawn.randrange(3, 600) for _ in range(24)]
+        yield ids[:8], ids[8:]
+
+
+def interrupt(done: int, _total: int) -> None:
+    """As a user does, after some steps."""
+    if done == STOP:
+        raise KeyboardInterrupt
+
+
+def weights(draft: Any) -> dict[str, Any]:
+    """All of them, by name."""
+    return {name: value.detach().clone() for name, value in draft.named_parameters()}
+
+
+def difference(first: dict[str, Any], second: dict[str, Any]) -> dict[str, float]:
+    """The largest of each matrix."""
+    return {name: float((first[name] - second[name]).abs().max()) for name in first}
+
+
+def learn(teacher: Any, course: Course, folder: Path, *, stops: bool) -> tuple[Any, list[float]]:
+    """Train a fresh copy to the end, in two parts if it `stops`: then nothing but the folder is handed on."""
+    folder.mkdir()
+    if stops:
+        with contextlib.suppress(KeyboardInterrupt):
+            distil.train(teacher, distil.reduced(teacher, KEPT), course, folder, interrupt)
+    draft = distil.reduced(teacher, KEPT)
+    return draft, distil.train(teacher, draft, course, folder, lambda _done, _total: None)
+
+
+def main() -> None:
+    """Print the findings."""
+    teacher = convert.load_weights(Path(sys.argv[1]), code=False).float()
+    folder = Path(sys.argv[2])
+    course = Course(list(texts(10)), passes=4, rate=2e-3, seed=1)
+    untrained, before = weights(distil.reduced(teacher, KEPT)), weights(teacher)
+    distil.SAVE_EVERY = -1.0  # after each step
+    whole, losses = learn(teacher, course, folder / "whole", stops=False)
+    parts, resumed = learn(teacher, course, folder / "parts", stops=True)
+    print(
+        json.dumps(
+            {
+                "losses": [losses, resumed],
+                "changed": difference(weights(whole), untrained),
+                "target changed": max(difference(weights(teacher), before).values()),
+                "resumed differs": max(difference(weights(whole), weights(parts)).values()),
+            }
+        )
+    )
+
+
+if __name__ == "__main__":
+    main()
