@@ -1,4 +1,4 @@
-"""`python -m installer.advisories`: asks pip-audit whether anything of the locks has a known weakness. Mends nothing.
+"""`python -m installer.advisories`: asks pip-audit whether anything of the locks has a known weakness.
 
 Exit code 1 for weaknesses alone: where pip-audit is not installed, or the network refuses, a line says what is skipped.
 """

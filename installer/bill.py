@@ -1,4 +1,4 @@
-"""The software bill of materials: what is in a package, with versions and licences, as CycloneDX. Freezes nothing."""
+"""The software bill of materials: what is in a package, with versions and licences, as CycloneDX."""
 
 import json
 import platform

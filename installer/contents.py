@@ -1,4 +1,4 @@
-"""What belongs into the frozen program and what stays out, by module and file name. Freezes nothing."""
+"""What belongs into the frozen program and what stays out, by module and file name."""
 
 import pkgutil
 from collections.abc import Iterable

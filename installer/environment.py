@@ -1,4 +1,4 @@
-"""The Python environment that is frozen: what Headstart needs in pinned versions and nothing else. Freezes nothing."""
+"""The Python environment that is frozen: what Headstart needs in pinned versions and nothing else."""
 
 import hashlib
 import os

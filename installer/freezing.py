@@ -1,4 +1,4 @@
-"""Runs PyInstaller and leaves one folder with the program under its two names. Knows no package format."""
+"""Runs PyInstaller and leaves one folder with the program under its two names."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""Writes and finds locks: packages in one version each, with the hashes of their wheels. Installs nothing.
+"""Writes and finds locks: packages in one version each, with the hashes of their wheels.
 
 `python -m installer.locking [--within FILE]` writes those of this Python on this system by the resolver of its pip,
 within `pins.txt` and further versions, as `pip freeze` prints them. A pip of 23.3 or newer asks for metadata alone,

@@ -4,16 +4,16 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 from headstart import __version__
 from headstart.errors import HeadstartError
+from headstart.licences import Component
 from installer import bill, environment, freezing, models, stamps
-from installer.freezing import Frozen
 from installer.linux import deb, tarball
 from installer.order import Order, Target, parser
-from installer.parts import parts, table
-from installer.windows import making as windows
+from installer.windows import msi, payload, setup, tools
 
 
 def main(arguments: list[str]) -> int:
@@ -34,7 +34,7 @@ def main(arguments: list[str]) -> int:
 def make(order: Order, epoch: int) -> list[Path]:
     """The finished packages or, for the target `dir`, the folder. What it prints is for people."""
     order.output.mkdir(parents=True, exist_ok=True)
-    folder, made = windows.make(order, epoch) if order.target is Target.WINDOWS else _make_here(order, epoch)
+    folder, made = _make_for_windows(order, epoch) if order.target is Target.WINDOWS else _make_here(order, epoch)
     for path in filter(Path.is_file, made):
         beside = order.output / f"{path.name}.cdx.json"
         shutil.copyfile(folder / bill.NAME, beside)
@@ -43,16 +43,42 @@ def make(order: Order, epoch: int) -> list[Path]:
     return made
 
 
+def _make_for_windows(order: Order, epoch: int) -> tuple[Path, list[Path]]:
+    """The program for Windows, its setup and its MSI. None of it can be started here: what it lacks is looked for."""
+    tools.require()
+    work = order.work / "windows"
+    program = work / "program"
+    payload.stage(program, work)
+    _complete(program, order, epoch, payload.parts(program), "Windows AMD64")
+    return program, [pack(program, work / "launchers", order.output) for pack in (setup.pack, msi.pack)]
+
+
 def _make_here(order: Order, epoch: int) -> tuple[Path, list[Path]]:
     """The program for the system that this is, and its packages."""
     frozen = freezing.freeze(order.work)
-    environment.put_wheel(order.work, frozen.folder)
-    packed = models.put(order.model, frozen.folder / freezing.MODELS) if order.model else []
-    (frozen.folder / bill.NAME).write_text(bill.bill(bill.packed(), packed, epoch), encoding="utf-8")
-    stamps.settle(frozen.folder, epoch)
-    print(table(parts(frozen.folder)), flush=True)
+    _complete(frozen.folder, order, epoch, bill.packed())
     check(frozen.folder, order.work / "checked")
-    return frozen.folder, _pack(order, frozen, epoch)
+    version = f"{__version__}+model" if order.model else __version__
+    match order.target:
+        case Target.DEB:
+            trees = deb.stage(frozen, order.work / "deb", version, epoch)
+            check(trees[0] / deb.PROGRAM, order.work / "checked")
+            return frozen.folder, [deb.pack(tree, order.output, epoch) for tree in trees]
+        case Target.TARBALL:
+            return frozen.folder, [tarball.pack(frozen.folder, order.work / "tarball", order.output, epoch)]
+        case _:
+            made = order.output / "headstart"
+            shutil.rmtree(made, ignore_errors=True)
+            return frozen.folder, [Path(shutil.copytree(frozen.folder, made, symlinks=True))]
+
+
+def _complete(folder: Path, order: Order, epoch: int, found: Iterable[Component], system: str = "") -> None:
+    """Put the exporter's wheel, the model and the list of parts beside the program, and settle its times."""
+    environment.put_wheel(order.work, folder)
+    packed = models.put(order.model, folder / freezing.MODELS) if order.model else []
+    (folder / bill.NAME).write_text(bill.bill(found, packed, epoch, system), encoding="utf-8")
+    stamps.settle(folder, epoch)
+    print(stamps.sizes(folder), flush=True)
 
 
 def check(folder: Path, profile: Path) -> None:
@@ -61,21 +87,6 @@ def check(folder: Path, profile: Path) -> None:
     command = [str(folder / freezing.WINDOW), "--profile", str(profile), "--self-check"]
     plain = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "LD_"))}
     subprocess.run(command, env=plain, check=True)
-
-
-def _pack(order: Order, frozen: Frozen, epoch: int) -> list[Path]:
-    version = f"{__version__}+model" if order.model else __version__
-    match order.target:
-        case Target.DEB:
-            trees = deb.stage(frozen, order.work / "deb", version, epoch)
-            check(trees[0] / deb.PROGRAM, order.work / "checked")
-            return [deb.pack(tree, order.output, epoch) for tree in trees]
-        case Target.TARBALL:
-            return [tarball.pack(frozen.folder, order.work / "tarball", order.output, epoch)]
-        case _:
-            made = order.output / "headstart"
-            shutil.rmtree(made, ignore_errors=True)
-            return [Path(shutil.copytree(frozen.folder, made, symlinks=True))]
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Puts an exported model into the frozen program. Knows no package format."""
+"""Puts an exported model into the frozen program."""
 
 import shutil
 from pathlib import Path

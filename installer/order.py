@@ -1,4 +1,4 @@
-"""What is to be built: the command line as a value. Builds nothing."""
+"""What is to be built: the command line as a value."""
 
 import argparse
 from dataclasses import dataclass

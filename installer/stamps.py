@@ -1,4 +1,4 @@
-"""Makes builds repeatable and their results checkable: times, rights, checksums. Knows no package format."""
+"""What makes builds repeatable and their results checkable: times, rights, checksums, sizes."""
 
 import hashlib
 import os
@@ -31,6 +31,16 @@ def digest(path: Path) -> str:
     """SHA-256, in hexadecimal."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def sizes(folder: Path, rows: int = 20) -> str:
+    """Lines for people: the largest files, the rest and the sum, in MB of a million bytes."""
+    files = [path for path in folder.rglob("*") if path.is_file() and not path.is_symlink()]
+    found = sorted(((path.stat().st_size, path.relative_to(folder).as_posix()) for path in files), reverse=True)
+    lines = [f"{size / 1e6:7.1f} MB  {name}" for size, name in found[:rows]]
+    if rest := found[rows:]:
+        lines.append(f"{sum(size for size, _ in rest) / 1e6:7.1f} MB  {len(rest)} smaller files")
+    return "\n".join([*lines, f"{sum(size for size, _ in found) / 1e6:7.1f} MB  in all"])
 
 
 def _is_library(path: Path) -> bool:

@@ -1,4 +1,4 @@
-"""What a Linux desktop is told of Headstart: menu entry, icons, file type, description, manual. Packs nothing."""
+"""What a Linux desktop is told of Headstart: menu entry, icons, file type, description, manual."""
 
 import shutil
 import subprocess
@@ -12,7 +12,6 @@ from headstart.cli import COMMANDS
 
 FILES = Path(__file__).parent / "files"
 ICON = Path(headstart.__file__).parent / "ui" / "resources" / "headstart.svg"
-SIZES = (48, 128, 256)
 MIME_TYPE = "application/x-headstart-chats+json"
 
 
@@ -24,7 +23,7 @@ def put(share: Path, epoch: int) -> None:
     _write(share / "man" / "man1" / "headstart.1", manual(epoch))
     icons = share / "icons" / "hicolor"
     _copy(str(ICON), icons / "scalable" / "apps")
-    subprocess.run([sys.executable, "-m", "installer.linux.icons", str(ICON), str(icons)], check=True)
+    subprocess.run([sys.executable, "-m", "installer.icons", str(ICON), str(icons)], check=True)
 
 
 def manual(epoch: int) -> str:

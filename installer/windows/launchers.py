@@ -46,7 +46,7 @@ def make(folder: Path, work: Path) -> Path:
     """The launchers in `folder`, and in `work` what a setup needs besides. Returns `work`. Raises ToolError."""
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
-    subprocess.run([sys.executable, "-m", "installer.windows.icon", str(_SVG), str(work / ICON)], check=True)
+    subprocess.run([sys.executable, "-m", "installer.icons", str(_SVG), str(work / ICON)], check=True)
     for name in ("app.manifest", "app.rc"):
         _fill(FILES / name, work / name)
     tools.said(tools.RESOURCES, "app.rc", "app.o", folder=work)

@@ -1,4 +1,4 @@
-"""`python -m installer.windows.locking` writes the lock of the wheels for Windows, with their hashes. Unpacks none.
+"""`python -m installer.windows.locking` writes the lock of the wheels for Windows, with their hashes.
 
 It fetches them all anew, some 200 MB: a build takes from then on what it saw, and nothing else.
 """

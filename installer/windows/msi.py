@@ -1,4 +1,4 @@
-"""The MSI for Windows, for who rolls out programs to many: files and entries of the setup. Compiles nothing."""
+"""The MSI for Windows, for who rolls out programs to many: files and entries of the setup."""
 
 import hashlib
 import os

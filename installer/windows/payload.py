@@ -1,4 +1,4 @@
-"""The program in a folder, as it lies on a computer with Windows. Knows neither setup nor MSI.
+"""The program in a folder, as it lies on a computer with Windows.
 
 headstart.exe headstart.com headstart-engine.exe    launchers, and Microsoft's C++ libraries beside them
 runtime lib app                                     Python, the packages, Headstart itself

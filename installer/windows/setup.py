@@ -1,4 +1,4 @@
-"""The setup program for Windows: NSIS's script with the list of what is put where. Compiles no program."""
+"""The setup program for Windows: NSIS's script with the list of what is put where."""
 
 from itertools import groupby
 from pathlib import Path, PureWindowsPath

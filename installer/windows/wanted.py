@@ -1,4 +1,4 @@
-"""What of the wheels belongs into the program for Windows, by path. Reads nothing.
+"""What of the wheels belongs into the program for Windows, by path.
 
 `contents.py` decides for the parts that all systems share. PyInstaller takes of Qt what is imported; here it is named.
 """

@@ -1,4 +1,4 @@
-"""The packages that Headstart runs on, as wheels for Windows in pinned versions. Knows neither setup nor runtime.
+"""The packages that Headstart runs on, as wheels for Windows in pinned versions.
 
 pip reads the conditions of requirements (`; sys_platform == "win32"`) with the eyes of the system it runs on. So they
 are read here, and pip is asked for one wheel of each package, without what that requires. Nothing of a wheel is read
