@@ -49,12 +49,12 @@ def streaming(program: Program, application: QApplication, model: str, tokens: i
     program.model_in_use.load()
     wait(application, lambda: program.loader.is_ready and program.loader.name(program.settings) == model)
     heart, loop = Heartbeat(), QEventLoop()
-    program.presenter.answered.connect(loop.quit)
+    program.chat_controller.answered.connect(loop.quit)
     heart.start()
-    program.presenter.session.send(PROMPT)
+    program.chat_controller.session.send(PROMPT)
     loop.exec()
     heart.stop()
-    answer = program.presenter.session.path[-1]
+    answer = program.chat_controller.session.path[-1]
     return {"model": model, **lateness(heart.late_ms), "characters": len(answer.text)}
 
 

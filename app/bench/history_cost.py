@@ -9,7 +9,7 @@ from PySide6.QtCore import QEventLoop
 from PySide6.QtWidgets import QApplication
 
 from headstart.ui.program import Program
-from headstart.ui.sidebar.chats import Findings, Searching
+from headstart.ui.sidebar.chats_controller import Findings, Searching
 
 Figures = dict[str, float]
 

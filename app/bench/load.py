@@ -123,12 +123,12 @@ class Load:
         """Two questions that the toy's small context refuses after they were written down."""
         for _ in range(2):
             self._send("What was the first word?")
-        return len(self._program.presenter.session.path)
+        return len(self._program.chat_controller.session.path)
 
     def _send(self, text: str) -> None:
         loop = QEventLoop()
-        self._program.presenter.answered.connect(loop.quit)
-        QTimer.singleShot(0, lambda: self._program.presenter.session.send(text))
+        self._program.chat_controller.answered.connect(loop.quit)
+        QTimer.singleShot(0, lambda: self._program.chat_controller.session.send(text))
         loop.exec()
 
     def _settle(self) -> None:

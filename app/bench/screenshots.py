@@ -20,7 +20,7 @@ from PySide6.QtWidgets import QDialog, QScrollArea, QWidget
 
 from bench.showcase import SIZE, TALKS, Showcase, install, note_models
 from headstart.ui.application import make_application
-from headstart.ui.settings.preferences import Preferences
+from headstart.ui.settings.preferences_dialog import PreferencesDialog
 from headstart.ui.translation import Translation
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -35,7 +35,7 @@ def chat(showcase: Showcase, take: _Take) -> None:
     program = showcase.program
     _open_chat(showcase, TALKS[-1].title)
     _press(showcase, "origins", "live", "regenerate")
-    showcase.settle(lambda: not program.presenter.session.is_answering)
+    showcase.settle(lambda: not program.chat_controller.session.is_answering)
     program.window.chat.notice.hide()
     take("chat")
     _press(showcase, "origins", "live")
@@ -88,7 +88,7 @@ def race(showcase: Showcase, take: _Take) -> None:
 def preferences(showcase: Showcase, take: _Take) -> None:
     """How far is guessed ahead."""
     _press(showcase, "preferences")
-    dialog = next(each for each in showcase.program.window.findChildren(Preferences) if each.isVisible())
+    dialog = next(each for each in showcase.program.window.findChildren(PreferencesDialog) if each.isVisible())
     dialog.list.setCurrentRow(_GUESSING_AHEAD)
     take("preferences")
     dialog.close()

@@ -88,11 +88,11 @@ class Showcase:
         """Have every chat, then let it be as old as it says."""
         for talk in TALKS:
             self.program.chats.open_new()
-            session = self.program.presenter.session
+            session = self.program.chat_controller.session
             session.change_settings(CHAT)
             for question in talk.questions:
                 session.send(question)
-                self.settle(lambda: not self.program.presenter.session.is_answering)
+                self.settle(lambda: not self.program.chat_controller.session.is_answering)
             self._file(session.chat.id, talk)
         self.program.window.close()
         _grow_old()

@@ -59,7 +59,7 @@ class Soak(QObject):
         self._loop = QEventLoop()
         self.samples: list[Sample] = []
         self.given = 0
-        program.presenter.answered.connect(self._take)
+        program.chat_controller.answered.connect(self._take)
 
     def run(self) -> None:
         """Returns when it is over."""
@@ -82,7 +82,7 @@ class Soak(QObject):
         if self.given and self.given % _IN_A_CHAT == 0:
             self._program.window.sidebar.new_requested.emit()
         question = _QUESTIONS[self.given % len(_QUESTIONS)].format(number=self.given)
-        assert self._program.presenter.session.send(question), "the question was refused"
+        assert self._program.chat_controller.session.send(question), "the question was refused"
 
 
 def main() -> None:

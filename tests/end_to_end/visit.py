@@ -14,7 +14,7 @@ from headstart.chat.reader import Reader, open_reader
 from headstart.settings import Settings
 from headstart.settings_file import FILE_NAME as FILE_OF_SETTINGS
 from headstart.settings_file import save
-from headstart.ui.sidebar.chats import LAST
+from headstart.ui.sidebar.chats_controller import LAST
 from headstart.ui.widgets.theme import LIGHT
 from tests.end_to_end.screen import Screen, wait
 

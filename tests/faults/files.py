@@ -19,7 +19,7 @@ from headstart.engine.supervision import Journal
 from headstart.errors import DamagedHistoryError, HeadstartError
 from headstart.server import keys as server_keys
 from headstart.settings import Settings
-from headstart.ui.performance import bench_page
+from headstart.ui.performance import benchmark_page
 
 if TYPE_CHECKING:
     from headstart.engine.bench.result import BenchResult
@@ -108,12 +108,12 @@ def _read_history(home: Path) -> object:
 
 
 def _write_benchmark(home: Path) -> None:
-    made = bench_page.BenchRecord("2026-01-01", {"figures": list(range(50))}, cast("BenchResult", None))
-    bench_page.keep(home / _BENCHMARK, made)
+    made = benchmark_page.BenchmarkRecord("2026-01-01", {"figures": list(range(50))}, cast("BenchResult", None))
+    benchmark_page.keep(home / _BENCHMARK, made)
 
 
 def _read_benchmark(home: Path) -> object:
-    return bench_page.read(home / _BENCHMARK)
+    return benchmark_page.read(home / _BENCHMARK)
 
 
 def _write_terminals_benchmark(home: Path) -> None:

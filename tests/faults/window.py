@@ -44,19 +44,19 @@ class Asker(QObject):
         self._timer = QTimer(self, interval=_AGAIN_MS)
         self._timer.timeout.connect(self._ask)
         self._timer.start()
-        session = program_.presenter.session
+        session = program_.chat_controller.session
         tell("open", chat=session.chat.id, texts=[message.text for message in session.path])
 
     @Slot()
     def _ask(self) -> None:
-        session = self._program.presenter.session
+        session = self._program.chat_controller.session
         if session.is_answering or self._program.link.generation is not None:
             return
         self._number += 1
         if len(session.path) >= 2 * _ANSWERS or self._chance.random() < 0.2:
             tell("leaving")  # a chat without messages is open from now on, until the question is in it
             self._program.window.sidebar.new_requested.emit()
-            session = self._program.presenter.session
+            session = self._program.chat_controller.session
         text = self._question()
         if session.send(text):
             tell("sent", chat=session.chat.id, text=text)
@@ -68,7 +68,7 @@ class Asker(QObject):
         return f"question {self._seed}-{self._number} {words}".strip()
 
     def _show(self) -> None:
-        session = self._program.presenter.session
+        session = self._program.chat_controller.session
         live = session.answering.live
         if live and (live.message, len(live.text)) != self._last:
             self._last = (live.message, len(live.text))

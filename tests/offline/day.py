@@ -68,9 +68,9 @@ def _load(program: Program) -> None:
 def _chat(program: Program) -> None:
     program.change(max_new_tokens=16)
     for count in (2, 4):
-        assert program.presenter.session.send(_QUESTION)
-        _until(lambda: not program.presenter.session.is_answering)
-        path = program.presenter.session.path
+        assert program.chat_controller.session.send(_QUESTION)
+        _until(lambda: not program.chat_controller.session.is_answering)
+        path = program.chat_controller.session.path
         assert len(path) == count
         assert path[-1].state is State.COMPLETE, path[-1].stats
 
@@ -82,7 +82,7 @@ def _search(program: Program) -> None:
 
 
 def _exchange(program: Program) -> None:
-    chat = program.presenter.session.chat.id
+    chat = program.chat_controller.session.chat.id
     files = [paths.data_folder() / f"chat{ending}" for ending in (".md", ".html", ".pdf", ".headstart.json")]
     for file in files:
         program.commands._exchange.write(chat, file)

@@ -10,7 +10,7 @@ from PySide6.QtDBus import QDBusConnection, QDBusVariant
 from PySide6.QtWidgets import QApplication
 
 from headstart.settings import Settings
-from headstart.ui.desktop_message import BusMessage, Motion, desktop_message
+from headstart.ui.notifications import BusNotification, Motion, desktop_message
 
 NAME, PATH = "org.freedesktop.Notifications", "/org/freedesktop/Notifications"
 PORTAL, PORTAL_PATH = "org.freedesktop.portal.Desktop", "/org/freedesktop/portal/desktop"
@@ -68,7 +68,7 @@ def ask() -> None:
     """Show a message, and end with the click on it."""
     application = QApplication([])
     message = desktop_message(application, application)
-    assert isinstance(message, BusMessage)
+    assert isinstance(message, BusNotification)
     clicks: list[int] = []
     message.clicked.connect(lambda: clicks.append(1))
     message.clicked.connect(lambda: QTimer.singleShot(200, application.quit))

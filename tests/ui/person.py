@@ -29,7 +29,7 @@ def write(app: Program, text: str) -> None:
 
 def ask(qtbot: QtBot, app: Program, text: str) -> None:
     """Type, send, and wait for the end of the answer."""
-    with qtbot.waitSignal(app.presenter.answered, timeout=WAIT):
+    with qtbot.waitSignal(app.chat_controller.answered, timeout=WAIT):
         write(app, text)
 
 
@@ -41,7 +41,7 @@ def begin(qtbot: QtBot, app: Program, text: str) -> None:
 
 def stored(app: Program) -> list[tuple[str, State]]:
     """What the history has of the open chat."""
-    chat = app.presenter.session.chat.id
+    chat = app.chat_controller.session.chat.id
     return [(message.text.strip(), message.state) for message in app.store.conversation(chat).path]
 
 

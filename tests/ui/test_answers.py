@@ -31,7 +31,7 @@ def test_enter_sends_and_the_answer_is_shown_and_kept(qtbot: QtBot, app: Program
 def test_escape_stops_and_keeps_what_came(qtbot: QtBot, open_program: Open) -> None:
     app = open_program(pace=0.02)
     begin(qtbot, app, "toy: words 400")
-    with qtbot.waitSignal(app.presenter.answered, timeout=WAIT):
+    with qtbot.waitSignal(app.chat_controller.answered, timeout=WAIT):
         app.window.actions_by_name["stop"].trigger()
     text, state = stored(app)[-1]
     assert state is State.STOPPED
@@ -50,7 +50,7 @@ def test_the_button_sends_and_stops(qtbot: QtBot, open_program: Open) -> None:
     assert button.isEnabled()
     button.click()
     qtbot.waitUntil(lambda: button.accessibleName() == "Stop", timeout=WAIT)
-    with qtbot.waitSignal(app.presenter.answered, timeout=WAIT):
+    with qtbot.waitSignal(app.chat_controller.answered, timeout=WAIT):
         button.click()
     assert button.accessibleName() == "Send"
 
@@ -59,7 +59,7 @@ def test_streamed_text_is_on_disk_within_a_second(qtbot: QtBot, open_program: Op
     app = open_program(pace=0.05)
     begin(qtbot, app, "toy: words 400")
     qtbot.wait(1000)
-    seen = app.presenter.session.path[-1].text
+    seen = app.chat_controller.session.path[-1].text
     text, state = stored(app)[-1]
     assert state is State.STREAMING
     assert len(seen.split()) - len(text.split()) < 60  # a second of this toy
@@ -98,10 +98,10 @@ def test_closing_in_the_middle_of_an_answer_keeps_it(qtbot: QtBot, open_program:
 def test_an_answer_goes_on_while_another_chat_is_open(qtbot: QtBot, open_program: Open) -> None:
     app = open_program(pace=0.01)
     begin(qtbot, app, "toy: words 90")
-    chat = app.presenter.session.chat.id
+    chat = app.chat_controller.session.chat.id
     app.window.sidebar.new_requested.emit()
     assert not shown(app)
-    assert not app.presenter.session.send("not now")
+    assert not app.chat_controller.session.send("not now")
     assert "still being written" in app.window.chat.notice.text
     qtbot.waitUntil(lambda: app.link.generation is None, timeout=WAIT)
     app.window.sidebar.chosen.emit(chat, None)

@@ -64,7 +64,7 @@ def test_a_file_goes_with_the_message(qtbot: QtBot, app: Program, tmp_path: Path
     assert "alpha beta" in view._unfolded.toPlainText()
     app.window.actions_by_name["copy_chat"].trigger()
     assert "notes.md:\n```\n# Notes\n\nalpha beta\n```\n\nwhat is this?" in QGuiApplication.clipboard().text()
-    assert app.presenter.session.path[0].attachments[0].text.startswith("# Notes")
+    assert app.chat_controller.session.path[0].attachments[0].text.startswith("# Notes")
 
 
 def test_the_count_shows_context_and_attachments(qtbot: QtBot, app: Program, tmp_path: Path) -> None:
@@ -200,12 +200,12 @@ def test_editing_a_question_takes_up_its_files(qtbot: QtBot, app: Program, tmp_p
     app.window.chat.composer.attach([tmp_path / "a.py"])
     ask(qtbot, app, "what is it?")
     app.window.chat.composer.attach([tmp_path / "b.py"])
-    app.presenter.edit_last()
+    app.chat_controller.edit_last()
     assert [file.name for file in app.window.chat.composer.attached] == ["a.py"]
     app.window.chat.composer.findChildren(Chip)[-1].remove.click()
     app.window.chat.composer.set_text("")
     ask(qtbot, app, "and now?")
-    assert app.presenter.session.path[0].attachments == ()
+    assert app.chat_controller.session.path[0].attachments == ()
     assert [file.name for file in app.window.chat.composer.attached] == ["b.py"]  # the draft is there again
 
 
@@ -214,7 +214,7 @@ def test_an_answer_being_edited_takes_no_files(qtbot: QtBot, app: Program, tmp_p
     app.window.chat.transcript.action_requested.emit(shown(app)[1].id, MessageAction.EDIT)
     app.window.chat.composer.attach([tmp_path])
     assert notice(app) == "Files go with questions; an answer has none."
-    app.presenter.cancel_edit()
+    app.chat_controller.cancel_edit()
     app.window.chat.composer.attach([tmp_path])
     assert "is a folder" in notice(app)
 
@@ -235,19 +235,19 @@ def test_what_does_not_fit_is_not_sent_and_says_so_with_numbers(qtbot: QtBot, ap
     app.window.chat.composer.set_attached(())
     count = app.window.chat.composer._count
     qtbot.waitUntil(lambda: count.text() == "10 / 2,048 tokens", timeout=WAIT)
-    with qtbot.waitSignal(app.presenter.answered, timeout=WAIT):
+    with qtbot.waitSignal(app.chat_controller.answered, timeout=WAIT):
         app.window.chat.composer.submit()
     assert texts(app)[2] == "what is this?"
 
 
 def test_what_is_typed_while_the_message_is_counted_stays(qtbot: QtBot, app: Program) -> None:
     ask(qtbot, app, "first")
-    app.presenter.recount()
+    app.chat_controller.recount()
     composer = app.window.chat.composer
     composer.set_text("second")
     composer.submit()
     composer.set_text("second and")
-    with qtbot.waitSignal(app.presenter.answered, timeout=WAIT):
+    with qtbot.waitSignal(app.chat_controller.answered, timeout=WAIT):
         pass
     assert texts(app)[2] == "second"
     assert composer.text() == "and"
@@ -255,9 +255,9 @@ def test_what_is_typed_while_the_message_is_counted_stays(qtbot: QtBot, app: Pro
 
 def test_where_nobody_counts_the_message_is_sent(qtbot: QtBot, app: Program) -> None:
     counts: list[object] = []
-    app.presenter._desk._count._patience.setInterval(1)
-    app.link.counted.disconnect(app.presenter._desk._count._take)
-    app.presenter._desk._count.counted.connect(counts.append)
+    app.chat_controller._writing._count._patience.setInterval(1)
+    app.link.counted.disconnect(app.chat_controller._writing._count._take)
+    app.chat_controller._writing._count.counted.connect(counts.append)
     ask(qtbot, app, "first")
     assert texts(app)[0] == "first"
     assert not counts

@@ -11,15 +11,15 @@ import pytest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from headstart.ui import desktop_message
-from headstart.ui.desktop_message import LONG, Attention, DesktopMessage, TrayMessage
+from headstart.ui import notifications
+from headstart.ui.notifications import LONG, Attention, Notification, TrayNotification
 from headstart.ui.program import Program
 from tests.ui.person import ask
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-class Noted(DesktopMessage):
+class Noted(Notification):
     """A desktop that notes what it is given."""
 
     def __init__(self) -> None:
@@ -34,7 +34,7 @@ class Noted(DesktopMessage):
 def desktop(monkeypatch: pytest.MonkeyPatch) -> Noted:
     """What is shown of the window's messages."""
     noted = Noted()
-    monkeypatch.setattr("headstart.ui.desktop_message.desktop_message", lambda *_: noted)
+    monkeypatch.setattr("headstart.ui.notifications.desktop_message", lambda *_: noted)
     return noted
 
 
@@ -73,7 +73,7 @@ def test_whoever_looks_or_wants_silence_is_not_called(
 def test_the_end_of_every_answer_and_export_is_noted(
     qtbot: QtBot, away: Program, desktop: Noted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("headstart.ui.desktop_message.LONG", 0.0)
+    monkeypatch.setattr("headstart.ui.notifications.LONG", 0.0)
     ask(qtbot, away, "hello")
     assert desktop.shown == [("The answer is complete", "hello")]
     away.models.exported.emit(True, "It is in the library.")  # noqa: FBT003 - Qt's own signature
@@ -93,13 +93,13 @@ def test_without_a_session_bus_nothing_happens(
 ) -> None:
     monkeypatch.delenv("DBUS_SESSION_BUS_ADDRESS", raising=False)
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    assert desktop_message.desktop_message(qapp, app) is None
+    assert notifications.desktop_message(qapp, app) is None
     alone = Attention(qapp, app.window, app.settings, app)
     alone.call("done")
 
 
 def test_the_tray_shows_its_icon_with_the_first_message(qtbot: QtBot, qapp: QApplication) -> None:
-    message = TrayMessage(qapp.windowIcon())
+    message = TrayNotification(qapp.windowIcon())
     assert not message._icon.isVisible()
     message.show("title", "text")
     assert message._icon.isVisible()

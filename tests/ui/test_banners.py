@@ -46,7 +46,7 @@ def test_that_an_answer_is_being_written_holds_until_its_end(qtbot: QtBot, open_
     app = open_program(pace=0.02)
     begin(qtbot, app, "toy: words 90")
     app.window.sidebar.new_requested.emit()
-    app.presenter.session.send("not now")
+    app.chat_controller.session.send("not now")
     assert "still being written" in banner(app)
     qtbot.waitUntil(lambda: app.link.generation is None, timeout=WAIT)
     assert banner(app) == ""
@@ -65,8 +65,8 @@ def test_a_stopped_engine_is_forgotten_when_it_is_back(qtbot: QtBot, app: Progra
 def test_advice_on_a_setting_goes_when_settings_change(qtbot: QtBot, app: Program) -> None:
     app.change(temperature=0.0)
     ask(qtbot, app, "hello")
-    with qtbot.waitSignal(app.presenter.answered, timeout=WAIT):
-        app.presenter.regenerate_last()
+    with qtbot.waitSignal(app.chat_controller.answered, timeout=WAIT):
+        app.chat_controller.regenerate_last()
     assert "temperature 0" in banner(app)
     app.window.panel.edited.emit("temperature", 0.7)
     assert banner(app) == ""
@@ -101,7 +101,7 @@ def test_what_was_wrong_with_a_server_is_forgotten_when_it_is_typed_anew(qtbot: 
 
 
 def test_what_has_another_cause_stays(app: Program) -> None:
-    app.presenter.say("The disk is full.")
+    app.chat_controller.say("The disk is full.")
     app.window.chat.composer.set_text("typed")
     app.window.panel.edited.emit("temperature", 0.7)
     app.loader.changed.emit()

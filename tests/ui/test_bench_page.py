@@ -15,8 +15,8 @@ from pytestqt.qtbot import QtBot
 
 from headstart.engine.bench.result import Advice
 from headstart.ui.asking import installed_model
-from headstart.ui.performance.bench_chart import advice_word
-from headstart.ui.performance.bench_page import CSV, JSON, PNG, BenchPage
+from headstart.ui.performance.benchmark_chart import advice_word
+from headstart.ui.performance.benchmark_page import CSV, JSON, PNG, BenchmarkPage
 from headstart.ui.program import Program
 from tests.ui.person import WAIT, ask, begin, texts
 
@@ -24,11 +24,11 @@ Open = Callable[..., Program]
 START, CANCEL = "Start the benchmark", "Cancel"
 
 
-def button(page: BenchPage, name: str) -> QPushButton:
+def button(page: BenchmarkPage, name: str) -> QPushButton:
     return next(each for each in page.findChildren(QPushButton) if name in (each.text(), each.objectName()))
 
 
-def go(app: Program, tokens: int = 16, repeats: int = 1) -> BenchPage:
+def go(app: Program, tokens: int = 16, repeats: int = 1) -> BenchmarkPage:
     """Go to the page, choose and press its button."""
     app.window.actions_by_name["bench"].trigger()
     page = app.window.bench
@@ -42,7 +42,7 @@ def end(qtbot: QtBot, app: Program) -> None:
     qtbot.waitUntil(lambda: not app.loader.occupation, timeout=WAIT)
 
 
-def rows(page: BenchPage) -> list[list[str]]:
+def rows(page: BenchmarkPage) -> list[list[str]]:
     table = page.report.table
     items = [table.topLevelItem(row) for row in range(table.topLevelItemCount())]
     return [[item.text(column) for column in range(table.columnCount())] for item in items if item]
@@ -174,7 +174,7 @@ def test_chats_wait_and_are_told_why(qtbot: QtBot, open_program: Open) -> None:
     app.window.chat.composer.set_text("a question")
     assert not app.window.chat.composer._send.isEnabled()
     assert "benchmark is running" in app.window.chat.composer._send.toolTip()
-    assert not app.presenter.session.send("now")
+    assert not app.chat_controller.session.send("now")
     assert "benchmark is running" in app.window.chat.notice.text
     app.window.panel.edited.emit("numerics", "exact")  # asks for the model to be loaded anew
     assert "benchmark is running" in app.window.chat.notice.text

@@ -21,8 +21,8 @@ from headstart.engine.bench.result import (
     versus_best_peer,
 )
 from headstart.engine.machine import Machine
-from headstart.ui.performance import bench_chart, bench_page
-from headstart.ui.performance.bench_chart import ALL, Bar
+from headstart.ui.performance import benchmark_chart, benchmark_page
+from headstart.ui.performance.benchmark_chart import ALL, Bar
 
 MACHINE = Machine("A processor", 2, "Linux x86_64", "3.13", "1.0", "2026.4.1-abc", "2026.4.1")
 CODE, MORE_CODE, STORY = (BenchPrompt(id_, id_[:-2], "?") for id_ in ("code-1", "code-2", "story-1"))
@@ -52,9 +52,9 @@ def result() -> BenchResult:
     )
 
 
-def record() -> bench_page.BenchRecord:
+def record() -> benchmark_page.BenchmarkRecord:
     """As it comes over the wire."""
-    return bench_page.record("2026-01-02T03:04:05Z", json.loads(json.dumps(as_json(result()))))
+    return benchmark_page.record("2026-01-02T03:04:05Z", json.loads(json.dumps(as_json(result()))))
 
 
 def test_the_result_survives_the_wire_as_values() -> None:
@@ -63,7 +63,7 @@ def test_the_result_survives_the_wire_as_values() -> None:
 
 
 def test_a_group_for_all_prompts_and_one_for_each_class() -> None:
-    groups = bench_chart.groups(result())
+    groups = benchmark_chart.groups(result())
     assert [group.kind for group in groups] == [ALL, "code", "story"]
     assert [bar.contestant for bar in groups[0].bars] == ["auto", "genai 3"]
     code = groups[1].bars[0]
@@ -79,21 +79,21 @@ def test_an_answer_too_short_for_a_speed_has_no_bar() -> None:
     scores = {name: dataclasses.replace(score, speedup=None) for name, score in whole.prompts[2].scores.items()}
     prompts = (*whole.prompts[:2], dataclasses.replace(whole.prompts[2], scores=scores))
     cut = dataclasses.replace(whole, prompts=prompts, standings=standings(prompts, ["plain", "auto"]))
-    assert bench_chart.groups(cut)[2].bars == (Bar("auto", None, None, None),)
+    assert benchmark_chart.groups(cut)[2].bars == (Bar("auto", None, None, None),)
 
 
 def test_texts_that_differ_are_counted() -> None:
-    assert bench_chart.differing(result()) == {"auto": 3, "genai 3": 3}
+    assert benchmark_chart.differing(result()) == {"auto": 3, "genai 3": 3}
 
 
 def test_the_rest_takes_as_long_as_what_was_done() -> None:
-    assert bench_chart.remaining(30.0, 3, 12) == 90.0
-    assert bench_chart.remaining(30.0, 0, 12) is None
-    assert bench_chart.remaining(30.0, 12, 12) == 0.0
+    assert benchmark_chart.remaining(30.0, 3, 12) == 90.0
+    assert benchmark_chart.remaining(30.0, 0, 12) is None
+    assert benchmark_chart.remaining(30.0, 12, 12) == 0.0
 
 
 def test_the_table_has_a_row_for_each_answer() -> None:
-    rows = list(csv.DictReader(io.StringIO(bench_page.as_csv(record()))))
+    rows = list(csv.DictReader(io.StringIO(benchmark_page.as_csv(record()))))
     assert len(rows) == 18
     first = next(row for row in rows if row["contestant"] == "auto")
     assert (first["class"], first["prompt"], first["repeat"], first["ms_per_token"]) == ("code", "code-1", "1", "40.0")
@@ -103,19 +103,19 @@ def test_the_table_has_a_row_for_each_answer() -> None:
 
 def test_what_is_kept_is_read_again(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "last.json"
-    assert bench_page.read(path) is None
-    bench_page.keep(path, record())
-    assert bench_page.read(path) == record()
+    assert benchmark_page.read(path) is None
+    benchmark_page.keep(path, record())
+    assert benchmark_page.read(path) == record()
 
 
 @pytest.mark.parametrize("content", ["", "[]", '{"when": "now"}', '{"when": "now", "result": {"prompts": 3}}'])
 def test_what_is_damaged_counts_as_nothing(tmp_path: Path, content: str) -> None:
     path = tmp_path / "last.json"
     path.write_text(content, encoding="utf-8")
-    assert bench_page.read(path) is None
+    assert benchmark_page.read(path) is None
 
 
 def test_a_folder_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
-    bench_page.keep(tmp_path / "file" / "last.json", record())
-    assert bench_page.read(tmp_path / "file" / "last.json") is None
+    benchmark_page.keep(tmp_path / "file" / "last.json", record())
+    assert benchmark_page.read(tmp_path / "file" / "last.json") is None

@@ -22,7 +22,7 @@ from PySide6.QtWidgets import (
 from pytestqt.qtbot import QtBot
 
 from headstart.ui.program import Program
-from headstart.ui.widgets.heading import ElidedLabel
+from headstart.ui.widgets.labels import ElidedLabel
 from headstart.ui.window_commands import CommandPalette
 from tests.ui import reach
 from tests.ui.conftest import Speak

@@ -21,7 +21,7 @@ from headstart.ui.history.encryption_work import EncryptionWork, Order
 from headstart.ui.history.recovery import PassphraseDialog, Recovery
 from headstart.ui.program import Program
 from headstart.ui.settings.passphrase_form import PassphraseForm, Wanted
-from headstart.ui.settings.preferences import EncryptionPage, Preferences
+from headstart.ui.settings.preferences_dialog import EncryptionPage, PreferencesDialog
 from headstart.ui.single_instance import SingleInstance
 from headstart.ui.translation import Translation
 from headstart.ui.widgets.theme import LIGHT
@@ -60,8 +60,8 @@ def _type(form: PassphraseForm, *texts: str) -> None:
 
 def _page(program: Program) -> EncryptionPage:
     program.window.actions_by_name["preferences"].trigger()
-    dialog = program.window.findChild(Preferences)
-    assert isinstance(dialog, Preferences)
+    dialog = program.window.findChild(PreferencesDialog)
+    assert isinstance(dialog, PreferencesDialog)
     titles = [dialog.list.item(row).text() for row in range(dialog.list.count())]
     dialog.list.setCurrentRow(titles.index("Privacy"))
     return dialog.encryption

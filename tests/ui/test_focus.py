@@ -11,7 +11,7 @@ from pytestqt.qtbot import QtBot
 
 from headstart.ui.asking import installed_model
 from headstart.ui.chat.message import MessageAction
-from headstart.ui.local_server.serve_page import ServeState, ServeView
+from headstart.ui.local_server.server_page import ServerState, ServerView
 from headstart.ui.program import Program
 from tests.model_folders import write_model
 from tests.ui.person import WAIT, begin, shown
@@ -148,10 +148,10 @@ def test_the_switch_of_the_server_gets_the_keyboard_back(app: Program) -> None:
     page, card = app.window.server, app.window.server.card
     app.window.activateWindow()
     card.switch.setFocus()
-    page.show_view(ServeView(ServeState.STOPPING))
+    page.show_view(ServerView(ServerState.STOPPING))
     QApplication.processEvents()
     assert keyboard(app) is card
-    page.show_view(ServeView(ServeState.OFF))
+    page.show_view(ServerView(ServerState.OFF))
     QApplication.processEvents()
     assert keyboard(app) is card.switch
 
@@ -159,12 +159,12 @@ def test_the_switch_of_the_server_gets_the_keyboard_back(app: Program) -> None:
 def test_on_the_page_of_a_chat_one_goes_on_writing(qtbot: QtBot, open_program: Open) -> None:
     app = open_program(pace=0.02)
     edit = app.window.chat.composer.edit
-    app.presenter.advise("something")
+    app.chat_controller.advise("something")
     press(app, app.window.chat.notice._close)
     assert keyboard(app) is edit
     begin(qtbot, app, "toy: words 60")
-    with qtbot.waitSignal(app.presenter.answered, timeout=WAIT):
-        app.presenter.stop()
+    with qtbot.waitSignal(app.chat_controller.answered, timeout=WAIT):
+        app.chat_controller.stop()
     press(app, button(app.window.chat.transcript.view(1), "Try again"))
     assert keyboard(app) is edit
     qtbot.waitUntil(lambda: app.link.generation is None, timeout=WAIT)

@@ -63,8 +63,8 @@ def answer(qtbot: QtBot, app: Program, times: int) -> None:
     for turn in range(times):
         if turn % 10 == 0:
             app.chats.open_new()
-        with qtbot.waitSignal(app.presenter.answered, timeout=WAIT):
-            app.presenter.session.send(f"question {turn}")
+        with qtbot.waitSignal(app.chat_controller.answered, timeout=WAIT):
+            app.chat_controller.session.send(f"question {turn}")
 
 
 @pytest.mark.slow

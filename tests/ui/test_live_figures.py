@@ -9,7 +9,7 @@ from pytestqt.qtbot import QtBot
 from headstart.engine.engine import FinishReason, Origin, Round, Stats, Step, Timing, Token
 from headstart.ui.chat import live_answer
 from headstart.ui.chat.live_panel import LiveFigures, LivePanel, Sparkline
-from headstart.ui.widgets.heading import ElidedLabel
+from headstart.ui.widgets.labels import ElidedLabel
 from headstart.ui.widgets.theme import LIGHT
 
 

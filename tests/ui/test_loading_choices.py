@@ -17,8 +17,8 @@ from headstart.settings import Settings
 from headstart.ui.asking import Loadable, installed_model
 from headstart.ui.models import model_choices
 from headstart.ui.program import Program
-from headstart.ui.settings.preferences import Preferences
-from headstart.ui.settings.setting_form import title
+from headstart.ui.settings.preferences_dialog import PreferencesDialog
+from headstart.ui.settings.settings_form import title
 from tests.model_folders import write_model, write_pair
 from tests.ui.conftest import WAIT
 
@@ -46,10 +46,10 @@ def app(open_program: Open, root: Path, asked: list[Loadable]) -> Program:
     return open_program(find=find)
 
 
-def preferences(app: Program) -> Preferences:
+def preferences(app: Program) -> PreferencesDialog:
     app.window.actions_by_name["preferences"].trigger()
-    found = app.window.findChild(Preferences)
-    assert isinstance(found, Preferences)
+    found = app.window.findChild(PreferencesDialog)
+    assert isinstance(found, PreferencesDialog)
     return found
 
 
@@ -107,7 +107,7 @@ def test_engine_and_precision_hold_from_the_next_load_on(qtbot: QtBot, app: Prog
 def test_a_chat_may_have_its_own(qtbot: QtBot, app: Program) -> None:
     with qtbot.waitSignal(app.link.loaded, timeout=WAIT):
         choose(box(app.window.panel, "kv_precision"), "u8")
-    assert (app.presenter.session.settings.kv_precision, app.settings.kv_precision) == ("u8", "auto")
+    assert (app.chat_controller.session.settings.kv_precision, app.settings.kv_precision) == ("u8", "auto")
 
 
 def test_what_it_takes_counts_less_of_8_bits(app: Program) -> None:

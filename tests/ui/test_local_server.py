@@ -19,7 +19,7 @@ from headstart import paths, settings_file
 from headstart.server import keys
 from headstart.ui.asking import installed_model
 from headstart.ui.background_task import BackgroundTask
-from headstart.ui.local_server.serve_page import ServeState
+from headstart.ui.local_server.server_page import ServerState
 from headstart.ui.program import Program
 from tests.model_folders import write_model
 from tests.ui.conftest import WAIT
@@ -44,7 +44,7 @@ def free_port() -> int:
 
 
 def live(app: Program) -> str:
-    answer = app.presenter.session.answering.live
+    answer = app.chat_controller.session.answering.live
     return answer.text if answer else ""
 
 
@@ -61,7 +61,7 @@ def press(widget: QWidget, name: str) -> None:
     next(each for each in widget.findChildren(QPushButton) if each.text() == name).click()
 
 
-def switch(qtbot: QtBot, app: Program, wanted: ServeState) -> None:
+def switch(qtbot: QtBot, app: Program, wanted: ServerState) -> None:
     """As a person does with the keyboard, until it is so."""
     QTest.keyClick(app.window.server.card.switch, Qt.Key.Key_Space)
     qtbot.waitUntil(lambda: app.server.state is wanted, timeout=WAIT)
@@ -97,10 +97,10 @@ def rows(app: Program) -> list[list[str]]:
 @pytest.mark.slow
 def test_it_is_off_until_it_is_switched_on_and_answers_who_has_the_key(qtbot: QtBot, app: Program) -> None:
     page = app.window.server
-    assert app.server.state is ServeState.OFF
+    assert app.server.state is ServerState.OFF
     assert not page.card.switch.isChecked()
     assert not paths.server_key().exists()
-    switch(qtbot, app, ServeState.READY)
+    switch(qtbot, app, ServerState.READY)
     assert page.card.switch.isChecked()
     assert "Model: smol" in words(page)
     assert page.door.url.text == f"http://127.0.0.1:{app.settings.server_port}/v1"
@@ -114,7 +114,7 @@ def test_it_is_off_until_it_is_switched_on_and_answers_who_has_the_key(qtbot: Qt
     assert newest[1] == refused[1] == "POST /v1/chat/completions"
     assert "+" in newest[3]
     assert refused[2:4] == ["401", ""]
-    switch(qtbot, app, ServeState.OFF)
+    switch(qtbot, app, ServerState.OFF)
     assert rows(app), "what was asked stays to be read"
     log = app.server.journal.path.read_text(encoding="utf-8")
     assert "Serving" in log
@@ -123,7 +123,7 @@ def test_it_is_off_until_it_is_switched_on_and_answers_who_has_the_key(qtbot: Qt
 
 @pytest.mark.slow
 def test_a_line_to_copy_asks_it(qtbot: QtBot, app: Program) -> None:
-    switch(qtbot, app, ServeState.READY)
+    switch(qtbot, app, ServerState.READY)
     door = app.window.server.door
     for line, start in ((door.url, "http://"), (door.key, "hs-"), (door.curl, "curl http://")):
         press(line, "Copy")
@@ -135,11 +135,11 @@ def test_a_line_to_copy_asks_it(qtbot: QtBot, app: Program) -> None:
 
 @pytest.mark.slow
 def test_it_says_when_it_is_busy_and_ends_with_the_window(qtbot: QtBot, app: Program) -> None:
-    switch(qtbot, app, ServeState.READY)
+    switch(qtbot, app, ServerState.READY)
     key = app.window.server.door.key.text
     task = BackgroundTask(lambda _: post(app.window.server.door.url.text, key, "toy: words 2000"), app)
     task.start()
-    qtbot.waitUntil(lambda: app.server.state is ServeState.BUSY, timeout=WAIT)
+    qtbot.waitUntil(lambda: app.server.state is ServerState.BUSY, timeout=WAIT)
     assert "being answered" in words(app.window.server.card)
     app.window.close()
     qtbot.waitUntil(lambda: refuses(app.settings.server_port), timeout=WAIT)
@@ -150,7 +150,7 @@ def test_it_says_when_it_is_busy_and_ends_with_the_window(qtbot: QtBot, app: Pro
 def test_the_key_is_shown_once_and_made_anew_on_request(
     qtbot: QtBot, app: Program, open_program: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    switch(qtbot, app, ServeState.READY)
+    switch(qtbot, app, ServerState.READY)
     first = app.window.server.door.key.text
     app.window.close()
     again = open_program(find=installed_model)
@@ -159,11 +159,11 @@ def test_the_key_is_shown_once_and_made_anew_on_request(
     assert door.key.text == ""
     assert "was shown when it was made" in words(door)
     assert "Bearer KEY" in door.curl.text
-    switch(qtbot, again, ServeState.READY)
+    switch(qtbot, again, ServerState.READY)
     monkeypatch.setattr(QMessageBox, "exec", lambda box: box.buttons()[0].click())
     press(door, "New key")
-    assert again.server.state is ServeState.STOPPING
-    qtbot.waitUntil(lambda: again.server.state is ServeState.READY, timeout=WAIT)
+    assert again.server.state is ServerState.STOPPING
+    qtbot.waitUntil(lambda: again.server.state is ServerState.READY, timeout=WAIT)
     second = door.key.text
     assert second.startswith("hs-")
     assert second != first
@@ -178,12 +178,12 @@ def test_a_port_that_is_taken_is_said_and_another_one_helps(qtbot: QtBot, app: P
         other.bind(("127.0.0.1", 0))
         other.listen()
         page.card.port.edited.emit("server_port", other.getsockname()[1])
-        switch(qtbot, app, ServeState.FAILED)
+        switch(qtbot, app, ServerState.FAILED)
         assert f"Port {other.getsockname()[1]} is taken" in words(page.card)
         assert not page.card.switch.isChecked()
         page.card.port.edited.emit("server_port", port := free_port())
         assert settings_file.load().server_port == port
-        switch(qtbot, app, ServeState.READY)
+        switch(qtbot, app, ServerState.READY)
     assert "is taken" not in words(page.card)
     assert not page.card.port.isEnabled()
 
@@ -191,60 +191,60 @@ def test_a_port_that_is_taken_is_said_and_another_one_helps(qtbot: QtBot, app: P
 def test_what_keeps_the_engine_from_loading_is_said(qtbot: QtBot, app: Program, headstart_home: Path) -> None:
     write_model(headstart_home / "models" / "broken")
     app.change(model="broken")
-    switch(qtbot, app, ServeState.FAILED)
+    switch(qtbot, app, ServerState.FAILED)
     assert "is no model" in words(app.window.server.card)
 
 
 def test_the_window_answers_beside_it_in_turns_and_goes_on_when_it_is_switched_off(qtbot: QtBot, app: Program) -> None:
-    switch(qtbot, app, ServeState.READY)
+    switch(qtbot, app, ServerState.READY)
     key, engine = app.window.server.door.key.text, app.link.pid
-    session = app.presenter.session
+    session = app.chat_controller.session
     session.send("toy: words 600")
     qtbot.waitUntil(lambda: "toy" in live(app), timeout=WAIT)
     waiting = BackgroundTask(lambda _: post(app.window.server.door.url.text, key, "Hi"), app)
     with qtbot.waitSignal(waiting.done, timeout=WAIT) as done:
         waiting.start()
-        qtbot.waitUntil(lambda: app.server.state is ServeState.BUSY, timeout=WAIT)
+        qtbot.waitUntil(lambda: app.server.state is ServerState.BUSY, timeout=WAIT)
         assert app.link.generation is not None
     assert done.args
     assert done.args[0][0] == 200
     session.send("toy: words 200")
     qtbot.waitUntil(lambda: app.link.generation is not None, timeout=WAIT)
-    switch(qtbot, app, ServeState.OFF)
+    switch(qtbot, app, ServerState.OFF)
     assert app.link.generation is not None, "the answer of the window is not disturbed"
     qtbot.waitUntil(lambda: app.link.generation is None, timeout=WAIT)
     assert app.link.pid == engine
 
 
 def test_it_comes_back_at_its_port_with_the_next_model(qtbot: QtBot, app: Program, headstart_home: Path) -> None:
-    switch(qtbot, app, ServeState.READY)
+    switch(qtbot, app, ServerState.READY)
     key, url = app.window.server.door.key.text, app.window.server.door.url.text
     write_model(headstart_home / "models" / "other")
     app.model_in_use.show_installed()
     app.change(model="other")
     app.loader.require(app.settings)
-    assert app.server.state is ServeState.STARTING
-    qtbot.waitUntil(lambda: app.server.state is ServeState.READY, timeout=WAIT)
+    assert app.server.state is ServerState.STARTING
+    qtbot.waitUntil(lambda: app.server.state is ServerState.READY, timeout=WAIT)
     assert app.window.server.door.url.text == url
     assert "Model: other" in words(app.window.server.card)
     assert ask(qtbot, app, key)[0] == 404, "it is asked for the model of before"
 
 
 def test_it_ends_with_the_model_that_is_unloaded(qtbot: QtBot, app: Program) -> None:
-    switch(qtbot, app, ServeState.READY)
+    switch(qtbot, app, ServerState.READY)
     app.loader.unload()
-    assert app.server.state is ServeState.FAILED
+    assert app.server.state is ServerState.FAILED
     assert "The model was unloaded, so the server ended." in words(app.window.server.card)
-    switch(qtbot, app, ServeState.READY)
+    switch(qtbot, app, ServerState.READY)
 
 
 @pytest.mark.slow
 @pytest.mark.engine_process
 def test_it_comes_back_with_an_engine_that_died(qtbot: QtBot, app: Program) -> None:
-    switch(qtbot, app, ServeState.READY)
+    switch(qtbot, app, ServerState.READY)
     psutil.Process(app.link.pid).kill()
-    qtbot.waitUntil(lambda: app.server.state is ServeState.STARTING, timeout=WAIT)
-    qtbot.waitUntil(lambda: app.server.state is ServeState.READY, timeout=WAIT)
+    qtbot.waitUntil(lambda: app.server.state is ServerState.STARTING, timeout=WAIT)
+    qtbot.waitUntil(lambda: app.server.state is ServerState.READY, timeout=WAIT)
     assert ask(qtbot, app, app.window.server.door.key.text)[0] == 200
 
 
@@ -252,18 +252,18 @@ def test_a_model_of_another_computer_is_not_served(qtbot: QtBot, app: Program) -
     app.change(model="remote:office")
     app.server.show()
     assert "is on another computer" in words(app.window.server.card)
-    switch(qtbot, app, ServeState.FAILED)
+    switch(qtbot, app, ServerState.FAILED)
 
 
 @pytest.mark.slow
 def test_another_model_is_served_from_the_next_start_on(qtbot: QtBot, app: Program, headstart_home: Path) -> None:
-    switch(qtbot, app, ServeState.READY)
+    switch(qtbot, app, ServerState.READY)
     write_model(headstart_home / "models" / "other")
     app.model_in_use.show_installed()
     app.change(model="other")
     assert "Model: smol" in words(app.window.server.card)
     assert "switch off and on" in words(app.window.server.card)
-    switch(qtbot, app, ServeState.OFF)
+    switch(qtbot, app, ServerState.OFF)
     assert "Model: other" in words(app.window.server.card)
 
 

@@ -17,7 +17,7 @@ TEXT = (
 def test_looks_change_while_messages_come_and_go(qtbot: QtBot, open_program: Callable[..., Program]) -> None:
     app = open_program()
     ask(qtbot, app, "hello")
-    session = app.presenter.session
+    session = app.chat_controller.session
     answer = session.conversation.begin_answer("toy")
     assert answer.last
     done = answer.finish(

@@ -11,7 +11,7 @@ from pytestqt.qtbot import QtBot
 
 from headstart.ui import actions
 from headstart.ui.program import Program
-from headstart.ui.settings.setting_form import ChoiceBox
+from headstart.ui.settings.settings_form import ChoiceBox
 from tests.ui.person import ask, texts
 
 LAST = ("unload", "load", "delete", "quit")  # what they leave, others could not work with
@@ -74,12 +74,12 @@ def test_edit_works_in_the_field_that_has_the_keyboard(qtbot: QtBot, app: Progra
 @pytest.mark.usefixtures("no_files")
 def test_every_entry_can_be_chosen(qtbot: QtBot, app: Program) -> None:
     ask(qtbot, app, "hello")
-    chat = app.presenter.session.chat.id
+    chat = app.chat_controller.session.chat.id
     for action in entries(app):
         app.chats.open(chat)
         assert action.isEnabled(), action.objectName()
         choose(action)
-        qtbot.waitUntil(lambda: not (app.window.isVisible() and app.presenter.session.is_answering))
+        qtbot.waitUntil(lambda: not (app.window.isVisible() and app.chat_controller.session.is_answering))
     assert not app.window.isVisible()
 
 
@@ -112,7 +112,7 @@ def test_the_same_answer_once_more_is_no_fault(qtbot: QtBot, app: Program) -> No
     app.change(temperature=0.0)
     ask(qtbot, app, "hello")
     app.window.actions_by_name["regenerate"].trigger()
-    qtbot.waitUntil(lambda: not app.presenter.session.is_answering)
+    qtbot.waitUntil(lambda: not app.chat_controller.session.is_answering)
     notice = app.window.chat.notice
     assert "temperature 0" in notice.text
     assert notice.property("severity") != "danger"
@@ -120,7 +120,7 @@ def test_the_same_answer_once_more_is_no_fault(qtbot: QtBot, app: Program) -> No
 
 def test_another_chat_is_not_searched_for_the_words_of_the_last_one(qtbot: QtBot, app: Program) -> None:
     ask(qtbot, app, "an apple")
-    first = app.presenter.session.chat.id
+    first = app.chat_controller.session.chat.id
     app.window.sidebar.new_requested.emit()
     ask(qtbot, app, "a pear")
     app.window.sidebar.search.setText("apple")

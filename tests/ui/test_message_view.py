@@ -14,7 +14,7 @@ from headstart.engine.engine import Origin
 from headstart.ui.chat.live_answer import details
 from headstart.ui.chat.message import MessageAction, MessageContent, MessageState, OriginRun, RoundNote
 from headstart.ui.chat.message_view import MessageView
-from headstart.ui.chat.text_view import MessageText
+from headstart.ui.chat.text_view import TextView
 from headstart.ui.widgets import theme
 from headstart.ui.widgets.legend import Legend
 from headstart.ui.widgets.theme import DARK, LIGHT
@@ -48,7 +48,7 @@ def _button(view: MessageView, name: str) -> QToolButton:
     return found
 
 
-def _text(view: MessageView) -> MessageText:
+def _text(view: MessageView) -> TextView:
     return view._text
 
 
@@ -223,7 +223,7 @@ def test_our_own_pictures_are_shown(show: Show) -> None:
     assert text.loadResource(kind, QUrl("headstart:logo")) == "picture"
 
 
-def _point(text: MessageText, word: str) -> QPointF:
+def _point(text: TextView, word: str) -> QPointF:
     cursor = text.document().find(word)
     cursor.setPosition(cursor.selectionStart() + 1)
     return QPointF(text.cursorRect(cursor).center()) + QPointF(1, 0)
@@ -257,7 +257,7 @@ def test_every_origin_has_a_look_a_place_in_the_legend_and_words(show: Show) -> 
     assert told == "Tokens by origin: draft 7, n-gram 7, corpus table 7, target 7"
 
 
-def _grounds(text: MessageText) -> dict[str, str]:
+def _grounds(text: TextView) -> dict[str, str]:
     found, block = {}, text.document().begin()
     while block.isValid():
         for part in block.layout().formats():

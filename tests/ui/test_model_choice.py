@@ -16,7 +16,7 @@ from headstart.settings import Settings
 from headstart.ui.asking import Loadable, installed_model
 from headstart.ui.background_task import BackgroundTask
 from headstart.ui.program import Program
-from headstart.ui.settings.setting_form import ChoiceEditor
+from headstart.ui.settings.settings_form import ChoiceEditor
 from tests.model_folders import describe, write_model, write_pair
 from tests.ui.person import WAIT, ask, shown
 
@@ -76,7 +76,7 @@ def test_the_composer_names_the_model_and_switches_it_for_this_chat(
     choose(app, "smol")
     qtbot.waitUntil(lambda: bool(app.link.facts and app.link.facts.model == "smol"), timeout=WAIT)
     assert button.text() == "smol"
-    assert app.presenter.session.settings.model == "smol"
+    assert app.chat_controller.session.settings.model == "smol"
     assert app.settings.model == "smol"
     app.window.sidebar.new_requested.emit()
     choose(app, "All Models")
@@ -174,7 +174,7 @@ def test_a_new_chat_keeps_the_model_last_used(qtbot: QtBot, root: Path, open_pro
     write_pair(root / "both")
     app = open_program(find=installed_model)
     ask(qtbot, app, "with the pair")
-    first = app.presenter.session.chat.id
+    first = app.chat_controller.session.chat.id
     app.window.sidebar.new_requested.emit()
     choose(app, "smol")
     app.window.sidebar.new_requested.emit()
@@ -199,7 +199,7 @@ def test_a_model_that_an_older_chat_brings_back_is_that_of_new_chats(
     app = open_program(find=installed_model)
     choose(app, "both")
     ask(qtbot, app, "with the pair")
-    pair = app.presenter.session.chat.id
+    pair = app.chat_controller.session.chat.id
     app.window.sidebar.new_requested.emit()
     choose(app, "smol")
     ask(qtbot, app, "with the small one")
@@ -218,7 +218,7 @@ def test_the_box_says_what_is_not_in_memory_and_the_count_is_a_guess_then(
     app = open_program(find=installed_model)
     choose(app, "both")
     ask(qtbot, app, "one two three")
-    pair, count = app.presenter.session.chat.id, app.window.chat.composer._count
+    pair, count = app.chat_controller.session.chat.id, app.window.chat.composer._count
     qtbot.waitUntil(lambda: count.text() == "10 / 2,048 tokens", timeout=WAIT)
     app.window.sidebar.new_requested.emit()
     choose(app, "smol")
@@ -239,11 +239,11 @@ def test_nothing_is_refused_as_too_long_by_the_count_of_another_model(
     write_pair(root / "both")
     app = open_program(find=installed_model)
     choose(app, "both")
-    app.presenter.session.change_settings({"model": "smol"})
+    app.chat_controller.session.change_settings({"model": "smol"})
     app.model_in_use.show()
     text = "long " * 3000
     app.window.chat.composer.set_text(text)
-    with qtbot.waitSignal(app.presenter.answered, timeout=WAIT):
+    with qtbot.waitSignal(app.chat_controller.answered, timeout=WAIT):
         app.window.chat.composer.submit()
     assert "The conversation has 3001 tokens" in shown(app)[-1].notice  # says the one that was to answer
 

@@ -16,7 +16,7 @@ from headstart import exporter as exporting
 from headstart import paths
 from headstart.ui.asking import installed_model
 from headstart.ui.program import Program
-from headstart.ui.settings.setting_form import ChoiceEditor
+from headstart.ui.settings.settings_form import ChoiceEditor
 from tests.model_folders import write_model, write_pair
 
 WAIT = 60_000

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from headstart.ui.program import Program
-from headstart.ui.widgets.work_card import BusyBar
+from headstart.ui.widgets.progress import BusyBar
 
 ROOT = Path(__file__).resolve().parents[2]
 

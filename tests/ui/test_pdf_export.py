@@ -122,7 +122,7 @@ def test_the_format_chosen_gives_the_file_its_ending(
 
 def test_a_folder_that_is_not_there_is_told(qtbot: QtBot, app: Program, tmp_path: Path) -> None:
     ask(qtbot, app, "tigers")
-    notice, chat = app.window.chat.notice, app.presenter.session.chat.id
+    notice, chat = app.window.chat.notice, app.chat_controller.session.chat.id
     exchange = Exchange(app.window, app.store, notice, app)
     exchange.write(chat, tmp_path / "gone" / "a.pdf")
     qtbot.waitUntil(lambda: "cannot be written" in notice.text, timeout=WAIT)

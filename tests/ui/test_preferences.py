@@ -13,23 +13,23 @@ from pytestqt.qtbot import QtBot
 from headstart import settings_file
 from headstart.settings import about
 from headstart.ui.program import Program
-from headstart.ui.settings.preferences import Preferences
-from headstart.ui.settings.setting_form import meaning, title, word
+from headstart.ui.settings.preferences_dialog import PreferencesDialog
+from headstart.ui.settings.settings_form import meaning, title, word
 
 ELSEWHERE = {"presets", "prompts", "server_port"}  # edited where they are used
 Field = TypeVar("Field", bound=QWidget)
 
 
 @pytest.fixture
-def dialog(app: Program) -> Preferences:
+def dialog(app: Program) -> PreferencesDialog:
     """The preferences, open over the window."""
     app.window.actions_by_name["preferences"].trigger()
-    found = app.window.findChild(Preferences)
-    assert isinstance(found, Preferences)
+    found = app.window.findChild(PreferencesDialog)
+    assert isinstance(found, PreferencesDialog)
     return found
 
 
-def _field(dialog: Preferences, kind: type[Field], name: str) -> Field:
+def _field(dialog: PreferencesDialog, kind: type[Field], name: str) -> Field:
     fields = [field for field in dialog.findChildren(kind) if field.accessibleName() == title(name)]
     assert len(fields) == 1
     return fields[0]
@@ -40,14 +40,14 @@ def _choose(box: QComboBox, value: str) -> None:
     box.activated.emit(box.currentIndex())
 
 
-def test_every_setting_is_there_once_with_its_words(dialog: Preferences) -> None:
+def test_every_setting_is_there_once_with_its_words(dialog: PreferencesDialog) -> None:
     names = [name for form in dialog._forms for name in form.names]
     assert sorted(names) == sorted(about().keys() - ELSEWHERE)
     assert all(title(name) and meaning(name) for name in names)
     assert [word(value) for value in about()["language"].choices] == ["System", "English", "简体中文", "繁體中文"]
 
 
-def test_what_is_changed_holds_at_once_and_is_saved(app: Program, dialog: Preferences) -> None:
+def test_what_is_changed_holds_at_once_and_is_saved(app: Program, dialog: PreferencesDialog) -> None:
     _choose(_field(dialog, QComboBox, "theme"), "dark")
     assert app.looks.theme.dark
     _field(dialog, QSpinBox, "zoom").setValue(150)
@@ -61,41 +61,41 @@ def test_what_is_changed_holds_at_once_and_is_saved(app: Program, dialog: Prefer
     assert (saved.theme, saved.zoom, saved.show_origins, saved.enter_sends) == ("dark", 150, True, False)
 
 
-def test_what_is_changed_elsewhere_is_shown(app: Program, dialog: Preferences) -> None:
+def test_what_is_changed_elsewhere_is_shown(app: Program, dialog: PreferencesDialog) -> None:
     app.window.actions_by_name["zoom_in"].trigger()
     assert _field(dialog, QSpinBox, "zoom").value() == 110
 
 
-def test_defaults_of_chats_reach_the_open_chat_and_its_panel(app: Program, dialog: Preferences) -> None:
+def test_defaults_of_chats_reach_the_open_chat_and_its_panel(app: Program, dialog: PreferencesDialog) -> None:
     _choose(_field(dialog, QComboBox, "speculation"), "fixed")
     assert (app.settings.guessing.mode, app.settings.guessing.num_assistant_tokens) == ("fixed", 4)
-    assert app.presenter.session.settings.guessing.num_assistant_tokens == 4
+    assert app.chat_controller.session.settings.guessing.num_assistant_tokens == 4
     shown = _field(dialog, QSpinBox, "num_assistant_tokens")
     beside = app.window.panel.findChildren(QSpinBox)
     assert shown.value() in [spin.value() for spin in beside if spin.accessibleName() == title("num_assistant_tokens")]
     app.window.panel.edited.emit("num_assistant_tokens", 7)
-    both = (app.presenter.session.settings, app.settings)
+    both = (app.chat_controller.session.settings, app.settings)
     assert [each.guessing.num_assistant_tokens for each in both] == [7, 4]
 
 
-def test_a_page_goes_back_to_its_defaults_and_leaves_the_others(app: Program, dialog: Preferences) -> None:
+def test_a_page_goes_back_to_its_defaults_and_leaves_the_others(app: Program, dialog: PreferencesDialog) -> None:
     app.change(zoom=200, temperature=0.5)
     dialog._restore.click()
     assert (app.settings.zoom, app.settings.sampling.temperature) == (100, 0.5)
 
 
-def test_the_keyboard_alone_turns_pages_and_closes(qtbot: QtBot, app: Program, dialog: Preferences) -> None:
+def test_the_keyboard_alone_turns_pages_and_closes(qtbot: QtBot, app: Program, dialog: PreferencesDialog) -> None:
     QTest.keyClick(dialog.list, Qt.Key.Key_End)
     assert dialog.pages.currentIndex() == dialog.list.count() - 1
     assert not dialog._restore.isEnabled()
     QTest.keyClick(dialog, Qt.Key.Key_Escape)
-    qtbot.waitUntil(lambda: app.window.findChild(Preferences) is None)
+    qtbot.waitUntil(lambda: app.window.findChild(PreferencesDialog) is None)
 
 
 def test_folders_are_named_from_home(app: Program, headstart_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Path, "home", lambda: headstart_home.parent)
     app.window.actions_by_name["preferences"].trigger()
-    dialog = app.window.findChild(Preferences)
+    dialog = app.window.findChild(PreferencesDialog)
     assert dialog
     assert f"~/{headstart_home.name}/history" in [label.text() for label in dialog.findChildren(QLabel)]
 
@@ -108,7 +108,7 @@ def test_settings_survive_a_restart(qtbot: QtBot, open_program: Callable[..., Pr
 
 def test_another_language_offers_to_open_the_window_anew(qtbot: QtBot, app: Program) -> None:
     app.window.actions_by_name["preferences"].trigger()
-    dialog = app.window.findChildren(Preferences)[-1]
+    dialog = app.window.findChildren(PreferencesDialog)[-1]
     dialog.edited.emit("language", "en")
     assert not dialog.findChildren(QMessageBox), "it is spoken already"
     dialog.edited.emit("language", "zh_CN")

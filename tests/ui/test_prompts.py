@@ -11,7 +11,7 @@ from pytestqt.qtbot import QtBot
 
 from headstart.ui.chat.prompts import Filled, PromptDialog, built_in, called, filled, library, matching, named, own_part
 from headstart.ui.program import Program
-from headstart.ui.settings.setting_form import PresetEditor
+from headstart.ui.settings.settings_form import PresetEditor
 from tests.ui.person import WAIT, ask, texts
 
 Open = Callable[..., Program]
@@ -87,7 +87,7 @@ def test_escape_leaves_the_stroke_alone_and_enter_sends_it(qtbot: QtBot, app: Pr
     assert popup.isHidden()
     QTest.keyClicks(edit, "s")
     assert popup.isHidden()
-    with qtbot.waitSignal(app.presenter.answered, timeout=WAIT):
+    with qtbot.waitSignal(app.chat_controller.answered, timeout=WAIT):
         QTest.keyClick(edit, Qt.Key.Key_Return)
     assert texts(app)[0] == "/tes"
     QTest.keyClicks(edit, "/")
@@ -163,14 +163,14 @@ def test_a_system_prompt_is_kept_as_a_preset_and_used_in_another_chat(qtbot: QtB
     editor._field.setPlainText("Be terse.")
     editor.save(" A terse voice ")
     assert app.settings.presets == {"A terse voice": "Be terse."}
-    assert app.presenter.session.settings.system_prompt == "Be terse."
+    assert app.chat_controller.session.settings.system_prompt == "Be terse."
     assert editor.button.accessibleName() == "Preset: A terse voice"
     again = open_program()
     again.window.sidebar.new_requested.emit()
     editor = _presets(again)
     editor.fill()
     editor.menu.actions()[0].trigger()
-    assert again.presenter.session.settings.system_prompt == "Be terse."
+    assert again.chat_controller.session.settings.system_prompt == "Be terse."
     assert again.settings.system_prompt == ""
 
 
@@ -187,7 +187,7 @@ def test_presets_are_renamed_and_deleted(qtbot: QtBot, app: Program) -> None:
     assert app.settings.presets == {"a": "B", "c": "C"}
     _action(editor, "Delete Preset").trigger()
     assert app.settings.presets == {"c": "C"}
-    assert app.presenter.session.settings.system_prompt == "B"
+    assert app.chat_controller.session.settings.system_prompt == "B"
 
 
 def _select_all(app: Program) -> None:

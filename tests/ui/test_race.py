@@ -126,12 +126,12 @@ def test_a_chat_is_told_why_it_must_wait(qtbot: QtBot, open_program: Open) -> No
     page = start(app, "toy: words 200")
     assert not app.window.chat.composer._send.isEnabled()
     assert "race is running" in app.window.chat.composer._send.toolTip()
-    assert not app.presenter.session.send("now")
+    assert not app.chat_controller.session.send("now")
     assert "race is running" in app.window.chat.notice.text
     qtbot.waitUntil(lambda: page.lanes[0].tokens > 0, timeout=WAIT)
     app.window.actions_by_name["write"].trigger()  # leaving the page ends the race
     qtbot.waitUntil(app.window.chat.composer._send.isEnabled, timeout=WAIT)
-    with qtbot.waitSignal(app.presenter.answered, timeout=WAIT):
+    with qtbot.waitSignal(app.chat_controller.answered, timeout=WAIT):
         write(app, "")
 
 

@@ -11,7 +11,7 @@ from headstart import paths
 from headstart.engine.engine import Sampling
 from headstart.ui.asking import installed_model, request
 from headstart.ui.program import Program
-from headstart.ui.settings.setting_form import NumberEditor
+from headstart.ui.settings.settings_form import NumberEditor
 from tests.model_folders import write_model
 from tests.ui.person import ask
 
@@ -45,35 +45,35 @@ def test_what_is_left_to_the_model_shows_the_models_values(open_program: Open) -
     assert not field(app, "temperature")._spin.isEnabled()
     app.window.panel.edited.emit("model", "two")
     assert told(app, *NAMES) == ["0.60", "1.00", "20", "1.00"]
-    assert request(app.presenter.session.conversation.ask("x").path, app.presenter.session.settings).sampling == (
-        Sampling(automatic=("temperature", "top_p", "top_k", "min_p", "repetition_penalty"))
-    )
+    assert request(
+        app.chat_controller.session.conversation.ask("x").path, app.chat_controller.session.settings
+    ).sampling == (Sampling(automatic=("temperature", "top_p", "top_k", "min_p", "repetition_penalty")))
 
 
 def test_where_nobody_knows_the_models_values_none_is_shown(app: Program) -> None:
     assert told(app, "temperature", "num_assistant_tokens", "context") == ["–", "–", "–"]
     field(app, "temperature")._automatic.click()
     assert told(app, "temperature") == ["0.70"]
-    assert app.presenter.session.settings.sampling.temperature == 0.7
+    assert app.chat_controller.session.settings.sampling.temperature == 0.7
 
 
 def test_who_sets_a_value_begins_at_that_of_the_model_and_can_leave_it_again(open_program: Open) -> None:
     install("one", temperature=0.2)
     app = open_program(find=installed_model)
     field(app, "temperature")._automatic.click()
-    assert app.presenter.session.settings.sampling.temperature == 0.2
+    assert app.chat_controller.session.settings.sampling.temperature == 0.2
     assert field(app, "temperature")._spin.isEnabled()
     field(app, "temperature")._automatic.click()
-    assert "temperature" in app.presenter.session.settings.sampling.automatic
+    assert "temperature" in app.chat_controller.session.settings.sampling.automatic
 
 
 def test_greedy_is_one_click_away(qtbot: QtBot, app: Program) -> None:
     next(each for each in app.window.panel.findChildren(QPushButton) if each.text() == "Greedy").click()
-    assert app.presenter.session.settings.sampling.temperature == 0.0
+    assert app.chat_controller.session.settings.sampling.temperature == 0.0
     assert told(app, "temperature") == ["0.00"]
     assert not field(app, "temperature")._automatic.isChecked()
     ask(qtbot, app, "hello")
-    assert app.presenter.session.path[-1].settings["temperature"] == 0.0
+    assert app.chat_controller.session.path[-1].settings["temperature"] == 0.0
 
 
 def test_a_typed_value_holds(app: Program) -> None:
@@ -81,4 +81,4 @@ def test_a_typed_value_holds(app: Program) -> None:
     edit._automatic.click()
     edit._spin.lineEdit().selectAll()
     QTest.keyClicks(edit._spin, "0.55\r")
-    assert app.presenter.session.settings.sampling.temperature == 0.55
+    assert app.chat_controller.session.settings.sampling.temperature == 0.55

@@ -25,7 +25,7 @@ from headstart.errors import HistoryError
 from headstart.ui.history.recovery import Recovery
 from headstart.ui.history.upkeep import Upkeep
 from headstart.ui.program import Program
-from headstart.ui.sidebar.chats import LAST
+from headstart.ui.sidebar.chats_controller import LAST
 from tests.ui.person import WAIT, ask, begin, stored, texts, write
 
 Open = Callable[..., Program]
@@ -45,20 +45,20 @@ def test_an_answer_stays_while_the_disk_is_full_and_is_saved_when_there_is_room(
     said: list[str] = []
     app.chats.troubled.connect(lambda sentence, _cause: said.append(sentence))
     _fill_disk(app.store, full=True)
-    qtbot.waitUntil(lambda: bool(said) and not app.presenter.session.is_answering, timeout=WAIT)
+    qtbot.waitUntil(lambda: bool(said) and not app.chat_controller.session.is_answering, timeout=WAIT)
     assert len(said) == 1
     assert said[0].startswith("The disk is full")
     assert said[0].endswith("The answer stays here, and saving is tried again.")
     answer = texts(app)[-1]
     assert len(answer.split()) == 1500
-    chat = app.presenter.session.chat.id
+    chat = app.chat_controller.session.chat.id
     app.window.sidebar.new_requested.emit()
     app.window.sidebar.chosen.emit(chat, None)
     assert texts(app)[-1] == answer
     assert stored(app)[-1][0] != answer
     _fill_disk(app.store, full=False)
     with qtbot.waitSignal(app.chats.caught_up, timeout=WAIT):
-        app.presenter.session._retrying.timeout.emit()
+        app.chat_controller.session._retrying.timeout.emit()
     assert stored(app)[-1] == (answer, State.COMPLETE)
     assert app.window.chat.notice.text == "Everything is saved again."
 
@@ -67,7 +67,7 @@ def test_the_next_message_saves_what_could_not_be_saved(qtbot: QtBot, open_progr
     app = open_program(pace=0.001)
     begin(qtbot, app, "toy: words 1500")
     _fill_disk(app.store, full=True)
-    qtbot.waitUntil(lambda: app.presenter.session.is_behind, timeout=WAIT)
+    qtbot.waitUntil(lambda: app.chat_controller.session.is_behind, timeout=WAIT)
     write(app, "too early")
     assert "The disk is full" in app.window.chat.notice.text
     assert app.window.chat.composer.text() == "too early"
@@ -81,7 +81,7 @@ def test_closing_saves_what_could_not_be_saved(qtbot: QtBot, open_program: Open)
     app = open_program(pace=0.001)
     begin(qtbot, app, "toy: words 1500")
     _fill_disk(app.store, full=True)
-    qtbot.waitUntil(lambda: app.presenter.session.is_behind, timeout=WAIT)
+    qtbot.waitUntil(lambda: app.chat_controller.session.is_behind, timeout=WAIT)
     _fill_disk(app.store, full=False)
     again = open_program()
     assert len(texts(again)[-1].split()) == 1500
@@ -101,7 +101,7 @@ toy = EngineChoice((*PROGRAM, "--pace", "0.01"), toy_model)
 window = Program(application, open_store(Path(sys.argv[1])), toy)
 window.start()
 window.window.show()
-session = window.presenter.session
+session = window.chat_controller.session
 session.answering.grew.connect(lambda *_: print(time.monotonic(), len(session.answering.live.text), flush=True))
 session.send("toy: words 1900")
 application.exec()
@@ -148,7 +148,7 @@ def test_the_save_of_a_first_question_makes_its_chat_the_one_to_open_next(
 
     monkeypatch.setattr(app.store, "begin", kill)
     ask(qtbot, app, "second")
-    assert found == [(app.presenter.session.chat.id, ("second",))]
+    assert found == [(app.chat_controller.session.chat.id, ("second",))]
 
 
 @pytest.fixture

@@ -12,10 +12,10 @@ from headstart.ui.chat.composer import Composer
 from headstart.ui.chat.message import MessageContent
 from headstart.ui.chat.token_count import Count
 from headstart.ui.program import Program
-from headstart.ui.settings.preferences import Preferences
+from headstart.ui.settings.preferences_dialog import PreferencesDialog
 from headstart.ui.widgets import stylesheet
 from headstart.ui.widgets.figure_table import FigureTable
-from headstart.ui.widgets.heading import Heading
+from headstart.ui.widgets.labels import Heading
 from headstart.ui.widgets.theme import LIGHT, MEDIUM
 from tests.ui import reach
 
@@ -167,7 +167,7 @@ def test_the_buttons_of_the_panel_stay_within_it(app: Program, zoom: int, shown_
 
 def test_boxes_grow_in_the_window_where_the_zoom_is_set(app: Program) -> None:
     app.window.actions_by_name["preferences"].trigger()
-    dialog = app.window.findChild(Preferences)
+    dialog = app.window.findChild(PreferencesDialog)
     assert dialog
     box = dialog.findChildren(QCheckBox)[0]
     widths = []
@@ -182,6 +182,6 @@ def test_preferences_leave_room_for_settings_at_twice_the_size(app: Program) -> 
     app.change(zoom=200)
     app.window.actions_by_name["preferences"].trigger()
     QApplication.processEvents()
-    dialog = app.window.findChild(Preferences)
+    dialog = app.window.findChild(PreferencesDialog)
     assert dialog
     assert dialog.pages.height() > 0.6 * dialog.height()

@@ -15,7 +15,7 @@ from headstart.chat import search
 from headstart.chat.conversation import Attachment, Conversation, Message, Role
 from headstart.chat.store import Store, open_store
 from headstart.ui.program import Program
-from headstart.ui.sidebar.chats import Findings, Searching
+from headstart.ui.sidebar.chats_controller import Findings, Searching
 from tests.ui.person import WAIT, ask, chat_rows, click_chat, texts
 
 

@@ -11,9 +11,9 @@ from headstart.engine.engine import Remote
 from headstart.engine.supervision import program
 from headstart.settings import Settings
 from headstart.ui.engine_link import EngineLink
-from headstart.ui.models.model_card import ServerCard
+from headstart.ui.models.model_card import RemoteServerCard
 from headstart.ui.models.models_page import ModelsPage
-from headstart.ui.models.server_desk import ServerDesk
+from headstart.ui.models.remote_servers_controller import RemoteServersController
 from headstart.ui.program import Program
 from headstart.ui.widgets.theme import LIGHT
 from tests.model_server import Script, serving
@@ -29,7 +29,7 @@ def press(widget: QWidget, name: str) -> None:
     next(each for each in widget.findChildren(QPushButton) if each.text() == name).click()
 
 
-def card(app: Program, name: str) -> ServerCard:
+def card(app: Program, name: str) -> RemoteServerCard:
     found = app.window.models.server_card(name)
     assert found
     return found
@@ -103,22 +103,24 @@ def test_a_server_is_used_and_removed(qtbot: QtBot, app: Program, monkeypatch: p
 
 
 @pytest.fixture
-def desk(qtbot: QtBot) -> Callable[[str], ServerDesk]:
+def controller(qtbot: QtBot) -> Callable[[str], RemoteServersController]:
     """Shows one server on a page; the real program asks it."""
 
-    def show(address: str) -> ServerDesk:
+    def show(address: str) -> RemoteServersController:
         page = ModelsPage(LIGHT)
         qtbot.addWidget(page)
-        made = ServerDesk(page, lambda: EngineLink(program()), page)
+        made = RemoteServersController(page, lambda: EngineLink(program()), page)
         made.show((Remote("office", address),), Settings())
         return made
 
     return show
 
 
-def test_a_check_says_whether_the_server_answers(qtbot: QtBot, desk: Callable[[str], ServerDesk]) -> None:
+def test_a_check_says_whether_the_server_answers(
+    qtbot: QtBot, controller: Callable[[str], RemoteServersController]
+) -> None:
     with serving(Script()) as address:
-        made = desk(address)
+        made = controller(address)
         shown = made._page.server_card("office")
         assert shown
         press(shown, "Check")

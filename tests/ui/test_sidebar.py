@@ -133,7 +133,7 @@ def test_deleting_a_message_is_undone_as_long_as_nothing_came_after(qtbot: QtBot
     app.window.actions_by_name["undo"].trigger()
     assert texts(app)[-1] == "You wrote: two"
     app.window.chat.transcript.action_requested.emit(4, MessageAction.DELETE)
-    with qtbot.waitSignal(app.presenter.answered, timeout=WAIT):
+    with qtbot.waitSignal(app.chat_controller.answered, timeout=WAIT):
         app.window.actions_by_name["regenerate"].trigger()
     before = texts(app)
     app.window.chat.notice._action.click()

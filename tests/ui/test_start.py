@@ -81,14 +81,14 @@ def test_a_second_start_hands_its_file_to_the_first_window(qtbot: QtBot, tmp_pat
 
 
 def test_the_chats_of_a_file_come_in_and_the_first_is_open(qtbot: QtBot, app: Program, tmp_path: Path) -> None:
-    with qtbot.waitSignal(app.presenter.answered, timeout=60_000):
-        app.presenter.session.send("hello")
-    former = app.presenter.session.chat.id
+    with qtbot.waitSignal(app.chat_controller.answered, timeout=60_000):
+        app.chat_controller.session.send("hello")
+    former = app.chat_controller.session.chat.id
     file = tmp_path / "hello.headstart.json"
     file.write_text(to_json([(app.store.chats()[0], app.store.conversation(former))]), encoding="utf-8")
     app.bring_in(str(file))
-    assert app.presenter.session.chat.id != former
-    assert app.presenter.session.path[0].text == "hello"
+    assert app.chat_controller.session.chat.id != former
+    assert app.chat_controller.session.path[0].text == "hello"
     assert len(app.store.chats()) == 2
 
 
@@ -112,8 +112,8 @@ def test_a_closed_window_leaves_no_thread_timer_or_process(qtbot: QtBot, open_pr
     pid = app.link.pid
     for _ in range(3):
         app.window.sidebar.new_requested.emit()
-        with qtbot.waitSignal(app.presenter.answered, timeout=60_000):
-            app.presenter.session.send("hello")
+        with qtbot.waitSignal(app.chat_controller.answered, timeout=60_000):
+            app.chat_controller.session.send("hello")
     app.window.close()
     assert not psutil.pid_exists(pid)
     assert threading.active_count() == threads
@@ -125,8 +125,8 @@ def test_chats_that_were_left_are_let_go(qtbot: QtBot, open_program: Open) -> No
     app = open_program()
     for number in range(5):
         app.window.sidebar.new_requested.emit()
-        with qtbot.waitSignal(app.presenter.answered, timeout=60_000):
-            app.presenter.session.send(f"hello {number}")
+        with qtbot.waitSignal(app.chat_controller.answered, timeout=60_000):
+            app.chat_controller.session.send(f"hello {number}")
     QApplication.processEvents()
     gc.collect()
     sessions = [child for child in app.chats.findChildren(QObject) if type(child).__name__ == "ChatSession"]

@@ -87,11 +87,11 @@ def test_the_open_chat_is_tagged_by_keys_alone(qtbot: QtBot, app: Program) -> No
     menus = [menu for menu in app.window.sidebar.findChildren(TagMenu) if menu.isVisible()]
     QTest.keyClick(menus[0], Qt.Key.Key_Down)
     QTest.keyClick(menus[0], Qt.Key.Key_Return)
-    assert app.presenter.session.chat.tags == ("zoo",)
+    assert app.chat_controller.session.chat.tags == ("zoo",)
     assert app.store.tags() == (Tag("zoo", 1),)
-    app.tags.mark([app.presenter.session.chat.id], "zoo", given=False)
+    app.tags.mark([app.chat_controller.session.chat.id], "zoo", given=False)
     assert app.store.tags() == (Tag("zoo", 0),)
-    assert not app.presenter.session.chat.tags
+    assert not app.chat_controller.session.chat.tags
 
 
 def test_chats_dropped_on_a_tag_get_it(qtbot: QtBot, app: Program) -> None:
@@ -172,8 +172,8 @@ def _chat_row(app: Program, row: int) -> QModelIndex:
 def test_tags_are_there_again_after_a_restart(qtbot: QtBot, open_program: Open) -> None:
     app = open_program()
     ask(qtbot, app, "walrus")
-    app.tags.create("zoo", [app.presenter.session.chat.id])
-    app.presenter.fork_requested.emit(2)
+    app.tags.create("zoo", [app.chat_controller.session.chat.id])
+    app.chat_controller.fork_requested.emit(2)
     again = open_program()
     assert _tag_rows(again) == ["zoo"]
     assert again.store.tags() == (Tag("zoo", 2),)

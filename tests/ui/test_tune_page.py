@@ -15,8 +15,8 @@ from headstart.engine.tuning.messages import DEFAULT, DRAFT, DRAFTS, TARGET, Row
 from headstart.engine.tuning.search import Hardware, drafts, settings
 from headstart.settings import Settings
 from headstart.ui.asking import Loadable, installed_model
-from headstart.ui.performance import tune_page
-from headstart.ui.performance.tune_page import TunePage
+from headstart.ui.performance import tuning_page
+from headstart.ui.performance.tuning_page import TuningPage
 from headstart.ui.program import Program
 from tests.ui.conftest import Speak
 from tests.ui.person import WAIT, ask, texts
@@ -25,11 +25,11 @@ Opened = Callable[..., Program]
 START, CANCEL, FORGET = "Start tuning", "Cancel", "Forget"
 
 
-def button(page: TunePage, name: str) -> QPushButton:
+def button(page: TuningPage, name: str) -> QPushButton:
     return next(each for each in page.findChildren(QPushButton) if each.text() == name)
 
 
-def go(app: Program) -> TunePage:
+def go(app: Program) -> TuningPage:
     """Go to the page and press its button."""
     app.window.actions_by_name["tune"].trigger()
     button(app.window.tune, START).click()
@@ -88,7 +88,7 @@ def test_a_run_can_be_cancelled_and_chats_go_on(qtbot: QtBot, open_program: Open
     page = go(app)
     qtbot.waitUntil(lambda: "Model: as it is (f32) against 1 thread" in page.run.sentence, timeout=WAIT)
     app.window.actions_by_name["write"].trigger()
-    assert not app.presenter.session.send("now")
+    assert not app.chat_controller.session.send("now")
     assert "A tuning is going on" in app.window.chat.notice.text
     app.window.actions_by_name["tune"].trigger()
     button(page, CANCEL).click()
@@ -145,9 +145,9 @@ def test_every_setting_that_may_be_tried_is_said_in_chinese(speak: Speak) -> Non
     names = [*settings(hardware, load, ("f32", "bf16")), *drafts(load, {"small/draft": Path("s")}, rows=4000)]
     names += [DEFAULT, "1 thread"]
     speak("zh_CN")
-    assert not [name for name in names if tune_page.setting_word(name) == name]
-    assert "GPU.1" in tune_page.setting_word("on GPU.1")
-    assert tune_page.setting_word("by magic") == "by magic"
+    assert not [name for name in names if tuning_page.setting_word(name) == name]
+    assert "GPU.1" in tuning_page.setting_word("on GPU.1")
+    assert tuning_page.setting_word("by magic") == "by magic"
 
 
 def kept(*tried: Row, subject: str = DRAFT) -> Stage:
@@ -174,7 +174,7 @@ CASES = (
 @pytest.mark.parametrize("stage", STAGES)
 def test_reasons_are_those_of_the_terminal(stage: Stage) -> None:
     """The same case is told, with the same figures."""
-    terminal, window = reasons([stage])[0], tune_page.reason(stage)
+    terminal, window = reasons([stage])[0], tuning_page.reason(stage)
     for words in CASES:
         assert (words in terminal) == (words in window), words
     for row in stage.rows:
@@ -183,5 +183,5 @@ def test_reasons_are_those_of_the_terminal(stage: Stage) -> None:
 
 @pytest.mark.parametrize("subject", [TARGET, DRAFTS, DRAFT])
 def test_what_goes_on_is_said(subject: str) -> None:
-    assert tune_page.doing(Trying(subject)).startswith("Loading the ")
-    assert tune_page.doing(Trying(subject, against=())).endswith("as it is against nothing else")
+    assert tuning_page.doing(Trying(subject)).startswith("Loading the ")
+    assert tuning_page.doing(Trying(subject, against=())).endswith("as it is against nothing else")

@@ -34,7 +34,7 @@ def test_editing_an_answer_keeps_the_persons_words(qtbot: QtBot, app: Program) -
 def test_an_edit_can_be_left_and_the_draft_is_there_again(qtbot: QtBot, app: Program) -> None:
     ask(qtbot, app, "first")
     app.window.chat.composer.set_text("half a thought")
-    app.presenter.edit_last()
+    app.chat_controller.edit_last()
     assert app.window.chat.composer.text() == "first"
     app.window.actions_by_name["stop"].trigger()
     assert app.window.chat.composer.text() == "half a thought"
@@ -44,7 +44,7 @@ def test_an_edit_can_be_left_and_the_draft_is_there_again(qtbot: QtBot, app: Pro
 def test_regenerating_adds_a_version(qtbot: QtBot, app: Program) -> None:
     app.window.panel.edited.emit("temperature", 0.0)
     ask(qtbot, app, "again")
-    with qtbot.waitSignal(app.presenter.answered, timeout=WAIT):
+    with qtbot.waitSignal(app.chat_controller.answered, timeout=WAIT):
         app.window.actions_by_name["regenerate"].trigger()
     assert (shown(app)[1].version, shown(app)[1].versions) == (2, 2)
     assert "temperature 0" in app.window.chat.notice.text
@@ -70,14 +70,14 @@ def test_nobody_is_told_that_an_answer_stays_the_same_where_it_need_not(qtbot: Q
 
 
 def regenerate(qtbot: QtBot, app: Program) -> None:
-    with qtbot.waitSignal(app.presenter.answered, timeout=WAIT):
+    with qtbot.waitSignal(app.chat_controller.answered, timeout=WAIT):
         app.window.actions_by_name["regenerate"].trigger()
 
 
 def test_an_answer_is_continued_where_it_ended(qtbot: QtBot, app: Program) -> None:
     ask(qtbot, app, "first")
     before = shown(app)[1]
-    with qtbot.waitSignal(app.presenter.answered, timeout=WAIT):
+    with qtbot.waitSignal(app.chat_controller.answered, timeout=WAIT):
         app.window.chat.transcript.action_requested.emit(before.id, MessageAction.CONTINUE)
     assert shown(app)[1].text.startswith(before.text)
     assert len(shown(app)[1].text) > len(before.text)

@@ -10,9 +10,9 @@ from pytestqt.qtbot import QtBot
 from headstart.engine.engine import Prefill
 from headstart.engine.protocol import Loading, Phase
 from headstart.ui.asking import installed_model
-from headstart.ui.local_server.serve_page import ServeState
+from headstart.ui.local_server.server_page import ServerState
 from headstart.ui.program import Program
-from headstart.ui.widgets import work_card
+from headstart.ui.widgets import progress
 from tests.model_folders import write_model
 from tests.ui.person import WAIT, shown, write
 
@@ -49,7 +49,7 @@ def test_an_answer_that_waits_says_so_when_its_chat_is_opened_again(qtbot: QtBot
     app = open_program(pace=60.0)
     write(app, "hello")
     qtbot.waitUntil(lambda: bool(shown(app)) and "of 2 tokens" in shown(app)[-1].notice, timeout=WAIT)
-    chat = app.presenter.session.chat.id
+    chat = app.chat_controller.session.chat.id
     app.window.sidebar.new_requested.emit()
     app.window.sidebar.chosen.emit(chat, None)
     assert "of 2 tokens" in shown(app)[-1].notice
@@ -90,8 +90,8 @@ def test_where_there_is_no_room_the_seconds_of_loading_stay(app: Program) -> Non
 
 
 def test_a_step_of_something_long_tells_its_seconds(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(work_card, "_LONG", 1)
-    card = work_card.WorkCard()
+    monkeypatch.setattr(progress, "_LONG", 1)
+    card = progress.WorkCard()
     qtbot.addWidget(card)
     card.begin("Exporting tiny")
     card.show_step("Reading the tokenizer")
@@ -125,7 +125,7 @@ def test_the_local_server_tells_how_long_it_loads(qtbot: QtBot, app: Program) ->
     app.loader.unload()
     app.window.show_page(app.window.server)
     app.window.server.card.switch.click()
-    qtbot.waitUntil(lambda: app.server.state is ServeState.STARTING and " · 0 s" in app.server.sentence, timeout=WAIT)
-    qtbot.waitUntil(lambda: app.server.state is ServeState.READY, timeout=WAIT)
+    qtbot.waitUntil(lambda: app.server.state is ServerState.STARTING and " · 0 s" in app.server.sentence, timeout=WAIT)
+    qtbot.waitUntil(lambda: app.server.state is ServerState.READY, timeout=WAIT)
     app.window.server.card.switch.click()
-    qtbot.waitUntil(lambda: app.server.state is ServeState.OFF, timeout=WAIT)
+    qtbot.waitUntil(lambda: app.server.state is ServerState.OFF, timeout=WAIT)

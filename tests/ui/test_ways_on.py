@@ -15,11 +15,11 @@ from headstart.engine.engine import Request
 from headstart.settings import Settings
 from headstart.ui.asking import Loadable, installed_model
 from headstart.ui.chat.message import MessageAction
-from headstart.ui.performance.bench_page import BenchPage
+from headstart.ui.performance.benchmark_page import BenchmarkPage
 from headstart.ui.performance.race_page import RacePage
-from headstart.ui.performance.tune_page import TunePage
+from headstart.ui.performance.tuning_page import TuningPage
 from headstart.ui.program import Program
-from headstart.ui.widgets.heading import ElidedLabel
+from headstart.ui.widgets.labels import ElidedLabel
 from headstart.ui.window_commands import CommandPalette
 from tests.model_folders import write_model
 from tests.ui.person import WAIT, ask, begin, shown, texts, write
@@ -39,7 +39,7 @@ def press(qtbot: QtBot, app: Program, text: str) -> None:
     transcript = app.window.chat.transcript
     view = transcript.view(len(transcript.contents()) - 1)
     button = next(each for each in view.findChildren(QPushButton) if each.text() == text)
-    with qtbot.waitSignal(app.presenter.answered, timeout=WAIT):
+    with qtbot.waitSignal(app.chat_controller.answered, timeout=WAIT):
         button.click()
 
 
@@ -59,7 +59,7 @@ def test_an_answer_of_the_longest_length_goes_on(qtbot: QtBot, app: Program) -> 
 def test_a_stopped_answer_goes_on_or_is_tried_again(qtbot: QtBot, open_program: Open) -> None:
     app = open_program(pace=0.02)
     begin(qtbot, app, "toy: words 60")
-    with qtbot.waitSignal(app.presenter.answered, timeout=WAIT):
+    with qtbot.waitSignal(app.chat_controller.answered, timeout=WAIT):
         app.window.actions_by_name["stop"].trigger()
     assert offers(app) == ["Continue", "Try again"]
     press(qtbot, app, "Try again")
@@ -93,7 +93,7 @@ def test_a_question_without_an_answer_can_be_answered(qtbot: QtBot, app: Program
 def test_a_question_is_not_answered_while_an_answer_is_written_elsewhere(qtbot: QtBot, open_program: Open) -> None:
     app = open_program(pace=0.02)
     ask(qtbot, app, "hello")
-    asked = app.presenter.session.chat.id
+    asked = app.chat_controller.session.chat.id
     app.window.chat.transcript.action_requested.emit(shown(app)[1].id, MessageAction.DELETE)
     app.window.sidebar.new_requested.emit()
     begin(qtbot, app, "toy: words 400")
@@ -116,7 +116,7 @@ def test_continue_is_a_command_where_there_is_an_answer(qtbot: QtBot, app: Progr
     assert found
     assert (found.text(0), found.text(1)) == ("Continue Answer", "Ctrl+G")
     palette.close()
-    with qtbot.waitSignal(app.presenter.answered, timeout=WAIT):
+    with qtbot.waitSignal(app.chat_controller.answered, timeout=WAIT):
         command.trigger()
     assert shown(app)[-1].versions == 1
 
@@ -148,7 +148,7 @@ def test_where_something_is_measured_a_button_leads_to_a_first_model(open_progra
     app = open_program(find=installed_model, loaded=False)
     app.window.actions_by_name[name].trigger()
     page = app.window.pages.currentWidget()
-    assert isinstance(page, RacePage | BenchPage | TunePage)
+    assert isinstance(page, RacePage | BenchmarkPage | TuningPage)
     assert page.run.sentence == "No model is installed yet."
     button(page, "Get a model").click()
     assert app.window.pages.currentWidget() is app.window.models
@@ -244,5 +244,5 @@ def test_what_repeats_itself_at_temperature_0_is_tried_again_at_a_higher_one(qtb
     ask(qtbot, app, "toy: repeat 50")
     assert offers(app) == ["Try again at temperature 0.7", "Go on anyway"]
     press(qtbot, app, "Try again at temperature 0.7")
-    assert app.presenter.session.path[-1].settings["temperature"] == 0.7
-    assert app.presenter.session.settings.sampling.temperature == 0.0
+    assert app.chat_controller.session.path[-1].settings["temperature"] == 0.7
+    assert app.chat_controller.session.settings.sampling.temperature == 0.0

@@ -30,7 +30,7 @@ def test_where_enter_breaks_control_enter_sends(qtbot: QtBot, app: Program) -> N
     edit = app.window.chat.composer.edit
     write(app, "one")
     assert edit.text() == "one\n"
-    with qtbot.waitSignal(app.presenter.answered, timeout=WAIT):
+    with qtbot.waitSignal(app.chat_controller.answered, timeout=WAIT):
         QTest.keyClick(edit, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
     assert texts(app)[0] == "one"
 
@@ -54,28 +54,28 @@ def test_settings_of_a_chat_hold_for_its_next_message(qtbot: QtBot, app: Program
     ask(qtbot, app, "toy: words 50")
     assert len(texts(app)[-1].split()) == 4
     assert "longest length" in shown(app)[-1].notice
-    made = app.presenter.session.path[-1].settings
+    made = app.chat_controller.session.path[-1].settings
     assert (made["num_assistant_tokens"], made["assistant_confidence_threshold"]) == (3, 0.5)
     app.window.sidebar.new_requested.emit()
-    assert app.presenter.session.settings.max_new_tokens == 2048
+    assert app.chat_controller.session.settings.max_new_tokens == 2048
     app.chats.open(app.store.chats()[0].id)
     app.window.panel.reset_requested.emit()
-    assert app.presenter.session.settings.max_new_tokens == 2048
+    assert app.chat_controller.session.settings.max_new_tokens == 2048
 
 
 def test_fixed_speculation_comes_with_a_number(qtbot: QtBot, app: Program) -> None:
     app.window.panel.edited.emit("speculation", "fixed")
-    settings = app.presenter.session.settings
+    settings = app.chat_controller.session.settings
     assert (settings.guessing.mode, settings.guessing.num_assistant_tokens) == ("fixed", 4)
     app.window.panel.edited.emit("num_assistant_tokens", None)
-    assert app.presenter.session.settings.guessing.mode == "auto"
+    assert app.chat_controller.session.settings.guessing.mode == "auto"
 
 
 def test_settings_can_become_those_of_all_chats(qtbot: QtBot, app: Program) -> None:
     app.window.panel.edited.emit("temperature", 0.7)
     app.window.panel.adopt_requested.emit()
     assert app.settings.sampling.temperature == 0.7
-    assert not app.presenter.session.chat.settings
+    assert not app.chat_controller.session.chat.settings
 
 
 def test_origins_are_coloured_on_demand_and_stay_so(qtbot: QtBot, open_program: Open) -> None:

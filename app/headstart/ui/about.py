@@ -24,7 +24,7 @@ from headstart import __version__
 from headstart.computer import package_versions, processor
 from headstart.licences import Component
 from headstart.ui.widgets import stylesheet
-from headstart.ui.widgets.heading import Heading
+from headstart.ui.widgets.labels import Heading
 from headstart.ui.widgets.stylesheet import dress
 from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, Theme, mono_font
 

@@ -59,7 +59,7 @@ def _run(application: QApplication, instance: SingleInstance, file: Path | None)
         if file:
             QTimer.singleShot(0, program, partial(program.bring_in, str(file)))
         if work:
-            tell = program.presenter.say if work.failed else program.presenter.advise
+            tell = program.chat_controller.say if work.failed else program.chat_controller.advise
             QTimer.singleShot(0, program, partial(tell, work.sentence))
         code = _show(application, program, recovery.outcome, again)
         if program.reopens is None:
@@ -91,10 +91,10 @@ def _show(application: QApplication, program: Program, outcome: str, chat: str) 
     if chat and program.store.chat(chat):
         program.chats.open(chat)
     if outcome:
-        program.presenter.say(outcome)
+        program.chat_controller.say(outcome)
     program.window.show()
     upkeep = Upkeep(program.store.path.parent, program.store.key)
-    upkeep.troubled.connect(program.presenter.say)  # a full disk is no reason to show no chats
+    upkeep.troubled.connect(program.chat_controller.say)  # a full disk is no reason to show no chats
     upkeep.start()
     try:
         return application.exec()

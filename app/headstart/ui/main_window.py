@@ -6,18 +6,18 @@ from PySide6.QtWidgets import QMainWindow, QSplitter, QStackedWidget, QWidget
 
 from headstart.ui import actions
 from headstart.ui.chat.chat_page import ChatPage
-from headstart.ui.local_server.serve_page import ServePage
+from headstart.ui.local_server.server_page import ServerPage
 from headstart.ui.models.models_page import ModelsPage
-from headstart.ui.performance.bench_page import BenchPage
+from headstart.ui.performance.benchmark_page import BenchmarkPage
 from headstart.ui.performance.race_page import RacePage
-from headstart.ui.performance.tune_page import TunePage
+from headstart.ui.performance.tuning_page import TuningPage
 from headstart.ui.settings.side_panel import SidePanel
 from headstart.ui.sidebar.sidebar import Sidebar
 from headstart.ui.widgets import reading_order, stylesheet
 from headstart.ui.widgets.page import Page
+from headstart.ui.widgets.progress import BusyBar
 from headstart.ui.widgets.reading_order import FocusKeeper
 from headstart.ui.widgets.theme import Theme, scaled
-from headstart.ui.widgets.work_card import BusyBar
 
 _SIDES = (248, 720, 320)  # sidebar, pages, panel
 _SIDEBAR, _PANEL = (180, 260), (260, 460)  # least widths, at the usual size of text and at any
@@ -41,9 +41,9 @@ class MainWindow(QMainWindow):
         self.chat = ChatPage(theme, font, self)
         self.models = ModelsPage(theme, self)
         self.race = RacePage(theme, self)
-        self.bench = BenchPage(theme, self)
-        self.tune = TunePage(theme, self)
-        self.server = ServePage(theme, self)
+        self.bench = BenchmarkPage(theme, self)
+        self.tune = TuningPage(theme, self)
+        self.server = ServerPage(theme, self)
         self.panel = SidePanel(theme, self)
         self.pages = QStackedWidget(self)
         self._split = QSplitter(Qt.Orientation.Horizontal, self)

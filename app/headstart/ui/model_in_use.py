@@ -13,7 +13,7 @@ from headstart.errors import EngineBusyError, HeadstartError
 from headstart.ui.chat.live_answer import NOTICE
 from headstart.ui.fault_words import said
 from headstart.ui.models import model_facts
-from headstart.ui.settings.setting_form import title, word
+from headstart.ui.settings.settings_form import title, word
 from headstart.ui.spelling import titled
 from headstart.ui.widgets.notice_bar import Cause
 
@@ -56,7 +56,7 @@ class ModelInUse(QObject):
         """What went wrong; where it is the lack of a model, with the way to one."""
         notice, adding = self._program.window.chat.notice, self._program.models.adding
         if cause is not Cause.MODEL:
-            self._program.presenter.say(sentence, cause)
+            self._program.chat_controller.say(sentence, cause)
         elif self._program.choices.usable:
             notice.say(sentence, self.tr("Show models"), self._show_models, bad=True, cause=cause)
         elif adding.is_busy:
@@ -167,13 +167,13 @@ class ModelInUse(QObject):
         if last and last.stats.get(NOTICE) == sentence:
             return
         if link.is_restarting or link.facts:
-            self._program.presenter.say(sentence, Cause.MODEL)
+            self._program.chat_controller.say(sentence, Cause.MODEL)
         else:
             self._note_refusal(sentence, may_insist=False)
 
     def _attempt(self, load: Callable[[Settings], None]) -> None:
         try:
-            load(self._program.presenter.session.settings)
+            load(self._program.chat_controller.session.settings)
         except HeadstartError as error:
             self.tell(said(error), Cause.MODEL)
 

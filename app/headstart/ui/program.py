@@ -18,28 +18,28 @@ from headstart.errors import SettingsError
 from headstart.settings import Settings
 from headstart.settings_file import load, save
 from headstart.ui.asking import Find, installed_model
-from headstart.ui.chat.chat_presenter import ChatPresenter
+from headstart.ui.chat.chat_controller import ChatController
 from headstart.ui.chat.chat_session import ChatSession
-from headstart.ui.chat.prompt_desk import PromptDesk
+from headstart.ui.chat.prompts_controller import PromptsController
 from headstart.ui.chat.token_count import TokenCount
-from headstart.ui.desktop_message import Attention, Motion
 from headstart.ui.engine_link import EngineLink
 from headstart.ui.fault_words import said
 from headstart.ui.history.encryption_work import Order
 from headstart.ui.history.upkeep import Settling
-from headstart.ui.local_server.serve_desk import ServeDesk
+from headstart.ui.local_server.server_controller import ServerController
 from headstart.ui.looks import Looks
 from headstart.ui.main_window import MainWindow
 from headstart.ui.model_in_use import ModelInUse
 from headstart.ui.models.model_choices import ModelChoices, ModelSwitch
-from headstart.ui.models.model_desk import ModelDesk
 from headstart.ui.models.model_loader import ModelLoader
-from headstart.ui.panel_desk import PanelDesk
-from headstart.ui.performance.bench_desk import BenchDesk
-from headstart.ui.performance.race_desk import RaceDesk
-from headstart.ui.performance.tune_desk import TuneDesk
-from headstart.ui.sidebar.chats import Chats, Listing
-from headstart.ui.sidebar.sidebar_desk import SidebarDesk, TagDesk
+from headstart.ui.models.models_controller import ModelsController
+from headstart.ui.notifications import Attention, Motion
+from headstart.ui.performance.benchmark_controller import BenchmarkController
+from headstart.ui.performance.race_controller import RaceController
+from headstart.ui.performance.tuning_controller import TuningController
+from headstart.ui.settings_controller import SettingsController
+from headstart.ui.sidebar.chats_controller import ChatsController, Listing
+from headstart.ui.sidebar.sidebar_controller import SidebarController, TagsController
 from headstart.ui.widgets.notice_bar import Cause
 from headstart.ui.widgets.undoing import Undoing
 from headstart.ui.window_commands import WindowCommands
@@ -107,25 +107,25 @@ class Program(QObject):
         self._engine = engine or EngineChoice()
         self.link = EngineLink(self._engine.command, parent=self, patience=self._engine.patience)
         self.loader = ModelLoader(self.link, self._engine.find, self)
-        self.chats = Chats(store, self.loader, self.settings, self)
-        self.tags = TagDesk(store, self)
+        self.chats = ChatsController(store, self.loader, self.settings, self)
+        self.tags = TagsController(store, self)
         self.undoing, self.settling = Undoing(self), Settling(store, self)
         self.sweeping = Sweeping(self)
         self.window = MainWindow(self.looks.theme, self.looks.font)
         self.count = TokenCount(self.link, self)
-        self.presenter = ChatPresenter(self.window.chat, self.count, self)
+        self.chat_controller = ChatController(self.window.chat, self.count, self)
         self.attention = Attention(application, self.window, self.settings, self)
         self.motion = Motion(application, self.settings, self)
         self.choices = ModelChoices(lambda: free_memory(self.link.pid), self)
-        self.models = ModelDesk(self.window.models, self.choices, self._engine.find, self._another_engine, self)
-        self.placement = PanelDesk(self.window.models.placement, self.choices, self)
-        self.race = RaceDesk(self.window.race, self.loader, self._chat_settings, self)
-        self.panel = PanelDesk(self.window.panel, self.choices, self)
+        self.models = ModelsController(self.window.models, self.choices, self._engine.find, self._another_engine, self)
+        self.placement = SettingsController(self.window.models.placement, self.choices, self)
+        self.race = RaceController(self.window.race, self.loader, self._chat_settings, self)
+        self.panel = SettingsController(self.window.panel, self.choices, self)
         self.switch = ModelSwitch(self.window.chat.composer.model_button, self.choices, self)
-        self.bench = BenchDesk(self.window.bench, self.loader, self._chat_settings, self)
-        self.tune = TuneDesk(self.window.tune, self.loader, self._chat_settings, self)
-        self.server = ServeDesk(self.window.server, self.loader, self._chat_settings, self)
-        self.prompts = PromptDesk(self.window.chat, lambda: self.looks.theme, self)
+        self.bench = BenchmarkController(self.window.bench, self.loader, self._chat_settings, self)
+        self.tune = TuningController(self.window.tune, self.loader, self._chat_settings, self)
+        self.server = ServerController(self.window.server, self.loader, self._chat_settings, self)
+        self.prompts = PromptsController(self.window.chat, lambda: self.looks.theme, self)
         self.commands = WindowCommands(self)
         self.model_in_use = ModelInUse(self)
         self._connect()
@@ -155,7 +155,7 @@ class Program(QObject):
             changed = dataclasses.replace(self.settings, **values)  # type: ignore[arg-type]
             save(changed)
         except SettingsError as error:
-            self.presenter.say(said(error), Cause.SETTINGS)
+            self.chat_controller.say(said(error), Cause.SETTINGS)
             return
         self.window.chat.notice.retract(Cause.SETTINGS)
         session = self.chats.current
@@ -199,7 +199,7 @@ class Program(QObject):
             return
         self._is_closed = True
         self.commands.close()
-        self.presenter.close()
+        self.chat_controller.close()
         self.count.close()
         self.motion.restore()
         self.chats.close()
@@ -226,18 +226,18 @@ class Program(QObject):
         chats.listed.connect(self._list)
         chats.troubled.connect(self.model_in_use.tell)
         chats.answered.connect(self.model_in_use.show)
-        chats.advised.connect(self.presenter.advise)
-        chats.caught_up.connect(self.presenter.reassure)
+        chats.advised.connect(self.chat_controller.advise)
+        chats.caught_up.connect(self.chat_controller.reassure)
         self.undoing.changed.connect(self.commands.update)
-        self.presenter.undoable.connect(self.undoing.keep)
-        self.presenter.fork_requested.connect(chats.fork)
-        self.presenter.answered.connect(self.commands.update)
+        self.chat_controller.undoable.connect(self.undoing.keep)
+        self.chat_controller.fork_requested.connect(chats.fork)
+        self.chat_controller.answered.connect(self.commands.update)
         self.chats.answered.connect(self.attention.note_answer)
 
     def _connect_sidebar(self) -> None:
         sidebar = self.window.sidebar
-        desk = SidebarDesk(sidebar, self.chats, self.tags, self.undoing, self)
-        desk.troubled.connect(lambda sentence: self.presenter.say(sentence, Cause.TAGS))
+        controller = SidebarController(sidebar, self.chats, self.tags, self.undoing, self)
+        controller.troubled.connect(lambda sentence: self.chat_controller.say(sentence, Cause.TAGS))
         self.tags.changed.connect(lambda _: self.window.chat.notice.retract(Cause.TAGS))
         sidebar.new_requested.connect(self._new)
         sidebar.chosen.connect(self._choose)
@@ -270,7 +270,7 @@ class Program(QObject):
     @Slot(object)
     def _open(self, session: ChatSession) -> None:
         self.window.show_page(self.window.chat)
-        self.presenter.open(session)
+        self.chat_controller.open(session)
         self.window.sidebar.list.mark(session.chat.id)
         self.panel.show_settings(session.settings)
         self.switch.settings = session.settings
@@ -296,7 +296,7 @@ class Program(QObject):
         self.window.show_page(self.window.chat)
         query = self.window.sidebar.search.text().strip()
         if hit and message is not None and query:
-            self.presenter.reveal(hit, query)
+            self.chat_controller.reveal(hit, query)
 
     def _another_engine(self) -> EngineLink:
         return EngineLink(self._engine.command)
@@ -324,7 +324,7 @@ class Program(QObject):
             self.model_in_use.load()
         self.model_in_use.show()
         self.switch.settings = session.settings
-        self.presenter.recount()
+        self.chat_controller.recount()
 
     @Slot()
     def _adopt(self) -> None:

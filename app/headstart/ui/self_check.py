@@ -55,13 +55,13 @@ def _ask() -> int:
         checked = Program(application, store)
         answers: list[MessageContent] = []
         told: list[str] = []
-        checked.presenter.answered.connect(answers.append)
-        checked.presenter.answered.connect(lambda _: application.exit())
+        checked.chat_controller.answered.connect(answers.append)
+        checked.chat_controller.answered.connect(lambda _: application.exit())
         checked.chats.troubled.connect(lambda sentence, _cause: print(f"headstart: {sentence}"))
         checked.start()
         checked.window.show()
         if usable:
-            QTimer.singleShot(0, checked, lambda: checked.presenter.session.send(_QUESTION))
+            QTimer.singleShot(0, checked, lambda: checked.chat_controller.session.send(_QUESTION))
         else:
             _ask_engine(checked, told, application)
         QTimer.singleShot(_LIMIT_MS, application.quit)

@@ -7,7 +7,7 @@ from PySide6.QtGui import QAction, QFont, QKeySequence
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
 
 from headstart.ui import actions
-from headstart.ui.settings.setting_form import scrolled
+from headstart.ui.settings.settings_form import scrolled
 from headstart.ui.widgets import stylesheet
 from headstart.ui.widgets.stylesheet import dress
 from headstart.ui.widgets.theme import HUGE, LARGE, MEDIUM, TINY, Theme

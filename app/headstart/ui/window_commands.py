@@ -30,12 +30,12 @@ from headstart.licences import components
 from headstart.settings import defaults
 from headstart.ui import actions, diary
 from headstart.ui.about import AboutDialog, version_report
-from headstart.ui.encryption_desk import EncryptionDesk
+from headstart.ui.encryption_controller import EncryptionController
 from headstart.ui.exchange.exchange import Exchange
 from headstart.ui.exchange.pdf_export import PdfSaving
 from headstart.ui.log_view import LogView
-from headstart.ui.panel_desk import PanelDesk
-from headstart.ui.settings.preferences import Preferences
+from headstart.ui.settings.preferences_dialog import PreferencesDialog
+from headstart.ui.settings_controller import SettingsController
 from headstart.ui.shortcuts import Shortcuts
 from headstart.ui.translation import chosen, spoken
 from headstart.ui.widgets import stylesheet
@@ -164,23 +164,23 @@ class Dialogs(QObject):
     def show_preferences(self) -> None:
         """The settings that hold everywhere; each change is saved and followed at once."""
         program = self._program
-        dialog = Preferences(program.looks.theme, self._folders(), self._window)
-        desk = PanelDesk(dialog, program.choices, dialog)
-        desk.changed.connect(lambda values: self._change(dialog, values))
+        dialog = PreferencesDialog(program.looks.theme, self._folders(), self._window)
+        controller = SettingsController(dialog, program.choices, dialog)
+        controller.changed.connect(lambda values: self._change(dialog, values))
         dialog.restore_requested.connect(lambda names: self._change(dialog, {name: defaults()[name] for name in names}))
-        EncryptionDesk(dialog.encryption, program)
-        program.settings_changed.connect(desk.show_settings)
+        EncryptionController(dialog.encryption, program)
+        program.settings_changed.connect(controller.show_settings)
         self._follow(dialog)
-        desk.show_settings(program.settings)
+        controller.show_settings(program.settings)
         dialog.open()
 
-    def _change(self, dialog: Preferences, values: dict[str, object]) -> None:
+    def _change(self, dialog: PreferencesDialog, values: dict[str, object]) -> None:
         program, before = self._program, self._program.settings.language
         program.change(**values)
         if spoken(chosen(program.settings.language)) != spoken(chosen(before)):
             self._offer_restart(dialog)
 
-    def _offer_restart(self, dialog: Preferences) -> None:
+    def _offer_restart(self, dialog: PreferencesDialog) -> None:
         """What was built has its words; anew it has others."""
         question = self.tr(
             "The window speaks another language when it is opened anew. Do that now? The chat is shown again; an "
@@ -231,7 +231,7 @@ class Dialogs(QObject):
             self.tr("Downloads"): paths.cache_folder(),
         }
 
-    def _follow(self, dialog: AboutDialog | LogView | Preferences | Shortcuts) -> None:
+    def _follow(self, dialog: AboutDialog | LogView | PreferencesDialog | Shortcuts) -> None:
         """Theme and font may change while it is open."""
         self._program.looks.changed.connect(dialog.set_looks)
 
@@ -319,7 +319,7 @@ class WindowCommands(QObject):
         return {
             "undo": self._undo,
             **{name: partial(self._in_field, name) for name in ("cut", "copy", "paste", "select_all")},
-            "copy_last": self._program.presenter.copy_last,
+            "copy_last": self._program.chat_controller.copy_last,
             "copy_chat": self._copy_chat,
             "find": self._window.chat.find_bar.open_find,
             "search": self._search,
@@ -329,9 +329,9 @@ class WindowCommands(QObject):
         program = self._program
         return {
             "stop": self._escape,
-            "regenerate": program.presenter.regenerate_last,
-            "continue": program.presenter.continue_last,
-            "edit_last": program.presenter.edit_last,
+            "regenerate": program.chat_controller.regenerate_last,
+            "continue": program.chat_controller.continue_last,
+            "edit_last": program.chat_controller.edit_last,
             "write": self._write,
             "attach": self._attach,
             "prompts": program.prompts.open_library,
@@ -380,7 +380,7 @@ class WindowCommands(QObject):
 
     def _chat_ids(self) -> tuple[str, ...]:
         """The chats selected in the list while that has the keyboard or nothing else is meant, else the open one."""
-        chats, session = self._window.sidebar.list, self._program.presenter.session
+        chats, session = self._window.sidebar.list, self._program.chat_controller.session
         chosen = chats.selected() if chats.hasFocus() or not session.is_stored else ()
         return chosen or (session.chat.id,)
 
@@ -423,7 +423,7 @@ class WindowCommands(QObject):
     @Slot()
     def _escape(self) -> None:
         """The nearest thing first: page, search, find bar, selected messages, edit, answer."""
-        window, presenter = self._window, self._program.presenter
+        window, chat_controller = self._window, self._program.chat_controller
         if window.pages.currentWidget() is not window.chat:
             window.show_page(window.chat)
         elif window.sidebar.isAncestorOf(window.focusWidget() or window) and window.sidebar.clear():
@@ -432,13 +432,13 @@ class WindowCommands(QObject):
             window.chat.find_bar.close_find()
         elif window.chat.transcript.selected_messages():
             window.chat.transcript.clear_selection()
-        elif not presenter.cancel_edit():
-            presenter.stop()
+        elif not chat_controller.cancel_edit():
+            chat_controller.stop()
 
     def _step(self, by: int) -> None:
         chats = [id_ for id_, _ in self._program.store.titles()]
         if chats:
-            here = self._program.presenter.session.chat.id
+            here = self._program.chat_controller.session.chat.id
             at = chats.index(here) + by if here in chats else 0
             self._program.chats.open(chats[at % len(chats)])
 

@@ -14,9 +14,9 @@ from headstart.errors import AttachmentError
 from headstart.ui.fault_words import said
 from headstart.ui.spelling import decimal, whole
 from headstart.ui.widgets.icons import show_icon
+from headstart.ui.widgets.layouts import Flow
 from headstart.ui.widgets.stylesheet import dress
 from headstart.ui.widgets.theme import ICON, SMALL, TINY, Theme
-from headstart.ui.widgets.titled_field import Flow
 
 _KILL_WAIT = 2000  # ms for the system to clear away a killed process
 

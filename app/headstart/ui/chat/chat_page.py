@@ -11,13 +11,13 @@ from headstart.ui.chat.find_bar import FindBar
 from headstart.ui.chat.live_panel import LivePanel
 from headstart.ui.chat.prompts import PromptPopup
 from headstart.ui.chat.transcript import Transcript
-from headstart.ui.widgets.heading import ElidedLabel
 from headstart.ui.widgets.icons import show_icon
+from headstart.ui.widgets.labels import ElidedLabel
 from headstart.ui.widgets.legend import Legend
 from headstart.ui.widgets.notice_bar import NoticeBar
+from headstart.ui.widgets.progress import WorkBar
 from headstart.ui.widgets.stylesheet import dress, mark
 from headstart.ui.widgets.theme import ICON, MEDIUM, SMALL, TEXT_WIDTH, TINY, Theme
-from headstart.ui.widgets.work_card import WorkBar
 
 
 class SelectionBar(QFrame):

@@ -18,11 +18,11 @@ from headstart.ui.chat.message import (
     RoundNote,
 )
 from headstart.ui.chat.message_text import MessageSource
-from headstart.ui.chat.text_view import MessageText
+from headstart.ui.chat.text_view import TextView
 from headstart.ui.markdown.blocks import plain_text
 from headstart.ui.spelling import decimal, listed
-from headstart.ui.widgets.heading import ElidedLabel
 from headstart.ui.widgets.icons import show_icon
+from headstart.ui.widgets.labels import ElidedLabel
 from headstart.ui.widgets.stylesheet import dress, sheet
 from headstart.ui.widgets.theme import LARGE, MEDIUM, RADIUS, SMALL, TINY, Theme
 
@@ -242,8 +242,8 @@ class MessageView(QWidget):
         self._origins_visible = False
         self._selected = False
         self._header, self._footer = Header(self), Footer(self)
-        self._text = MessageText(theme, font, self)
-        self._unfolded: MessageText | None = None
+        self._text = TextView(theme, font, self)
+        self._unfolded: TextView | None = None
         self._fold = self._fold_button()
         self._notice = QLabel(self)
         self._notice.setWordWrap(True)
@@ -412,7 +412,7 @@ class MessageView(QWidget):
         return height
 
     def _height_of(self, widget: QWidget, width: int) -> int:
-        if isinstance(widget, MessageText):
+        if isinstance(widget, TextView):
             return widget.height_for(width)
         return widget.heightForWidth(width) if widget.hasHeightForWidth() else widget.sizeHint().height()
 
@@ -470,7 +470,7 @@ class MessageView(QWidget):
     def _ask(self, action: MessageAction) -> None:
         self.action_requested.emit(self.message_id, action)
 
-    def _connect_text(self, text: MessageText) -> None:
+    def _connect_text(self, text: TextView) -> None:
         text.link_activated.connect(self.link_activated)
         text.copy_requested.connect(self.copy_requested)
 
@@ -487,7 +487,7 @@ class MessageView(QWidget):
 
     def _toggle_fold(self) -> None:
         if self._unfolded is None:
-            self._unfolded = MessageText(self._theme, self._font, self)
+            self._unfolded = TextView(self._theme, self._font, self)
             self._unfolded.setAccessibleName(self._fold.accessibleName())
             self._connect_text(self._unfolded)
             self._show_unfolded()
@@ -504,7 +504,7 @@ class MessageView(QWidget):
             self._unfolded.deleteLater()
             self._unfolded = None
 
-    def _texts(self) -> list[MessageText]:
+    def _texts(self) -> list[TextView]:
         return [self._text, *([self._unfolded] if self._unfolded else [])]
 
     # Showing

@@ -32,7 +32,7 @@ _BAR = 3  # pixels
 RESOURCE_SCHEME = "headstart"  # the only scheme whose pictures may be shown
 
 
-class MessageText(QTextBrowser):
+class TextView(QTextBrowser):
     """As high as its text; its parent gives it room through `height_for`."""
 
     link_activated = Signal(str)

@@ -359,7 +359,46 @@
     </message>
 </context>
 <context>
-    <name>AddServer</name>
+    <name>AddModelController</name>
+    <message>
+        <source>Exporting {}</source>
+        <translation>正在导出 {}</translation>
+    </message>
+    <message>
+        <source>Setting up the exporter</source>
+        <translation>正在设置导出工具</translation>
+    </message>
+    <message>
+        <source>This is no model: wanted is a folder that headstart-export made, a folder with config.json and weights, or a .gguf file.</source>
+        <translation>这不是模型：需要由 headstart-export 生成的文件夹、含有 config.json 和权重的文件夹，或 .gguf 文件。</translation>
+    </message>
+    <message>
+        <source>Adding {}</source>
+        <translation>正在添加 {}</translation>
+    </message>
+    <message>
+        <source>Copying it into the library, and comparing every file with its hash</source>
+        <translation>正在复制到模型库，并逐个核对文件的哈希值</translation>
+    </message>
+    <message>
+        <source>Cancelled.</source>
+        <translation>已取消。</translation>
+    </message>
+    <message>
+        <source>The model was made, checked and installed.</source>
+        <translation>模型已生成、检查并安装。</translation>
+    </message>
+    <message>
+        <source>The exporter is set up.</source>
+        <translation>导出工具已设置好。</translation>
+    </message>
+    <message>
+        <source>{} is installed; every file is as it was exported.</source>
+        <translation>{} 已安装；所有文件均与导出时一致。</translation>
+    </message>
+</context>
+<context>
+    <name>AddRemoteServer</name>
     <message>
         <source>such as {}</source>
         <translation>例如 {}</translation>
@@ -427,45 +466,6 @@
     <message>
         <source>Certificate of an authority</source>
         <translation>签发机构的证书</translation>
-    </message>
-</context>
-<context>
-    <name>Adding</name>
-    <message>
-        <source>Exporting {}</source>
-        <translation>正在导出 {}</translation>
-    </message>
-    <message>
-        <source>Setting up the exporter</source>
-        <translation>正在设置导出工具</translation>
-    </message>
-    <message>
-        <source>This is no model: wanted is a folder that headstart-export made, a folder with config.json and weights, or a .gguf file.</source>
-        <translation>这不是模型：需要由 headstart-export 生成的文件夹、含有 config.json 和权重的文件夹，或 .gguf 文件。</translation>
-    </message>
-    <message>
-        <source>Adding {}</source>
-        <translation>正在添加 {}</translation>
-    </message>
-    <message>
-        <source>Copying it into the library, and comparing every file with its hash</source>
-        <translation>正在复制到模型库，并逐个核对文件的哈希值</translation>
-    </message>
-    <message>
-        <source>Cancelled.</source>
-        <translation>已取消。</translation>
-    </message>
-    <message>
-        <source>The model was made, checked and installed.</source>
-        <translation>模型已生成、检查并安装。</translation>
-    </message>
-    <message>
-        <source>The exporter is set up.</source>
-        <translation>导出工具已设置好。</translation>
-    </message>
-    <message>
-        <source>{} is installed; every file is as it was exported.</source>
-        <translation>{} 已安装；所有文件均与导出时一致。</translation>
     </message>
 </context>
 <context>
@@ -652,154 +652,6 @@
     </message>
 </context>
 <context>
-    <name>BenchChart</name>
-    <message>
-        <source>Chart of the speedups</source>
-        <translation>加速比图表</translation>
-    </message>
-    <message>
-        <source>{name}: {mean} times plain decoding</source>
-        <translation>{name}：普通解码的 {mean} 倍</translation>
-    </message>
-</context>
-<context>
-    <name>BenchDesk</name>
-    <message>
-        <source>at the speed last measured here</source>
-        <translation>按上次在此测得的速度</translation>
-    </message>
-    <message>
-        <source>at ten tokens a second</source>
-        <translation>按每秒 10 个 token</translation>
-    </message>
-    <message>
-        <source>{prompts} prompts ({kinds}), about {heats} answers of at most {tokens} tokens: {time} {basis}.</source>
-        <translation>{prompts} 个提示词（{kinds}），约 {heats} 个回答，每个最多 {tokens} 个 token：需{time}（{basis}估算）。</translation>
-    </message>
-    <message>
-        <source>A benchmark is running; stop it on its page, or wait for its end.</source>
-        <translation>基准测试正在运行；请在其页面上停止，或等待其结束。</translation>
-    </message>
-    <message>
-        <source>Ends with the answer being written…</source>
-        <translation>当前回答写完后结束…</translation>
-    </message>
-    <message>
-        <source>Cancelled; the figures before it stay.</source>
-        <translation>已取消；保留之前的数据。</translation>
-    </message>
-    <message>
-        <source>{done} of {planned} answers</source>
-        <translation>第 {done} 个回答，共 {planned} 个</translation>
-    </message>
-    <message>
-        <source>{}, {} left</source>
-        <translation>{}，剩余{}</translation>
-    </message>
-    <message>
-        <source>{} ms/token</source>
-        <translation>{} 毫秒/token</translation>
-    </message>
-    <message>
-        <source>{prompt}, repeat {repeat}, {contestant}: {speed}</source>
-        <translation>{prompt}，第 {repeat} 次，{contestant}：{speed}</translation>
-    </message>
-    <message>
-        <source>Warming up…</source>
-        <translation>正在预热…</translation>
-    </message>
-    <message>
-        <source>Loading OpenVINO GenAI with the same models…</source>
-        <translation>正在用相同的模型加载 OpenVINO GenAI…</translation>
-    </message>
-    <message>
-        <source>under a minute</source>
-        <translation>不到 1 分钟</translation>
-    </message>
-    <message>
-        <source>about {} minutes</source>
-        <translation>约 {} 分钟</translation>
-    </message>
-    <message>
-        <source>about {} hours</source>
-        <translation>约 {} 小时</translation>
-    </message>
-    <message>
-        <source>Save the benchmark</source>
-        <translation>保存基准测试结果</translation>
-    </message>
-    <message>
-        <source>{} cannot be written; choose another place.</source>
-        <translation>无法写入 {}；请选择其他位置。</translation>
-    </message>
-</context>
-<context>
-    <name>BenchForm</name>
-    <message>
-        <source>Race OpenVINO GenAI beside</source>
-        <translation>同时与 OpenVINO GenAI 比较</translation>
-    </message>
-    <message>
-        <source>With the same models, which are loaded again for it: that takes their memory up to three times.</source>
-        <translation>使用相同的模型并为其再次加载：最多占用三倍内存。</translation>
-    </message>
-    <message>
-        <source>Compare every length and every drafter</source>
-        <translation>比较每种长度和每种猜测方式</translation>
-    </message>
-    <message>
-        <source>Takes about three times as long, and makes the advice exact.</source>
-        <translation>用时约为三倍，建议因此更准确。</translation>
-    </message>
-    <message>
-        <source>At least one class of prompts is raced.</source>
-        <translation>至少要有一类提示词参加。</translation>
-    </message>
-    <message>
-        <source>Classes of prompts</source>
-        <translation>提示词类别</translation>
-    </message>
-    <message>
-        <source>Prompts of each class</source>
-        <translation>每类提示词数</translation>
-    </message>
-    <message>
-        <source>Repeats</source>
-        <translation>重复次数</translation>
-    </message>
-    <message>
-        <source>Longest answer in tokens</source>
-        <translation>回答最大长度（token）</translation>
-    </message>
-</context>
-<context>
-    <name>BenchPage</name>
-    <message>
-        <source>Benchmark</source>
-        <translation>基准测试</translation>
-    </message>
-    <message>
-        <source>Start the benchmark</source>
-        <translation>开始基准测试</translation>
-    </message>
-    <message>
-        <source>Cancel</source>
-        <translation>取消</translation>
-    </message>
-    <message>
-        <source>Nothing has been measured on this computer yet.</source>
-        <translation>这台电脑上还没有测试结果。</translation>
-    </message>
-    <message>
-        <source>Measures on this machine what guessing ahead brings, with the model of the open chat: every way to decode answers the same prompts from a cold start, in changing order. Chats wait until it has ended.</source>
-        <translation>用当前对话的模型，测量推测解码在这台电脑上的效果：每种解码方式都从冷启动开始、以轮换的顺序回答相同的提示词。测试结束之前，对话需要等待。</translation>
-    </message>
-    <message>
-        <source>Progress of the benchmark</source>
-        <translation>基准测试进度</translation>
-    </message>
-</context>
-<context>
     <name>BenchReport</name>
     <message>
         <source>no draft model</source>
@@ -934,6 +786,189 @@
     </message>
 </context>
 <context>
+    <name>BenchmarkChart</name>
+    <message>
+        <source>Chart of the speedups</source>
+        <translation>加速比图表</translation>
+    </message>
+    <message>
+        <source>{name}: {mean} times plain decoding</source>
+        <translation>{name}：普通解码的 {mean} 倍</translation>
+    </message>
+</context>
+<context>
+    <name>BenchmarkController</name>
+    <message>
+        <source>at the speed last measured here</source>
+        <translation>按上次在此测得的速度</translation>
+    </message>
+    <message>
+        <source>at ten tokens a second</source>
+        <translation>按每秒 10 个 token</translation>
+    </message>
+    <message>
+        <source>{prompts} prompts ({kinds}), about {heats} answers of at most {tokens} tokens: {time} {basis}.</source>
+        <translation>{prompts} 个提示词（{kinds}），约 {heats} 个回答，每个最多 {tokens} 个 token：需{time}（{basis}估算）。</translation>
+    </message>
+    <message>
+        <source>A benchmark is running; stop it on its page, or wait for its end.</source>
+        <translation>基准测试正在运行；请在其页面上停止，或等待其结束。</translation>
+    </message>
+    <message>
+        <source>Ends with the answer being written…</source>
+        <translation>当前回答写完后结束…</translation>
+    </message>
+    <message>
+        <source>Cancelled; the figures before it stay.</source>
+        <translation>已取消；保留之前的数据。</translation>
+    </message>
+    <message>
+        <source>{done} of {planned} answers</source>
+        <translation>第 {done} 个回答，共 {planned} 个</translation>
+    </message>
+    <message>
+        <source>{}, {} left</source>
+        <translation>{}，剩余{}</translation>
+    </message>
+    <message>
+        <source>{} ms/token</source>
+        <translation>{} 毫秒/token</translation>
+    </message>
+    <message>
+        <source>{prompt}, repeat {repeat}, {contestant}: {speed}</source>
+        <translation>{prompt}，第 {repeat} 次，{contestant}：{speed}</translation>
+    </message>
+    <message>
+        <source>Warming up…</source>
+        <translation>正在预热…</translation>
+    </message>
+    <message>
+        <source>Loading OpenVINO GenAI with the same models…</source>
+        <translation>正在用相同的模型加载 OpenVINO GenAI…</translation>
+    </message>
+    <message>
+        <source>under a minute</source>
+        <translation>不到 1 分钟</translation>
+    </message>
+    <message>
+        <source>about {} minutes</source>
+        <translation>约 {} 分钟</translation>
+    </message>
+    <message>
+        <source>about {} hours</source>
+        <translation>约 {} 小时</translation>
+    </message>
+    <message>
+        <source>Save the benchmark</source>
+        <translation>保存基准测试结果</translation>
+    </message>
+    <message>
+        <source>{} cannot be written; choose another place.</source>
+        <translation>无法写入 {}；请选择其他位置。</translation>
+    </message>
+</context>
+<context>
+    <name>BenchmarkForm</name>
+    <message>
+        <source>Race OpenVINO GenAI beside</source>
+        <translation>同时与 OpenVINO GenAI 比较</translation>
+    </message>
+    <message>
+        <source>With the same models, which are loaded again for it: that takes their memory up to three times.</source>
+        <translation>使用相同的模型并为其再次加载：最多占用三倍内存。</translation>
+    </message>
+    <message>
+        <source>Compare every length and every drafter</source>
+        <translation>比较每种长度和每种猜测方式</translation>
+    </message>
+    <message>
+        <source>Takes about three times as long, and makes the advice exact.</source>
+        <translation>用时约为三倍，建议因此更准确。</translation>
+    </message>
+    <message>
+        <source>At least one class of prompts is raced.</source>
+        <translation>至少要有一类提示词参加。</translation>
+    </message>
+    <message>
+        <source>Classes of prompts</source>
+        <translation>提示词类别</translation>
+    </message>
+    <message>
+        <source>Prompts of each class</source>
+        <translation>每类提示词数</translation>
+    </message>
+    <message>
+        <source>Repeats</source>
+        <translation>重复次数</translation>
+    </message>
+    <message>
+        <source>Longest answer in tokens</source>
+        <translation>回答最大长度（token）</translation>
+    </message>
+</context>
+<context>
+    <name>BenchmarkPage</name>
+    <message>
+        <source>Benchmark</source>
+        <translation>基准测试</translation>
+    </message>
+    <message>
+        <source>Start the benchmark</source>
+        <translation>开始基准测试</translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation>取消</translation>
+    </message>
+    <message>
+        <source>Nothing has been measured on this computer yet.</source>
+        <translation>这台电脑上还没有测试结果。</translation>
+    </message>
+    <message>
+        <source>Measures on this machine what guessing ahead brings, with the model of the open chat: every way to decode answers the same prompts from a cold start, in changing order. Chats wait until it has ended.</source>
+        <translation>用当前对话的模型，测量推测解码在这台电脑上的效果：每种解码方式都从冷启动开始、以轮换的顺序回答相同的提示词。测试结束之前，对话需要等待。</translation>
+    </message>
+    <message>
+        <source>Progress of the benchmark</source>
+        <translation>基准测试进度</translation>
+    </message>
+</context>
+<context>
+    <name>ChatController</name>
+    <message>
+        <source>Everything is saved again.</source>
+        <translation>一切已重新保存。</translation>
+    </message>
+    <message>
+        <source>New chat</source>
+        <translation>新对话</translation>
+    </message>
+    <message>
+        <source>Undo</source>
+        <translation>撤销</translation>
+    </message>
+    <message>
+        <source>Delete Message</source>
+        <translation>删除消息</translation>
+    </message>
+    <message>
+        <source>Message deleted.</source>
+        <translation>消息已删除。</translation>
+    </message>
+    <message>
+        <source>Open this address in the browser?
+
+{}</source>
+        <translation>要在浏览器中打开此地址吗？
+
+{}</translation>
+    </message>
+    <message>
+        <source>Open link</source>
+        <translation>打开链接</translation>
+    </message>
+</context>
+<context>
     <name>ChatList</name>
     <message>
         <source>Chats</source>
@@ -999,41 +1034,6 @@
     </message>
 </context>
 <context>
-    <name>ChatPresenter</name>
-    <message>
-        <source>Everything is saved again.</source>
-        <translation>一切已重新保存。</translation>
-    </message>
-    <message>
-        <source>New chat</source>
-        <translation>新对话</translation>
-    </message>
-    <message>
-        <source>Undo</source>
-        <translation>撤销</translation>
-    </message>
-    <message>
-        <source>Delete Message</source>
-        <translation>删除消息</translation>
-    </message>
-    <message>
-        <source>Message deleted.</source>
-        <translation>消息已删除。</translation>
-    </message>
-    <message>
-        <source>Open this address in the browser?
-
-{}</source>
-        <translation>要在浏览器中打开此地址吗？
-
-{}</translation>
-    </message>
-    <message>
-        <source>Open link</source>
-        <translation>打开链接</translation>
-    </message>
-</context>
-<context>
     <name>ChatRows</name>
     <message>
         <source>In the attached file {}</source>
@@ -1092,7 +1092,7 @@
     </message>
 </context>
 <context>
-    <name>Chats</name>
+    <name>ChatsController</name>
     <message>
         <source>Delete {} Chats</source>
         <translation>删除 {} 个对话</translation>
@@ -1209,6 +1209,37 @@
     </message>
 </context>
 <context>
+    <name>ComposerController</name>
+    <message>
+        <source>A file that was still being read was not attached; attach it again there.</source>
+        <translation>有一个文件尚未读完，因此没有附加；请在原处重新附加。</translation>
+    </message>
+    <message>
+        <source>Editing your message: sending makes a new version and asks again.</source>
+        <translation>正在编辑您的消息：发送后将生成新版本并重新提问。</translation>
+    </message>
+    <message>
+        <source>Editing the answer: sending keeps your words as a new version.</source>
+        <translation>正在编辑回答：发送后您的修改将保存为新版本。</translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation>取消</translation>
+    </message>
+    <message>
+        <source>Remove an attachment, shorten the message or start a new chat.</source>
+        <translation>请移除附件、缩短消息或新建对话。</translation>
+    </message>
+    <message>
+        <source>Shorten the message or start a new chat.</source>
+        <translation>请缩短消息或新建对话。</translation>
+    </message>
+    <message>
+        <source>This needs {tokens} tokens with the chat so far; the context holds {context}.</source>
+        <translation>连同此前的对话共需 {tokens} 个 token，而上下文只能容纳 {context} 个。</translation>
+    </message>
+</context>
+<context>
     <name>CopiedLine</name>
     <message>
         <source>Copy</source>
@@ -1320,7 +1351,7 @@
     </message>
 </context>
 <context>
-    <name>EncryptionDesk</name>
+    <name>EncryptionController</name>
     <message>
         <source>From now on the new passphrase is asked for.</source>
         <translation>从现在起使用新的密码短语。</translation>
@@ -2757,88 +2788,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
 </context>
 <context>
-    <name>MessageDesk</name>
-    <message>
-        <source>A file that was still being read was not attached; attach it again there.</source>
-        <translation>有一个文件尚未读完，因此没有附加；请在原处重新附加。</translation>
-    </message>
-    <message>
-        <source>Editing your message: sending makes a new version and asks again.</source>
-        <translation>正在编辑您的消息：发送后将生成新版本并重新提问。</translation>
-    </message>
-    <message>
-        <source>Editing the answer: sending keeps your words as a new version.</source>
-        <translation>正在编辑回答：发送后您的修改将保存为新版本。</translation>
-    </message>
-    <message>
-        <source>Cancel</source>
-        <translation>取消</translation>
-    </message>
-    <message>
-        <source>Remove an attachment, shorten the message or start a new chat.</source>
-        <translation>请移除附件、缩短消息或新建对话。</translation>
-    </message>
-    <message>
-        <source>Shorten the message or start a new chat.</source>
-        <translation>请缩短消息或新建对话。</translation>
-    </message>
-    <message>
-        <source>This needs {tokens} tokens with the chat so far; the context holds {context}.</source>
-        <translation>连同此前的对话共需 {tokens} 个 token，而上下文只能容纳 {context} 个。</translation>
-    </message>
-</context>
-<context>
     <name>MessageEdit</name>
     <message>
         <source>Message</source>
         <translation>消息</translation>
-    </message>
-</context>
-<context>
-    <name>MessageText</name>
-    <message>
-        <source>Copy</source>
-        <translation>复制</translation>
-    </message>
-    <message>
-        <source>Copy as Markdown</source>
-        <translation>复制为 Markdown</translation>
-    </message>
-    <message>
-        <source>Copy Link Address</source>
-        <translation>复制链接地址</translation>
-    </message>
-    <message>
-        <source>Select All</source>
-        <translation>全选</translation>
-    </message>
-    <message>
-        <source>Draft model</source>
-        <translation>草稿模型</translation>
-    </message>
-    <message>
-        <source>N-gram of the text</source>
-        <translation>文本中的 n-gram</translation>
-    </message>
-    <message>
-        <source>Table counted over a corpus</source>
-        <translation>语料统计表</translation>
-    </message>
-    <message>
-        <source>Target</source>
-        <translation>目标模型</translation>
-    </message>
-    <message>
-        <source>Whoever answered does not tell who guessed this</source>
-        <translation>回答者没有说明这是由谁猜测的</translation>
-    </message>
-    <message>
-        <source>{origin}. Nothing was guessed in this round.</source>
-        <translation>{origin}。本轮没有猜测。</translation>
-    </message>
-    <message>
-        <source>{origin}. Round: {drafter} guessed {drafted}, {accepted} held.</source>
-        <translation>{origin}。本轮：{drafter}猜测 {drafted} 个，接受 {accepted} 个。</translation>
     </message>
 </context>
 <context>
@@ -2999,29 +2952,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
 </context>
 <context>
-    <name>ModelDesk</name>
-    <message>
-        <source>Every file is as it was exported; it loads and answers.</source>
-        <translation>所有文件均与导出时一致；模型可以加载并回答。</translation>
-    </message>
-    <message>
-        <source>Remove it and add it again.</source>
-        <translation>请将其移除后重新添加。</translation>
-    </message>
-    <message>
-        <source>Remove {name}{size} from this computer? Chats written with it stay.</source>
-        <translation>要从这台电脑移除 {name}{size} 吗？用它生成的对话会保留。</translation>
-    </message>
-    <message>
-        <source>Remove model</source>
-        <translation>移除模型</translation>
-    </message>
-    <message>
-        <source>Remove</source>
-        <translation>移除</translation>
-    </message>
-</context>
-<context>
     <name>ModelFacts</name>
     <message>
         <source>No model is installed yet.</source>
@@ -3139,6 +3069,29 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{}, {} too much</source>
         <translation>{}，超出 {}</translation>
+    </message>
+</context>
+<context>
+    <name>ModelsController</name>
+    <message>
+        <source>Every file is as it was exported; it loads and answers.</source>
+        <translation>所有文件均与导出时一致；模型可以加载并回答。</translation>
+    </message>
+    <message>
+        <source>Remove it and add it again.</source>
+        <translation>请将其移除后重新添加。</translation>
+    </message>
+    <message>
+        <source>Remove {name}{size} from this computer? Chats written with it stay.</source>
+        <translation>要从这台电脑移除 {name}{size} 吗？用它生成的对话会保留。</translation>
+    </message>
+    <message>
+        <source>Remove model</source>
+        <translation>移除模型</translation>
+    </message>
+    <message>
+        <source>Remove</source>
+        <translation>移除</translation>
     </message>
 </context>
 <context>
@@ -3358,7 +3311,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
 </context>
 <context>
-    <name>Preferences</name>
+    <name>PreferencesDialog</name>
     <message>
         <source>Preferences</source>
         <translation>首选项</translation>
@@ -3612,7 +3565,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
 </context>
 <context>
-    <name>RaceDesk</name>
+    <name>RaceController</name>
     <message>
         <source>{}, with exact numerics</source>
         <translation>{}，使用精确数值运算</translation>
@@ -3831,6 +3784,104 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
 </context>
 <context>
+    <name>RemoteServerCard</name>
+    <message>
+        <source>Use</source>
+        <translation>使用</translation>
+    </message>
+    <message>
+        <source>Use {}</source>
+        <translation>使用 {}</translation>
+    </message>
+    <message>
+        <source>Check</source>
+        <translation>检查</translation>
+    </message>
+    <message>
+        <source>Check {}</source>
+        <translation>检查 {}</translation>
+    </message>
+    <message>
+        <source>Remove…</source>
+        <translation>移除…</translation>
+    </message>
+    <message>
+        <source>Remove {}</source>
+        <translation>移除 {}</translation>
+    </message>
+    <message>
+        <source>in use</source>
+        <translation>使用中</translation>
+    </message>
+    <message>
+        <source>the only model it has</source>
+        <translation>它唯一的模型</translation>
+    </message>
+    <message>
+        <source>http does not encrypt: others can read on the way what is sent, and the key.</source>
+        <translation>http 不加密：发送的内容和密钥在途中可能被他人读取。</translation>
+    </message>
+    <message>
+        <source>Trusts the authority in {} too.</source>
+        <translation>也信任 {} 中的签发机构。</translation>
+    </message>
+</context>
+<context>
+    <name>RemoteServersController</name>
+    <message>
+        <source>{name} is {address}. Check it, or choose it for a chat.</source>
+        <translation>{name} 的地址是 {address}。请检查它，或在对话中选用。</translation>
+    </message>
+    <message>
+        <source>A key is one line of letters, digits and signs; nothing was kept.</source>
+        <translation>密钥是一行字母、数字和符号；未保存任何内容。</translation>
+    </message>
+    <message>
+        <source>There is no file {}; name the certificate of the authority in PEM form.</source>
+        <translation>没有文件 {}；请指定签发机构的 PEM 格式证书。</translation>
+    </message>
+    <message>
+        <source>This system has no keyring, so the key is in {}, which only you can read.</source>
+        <translation>此系统没有密钥环，因此密钥保存在 {} 中，只有您可以读取。</translation>
+    </message>
+    <message>
+        <source>Asking it for its models and for a word…</source>
+        <translation>正在询问它的模型，并请它回答一个词…</translation>
+    </message>
+    <message>
+        <source>It answers.</source>
+        <translation>它有应答。</translation>
+    </message>
+    <message>
+        <source>Forget the server {} and its key? Chats written with it stay.</source>
+        <translation>要移除服务器 {} 及其密钥吗？用它写的对话会保留。</translation>
+    </message>
+    <message>
+        <source>Remove server</source>
+        <translation>移除服务器</translation>
+    </message>
+    <message>
+        <source>Remove</source>
+        <translation>移除</translation>
+    </message>
+    <message>
+        <source>Without a key.</source>
+        <translation>没有密钥。</translation>
+    </message>
+    <message>
+        <source>The key is in the system&apos;s keyring.</source>
+        <translation>密钥在系统的密钥环中。</translation>
+    </message>
+    <message>
+        <source>The key is in an environment variable.</source>
+        <translation>密钥在环境变量中。</translation>
+    </message>
+    <message>
+        <source>The key is in {}.</source>
+        <translation>密钥在 {} 中。</translation>
+    </message>
+</context>
+<context>
     <name>RequestLog</name>
     <message>
         <source>Requests</source>
@@ -3900,129 +3951,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
 </context>
 <context>
-    <name>ServeCard</name>
-    <message>
-        <source>Answer programs of this computer</source>
-        <translation>应答这台电脑上的程序</translation>
-    </message>
-    <message>
-        <source>The server is being started</source>
-        <translation>正在启动服务器</translation>
-    </message>
-</context>
-<context>
-    <name>ServeDesk</name>
-    <message>
-        <source>kept as a hash only</source>
-        <translation>只保存了哈希值</translation>
-    </message>
-    <message>
-        <source>none yet</source>
-        <translation>尚无</translation>
-    </message>
-    <message>
-        <source>The model of the open chat is on another computer; choose one of this computer.</source>
-        <translation>当前对话的模型在另一台电脑上；请选择这台电脑上的模型。</translation>
-    </message>
-    <message>
-        <source>The server stopped unexpectedly; Help › Show Logs says more.</source>
-        <translation>服务器意外停止；详情请见“帮助 › 查看日志”。</translation>
-    </message>
-    <message>
-        <source>The window has changed to a model on another computer, so the server ended.</source>
-        <translation>窗口已改用另一台电脑上的模型，因此服务器已停止。</translation>
-    </message>
-    <message>
-        <source>The model was unloaded, so the server ended.</source>
-        <translation>模型已卸载，因此服务器已停止。</translation>
-    </message>
-    <message>
-        <source>It is started again with the new key.</source>
-        <translation>正在用新密钥重新启动。</translation>
-    </message>
-    <message>
-        <source>Make another key? Programs that have the present one are turned away until they get it.</source>
-        <translation>要生成新密钥吗？使用现有密钥的程序在换用新密钥之前会被拒绝。</translation>
-    </message>
-    <message>
-        <source>New key</source>
-        <translation>新密钥</translation>
-    </message>
-    <message>
-        <source>Make another key</source>
-        <translation>生成新密钥</translation>
-    </message>
-</context>
-<context>
-    <name>ServeDoor</name>
-    <message>
-        <source>Address</source>
-        <translation>地址</translation>
-    </message>
-    <message>
-        <source>Copy the address</source>
-        <translation>复制地址</translation>
-    </message>
-    <message>
-        <source>Key</source>
-        <translation>密钥</translation>
-    </message>
-    <message>
-        <source>Copy the key</source>
-        <translation>复制密钥</translation>
-    </message>
-    <message>
-        <source>Try it in a terminal</source>
-        <translation>在终端中试用</translation>
-    </message>
-    <message>
-        <source>Copy the command</source>
-        <translation>复制命令</translation>
-    </message>
-    <message>
-        <source>New key</source>
-        <translation>新密钥</translation>
-    </message>
-    <message>
-        <source>For your programs</source>
-        <translation>供您的程序使用</translation>
-    </message>
-</context>
-<context>
-    <name>ServeHint</name>
-    <message>
-        <source>Answer other programs</source>
-        <translation>应答其他程序</translation>
-    </message>
-    <message>
-        <source>Copy command</source>
-        <translation>复制命令</translation>
-    </message>
-    <message>
-        <source>Local server…</source>
-        <translation>本地服务器…</translation>
-    </message>
-    <message>
-        <source>Editors and scripts on this computer can ask a model as they ask OpenAI&apos;s API. The page of the local server switches that on; in a terminal, this does:
-{}
-The model is loaded a second time there and takes its memory again.</source>
-        <translation>这台电脑上的编辑器和脚本可以像调用 OpenAI 的 API 一样使用模型。可在本地服务器页面开启；在终端中则用以下命令：
-{}
-模型会在那里再加载一次，因此再占用一份内存。</translation>
-    </message>
-</context>
-<context>
-    <name>ServePage</name>
-    <message>
-        <source>Local server</source>
-        <translation>本地服务器</translation>
-    </message>
-    <message>
-        <source>Editors and scripts on this computer can ask the model of the open chat as they ask OpenAI&apos;s API. No other computer and no web page gets in, and no program without the key; the server ends with this window.</source>
-        <translation>这台电脑上的编辑器和脚本可以像调用 OpenAI 的 API 一样使用当前对话的模型。其他电脑、网页以及没有密钥的程序均无法访问；服务器随此窗口一同结束。</translation>
-    </message>
-</context>
-<context>
     <name>ServeWords</name>
     <message>
         <source>Off</source>
@@ -4082,128 +4010,126 @@ The model is loaded a second time there and takes its memory again.</source>
     </message>
 </context>
 <context>
-    <name>ServerCard</name>
+    <name>ServerAddress</name>
     <message>
-        <source>Use</source>
-        <translation>使用</translation>
+        <source>Address</source>
+        <translation>地址</translation>
     </message>
     <message>
-        <source>Use {}</source>
-        <translation>使用 {}</translation>
+        <source>Copy the address</source>
+        <translation>复制地址</translation>
     </message>
     <message>
-        <source>Check</source>
-        <translation>检查</translation>
+        <source>Key</source>
+        <translation>密钥</translation>
     </message>
     <message>
-        <source>Check {}</source>
-        <translation>检查 {}</translation>
+        <source>Copy the key</source>
+        <translation>复制密钥</translation>
     </message>
     <message>
-        <source>Remove…</source>
-        <translation>移除…</translation>
+        <source>Try it in a terminal</source>
+        <translation>在终端中试用</translation>
     </message>
     <message>
-        <source>Remove {}</source>
-        <translation>移除 {}</translation>
+        <source>Copy the command</source>
+        <translation>复制命令</translation>
     </message>
     <message>
-        <source>in use</source>
-        <translation>使用中</translation>
+        <source>New key</source>
+        <translation>新密钥</translation>
     </message>
     <message>
-        <source>the only model it has</source>
-        <translation>它唯一的模型</translation>
-    </message>
-    <message>
-        <source>http does not encrypt: others can read on the way what is sent, and the key.</source>
-        <translation>http 不加密：发送的内容和密钥在途中可能被他人读取。</translation>
-    </message>
-    <message>
-        <source>Trusts the authority in {} too.</source>
-        <translation>也信任 {} 中的签发机构。</translation>
+        <source>For your programs</source>
+        <translation>供您的程序使用</translation>
     </message>
 </context>
 <context>
-    <name>ServerDesk</name>
+    <name>ServerController</name>
     <message>
-        <source>{name} is {address}. Check it, or choose it for a chat.</source>
-        <translation>{name} 的地址是 {address}。请检查它，或在对话中选用。</translation>
+        <source>kept as a hash only</source>
+        <translation>只保存了哈希值</translation>
     </message>
     <message>
-        <source>A key is one line of letters, digits and signs; nothing was kept.</source>
-        <translation>密钥是一行字母、数字和符号；未保存任何内容。</translation>
+        <source>none yet</source>
+        <translation>尚无</translation>
     </message>
     <message>
-        <source>There is no file {}; name the certificate of the authority in PEM form.</source>
-        <translation>没有文件 {}；请指定签发机构的 PEM 格式证书。</translation>
+        <source>The model of the open chat is on another computer; choose one of this computer.</source>
+        <translation>当前对话的模型在另一台电脑上；请选择这台电脑上的模型。</translation>
     </message>
     <message>
-        <source>This system has no keyring, so the key is in {}, which only you can read.</source>
-        <translation>此系统没有密钥环，因此密钥保存在 {} 中，只有您可以读取。</translation>
+        <source>The server stopped unexpectedly; Help › Show Logs says more.</source>
+        <translation>服务器意外停止；详情请见“帮助 › 查看日志”。</translation>
     </message>
     <message>
-        <source>Asking it for its models and for a word…</source>
-        <translation>正在询问它的模型，并请它回答一个词…</translation>
+        <source>The window has changed to a model on another computer, so the server ended.</source>
+        <translation>窗口已改用另一台电脑上的模型，因此服务器已停止。</translation>
     </message>
     <message>
-        <source>It answers.</source>
-        <translation>它有应答。</translation>
+        <source>The model was unloaded, so the server ended.</source>
+        <translation>模型已卸载，因此服务器已停止。</translation>
     </message>
     <message>
-        <source>Forget the server {} and its key? Chats written with it stay.</source>
-        <translation>要移除服务器 {} 及其密钥吗？用它写的对话会保留。</translation>
+        <source>It is started again with the new key.</source>
+        <translation>正在用新密钥重新启动。</translation>
     </message>
     <message>
-        <source>Remove server</source>
-        <translation>移除服务器</translation>
+        <source>Make another key? Programs that have the present one are turned away until they get it.</source>
+        <translation>要生成新密钥吗？使用现有密钥的程序在换用新密钥之前会被拒绝。</translation>
     </message>
     <message>
-        <source>Remove</source>
-        <translation>移除</translation>
+        <source>New key</source>
+        <translation>新密钥</translation>
     </message>
     <message>
-        <source>Without a key.</source>
-        <translation>没有密钥。</translation>
-    </message>
-    <message>
-        <source>The key is in the system&apos;s keyring.</source>
-        <translation>密钥在系统的密钥环中。</translation>
-    </message>
-    <message>
-        <source>The key is in an environment variable.</source>
-        <translation>密钥在环境变量中。</translation>
-    </message>
-    <message>
-        <source>The key is in {}.</source>
-        <translation>密钥在 {} 中。</translation>
+        <source>Make another key</source>
+        <translation>生成新密钥</translation>
     </message>
 </context>
 <context>
-    <name>SettingForm</name>
+    <name>ServerNote</name>
     <message>
-        <source>Greedy</source>
-        <translation>贪心</translation>
+        <source>Answer other programs</source>
+        <translation>应答其他程序</translation>
     </message>
     <message>
-        <source>Temperature 0: the likeliest word each time</source>
-        <translation>温度 0：每次都取最可能的词</translation>
+        <source>Copy command</source>
+        <translation>复制命令</translation>
     </message>
     <message>
-        <source>Automatic takes the model&apos;s own values.</source>
-        <translation>“自动”采用模型自己的值。</translation>
+        <source>Local server…</source>
+        <translation>本地服务器…</translation>
     </message>
     <message>
-        <source>Headstart guesses as far ahead as pays on this machine, within the bounds set here.</source>
-        <translation>Headstart 会在此处设定的范围内，按这台电脑上的实际收益决定猜测多少。</translation>
+        <source>Editors and scripts on this computer can ask a model as they ask OpenAI&apos;s API. The page of the local server switches that on; in a terminal, this does:
+{}
+The model is loaded a second time there and takes its memory again.</source>
+        <translation>这台电脑上的编辑器和脚本可以像调用 OpenAI 的 API 一样使用模型。可在本地服务器页面开启；在终端中则用以下命令：
+{}
+模型会在那里再加载一次，因此再占用一份内存。</translation>
+    </message>
+</context>
+<context>
+    <name>ServerPage</name>
+    <message>
+        <source>Local server</source>
+        <translation>本地服务器</translation>
     </message>
     <message>
-        <source>Always this many tokens are guessed ahead, whether it pays or not.</source>
-        <translation>始终预先猜测这么多 token，无论是否有收益。</translation>
+        <source>Editors and scripts on this computer can ask the model of the open chat as they ask OpenAI&apos;s API. No other computer and no web page gets in, and no program without the key; the server ends with this window.</source>
+        <translation>这台电脑上的编辑器和脚本可以像调用 OpenAI 的 API 一样使用当前对话的模型。其他电脑、网页以及没有密钥的程序均无法访问；服务器随此窗口一同结束。</translation>
+    </message>
+</context>
+<context>
+    <name>ServerSwitch</name>
+    <message>
+        <source>Answer programs of this computer</source>
+        <translation>应答这台电脑上的程序</translation>
     </message>
     <message>
-        <source>Plain decoding: the model writes one token at a time.</source>
-        <translation>普通解码：模型每次生成一个 token。</translation>
+        <source>The server is being started</source>
+        <translation>正在启动服务器</translation>
     </message>
 </context>
 <context>
@@ -4530,6 +4456,33 @@ The model is loaded a second time there and takes its memory again.</source>
     </message>
 </context>
 <context>
+    <name>SettingsForm</name>
+    <message>
+        <source>Greedy</source>
+        <translation>贪心</translation>
+    </message>
+    <message>
+        <source>Temperature 0: the likeliest word each time</source>
+        <translation>温度 0：每次都取最可能的词</translation>
+    </message>
+    <message>
+        <source>Automatic takes the model&apos;s own values.</source>
+        <translation>“自动”采用模型自己的值。</translation>
+    </message>
+    <message>
+        <source>Headstart guesses as far ahead as pays on this machine, within the bounds set here.</source>
+        <translation>Headstart 会在此处设定的范围内，按这台电脑上的实际收益决定猜测多少。</translation>
+    </message>
+    <message>
+        <source>Always this many tokens are guessed ahead, whether it pays or not.</source>
+        <translation>始终预先猜测这么多 token，无论是否有收益。</translation>
+    </message>
+    <message>
+        <source>Plain decoding: the model writes one token at a time.</source>
+        <translation>普通解码：模型每次生成一个 token。</translation>
+    </message>
+</context>
+<context>
     <name>SetupFaults</name>
     <message>
         <source>No Python was found on this computer; install Python 3.11 or newer, of 64 bits (Debian and Ubuntu: apt install python3 python3-venv), and try again.</source>
@@ -4697,17 +4650,6 @@ The model is loaded a second time there and takes its memory again.</source>
     </message>
 </context>
 <context>
-    <name>TagDesk</name>
-    <message>
-        <source>Delete Tag “{}”</source>
-        <translation>删除标签“{}”</translation>
-    </message>
-    <message>
-        <source>Deleted tag “{}”</source>
-        <translation>已删除标签“{}”</translation>
-    </message>
-</context>
-<context>
     <name>TagList</name>
     <message>
         <source>Tags</source>
@@ -4734,6 +4676,17 @@ The model is loaded a second time there and takes its memory again.</source>
     </message>
 </context>
 <context>
+    <name>TagsController</name>
+    <message>
+        <source>Delete Tag “{}”</source>
+        <translation>删除标签“{}”</translation>
+    </message>
+    <message>
+        <source>Deleted tag “{}”</source>
+        <translation>已删除标签“{}”</translation>
+    </message>
+</context>
+<context>
     <name>TextEditor</name>
     <message>
         <source>one on each line</source>
@@ -4741,92 +4694,57 @@ The model is loaded a second time there and takes its memory again.</source>
     </message>
 </context>
 <context>
+    <name>TextView</name>
+    <message>
+        <source>Copy</source>
+        <translation>复制</translation>
+    </message>
+    <message>
+        <source>Copy as Markdown</source>
+        <translation>复制为 Markdown</translation>
+    </message>
+    <message>
+        <source>Copy Link Address</source>
+        <translation>复制链接地址</translation>
+    </message>
+    <message>
+        <source>Select All</source>
+        <translation>全选</translation>
+    </message>
+    <message>
+        <source>Draft model</source>
+        <translation>草稿模型</translation>
+    </message>
+    <message>
+        <source>N-gram of the text</source>
+        <translation>文本中的 n-gram</translation>
+    </message>
+    <message>
+        <source>Table counted over a corpus</source>
+        <translation>语料统计表</translation>
+    </message>
+    <message>
+        <source>Target</source>
+        <translation>目标模型</translation>
+    </message>
+    <message>
+        <source>Whoever answered does not tell who guessed this</source>
+        <translation>回答者没有说明这是由谁猜测的</translation>
+    </message>
+    <message>
+        <source>{origin}. Nothing was guessed in this round.</source>
+        <translation>{origin}。本轮没有猜测。</translation>
+    </message>
+    <message>
+        <source>{origin}. Round: {drafter} guessed {drafted}, {accepted} held.</source>
+        <translation>{origin}。本轮：{drafter}猜测 {drafted} 个，接受 {accepted} 个。</translation>
+    </message>
+</context>
+<context>
     <name>Transcript</name>
     <message>
         <source>Messages</source>
         <translation>消息</translation>
-    </message>
-</context>
-<context>
-    <name>TuneDesk</name>
-    <message>
-        <source>{}: in other precisions and with other numbers of threads</source>
-        <translation>{}：换用其他精度和线程数</translation>
-    </message>
-    <message>
-        <source>Guessing ahead: with n-grams of the text alone</source>
-        <translation>推测解码：只用文本的 n-gram</translation>
-    </message>
-    <message>
-        <source>Guessing ahead: with its draft model, and without</source>
-        <translation>推测解码：用或不用其草稿模型</translation>
-    </message>
-    <message>
-        <source>{}; with other installed draft models that fit</source>
-        <translation>{}；换用其他已安装且合适的草稿模型</translation>
-    </message>
-    <message>
-        <source>on other devices of this computer</source>
-        <translation>换到本机的其他设备上</translation>
-    </message>
-    <message>
-        <source>Not tried: other devices, as the settings name {}</source>
-        <translation>不尝试其他设备，因为设置中指定了 {}</translation>
-    </message>
-    <message>
-        <source>Looking for draft models that fit…</source>
-        <translation>正在寻找合适的草稿模型…</translation>
-    </message>
-    <message>
-        <source>A tuning is going on; stop it on its page, or wait for its end.</source>
-        <translation>正在调优；请在其页面上停止，或等它结束。</translation>
-    </message>
-    <message>
-        <source>Cancelled; nothing was changed.</source>
-        <translation>已取消；没有任何改动。</translation>
-    </message>
-    <message>
-        <source>Ends with the run being timed…</source>
-        <translation>计时中的这一次结束后即停止…</translation>
-    </message>
-    <message>
-        <source>Ends soon.</source>
-        <translation>即将结束。</translation>
-    </message>
-    <message>
-        <source>At most {} s left.</source>
-        <translation>最多还需 {} 秒。</translation>
-    </message>
-</context>
-<context>
-    <name>TunePage</name>
-    <message>
-        <source>Tune for this machine</source>
-        <translation>为本机调优</translation>
-    </message>
-    <message>
-        <source>Start tuning</source>
-        <translation>开始调优</translation>
-    </message>
-    <message>
-        <source>Cancel</source>
-        <translation>取消</translation>
-    </message>
-    <message>
-        <source>{} has not been tuned on this computer yet: it runs with the defaults.</source>
-        <translation>{} 尚未在本机上调优：它以默认设置运行。</translation>
-    </message>
-    <message>
-        <source>Longest time in seconds</source>
-        <translation>最长时间（秒）</translation>
-    </message>
-    <message>
-        <source>Finds out how the model of the open chat runs fastest on this machine, and uses that from then on. Every setting is timed beside the default, run by run, and replaces it only where chance is ruled out. What you have set yourself stays as it is. Chats wait until it has ended.</source>
-        <translation>找出当前对话的模型在本机上怎样运行最快，并从此采用。每种设置都与默认设置逐次并排计时，只有排除了偶然因素才会取而代之。您自己设定的不会改变。结束之前，对话需要等待。</translation>
-    </message>
-    <message>
-        <source>Progress of the tuning</source>
-        <translation>调优进度</translation>
     </message>
 </context>
 <context>
@@ -5025,6 +4943,88 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>{what}: {mine} ms</source>
         <translation>{what}：{mine} 毫秒</translation>
+    </message>
+</context>
+<context>
+    <name>TuningController</name>
+    <message>
+        <source>{}: in other precisions and with other numbers of threads</source>
+        <translation>{}：换用其他精度和线程数</translation>
+    </message>
+    <message>
+        <source>Guessing ahead: with n-grams of the text alone</source>
+        <translation>推测解码：只用文本的 n-gram</translation>
+    </message>
+    <message>
+        <source>Guessing ahead: with its draft model, and without</source>
+        <translation>推测解码：用或不用其草稿模型</translation>
+    </message>
+    <message>
+        <source>{}; with other installed draft models that fit</source>
+        <translation>{}；换用其他已安装且合适的草稿模型</translation>
+    </message>
+    <message>
+        <source>on other devices of this computer</source>
+        <translation>换到本机的其他设备上</translation>
+    </message>
+    <message>
+        <source>Not tried: other devices, as the settings name {}</source>
+        <translation>不尝试其他设备，因为设置中指定了 {}</translation>
+    </message>
+    <message>
+        <source>Looking for draft models that fit…</source>
+        <translation>正在寻找合适的草稿模型…</translation>
+    </message>
+    <message>
+        <source>A tuning is going on; stop it on its page, or wait for its end.</source>
+        <translation>正在调优；请在其页面上停止，或等它结束。</translation>
+    </message>
+    <message>
+        <source>Cancelled; nothing was changed.</source>
+        <translation>已取消；没有任何改动。</translation>
+    </message>
+    <message>
+        <source>Ends with the run being timed…</source>
+        <translation>计时中的这一次结束后即停止…</translation>
+    </message>
+    <message>
+        <source>Ends soon.</source>
+        <translation>即将结束。</translation>
+    </message>
+    <message>
+        <source>At most {} s left.</source>
+        <translation>最多还需 {} 秒。</translation>
+    </message>
+</context>
+<context>
+    <name>TuningPage</name>
+    <message>
+        <source>Tune for this machine</source>
+        <translation>为本机调优</translation>
+    </message>
+    <message>
+        <source>Start tuning</source>
+        <translation>开始调优</translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation>取消</translation>
+    </message>
+    <message>
+        <source>{} has not been tuned on this computer yet: it runs with the defaults.</source>
+        <translation>{} 尚未在本机上调优：它以默认设置运行。</translation>
+    </message>
+    <message>
+        <source>Longest time in seconds</source>
+        <translation>最长时间（秒）</translation>
+    </message>
+    <message>
+        <source>Finds out how the model of the open chat runs fastest on this machine, and uses that from then on. Every setting is timed beside the default, run by run, and replaces it only where chance is ruled out. What you have set yourself stays as it is. Chats wait until it has ended.</source>
+        <translation>找出当前对话的模型在本机上怎样运行最快，并从此采用。每种设置都与默认设置逐次并排计时，只有排除了偶然因素才会取而代之。您自己设定的不会改变。结束之前，对话需要等待。</translation>
+    </message>
+    <message>
+        <source>Progress of the tuning</source>
+        <translation>调优进度</translation>
     </message>
 </context>
 <context>

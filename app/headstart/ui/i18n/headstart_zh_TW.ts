@@ -359,7 +359,46 @@
     </message>
 </context>
 <context>
-    <name>AddServer</name>
+    <name>AddModelController</name>
+    <message>
+        <source>Exporting {}</source>
+        <translation>正在匯出 {}</translation>
+    </message>
+    <message>
+        <source>Setting up the exporter</source>
+        <translation>正在設定匯出工具</translation>
+    </message>
+    <message>
+        <source>This is no model: wanted is a folder that headstart-export made, a folder with config.json and weights, or a .gguf file.</source>
+        <translation>這不是模型：需要由 headstart-export 產生的資料夾、內含 config.json 與權重的資料夾，或 .gguf 檔案。</translation>
+    </message>
+    <message>
+        <source>Adding {}</source>
+        <translation>正在新增 {}</translation>
+    </message>
+    <message>
+        <source>Copying it into the library, and comparing every file with its hash</source>
+        <translation>正在複製到模型庫，並逐一核對檔案的雜湊值</translation>
+    </message>
+    <message>
+        <source>Cancelled.</source>
+        <translation>已取消。</translation>
+    </message>
+    <message>
+        <source>The model was made, checked and installed.</source>
+        <translation>模型已產生、檢查並安裝。</translation>
+    </message>
+    <message>
+        <source>The exporter is set up.</source>
+        <translation>匯出工具已設定好。</translation>
+    </message>
+    <message>
+        <source>{} is installed; every file is as it was exported.</source>
+        <translation>{} 已安裝；所有檔案均與匯出時一致。</translation>
+    </message>
+</context>
+<context>
+    <name>AddRemoteServer</name>
     <message>
         <source>such as {}</source>
         <translation>例如 {}</translation>
@@ -427,45 +466,6 @@
     <message>
         <source>Certificate of an authority</source>
         <translation>簽發機構的憑證</translation>
-    </message>
-</context>
-<context>
-    <name>Adding</name>
-    <message>
-        <source>Exporting {}</source>
-        <translation>正在匯出 {}</translation>
-    </message>
-    <message>
-        <source>Setting up the exporter</source>
-        <translation>正在設定匯出工具</translation>
-    </message>
-    <message>
-        <source>This is no model: wanted is a folder that headstart-export made, a folder with config.json and weights, or a .gguf file.</source>
-        <translation>這不是模型：需要由 headstart-export 產生的資料夾、內含 config.json 與權重的資料夾，或 .gguf 檔案。</translation>
-    </message>
-    <message>
-        <source>Adding {}</source>
-        <translation>正在新增 {}</translation>
-    </message>
-    <message>
-        <source>Copying it into the library, and comparing every file with its hash</source>
-        <translation>正在複製到模型庫，並逐一核對檔案的雜湊值</translation>
-    </message>
-    <message>
-        <source>Cancelled.</source>
-        <translation>已取消。</translation>
-    </message>
-    <message>
-        <source>The model was made, checked and installed.</source>
-        <translation>模型已產生、檢查並安裝。</translation>
-    </message>
-    <message>
-        <source>The exporter is set up.</source>
-        <translation>匯出工具已設定好。</translation>
-    </message>
-    <message>
-        <source>{} is installed; every file is as it was exported.</source>
-        <translation>{} 已安裝；所有檔案均與匯出時一致。</translation>
     </message>
 </context>
 <context>
@@ -652,154 +652,6 @@
     </message>
 </context>
 <context>
-    <name>BenchChart</name>
-    <message>
-        <source>Chart of the speedups</source>
-        <translation>加速比圖表</translation>
-    </message>
-    <message>
-        <source>{name}: {mean} times plain decoding</source>
-        <translation>{name}：一般解碼的 {mean} 倍</translation>
-    </message>
-</context>
-<context>
-    <name>BenchDesk</name>
-    <message>
-        <source>at the speed last measured here</source>
-        <translation>依上次在此測得的速度</translation>
-    </message>
-    <message>
-        <source>at ten tokens a second</source>
-        <translation>依每秒 10 個 token</translation>
-    </message>
-    <message>
-        <source>{prompts} prompts ({kinds}), about {heats} answers of at most {tokens} tokens: {time} {basis}.</source>
-        <translation>{prompts} 個提示詞（{kinds}），約 {heats} 個回答，每個最多 {tokens} 個 token：需{time}（{basis}估算）。</translation>
-    </message>
-    <message>
-        <source>A benchmark is running; stop it on its page, or wait for its end.</source>
-        <translation>基準測試正在執行；請在其頁面上停止，或等待其結束。</translation>
-    </message>
-    <message>
-        <source>Ends with the answer being written…</source>
-        <translation>目前的回答寫完後結束…</translation>
-    </message>
-    <message>
-        <source>Cancelled; the figures before it stay.</source>
-        <translation>已取消；保留先前的數據。</translation>
-    </message>
-    <message>
-        <source>{done} of {planned} answers</source>
-        <translation>第 {done} 個回答，共 {planned} 個</translation>
-    </message>
-    <message>
-        <source>{}, {} left</source>
-        <translation>{}，剩餘{}</translation>
-    </message>
-    <message>
-        <source>{} ms/token</source>
-        <translation>{} 毫秒/token</translation>
-    </message>
-    <message>
-        <source>{prompt}, repeat {repeat}, {contestant}: {speed}</source>
-        <translation>{prompt}，第 {repeat} 次，{contestant}：{speed}</translation>
-    </message>
-    <message>
-        <source>Warming up…</source>
-        <translation>正在暖機…</translation>
-    </message>
-    <message>
-        <source>Loading OpenVINO GenAI with the same models…</source>
-        <translation>正在以相同的模型載入 OpenVINO GenAI…</translation>
-    </message>
-    <message>
-        <source>under a minute</source>
-        <translation>不到 1 分鐘</translation>
-    </message>
-    <message>
-        <source>about {} minutes</source>
-        <translation>約 {} 分鐘</translation>
-    </message>
-    <message>
-        <source>about {} hours</source>
-        <translation>約 {} 小時</translation>
-    </message>
-    <message>
-        <source>Save the benchmark</source>
-        <translation>儲存基準測試結果</translation>
-    </message>
-    <message>
-        <source>{} cannot be written; choose another place.</source>
-        <translation>無法寫入 {}；請選擇其他位置。</translation>
-    </message>
-</context>
-<context>
-    <name>BenchForm</name>
-    <message>
-        <source>Race OpenVINO GenAI beside</source>
-        <translation>同時與 OpenVINO GenAI 比較</translation>
-    </message>
-    <message>
-        <source>With the same models, which are loaded again for it: that takes their memory up to three times.</source>
-        <translation>使用相同的模型並為其再次載入：最多占用三倍記憶體。</translation>
-    </message>
-    <message>
-        <source>Compare every length and every drafter</source>
-        <translation>比較每種長度和每種猜測方式</translation>
-    </message>
-    <message>
-        <source>Takes about three times as long, and makes the advice exact.</source>
-        <translation>用時約為三倍，建議因此更準確。</translation>
-    </message>
-    <message>
-        <source>At least one class of prompts is raced.</source>
-        <translation>至少要有一類提示詞參加。</translation>
-    </message>
-    <message>
-        <source>Classes of prompts</source>
-        <translation>提示詞類別</translation>
-    </message>
-    <message>
-        <source>Prompts of each class</source>
-        <translation>每類提示詞數</translation>
-    </message>
-    <message>
-        <source>Repeats</source>
-        <translation>重複次數</translation>
-    </message>
-    <message>
-        <source>Longest answer in tokens</source>
-        <translation>回答長度上限（token）</translation>
-    </message>
-</context>
-<context>
-    <name>BenchPage</name>
-    <message>
-        <source>Benchmark</source>
-        <translation>基準測試</translation>
-    </message>
-    <message>
-        <source>Start the benchmark</source>
-        <translation>開始基準測試</translation>
-    </message>
-    <message>
-        <source>Cancel</source>
-        <translation>取消</translation>
-    </message>
-    <message>
-        <source>Nothing has been measured on this computer yet.</source>
-        <translation>這台電腦上還沒有測試結果。</translation>
-    </message>
-    <message>
-        <source>Measures on this machine what guessing ahead brings, with the model of the open chat: every way to decode answers the same prompts from a cold start, in changing order. Chats wait until it has ended.</source>
-        <translation>以目前對話的模型，測量推測解碼在這台電腦上的效果：每種解碼方式都從冷啟動開始、以輪替的順序回答相同的提示詞。測試結束之前，對話需要等待。</translation>
-    </message>
-    <message>
-        <source>Progress of the benchmark</source>
-        <translation>基準測試進度</translation>
-    </message>
-</context>
-<context>
     <name>BenchReport</name>
     <message>
         <source>no draft model</source>
@@ -934,6 +786,189 @@
     </message>
 </context>
 <context>
+    <name>BenchmarkChart</name>
+    <message>
+        <source>Chart of the speedups</source>
+        <translation>加速比圖表</translation>
+    </message>
+    <message>
+        <source>{name}: {mean} times plain decoding</source>
+        <translation>{name}：一般解碼的 {mean} 倍</translation>
+    </message>
+</context>
+<context>
+    <name>BenchmarkController</name>
+    <message>
+        <source>at the speed last measured here</source>
+        <translation>依上次在此測得的速度</translation>
+    </message>
+    <message>
+        <source>at ten tokens a second</source>
+        <translation>依每秒 10 個 token</translation>
+    </message>
+    <message>
+        <source>{prompts} prompts ({kinds}), about {heats} answers of at most {tokens} tokens: {time} {basis}.</source>
+        <translation>{prompts} 個提示詞（{kinds}），約 {heats} 個回答，每個最多 {tokens} 個 token：需{time}（{basis}估算）。</translation>
+    </message>
+    <message>
+        <source>A benchmark is running; stop it on its page, or wait for its end.</source>
+        <translation>基準測試正在執行；請在其頁面上停止，或等待其結束。</translation>
+    </message>
+    <message>
+        <source>Ends with the answer being written…</source>
+        <translation>目前的回答寫完後結束…</translation>
+    </message>
+    <message>
+        <source>Cancelled; the figures before it stay.</source>
+        <translation>已取消；保留先前的數據。</translation>
+    </message>
+    <message>
+        <source>{done} of {planned} answers</source>
+        <translation>第 {done} 個回答，共 {planned} 個</translation>
+    </message>
+    <message>
+        <source>{}, {} left</source>
+        <translation>{}，剩餘{}</translation>
+    </message>
+    <message>
+        <source>{} ms/token</source>
+        <translation>{} 毫秒/token</translation>
+    </message>
+    <message>
+        <source>{prompt}, repeat {repeat}, {contestant}: {speed}</source>
+        <translation>{prompt}，第 {repeat} 次，{contestant}：{speed}</translation>
+    </message>
+    <message>
+        <source>Warming up…</source>
+        <translation>正在暖機…</translation>
+    </message>
+    <message>
+        <source>Loading OpenVINO GenAI with the same models…</source>
+        <translation>正在以相同的模型載入 OpenVINO GenAI…</translation>
+    </message>
+    <message>
+        <source>under a minute</source>
+        <translation>不到 1 分鐘</translation>
+    </message>
+    <message>
+        <source>about {} minutes</source>
+        <translation>約 {} 分鐘</translation>
+    </message>
+    <message>
+        <source>about {} hours</source>
+        <translation>約 {} 小時</translation>
+    </message>
+    <message>
+        <source>Save the benchmark</source>
+        <translation>儲存基準測試結果</translation>
+    </message>
+    <message>
+        <source>{} cannot be written; choose another place.</source>
+        <translation>無法寫入 {}；請選擇其他位置。</translation>
+    </message>
+</context>
+<context>
+    <name>BenchmarkForm</name>
+    <message>
+        <source>Race OpenVINO GenAI beside</source>
+        <translation>同時與 OpenVINO GenAI 比較</translation>
+    </message>
+    <message>
+        <source>With the same models, which are loaded again for it: that takes their memory up to three times.</source>
+        <translation>使用相同的模型並為其再次載入：最多占用三倍記憶體。</translation>
+    </message>
+    <message>
+        <source>Compare every length and every drafter</source>
+        <translation>比較每種長度和每種猜測方式</translation>
+    </message>
+    <message>
+        <source>Takes about three times as long, and makes the advice exact.</source>
+        <translation>用時約為三倍，建議因此更準確。</translation>
+    </message>
+    <message>
+        <source>At least one class of prompts is raced.</source>
+        <translation>至少要有一類提示詞參加。</translation>
+    </message>
+    <message>
+        <source>Classes of prompts</source>
+        <translation>提示詞類別</translation>
+    </message>
+    <message>
+        <source>Prompts of each class</source>
+        <translation>每類提示詞數</translation>
+    </message>
+    <message>
+        <source>Repeats</source>
+        <translation>重複次數</translation>
+    </message>
+    <message>
+        <source>Longest answer in tokens</source>
+        <translation>回答長度上限（token）</translation>
+    </message>
+</context>
+<context>
+    <name>BenchmarkPage</name>
+    <message>
+        <source>Benchmark</source>
+        <translation>基準測試</translation>
+    </message>
+    <message>
+        <source>Start the benchmark</source>
+        <translation>開始基準測試</translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation>取消</translation>
+    </message>
+    <message>
+        <source>Nothing has been measured on this computer yet.</source>
+        <translation>這台電腦上還沒有測試結果。</translation>
+    </message>
+    <message>
+        <source>Measures on this machine what guessing ahead brings, with the model of the open chat: every way to decode answers the same prompts from a cold start, in changing order. Chats wait until it has ended.</source>
+        <translation>以目前對話的模型，測量推測解碼在這台電腦上的效果：每種解碼方式都從冷啟動開始、以輪替的順序回答相同的提示詞。測試結束之前，對話需要等待。</translation>
+    </message>
+    <message>
+        <source>Progress of the benchmark</source>
+        <translation>基準測試進度</translation>
+    </message>
+</context>
+<context>
+    <name>ChatController</name>
+    <message>
+        <source>Everything is saved again.</source>
+        <translation>一切已重新儲存。</translation>
+    </message>
+    <message>
+        <source>New chat</source>
+        <translation>新對話</translation>
+    </message>
+    <message>
+        <source>Undo</source>
+        <translation>復原</translation>
+    </message>
+    <message>
+        <source>Delete Message</source>
+        <translation>刪除訊息</translation>
+    </message>
+    <message>
+        <source>Message deleted.</source>
+        <translation>訊息已刪除。</translation>
+    </message>
+    <message>
+        <source>Open this address in the browser?
+
+{}</source>
+        <translation>要在瀏覽器中開啟此網址嗎？
+
+{}</translation>
+    </message>
+    <message>
+        <source>Open link</source>
+        <translation>開啟連結</translation>
+    </message>
+</context>
+<context>
     <name>ChatList</name>
     <message>
         <source>Chats</source>
@@ -999,41 +1034,6 @@
     </message>
 </context>
 <context>
-    <name>ChatPresenter</name>
-    <message>
-        <source>Everything is saved again.</source>
-        <translation>一切已重新儲存。</translation>
-    </message>
-    <message>
-        <source>New chat</source>
-        <translation>新對話</translation>
-    </message>
-    <message>
-        <source>Undo</source>
-        <translation>復原</translation>
-    </message>
-    <message>
-        <source>Delete Message</source>
-        <translation>刪除訊息</translation>
-    </message>
-    <message>
-        <source>Message deleted.</source>
-        <translation>訊息已刪除。</translation>
-    </message>
-    <message>
-        <source>Open this address in the browser?
-
-{}</source>
-        <translation>要在瀏覽器中開啟此網址嗎？
-
-{}</translation>
-    </message>
-    <message>
-        <source>Open link</source>
-        <translation>開啟連結</translation>
-    </message>
-</context>
-<context>
     <name>ChatRows</name>
     <message>
         <source>In the attached file {}</source>
@@ -1092,7 +1092,7 @@
     </message>
 </context>
 <context>
-    <name>Chats</name>
+    <name>ChatsController</name>
     <message>
         <source>Delete {} Chats</source>
         <translation>刪除 {} 個對話</translation>
@@ -1209,6 +1209,37 @@
     </message>
 </context>
 <context>
+    <name>ComposerController</name>
+    <message>
+        <source>A file that was still being read was not attached; attach it again there.</source>
+        <translation>有一個檔案尚未讀完，因此沒有附加；請在原處重新附加。</translation>
+    </message>
+    <message>
+        <source>Editing your message: sending makes a new version and asks again.</source>
+        <translation>正在編輯您的訊息：傳送後將建立新版本並重新提問。</translation>
+    </message>
+    <message>
+        <source>Editing the answer: sending keeps your words as a new version.</source>
+        <translation>正在編輯回答：傳送後您的修改將儲存為新版本。</translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation>取消</translation>
+    </message>
+    <message>
+        <source>Remove an attachment, shorten the message or start a new chat.</source>
+        <translation>請移除附件、縮短訊息或新增對話。</translation>
+    </message>
+    <message>
+        <source>Shorten the message or start a new chat.</source>
+        <translation>請縮短訊息或新增對話。</translation>
+    </message>
+    <message>
+        <source>This needs {tokens} tokens with the chat so far; the context holds {context}.</source>
+        <translation>連同先前的對話共需 {tokens} 個 token，而上下文只能容納 {context} 個。</translation>
+    </message>
+</context>
+<context>
     <name>CopiedLine</name>
     <message>
         <source>Copy</source>
@@ -1320,7 +1351,7 @@
     </message>
 </context>
 <context>
-    <name>EncryptionDesk</name>
+    <name>EncryptionController</name>
     <message>
         <source>From now on the new passphrase is asked for.</source>
         <translation>從現在起使用新的通關片語。</translation>
@@ -2757,88 +2788,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
 </context>
 <context>
-    <name>MessageDesk</name>
-    <message>
-        <source>A file that was still being read was not attached; attach it again there.</source>
-        <translation>有一個檔案尚未讀完，因此沒有附加；請在原處重新附加。</translation>
-    </message>
-    <message>
-        <source>Editing your message: sending makes a new version and asks again.</source>
-        <translation>正在編輯您的訊息：傳送後將建立新版本並重新提問。</translation>
-    </message>
-    <message>
-        <source>Editing the answer: sending keeps your words as a new version.</source>
-        <translation>正在編輯回答：傳送後您的修改將儲存為新版本。</translation>
-    </message>
-    <message>
-        <source>Cancel</source>
-        <translation>取消</translation>
-    </message>
-    <message>
-        <source>Remove an attachment, shorten the message or start a new chat.</source>
-        <translation>請移除附件、縮短訊息或新增對話。</translation>
-    </message>
-    <message>
-        <source>Shorten the message or start a new chat.</source>
-        <translation>請縮短訊息或新增對話。</translation>
-    </message>
-    <message>
-        <source>This needs {tokens} tokens with the chat so far; the context holds {context}.</source>
-        <translation>連同先前的對話共需 {tokens} 個 token，而上下文只能容納 {context} 個。</translation>
-    </message>
-</context>
-<context>
     <name>MessageEdit</name>
     <message>
         <source>Message</source>
         <translation>訊息</translation>
-    </message>
-</context>
-<context>
-    <name>MessageText</name>
-    <message>
-        <source>Copy</source>
-        <translation>複製</translation>
-    </message>
-    <message>
-        <source>Copy as Markdown</source>
-        <translation>複製為 Markdown</translation>
-    </message>
-    <message>
-        <source>Copy Link Address</source>
-        <translation>複製連結網址</translation>
-    </message>
-    <message>
-        <source>Select All</source>
-        <translation>全選</translation>
-    </message>
-    <message>
-        <source>Draft model</source>
-        <translation>草稿模型</translation>
-    </message>
-    <message>
-        <source>N-gram of the text</source>
-        <translation>文字中的 n-gram</translation>
-    </message>
-    <message>
-        <source>Table counted over a corpus</source>
-        <translation>語料統計表</translation>
-    </message>
-    <message>
-        <source>Target</source>
-        <translation>目標模型</translation>
-    </message>
-    <message>
-        <source>Whoever answered does not tell who guessed this</source>
-        <translation>回答者沒有說明這是由誰猜測的</translation>
-    </message>
-    <message>
-        <source>{origin}. Nothing was guessed in this round.</source>
-        <translation>{origin}。本輪沒有猜測。</translation>
-    </message>
-    <message>
-        <source>{origin}. Round: {drafter} guessed {drafted}, {accepted} held.</source>
-        <translation>{origin}。本輪：{drafter}猜測 {drafted} 個，接受 {accepted} 個。</translation>
     </message>
 </context>
 <context>
@@ -2999,29 +2952,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
 </context>
 <context>
-    <name>ModelDesk</name>
-    <message>
-        <source>Every file is as it was exported; it loads and answers.</source>
-        <translation>所有檔案均與匯出時一致；模型可以載入並回答。</translation>
-    </message>
-    <message>
-        <source>Remove it and add it again.</source>
-        <translation>請將其移除後重新新增。</translation>
-    </message>
-    <message>
-        <source>Remove {name}{size} from this computer? Chats written with it stay.</source>
-        <translation>要從這台電腦移除 {name}{size} 嗎？用它產生的對話會保留。</translation>
-    </message>
-    <message>
-        <source>Remove model</source>
-        <translation>移除模型</translation>
-    </message>
-    <message>
-        <source>Remove</source>
-        <translation>移除</translation>
-    </message>
-</context>
-<context>
     <name>ModelFacts</name>
     <message>
         <source>No model is installed yet.</source>
@@ -3139,6 +3069,29 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{}, {} too much</source>
         <translation>{}，超出 {}</translation>
+    </message>
+</context>
+<context>
+    <name>ModelsController</name>
+    <message>
+        <source>Every file is as it was exported; it loads and answers.</source>
+        <translation>所有檔案均與匯出時一致；模型可以載入並回答。</translation>
+    </message>
+    <message>
+        <source>Remove it and add it again.</source>
+        <translation>請將其移除後重新新增。</translation>
+    </message>
+    <message>
+        <source>Remove {name}{size} from this computer? Chats written with it stay.</source>
+        <translation>要從這台電腦移除 {name}{size} 嗎？用它產生的對話會保留。</translation>
+    </message>
+    <message>
+        <source>Remove model</source>
+        <translation>移除模型</translation>
+    </message>
+    <message>
+        <source>Remove</source>
+        <translation>移除</translation>
     </message>
 </context>
 <context>
@@ -3358,7 +3311,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
 </context>
 <context>
-    <name>Preferences</name>
+    <name>PreferencesDialog</name>
     <message>
         <source>Preferences</source>
         <translation>偏好設定</translation>
@@ -3612,7 +3565,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
 </context>
 <context>
-    <name>RaceDesk</name>
+    <name>RaceController</name>
     <message>
         <source>{}, with exact numerics</source>
         <translation>{}，使用精確數值運算</translation>
@@ -3831,6 +3784,104 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
 </context>
 <context>
+    <name>RemoteServerCard</name>
+    <message>
+        <source>Use</source>
+        <translation>使用</translation>
+    </message>
+    <message>
+        <source>Use {}</source>
+        <translation>使用 {}</translation>
+    </message>
+    <message>
+        <source>Check</source>
+        <translation>檢查</translation>
+    </message>
+    <message>
+        <source>Check {}</source>
+        <translation>檢查 {}</translation>
+    </message>
+    <message>
+        <source>Remove…</source>
+        <translation>移除…</translation>
+    </message>
+    <message>
+        <source>Remove {}</source>
+        <translation>移除 {}</translation>
+    </message>
+    <message>
+        <source>in use</source>
+        <translation>使用中</translation>
+    </message>
+    <message>
+        <source>the only model it has</source>
+        <translation>它唯一的模型</translation>
+    </message>
+    <message>
+        <source>http does not encrypt: others can read on the way what is sent, and the key.</source>
+        <translation>http 不加密：傳送的內容和金鑰在途中可能被他人讀取。</translation>
+    </message>
+    <message>
+        <source>Trusts the authority in {} too.</source>
+        <translation>也信任 {} 中的簽發機構。</translation>
+    </message>
+</context>
+<context>
+    <name>RemoteServersController</name>
+    <message>
+        <source>{name} is {address}. Check it, or choose it for a chat.</source>
+        <translation>{name} 的位址是 {address}。請檢查它，或在對話中選用。</translation>
+    </message>
+    <message>
+        <source>A key is one line of letters, digits and signs; nothing was kept.</source>
+        <translation>金鑰是一行字母、數字和符號；未儲存任何內容。</translation>
+    </message>
+    <message>
+        <source>There is no file {}; name the certificate of the authority in PEM form.</source>
+        <translation>沒有檔案 {}；請指定簽發機構的 PEM 格式憑證。</translation>
+    </message>
+    <message>
+        <source>This system has no keyring, so the key is in {}, which only you can read.</source>
+        <translation>此系統沒有金鑰圈，因此金鑰儲存在 {} 中，只有您可以讀取。</translation>
+    </message>
+    <message>
+        <source>Asking it for its models and for a word…</source>
+        <translation>正在詢問它的模型，並請它回答一個詞…</translation>
+    </message>
+    <message>
+        <source>It answers.</source>
+        <translation>它有回應。</translation>
+    </message>
+    <message>
+        <source>Forget the server {} and its key? Chats written with it stay.</source>
+        <translation>要移除伺服器 {} 及其金鑰嗎？用它寫的對話會保留。</translation>
+    </message>
+    <message>
+        <source>Remove server</source>
+        <translation>移除伺服器</translation>
+    </message>
+    <message>
+        <source>Remove</source>
+        <translation>移除</translation>
+    </message>
+    <message>
+        <source>Without a key.</source>
+        <translation>沒有金鑰。</translation>
+    </message>
+    <message>
+        <source>The key is in the system&apos;s keyring.</source>
+        <translation>金鑰在系統的金鑰圈中。</translation>
+    </message>
+    <message>
+        <source>The key is in an environment variable.</source>
+        <translation>金鑰在環境變數中。</translation>
+    </message>
+    <message>
+        <source>The key is in {}.</source>
+        <translation>金鑰在 {} 中。</translation>
+    </message>
+</context>
+<context>
     <name>RequestLog</name>
     <message>
         <source>Requests</source>
@@ -3900,129 +3951,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
 </context>
 <context>
-    <name>ServeCard</name>
-    <message>
-        <source>Answer programs of this computer</source>
-        <translation>回應這台電腦上的程式</translation>
-    </message>
-    <message>
-        <source>The server is being started</source>
-        <translation>正在啟動伺服器</translation>
-    </message>
-</context>
-<context>
-    <name>ServeDesk</name>
-    <message>
-        <source>kept as a hash only</source>
-        <translation>只保存了雜湊值</translation>
-    </message>
-    <message>
-        <source>none yet</source>
-        <translation>尚無</translation>
-    </message>
-    <message>
-        <source>The model of the open chat is on another computer; choose one of this computer.</source>
-        <translation>目前對話的模型在另一台電腦上；請選擇這台電腦上的模型。</translation>
-    </message>
-    <message>
-        <source>The server stopped unexpectedly; Help › Show Logs says more.</source>
-        <translation>伺服器意外停止；詳情請見「說明 › 檢視記錄檔」。</translation>
-    </message>
-    <message>
-        <source>The window has changed to a model on another computer, so the server ended.</source>
-        <translation>視窗已改用另一台電腦上的模型，因此伺服器已停止。</translation>
-    </message>
-    <message>
-        <source>The model was unloaded, so the server ended.</source>
-        <translation>模型已卸載，因此伺服器已停止。</translation>
-    </message>
-    <message>
-        <source>It is started again with the new key.</source>
-        <translation>正在用新金鑰重新啟動。</translation>
-    </message>
-    <message>
-        <source>Make another key? Programs that have the present one are turned away until they get it.</source>
-        <translation>要產生新金鑰嗎？使用現有金鑰的程式在換用新金鑰之前會被拒絕。</translation>
-    </message>
-    <message>
-        <source>New key</source>
-        <translation>新金鑰</translation>
-    </message>
-    <message>
-        <source>Make another key</source>
-        <translation>產生新金鑰</translation>
-    </message>
-</context>
-<context>
-    <name>ServeDoor</name>
-    <message>
-        <source>Address</source>
-        <translation>位址</translation>
-    </message>
-    <message>
-        <source>Copy the address</source>
-        <translation>複製位址</translation>
-    </message>
-    <message>
-        <source>Key</source>
-        <translation>金鑰</translation>
-    </message>
-    <message>
-        <source>Copy the key</source>
-        <translation>複製金鑰</translation>
-    </message>
-    <message>
-        <source>Try it in a terminal</source>
-        <translation>在終端機中試用</translation>
-    </message>
-    <message>
-        <source>Copy the command</source>
-        <translation>複製命令</translation>
-    </message>
-    <message>
-        <source>New key</source>
-        <translation>新金鑰</translation>
-    </message>
-    <message>
-        <source>For your programs</source>
-        <translation>供您的程式使用</translation>
-    </message>
-</context>
-<context>
-    <name>ServeHint</name>
-    <message>
-        <source>Answer other programs</source>
-        <translation>回應其他程式</translation>
-    </message>
-    <message>
-        <source>Copy command</source>
-        <translation>複製命令</translation>
-    </message>
-    <message>
-        <source>Local server…</source>
-        <translation>本機伺服器…</translation>
-    </message>
-    <message>
-        <source>Editors and scripts on this computer can ask a model as they ask OpenAI&apos;s API. The page of the local server switches that on; in a terminal, this does:
-{}
-The model is loaded a second time there and takes its memory again.</source>
-        <translation>這台電腦上的編輯器和指令碼可以像呼叫 OpenAI 的 API 一樣使用模型。可在本機伺服器頁面開啟；在終端機中則用以下命令：
-{}
-模型會在那裡再載入一次，因此再佔用一份記憶體。</translation>
-    </message>
-</context>
-<context>
-    <name>ServePage</name>
-    <message>
-        <source>Local server</source>
-        <translation>本機伺服器</translation>
-    </message>
-    <message>
-        <source>Editors and scripts on this computer can ask the model of the open chat as they ask OpenAI&apos;s API. No other computer and no web page gets in, and no program without the key; the server ends with this window.</source>
-        <translation>這台電腦上的編輯器和指令碼可以像呼叫 OpenAI 的 API 一樣使用目前對話的模型。其他電腦、網頁以及沒有金鑰的程式均無法存取；伺服器隨此視窗一同結束。</translation>
-    </message>
-</context>
-<context>
     <name>ServeWords</name>
     <message>
         <source>Off</source>
@@ -4082,128 +4010,126 @@ The model is loaded a second time there and takes its memory again.</source>
     </message>
 </context>
 <context>
-    <name>ServerCard</name>
+    <name>ServerAddress</name>
     <message>
-        <source>Use</source>
-        <translation>使用</translation>
+        <source>Address</source>
+        <translation>位址</translation>
     </message>
     <message>
-        <source>Use {}</source>
-        <translation>使用 {}</translation>
+        <source>Copy the address</source>
+        <translation>複製位址</translation>
     </message>
     <message>
-        <source>Check</source>
-        <translation>檢查</translation>
+        <source>Key</source>
+        <translation>金鑰</translation>
     </message>
     <message>
-        <source>Check {}</source>
-        <translation>檢查 {}</translation>
+        <source>Copy the key</source>
+        <translation>複製金鑰</translation>
     </message>
     <message>
-        <source>Remove…</source>
-        <translation>移除…</translation>
+        <source>Try it in a terminal</source>
+        <translation>在終端機中試用</translation>
     </message>
     <message>
-        <source>Remove {}</source>
-        <translation>移除 {}</translation>
+        <source>Copy the command</source>
+        <translation>複製命令</translation>
     </message>
     <message>
-        <source>in use</source>
-        <translation>使用中</translation>
+        <source>New key</source>
+        <translation>新金鑰</translation>
     </message>
     <message>
-        <source>the only model it has</source>
-        <translation>它唯一的模型</translation>
-    </message>
-    <message>
-        <source>http does not encrypt: others can read on the way what is sent, and the key.</source>
-        <translation>http 不加密：傳送的內容和金鑰在途中可能被他人讀取。</translation>
-    </message>
-    <message>
-        <source>Trusts the authority in {} too.</source>
-        <translation>也信任 {} 中的簽發機構。</translation>
+        <source>For your programs</source>
+        <translation>供您的程式使用</translation>
     </message>
 </context>
 <context>
-    <name>ServerDesk</name>
+    <name>ServerController</name>
     <message>
-        <source>{name} is {address}. Check it, or choose it for a chat.</source>
-        <translation>{name} 的位址是 {address}。請檢查它，或在對話中選用。</translation>
+        <source>kept as a hash only</source>
+        <translation>只保存了雜湊值</translation>
     </message>
     <message>
-        <source>A key is one line of letters, digits and signs; nothing was kept.</source>
-        <translation>金鑰是一行字母、數字和符號；未儲存任何內容。</translation>
+        <source>none yet</source>
+        <translation>尚無</translation>
     </message>
     <message>
-        <source>There is no file {}; name the certificate of the authority in PEM form.</source>
-        <translation>沒有檔案 {}；請指定簽發機構的 PEM 格式憑證。</translation>
+        <source>The model of the open chat is on another computer; choose one of this computer.</source>
+        <translation>目前對話的模型在另一台電腦上；請選擇這台電腦上的模型。</translation>
     </message>
     <message>
-        <source>This system has no keyring, so the key is in {}, which only you can read.</source>
-        <translation>此系統沒有金鑰圈，因此金鑰儲存在 {} 中，只有您可以讀取。</translation>
+        <source>The server stopped unexpectedly; Help › Show Logs says more.</source>
+        <translation>伺服器意外停止；詳情請見「說明 › 檢視記錄檔」。</translation>
     </message>
     <message>
-        <source>Asking it for its models and for a word…</source>
-        <translation>正在詢問它的模型，並請它回答一個詞…</translation>
+        <source>The window has changed to a model on another computer, so the server ended.</source>
+        <translation>視窗已改用另一台電腦上的模型，因此伺服器已停止。</translation>
     </message>
     <message>
-        <source>It answers.</source>
-        <translation>它有回應。</translation>
+        <source>The model was unloaded, so the server ended.</source>
+        <translation>模型已卸載，因此伺服器已停止。</translation>
     </message>
     <message>
-        <source>Forget the server {} and its key? Chats written with it stay.</source>
-        <translation>要移除伺服器 {} 及其金鑰嗎？用它寫的對話會保留。</translation>
+        <source>It is started again with the new key.</source>
+        <translation>正在用新金鑰重新啟動。</translation>
     </message>
     <message>
-        <source>Remove server</source>
-        <translation>移除伺服器</translation>
+        <source>Make another key? Programs that have the present one are turned away until they get it.</source>
+        <translation>要產生新金鑰嗎？使用現有金鑰的程式在換用新金鑰之前會被拒絕。</translation>
     </message>
     <message>
-        <source>Remove</source>
-        <translation>移除</translation>
+        <source>New key</source>
+        <translation>新金鑰</translation>
     </message>
     <message>
-        <source>Without a key.</source>
-        <translation>沒有金鑰。</translation>
-    </message>
-    <message>
-        <source>The key is in the system&apos;s keyring.</source>
-        <translation>金鑰在系統的金鑰圈中。</translation>
-    </message>
-    <message>
-        <source>The key is in an environment variable.</source>
-        <translation>金鑰在環境變數中。</translation>
-    </message>
-    <message>
-        <source>The key is in {}.</source>
-        <translation>金鑰在 {} 中。</translation>
+        <source>Make another key</source>
+        <translation>產生新金鑰</translation>
     </message>
 </context>
 <context>
-    <name>SettingForm</name>
+    <name>ServerNote</name>
     <message>
-        <source>Greedy</source>
-        <translation>貪婪</translation>
+        <source>Answer other programs</source>
+        <translation>回應其他程式</translation>
     </message>
     <message>
-        <source>Temperature 0: the likeliest word each time</source>
-        <translation>溫度 0：每次都取最可能的詞</translation>
+        <source>Copy command</source>
+        <translation>複製命令</translation>
     </message>
     <message>
-        <source>Automatic takes the model&apos;s own values.</source>
-        <translation>「自動」採用模型自己的值。</translation>
+        <source>Local server…</source>
+        <translation>本機伺服器…</translation>
     </message>
     <message>
-        <source>Headstart guesses as far ahead as pays on this machine, within the bounds set here.</source>
-        <translation>Headstart 會在此處設定的範圍內，依這台電腦上的實際效益決定猜測多少。</translation>
+        <source>Editors and scripts on this computer can ask a model as they ask OpenAI&apos;s API. The page of the local server switches that on; in a terminal, this does:
+{}
+The model is loaded a second time there and takes its memory again.</source>
+        <translation>這台電腦上的編輯器和指令碼可以像呼叫 OpenAI 的 API 一樣使用模型。可在本機伺服器頁面開啟；在終端機中則用以下命令：
+{}
+模型會在那裡再載入一次，因此再佔用一份記憶體。</translation>
+    </message>
+</context>
+<context>
+    <name>ServerPage</name>
+    <message>
+        <source>Local server</source>
+        <translation>本機伺服器</translation>
     </message>
     <message>
-        <source>Always this many tokens are guessed ahead, whether it pays or not.</source>
-        <translation>始終預先猜測這麼多 token，無論是否有效益。</translation>
+        <source>Editors and scripts on this computer can ask the model of the open chat as they ask OpenAI&apos;s API. No other computer and no web page gets in, and no program without the key; the server ends with this window.</source>
+        <translation>這台電腦上的編輯器和指令碼可以像呼叫 OpenAI 的 API 一樣使用目前對話的模型。其他電腦、網頁以及沒有金鑰的程式均無法存取；伺服器隨此視窗一同結束。</translation>
+    </message>
+</context>
+<context>
+    <name>ServerSwitch</name>
+    <message>
+        <source>Answer programs of this computer</source>
+        <translation>回應這台電腦上的程式</translation>
     </message>
     <message>
-        <source>Plain decoding: the model writes one token at a time.</source>
-        <translation>一般解碼：模型每次產生一個 token。</translation>
+        <source>The server is being started</source>
+        <translation>正在啟動伺服器</translation>
     </message>
 </context>
 <context>
@@ -4530,6 +4456,33 @@ The model is loaded a second time there and takes its memory again.</source>
     </message>
 </context>
 <context>
+    <name>SettingsForm</name>
+    <message>
+        <source>Greedy</source>
+        <translation>貪婪</translation>
+    </message>
+    <message>
+        <source>Temperature 0: the likeliest word each time</source>
+        <translation>溫度 0：每次都取最可能的詞</translation>
+    </message>
+    <message>
+        <source>Automatic takes the model&apos;s own values.</source>
+        <translation>「自動」採用模型自己的值。</translation>
+    </message>
+    <message>
+        <source>Headstart guesses as far ahead as pays on this machine, within the bounds set here.</source>
+        <translation>Headstart 會在此處設定的範圍內，依這台電腦上的實際效益決定猜測多少。</translation>
+    </message>
+    <message>
+        <source>Always this many tokens are guessed ahead, whether it pays or not.</source>
+        <translation>始終預先猜測這麼多 token，無論是否有效益。</translation>
+    </message>
+    <message>
+        <source>Plain decoding: the model writes one token at a time.</source>
+        <translation>一般解碼：模型每次產生一個 token。</translation>
+    </message>
+</context>
+<context>
     <name>SetupFaults</name>
     <message>
         <source>No Python was found on this computer; install Python 3.11 or newer, of 64 bits (Debian and Ubuntu: apt install python3 python3-venv), and try again.</source>
@@ -4697,17 +4650,6 @@ The model is loaded a second time there and takes its memory again.</source>
     </message>
 </context>
 <context>
-    <name>TagDesk</name>
-    <message>
-        <source>Delete Tag “{}”</source>
-        <translation>刪除標籤「{}」</translation>
-    </message>
-    <message>
-        <source>Deleted tag “{}”</source>
-        <translation>已刪除標籤「{}」</translation>
-    </message>
-</context>
-<context>
     <name>TagList</name>
     <message>
         <source>Tags</source>
@@ -4734,6 +4676,17 @@ The model is loaded a second time there and takes its memory again.</source>
     </message>
 </context>
 <context>
+    <name>TagsController</name>
+    <message>
+        <source>Delete Tag “{}”</source>
+        <translation>刪除標籤「{}」</translation>
+    </message>
+    <message>
+        <source>Deleted tag “{}”</source>
+        <translation>已刪除標籤「{}」</translation>
+    </message>
+</context>
+<context>
     <name>TextEditor</name>
     <message>
         <source>one on each line</source>
@@ -4741,92 +4694,57 @@ The model is loaded a second time there and takes its memory again.</source>
     </message>
 </context>
 <context>
+    <name>TextView</name>
+    <message>
+        <source>Copy</source>
+        <translation>複製</translation>
+    </message>
+    <message>
+        <source>Copy as Markdown</source>
+        <translation>複製為 Markdown</translation>
+    </message>
+    <message>
+        <source>Copy Link Address</source>
+        <translation>複製連結網址</translation>
+    </message>
+    <message>
+        <source>Select All</source>
+        <translation>全選</translation>
+    </message>
+    <message>
+        <source>Draft model</source>
+        <translation>草稿模型</translation>
+    </message>
+    <message>
+        <source>N-gram of the text</source>
+        <translation>文字中的 n-gram</translation>
+    </message>
+    <message>
+        <source>Table counted over a corpus</source>
+        <translation>語料統計表</translation>
+    </message>
+    <message>
+        <source>Target</source>
+        <translation>目標模型</translation>
+    </message>
+    <message>
+        <source>Whoever answered does not tell who guessed this</source>
+        <translation>回答者沒有說明這是由誰猜測的</translation>
+    </message>
+    <message>
+        <source>{origin}. Nothing was guessed in this round.</source>
+        <translation>{origin}。本輪沒有猜測。</translation>
+    </message>
+    <message>
+        <source>{origin}. Round: {drafter} guessed {drafted}, {accepted} held.</source>
+        <translation>{origin}。本輪：{drafter}猜測 {drafted} 個，接受 {accepted} 個。</translation>
+    </message>
+</context>
+<context>
     <name>Transcript</name>
     <message>
         <source>Messages</source>
         <translation>訊息</translation>
-    </message>
-</context>
-<context>
-    <name>TuneDesk</name>
-    <message>
-        <source>{}: in other precisions and with other numbers of threads</source>
-        <translation>{}：換用其他精度和執行緒數</translation>
-    </message>
-    <message>
-        <source>Guessing ahead: with n-grams of the text alone</source>
-        <translation>推測解碼：只用文字的 n-gram</translation>
-    </message>
-    <message>
-        <source>Guessing ahead: with its draft model, and without</source>
-        <translation>推測解碼：用或不用其草稿模型</translation>
-    </message>
-    <message>
-        <source>{}; with other installed draft models that fit</source>
-        <translation>{}；換用其他已安裝且合適的草稿模型</translation>
-    </message>
-    <message>
-        <source>on other devices of this computer</source>
-        <translation>換到本機的其他裝置上</translation>
-    </message>
-    <message>
-        <source>Not tried: other devices, as the settings name {}</source>
-        <translation>不嘗試其他裝置，因為設定中指定了 {}</translation>
-    </message>
-    <message>
-        <source>Looking for draft models that fit…</source>
-        <translation>正在尋找合適的草稿模型…</translation>
-    </message>
-    <message>
-        <source>A tuning is going on; stop it on its page, or wait for its end.</source>
-        <translation>正在調校；請在其頁面上停止，或等它結束。</translation>
-    </message>
-    <message>
-        <source>Cancelled; nothing was changed.</source>
-        <translation>已取消；沒有任何變更。</translation>
-    </message>
-    <message>
-        <source>Ends with the run being timed…</source>
-        <translation>計時中的這一次結束後即停止…</translation>
-    </message>
-    <message>
-        <source>Ends soon.</source>
-        <translation>即將結束。</translation>
-    </message>
-    <message>
-        <source>At most {} s left.</source>
-        <translation>最多還需 {} 秒。</translation>
-    </message>
-</context>
-<context>
-    <name>TunePage</name>
-    <message>
-        <source>Tune for this machine</source>
-        <translation>為本機調校</translation>
-    </message>
-    <message>
-        <source>Start tuning</source>
-        <translation>開始調校</translation>
-    </message>
-    <message>
-        <source>Cancel</source>
-        <translation>取消</translation>
-    </message>
-    <message>
-        <source>{} has not been tuned on this computer yet: it runs with the defaults.</source>
-        <translation>{} 尚未在本機上調校：它以預設設定執行。</translation>
-    </message>
-    <message>
-        <source>Longest time in seconds</source>
-        <translation>最長時間（秒）</translation>
-    </message>
-    <message>
-        <source>Finds out how the model of the open chat runs fastest on this machine, and uses that from then on. Every setting is timed beside the default, run by run, and replaces it only where chance is ruled out. What you have set yourself stays as it is. Chats wait until it has ended.</source>
-        <translation>找出目前對話的模型在本機上怎樣執行最快，並從此採用。每種設定都與預設設定逐次並排計時，只有排除了偶然因素才會取而代之。您自己設定的不會改變。結束之前，對話需要等待。</translation>
-    </message>
-    <message>
-        <source>Progress of the tuning</source>
-        <translation>調校進度</translation>
     </message>
 </context>
 <context>
@@ -5025,6 +4943,88 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>{what}: {mine} ms</source>
         <translation>{what}：{mine} 毫秒</translation>
+    </message>
+</context>
+<context>
+    <name>TuningController</name>
+    <message>
+        <source>{}: in other precisions and with other numbers of threads</source>
+        <translation>{}：換用其他精度和執行緒數</translation>
+    </message>
+    <message>
+        <source>Guessing ahead: with n-grams of the text alone</source>
+        <translation>推測解碼：只用文字的 n-gram</translation>
+    </message>
+    <message>
+        <source>Guessing ahead: with its draft model, and without</source>
+        <translation>推測解碼：用或不用其草稿模型</translation>
+    </message>
+    <message>
+        <source>{}; with other installed draft models that fit</source>
+        <translation>{}；換用其他已安裝且合適的草稿模型</translation>
+    </message>
+    <message>
+        <source>on other devices of this computer</source>
+        <translation>換到本機的其他裝置上</translation>
+    </message>
+    <message>
+        <source>Not tried: other devices, as the settings name {}</source>
+        <translation>不嘗試其他裝置，因為設定中指定了 {}</translation>
+    </message>
+    <message>
+        <source>Looking for draft models that fit…</source>
+        <translation>正在尋找合適的草稿模型…</translation>
+    </message>
+    <message>
+        <source>A tuning is going on; stop it on its page, or wait for its end.</source>
+        <translation>正在調校；請在其頁面上停止，或等它結束。</translation>
+    </message>
+    <message>
+        <source>Cancelled; nothing was changed.</source>
+        <translation>已取消；沒有任何變更。</translation>
+    </message>
+    <message>
+        <source>Ends with the run being timed…</source>
+        <translation>計時中的這一次結束後即停止…</translation>
+    </message>
+    <message>
+        <source>Ends soon.</source>
+        <translation>即將結束。</translation>
+    </message>
+    <message>
+        <source>At most {} s left.</source>
+        <translation>最多還需 {} 秒。</translation>
+    </message>
+</context>
+<context>
+    <name>TuningPage</name>
+    <message>
+        <source>Tune for this machine</source>
+        <translation>為本機調校</translation>
+    </message>
+    <message>
+        <source>Start tuning</source>
+        <translation>開始調校</translation>
+    </message>
+    <message>
+        <source>Cancel</source>
+        <translation>取消</translation>
+    </message>
+    <message>
+        <source>{} has not been tuned on this computer yet: it runs with the defaults.</source>
+        <translation>{} 尚未在本機上調校：它以預設設定執行。</translation>
+    </message>
+    <message>
+        <source>Longest time in seconds</source>
+        <translation>最長時間（秒）</translation>
+    </message>
+    <message>
+        <source>Finds out how the model of the open chat runs fastest on this machine, and uses that from then on. Every setting is timed beside the default, run by run, and replaces it only where chance is ruled out. What you have set yourself stays as it is. Chats wait until it has ended.</source>
+        <translation>找出目前對話的模型在本機上怎樣執行最快，並從此採用。每種設定都與預設設定逐次並排計時，只有排除了偶然因素才會取而代之。您自己設定的不會改變。結束之前，對話需要等待。</translation>
+    </message>
+    <message>
+        <source>Progress of the tuning</source>
+        <translation>調校進度</translation>
     </message>
 </context>
 <context>

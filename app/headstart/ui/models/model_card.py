@@ -12,7 +12,7 @@ from headstart.ui.fault_words import said
 from headstart.ui.models import model_facts
 from headstart.ui.spelling import amount
 from headstart.ui.translation import translate
-from headstart.ui.widgets.heading import ElidedLabel
+from headstart.ui.widgets.labels import ElidedLabel
 from headstart.ui.widgets.stylesheet import dress
 from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, TINY
 
@@ -99,7 +99,7 @@ class Card(QFrame):
         return button
 
 
-class ServerCard(Card):
+class RemoteServerCard(Card):
     """Emits the server's name."""
 
     chosen = Signal(str)

@@ -16,7 +16,7 @@ from headstart.settings import Settings, about, defaults
 from headstart.ui.background_task import BackgroundTask
 from headstart.ui.fault_words import detailed, said
 from headstart.ui.models import model_facts
-from headstart.ui.settings.setting_form import Choices, word
+from headstart.ui.settings.settings_form import Choices, word
 from headstart.ui.spelling import amount, whole
 from headstart.ui.translation import translate
 

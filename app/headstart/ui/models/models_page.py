@@ -11,16 +11,16 @@ from headstart.library import Entry
 from headstart.settings import Settings
 from headstart.ui.models import model_facts
 from headstart.ui.models.add_model import AddModel, ExporterOffer
-from headstart.ui.models.add_server import AddServer
+from headstart.ui.models.add_remote_server import AddRemoteServer
 from headstart.ui.models.export_run import FIRST
-from headstart.ui.models.model_card import ModelCard, ServerCard
-from headstart.ui.settings.setting_form import Choices, SettingForm, muted, scrolled
+from headstart.ui.models.model_card import ModelCard, RemoteServerCard
+from headstart.ui.settings.settings_form import Choices, SettingsForm, muted, scrolled
 from headstart.ui.spelling import amount
-from headstart.ui.widgets.heading import Heading
 from headstart.ui.widgets.icons import show_icon
+from headstart.ui.widgets.labels import Heading
+from headstart.ui.widgets.progress import WorkCard
 from headstart.ui.widgets.stylesheet import dress, mark
 from headstart.ui.widgets.theme import HUGE, LARGE, MEDIUM, SMALL, TEXT_WIDTH, Theme
-from headstart.ui.widgets.work_card import WorkCard
 
 _NAMES = ("device", "draft_device", "context")
 
@@ -35,7 +35,7 @@ class Placement(QFrame):
         dress(self, "card")
         title = QLabel(self.tr("Where models run"), self)
         dress(title, "section")
-        self._form = SettingForm([("", _NAMES)], self)
+        self._form = SettingsForm([("", _NAMES)], self)
         form = self._form.layout()
         assert form
         form.setContentsMargins(0, 0, 0, 0)
@@ -76,7 +76,7 @@ def _limits(devices: Iterable[str]) -> str:
 _COMMAND = "headstart serve --model {}"
 
 
-class ServeHint(QFrame):
+class ServerNote(QFrame):
     """A card; shown while there is a model to be served."""
 
     page_requested = Signal()  # of the local server
@@ -198,7 +198,7 @@ class ModelsPage(QFrame):
         self.setAccessibleName(self.tr("Models"))
         self.setAcceptDrops(True)
         self._cards: dict[str, ModelCard] = {}
-        self._server_cards: dict[str, ServerCard] = {}
+        self._server_cards: dict[str, RemoteServerCard] = {}
         self._back = QToolButton(self)
         self._back.setAccessibleName(self.tr("Back to the chat"))
         self._back.setToolTip(self.tr("Back to the chat (Esc)"))
@@ -208,8 +208,8 @@ class ModelsPage(QFrame):
         self.welcome = Welcome(self)
         self.work = WorkCard(self)
         self.add = AddModel(self)
-        self.add_server = AddServer(self)
-        self.serve = ServeHint(self)
+        self.add_server = AddRemoteServer(self)
+        self.serve = ServerNote(self)
         self.placement = Placement(self)
         self._lay_out()
         self._back.clicked.connect(self.back_requested)
@@ -244,7 +244,7 @@ class ModelsPage(QFrame):
             card.show_chosen(name == chosen)
         self._elsewhere.setVisible(bool(self._server_cards))
 
-    def server_card(self, name: str) -> ServerCard | None:
+    def server_card(self, name: str) -> RemoteServerCard | None:
         """The card of a server, if it is still known."""
         return self._server_cards.get(name)
 
@@ -326,8 +326,8 @@ class ModelsPage(QFrame):
         card.remove_requested.connect(self.remove_requested)
         return card
 
-    def _server_card(self, server: Remote) -> ServerCard:
-        card = ServerCard(server, self)
+    def _server_card(self, server: Remote) -> RemoteServerCard:
+        card = RemoteServerCard(server, self)
         card.chosen.connect(self.server_chosen)
         card.check_requested.connect(self.check_requested)
         card.remove_requested.connect(self.server_remove_requested)

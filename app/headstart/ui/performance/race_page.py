@@ -24,12 +24,12 @@ from headstart.engine.engine import Finish, Step
 from headstart.ui.performance.run_row import RunRow
 from headstart.ui.spelling import decimal
 from headstart.ui.widgets import theme as looks
+from headstart.ui.widgets.layouts import TitledField, flowing
 from headstart.ui.widgets.legend import Legend
 from headstart.ui.widgets.notice_bar import NoticeBar
 from headstart.ui.widgets.page import Page
 from headstart.ui.widgets.stylesheet import dress, inset, mark
 from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, TINY, Theme
-from headstart.ui.widgets.titled_field import TitledField, flowing
 
 
 @dataclass(frozen=True)
@@ -215,7 +215,7 @@ _LINES = 3  # of the prompt's box
 
 
 @dataclass(frozen=True)
-class RaceWish:
+class RaceRequest:
     """One race asked for."""
 
     prompt: str
@@ -243,10 +243,10 @@ class RaceForm(QFrame):
         self.prompt.installEventFilter(self)
         self._take_example()
 
-    def wish(self) -> RaceWish:
+    def wish(self) -> RaceRequest:
         """What the fields say."""
         text = self.prompt.toPlainText().strip()
-        return RaceWish(text, self.seed.value(), self.temperature.value(), self.tokens.value())
+        return RaceRequest(text, self.seed.value(), self.temperature.value(), self.tokens.value())
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802
         if watched is self.prompt and isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:

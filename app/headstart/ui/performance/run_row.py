@@ -5,7 +5,7 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
 
 from headstart.ui.models.model_facts import no_model
-from headstart.ui.settings.setting_form import muted
+from headstart.ui.settings.settings_form import muted
 from headstart.ui.widgets.reading_order import ends
 from headstart.ui.widgets.stylesheet import dress
 from headstart.ui.widgets.theme import SMALL

@@ -7,7 +7,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QFrame, QPushButton, QVBoxLayout, QWidget
 
 from headstart.settings import Settings
-from headstart.ui.settings.setting_form import Choices, Section, SettingForm, scrolled
+from headstart.ui.settings.settings_form import Choices, Section, SettingsForm, scrolled
 from headstart.ui.widgets.stylesheet import dress
 from headstart.ui.widgets.theme import MEDIUM, SMALL, Theme
 
@@ -34,7 +34,7 @@ class SidePanel(QFrame):
         super().__init__(parent)
         self.setObjectName("panel")
         self.setAccessibleName(self.tr("Settings of this chat"))
-        self._form = SettingForm(self._sections(), self)
+        self._form = SettingsForm(self._sections(), self)
         self._reset = QPushButton(self.tr("Reset"), self)
         self._reset.setToolTip(self.tr("Back to the settings of all chats"))
         self._adopt = QPushButton(self.tr("Use for all chats"), self)

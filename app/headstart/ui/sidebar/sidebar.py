@@ -20,10 +20,10 @@ from PySide6.QtWidgets import (
 from headstart.chat.conversation import Chat
 from headstart.chat.reader import Tag
 from headstart.ui.sidebar.chat_list import SMALLER, ChatList
-from headstart.ui.sidebar.chats import Listing
+from headstart.ui.sidebar.chats_controller import Listing
 from headstart.ui.sidebar.tag_list import TagList
-from headstart.ui.widgets.heading import Heading
 from headstart.ui.widgets.icons import show_icon
+from headstart.ui.widgets.labels import Heading
 from headstart.ui.widgets.stylesheet import dress
 from headstart.ui.widgets.theme import SMALL, TINY, Theme
 from headstart.ui.widgets.undoing import Undoable

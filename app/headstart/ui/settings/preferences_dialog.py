@@ -20,7 +20,7 @@ from PySide6.QtWidgets import (
 
 from headstart.settings import Settings
 from headstart.ui.settings.passphrase_form import PassphraseForm, Wanted
-from headstart.ui.settings.setting_form import Choices, SettingForm, muted, scrolled
+from headstart.ui.settings.settings_form import Choices, SettingsForm, muted, scrolled
 from headstart.ui.settings.side_panel import GUESSING, LOADED, LOADING, PROMPT, SAMPLING
 from headstart.ui.spelling import place
 from headstart.ui.translation import translate
@@ -130,7 +130,7 @@ _HABITS = ("enter_sends", "restore_chat", "notifications", "notification_text")
 _SIZE = QSize(720, 600)
 
 
-class Preferences(QDialog):
+class PreferencesDialog(QDialog):
     """Emits each change at once; whoever applies it calls `show_settings`."""
 
     edited = Signal(str, object)  # name, plain value
@@ -186,8 +186,8 @@ class Preferences(QDialog):
             (self.tr("Answers"), (SAMPLING,)),
         ]
 
-    def _page(self, title: str, *groups: tuple[str, ...]) -> SettingForm:
-        form = SettingForm([("", names) for names in groups], self, explained=True)
+    def _page(self, title: str, *groups: tuple[str, ...]) -> SettingsForm:
+        form = SettingsForm([("", names) for names in groups], self, explained=True)
         form.edited.connect(self.edited)
         self._add(title, form)
         return form
@@ -231,7 +231,7 @@ class Preferences(QDialog):
         self.restore_requested.emit(self._forms[self.list.currentRow()].names)
 
 
-def _folders(folders: Mapping[str, Path], parent: Preferences) -> QWidget:
+def _folders(folders: Mapping[str, Path], parent: PreferencesDialog) -> QWidget:
     page = QWidget(parent)
     grid = QGridLayout(page)
     grid.setContentsMargins(MEDIUM, MEDIUM, MEDIUM, MEDIUM)
@@ -240,8 +240,8 @@ def _folders(folders: Mapping[str, Path], parent: Preferences) -> QWidget:
     for row, (title, folder) in enumerate(folders.items()):
         path = muted(place(folder), page)
         path.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        button = QPushButton(translate("Preferences", "Show"), page)
-        button.setAccessibleName(translate("Preferences", "Show the folder: {}").format(title))
+        button = QPushButton(translate("PreferencesDialog", "Show"), page)
+        button.setAccessibleName(translate("PreferencesDialog", "Show the folder: {}").format(title))
         button.setEnabled(folder.is_dir())
         dress(button, "plain")
         button.clicked.connect(lambda _=False, folder=folder: QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder))))

@@ -515,7 +515,7 @@ _NOTED = ("kv_precision",)
 _GUESSING = ("num_assistant_tokens", "assistant_confidence_threshold", "acceptance_threshold")
 
 
-class SettingForm(QWidget):
+class SettingsForm(QWidget):
     """Emits what was changed; shows the settings it is given. `explained` puts each meaning below its editor."""
 
     edited = Signal(str, object)  # name, plain value
@@ -628,9 +628,9 @@ def _heading(text: str, parent: QWidget) -> QLabel:
 def _hint(speculation: str) -> str:
     hints = {
         "auto": translate(
-            "SettingForm", "Headstart guesses as far ahead as pays on this machine, within the bounds set here."
+            "SettingsForm", "Headstart guesses as far ahead as pays on this machine, within the bounds set here."
         ),
-        "fixed": translate("SettingForm", "Always this many tokens are guessed ahead, whether it pays or not."),
-        "off": translate("SettingForm", "Plain decoding: the model writes one token at a time."),
+        "fixed": translate("SettingsForm", "Always this many tokens are guessed ahead, whether it pays or not."),
+        "off": translate("SettingsForm", "Plain decoding: the model writes one token at a time."),
     }
     return hints[speculation]

@@ -15,15 +15,15 @@ from headstart.ui.asking import Find
 from headstart.ui.engine_link import EngineLink
 from headstart.ui.fault_words import detailed, said
 from headstart.ui.models import model_facts
-from headstart.ui.models.adding import Adding
+from headstart.ui.models.add_model_controller import AddModelController
 from headstart.ui.models.model_choices import ModelChoices
 from headstart.ui.models.models_page import ModelsPage
-from headstart.ui.models.server_desk import ServerDesk
+from headstart.ui.models.remote_servers_controller import RemoteServersController
 from headstart.ui.models.verification import Verification
 from headstart.ui.spelling import amount, place
 
 
-class ModelDesk(QObject):
+class ModelsController(QObject):
     """One for the window."""
 
     chosen = Signal(str)  # the model of new chats
@@ -44,8 +44,8 @@ class ModelDesk(QObject):
         self._page, self._choices, self._find, self._make_link = page, choices, find, make_link
         self._settings = Settings()
         self._verifications: dict[str, Verification] = {}
-        self.adding = Adding(page.work, self)
-        self.servers = ServerDesk(page, make_link, self)
+        self.adding = AddModelController(page.work, self)
+        self.servers = RemoteServersController(page, make_link, self)
         self._connect_page()
         self._connect_adding()
 

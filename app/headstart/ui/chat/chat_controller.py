@@ -105,7 +105,7 @@ def _notice(message: Message) -> str:
 _DRAFT_MS = 500
 
 
-class MessageDesk(QObject):
+class ComposerController(QObject):
     """One for the window; `open` gives it another chat."""
 
     def __init__(self, composer: Composer, notice: NoticeBar, count: TokenCount, parent: QObject | None = None) -> None:
@@ -250,7 +250,7 @@ class MessageDesk(QObject):
 _MANY = 12  # messages that differ: showing the chat anew is then quicker
 
 
-class ChatPresenter(QObject):
+class ChatController(QObject):
     """One for the window; `open` gives it another chat."""
 
     fork_requested = Signal(object)
@@ -263,7 +263,7 @@ class ChatPresenter(QObject):
         self._page = page
         self._session: ChatSession | None = None
         self._made = Contents()
-        self._desk = MessageDesk(page.composer, page.notice, count, self)
+        self._writing = ComposerController(page.composer, page.notice, count, self)
         self._connect_page()
 
     @property
@@ -292,7 +292,7 @@ class ChatPresenter(QObject):
         self._show()
         self._show_wait(session.wait)
         self._show_record(session.chat)
-        self._desk.open(session)
+        self._writing.open(session)
         self._page.composer.setFocus()
 
     def close(self) -> None:
@@ -317,7 +317,7 @@ class ChatPresenter(QObject):
         """Take up the last question again."""
         asked = [message for message in self.session.path if message.role is Role.USER]
         if asked:
-            self._desk.begin_edit(asked[-1].id)
+            self._writing.begin_edit(asked[-1].id)
 
     def regenerate_last(self) -> None:
         """Another version of the last answer, or a first one."""
@@ -355,11 +355,11 @@ class ChatPresenter(QObject):
 
     def recount(self) -> None:
         """Ask again how much of the context is used."""
-        self._desk.recount()
+        self._writing.recount()
 
     def cancel_edit(self) -> bool:
         """Leave the message as it was; False if none is being edited."""
-        return self._desk.cancel_edit()
+        return self._writing.cancel_edit()
 
     def _connect_page(self) -> None:
         page, transcript, composer = self._page, self._page.transcript, self._page.composer
@@ -383,7 +383,7 @@ class ChatPresenter(QObject):
     def _leave(self) -> None:
         if self._session is None:
             return
-        self._desk.leave()
+        self._writing.leave()
         for signal, slot in (
             (self._session.reset, self._show),
             (self._session.began, self._begin),
@@ -465,7 +465,7 @@ class ChatPresenter(QObject):
             case MessageAction.REGENERATE_WARMER:
                 self.session.regenerate(id_, temperature=WARMER)
             case MessageAction.EDIT:
-                self._desk.begin_edit(id_)
+                self._writing.begin_edit(id_)
             case MessageAction.FORK:
                 self.fork_requested.emit(id_)
             case MessageAction.DELETE:

@@ -10,7 +10,7 @@ from headstart.ui.chat.prompts import PromptDialog, filled, library, own_part
 from headstart.ui.widgets.theme import Theme
 
 
-class PromptDesk(QObject):
+class PromptsController(QObject):
     """One for the window."""
 
     changed = Signal(object)  # one's own prompts, to be kept

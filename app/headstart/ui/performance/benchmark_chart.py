@@ -150,7 +150,7 @@ class Paint:
         painter.drawRect(area)
 
 
-class BenchChart(QWidget):
+class BenchmarkChart(QWidget):
     """Speedups over plain decoding, which is the line at 1."""
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:

@@ -145,7 +145,7 @@ class Listing:
     has_more: bool = False  # whether there are older chats than these
 
 
-class Chats(QObject):
+class ChatsController(QObject):
     """One chat is open; others live on only while an answer is written into them."""
 
     opened = Signal(object)  # ChatSession

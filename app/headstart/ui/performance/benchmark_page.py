@@ -19,23 +19,23 @@ from headstart.engine.bench.prompts import KINDS, USUAL_KINDS, read_prompts
 from headstart.engine.bench.result import Advice, BenchResult, advice
 from headstart.engine.protocol import BenchSize
 from headstart.engine.wire import from_data
-from headstart.ui.performance import bench_chart
-from headstart.ui.performance.bench_chart import Bar, BenchChart, Group, advice_word, contestant_word, kind_word
+from headstart.ui.performance import benchmark_chart
+from headstart.ui.performance.benchmark_chart import Bar, BenchmarkChart, Group, advice_word, contestant_word, kind_word
 from headstart.ui.performance.run_row import RunRow
-from headstart.ui.settings.setting_form import muted
+from headstart.ui.settings.settings_form import muted
 from headstart.ui.spelling import decimal, listed, titled, whole
 from headstart.ui.widgets.figure_table import FigureTable
+from headstart.ui.widgets.layouts import TitledField, flowing
 from headstart.ui.widgets.notice_bar import NoticeBar
 from headstart.ui.widgets.page import Page
 from headstart.ui.widgets.stylesheet import dress, inset
 from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, Theme
-from headstart.ui.widgets.titled_field import TitledField, flowing
 
 _WIDTH = 110  # pixels of a number
 _ALL = 1000  # more prompts than any class has
 
 
-class BenchForm(QFrame):
+class BenchmarkForm(QFrame):
     """Emits `changed` when another size is chosen."""
 
     changed = Signal()
@@ -128,7 +128,7 @@ _COLUMNS = (
 
 
 @dataclass(frozen=True)
-class BenchRecord:
+class BenchmarkRecord:
     """When it ended, as ISO 8601, and what came of it: as data, which is kept whole, and as values."""
 
     when: str
@@ -136,12 +136,12 @@ class BenchRecord:
     result: BenchResult
 
 
-def record(when: str, data: Mapping[str, Any]) -> BenchRecord:
+def record(when: str, data: Mapping[str, Any]) -> BenchmarkRecord:
     """From the result as the engine's process sends it. Raises ValueError where it is none."""
-    return BenchRecord(when, data, from_data(BenchResult, data))
+    return BenchmarkRecord(when, data, from_data(BenchResult, data))
 
 
-def read(path: Path) -> BenchRecord | None:
+def read(path: Path) -> BenchmarkRecord | None:
     """What was kept; None where there is nothing, or nothing that this version understands."""
     try:
         kept = json.loads(path.read_text(encoding="utf-8"))
@@ -153,7 +153,7 @@ def read(path: Path) -> BenchRecord | None:
         return None
 
 
-def keep(path: Path, kept: BenchRecord) -> None:
+def keep(path: Path, kept: BenchmarkRecord) -> None:
     """Put it in the place of the one before; a folder that cannot be written is logged: the figures are on screen."""
     temporary = path.with_suffix(".new")
     try:
@@ -164,12 +164,12 @@ def keep(path: Path, kept: BenchRecord) -> None:
         _log.warning("the benchmark is not kept: %s", error)
 
 
-def as_json(kept: BenchRecord) -> str:
+def as_json(kept: BenchmarkRecord) -> str:
     """Everything, and when it was measured."""
     return json.dumps({"when": kept.when, "result": kept.data}, indent=1, ensure_ascii=False) + "\n"
 
 
-def as_csv(kept: BenchRecord) -> str:
+def as_csv(kept: BenchmarkRecord) -> str:
     """A row for each answer."""
     text = io.StringIO()
     table = csv.writer(text)
@@ -244,15 +244,15 @@ class BenchReport(QFrame):
         dress(self, "card")
         self._title = QLabel(self)
         self._where = QLabel(self)
-        self.chart = BenchChart(theme, self)
+        self.chart = BenchmarkChart(theme, self)
         self.table = FigureTable(self.tr("Speedups by class"), self)
         self._remarks = QLabel(self)
         self.advice = AdviceTable(self)
         self._lay_out()
 
-    def show_record(self, record: BenchRecord) -> None:
+    def show_record(self, record: BenchmarkRecord) -> None:
         """Another record."""
-        groups = bench_chart.groups(record.result)
+        groups = benchmark_chart.groups(record.result)
         self._title.setText(self._heading(record))
         self._where.setText(self._place(record))
         self.chart.show_groups(groups)
@@ -268,12 +268,12 @@ class BenchReport(QFrame):
         """Other colours."""
         self.chart.set_theme(theme)
 
-    def _heading(self, record: BenchRecord) -> str:
+    def _heading(self, record: BenchmarkRecord) -> str:
         setting = record.result.setting
         draft = setting.draft or self.tr("no draft model")
         return self.tr("{target} with {draft}: speedup over plain decoding").format(target=setting.target, draft=draft)
 
-    def _place(self, record: BenchRecord) -> str:
+    def _place(self, record: BenchmarkRecord) -> str:
         machine = record.result.machine
         when = QDateTime.fromString(record.when, Qt.DateFormat.ISODate).toLocalTime()
         return self.tr(
@@ -287,7 +287,7 @@ class BenchReport(QFrame):
             when=QLocale().toString(when, QLocale.FormatType.ShortFormat),
         )
 
-    def _sentences(self, record: BenchRecord) -> Sequence[str]:
+    def _sentences(self, record: BenchmarkRecord) -> Sequence[str]:
         result = record.result
         setting, versus = result.setting, result.auto_vs_best_static_peer
         said = [
@@ -305,7 +305,7 @@ class BenchReport(QFrame):
                     high=decimal(versus.across.high, 2),
                 )
             )
-        others = bench_chart.differing(result)
+        others = benchmark_chart.differing(result)
         if others:
             counts = listed(titled(contestant_word(name), whole(count)) for name, count in others.items())
             said.append(self.tr("Texts that differ from plain decoding's ({}).").format(counts))
@@ -361,7 +361,7 @@ def _range(bar: Bar) -> str:
 _WIDEST = 1100  # pixels
 
 
-class BenchPage(Page):
+class BenchmarkPage(Page):
     """Emits what a person wants; shows what it is told."""
 
     start_requested = Signal(object)  # BenchSize
@@ -371,7 +371,7 @@ class BenchPage(Page):
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(_WIDEST, parent)
         self.set_title(self.tr("Benchmark"))
-        self.form = BenchForm(self)
+        self.form = BenchmarkForm(self)
         self.notice = NoticeBar(theme, self)
         self.run = RunRow(self.tr("Start the benchmark"), self.tr("Cancel"), self)
         self._bar = QProgressBar(self)
@@ -408,7 +408,7 @@ class BenchPage(Page):
         """The last answer."""
         self._heat.setText(text)
 
-    def show_record(self, record: BenchRecord) -> None:
+    def show_record(self, record: BenchmarkRecord) -> None:
         """What was found last."""
         self._empty.hide()
         self.report.show_record(record)

@@ -25,32 +25,32 @@ from headstart.engine.supervision import Journal
 from headstart.errors import HeadstartError, PortTakenError
 from headstart.server import keys
 from headstart.ui.fault_words import said
-from headstart.ui.local_server import serve_page
-from headstart.ui.local_server.serve_page import Offer, ServeState, ServeView
+from headstart.ui.local_server import server_page
+from headstart.ui.local_server.server_page import Offer, ServerState, ServerView
 
 if TYPE_CHECKING:
     from headstart.settings import Settings
-    from headstart.ui.local_server.serve_page import ServePage
+    from headstart.ui.local_server.server_page import ServerPage
     from headstart.ui.models.model_loader import ModelLoader
 
 LOG = "server.log"
 _HOST = "127.0.0.1"
 
 
-class ServeDesk(QObject):
+class ServerController(QObject):
     """At most one server, in the engine's process: it answers with the model of the window, and ends with both."""
 
     port_chosen = Signal(int)
     changed = Signal()  # the state differs
 
     def __init__(
-        self, page: ServePage, loader: ModelLoader, settings: Callable[[], Settings], parent: QObject | None = None
+        self, page: ServerPage, loader: ModelLoader, settings: Callable[[], Settings], parent: QObject | None = None
     ) -> None:
         """Starts nothing. `settings` gives those of the open chat."""
         super().__init__(parent)
         self._page, self._loader, self._settings = page, loader, settings
         self.journal = Journal(paths.logs_folder() / LOG)
-        self.state = ServeState.OFF
+        self.state = ServerState.OFF
         self.sentence = ""  # what it is at, or why it ended
         self._served: Offer | None = None
         self._port = 0
@@ -74,26 +74,26 @@ class ServeDesk(QObject):
         wanted = self._wanted()
         served = self._served or wanted
         port, down, kept = self._settings().server_port, self.state.is_down, paths.server_key().exists()
-        url = self._url or serve_page.url(port)
-        view = ServeView(
+        url = self._url or server_page.url(port)
+        view = ServerView(
             self.state,
-            title=serve_page.title(self.state),
+            title=server_page.title(self.state),
             sentence=self.sentence or (self._fault() if down else ""),
-            model=serve_page.model(served, wanted),
+            model=server_page.model(served, wanted),
             port=port,
             url=url,
             key=self._key,
-            key_words=serve_page.key(shown=bool(self._key), kept=kept),
+            key_words=server_page.key(shown=bool(self._key), kept=kept),
             key_hint=self.tr("kept as a hash only") if kept else self.tr("none yet"),
-            curl=serve_page.curl(url, served.model, self._key) if served else "",
+            curl=server_page.curl(url, served.model, self._key) if served else "",
         )
         self._page.show_view(view)
 
     @Slot()
     def follow(self) -> None:
         """Model or settings may differ."""
-        if self.state is ServeState.STARTING and self._loader.progress:
-            self._set(ServeState.STARTING, self._loader.progress)
+        if self.state is ServerState.STARTING and self._loader.progress:
+            self._set(ServerState.STARTING, self._loader.progress)
         elif self._page.isVisible():
             self.show()
 
@@ -115,7 +115,7 @@ class ServeDesk(QObject):
         """What the open chat's settings ask for; None where that cannot be served."""
         settings = self._settings()
         name = "" if remotes.is_remote(settings.model) else self._loader.name(settings)
-        return serve_page.offer(name, settings) if name else None
+        return server_page.offer(name, settings) if name else None
 
     def _fault(self) -> str:
         """Why nothing can be served now."""
@@ -135,7 +135,7 @@ class ServeDesk(QObject):
         try:
             self._prepare_key()
             self._port = settings.server_port
-            self._set(ServeState.STARTING)
+            self._set(ServerState.STARTING)
             self._loader.require(settings)
         except HeadstartError as error:
             self._end(said(error))
@@ -150,7 +150,7 @@ class ServeDesk(QObject):
         except HeadstartError as error:
             self._end(said(error))
             return
-        self._served = offer = serve_page.offer(self._loader.model, settings)
+        self._served = offer = server_page.offer(self._loader.model, settings)
         self._page.requests.clear()
         order = StartServer(
             offer.model,
@@ -169,7 +169,7 @@ class ServeDesk(QObject):
             return
         self._again = again
         words = self.tr("It is started again with the new key.") if again else ""
-        self._set(ServeState.STOPPING, words)
+        self._set(ServerState.STOPPING, words)
         self._loader.link.stop_serving()
 
     @Slot(object)
@@ -177,9 +177,9 @@ class ServeDesk(QObject):
         match report:
             case Serving(url=url):
                 self.journal.write(str(report))  # no key, and nothing that was asked
-                if self.state is ServeState.STARTING:
+                if self.state is ServerState.STARTING:
                     self._url = url
-                    self._set(ServeState.READY)
+                    self._set(ServerState.READY)
             case Asked():
                 self._page.requests.begin(report)
                 self._count()
@@ -189,24 +189,24 @@ class ServeDesk(QObject):
             case ServerEnded():
                 self.journal.write(str(report))
                 by_itself = self.tr("The server stopped unexpectedly; Help › Show Logs says more.")
-                self._end("" if self.state is ServeState.STOPPING else by_itself)
+                self._end("" if self.state is ServerState.STOPPING else by_itself)
 
     def _count(self) -> None:
         """Whether it is busy, and how many wait."""
-        if self.state not in {ServeState.READY, ServeState.BUSY}:
+        if self.state not in {ServerState.READY, ServerState.BUSY}:
             return
         waiting = self._page.requests.open - 1
         if waiting < 0:
-            self._set(ServeState.READY)
+            self._set(ServerState.READY)
         else:
-            self._set(ServeState.BUSY, serve_page.answering(waiting))
+            self._set(ServerState.BUSY, server_page.answering(waiting))
 
     @Slot(object)
     def _note_loading(self, stage: Loading | None) -> None:
-        if stage is None and self.state is ServeState.STOPPING:  # its process has gone
+        if stage is None and self.state is ServerState.STOPPING:  # its process has gone
             self._end()
         elif self.state.is_on:
-            self._set(ServeState.STARTING, self._loader.progress)
+            self._set(ServerState.STARTING, self._loader.progress)
 
     @Slot(object)
     def _note_loaded(self, facts: Facts) -> None:
@@ -227,12 +227,12 @@ class ServeDesk(QObject):
         if self.state.is_down or failed.order not in {Load.__name__, StartServer.__name__}:
             return
         taken = failed.kind == PortTakenError.__name__
-        self._end(serve_page.taken(self._port) if taken else sentence)
+        self._end(server_page.taken(self._port) if taken else sentence)
 
     @Slot(str, object)
     def _note_crash(self, sentence: str, _generation: int | None) -> None:
         if self.state.is_on and self._loader.link.is_restarting:
-            self._set(ServeState.STARTING, sentence)
+            self._set(ServerState.STARTING, sentence)
         elif not self.state.is_down:
             self._end(sentence)
 
@@ -240,11 +240,11 @@ class ServeDesk(QObject):
         """There is no server; the sentence says why, unless a person wanted that."""
         self._served, self._url = None, ""
         again, self._again = self._again and not sentence, False
-        self._set(ServeState.FAILED if sentence else ServeState.OFF, sentence)
+        self._set(ServerState.FAILED if sentence else ServerState.OFF, sentence)
         if again:
             self.switch(on=True)
 
-    def _set(self, state: ServeState, sentence: str = "") -> None:
+    def _set(self, state: ServerState, sentence: str = "") -> None:
         if (state, sentence) != (self.state, self.sentence):
             self.state, self.sentence = state, sentence
             self.show()
@@ -281,7 +281,7 @@ class ServeDesk(QObject):
         try:
             self._make_key()
         except HeadstartError as error:
-            self._set(ServeState.FAILED if self.state.is_down else self.state, said(error))
+            self._set(ServerState.FAILED if self.state.is_down else self.state, said(error))
             return
         if self.state.is_on:
             self._stop(again=True)

@@ -14,12 +14,12 @@ from headstart.ui.background_task import BackgroundTask
 from headstart.ui.engine_link import EngineLink
 from headstart.ui.fault_words import said
 from headstart.ui.models import model_facts
-from headstart.ui.models.add_server import NewServer
+from headstart.ui.models.add_remote_server import NewRemoteServer
 from headstart.ui.models.models_page import ModelsPage
 from headstart.ui.models.verification import Trying
 
 
-class ServerDesk(QObject):
+class RemoteServersController(QObject):
     """One for the window."""
 
     chosen = Signal(str)  # a model, as settings name it
@@ -60,7 +60,7 @@ class ServerDesk(QObject):
             check.close()
 
     @Slot(object)
-    def _add(self, new: NewServer) -> None:
+    def _add(self, new: NewRemoteServer) -> None:
         form = self._page.add_server
         fault = self._fault(new)
         if fault:
@@ -85,7 +85,7 @@ class ServerDesk(QObject):
             self._keeping.start()
         self.changed.emit()
 
-    def _fault(self, new: NewServer) -> str:
+    def _fault(self, new: NewRemoteServer) -> str:
         if new.key and not (new.key.isascii() and new.key.isprintable()):
             return self.tr("A key is one line of letters, digits and signs; nothing was kept.")
         certificate = new.server.certificate

@@ -10,10 +10,10 @@ from headstart import exporter, intake, manifest
 from headstart.ui.background_task import BackgroundTask
 from headstart.ui.models.export_run import Catalogue, ExportRun
 from headstart.ui.models.exporter_setup import ExporterSetup
-from headstart.ui.widgets.work_card import WorkCard
+from headstart.ui.widgets.progress import WorkCard
 
 
-class Adding(QObject):
+class AddModelController(QObject):
     """One thing at a time, shown on the card."""
 
     busy = Signal(bool)

@@ -8,12 +8,12 @@ from PySide6.QtCore import QObject, Signal, Slot
 from headstart.chat.store import Store
 from headstart.errors import HistoryError
 from headstart.ui.fault_words import said
-from headstart.ui.sidebar.chats import Chats
+from headstart.ui.sidebar.chats_controller import ChatsController
 from headstart.ui.sidebar.sidebar import Sidebar
 from headstart.ui.widgets.undoing import Undoable, Undoing
 
 
-class TagDesk(QObject):
+class TagsController(QObject):
     """Every change is on disk when its method returns."""
 
     changed = Signal(object)  # dict[str, str]: old names to new ones, "" for a tag that is gone
@@ -59,13 +59,18 @@ class TagDesk(QObject):
         return True
 
 
-class SidebarDesk(QObject):
+class SidebarController(QObject):
     """One for the window."""
 
     troubled = Signal(str)
 
     def __init__(
-        self, sidebar: Sidebar, chats: Chats, tags: TagDesk, undoing: Undoing, parent: QObject | None = None
+        self,
+        sidebar: Sidebar,
+        chats: ChatsController,
+        tags: TagsController,
+        undoing: Undoing,
+        parent: QObject | None = None,
     ) -> None:
         """Connects everything, changes nothing."""
         super().__init__(parent)

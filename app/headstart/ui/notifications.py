@@ -138,7 +138,7 @@ _PATIENCE_MS = 2000  # for a desktop that does not answer; another thread waits
 _SHOWN_MS = 10_000
 
 
-class DesktopMessage(QObject):
+class Notification(QObject):
     """Shows one message at a time. Where the desktop has no place for any, nothing happens."""
 
     clicked = Signal()
@@ -148,7 +148,7 @@ class DesktopMessage(QObject):
         raise NotImplementedError
 
 
-class BusMessage(DesktopMessage):
+class BusNotification(Notification):
     """Asks the notification service of the session."""
 
     _sent = Signal(int)
@@ -195,7 +195,7 @@ class BusMessage(DesktopMessage):
             self.clicked.emit()
 
 
-class TrayMessage(DesktopMessage):
+class TrayNotification(Notification):
     """An icon in the tray for as long as it has something to say."""
 
     def __init__(self, icon: QIcon, parent: QObject | None = None) -> None:
@@ -213,15 +213,15 @@ class TrayMessage(DesktopMessage):
         self._time.start()
 
 
-def desktop_message(application: QApplication, parent: QObject) -> DesktopMessage | None:
+def desktop_message(application: QApplication, parent: QObject) -> Notification | None:
     """What this desktop offers; None where it offers nothing."""
     if sys.platform.startswith("linux"):
-        return BusMessage(parent) if session_bus() else None
+        return BusNotification(parent) if session_bus() else None
     if not QSystemTrayIcon.isSystemTrayAvailable():
         return None
     icon = application.windowIcon()
     fallback = application.style().standardIcon(QStyle.StandardPixmap.SP_MessageBoxInformation)
-    return TrayMessage(fallback if icon.isNull() else icon, parent)
+    return TrayNotification(fallback if icon.isNull() else icon, parent)
 
 
 def _arguments(replaces: int, title: str, text: str) -> tuple[Any, ...]:
@@ -250,7 +250,7 @@ class Attention(QObject):
         """Looks for the desktop's messages when the first is due."""
         super().__init__(parent)
         self._application, self._window, self._settings = application, window, settings
-        self._message: DesktopMessage | None = None
+        self._message: Notification | None = None
         self._has_looked = False
 
     @Slot(object)
@@ -273,7 +273,7 @@ class Attention(QObject):
         if message := self._desktop():
             message.show(title, text)
 
-    def _desktop(self) -> DesktopMessage | None:
+    def _desktop(self) -> Notification | None:
         if not self._has_looked:
             self._has_looked = True
             self._message = desktop_message(self._application, self)

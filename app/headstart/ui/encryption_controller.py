@@ -12,7 +12,7 @@ from headstart.errors import HistoryError
 from headstart.ui.background_task import BackgroundTask
 from headstart.ui.fault_words import said
 from headstart.ui.history.encryption_work import Order
-from headstart.ui.settings.preferences import EncryptionPage
+from headstart.ui.settings.preferences_dialog import EncryptionPage
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from headstart.ui.settings.passphrase_form import PassphraseForm
 
 
-class EncryptionDesk(QObject):
+class EncryptionController(QObject):
     """One for each page that is shown; a child of it."""
 
     def __init__(self, page: EncryptionPage, program: Program) -> None:

@@ -26,20 +26,20 @@ from headstart.errors import ExchangeError, HeadstartError
 from headstart.settings import Settings
 from headstart.ui.fault_words import said
 from headstart.ui.models.model_loader import ModelLoader
-from headstart.ui.performance import bench_chart, bench_page
-from headstart.ui.performance.bench_chart import contestant_word, kind_word
-from headstart.ui.performance.bench_page import CSV, PNG, BenchPage, BenchRecord
+from headstart.ui.performance import benchmark_chart, benchmark_page
+from headstart.ui.performance.benchmark_chart import contestant_word, kind_word
+from headstart.ui.performance.benchmark_page import CSV, PNG, BenchmarkPage, BenchmarkRecord
 from headstart.ui.spelling import decimal, listed
 
 _PEERS = 3  # ways of others to decode, for an estimate; the exact number of answers is told when it has begun
 _ASSUMED_MS = 100.0  # per token, before anything was measured
 
 
-class BenchDesk(QObject):
+class BenchmarkController(QObject):
     """One for the window."""
 
     def __init__(
-        self, page: BenchPage, loader: ModelLoader, settings: Callable[[], Settings], parent: QObject | None = None
+        self, page: BenchmarkPage, loader: ModelLoader, settings: Callable[[], Settings], parent: QObject | None = None
     ) -> None:
         """`settings` gives those of the open chat: they say which model is measured."""
         super().__init__(parent)
@@ -49,7 +49,7 @@ class BenchDesk(QObject):
         self._planned = self._done = 0
         self._clock = QElapsedTimer()
         self._measured_ms: float | None = None  # per token, of the last answer in a chat
-        self._record: BenchRecord | None = None
+        self._record: BenchmarkRecord | None = None
         self._connect()
 
     def close(self) -> None:
@@ -73,7 +73,7 @@ class BenchDesk(QObject):
     @Slot()
     def _enter(self) -> None:
         if self._record is None:
-            self._show(bench_page.read(paths.last_benchmark()))
+            self._show(benchmark_page.read(paths.last_benchmark()))
         self._refresh()
 
     @Slot()
@@ -92,7 +92,7 @@ class BenchDesk(QObject):
         prompts = read_prompts(size.prompts, size.kinds)
         own = len(SWEEP if size.sweep else USUAL)
         heats = len(prompts) * size.repeats * (own + (_PEERS if size.with_peer else 0))
-        known = self._measured_ms or (bench_chart.plain_ms(self._record.result.prompts) if self._record else None)
+        known = self._measured_ms or (benchmark_chart.plain_ms(self._record.result.prompts) if self._record else None)
         time = self._duration(heats * size.tokens * (known or _ASSUMED_MS))
         basis = self.tr("at the speed last measured here") if known else self.tr("at ten tokens a second")
         self._page.form.show_extent(
@@ -148,13 +148,13 @@ class BenchDesk(QObject):
             case Benched(_, result):
                 self._end("" if result else self.tr("Cancelled; the figures before it stay."))
                 if result:
-                    self._keep(bench_page.record(_now(), result))
+                    self._keep(benchmark_page.record(_now(), result))
 
     def _show_progress(self) -> None:
         self._page.show_progress(self._done, self._planned)
         if self._stopping:
             return
-        left = bench_chart.remaining(float(self._clock.elapsed()), self._done, self._planned)
+        left = benchmark_chart.remaining(float(self._clock.elapsed()), self._done, self._planned)
         done = self.tr("{done} of {planned} answers").format(done=self._done, planned=self._planned)
         self._page.run.say(done if left is None else self.tr("{}, {} left").format(done, self._duration(left)))
 
@@ -201,11 +201,11 @@ class BenchDesk(QObject):
             self._page.notice.say(sentence, bad=bad)
         self._loader.release()
 
-    def _keep(self, record: BenchRecord) -> None:
-        bench_page.keep(paths.last_benchmark(), record)
+    def _keep(self, record: BenchmarkRecord) -> None:
+        benchmark_page.keep(paths.last_benchmark(), record)
         self._show(record)
 
-    def _show(self, record: BenchRecord | None) -> None:
+    def _show(self, record: BenchmarkRecord | None) -> None:
         if record:
             self._record = record
             self._page.show_record(record)
@@ -220,10 +220,10 @@ class BenchDesk(QObject):
         if name and not self._write(path, kind, self._record):
             self._page.notice.say(self.tr("{} cannot be written; choose another place.").format(name), bad=True)
 
-    def _write(self, path: Path, kind: str, record: BenchRecord) -> bool:
+    def _write(self, path: Path, kind: str, record: BenchmarkRecord) -> bool:
         if kind == PNG:
             return self._page.report.picture().save(str(path))
-        text = bench_page.as_csv(record) if kind == CSV else bench_page.as_json(record)
+        text = benchmark_page.as_csv(record) if kind == CSV else benchmark_page.as_json(record)
         try:
             write_export(path, text)
         except ExchangeError:

@@ -26,17 +26,17 @@ from headstart.ui.asking import Loadable
 from headstart.ui.background_task import BackgroundTask
 from headstart.ui.fault_words import said
 from headstart.ui.models.model_loader import ModelLoader
-from headstart.ui.performance.tune_page import TunePage, doing
+from headstart.ui.performance.tuning_page import TuningPage, doing
 from headstart.ui.spelling import sentences, whole
 
 _TICK = 500  # ms between two looks at the clock
 
 
-class TuneDesk(QObject):
+class TuningController(QObject):
     """One for the window."""
 
     def __init__(
-        self, page: TunePage, loader: ModelLoader, settings: Callable[[], Settings], parent: QObject | None = None
+        self, page: TuningPage, loader: ModelLoader, settings: Callable[[], Settings], parent: QObject | None = None
     ) -> None:
         """`settings` gives those of the open chat: they say which model is tuned, and what is left open."""
         super().__init__(parent)

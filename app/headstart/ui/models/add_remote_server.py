@@ -22,14 +22,14 @@ from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL
 
 
 @dataclass(frozen=True)
-class NewServer:
+class NewRemoteServer:
     """What was typed: nothing of it is checked. Without a key the one that is kept stays."""
 
     server: Remote
     key: str = field(default="", repr=False)
 
 
-class AddServer(QFrame):
+class AddRemoteServer(QFrame):
     """A card with a form."""
 
     add_requested = Signal(object)  # NewServer
@@ -147,4 +147,4 @@ class AddServer(QFrame):
             return
         name, address, model, key, file = (edit.text().strip() for edit in self._edits())
         certificate = Path(file).expanduser().absolute() if file else None
-        self.add_requested.emit(NewServer(Remote(name, address, model or None, certificate), key))
+        self.add_requested.emit(NewRemoteServer(Remote(name, address, model or None, certificate), key))

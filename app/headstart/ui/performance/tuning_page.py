@@ -22,15 +22,15 @@ from headstart.engine.tuning.messages import (
 )
 from headstart.ui.fault_words import said
 from headstart.ui.performance.run_row import RunRow
-from headstart.ui.settings.setting_form import muted
+from headstart.ui.settings.settings_form import muted
 from headstart.ui.spelling import decimal, listed, titled
 from headstart.ui.translation import translate
 from headstart.ui.widgets.figure_table import FigureTable
+from headstart.ui.widgets.layouts import TitledField, flowing
 from headstart.ui.widgets.notice_bar import NoticeBar
 from headstart.ui.widgets.page import Page
 from headstart.ui.widgets.stylesheet import dress, inset
 from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, Theme
-from headstart.ui.widgets.titled_field import TitledField, flowing
 
 _SUBJECTS: Mapping[str, Any] = {
     TARGET: QT_TRANSLATE_NOOP("Tuning", "Model"),
@@ -305,7 +305,7 @@ _WIDTH = 110  # pixels of the number
 _FINE = 1000  # steps of the bar
 
 
-class TunePage(Page):
+class TuningPage(Page):
     """Emits what a person wants; shows what it is told."""
 
     start_requested = Signal(int)  # seconds

@@ -12,18 +12,18 @@ from PySide6.QtWidgets import QCheckBox, QFrame, QGridLayout, QHBoxLayout, QLabe
 from headstart.engine.engine import Sampling, Speculation
 from headstart.engine.protocol import Answered, Asked
 from headstart.settings import Settings
-from headstart.ui.settings.setting_form import NumberEditor, muted
+from headstart.ui.settings.settings_form import NumberEditor, muted
 from headstart.ui.spelling import decimal, whole
 from headstart.ui.translation import translate
 from headstart.ui.widgets.figure_table import FigureTable
-from headstart.ui.widgets.heading import CopiedLine
+from headstart.ui.widgets.labels import CopiedLine
 from headstart.ui.widgets.page import Page
+from headstart.ui.widgets.progress import BusyBar
 from headstart.ui.widgets.stylesheet import dress, mark
 from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, TEXT_WIDTH, Theme
-from headstart.ui.widgets.work_card import BusyBar
 
 
-class ServeState(Enum):
+class ServerState(Enum):
     """How far the server is."""
 
     OFF = auto()
@@ -36,19 +36,19 @@ class ServeState(Enum):
     @property
     def is_on(self) -> bool:
         """Whether the switch stands on."""
-        return self in {ServeState.STARTING, ServeState.READY, ServeState.BUSY}
+        return self in {ServerState.STARTING, ServerState.READY, ServerState.BUSY}
 
     @property
     def is_down(self) -> bool:
         """Whether nothing of a server is there."""
-        return self in {ServeState.OFF, ServeState.FAILED}
+        return self in {ServerState.OFF, ServerState.FAILED}
 
 
 @dataclass(frozen=True)
-class ServeView:
+class ServerView:
     """All that is shown but the requests. `key`: empty where only its hash is kept, or where there is none yet."""
 
-    state: ServeState = ServeState.OFF
+    state: ServerState = ServerState.OFF
     title: str = ""  # the state in a word
     sentence: str = ""
     model: str = ""
@@ -92,15 +92,15 @@ def curl(url: str, model: str, key: str) -> str:
     return f"curl {url}/chat/completions {head} -d {quoted}"
 
 
-def title(state: ServeState) -> str:
+def title(state: ServerState) -> str:
     """A state in a word."""
     titles = {
-        ServeState.OFF: translate("ServeWords", "Off"),
-        ServeState.STARTING: translate("ServeWords", "Starting"),
-        ServeState.READY: translate("ServeWords", "Ready"),
-        ServeState.BUSY: translate("ServeWords", "Busy"),
-        ServeState.STOPPING: translate("ServeWords", "Stopping"),
-        ServeState.FAILED: translate("ServeWords", "Failed"),
+        ServerState.OFF: translate("ServeWords", "Off"),
+        ServerState.STARTING: translate("ServeWords", "Starting"),
+        ServerState.READY: translate("ServeWords", "Ready"),
+        ServerState.BUSY: translate("ServeWords", "Busy"),
+        ServerState.STOPPING: translate("ServeWords", "Stopping"),
+        ServerState.FAILED: translate("ServeWords", "Failed"),
     }
     return titles[state]
 
@@ -146,7 +146,7 @@ def answering(waiting: int) -> str:
     return translate("ServeWords", "A request is being answered.")
 
 
-class ServeDoor(QFrame):
+class ServerAddress(QFrame):
     """A card."""
 
     key_requested = Signal()
@@ -163,13 +163,13 @@ class ServeDoor(QFrame):
         self._lay_out()
         self.new_key.clicked.connect(self.key_requested)
 
-    def show_view(self, view: ServeView) -> None:
+    def show_view(self, view: ServerView) -> None:
         """Another state, or other values."""
         self.url.show_text(view.url)
         self.key.show_text(view.key, view.key_hint)
         self.curl.show_text(view.curl)
         self._about_key.setText(view.key_words)
-        self.new_key.setEnabled(view.state is not ServeState.STOPPING)
+        self.new_key.setEnabled(view.state is not ServerState.STOPPING)
 
     def _lay_out(self) -> None:
         title = QLabel(self.tr("For your programs"), self)
@@ -195,10 +195,10 @@ class ServeDoor(QFrame):
         column.addWidget(self.curl)
 
 
-_KINDS = {ServeState.READY: "success", ServeState.BUSY: "success", ServeState.FAILED: "danger"}
+_KINDS = {ServerState.READY: "success", ServerState.BUSY: "success", ServerState.FAILED: "danger"}
 
 
-class ServeCard(QFrame):
+class ServerSwitch(QFrame):
     """A card."""
 
     switched = Signal(bool)
@@ -219,18 +219,18 @@ class ServeCard(QFrame):
         self.switch.toggled.connect(self.switched)
         self.port.edited.connect(self._choose_port)
 
-    def show_view(self, view: ServeView) -> None:
+    def show_view(self, view: ServerView) -> None:
         """Another state, or other values."""
         with QSignalBlocker(self.switch):
             self.switch.setChecked(view.state.is_on)
-        self.switch.setEnabled(view.state is not ServeState.STOPPING)
+        self.switch.setEnabled(view.state is not ServerState.STOPPING)
         self.state.setText(view.title)
         mark(self.state, "kind", _KINDS.get(view.state, "muted"))
-        self._say(self.sentence, view.sentence, bad=view.state is ServeState.FAILED)
+        self._say(self.sentence, view.sentence, bad=view.state is ServerState.FAILED)
         self._say(self.model, view.model)
         self.port.setEnabled(view.state.is_down)
         self.port.show_value(view.port)
-        self._bar.setVisible(view.state is ServeState.STARTING)
+        self._bar.setVisible(view.state is ServerState.STARTING)
 
     def _words(self) -> QLabel:
         label = QLabel(self)
@@ -340,7 +340,7 @@ class RequestLog(QFrame):
         return status, tokens, decimal(answered.seconds, 1)
 
 
-class ServePage(Page):
+class ServerPage(Page):
     """Its parts have the signals."""
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
@@ -350,8 +350,8 @@ class ServePage(Page):
             "Editors and scripts on this computer can ask the model of the open chat as they ask OpenAI's API. No "
             "other computer and no web page gets in, and no program without the key; the server ends with this window."
         )
-        self.card = ServeCard(self)
-        self.door = ServeDoor(self)
+        self.card = ServerSwitch(self)
+        self.door = ServerAddress(self)
         self.requests = RequestLog(self)
         for part in (muted(intro, self), self.card, self.door, self.requests):
             self.column.addWidget(part)
@@ -359,7 +359,7 @@ class ServePage(Page):
         self.entered.connect(self.card.switch.setFocus)
         self.set_theme(theme)
 
-    def show_view(self, view: ServeView) -> None:
+    def show_view(self, view: ServerView) -> None:
         """Another state, or other values."""
         self.card.show_view(view)
         self.door.show_view(view)

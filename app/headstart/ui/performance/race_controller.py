@@ -12,8 +12,8 @@ from headstart.errors import HeadstartError
 from headstart.settings import Settings
 from headstart.ui.fault_words import said
 from headstart.ui.models.model_loader import ModelLoader
-from headstart.ui.performance.race_page import Lane, RaceLane, RacePage, RaceResult, RaceState, RaceWish
-from headstart.ui.settings.setting_form import word
+from headstart.ui.performance.race_page import Lane, RaceLane, RacePage, RaceRequest, RaceResult, RaceState
+from headstart.ui.settings.settings_form import word
 from headstart.ui.spelling import titled
 
 _REPLAY_TICK = 33  # ms
@@ -100,7 +100,7 @@ class _Leg(Enum):
 _LANES = (_Leg.PLAIN, _Leg.SPECULATIVE)
 
 
-class RaceDesk(QObject):
+class RaceController(QObject):
     """One for the window."""
 
     def __init__(
@@ -110,7 +110,7 @@ class RaceDesk(QObject):
         super().__init__(parent)
         self._page, self._loader, self._link, self._settings = page, loader, loader.link, settings
         self._leg: _Leg | None = None
-        self._wish: RaceWish | None = None
+        self._wish: RaceRequest | None = None
         self._still = self._is_stopping = False
         self._is_exact = False  # because of a race
         self._generation: int | None = None
@@ -162,7 +162,7 @@ class RaceDesk(QObject):
         self._page.show_state(RaceState(moving, "" if running else self._loader.obstacle(self._settings()), can_replay))
 
     @Slot(object)
-    def _begin(self, wish: RaceWish) -> None:
+    def _begin(self, wish: RaceRequest) -> None:
         if self._loader.obstacle(self._settings()):
             self._refresh()
             return

@@ -8,7 +8,7 @@ from PySide6.QtCore import QObject, Signal, SignalInstance, Slot
 from headstart.parameters import Mode
 from headstart.settings import Settings
 from headstart.ui.models.model_choices import ModelChoices
-from headstart.ui.settings.setting_form import Choices
+from headstart.ui.settings.settings_form import Choices
 
 _FIRST_FIXED = 4  # assistant tokens when a person turns to fixed speculation
 
@@ -34,7 +34,7 @@ class Panel(Protocol):
         ...
 
 
-class PanelDesk(QObject):
+class SettingsController(QObject):
     """One for each panel."""
 
     changed = Signal(object)  # dict of settings that go with one another
