@@ -275,17 +275,6 @@ def test_closing_in_the_middle_is_quick_and_leaves_no_process(qtbot: QtBot, load
 
 
 @pytest.mark.engine_process
-def test_a_hanging_engine_does_not_hold_up_closing(qtbot: QtBot, loaded_link: EngineLink) -> None:
-    child = psutil.Process(loaded_link.pid)
-    with qtbot.waitSignal(loaded_link.prefill, timeout=WAIT):
-        loaded_link.generate(ask("toy: hang"))
-    started = time.monotonic()
-    loaded_link.close()
-    assert time.monotonic() - started < 1.5
-    assert not child.is_running()
-
-
-@pytest.mark.engine_process
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="no way to freeze a process")
 def test_a_frozen_engine_is_killed_on_closing(qtbot: QtBot, loaded_link: EngineLink) -> None:
     child = psutil.Process(loaded_link.pid)
@@ -309,11 +298,7 @@ def impostor(qtbot: QtBot, script: str) -> str:
 @pytest.mark.parametrize(
     ("script", "words"),
     [
-        ("print('Hello'); input()", "no message of Headstart: 'Hello'"),
         ('print(\'{"v": 2, "is": "Ready"}\'); input()', "another version of Headstart"),
-        ('print(\'{"v": 1, "is": "Ready"}\'); input()', "message Ready is damaged"),
-        ('print(\'{"v": 1, "is": "Load"}\'); input()', "unknown kind"),
-        ("print('x' * (2**24 + 1)); input()", "longer than 16 MiB"),
         ("raise SystemExit(3)", "stopped unexpectedly (exit code 3)"),
     ],
 )
@@ -329,16 +314,6 @@ def test_a_missing_program_is_a_sentence(qtbot: QtBot, tmp_path: Path) -> None:
         link.load(TOY)
     assert "install Headstart again" in (blocker.args or [])[0]
     assert link.pid == 0
-
-
-@pytest.mark.engine_process
-def test_a_library_that_prints_does_not_disturb(qtbot: QtBot, loaded_link: EngineLink, heard: Heard) -> None:
-    answer(qtbot, loaded_link, "toy: print")
-    assert heard.text(1) == "Done. "
-    qtbot.waitUntil(lambda: any("native code prints" in line for line in loaded_link.journal.tail), timeout=WAIT)
-    lines = "\n".join(loaded_link.journal.tail)
-    assert "a careless library prints" in lines
-    assert "WARNING toy: a library logs" in lines
 
 
 @pytest.mark.engine_process

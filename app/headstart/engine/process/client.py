@@ -7,12 +7,13 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import IO, TypeVar
+from dataclasses import dataclass
+from typing import TypeVar
 
 from headstart import errors
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import Event, LoadOptions, Request
-from headstart.engine.process.watch import LOOK, Patience, Watch
+from headstart.engine.process.watch import LOOK, Patience, Silence, Watch
 from headstart.engine.protocol import (
     Cancel,
     Describe,
@@ -53,106 +54,131 @@ _ASIDE = 120.0  # seconds for what is told without the model: it is not watched,
 _R = TypeVar("_R", Loaded, Described)
 
 
-class EngineProcess:
-    """Orders go in, reports come out; what else it prints goes to the journal."""
+@dataclass(frozen=True)
+class Ended:
+    """The process has gone; `code` is its exit code, or that of a signal below zero."""
 
-    def __init__(self, command: Sequence[str], journal: Journal, patience: Patience | None = None) -> None:
-        """Start it. Raises EngineLostError when there is no such program."""
-        self._journal = journal
-        self._watch = Watch(patience)
-        self._reports: queue.SimpleQueue[Report | HeadstartError | None] = queue.SimpleQueue()
+    code: int
+
+    @property
+    def signal(self) -> str:
+        """The name of the signal that ended it; empty: none did."""
+        return signal_name(-self.code) if self.code < 0 else ""
+
+
+Told = Report | HeadstartError | Ended
+
+
+class EngineProcess:
+    """Orders go in, reports come out; what else it prints goes to the journal. Never restarted, and blocks nobody."""
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        journal: Journal,
+        tell: Callable[[Told], None],
+        patience: Patience | None = None,
+    ) -> None:
+        """Start it. Raises EngineLostError when there is no such program.
+
+        `tell` is called on another thread, with a ProtocolError for what is no report and with Ended as the last.
+        """
+        self._journal, self._tell, self._watch = journal, tell, Watch(patience)
+        self._orders: queue.SimpleQueue[Order | None] = queue.SimpleQueue()
         try:
             self._process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                bufsize=0,
+                creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
             )
         except OSError as error:
             raise EngineLostError(
                 "The engine cannot be started ({error}); install Headstart again.", error=error
             ) from None
         self.pid = self._process.pid
-        readers = ((self._read_reports, self._process.stdout), (self._read_errors, self._process.stderr))
-        self._threads = [threading.Thread(target=target, args=(pipe,), daemon=True) for target, pipe in readers]
+        work = (self._write_orders, self._read_errors, self._read_reports)
+        self._threads = [threading.Thread(target=each, daemon=True) for each in work]
         for thread in self._threads:
             thread.start()
 
     def send(self, order: Order) -> None:
-        """Send one order; to a dead process nothing, as its end is noticed on reading."""
-        assert self._process.stdin
+        """Send one order; to a dead process nothing, as its end is told."""
         self._watch.note_order(order)
-        with contextlib.suppress(OSError, ValueError):
-            self._process.stdin.write(encode(order))
+        self._orders.put(order)
 
-    def next(self, timeout: float | None) -> Report | None:
-        """The next report, None when there is none in time.
+    @property
+    def is_idle(self) -> bool:
+        """Nothing to be done, so nothing to look for."""
+        return self._watch.is_idle
 
-        Raises ProtocolError, and EngineLostError at the end and for one that hangs.
-        """
-        while True:
-            try:
-                report = self._reports.get(timeout=LOOK if timeout is None else timeout)
-                break
-            except queue.Empty:
-                silence = self._watch.look(lambda: processor_seconds(self.pid))
-                if silence:
-                    raise EngineLostError(silence.sentence) from None
-                if timeout is not None:
-                    return None
-        if report is None:
-            raise self._ending()
-        if isinstance(report, HeadstartError):
-            raise report
+    def note(self, report: Report) -> None:
+        """Told of each report by whoever takes them."""
         self._watch.note_report(report)
-        return report
+
+    def look(self) -> Silence | None:
+        """To be called every LOOK or so while something is to come: what to say of a process that hangs."""
+        return self._watch.look(lambda: processor_seconds(self.pid))
+
+    def end(self) -> None:
+        """Close its input, so that it ends."""
+        self._orders.put(None)
+
+    def kill(self) -> None:
+        """End it at once."""
+        self._process.kill()
+
+    def leave(self) -> None:
+        """Tell nothing more. A process that hangs in a driver may outlive its own killing; nobody waits for it."""
+        self._tell = lambda _: None
+        if self._process.poll() is None:
+            self._journal.write(f"process {self.pid} does not end although it was killed; it is left alone")
 
     def close(self, grace: float = CLOSE_GRACE) -> None:
         """Close its input, wait `grace` seconds, then kill."""
-        assert self._process.stdin
-        with contextlib.suppress(OSError):
-            self._process.stdin.close()
-        try:
+        self.end()
+        with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(grace)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            try:
-                self._process.wait(KILL_GRACE)
-            except subprocess.TimeoutExpired:
-                self._journal.write(f"process {self.pid} does not end although it was killed; it is left alone")
-        for thread in self._threads:
-            thread.join(KILL_GRACE)
+        self.kill()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(KILL_GRACE)
+            for thread in self._threads:
+                thread.join(KILL_GRACE)
+        self.leave()
 
-    def _ending(self) -> EngineLostError:
-        code = self._process.wait()
-        ending = signal_name(-code) if code < 0 else f"exit code {code}"
-        if ending == OUT_OF_MEMORY:
-            return EngineLostError(
-                "The engine stopped unexpectedly ({ending}, as the system does when memory runs out); it "
-                "starts again when it is needed.",
-                ending=ending,
-            )
-        return EngineLostError(
-            "The engine stopped unexpectedly ({ending}); see {path}.", ending=ending, path=self._journal.path
-        )
+    def _write_orders(self) -> None:
+        assert self._process.stdin
+        with contextlib.suppress(OSError), self._process.stdin as pipe:
+            while order := self._orders.get():
+                pipe.write(encode(order))
 
-    def _read_reports(self, pipe: IO[bytes]) -> None:
+    def _read_errors(self) -> None:
+        assert self._process.stderr
+        with self._process.stderr as pipe:
+            for line in pipe:
+                self._journal.write(line.decode("utf-8", "replace"))
+
+    def _read_reports(self) -> None:
+        assert self._process.stdout
         lines = LineSplitter()
-        with pipe:
+        with self._process.stdout as pipe:
             while chunk := pipe.read(_CHUNK):
                 for line in lines.push(chunk):
                     try:
                         report = decode_report(line)
                     except HeadstartError as error:
-                        self._reports.put(error)
+                        self._tell(error)
                         continue
                     if isinstance(report, Logged):
                         self._journal.write(f"{report.level} {report.source}: {report.text}")
                     else:
-                        self._reports.put(report)
-        self._reports.put(None)
-
-    def _read_errors(self, pipe: IO[bytes]) -> None:
-        with pipe:
-            for line in pipe:
-                self._journal.write(line.decode("utf-8", "replace"))
+                        self._tell(report)
+        ended = Ended(self._process.wait())
+        self._orders.put(None)
+        self._threads[1].join(1.0)  # its last words are in the journal; who has inherited its pipe is not waited for
+        self._tell(ended)
 
 
 class EngineClient:
@@ -167,6 +193,7 @@ class EngineClient:
         self._command = command or program("--log", str(self._journal.path))
         self._budget = RestartBudget()
         self._process: EngineProcess | None = None
+        self._told: queue.SimpleQueue[Told] = queue.SimpleQueue()
         self._options: LoadOptions | None = None
         self._facts: Facts | None = None
         self._numbers = itertools.count(1)
@@ -256,7 +283,8 @@ class EngineClient:
         return process
 
     def _start(self) -> EngineProcess:
-        process = self._process = EngineProcess(self._command, self._journal, self._patience)
+        self._told = queue.SimpleQueue()
+        process = self._process = EngineProcess(self._command, self._journal, self._told.put, self._patience)
         if not isinstance(self._next(None), Ready):
             self._drop(0.0)
             raise EngineLostError("The engine does not start; see {path}.", path=self._journal.path)
@@ -279,12 +307,35 @@ class EngineClient:
                     return report
 
     def _next(self, timeout: float | None) -> Report | None:
+        """The next report; None when there is none in time."""
         assert self._process
-        try:
-            return self._process.next(timeout)
-        except HeadstartError:  # it is dead, or nothing it says can be trusted
-            self._drop(0.0)
-            raise
+        while True:
+            try:
+                told = self._told.get(timeout=LOOK if timeout is None else timeout)
+                break
+            except queue.Empty:
+                silence = self._process.look()
+                if silence:
+                    self._drop(0.0)
+                    raise EngineLostError(silence.sentence) from None
+                if timeout is not None:
+                    return None
+        if not isinstance(told, Ended | HeadstartError):
+            self._process.note(told)
+            return told
+        self._drop(0.0)  # it is dead, or nothing it says can be trusted
+        if isinstance(told, HeadstartError):
+            raise told
+        ending = told.signal or f"exit code {told.code}"
+        if ending == OUT_OF_MEMORY:
+            raise EngineLostError(
+                "The engine stopped unexpectedly ({ending}, as the system does when memory runs out); it "
+                "starts again when it is needed.",
+                ending=ending,
+            )
+        raise EngineLostError(
+            "The engine stopped unexpectedly ({ending}); see {path}.", ending=ending, path=self._journal.path
+        )
 
     def _fault(self, report: Failed) -> HeadstartError:
         error: HeadstartError = getattr(errors, report.kind)(report.template, **report.values)
