@@ -17,9 +17,7 @@ from headstart import paths
 from headstart.cli import COMMANDS, load_apart, main
 from headstart.cli.command import Command
 from headstart.engine.engine import LoadOptions
-from headstart.engine.protocol import Answered, Asked, ServerEnded, Serving
 from headstart.errors import DeviceError
-from headstart.server import telling
 from headstart.server.listening import listen
 from tests.fakes import RecordingLoad, ScriptedEngine
 from tests.model_folders import write_model
@@ -103,54 +101,6 @@ def test_an_answer_without_a_bound_takes_half_the_context() -> None:
             )
         assert reply.usage is not None
         assert (reply.choices[0].finish_reason, reply.usage.completion_tokens) == ("length", CONTEXT // 2)
-
-
-@contextmanager
-def told(*flags: str) -> Iterator[tuple[subprocess.Popen[bytes], Iterator[telling.Told]]]:
-    """The program as another one runs it, with what it tells, from the first line on."""
-    command = [sys.executable, "-c", SERVE, "--lines", *flags]
-    variables = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT / "app"), str(ROOT)])}
-    with subprocess.Popen(command, env=variables, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:
-        assert program.stdout
-        try:
-            yield program, map(telling.decode, program.stdout)
-        finally:
-            program.kill()
-
-
-@pytest.mark.usefixtures("root")
-def test_a_program_is_told_each_request_and_ends_it_by_letting_go() -> None:
-    with told("--port", "0") as (program, lines):
-        made, loading, serving = next(lines), next(lines), next(lines)
-        assert isinstance(made, telling.KeyMade)
-        assert loading == telling.Loading("smol on CPU")
-        assert isinstance(serving, Serving)
-        with openai.OpenAI(base_url=serving.url, api_key=made.key, max_retries=0) as client:
-            client.models.list()
-            assert next(lines) == Asked(1, "GET", "/v1/models")
-            assert isinstance(listed := next(lines), Answered)
-            assert (listed.number, listed.status, listed.output_tokens) == (1, 200, None)
-            stream = client.completions.create(model="smol", prompt="Once", max_tokens=1000, stream=True)
-            next(stream)
-            assert next(lines) == Asked(2, "POST", "/v1/completions")
-            assert program.stdin
-            program.stdin.close()
-            with pytest.raises(openai.APIError, match="being stopped"):
-                list(stream)
-        assert isinstance(cut := next(lines), Answered)
-        assert (cut.number, cut.status) == (2, 200)
-        assert cut.output_tokens is not None
-        assert list(lines) == [ServerEnded(), telling.Stopped()]
-        assert program.wait(60) == 0
-
-
-@pytest.mark.usefixtures("root")
-def test_a_program_is_told_why_nothing_is_served() -> None:
-    with closing(listen("127.0.0.1", 0)) as other, told("--port", str(other.getsockname()[1])) as (program, lines):
-        (failed,) = lines
-        assert isinstance(failed, telling.Failed)
-        assert failed.kind == "PortTakenError"
-        assert program.wait(60) == 1
 
 
 @pytest.mark.usefixtures("root")

@@ -3,13 +3,14 @@
 import http.client
 import socket
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 
 import openai
 
 from headstart.engine.engine import Engine
+from headstart.engine.protocol import Answered, Asked
 from headstart.server import keys
 from headstart.server.api import Served, application
 from headstart.server.gate import Doors
@@ -17,7 +18,7 @@ from headstart.server.limits import Limits
 from headstart.server.listening import Server, listen
 from headstart.server.reading import Defaults
 from headstart.server.replies import Model
-from headstart.server.telling import Tell, Watched
+from headstart.server.telling import Watched
 from headstart.server.worker import Worker
 
 MODEL, KEY = "toy", "hs-for-tests"
@@ -68,7 +69,9 @@ class Running:
 
 
 @contextmanager
-def serving(engine: Engine, offer: Offer | None = None, tell: Tell = lambda _: None) -> Iterator[Running]:
+def serving(
+    engine: Engine, offer: Offer | None = None, tell: Callable[[Asked | Answered], None] = lambda _: None
+) -> Iterator[Running]:
     """A server in front of `engine` while inside."""
     offer = offer or Offer()
     served = Served(Model(MODEL, 0), Doors(keys.digest(KEY), offer.hosts, offer.origins), offer.defaults, offer.limits)

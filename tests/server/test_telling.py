@@ -1,4 +1,4 @@
-"""What a server tells whoever runs it: every request with its end, and lines that another program can read."""
+"""What a server tells whoever runs it: every request with its end."""
 
 import http.client
 import socket
@@ -6,35 +6,20 @@ import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
-import pytest
-
-from headstart.engine.protocol import Answered, Asked, Serving
-from headstart.errors import DeviceError, ProtocolError
-from headstart.server import telling
-from headstart.server.telling import Told
+from headstart.engine.protocol import Answered, Asked
+from headstart.errors import DeviceError
 from tests.fakes import ScriptedEngine
 from tests.server.serving import KEY, PATIENCE, Running, chat_body, serving
-
-TOLD: tuple[Told, ...] = (
-    telling.Loading("duo on CPU"),
-    telling.KeyMade("hs-x"),
-    Serving("duo", "http://127.0.0.1:1/v1", beyond=True),
-    Asked(1, "POST", "/v1/中文"),
-    Answered(1, 0.5, 200, 12, 34),
-    Answered(2, 0.5, 0),
-    telling.Failed("PortTakenError", "Port 1 is taken."),
-    telling.Stopped(),
-)
 
 
 class Ear:
     """Keeps what is told, and lets a test wait for it."""
 
     def __init__(self) -> None:
-        self._told: list[Told] = []
+        self._told: list[Asked | Answered] = []
         self._changed = threading.Condition()
 
-    def take(self, told: Told) -> None:
+    def take(self, told: Asked | Answered) -> None:
         with self._changed:
             self._told.append(told)
             self._changed.notify_all()
@@ -60,19 +45,6 @@ def heard(engine: ScriptedEngine) -> Iterator[tuple[Running, Ear]]:
     ear = Ear()
     with serving(engine, tell=ear.take) as running:
         yield running, ear
-
-
-@pytest.mark.parametrize("told", TOLD, ids=lambda told: type(told).__name__)
-def test_a_line_brings_back_what_was_told(told: Told) -> None:
-    line = telling.encode(told)
-    assert line.count(b"\n") == 1
-    assert telling.decode(line) == told
-
-
-@pytest.mark.parametrize("line", [b"", b"Hello", b"{}", b'{"type":"Asked"}', b'{"type":"Nothing"}', b"\xff"])
-def test_what_is_no_such_line_is_refused(line: bytes) -> None:
-    with pytest.raises(ProtocolError, match="no message of Headstart"):
-        telling.decode(line)
 
 
 def test_answers_are_told_with_their_tokens_and_refusals_with_their_status() -> None:

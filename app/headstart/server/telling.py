@@ -1,62 +1,16 @@
-"""What a server tells whoever runs it, and the JSON lines that it tells another program in. Knows no socket."""
+"""What a server tells whoever runs it."""
 
 import itertools
 import time
 from collections.abc import Callable
 
-import msgspec
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from headstart.engine.engine import Stats
-from headstart.engine.protocol import Answered, Asked, ServerReport
-from headstart.engine.wire import Tagged
-from headstart.errors import ProtocolError
+from headstart.engine.protocol import Answered, Asked
 
 STATS = "headstart.stats"  # where an answer puts its figures in the scope of its request
 _LONGEST = 200  # characters of a path: strangers choose it
-_QUOTED = 80  # bytes of a line that is none of these
-
-
-class Loading(Tagged, frozen=True):
-    """The models are being loaded, by their names and devices."""
-
-    title: str
-
-
-class KeyMade(Tagged, frozen=True):
-    """A new key, this once."""
-
-    key: str
-
-
-class Failed(Tagged, frozen=True):
-    """It ends, and why; `kind` is the name of the error."""
-
-    kind: str
-    sentence: str
-
-
-class Stopped(Tagged, frozen=True):
-    """It ends as it was asked to."""
-
-
-Told = Loading | KeyMade | ServerReport | Failed | Stopped
-Tell = Callable[[Told], None]
-_decoder: msgspec.json.Decoder[Told] = msgspec.json.Decoder(Told)
-
-
-def encode(told: Told) -> bytes:
-    """One line."""
-    return msgspec.json.encode(told) + b"\n"
-
-
-def decode(line: bytes) -> Told:
-    """What `encode` made. Raises ProtocolError."""
-    try:
-        return _decoder.decode(line)
-    except msgspec.MsgspecError:
-        shown = line[:_QUOTED].decode("utf-8", "replace")
-        raise ProtocolError("The server's line is no message of Headstart: {shown}", shown=shown) from None
 
 
 class Watched:
