@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from headstart import manifest, remotes, settings_file
 from headstart.errors import BrokenModelError, ExportError
 from headstart.manifest import Manifest, PairManifest
-from headstart.server.reading import Defaults, chat_order, parsed, text_order
 from headstart.server.refusal import RefusedError
-from headstart.server.requests import ChatRequest, TextRequest
+from headstart.server.requests import ChatRequest, Defaults, TextRequest, chat_order, parsed, text_order
 from headstart.settings import Settings
 from headstart.ui.markdown.markdown import MarkdownStream, parse
 from headstart_export import recipe

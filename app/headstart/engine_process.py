@@ -15,11 +15,10 @@ def main(argv: Sequence[str] | None = None, models: Models | None = None) -> Non
 
 def serve(order: StartServer, engine: Shared, context: int, tell: Callable[[ServerReport], None]) -> host.RunningServer:
     """Start the local server. Raises SettingsError and ServerError."""
-    from headstart.server.hosted import HostedServer  # noqa: PLC0415 - HTTP, for which few processes have a use
-    from headstart.server.listening import listen  # noqa: PLC0415
+    from headstart.server.server import Server, listen  # noqa: PLC0415 - HTTP, for which few processes have a use
 
     listener = listen(order.host, order.port, beyond=order.beyond)
-    server = HostedServer(order, listener, engine, context, tell)
+    server = Server(order, listener, engine, context, tell)
     server.start()
     return server
 

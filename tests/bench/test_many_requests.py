@@ -2,16 +2,16 @@
 
 from bench.many_requests import Size, measure
 from headstart.errors import BrokenModelError
-from headstart.server.limits import Limits
+from headstart.server.worker import Limits
 from tests.fakes import ScriptedEngine
-from tests.server.serving import KEY, Offer, serving
+from tests.server.serving import KEY, serving
 
 WORDS = "one two three"
 SIZE = Size(row=3, together=6)
 
 
 def test_who_is_sent_away_comes_again_and_is_answered() -> None:
-    with serving(ScriptedEngine([WORDS], pause=0.05), Offer(Limits(waiting=1))) as running:
+    with serving(ScriptedEngine([WORDS], pause=0.05), Limits(waiting=1)) as running:
         found = measure(running.url, KEY, SIZE)
     assert {name: found["in_a_row"][name] for name in ("requests", "answered", "lost")} == {
         "requests": 3,

@@ -18,7 +18,7 @@ from headstart.cli import COMMANDS, load_apart, main
 from headstart.cli.command import Command
 from headstart.engine.engine import LoadOptions
 from headstart.errors import DeviceError
-from headstart.server.listening import listen
+from headstart.server.server import listen
 from tests.fakes import RecordingLoad, ScriptedEngine
 from tests.model_folders import write_model
 

@@ -23,9 +23,8 @@ from headstart.engine.engine import (
     Speculation,
 )
 from headstart.engine.local import LocalEngine, load
-from headstart.server.reading import Defaults
 from tests.engine.answers import Answer, ask
-from tests.server.serving import KEY, MODEL, Offer, Running, serving
+from tests.server.serving import KEY, MODEL, Running, serving
 
 QUESTIONS = ("What is the capital of France?", "Write a haiku about rain, then explain it in two sentences.")
 
@@ -40,7 +39,7 @@ def local(tiny_pair: Path) -> Iterator[LocalEngine]:
 
 @pytest.fixture
 def running(local: LocalEngine) -> Iterator[Running]:
-    with serving(local, Offer(defaults=Defaults(speculation=Speculation(Mode.FIXED, 3)))) as server:
+    with serving(local, speculation=Speculation(Mode.FIXED, 3)) as server:
         yield server
 
 

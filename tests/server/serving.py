@@ -5,35 +5,19 @@ import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Any
 
 import openai
 
 from headstart.engine.engine import Engine
-from headstart.engine.protocol import Answered, Asked
+from headstart.engine.protocol import ServerReport, StartServer
 from headstart.server import keys
-from headstart.server.api import Served, application
-from headstart.server.gate import Doors
-from headstart.server.limits import Limits
-from headstart.server.listening import Server, listen
-from headstart.server.reading import Defaults
-from headstart.server.replies import Model
-from headstart.server.telling import Watched
-from headstart.server.worker import Worker
+from headstart.server.server import Server, listen
+from headstart.server.worker import Limits
 
 MODEL, KEY = "toy", "hs-for-tests"
 PATIENCE = 60.0  # seconds for what a loaded machine does in one
-
-
-@dataclass(frozen=True)
-class Offer:
-    """What a test may want otherwise."""
-
-    limits: Limits = field(default_factory=Limits)
-    defaults: Defaults = field(default_factory=Defaults)
-    hosts: frozenset[str] = frozenset()
-    origins: frozenset[str] = frozenset()
-    send_buffer: int | None = None  # bytes that the system takes although nobody reads them
 
 
 @dataclass(frozen=True)
@@ -42,7 +26,6 @@ class Running:
 
     port: int
     server: Server
-    thread: threading.Thread
 
     @property
     def url(self) -> str:
@@ -70,25 +53,27 @@ class Running:
 
 @contextmanager
 def serving(
-    engine: Engine, offer: Offer | None = None, tell: Callable[[Asked | Answered], None] = lambda _: None
+    engine: Engine,
+    limits: Limits | None = None,
+    tell: Callable[[ServerReport], None] = lambda _: None,
+    send_buffer: int | None = None,
+    **order: Any,
 ) -> Iterator[Running]:
-    """A server in front of `engine` while inside."""
-    offer = offer or Offer()
-    served = Served(Model(MODEL, 0), Doors(keys.digest(KEY), offer.hosts, offer.origins), offer.defaults, offer.limits)
+    """A server in front of `engine` while inside. `order`: more of StartServer.
+
+    `send_buffer`: bytes that the system takes although nobody reads them.
+    """
     listener = listen("127.0.0.1", 0)
-    if offer.send_buffer:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, offer.send_buffer)
-    with closing(Worker(engine, offer.limits)) as worker:
-        server = Server(Watched(application(worker, served), tell), worker, offer.limits.head_seconds)
-        thread = threading.Thread(target=server.run, args=([listener],), daemon=True)
-        thread.start()
-        try:
-            yield Running(listener.getsockname()[1], server, thread)
-        finally:
-            server.stop()
-            thread.join(PATIENCE)
-            listener.close()
-            assert not thread.is_alive()
+    if send_buffer:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_buffer)
+    start = StartServer(MODEL, keys.digest(KEY), "127.0.0.1", 0, **order)
+    running = Running(listener.getsockname()[1], Server(start, listener, engine, 0, tell, limits))
+    running.server.start()
+    try:
+        yield running
+    finally:
+        running.server.stop()
+        assert not any(thread.name == "server" for thread in threading.enumerate())
 
 
 def chat_body(text: str = "Hi", stream: str = "false") -> str:

@@ -10,9 +10,8 @@ import pytest
 from bench.toy import ToyEngine
 from headstart.engine.engine import Message, Sampling, Speculation
 from headstart.errors import BrokenModelError, ChatTemplateError, HeadstartError
-from headstart.server.reading import Defaults
 from tests.fakes import ScriptedEngine
-from tests.server.serving import MODEL, Offer, Running, serving
+from tests.server.serving import MODEL, Running, serving
 
 FOX = "The quick brown fox jumps over the lazy dog."
 HI: Any = [{"role": "user", "content": "Hi"}]
@@ -135,8 +134,8 @@ def test_predictions_and_forms_reach_the_engine(client: openai.OpenAI, engine: S
 
 
 def test_what_is_left_open_is_as_the_server_was_told(engine: ScriptedEngine) -> None:
-    defaults = Defaults(Sampling(temperature=0.7, top_k=20), Speculation(num_assistant_tokens=3), seed=8)
-    with serving(engine, Offer(defaults=defaults)) as running, running.client() as client:
+    sampling, speculation = Sampling(temperature=0.7, top_k=20), Speculation(num_assistant_tokens=3)
+    with serving(engine, sampling=sampling, speculation=speculation, seed=8) as running, running.client() as client:
         client.chat.completions.create(model=MODEL, messages=HI, top_p=0.5)
         client.chat.completions.create(model=MODEL, messages=HI, temperature=0, seed=9)
     first, second = engine.requests
@@ -146,8 +145,8 @@ def test_what_is_left_open_is_as_the_server_was_told(engine: ScriptedEngine) -> 
 
 
 def test_what_nobody_says_is_left_to_the_model(engine: ScriptedEngine) -> None:
-    defaults = Defaults(Sampling(presence_penalty=0.5, automatic=("temperature", "top_p", "top_k")), seed=8)
-    with serving(engine, Offer(defaults=defaults)) as running, running.client() as client:
+    sampling = Sampling(presence_penalty=0.5, automatic=("temperature", "top_p", "top_k"))
+    with serving(engine, sampling=sampling, seed=8) as running, running.client() as client:
         client.chat.completions.create(model=MODEL, messages=HI, top_p=0.5)
     (request,) = engine.requests
     assert request.sampling == Sampling(top_p=0.5, presence_penalty=0.5, seed=8, automatic=("temperature", "top_k"))

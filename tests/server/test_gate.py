@@ -7,7 +7,7 @@ import openai
 import pytest
 
 from tests.fakes import ScriptedEngine
-from tests.server.serving import KEY, Offer, Running, chat_body, serving
+from tests.server.serving import KEY, Running, chat_body, serving
 
 CHAT = "/v1/chat/completions"
 
@@ -63,7 +63,7 @@ def test_a_preflight_of_a_stranger_is_refused(running: Running) -> None:
 
 def test_origins_and_hosts_that_were_named_are_let_in(engine: ScriptedEngine) -> None:
     page = "http://localhost:3000"
-    with serving(engine, Offer(hosts=frozenset({"den.local"}), origins=frozenset({page}))) as running:
+    with serving(engine, hosts=("Den.local",), origins=(page,)) as running:
         preflight = {"Origin": page, "Access-Control-Request-Method": "POST", "Authorization": ""}
         assert running.ask("OPTIONS", CHAT, preflight)[0] == 200
         status, headers, _ = running.ask("POST", CHAT, {"Origin": page, "Host": "Den.local:9"}, chat_body())

@@ -35,7 +35,7 @@ from headstart.engine.protocol import (
     encode,
 )
 from headstart.server import keys
-from headstart.server.listening import listen
+from headstart.server.server import listen
 from tests.server.serving import KEY, MODEL, PATIENCE
 
 START = StartServer(MODEL, keys.digest(KEY), "127.0.0.1", 0)

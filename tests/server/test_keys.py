@@ -9,7 +9,7 @@ import pytest
 
 from headstart.errors import ServerError, SettingsError
 from headstart.server import keys
-from headstart.server.listening import listen, url
+from headstart.server.server import listen, url
 
 
 def test_only_the_hash_of_a_key_is_kept(tmp_path: Path) -> None:

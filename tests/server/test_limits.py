@@ -8,9 +8,9 @@ from contextlib import closing
 
 import pytest
 
-from headstart.server.limits import Limits
+from headstart.server.worker import Limits
 from tests.fakes import ScriptedEngine
-from tests.server.serving import KEY, MODEL, PATIENCE, Offer, Running, chat_body, serving
+from tests.server.serving import KEY, MODEL, PATIENCE, Running, chat_body, serving
 
 CHAT = "/v1/chat/completions"
 HEAD = f"POST {CHAT} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {KEY}\r\n"
@@ -20,13 +20,13 @@ IMPATIENT = Limits(body_seconds=0.5, head_seconds=0.5)
 
 @pytest.fixture
 def running() -> Iterator[Running]:
-    with serving(ScriptedEngine(), Offer(SMALL)) as running:
+    with serving(ScriptedEngine(), SMALL) as running:
         yield running
 
 
 @pytest.fixture
 def impatient() -> Iterator[Running]:
-    with serving(ScriptedEngine(), Offer(IMPATIENT)) as running:
+    with serving(ScriptedEngine(), IMPATIENT) as running:
         yield running
 
 
@@ -73,7 +73,7 @@ def test_a_connection_without_a_request_is_closed(impatient: Running, begun: str
 def test_an_answer_may_take_longer_than_its_request_might() -> None:
     limits = Limits(body_seconds=2, head_seconds=2)
     slow = ScriptedEngine(pause=0.3)
-    with serving(slow, Offer(limits)) as running, running.client() as client:
+    with serving(slow, limits) as running, running.client() as client:
         reply = client.chat.completions.create(model=MODEL, messages=[{"role": "user", "content": "Hi"}])
         assert reply.choices[0].finish_reason == "stop"
 
@@ -86,8 +86,11 @@ def test_what_is_no_request_is_refused(body: str) -> None:
 
 
 def test_a_client_that_takes_nothing_holds_up_nobody() -> None:
-    many, offer = " ".join(["word"] * 4000), Offer(Limits(send_seconds=0.5), send_buffer=4096)
-    with serving(ScriptedEngine([many, "Next."]), offer) as running, closing(socket.socket()) as connection:
+    many, limits = " ".join(["word"] * 4000), Limits(send_seconds=0.5)
+    with (
+        serving(ScriptedEngine([many, "Next."]), limits, send_buffer=4096) as running,
+        closing(socket.socket()) as connection,
+    ):
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         connection.settimeout(PATIENCE)
         connection.connect(("127.0.0.1", running.port))
@@ -104,7 +107,7 @@ def test_a_client_that_takes_nothing_holds_up_nobody() -> None:
 def test_an_answer_that_takes_too_long_is_cut_short() -> None:
     limits = Limits(answer_seconds=0.5)
     slow = ScriptedEngine([" ".join(["word"] * 500)], pause=0.1)
-    with serving(slow, Offer(limits)) as running, running.client() as client:
+    with serving(slow, limits) as running, running.client() as client:
         reply = client.chat.completions.create(model=MODEL, messages=[{"role": "user", "content": "Hi"}])
     assert reply.choices[0].finish_reason == "length"
     assert reply.usage is not None

@@ -19,9 +19,9 @@ from bench.toy import PROGRAM
 from headstart.engine.engine import LoadOptions
 from headstart.engine.process.client import EngineClient
 from headstart.engine.supervision import Journal
-from headstart.server.limits import Limits
+from headstart.server.worker import Limits
 from tests.fakes import ScriptedEngine
-from tests.server.serving import KEY, MODEL, PATIENCE, Offer, Running, chat_body, serving
+from tests.server.serving import KEY, MODEL, PATIENCE, Running, chat_body, serving
 
 WORDS = "one two three"
 
@@ -70,7 +70,7 @@ def test_of_200_requests_in_a_row_and_16_at_once_none_is_lost(toy: EngineClient)
 
 def test_past_the_queue_a_request_is_sent_away_and_told_when_to_come_again() -> None:
     engine = ScriptedEngine(["word " * 500, WORDS], pause=0.05)
-    with serving(engine, Offer(Limits(waiting=1))) as running, running.client() as client:
+    with serving(engine, Limits(waiting=1)) as running, running.client() as client:
         with closing(send(running)):
             wait_for(engine, 1)
             with closing(send(running)):
@@ -153,8 +153,6 @@ def test_the_end_of_the_server_ends_streams_and_says_so() -> None:
         running.server.stop()
         with pytest.raises(openai.APIError, match="being stopped"):
             list(stream)
-        running.thread.join(PATIENCE)
-        assert not running.thread.is_alive()
         waiting.join(PATIENCE)
     assert waited == ["stopping"]
 

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
-from headstart.engine.protocol import Answered, Asked
+from headstart.engine.protocol import Answered, Asked, ServerReport
 from headstart.errors import DeviceError
 from tests.fakes import ScriptedEngine
 from tests.server.serving import KEY, PATIENCE, Running, chat_body, serving
@@ -16,10 +16,10 @@ class Ear:
     """Keeps what is told, and lets a test wait for it."""
 
     def __init__(self) -> None:
-        self._told: list[Asked | Answered] = []
+        self._told: list[ServerReport] = []
         self._changed = threading.Condition()
 
-    def take(self, told: Asked | Answered) -> None:
+    def take(self, told: ServerReport) -> None:
         with self._changed:
             self._told.append(told)
             self._changed.notify_all()

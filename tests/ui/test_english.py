@@ -20,7 +20,7 @@ from headstart.engine.backends.remote import refusal
 from headstart.engine.engine import EngineKind, LoadOptions, Remote, Request, Sampling
 from headstart.engine.runners import proof
 from headstart.errors import HeadstartError
-from headstart.server import listening
+from headstart.server import server
 from headstart.ui import fault_words
 from headstart.ui.fault_words import said
 from headstart.ui.models.export_run import ExportRun
@@ -185,7 +185,7 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
         "An address must not hold a password; give the key under “Key” instead.",
     ),
     "port": (
-        lambda: _raised(listening._refusal("127.0.0.1", 8642, OSError(22, "odd"))),
+        lambda: _raised(server._refusal("127.0.0.1", 8642, OSError(22, "odd"))),
         "127.0.0.1 port 8642 cannot be used (odd): choose another “Port”.",
     ),
 }  # fmt: skip

@@ -24,8 +24,8 @@ HEARD = (
     "headstart.engine.devices", "headstart.engine.process.host", "headstart.engine.backends.remote",
     "headstart.engine.choosing", "headstart.engine.engine", "headstart.engine.backends.genai",
     "headstart.engine.opening", "headstart.engine.protocol", "headstart.engine.drafters.bigram",
-    "headstart.engine.process.client", "headstart.engine.tuning", "headstart.keys",
-    "headstart.remotes", "headstart.server.keys", "headstart.server.listening", "headstart.server.telling",
+    "headstart.engine.process.child", "headstart.engine.process.client", "headstart.engine.tuning", "headstart.keys",
+    "headstart.remotes", "headstart.server.keys", "headstart.server.server",
     "headstart.ui",
 )  # fmt: skip
 # A count of tokens that fails is a number less on the screen, and no sentence.

@@ -15,7 +15,7 @@ from headstart.cli.render import harmless
 from headstart.engine.protocol import ServerReport, Serving, StartServer
 from headstart.errors import SettingsError
 from headstart.server import keys
-from headstart.server.limits import Limits
+from headstart.server.worker import Limits
 
 HOST, PORT = "127.0.0.1", 8642
 _USUAL = Limits()
@@ -100,8 +100,7 @@ class ServeFlags:
 
 def run(arguments: ServeFlags, load: Load) -> int:
     """Serve until Ctrl+C. Returns the exit code."""
-    from headstart.server.hosted import HostedServer  # noqa: PLC0415 - `headstart --help` need not wait for it
-    from headstart.server.listening import listen  # noqa: PLC0415
+    from headstart.server.server import Server, listen  # noqa: PLC0415 - `headstart --help` need not wait for it
 
     place = arguments.place
     with _told_to_end():
@@ -112,7 +111,7 @@ def run(arguments: ServeFlags, load: Load) -> int:
             order = _order(arguments, choice.name)
             _say(f"Loading {title(options, choice)} ...")
             with closing(load(options)) as engine:
-                HostedServer(order, listener, engine, loaded.context(engine), _report).run()
+                Server(order, listener, engine, loaded.context(engine), _report).run()
     _say("Stopped.")
     return 0
 

@@ -90,12 +90,11 @@ def _serve() -> None:
 def _serving() -> Iterator[tuple[str, str]]:
     """Address and key of a server in front of an echo."""
     from headstart.server import keys  # noqa: PLC0415
-    from headstart.server.hosted import HostedServer  # noqa: PLC0415
-    from headstart.server.listening import listen, url  # noqa: PLC0415
+    from headstart.server.server import Server, listen, url  # noqa: PLC0415
 
     key, listener = keys.new(), listen("127.0.0.1", 0)
     order = StartServer("echo", keys.digest(key), "127.0.0.1", 0)
-    server = HostedServer(order, listener, Echo(), 0, lambda _: None)
+    server = Server(order, listener, Echo(), 0, lambda _: None)
     address = url(listener)
     server.start()
     try:

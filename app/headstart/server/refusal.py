@@ -1,9 +1,10 @@
-"""Errors as HTTP has them: a status and an object in OpenAI's format. Knows no route and no engine."""
+"""Errors as HTTP has them: a status and an object in OpenAI's format."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import msgspec
+from starlette.responses import Response
 
 from headstart.errors import ChatTemplateError, ContextOverflowError, EngineLostError, HeadstartError, SettingsError
 
@@ -36,17 +37,27 @@ class RefusedError(HeadstartError):
         super().__init__(fault.message)
         self.status = status
         self.fault = fault
-        self.headers = dict(headers or {})
+        self.headers = headers
 
     @property
     def body(self) -> bytes:
         """The object as JSON."""
         return msgspec.json.encode(FaultBody(self.fault))
 
+    def response(self) -> Response:
+        """What the client gets."""
+        return Response(self.body, self.status, self.headers, "application/json")
+
 
 def invalid(message: str, param: str | None = None, code: str | None = None) -> RefusedError:
     """The client asked for what cannot be."""
     return RefusedError(400, Fault(message, INVALID, param, code))
+
+
+def stopping() -> RefusedError:
+    """The server is on its way out."""
+    sentence = "The server is being stopped: ask again when it has been started anew."
+    return RefusedError(503, Fault(sentence, SERVER, code="stopping"))
 
 
 def refused(error: HeadstartError) -> RefusedError:

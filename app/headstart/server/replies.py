@@ -1,18 +1,52 @@
-"""What clients get, in OpenAI's words: models, whole answers and the parts of streamed ones. Knows no HTTP."""
+"""What clients get, in OpenAI's words: models, whole answers and the parts of streamed ones."""
 
-from collections.abc import Callable
+import secrets
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal, Self
 
 from msgspec import UNSET, UnsetType
 
 from headstart.engine.engine import FinishReason, Stats
-from headstart.engine.likelihood import Scored
-from headstart.server import logprobs
-from headstart.server.logprobs import ChatLogprobs, TextLogprobs
+from headstart.engine.likelihood import Likelihood, Scored
 
 Reason = Literal["stop", "length"]
 StopReason = Literal["repetition"] | UnsetType  # what OpenAI has no word for; there it is a length
+
+
+@dataclass(frozen=True)
+class Logprob:
+    r"""A token. Where its bytes alone are no text, `token` has them as \xf0\x9f; a text to compare is in `bytes`."""
+
+    token: str
+    logprob: float
+    bytes: list[int]
+
+
+@dataclass(frozen=True)
+class TokenLogprob(Logprob):
+    """A token of the answer, and the likeliest ones in its place."""
+
+    top_logprobs: list[Logprob]
+
+
+@dataclass(frozen=True)
+class ChatLogprobs:
+    """The model's own probabilities: before temperature, penalties, top_p and whatever else decides on a token."""
+
+    content: list[TokenLogprob]
+    refusal: None = None
+
+
+@dataclass(frozen=True)
+class TextLogprobs:
+    """The same in the older API. `text_offset`: characters of the answer before a token."""
+
+    text_offset: list[int]
+    token_logprobs: list[float]
+    tokens: list[str]
+    top_logprobs: list[dict[str, float]]
 
 
 @dataclass(frozen=True)
@@ -149,29 +183,80 @@ Reply = ChatCompletion | ChatChunk | TextCompletion
 
 
 @dataclass(frozen=True)
-class Head:
+class Said:
+    """An answer or a part of it, with its tokens where they were asked for."""
+
+    text: str = ""
+    scored: tuple[Scored, ...] | None = None
+
+
+@dataclass(frozen=True)
+class _Form:
     """What all replies to one request begin with."""
 
     id: str
     created: int
     model: str
+    prefix: ClassVar[str]
+
+    @classmethod
+    def new(cls, model: str) -> Self:
+        """For a new request."""
+        return cls(f"{cls.prefix}-{secrets.token_hex(12)}", int(time.time()), model)
 
 
-@dataclass(frozen=True)
-class Said:
-    """An answer or a part of it, with its tokens where they were asked for."""
+class ChatForm(_Form):
+    """How the answer to a conversation is put: whole, or in parts, of which the first says nothing."""
 
-    text: str
-    scored: tuple[Scored, ...] | None = None
+    prefix = "chatcmpl"
+
+    def whole(self, said: Said, ended: FinishReason, usage: Usage) -> Reply:
+        """All of it."""
+        choice = ChatChoice(
+            AnswerMessage(said.text), _reason(ended), logprobs=_of_chat(said), stop_reason=_stop_reason(ended)
+        )
+        return ChatCompletion(self.id, self.created, self.model, [choice], usage)
+
+    def part(self, said: Said | None, ended: FinishReason | None, usage: Usage | UnsetType | None) -> Reply:
+        """A piece of it, or its end."""
+        if said is None and ended is None:
+            delta = Delta(role="assistant", content="")
+        else:
+            delta = Delta(content=said.text) if said else Delta()
+        choice = ChunkChoice(
+            delta, _reason(ended) if ended else None, logprobs=_of_chat(said), stop_reason=_stop_reason(ended)
+        )
+        return ChatChunk(self.id, self.created, self.model, [choice], usage)
+
+    def tally(self, usage: Usage) -> Reply:
+        """The figures alone."""
+        return ChatChunk(self.id, self.created, self.model, [], usage)
 
 
-@dataclass(frozen=True)
-class Form:
-    """How a kind of answer is put: whole, or in parts. A part that says nothing and has no reason is the first one."""
+class TextForm(_Form):
+    """How a text that is written on is put."""
 
-    whole: Callable[[Head, Said, FinishReason, Usage], Reply]
-    part: Callable[[Head, Said | None, FinishReason | None, Usage | UnsetType | None], Reply]
-    tally: Callable[[Head, Usage], Reply]
+    prefix = "cmpl"
+
+    def part(self, said: Said | None, ended: FinishReason | None, usage: Usage | UnsetType | None) -> Reply:
+        """A piece of it, or its end."""
+        said = said or Said()
+        choice = TextChoice(
+            said.text,
+            _reason(ended) if ended else None,
+            logprobs=None if said.scored is None else of_text(said.scored),
+            stop_reason=_stop_reason(ended),
+        )
+        return TextCompletion(self.id, self.created, self.model, [choice], usage)
+
+    whole = part
+
+    def tally(self, usage: Usage) -> Reply:
+        """The figures alone."""
+        return TextCompletion(self.id, self.created, self.model, [], usage)
+
+
+Form = ChatForm | TextForm
 
 
 def usage_of(stats: Stats) -> Usage:
@@ -194,46 +279,40 @@ def _stop_reason(ended: FinishReason | None) -> StopReason:
     return "repetition" if ended is FinishReason.REPETITION else UNSET
 
 
-def _chat(head: Head, said: Said, ended: FinishReason, usage: Usage) -> Reply:
-    choice = ChatChoice(
-        AnswerMessage(said.text), _reason(ended), logprobs=_of_chat(said), stop_reason=_stop_reason(ended)
-    )
-    return ChatCompletion(head.id, head.created, head.model, [choice], usage)
-
-
-def _chat_part(head: Head, said: Said | None, ended: FinishReason | None, usage: Usage | UnsetType | None) -> Reply:
-    if said is None and ended is None:
-        delta = Delta("assistant", "")
-    else:
-        delta = Delta(content=UNSET if said is None else said.text)
-    choice = ChunkChoice(
-        delta, _reason(ended) if ended else None, logprobs=_of_chat(said), stop_reason=_stop_reason(ended)
-    )
-    return ChatChunk(head.id, head.created, head.model, [choice], usage)
-
-
-def _chat_tally(head: Head, usage: Usage) -> Reply:
-    return ChatChunk(head.id, head.created, head.model, [], usage)
-
-
 def _of_chat(said: Said | None) -> ChatLogprobs | None:
-    return None if said is None or said.scored is None else logprobs.of_chat(said.scored)
+    return None if said is None or said.scored is None else of_chat(said.scored)
 
 
-def _text_part(head: Head, said: Said | None, ended: FinishReason | None, usage: Usage | UnsetType | None) -> Reply:
-    text, scored = (said.text, said.scored) if said else ("", None)
-    choice = TextChoice(
-        text,
-        _reason(ended) if ended else None,
-        logprobs=None if scored is None else logprobs.of_text(scored),
-        stop_reason=_stop_reason(ended),
+def of_chat(scored: Sequence[Scored]) -> ChatLogprobs:
+    """As chat completions have it."""
+    return ChatLogprobs([TokenLogprob(*_told(each.token), list(map(_logprob, each.likeliest))) for each in scored])
+
+
+def of_text(scored: Sequence[Scored]) -> TextLogprobs:
+    """As completions have it."""
+    return TextLogprobs(
+        [each.start for each in scored],
+        [each.token.logprob for each in scored],
+        [_named(each.token) for each in scored],
+        [{_named(other): other.logprob for other in (*each.likeliest, each.token)} for each in scored],
     )
-    return TextCompletion(head.id, head.created, head.model, [choice], usage)
 
 
-def _text_tally(head: Head, usage: Usage) -> Reply:
-    return TextCompletion(head.id, head.created, head.model, [], usage)
+def _logprob(likelihood: Likelihood) -> Logprob:
+    return Logprob(*_told(likelihood))
 
 
-CHAT = Form(_chat, _chat_part, _chat_tally)
-TEXT = Form(_text_part, _text_part, _text_tally)
+def _told(likelihood: Likelihood) -> tuple[str, float, list[int]]:
+    return _text(likelihood, ""), likelihood.logprob, list(likelihood.spelling)
+
+
+def _named(likelihood: Likelihood) -> str:
+    """OpenAI's older API has no bytes beside the text, so it marks them."""
+    return _text(likelihood, "bytes:")
+
+
+def _text(likelihood: Likelihood, mark: str) -> str:
+    try:
+        return bytes(likelihood.spelling).decode()
+    except UnicodeDecodeError:
+        return mark + "".join(f"\\x{byte:02x}" for byte in likelihood.spelling)

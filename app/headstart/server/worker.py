@@ -1,4 +1,4 @@
-"""One engine for many who ask: answers one at a time in a thread, lets a few wait, refuses the rest. Knows no HTTP."""
+"""One engine for many who ask: answers one at a time in a thread, lets a few wait, refuses the rest."""
 
 import asyncio
 import math
@@ -6,13 +6,26 @@ import threading
 import time
 from collections.abc import AsyncGenerator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Protocol
 
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.engine import Event, Request
+from headstart.engine.engine import Event, Finish, Request, Stats
 from headstart.errors import EngineLostError
-from headstart.server.limits import Limits
-from headstart.server.refusal import BUSY, SERVER, Fault, RefusedError
+from headstart.server.refusal import BUSY, Fault, RefusedError, stopping
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Bounds that keep one client, or one mistake, from taking the server for itself."""
+
+    waiting: int = 16  # requests that may wait while another is answered
+    body_bytes: int = 4 * 2**20  # of a request; the longest contexts are a tenth of that
+    head_seconds: float = 10.0  # until a connection has sent the head of a request
+    body_seconds: float = 30.0  # until the body of a request is there
+    send_seconds: float = 60.0  # until a client takes a part of an answer
+    answer_seconds: float = 1800.0  # for an answer, from its first pass on
+
 
 _LONGEST_PAUSE = 60  # seconds that a client is sent away for
 _NEWEST = 0.3  # weight of the last answer in the usual duration
@@ -32,6 +45,7 @@ class Answer:
     def __init__(self) -> None:
         """To be filled by the worker's thread; made on the loop's."""
         self.out_of_time = False
+        self.stats: Stats | None = None  # once it is written
         self._cancelled = CancelEvent()
         self._loop = asyncio.get_running_loop()
         self._events: asyncio.Queue[Event | None] = asyncio.Queue()
@@ -65,6 +79,8 @@ class Answer:
         assert self._work is not None
         try:
             while (event := await self._events.get()) is not None:
+                if isinstance(event, Finish):
+                    self.stats = event.stats
                 yield event
             if not self._work.cancelled():
                 self._end()
@@ -95,7 +111,7 @@ class Worker:
     def __init__(self, engine: Writer, limits: Limits) -> None:
         """Nothing is asked yet."""
         self._engine = engine
-        self._limits = limits
+        self.limits = limits
         self._thread = ThreadPoolExecutor(1, "engine")
         self._present: set[Answer] = set()
         self._usual_seconds = 1.0
@@ -105,7 +121,7 @@ class Worker:
         """The answer to a request, which begins when its turn has come. Raises RefusedError when too many wait."""
         if self._stopped:
             raise stopping()
-        if len(self._present) > self._limits.waiting:
+        if len(self._present) > self.limits.waiting:
             raise self._too_many()
         answer = Answer()
         self._present.add(answer)
@@ -126,23 +142,12 @@ class Worker:
         self.stop()
         self._thread.shutdown(wait=True, cancel_futures=True)
 
-    @property
-    def stopped(self) -> bool:
-        """Whether answers end because the server does."""
-        return self._stopped
-
     def _run(self, answer: Answer, request: Request) -> None:
         started = time.monotonic()
-        answer.follow(self._engine, request, self._limits.answer_seconds)
+        answer.follow(self._engine, request, self.limits.answer_seconds)
         self._usual_seconds += _NEWEST * (time.monotonic() - started - self._usual_seconds)
 
     def _too_many(self) -> RefusedError:
         pause = min(_LONGEST_PAUSE, max(1, math.ceil(self._usual_seconds)))
-        sentence = f"{self._limits.waiting} requests wait already: ask again in {pause} s."
+        sentence = f"{self.limits.waiting} requests wait already: ask again in {pause} s."
         return RefusedError(429, Fault(sentence, BUSY, code="queue_full"), {"retry-after": str(pause)})
-
-
-def stopping() -> RefusedError:
-    """The server is on its way out."""
-    sentence = "The server is being stopped: ask again when it has been started anew."
-    return RefusedError(503, Fault(sentence, SERVER, code="stopping"))

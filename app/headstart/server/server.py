@@ -1,20 +1,34 @@
-"""From an address to a running server, and to its end. Knows nothing of what is served."""
+"""One server in front of one engine: in the engine's process, or in that of `headstart serve`."""
 
 import errno
 import ipaddress
+import itertools
 import socket
 import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import closing
 from types import FrameType
 
 import uvicorn
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from headstart.engine.engine import Stats
+from headstart.engine.protocol import Answered, Asked, ServerEnded, ServerReport, Serving, StartServer
 from headstart.errors import PortTakenError, ServerError, SettingsError
-from headstart.server.worker import Worker
+from headstart.server.app import application
+from headstart.server.auth import Access
+from headstart.server.replies import Model
+from headstart.server.requests import Defaults
+from headstart.server.streaming import STATS
+from headstart.server.worker import Limits, Worker, Writer
 
 _LOCAL = "127.0.0.1"
 _END_SECONDS = 5  # for answers to be cut short and told so; an engine that is deaf takes two
+_PATIENCE = 10.0  # seconds
+_LONGEST = 200  # characters of a path: strangers choose it
 
 
 def listen(host: str, port: int, *, beyond: bool = False) -> socket.socket:
@@ -47,16 +61,60 @@ def url(listener: socket.socket) -> str:
     return f"http://{f'[{host}]' if ':' in host else host}:{port}/v1"
 
 
-class Server(uvicorn.Server):
+class Server:
+    """Answers what comes to a listening socket, and tells how it goes."""
+
+    def __init__(
+        self,
+        order: StartServer,
+        listener: socket.socket,
+        engine: Writer,
+        context: int,
+        tell: Callable[[ServerReport], None],
+        limits: Limits | None = None,
+    ) -> None:
+        """Nobody is answered yet. `context` in tokens; 0 where nobody tells."""
+        limits = limits or Limits(waiting=order.waiting, answer_seconds=order.answer_seconds)
+        longest = {"length": context // 2} if context // 2 else {}
+        defaults = Defaults(order.sampling, order.speculation, order.seed, **longest)
+        hosts = frozenset(name.lower().rstrip(".") for name in order.hosts)
+        access = Access(order.key, hosts, frozenset(order.origins), order.beyond)
+        self._listener, self._tell = listener, tell
+        self._worker = Worker(engine, limits)
+        app = application(self._worker, Model(order.model, int(time.time())), access, defaults)
+        self._server = _Uvicorn(_Watched(app, tell), self._worker)
+        self._serving = Serving(order.model, url(listener), order.beyond)
+        self._thread = threading.Thread(target=self.run, daemon=True, name="server")
+
+    def run(self) -> None:
+        """Answer on this thread until told to end: by `stop`, or by a signal on the main thread."""
+        try:
+            with closing(self._listener), closing(self._worker):
+                self._tell(self._serving)
+                self._server.run([self._listener])
+        finally:
+            self._tell(ServerEnded())
+
+    def start(self) -> None:
+        """Answer on a thread of its own."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End answers on their way and take no more; waits for that, but not for an engine that is deaf to it."""
+        self._worker.stop()
+        self._server.should_exit = True
+        self._thread.join(_PATIENCE)
+
+
+class _Uvicorn(uvicorn.Server):
     """Serves until told to stop; answers on their way are then ended, and told so."""
 
-    def __init__(self, app: ASGIApp, worker: Worker, head_seconds: float) -> None:
-        """`head_seconds`: how long a connection may take to send the head of a request."""
+    def __init__(self, app: ASGIApp, worker: Worker) -> None:
         self._worker = worker
         super().__init__(
             uvicorn.Config(
                 app,
-                http=_hurried(head_seconds),
+                http=_hurried(worker.limits.head_seconds),
                 ws="none",
                 lifespan="off",
                 log_config=None,
@@ -71,10 +129,30 @@ class Server(uvicorn.Server):
         self._worker.stop()
         super().handle_exit(sig, frame)
 
-    def stop(self) -> None:
-        """The same, from any thread."""
-        self._worker.stop()
-        self.should_exit = True
+
+class _Watched:
+    """Tells of each request and its end; outermost, so that refusals and failures are told, too."""
+
+    def __init__(self, app: ASGIApp, tell: Callable[[Asked | Answered], None]) -> None:
+        self._app, self._tell = app, tell
+        self._numbers = itertools.count(1)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        assert scope["type"] == "http", "uvicorn was told of nothing else"
+        number, started, status = next(self._numbers), time.monotonic(), 0
+
+        async def listen(message: Message) -> None:
+            nonlocal status
+            status = message.get("status", status)
+            await send(message)
+
+        self._tell(Asked(number, scope["method"], scope["path"][:_LONGEST]))
+        try:
+            await self._app(scope, receive, listen)
+        finally:
+            stats: Stats | None = scope.get(STATS)
+            tokens = (stats.prompt_tokens, stats.output_tokens) if stats else ()
+            self._tell(Answered(number, time.monotonic() - started, status, *tokens))
 
 
 def _hurried(seconds: float) -> type[H11Protocol]:

@@ -1,11 +1,8 @@
-"""One answer as a reply, whole or streamed; it ends when its client goes. Knows no route and no engine."""
+"""One answer as a reply, whole or streamed; it ends when its client goes."""
 
 import asyncio
-import secrets
-import time
 from collections.abc import AsyncGenerator, AsyncIterator, MutableMapping
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -15,64 +12,51 @@ from starlette.types import Receive, Scope, Send
 
 from headstart.engine.engine import Event, Finish, FinishReason, Prefill, Step
 from headstart.errors import HeadstartError
-from headstart.server.refusal import refused
-from headstart.server.replies import Form, Head, Reply, Said, Usage, usage_of
-from headstart.server.telling import STATS
-from headstart.server.worker import Answer, stopping
+from headstart.server.refusal import refused, stopping
+from headstart.server.replies import Form, Reply, Said, Usage, usage_of
+from headstart.server.requests import Wish
+from headstart.server.worker import Answer
 
+STATS = "headstart.stats"  # where an answer puts its figures in the scope of its request
 _WHOLE = [(b"content-type", b"application/json")]
 _STREAM = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"cache-control", b"no-store")]
 _DONE = b"data: [DONE]\n\n"
 
 
-@dataclass(frozen=True)
-class Manner:
-    """How an answer is told. `with_usage`: at the end of a streamed one. `patience` in seconds for each part.
-
-    `with_tokens`: and how likely each of them was.
-    """
-
-    form: Form
-    head: Head
-    streamed: bool
-    with_usage: bool
-    with_tokens: bool
-    patience: float
-
-
-def new_head(kind: str, model: str) -> Head:
-    """What all replies to a new request begin with; `kind` begins its name."""
-    return Head(f"{kind}-{secrets.token_hex(12)}", int(time.time()), model)
-
-
 class Reported(Response):
     """Tells an answer while it is written, or when it is."""
 
-    def __init__(self, answer: Answer, manner: Manner) -> None:
-        """Nothing is sent yet: what refuses the request at its beginning becomes a status."""
+    def __init__(self, answer: Answer, form: Form, asked: Wish, patience: float, *, with_tokens: bool) -> None:
+        """Nothing is sent yet: what refuses the request at its beginning becomes a status.
+
+        `patience` in seconds for each part. `with_tokens`: and how likely each of them was.
+        """
         super().__init__()
-        self._answer = answer
-        self._manner = manner
+        self._answer, self._form, self._patience, self._with_tokens = answer, form, patience, with_tokens
+        self._streamed = bool(asked.stream)
+        self._with_usage = asked.stream_options is not None and bool(asked.stream_options.include_usage)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send it all. Raises a HeadstartError only while nothing was sent."""
-        noted = _noted(self._answer.events(), scope)
-        async with _ended_by_leaving(receive, self._answer), aclosing(noted) as events:
-            if self._manner.streamed:
-                await self._stream(events, send)
-            else:
-                body = await self._whole(events)
-                await self._pass(send, {"type": "http.response.start", "status": 200, "headers": _WHOLE})
-                await self._pass(send, {"type": "http.response.body", "body": body})
+        try:
+            async with _ended_by_leaving(receive, self._answer), aclosing(self._answer.events()) as events:
+                if self._streamed:
+                    await self._stream(events, send)
+                else:
+                    body = await self._whole(events)
+                    await self._pass(send, {"type": "http.response.start", "status": 200, "headers": _WHOLE})
+                    await self._pass(send, {"type": "http.response.body", "body": body})
+        finally:
+            scope[STATS] = self._answer.stats
 
     async def _whole(self, events: AsyncIterator[Event]) -> bytes:
-        form, head, steps = self._manner.form, self._manner.head, list[Step]()
+        steps = list[Step]()
         async for event in events:
             if isinstance(event, Step):
                 steps.append(event)
             elif isinstance(event, Finish):
                 return msgspec.json.encode(
-                    form.whole(head, self._said(*steps), self._ended(event), usage_of(event.stats))
+                    self._form.whole(self._said(*steps), self._ended(event), usage_of(event.stats))
                 )
         raise stopping()
 
@@ -107,21 +91,16 @@ class Reported(Response):
             case Step(text, scored=scored):
                 return [self._part(self._said(event), None)] if text or scored else []
             case Finish():
-                return self._ending(event)
-
-    def _ending(self, finish: Finish) -> list[bytes]:
-        manner, last = self._manner, [self._part(None, self._ended(finish))]
-        if manner.with_usage:
-            last.append(_line(manner.form.tally(manner.head, usage_of(finish.stats))))
-        return [*last, _DONE]
+                tally = [_line(self._form.tally(usage_of(event.stats)))] if self._with_usage else []
+                return [self._part(None, self._ended(event)), *tally, _DONE]
 
     def _said(self, *steps: Step) -> Said:
-        scored = tuple(each for step in steps for each in step.scored) if self._manner.with_tokens else None
+        scored = tuple(each for step in steps for each in step.scored) if self._with_tokens else None
         return Said("".join(step.text for step in steps), scored)
 
     def _part(self, said: Said | None, ended: FinishReason | None) -> bytes:
-        usage: Usage | UnsetType | None = None if self._manner.with_usage else UNSET
-        return _line(self._manner.form.part(self._manner.head, said, ended, usage))
+        usage: Usage | UnsetType | None = None if self._with_usage else UNSET
+        return _line(self._form.part(said, ended, usage))
 
     def _ended(self, finish: Finish) -> FinishReason:
         if finish.reason is FinishReason.CANCELLED and not self._answer.out_of_time:
@@ -129,17 +108,8 @@ class Reported(Response):
         return finish.reason
 
     async def _pass(self, send: Send, message: MutableMapping[str, Any]) -> None:
-        async with asyncio.timeout(self._manner.patience):
+        async with asyncio.timeout(self._patience):
             await send(message)
-
-
-async def _noted(events: AsyncGenerator[Event], scope: Scope) -> AsyncGenerator[Event]:
-    """The same events; the figures of the answer are kept for whoever watches the request."""
-    async with aclosing(events):
-        async for event in events:
-            if isinstance(event, Finish):
-                scope[STATS] = event.stats
-            yield event
 
 
 def _line(reply: Reply) -> bytes:
