@@ -9,9 +9,9 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from headstart import computer, doctor, paths
-from headstart.cli import main
-from headstart.doctor import Finding, Level
+from headstart import computer, paths
+from headstart.cli import doctor, main
+from headstart.cli.doctor import Finding, Level
 from tests.model_folders import write_model, write_pair
 from tests.openvino_core import CPU, GPU, NO_OPENCL, NPU, FakeCore, plug_in
 
@@ -398,7 +398,7 @@ def test_a_user_without_a_name_gets_a_report(monkeypatch: pytest.MonkeyPatch, ca
 
 
 def test_without_openvino_the_other_checks_still_run(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
-    monkeypatch.setattr("headstart.doctor.runtime_fault", lambda: "libtbb is gone")
+    monkeypatch.setattr("headstart.cli.doctor.runtime_fault", lambda: "libtbb is gone")
     assert main(["doctor", "--json"]) == 1
     sections = {found["section"] for found in json.loads(capsys.readouterr().out)["findings"]}
     assert sections == set(SECTIONS) - {"devices"}

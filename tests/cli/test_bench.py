@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from headstart.cli import bench, bench_report, main
+from headstart.cli import bench, main
 from headstart.engine.bench.prompts import BenchPrompt
 from headstart.engine.bench.race import Heat, Run
 from headstart.engine.bench.result import (
@@ -53,19 +53,18 @@ def result() -> BenchResult:
 
 
 def test_the_table_has_a_row_for_each_prompt_each_class_and_all() -> None:
-    assert bench_report.markdown(result()).splitlines()[:7] == [
-        "| prompt | plain ms/token | auto | genai 3 |",
-        "| --- | ---: | ---: | ---: |",
-        "| code-1 | 82.0 | 3.00x (2.00–4.00) | 1.55x (1.50–1.60) |",
-        "| story-1 | 80.0 | 1.00x (1.00–1.00) | 0.80x (0.80–0.80) |",
-        "| code mean |  | 3.00x | 1.55x |",
-        "| story mean |  | 1.00x | 0.80x |",
-        "| all mean |  | 1.73x | 1.11x |",
+    assert bench.sheets(result())[0] == [
+        ["prompt", "plain ms/token", "auto", "genai 3"],
+        ["code-1", "82.0", "3.00x (2.00–4.00)", "1.55x (1.50–1.60)"],
+        ["story-1", "80.0", "1.00x (1.00–1.00)", "0.80x (0.80–0.80)"],
+        ["code mean", "", "3.00x", "1.55x"],
+        ["story mean", "", "1.00x", "0.80x"],
+        ["all mean", "", "1.73x", "1.11x"],
     ]
 
 
 def test_the_ranking_tells_how_speedups_scatter() -> None:
-    assert bench_report.ranking(result()) == [
+    assert bench.sheets(result())[1] == [
         ["", "mean (95 %)", "5th percentile", "worst", "mean with TTFT", "worst with TTFT"],
         ["plain", "1.00x (1.00–1.00)", "1.00x", "1.00x", "1.00x", "1.00x"],
         ["auto", "1.73x (1.00–3.00)", "1.10x", "1.00x", "1.29x", "1.00x"],
@@ -77,8 +76,8 @@ def test_many_contestants_are_ranked_only() -> None:
     names = ["plain", "auto", *(f"genai {length}" for length in range(1, 8))]
     prompts = prompt_results([Heat(CODE, name, 0, Run((1, 2, 3), 100.0, 80.0, 7)) for name in names])
     many = replace(result(), prompts=prompts, standings=standings(prompts, names))
-    assert [sheet[0][0] for sheet in bench_report.sheets(many)] == [""]
-    assert len(bench_report.sheets(result())) == 2
+    assert [sheet[0][0] for sheet in bench.sheets(many)] == [""]
+    assert len(bench.sheets(result())) == 2
 
 
 def test_hindsight_and_who_could_not_take_part_are_told() -> None:
@@ -87,7 +86,7 @@ def test_hindsight_and_who_could_not_take_part_are_told() -> None:
         auto_vs_hindsight=versus_hindsight(result().prompts, ["genai 3"]),
         skipped=("llama.cpp stays out: no reason.",),
     )
-    sentences = bench_report.remarks(more)
+    sentences = bench.remarks(more)
     assert sentences[2] == (
         "auto against the best setting of genai for each prompt: 1.56x (1.25–1.96), 1.25 to 1.96 over the prompts."
     )
@@ -98,11 +97,11 @@ def test_one_repeat_shows_no_spread() -> None:
     heats = [Heat(CODE, name, 0, Run((1, 2), 100.0, ms, 7)) for name, ms in (("plain", 80.0), ("auto", 40.0))]
     prompts = prompt_results(heats)
     alone = replace(result(), prompts=prompts, standings=standings(prompts, ["plain", "auto"]))
-    assert bench_report.rows(alone)[0] == ["code-1", "80.0", "2.00x"]
+    assert bench.sheets(alone)[0][1] == ["code-1", "80.0", "2.00x"]
 
 
 def test_the_sentences_say_what_the_table_does_not() -> None:
-    setting, *others = bench_report.remarks(result())
+    setting, *others = bench.remarks(result())
     assert setting.startswith(
         "big with draft small, f32, at most 160 tokens, on A Processor with 2 cores, OpenVINO 2026.4.1."
     )
@@ -116,7 +115,7 @@ def test_the_sentences_say_what_the_table_does_not() -> None:
 
 def test_what_was_not_measured_is_left_out() -> None:
     bare = dataclasses.replace(result(), auto_vs_best_static_peer=None, memory=Memory(weights=1, kv=1, peak_rss=None))
-    assert len(bench_report.remarks(bare)) == 3
+    assert len(bench.remarks(bare)) == 3
 
 
 def test_texts_that_differ_are_counted() -> None:
@@ -124,7 +123,7 @@ def test_texts_that_differ_are_counted() -> None:
     code = original.prompts[0]
     scores = {**code.scores, "auto": dataclasses.replace(code.scores["auto"], equals_plain=False)}
     differing = dataclasses.replace(original, prompts=(dataclasses.replace(code, scores=scores), original.prompts[1]))
-    assert bench_report.remarks(differing)[-1] == "Texts that differ from plain decoding's, of 2 each (auto: 1)."
+    assert bench.remarks(differing)[-1] == "Texts that differ from plain decoding's, of 2 each (auto: 1)."
 
 
 @pytest.fixture

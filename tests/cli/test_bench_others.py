@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from headstart.cli import bench, bench_report, main
+from headstart.cli import bench, main
 from headstart.engine.bench.forward import ForwardResult, ModelForward, Timed
 from headstart.engine.bench.prompts import BenchPrompt
 from headstart.engine.machine import Machine
@@ -126,5 +126,5 @@ def test_without_the_library_a_picture_is_refused_before_anything_is_measured(
 
 def test_the_passes_are_drawn_as_a_picture(tmp_path: Path) -> None:
     file = tmp_path / "forward.png"
-    bench_report.draw_forward(forward_result(), file)
+    bench.draw_forward(forward_result(), file)
     assert file.read_bytes().startswith(b"\x89PNG")

@@ -5,10 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from headstart.cli.answer import Answer
-from headstart.cli.conversation import COMMANDS, Dialogue, Session, converse, remarks
+from headstart.cli.chat import COMMANDS, Dialogue, Session, converse, remarks
 from headstart.cli.options import Settings
-from headstart.cli.render import Screen
+from headstart.cli.render import Answer, Screen
 from headstart.engine.engine import FinishReason, Message, Mode
 from headstart.engine.tally import nothing
 from headstart.errors import ChatTemplateError

@@ -1,6 +1,6 @@
 """The conversation as a value."""
 
-from headstart.cli.conversation import Dialogue
+from headstart.cli.chat import Dialogue
 from headstart.engine.engine import Message
 
 

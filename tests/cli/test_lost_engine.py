@@ -11,7 +11,7 @@ import pytest
 
 from bench.toy import PROGRAM
 from headstart.cli import main
-from headstart.cli.conversation import Dialogue, Session, converse
+from headstart.cli.chat import Dialogue, Session, converse
 from headstart.cli.options import Settings
 from headstart.cli.render import Screen
 from headstart.engine.engine import Event, LoadOptions, Request, Step

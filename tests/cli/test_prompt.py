@@ -12,7 +12,7 @@ from prompt_toolkit.input import PipeInput
 from prompt_toolkit.input.defaults import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 
-from headstart.cli.conversation import piped_lines, typed_lines, whole_text
+from headstart.cli.chat import piped_lines, typed_lines, whole_text
 from headstart.errors import SettingsError
 
 ENTER, ALT_ENTER, CTRL_C, CTRL_D = "\r", "\x1b\r", "\x03", "\x04"

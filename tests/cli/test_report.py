@@ -6,7 +6,7 @@ from types import MappingProxyType
 
 import pytest
 
-from headstart.cli import report
+from headstart.cli.render import gain, stats_json, stats_lines
 from headstart.engine.engine import Stats
 
 STATS = Stats(
@@ -28,7 +28,7 @@ STATS = Stats(
 
 
 def test_the_lines_hold_every_figure_asked_for() -> None:
-    assert report.lines(STATS) == [
+    assert stats_lines(STATS) == [
         "20.0 tok/s, 312 ms to the first token (TTFT), 101 tokens",
         f"acceptance 75% (60 of 80 guesses), mean accepted length {STATS.mean_accepted_length:.2f} over 40 rounds",
         "tokens by origin: target 41%, draft 50%, n-gram 10%",
@@ -50,12 +50,12 @@ def test_the_lines_hold_every_figure_asked_for() -> None:
     ],
 )
 def test_the_gain_is_told_as_it_is(changes: dict[str, object], sentence: str) -> None:
-    assert report.gain(_changed(**changes)) == sentence
+    assert gain(_changed(**changes)) == sentence
 
 
 def test_an_empty_answer_divides_by_nothing() -> None:
     empty = _changed(output_tokens=0, rounds=0, drafted=0, accepted=0, decode_ms=0.0, by_origin={}, by_part={})
-    assert report.lines(empty)[:3] == [
+    assert stats_lines(empty)[:3] == [
         "too short for a speed, 312 ms to the first token (TTFT), 0 tokens",
         "nothing guessed in 0 rounds",
         "tokens by origin: target 0%, draft 0%, n-gram 0%",
@@ -63,7 +63,7 @@ def test_an_empty_answer_divides_by_nothing() -> None:
 
 
 def test_json_holds_every_field_and_everything_derived() -> None:
-    data = json.loads(json.dumps(report.as_json(STATS)))
+    data = json.loads(json.dumps(stats_json(STATS)))
     derived = {"tpot_ms", "tokens_per_second", "acceptance_rate", "mean_accepted_length", "speedup"}
     assert data.keys() == {field.name for field in dataclasses.fields(Stats)} | derived
     assert data["by_origin"] == {"target": 41, "draft": 50, "n-gram": 10}

@@ -11,7 +11,7 @@ from headstart.chat.backups import keep_up, list_backups, restore
 from headstart.chat.conversation import Conversation, Outcome
 from headstart.chat.database import FILE_NAME
 from headstart.chat.store import open_store
-from headstart.cli.conversation import _history
+from headstart.cli.chat import _history
 from headstart.cli.options import write_json
 from headstart.engine.engine import Remote
 from headstart.engine.measurements import Measurements

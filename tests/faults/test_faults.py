@@ -20,7 +20,7 @@ from headstart import intake
 from headstart.chat.backups import KEPT, back_up, is_due, keep_up, list_backups
 from headstart.chat.store import open_store
 from headstart.cli import main
-from headstart.cli.conversation import _history
+from headstart.cli.chat import _history
 from headstart.cli.options import write_json
 from headstart.engine.engine import LoadOptions, Tracing
 from headstart.errors import HistoryError, SettingsError

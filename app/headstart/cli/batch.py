@@ -17,11 +17,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from headstart.cli import report
-from headstart.cli.answer import on_ctrl_c
 from headstart.cli.command import INTERRUPTED, Load, flag
 from headstart.cli.options import TEXTS, YES_OR_NO, Settings, described, named, writable_file
-from headstart.cli.render import count, harmless
+from headstart.cli.render import count, harmless, on_ctrl_c, stats_json
 from headstart.engine import generation_config
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import (
@@ -523,7 +521,7 @@ class _Batch:
                 "text": text,
                 "finish_reason": finish.reason,
                 "token_ids": finish.token_ids,
-                "stats": report.as_json(finish.stats),
+                "stats": stats_json(finish.stats),
                 "settings": settings,
             }
         )

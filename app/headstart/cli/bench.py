@@ -6,13 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
 
 from headstart import library
-from headstart.cli import bench_report
 from headstart.cli.command import Command, Group, LazyCommand, Load, argument, flag, group, load_measured
 from headstart.cli.options import ModelFlags, TraceFlags, load_options, tracing, writable_file, write_json
 from headstart.cli.render import Screen, harmless
@@ -28,7 +27,8 @@ from headstart.engine.bench.race import (
     Heat,
     read_contestants,
 )
-from headstart.engine.bench.result import Advice, BenchResult, advice, as_json
+from headstart.engine.bench.result import Advice, BenchResult, PromptResult, advice, as_json
+from headstart.engine.bench.stats import Interval, Spread
 from headstart.engine.engine import LoadOptions
 from headstart.errors import SettingsError
 
@@ -40,6 +40,11 @@ if TYPE_CHECKING:
 NO_PEER, GENAI = "none", "openvino-genai"
 _LOOKUPS = (3, 5, 10)
 _FILE_WIDTH = 120  # characters, where the output is no terminal
+_NOTHING = "–"
+_MOST_COLUMNS = 8  # contestants that a table of prompts has room for
+_FORMATS = (".svg", ".png")
+_DPI = 150
+_INCHES_A_BAR = 0.16
 _Sources = Callable[["LocalEngine", LoadOptions], "Sequence[PeerSource]"]
 
 
@@ -60,6 +65,18 @@ def _present(text: str) -> Path:
     path = Path(text).expanduser()
     if not path.exists():
         raise SettingsError(f"There is no {text}; name a file or folder that exists.")
+    return path
+
+
+def picture(text: str) -> Path:
+    """The path of a picture, refused now rather than after minutes of measuring."""
+    path = writable_file(text)
+    if path.suffix.lower() not in _FORMATS:
+        raise SettingsError(f"plot must end in .svg or .png, not {text!r}.")
+    try:
+        import matplotlib as _  # noqa: F401, ICN001, PLC0415 - only whether it is there
+    except ImportError:
+        raise SettingsError('Pictures need matplotlib: install headstart with the extra "plots".') from None
     return path
 
 
@@ -109,9 +126,7 @@ class FileFlags:
     """Where the figures go."""
 
     json: Path | None = flag(None, "write every figure to this file", metavar="FILE", read=writable_file)
-    plot: Path | None = flag(
-        None, "draw the figures to this .svg or .png file", metavar="FILE", read=bench_report.picture
-    )
+    plot: Path | None = flag(None, "draw the figures to this .svg or .png file", metavar="FILE", read=picture)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -243,7 +258,7 @@ def time_passes(arguments: ForwardFlags, load: Load) -> int:
     if arguments.output.json:
         write_json(arguments.output.json, dataclasses.asdict(result))
     if arguments.output.plot:
-        bench_report.draw_forward(result, arguments.output.plot)
+        draw_forward(result, arguments.output.plot)
     return 0
 
 
@@ -322,7 +337,7 @@ def _race(
     if output.json:
         write_json(output.json, as_json(result))
     if output.plot:
-        bench_report.draw_speed(result, output.plot)
+        draw_speed(result, output.plot)
     return 0
 
 
@@ -335,16 +350,28 @@ def _told(heat: Heat) -> str:
 
 def _show(result: BenchResult, *, markdown: bool) -> None:
     if markdown:
-        print(bench_report.markdown(result))
+        for sheet in sheets(result):
+            columns, *lines = sheet
+            ruler = ["---", *["---:"] * (len(columns) - 1)]
+            print(
+                *(f"| {' | '.join(harmless(cell) for cell in line)} |" for line in (columns, ruler, *lines)), sep="\n"
+            )
+            print()
+        print("\n".join(f"- {harmless(remark)}" for remark in remarks(result)))
         return
     console = Console(highlight=False)
     if not console.is_terminal:
         console.width = _FILE_WIDTH
-    for table in bench_report.tables(result):
-        console.print(table)
+    for (name, *figures), *lines in sheets(result):
+        shown = Table(name, box=None, padding=(0, 1, 0, 0))
+        for column in figures:
+            shown.add_column(column, justify="right", overflow="fold")
+        for line in lines:
+            shown.add_row(*(cell.replace(" (", "\n(") for cell in line))
+        console.print(shown)
         console.print()
-    for line in bench_report.remarks(result):
-        console.print(line, markup=False, soft_wrap=True)
+    for remark in remarks(result):
+        console.print(remark, markup=False, soft_wrap=True)
 
 
 def _times(title: str, times: Mapping[str, "Mapping[int, Timed]"]) -> Table:
@@ -361,3 +388,152 @@ def _read_advice(path: Path) -> tuple[Advice, ...]:
         raise SettingsError(f"{path} cannot be read ({error.strerror}).") from None
     except (KeyError, TypeError, AttributeError, ValueError):
         raise SettingsError(f"{path} is no result of `headstart bench speed --json FILE`.") from None
+
+
+def sheets(result: BenchResult) -> list[list[list[str]]]:
+    """The tables as cells, columns first: by prompt, unless there are too many contestants, and the ranking."""
+    others = [name for name in result.standings if name != PLAIN]
+    by_prompt = [["prompt", f"{PLAIN} ms/token", *others]]
+    by_prompt += [_prompt_row(prompt, others) for prompt in result.prompts]
+    for kind in dict.fromkeys(prompt.kind for prompt in result.prompts):
+        by_prompt.append([f"{kind} mean", "", *(_ratio(result.standings[name].by_kind[kind]) for name in others)])
+    by_prompt.append(["all mean", "", *(_ratio(result.standings[name].overall) for name in others)])
+    ranking = [["", "mean (95 %)", "5th percentile", "worst", "mean with TTFT", "worst with TTFT"]]
+    ranking += [
+        [
+            name,
+            f"{_ratio(standing.overall)}{_interval(standing.interval)}",
+            _ratio(standing.fifth_percentile),
+            _ratio(standing.across.low if standing.across else None),
+            _ratio(standing.total_overall),
+            _ratio(standing.total_across.low if standing.total_across else None),
+        ]
+        for name, standing in result.standings.items()
+    ]
+    return [by_prompt, ranking] if len(result.standings) <= _MOST_COLUMNS else [ranking]
+
+
+def remarks(result: BenchResult) -> list[str]:
+    """What the tables do not show."""
+    setting, machine, memory = result.setting, result.machine, result.memory
+    hint = setting.target_properties.get("INFERENCE_PRECISION_HINT", "default")
+    repeats = f"median of {setting.repeats} and their range; " if setting.repeats > 1 else ""
+    lines = [
+        f"{setting.target} with draft {setting.draft or 'none'}, {hint}, at most {setting.tokens} tokens, "
+        f"on {machine.device} with {machine.cores} cores, OpenVINO {machine.openvino.partition('-')[0]}. "
+        f"Speedup over plain decoding in the same repeat; {repeats}means are geometric."
+    ]
+    if versus := result.auto_vs_best_static_peer:
+        across = f"{versus.across.low:.2f} to {versus.across.high:.2f} over the prompts"
+        lines.append(f"{AUTO} against {versus.peer}, the peer's best static setting: {versus.ratio:.2f}x ({across}).")
+    lines += [
+        f"{AUTO} against the best setting of {found.peer} for each prompt: {found.ratio:.2f}x"
+        f"{_interval(found.interval)}, {found.across.low:.2f} to {found.across.high:.2f} over the prompts."
+        for found in result.auto_vs_hindsight
+    ]
+    auto = result.standings.get(AUTO)
+    if auto and auto.overhead_share is not None:
+        lines.append(f"Time outside the models with {AUTO}: {auto.overhead_share:.1%} of decoding.")
+    if memory.peak_rss is not None and memory.beyond is not None:
+        lines.append(
+            f"Peak memory of Headstart itself: {memory.peak_rss / 2**20:.0f} MiB; weights "
+            f"{memory.weights / 2**20:.0f}, keys and values {memory.kv / 2**20:.0f}, everything else "
+            f"{memory.beyond / 2**20:.0f}."
+        )
+    return [*lines, _texts(result), *result.skipped]
+
+
+def _prompt_row(prompt: PromptResult, names: Sequence[str]) -> list[str]:
+    plain = [ms for ms in prompt.scores[PLAIN].ms_per_token if ms is not None]
+    speed = f"{sum(plain) / len(plain):.1f}" if plain else _NOTHING
+    speedups = [prompt.scores[name].speedup for name in names]
+    if len(prompt.scores[PLAIN].ms_per_token) == 1:  # one repeat has no spread
+        return [prompt.id, speed, *(_ratio(value.median if value else None) for value in speedups)]
+    return [prompt.id, speed, *map(_spread, speedups)]
+
+
+def _ratio(value: float | None) -> str:
+    return _NOTHING if value is None else f"{value:.2f}x"
+
+
+def _spread(value: Spread | None) -> str:
+    return f"{value.median:.2f}x{_interval(value)}" if value else _NOTHING
+
+
+def _interval(interval: Interval | Spread | None) -> str:
+    return f" ({interval.low:.2f}–{interval.high:.2f})" if interval else ""
+
+
+def _texts(result: BenchResult) -> str:
+    scores = [(name, score) for prompt in result.prompts for name, score in prompt.scores.items() if name != PLAIN]
+    differing = [name for name, score in scores if not score.equals_plain]
+    if not differing:
+        return "Everyone wrote the same texts as plain decoding."
+    counts = ", ".join(f"{name}: {differing.count(name)}" for name in dict.fromkeys(differing))
+    return f"Texts that differ from plain decoding's, of {len(result.prompts)} each ({counts})."
+
+
+def draw_speed(result: BenchResult, file: Path) -> None:
+    """Bars of every contestant's speedup over plain decoding, by class."""
+    from matplotlib import colormaps  # noqa: PLC0415 - of the extra "plots"
+
+    names = [name for name in result.standings if name != PLAIN]
+    kinds = list(dict.fromkeys(prompt.kind for prompt in result.prompts))
+    colours = [colormaps["tab20"](place) for place in range(20)]  # that can be told apart
+    figure, axes = _figure(max(6.0, 1.5 + _INCHES_A_BAR * len(names) * len(kinds)), 4.0)
+    width = 0.8 / max(len(names), 1)
+    for place, name in enumerate(names):
+        heights = [result.standings[name].by_kind[kind] or 0.0 for kind in kinds]
+        axes.bar(
+            [index + place * width for index in range(len(kinds))],
+            heights,
+            width,
+            label=name,
+            color=colours[place % len(colours)],
+        )
+    axes.axhline(1.0, color="black", linewidth=0.8)
+    axes.set_xticks([index + 0.4 - width / 2 for index in range(len(kinds))], kinds)
+    axes.set_ylabel("speedup over plain decoding")
+    axes.set_title(f"{result.setting.target}, draft {result.setting.draft or 'none'}\n{result.machine.device}")
+    figure.legend(loc="outside right center", fontsize="small", frameon=False)
+    _save(figure, file)
+
+
+def draw_forward(result: "ForwardResult", file: Path) -> None:
+    """Milliseconds by tokens of a pass, and by context."""
+    figure, axes = _figure(10.0, 4.0, columns=2)
+    for model in result.models:
+        counts = list(model.by_tokens)
+        axes[0].plot(counts, [model.by_tokens[count].median for count in counts], marker="o", label=model.name)
+        contexts = list(model.by_context)
+        steps = [model.by_context[context].median for context in contexts]
+        axes[1].plot(contexts, steps, marker="o", label=model.name)
+    for each, title in zip(axes, ("tokens of a pass", "tokens in the cache, one token a pass"), strict=True):
+        each.set_xscale("log", base=2)
+        each.set_xlabel(title)
+        each.set_ylabel("milliseconds")
+        each.legend(fontsize="small", frameon=False)
+    axes[0].set_yscale("log")
+    axes[1].set_ylim(bottom=0)
+    for axis in (axes[0].xaxis, axes[0].yaxis, axes[1].xaxis):
+        axis.set_major_formatter("{x:g}")
+    axes[0].yaxis.set_minor_formatter("{x:g}")
+    figure.suptitle(result.machine.device)
+    _save(figure, file)
+
+
+def _figure(width: float, height: float, columns: int = 1) -> tuple[Any, Any]:
+    from matplotlib.figure import Figure  # noqa: PLC0415 - of the extra "plots"
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    axes = figure.subplots(1, columns)
+    for each in axes if columns > 1 else [axes]:
+        each.spines[["top", "right"]].set_visible(False)
+    return figure, axes
+
+
+def _save(figure: Any, file: Path) -> None:
+    try:
+        figure.savefig(file, dpi=_DPI)
+    except OSError as error:
+        raise SettingsError(f"{file} cannot be written ({error.strerror}); choose another place.") from None

@@ -1,30 +1,23 @@
-"""`headstart chat`: its flags, and the choice between one answer, a pipe and a conversation."""
+"""`headstart chat`: one answer, a file of prompts, a pipe, or a conversation with the commands inside it."""
 
+import contextlib
 import dataclasses
 import json
+import os
 import sys
 import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from headstart import exporter, library, manifest, paths, remotes
-from headstart.cli import batch, loaded, remote, report
-from headstart.cli.answer import Answer, answer
+from headstart import exporter, library, manifest, own_folder, paths, remotes
+from headstart.cli import batch, remote
 from headstart.cli.batch import BatchFlags
 from headstart.cli.command import INTERRUPTED, Load, argument, flag, group
-from headstart.cli.conversation import (
-    COMMANDS,
-    Dialogue,
-    Session,
-    converse,
-    piped_lines,
-    remarks,
-    typed_lines,
-    whole_text,
-)
 from headstart.cli.options import (
+    OPTIONS,
     AnswerFlags,
     AnsweringFlags,
     SamplingFlags,
@@ -33,39 +26,31 @@ from headstart.cli.options import (
     TraceFlags,
     chattable_names,
     described,
+    facts,
     from_flags,
     load_options,
+    loading_remarks,
+    named,
     title,
     tracing,
     valid_text,
 )
-from headstart.cli.render import Screen
-from headstart.engine.engine import Engine, FinishReason, LoadOptions
-from headstart.errors import EngineLostError, ModelNotFoundError, SettingsError
+from headstart.cli.render import Answer, Screen, answer, count, stats_json, stats_lines
+from headstart.engine.engine import Engine, EngineKind, FinishReason, LoadOptions, Message, Sampling
+from headstart.errors import (
+    ContextOverflowError,
+    EngineLostError,
+    HeadstartError,
+    ModelNotFoundError,
+    SettingsError,
+)
 from headstart.library import Choice
 
+if TYPE_CHECKING:
+    from prompt_toolkit.history import History
+    from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+
 STANDARD_INPUT = "-"
-
-
-@dataclass(frozen=True)
-class Plan:
-    """A command line that was read, checked and found possible; nothing is loaded yet."""
-
-    choice: Choice | None  # None: a model on another computer, which `load` names
-    load: LoadOptions
-    settings: Settings
-    dialogue: Dialogue
-    prompt: str | None  # None: a conversation
-    json: bool
-    stats: bool
-
-    @property
-    def name(self) -> str:
-        """Of the model, as it is chosen."""
-        if self.choice:
-            return self.choice.name
-        assert self.load.remote
-        return remotes.model_name(self.load.remote)
 
 
 def _text(text: str) -> str:
@@ -119,22 +104,43 @@ def run(arguments: ChatFlags, load: Load) -> int:
     if arguments.batch.batch is not None:
         return _run_batch(arguments, load)
     batch.require_no_batch(arguments.batch)
-    plan = _plan(arguments)
-    output = arguments.output
+    # Everything that can be refused is refused here, before the model takes its seconds to load.
+    output, asked = arguments.output, arguments.prompt
+    if output.json and asked.prompt is None:
+        raise SettingsError("--json prints one answer: add --prompt TEXT, or --prompt - to read standard input.")
+    settings, choice = arguments.settings, None
+    if remotes.is_remote(arguments.model.model):
+        options = remote.load_options(arguments.model, arguments.trace)
+    else:
+        choice, options = _local(arguments)
+    prompt = _prompt(asked.prompt)
     screen = Screen(colour=not output.no_color, origins=output.show_origin, text=not output.json)
-    if plan.load.remote:
-        screen.remark(*remote.warnings(plan.load.remote))
-    elif plan.choice and sys.stderr.isatty():
-        screen.remark(f"Loading {title(plan.load, plan.choice)} ...")
-    if plan.choice:
-        screen.remark(*loaded.remarks(plan.load, arguments.model.device))
+    if options.remote:
+        screen.remark(*remote.warnings(options.remote))
+    if choice:
+        if sys.stderr.isatty():
+            screen.remark(f"Loading {title(options, choice)} ...")
+        screen.remark(*loading_remarks(options, arguments.model.device))
     started = time.perf_counter()
-    with closing(load(plan.load)) as engine:
-        if plan.stats:
+    with closing(load(options)) as engine:
+        if output.stats:
             screen.remark(f"loaded in {time.perf_counter() - started:.1f} s")
-        screen.remark(*loaded.who(engine))
+        if known := facts(engine):
+            screen.remark(*filter(None, (known.reason, *known.notes)))  # why it is not as a person asked for
         screen.legend()
-        return _talk(plan, engine, screen) if plan.prompt is None else _answer_once(plan, engine, screen)
+        name = choice.name if choice else remotes.model_name(options.remote) if options.remote else ""
+        session = Session(engine, name, screen, settings, Dialogue(asked.system), output.stats)
+        if prompt is None:
+            return _talk(session)
+        given = session.answer_once(prompt)
+        if output.json:
+            # ASCII only: a terminal shows no control character of the answer, and any encoding carries it.
+            print(json.dumps(_object(session, given, options, choice), indent=2))
+        else:
+            screen.remark(*remarks(given, settings))
+        if output.stats:
+            screen.remark(*stats_lines(given.stats))
+        return INTERRUPTED if given.reason is FinishReason.CANCELLED else 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,29 +192,6 @@ def _run_batch(arguments: ChatFlags, load: Load) -> int:
     return batch.run(arguments.batch, common, load)
 
 
-def _plan(arguments: ChatFlags) -> Plan:
-    """Everything that can be refused is refused here, before the model takes its seconds to load."""
-    if arguments.output.json and arguments.prompt.prompt is None:
-        raise SettingsError("--json prints one answer: add --prompt TEXT, or --prompt - to read standard input.")
-    wanted = arguments.settings
-    choice, load = _chosen(arguments)
-    return Plan(
-        choice=choice,
-        load=load,
-        settings=wanted,
-        dialogue=Dialogue(arguments.prompt.system),
-        prompt=_prompt(arguments.prompt.prompt),
-        json=arguments.output.json,
-        stats=arguments.output.stats,
-    )
-
-
-def _chosen(arguments: ChatFlags) -> tuple[Choice | None, LoadOptions]:
-    if remotes.is_remote(arguments.model.model):
-        return None, remote.load_options(arguments.model, arguments.trace)
-    return _local(arguments)
-
-
 def _local(arguments: ChatFlags) -> tuple[Choice, LoadOptions]:
     choice = library.choose(arguments.model.model, arguments.model.draft)
     options = load_options(arguments.model, choice)
@@ -222,27 +205,10 @@ def _prompt(given: str | None) -> str | None:
     return text
 
 
-def _answer_once(plan: Plan, engine: Engine, screen: Screen) -> int:
-    assert plan.prompt is not None
-    given = answer(engine, plan.settings.request(plan.dialogue.asked(plan.prompt).messages), screen)
-    if given.fault:
-        raise EngineLostError(given.fault)
-    if plan.json:
-        # ASCII only: a terminal shows no control character of the answer, and any encoding carries it.
-        print(json.dumps(_object(plan, given, engine), indent=2))
-    else:
-        screen.remark(*remarks(given, plan.settings))
-    if plan.stats:
-        screen.remark(*report.lines(given.stats))
-    return INTERRUPTED if given.reason is FinishReason.CANCELLED else 0
-
-
-def _talk(plan: Plan, engine: Engine, screen: Screen) -> int:
-    session = Session(engine, plan.name, screen, plan.settings, plan.dialogue, plan.stats)
+def _talk(session: "Session") -> int:
     if sys.stdin.isatty() and sys.stdout.isatty():
-        screen.remark("Ask away. /help lists the commands, Ctrl+D quits.")
-        names = [command.name for command in COMMANDS]
-        converse(session, typed_lines(_kept_lines(), names))
+        session.screen.remark("Ask away. /help lists the commands, Ctrl+D quits.")
+        converse(session, typed_lines(_kept_lines(), [command.name for command in COMMANDS]))
         return 0
     for line in piped_lines(sys.stdin):
         converse(session, [line])
@@ -260,17 +226,338 @@ def _kept_lines() -> Path | None:
     return None if encryption.is_encrypted(paths.history_folder()) else paths.typed_lines()
 
 
-def _object(plan: Plan, given: Answer, engine: Engine) -> dict[str, object]:
-    models: dict[str, object] = {"model": plan.name}
-    if plan.choice:
-        models = {**described(plan.load, plan.choice), "engine": loaded.kind(engine)}
-    elif plan.load.remote:
-        models["url"] = plan.load.remote.url
-    models |= {"system": plan.dialogue.system}
+def _object(session: "Session", given: Answer, options: LoadOptions, choice: Choice | None) -> dict[str, object]:
+    models: dict[str, object] = {"model": session.model}
+    if choice:
+        known = facts(session.engine)
+        models = described(options, choice) | {"engine": EngineKind(known.engine) if known else EngineKind.HEADSTART}
+    elif options.remote:
+        models["url"] = options.remote.url
     return {
         "text": given.text,
         "token_ids": given.token_ids,
         "finish_reason": given.reason,
-        "stats": report.as_json(given.stats),
-        "settings": models | plan.settings.settled(loaded.sampling(engine)).values,
+        "stats": stats_json(given.stats),
+        "settings": models | {"system": session.dialogue.system} | session.settings.settled(session.own).values,
     }
+
+
+@dataclass(frozen=True)
+class Dialogue:
+    """A system prompt and turns that alternate user, assistant, user, ..."""
+
+    system: str | None = None
+    turns: tuple[Message, ...] = ()
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """What a request carries."""
+        system = (Message("system", self.system),) if self.system else ()
+        return system + self.turns
+
+    def asked(self, text: str) -> "Dialogue":
+        """With a question at the end."""
+        return replace(self, turns=(*self.turns, Message("user", text)))
+
+    def answered(self, text: str) -> "Dialogue":
+        """With an answer at the end."""
+        return replace(self, turns=(*self.turns, Message("assistant", text)))
+
+    def before_last_answer(self) -> "Dialogue | None":
+        """Up to the last question, or None when nothing was answered yet."""
+        return replace(self, turns=self.turns[:-1]) if self.turns else None
+
+    def markdown(self, model: str) -> str:
+        """The conversation as a Markdown document."""
+        names = {"system": "System", "user": "You", "assistant": model}
+        parts = [f"## {names[message.role]}\n\n{message.content.strip()}\n" for message in self.messages]
+        return "\n".join([f"# Conversation with {model}\n", *parts])
+
+
+FRESH_START = "/new starts a fresh conversation."
+
+
+@dataclass
+class Session:
+    """One loaded model and one conversation with it. `model` is the name shown to the user."""
+
+    engine: Engine
+    model: str
+    screen: Screen
+    settings: Settings
+    dialogue: Dialogue
+    show_stats: bool = False
+    last: Answer | None = None
+    failures: int = 0
+    interrupted: bool = False  # Ctrl+C stopped the last answer
+    finished: bool = False
+
+    @property
+    def own(self) -> Sampling | None:
+        """What "auto" means for the model; None where only a server knows."""
+        known = facts(self.engine)
+        return known.sampling if known else None
+
+    def answer_once(self, text: str) -> Answer:
+        """The answer to a message that is asked alone. Raises what the engine raises."""
+        given = answer(self.engine, self.settings.request(self.dialogue.asked(text).messages), self.screen)
+        if given.fault:
+            raise EngineLostError(given.fault)
+        return given
+
+    def take(self, line: str) -> None:
+        """One line: a command when it starts with a slash, nothing when it is blank, else a message.
+
+        Raises what the engine raises; the conversation is then as it was before, or has what came of the answer.
+        """
+        if not line.startswith("/"):
+            if line.strip():
+                self._answer(self.dialogue.asked(line.strip("\n")))
+            return
+        name, *rest = line.split(maxsplit=1)
+        for command in COMMANDS:
+            if command.name == name:
+                command.run(self, "".join(rest).strip())
+                return
+        raise SettingsError(
+            f"There is no command {name}; /help lists them. To send a message that starts with a slash, "
+            "put a space before it."
+        )
+
+    def regenerate(self, _rest: str) -> None:
+        """Answer the last question again; with the next seed where sampling makes that another answer."""
+        question = self.dialogue.before_last_answer()
+        if question is None:
+            self.screen.remark("There is no answer yet to make again.")
+            return
+        if self.settings.settled(self.own).values["temperature"] == 0:
+            self.screen.remark("At temperature 0 another try says much the same; try /set temperature 0.8.")
+        else:
+            self.settings = self.settings.with_values({"seed": self.settings.sampling.seed + 1})
+            self.screen.remark(f"Using seed {self.settings.sampling.seed}.")
+        self._answer(question)
+
+    def start_anew(self, _rest: str) -> None:
+        """Forget the turns; system prompt and settings stay."""
+        self.dialogue, self.last = Dialogue(self.dialogue.system), None
+        self.screen.remark("A fresh conversation; the settings stay.")
+
+    def set_system(self, rest: str) -> None:
+        """Change the system prompt, or remove it."""
+        self.dialogue = replace(self.dialogue, system=rest or None)
+        self.screen.remark(
+            "The system prompt is set for the answers to come." if rest else "No system prompt any more."
+        )
+
+    def tell_stats(self, _rest: str) -> None:
+        """Show the figures of the last answer."""
+        self.screen.remark(*(stats_lines(self.last.stats) if self.last else ["There is no answer yet."]))
+
+    def set_option(self, rest: str) -> None:
+        """Change one setting, or show them all."""
+        if not rest:
+            self.screen.remark(*(f"{option.name} {option.shown(self.settings, self.own)}" for option in OPTIONS))
+            return
+        name, *text = rest.split(maxsplit=1)
+        option = named(name)
+        self.settings = self.settings.changed(option, "".join(text))
+        self.screen.remark(f"{option.name} is {option.shown(self.settings, self.own)} from the next answer on.")
+
+    def save(self, rest: str) -> None:
+        """Write the conversation to a new file."""
+        if not rest:
+            raise SettingsError("Name the file to write: /save FILE.")
+        path = Path(rest).expanduser()
+        try:
+            with path.open("x", encoding="utf-8") as stream:
+                stream.write(self.dialogue.markdown(self.model))
+        except FileExistsError:
+            raise SettingsError(f"{path} exists already; choose another name.") from None
+        except OSError as error:
+            raise SettingsError(f"{path} cannot be written ({error.strerror}); choose another place.") from None
+        self.screen.remark(f"Saved to {path}.")
+
+    def help(self, _rest: str) -> None:
+        """List the commands."""
+        width = max(len(command.usage) for command in COMMANDS)
+        self.screen.remark(
+            *(f"{command.usage:{width}}  {command.help}" for command in COMMANDS),
+            "Enter sends. Alt+Enter, or a backslash at the end of a line, starts a new line.",
+            "Ctrl+C stops an answer; Ctrl+D at the prompt quits.",
+        )
+
+    def quit(self, _rest: str) -> None:
+        """End the conversation."""
+        self.finished = True
+
+    def _answer(self, question: Dialogue) -> None:
+        try:
+            self.last = answer(self.engine, self.settings.request(question.messages), self.screen)
+        except ContextOverflowError as error:
+            raise ContextOverflowError(f"{error} /new starts a fresh conversation.") from None
+        if self.last.fault:
+            self.dialogue = question.answered(self.last.text)
+            raise EngineLostError(self.last.fault)
+        self.interrupted = self.last.reason is FinishReason.CANCELLED
+        if self.interrupted and not self.last.text:
+            self.screen.remark("Stopped before the first word; the question was taken back.")
+            return
+        self.dialogue = question.answered(self.last.text)
+        self.screen.remark(*remarks(self.last, self.settings))
+        if self.show_stats:
+            self.screen.remark(*stats_lines(self.last.stats))
+
+
+def remarks(given: Answer, settings: Settings) -> list[str]:
+    """What the reader should know about how the answer ended."""
+    if given.reason is FinishReason.LENGTH:
+        return [f"The answer reached its longest length, max-new-tokens {settings.max_new_tokens}."]
+    if given.reason is FinishReason.CONTEXT:
+        return [f"The context of {given.stats.context_length} tokens is full, so the answer ends here."]
+    if given.reason is FinishReason.CANCELLED:
+        return ["Stopped."]
+    if given.reason is FinishReason.REPETITION:
+        return [
+            f"The model repeats itself; stopped after {count(given.stats.repeats, 'repeat')}. Try again with a higher "
+            "temperature, or with stop-on-repetition no to let it go on."
+        ]
+    return [] if given.text else ["The model ended its answer without a word."]
+
+
+def converse(session: Session, lines: Iterable[str]) -> None:
+    """Take messages and commands until they end or one of them is /quit. Errors are said, and the talk goes on."""
+    for line in lines:
+        try:
+            session.take(line)
+        except HeadstartError as error:
+            session.failures += 1
+            session.screen.complain(str(error))
+        except KeyboardInterrupt:
+            session.interrupted = True
+            session.screen.end_answer()
+        if session.finished:
+            return
+
+
+@dataclass(frozen=True)
+class Slash:
+    """One command; `run` gets what follows its name."""
+
+    usage: str
+    help: str
+    run: Callable[[Session, str], None]
+
+    @property
+    def name(self) -> str:
+        """What the user types, with the slash."""
+        return self.usage.split()[0]
+
+
+COMMANDS = (
+    Slash("/new", "forget this conversation and start a fresh one", Session.start_anew),
+    Slash("/system TEXT", "set the system prompt; without TEXT remove it", Session.set_system),
+    Slash("/stats", "speed and speculation of the last answer", Session.tell_stats),
+    Slash(
+        "/set KEY VALUE", "change a setting; without VALUE back to its default; alone: list them", Session.set_option
+    ),
+    Slash("/regenerate", "answer the last question again", Session.regenerate),
+    Slash("/save FILE", "write the conversation to a Markdown file", Session.save),
+    Slash("/help", "this list", Session.help),
+    Slash("/quit", "leave", Session.quit),
+)
+
+
+CONTINUED = "\\"
+
+
+def piped_lines(stream: Iterable[str]) -> Iterator[str]:
+    """Each line of a pipe is a message; a trailing backslash joins it with the next one."""
+    begun = ""
+    for raw in _decoded(stream):
+        line = raw.rstrip("\r\n")
+        if line.endswith(CONTINUED):
+            begun += line.removesuffix(CONTINUED) + "\n"
+        else:
+            yield begun + line
+            begun = ""
+    if begun:
+        yield begun
+
+
+def whole_text(stream: Iterable[str]) -> str:
+    """All that a pipe says."""
+    return "".join(_decoded(stream))
+
+
+def typed_lines(history: Path | None, commands: Sequence[str]) -> Iterator[str]:
+    """Messages typed into an editor with history, kept if a file is named; Ctrl+C clears a line, Ctrl+D is the end."""
+    from prompt_toolkit import PromptSession  # noqa: PLC0415
+    from prompt_toolkit.completion import WordCompleter  # noqa: PLC0415
+
+    session: PromptSession[str] = PromptSession(
+        history=_history(history),
+        completer=WordCompleter(list(commands), sentence=True),
+        complete_while_typing=False,
+        multiline=True,
+        prompt_continuation="  ",
+        key_bindings=_keys(),
+    )
+    while True:
+        try:
+            yield session.prompt("> ")
+        except KeyboardInterrupt:
+            continue
+        except EOFError:
+            return
+
+
+def _decoded(stream: Iterable[str]) -> Iterator[str]:
+    try:
+        yield from stream
+    except UnicodeDecodeError as error:
+        raise SettingsError(f"Standard input is no text in {error.encoding}; convert it first.") from None
+
+
+def _history(path: Path | None) -> "History":
+    """A file that only its owner can read; memory where none is wanted or none can be written."""
+    from prompt_toolkit.history import FileHistory, InMemoryHistory  # noqa: PLC0415
+
+    if path is None:
+        return InMemoryHistory()
+    try:
+        own_folder.make(path.parent)
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600))
+        path.chmod(0o600)
+    except OSError:
+        return InMemoryHistory()
+
+    class Kept(FileHistory):
+        """A disk that becomes full ends no conversation."""
+
+        def store_string(self, string: str) -> None:
+            with contextlib.suppress(OSError):
+                super().store_string(string)
+
+    return Kept(path)
+
+
+def _keys() -> "KeyBindings":
+    """Enter sends, unless the text before the cursor ends with a backslash; Alt+Enter starts a new line."""
+    from prompt_toolkit.key_binding import KeyBindings  # noqa: PLC0415
+
+    keys = KeyBindings()
+
+    @keys.add("enter")
+    def _(event: "KeyPressEvent") -> None:
+        buffer = event.current_buffer
+        if buffer.document.text_before_cursor.endswith(CONTINUED):
+            buffer.delete_before_cursor()
+            buffer.newline(copy_margin=False)
+        else:
+            buffer.validate_and_handle()
+
+    @keys.add("escape", "enter")
+    def _(event: "KeyPressEvent") -> None:
+        event.current_buffer.newline(copy_margin=False)
+
+    return keys

@@ -1,26 +1,41 @@
 """`headstart dev`: what developers of Headstart need, and programs that start it."""
 
+import dataclasses
+import json
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
 import click
 
-from headstart.cli.command import Command, Group, LazyCommand, load_measured
+from headstart import library
+from headstart.cli.command import Command, Group, LazyCommand, Load, Option, argument, flag, group, load_measured
+from headstart.cli.options import NUMBER, ModelFlags, load_options, writable_file, write_json
+from headstart.cli.render import Screen, harmless
+from headstart.engine.bench.prompts import USUAL_KINDS, read_kinds, read_prompts
+from headstart.engine.engine import Engine
+from headstart.errors import AttachmentError, SettingsError
+from headstart.pdf_text import open_pdf, pages
+
+if TYPE_CHECKING:
+    from headstart.engine.audit import AuditResult
+    from headstart.engine.comparison import Findings
 
 
 def commands() -> Group:
     """`headstart dev` and its sub-commands."""
     return Group(
         {
-            "audit": LazyCommand("Check that guessing changes no answer", _audit),
+            "audit": LazyCommand("Check that guessing changes no answer", lambda: Command(audit_pair)),
             "forward": LazyCommand("Time passes by number of tokens and by context", _forward),
-            "reference": LazyCommand("Write the page of the documentation that lists all commands", _reference),
-            "text": LazyCommand("Print the text of a PDF file, as it goes with a message", _text),
+            "reference": LazyCommand(
+                "Write the page of the documentation that lists all commands", lambda: Command(write_reference)
+            ),
+            "text": LazyCommand("Print the text of a PDF file, as it goes with a message", lambda: Command(print_text)),
         }
     )
-
-
-def _audit() -> click.Command:
-    from headstart.cli import audit  # noqa: PLC0415
-
-    return Command(audit.run)
 
 
 def _forward() -> click.Command:
@@ -29,13 +44,191 @@ def _forward() -> click.Command:
     return Command(bench.time_passes, load_measured)
 
 
-def _reference() -> click.Command:
-    from headstart.cli import reference  # noqa: PLC0415
-
-    return Command(reference.run)
+_MOST_SHOWN = 10
 
 
-def _text() -> click.Command:
-    from headstart.cli import text  # noqa: PLC0415
+def _temperature(text: str) -> float:
+    try:
+        value: float = NUMBER.read(text)
+    except ValueError:
+        value = -1.0
+    if not 0.0 <= value <= 100.0:
+        raise SettingsError(f"temperature must be a number between 0 and 100, not {text!r}.")
+    return value
 
-    return Command(text.run)
+
+@dataclass(frozen=True, kw_only=True)
+class WorkFlags:
+    """Which answers are audited."""
+
+    classes: tuple[str, ...] = flag(
+        USUAL_KINDS,
+        f"classes of prompts, with commas between them, or all (default: {','.join(USUAL_KINDS)})",
+        metavar="NAMES",
+        read=read_kinds,
+        listed=True,
+    )
+    tokens: int = flag(128, "longest answer (default: 128)", metavar="N")
+    prompts: int = flag(
+        5, "how many of the built-in prompts to answer, first one of each class (default: 5)", metavar="N"
+    )
+    temperature: float = flag(
+        0.8, "of the sampled answers; 0: greedy answers only (default: 0.8)", metavar="X", read=_temperature
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class FiguresFlags:
+    """Where the figures go."""
+
+    json: Path | None = flag(None, "write every figure to this file", metavar="FILE", read=writable_file)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditFlags:
+    """The flags of `headstart dev audit`."""
+
+    model: ModelFlags = group(ModelFlags)
+    audit: WorkFlags = group(WorkFlags)
+    output: FiguresFlags = group(FiguresFlags)
+
+
+def audit_pair(arguments: AuditFlags, load: Load) -> int:
+    """Answer, score again, report. Returns the exit code."""
+    options = load_options(arguments.model, library.choose(arguments.model.model, arguments.model.draft))
+    screen = Screen()
+    screen.remark("loading the models")
+    with closing(load(options)) as engine:
+        result = _audit(arguments.audit, options.device, engine, screen)
+    for line in _report(result):
+        print(harmless(line))
+    if arguments.output.json:
+        write_json(arguments.output.json, dataclasses.asdict(result) | {"outside": result.outside})
+    return 1 if result.outside else 0
+
+
+def _report(result: "AuditResult") -> list[str]:
+    """The findings in sentences."""
+    lines = [f"{result.target} with draft {result.draft or 'none'}, {' and '.join(result.modes)}:"]
+    for name, found in result.findings.items():
+        lines += _finding(name, found)
+    if result.outside:
+        return [*lines, f"FAILED: {result.outside} tokens outside the noise floor."]
+    return [*lines, "passed: 0 tokens outside the noise floor."]
+
+
+def _finding(name: str, found: "Findings") -> list[str]:
+    lines = [
+        f"  {name}: {found.tokens} tokens checked, {found.mismatches_per_10k:.1f} mismatches per 10,000 "
+        f"({found.mismatches}), largest gap {found.largest_gap:.4g}, noise floor {found.floor:.4g} "
+        f"({found.floor_samples} samples), {len(found.outliers)} outside it"
+    ]
+    return lines + [
+        f"    {outlier.text}, token {outlier.index}: {outlier.token} instead of {outlier.choice}, gap {outlier.gap:.4g}"
+        for outlier in found.outliers[:_MOST_SHOWN]
+    ]
+
+
+def _audit(work: WorkFlags, device: str, engine: Engine, screen: Screen) -> "AuditResult":
+    # Imported here: `headstart --help` need not wait for the engine.
+    from headstart.engine.audit import AuditPlan, audit  # noqa: PLC0415
+    from headstart.engine.local import LocalEngine  # noqa: PLC0415
+
+    assert isinstance(engine, LocalEngine), "an audit needs the target itself"
+    prompts = read_prompts(work.prompts, work.classes)[: work.prompts]
+    plan = AuditPlan(prompts, work.tokens, work.temperature, device)
+    return audit(
+        engine, plan, lambda answer: screen.remark(f"scoring {len(answer.tokens)} tokens again: {answer.name}")
+    )
+
+
+_HEAD = """# The command line
+
+`headstart` without a command opens the window. `headstart COMMAND --help` says the same as this page in a terminal.
+Exit codes: 0 done, 1 failed, 2 wrongly asked, 130 ended by Ctrl+C. An error is one sentence on standard error.
+
+`headstart --completion bash` (or zsh, fish, powershell) prints what makes a shell complete commands, flags and models.
+For bash, add `eval "$(headstart --completion bash)"` to `~/.bashrc`; for zsh, the same with zsh to `~/.zshrc`;
+for fish, `headstart --completion fish | source` to `config.fish`; for PowerShell,
+`headstart --completion powershell | Out-String | Invoke-Expression` to your profile.
+
+This page is written by `headstart dev reference --output app/docs/cli.md`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReferenceFlags:
+    """Where the page goes."""
+
+    output: Path | None = flag(
+        None, "write the page to this file (default: print it)", metavar="FILE", read=writable_file
+    )
+
+
+def write_reference(arguments: ReferenceFlags, _load: Load) -> int:
+    """Print the page, or write it. Returns the exit code."""
+    program = click.get_current_context().find_root().command
+    text = "\n\n".join([_HEAD, *_sections(program, "headstart", level=2)]) + "\n"
+    if arguments.output is None:
+        print(text, end="")
+        return 0
+    try:
+        arguments.output.write_text(text, encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise SettingsError(f"{arguments.output} cannot be written ({error.strerror}).") from None
+    return 0
+
+
+def _sections(command: click.Command, path: str, level: int) -> Iterator[str]:
+    """A command, then its sub-commands."""
+    context = click.Context(command)
+    usage = " ".join([path, *command.collect_usage_pieces(context)])
+    yield f"{'#' * level} {path}\n\n{(command.help or '').strip()}\n\n    {usage}"
+    groups: dict[str, list[str]] = {}
+    for param in command.params:
+        group = param.group if isinstance(param, Option) and param.group else "options"
+        groups.setdefault("arguments" if isinstance(param, click.Argument) else group, []).append(_line(param))
+    for title, lines in groups.items():
+        yield "\n".join([f"{title[:1].upper()}{title[1:]}:", "", *lines])
+    if isinstance(command, Group):
+        for name in command.list_commands(context):
+            found: Any = command.get_command(context, name)
+            yield from _sections(found, f"{path} {name}", min(level + 1, 4))
+
+
+def _line(param: click.Parameter) -> str:
+    context = click.Context(click.Command("reference"))
+    if isinstance(param, click.Argument):
+        return f"- `{param.make_metavar(context)}`: {param.help}"
+    value = "" if isinstance(param, click.Option) and param.is_flag else f" {param.make_metavar(context)}"
+    return f"- `{param.opts[0]}{value}`: {getattr(param, 'help', '')}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextFlags:
+    """The flags of `headstart dev text`."""
+
+    file: Path = argument("a PDF file", metavar="FILE")
+    lines: bool = flag(default=False, help="as JSON lines with progress and errors, for other programs")
+
+
+def print_text(arguments: TextFlags, _load: Load) -> int:
+    """Print it. Raises AttachmentError."""
+    if arguments.lines:
+        return _run_for_programs(arguments.file)
+    print(harmless("\n\n".join(pages(arguments.file, open_pdf(arguments.file)))))
+    return 0
+
+
+def _run_for_programs(path: Path) -> int:
+    """Every line is `{"page", "pages"}`, then one is `{"text"}` or `{"error"}`; ASCII, whatever the terminal takes."""
+    try:
+        reader = open_pdf(path)
+        found = []
+        for number, text in enumerate(pages(path, reader), start=1):
+            found.append(text)
+            print(json.dumps({"page": number, "pages": len(reader.pages)}), flush=True)
+    except AttachmentError as error:
+        print(json.dumps({"error": str(error)}), flush=True)
+        return 1
+    print(json.dumps({"text": "\n\n".join(found)}), flush=True)
+    return 0

@@ -1,13 +1,56 @@
-"""`headstart doctor`: prints what the doctor finds, for people and for bug reports. Checks nothing itself."""
+"""`headstart doctor`: looks over this computer and this installation; every problem comes with a remedy."""
 
+import getpass
 import json
+import os
+import platform
+import re
+import shutil
+import stat
+import sys
+import time
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
 
+import psutil
+
+from headstart import __version__, computer, library, paths
 from headstart.cli.command import Load, flag
 from headstart.cli.render import count, harmless
-from headstart.doctor import Finding, Level, examine, impersonal
+from headstart.computer import package_version, package_versions
+from headstart.engine import budget, devices, runtime
+from headstart.engine.process.client import EngineClient
+from headstart.engine.room import amount, free_memory
+from headstart.errors import HeadstartError
+from headstart.library import Broken, Model, Pair
+from headstart.manifest import Manifest
+
+
+class Level(StrEnum):
+    """How a thing is."""
+
+    OK = "ok"
+    NOTE = "note"  # worth knowing; Headstart works
+    PROBLEM = "problem"  # something does not work
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at. `text` and `remedy` are sentences; a problem always has a remedy."""
+
+    section: str
+    level: Level
+    text: str
+    remedy: str = ""
+
+    def __post_init__(self) -> None:
+        """A fault without a way out helps nobody."""
+        assert self.remedy or self.level is not Level.PROBLEM
+
 
 _MARGIN = 9  # columns before a sentence
 
@@ -53,3 +96,385 @@ def _as_json(findings: Iterable[Finding]) -> list[Finding]:
 
 def _one_line(text: str) -> str:
     return " ".join(text.split())
+
+
+def examine() -> Iterator[Finding]:
+    """Every check in the order of a report, one finding after the other as they are made."""
+    fault = runtime_fault()
+    yield from check_software(fault)
+    yield from check_computer()
+    if not fault:
+        yield from check_devices()
+    yield from check_folders()
+    yield from check_models()
+    yield from check_engine()
+    yield from check_window()
+
+
+def impersonal(finding: Finding) -> Finding:
+    """The same without the home folder and without the user's name as part of another path: others may read it."""
+    home, user = str(Path.home()), _user()
+
+    def hidden(text: str) -> str:
+        if len(home) > 1:  # a container's home may be the root itself
+            text = re.sub(rf"{re.escape(home)}(?![\w.-])", "~", text)
+        return re.sub(rf"(?<=[/\\]){re.escape(user)}(?=[/\\]|\b)", "USER", text) if user else text
+
+    return replace(finding, text=hidden(finding.text), remedy=hidden(finding.remedy))
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError):  # a user without a name, as in containers
+        return ""
+
+
+@dataclass(frozen=True)
+class _Section:
+    """Makes the findings of one section."""
+
+    name: str
+
+    def ok(self, text: str) -> Finding:
+        return Finding(self.name, Level.OK, text)
+
+    def note(self, text: str, remedy: str = "") -> Finding:
+        return Finding(self.name, Level.NOTE, text, remedy)
+
+    def problem(self, text: str, remedy: str) -> Finding:
+        return Finding(self.name, Level.PROBLEM, text, remedy)
+
+
+_SOFTWARE, _COMPUTER, _DEVICES, _FOLDERS = map(_Section, ("software", "computer", "devices", "folders"))
+_MODELS, _ENGINE, _WINDOW = map(_Section, ("models", "engine", "window"))
+
+
+def runtime_fault() -> str:
+    """Why OpenVINO cannot be loaded; empty where it can."""
+    try:
+        runtime.openvino()
+        runtime.openvino_genai()
+    except (ImportError, OSError) as error:
+        return " ".join(str(error).split())
+    return ""
+
+
+def check_software(fault: str) -> Iterator[Finding]:
+    """Versions, whether OpenVINO loads, and that its telemetry does not. `fault` is runtime_fault()'s answer."""
+    versions = package_versions()
+    named = ", ".join(f"{name} {version}" for name, version in versions.items())
+    yield _SOFTWARE.ok(
+        f"Headstart {__version__}, Python {platform.python_version()}, {named or 'no package metadata'}."
+    )
+    if fault:
+        yield _SOFTWARE.problem(f"OpenVINO does not load ({fault}).", "Install Headstart again.")
+        return
+    yield _SOFTWARE.ok("OpenVINO and OpenVINO GenAI load.")
+    family = ("openvino", "openvino-genai", "openvino-tokenizers")
+    releases = {".".join(versions[name].split(".")[:3]) for name in family if name in versions}
+    if len(releases) > 1:
+        yield _SOFTWARE.problem(
+            f"OpenVINO's packages are of different releases ({', '.join(sorted(releases))}).",
+            "Install openvino, openvino-genai and openvino-tokenizers of one release.",
+        )
+    telemetry = runtime.telemetry_loaded()
+    if telemetry:
+        yield _SOFTWARE.problem(
+            f"OpenVINO's telemetry is loaded ({', '.join(telemetry)}) and may report to its makers.",
+            "Uninstall the package openvino-telemetry, and please report this.",
+        )
+    else:
+        state = "is installed but shut out" if package_version("openvino-telemetry") else "is not installed"
+        yield _SOFTWARE.ok(f"Telemetry: OpenVINO's {state}; after loading OpenVINO none of it is in this process.")
+
+
+_HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+
+
+def check_computer() -> Iterator[Finding]:
+    """System, processor and memory: what decides how fast Headstart can be here."""
+    yield _COMPUTER.ok(f"{platform.platform()}, {platform.machine()}.")
+    yield _processor()
+    memory = psutil.virtual_memory()
+    yield _COMPUTER.ok(f"Memory: {amount(memory.total)}, {amount(free_memory())} of it free.")
+    try:
+        swapped = int(psutil.swap_memory().used)
+    except (OSError, RuntimeError):  # Windows may be set not to count
+        swapped = 0
+    if swapped > memory.total // 10:
+        yield _COMPUTER.note(
+            f"{amount(swapped)} of memory is swapped to disk, which slows models down when theirs is.",
+            "Close programs that you do not need.",
+        )
+    try:
+        state = _HUGE_PAGES.read_text(encoding="ascii")
+    except OSError:  # not Linux, or a sandbox hides it
+        return
+    yield _COMPUTER.ok(f"Transparent huge pages: {state.partition('[')[2].partition(']')[0] or 'unknown'}.")
+
+
+def _processor() -> Finding:
+    known = computer.instruction_sets()
+    cores, threads = psutil.cpu_count(logical=False), psutil.cpu_count(logical=True)
+    text = f"{computer.processor()}, {cores or 'unknown'} cores, {threads or 'unknown'} threads"
+    if known is None:
+        return _COMPUTER.ok(f"{text}; this system does not tell the instruction sets.")
+    named = f"{text}; instruction sets: {', '.join(known) or 'none of those that speed models up'}."
+    if not {"AVX2", "NEON"}.intersection(known):
+        return _COMPUTER.note(f"{named} Without AVX2 or NEON models are slow.", "Choose a small model.")
+    return _COMPUTER.ok(named)
+
+
+_RUN_ON = dict.fromkeys(("x86_64", "amd64"), "yes")
+_NODES = {"GPU": "/dev/dri/renderD*", "NPU": "/dev/accel/accel*"}  # where Linux shows them
+_DRIVERS = {
+    "GPU": "If it is an Intel GPU, install its compute runtime (OpenCL and Level Zero) and, beside Headstart's package "
+    "for Debian, headstart-accelerators; Headstart works without.",
+    "NPU": "If it is an Intel NPU, install its driver (Level Zero and firmware); Headstart works without.",
+}
+
+
+def check_devices() -> Iterator[Finding]:
+    """Each device that OpenVINO sees, with what Headstart can do on it; then each kind that is not there, and why."""
+    try:
+        present = devices.available()
+    except RuntimeError as error:
+        reason = " ".join(str(error).split())
+        yield _DEVICES.problem(f"OpenVINO cannot list the devices ({reason}).", "Install Headstart again.")
+        return
+    for name in present:
+        yield _DEVICES.ok(_described(name))
+        yield _judged(name)
+    kinds = {devices.kind(name) for name in present}
+    yield from (_absent(kind) for kind in ("CPU", "GPU", "NPU") if kind not in kinds)
+
+
+def _described(device: str) -> str:
+    kind, memory = devices.kind(device), devices.memory(device)
+    facts = [f"plugin {_plugin_version(kind) or 'of unknown version'}"]
+    if kind != "CPU":
+        facts.append(f"driver {devices.driver(device) or 'of unknown version'}")
+    facts.append(f"{amount(memory)} of its own memory" if memory else "shares the computer's memory")
+    facts.append(f"OpenVINO's capabilities: {', '.join(_capabilities(device)) or 'none told'}")
+    return f"{device}: {devices.full_name(device)}; {'; '.join(facts)}."
+
+
+def _judged(device: str) -> Finding:
+    match devices.kind(device):
+        case "CPU":
+            on_hardware = _RUN_ON.get(platform.machine().lower(), "not yet on this kind of processor")
+            return _DEVICES.ok(
+                f"{device} runs everything: plain decoding, draft models, guesses from the text, the confidence "
+                f"threshold, INT8 and INT4 weights. Run on real hardware: {on_hardware}."
+            )
+        case "GPU":
+            return _DEVICES.note(
+                f"{device} can be tried: Headstart's own engine takes a model only if a check at its first load shows "
+                "that wrong guesses leave no trace in its memory, and leaves it to OpenVINO GenAI otherwise. "
+                "Run on real hardware: not yet.",
+                f"Try --device {device}; if it refuses or answers oddly, use --device CPU and report it.",
+            )
+        case "NPU":
+            return _DEVICES.note(
+                f"{device} can be tried: OpenVINO GenAI runs models on it, plain or with a draft model, if their "
+                "weights are symmetric; Headstart's own engine cannot. The longest prompt is compiled in, and there "
+                "are no confidence threshold and no guesses from the text. Run on real hardware: not yet.",
+                f"Export a model with --weights int4-sym and try --device {device}; if it refuses or answers oddly, "
+                "use --device CPU and report it.",
+            )
+    return _DEVICES.note(f"{device} is a kind of device that Headstart does not know.", "Use --device CPU.")
+
+
+def _absent(kind: str) -> Finding:
+    reason = _absence(kind)
+    if kind not in _NODES:
+        return _DEVICES.problem(f"OpenVINO has no {kind} device ({reason}).", "Install Headstart again.")
+    folder, _, pattern = _NODES[kind].rpartition("/")
+    nodes = sorted(Path(folder).glob(pattern))
+    if not nodes:
+        return _DEVICES.ok(f"No {kind} ({reason}). Run on real hardware: not yet.")
+    closed = [str(node) for node in nodes if not os.access(node, os.R_OK | os.W_OK)]
+    if closed:
+        return _DEVICES.note(
+            f"No {kind}, though the system has one: this user may not open {', '.join(closed)}.",
+            "Add yourself to the group that owns it (mostly `render`) and log in again.",
+        )
+    return _DEVICES.note(f"No {kind} for OpenVINO, though the system has one: {reason}.", _DRIVERS[kind])
+
+
+def _absence(kind: str) -> str:
+    """Why no device of this kind is there: the last line of its plugin that names no place in OpenVINO's source."""
+    try:
+        runtime.core().get_versions(kind)
+    except RuntimeError as error:
+        lines = [line for line in str(error).splitlines() if line.strip() and not line.startswith("Exception from")]
+        return lines[-1].rpartition('": ')[2].strip().rstrip(".") if lines else "its plugin does not load"
+    return "its plugin loads but finds no device"
+
+
+def _plugin_version(kind: str) -> str:
+    try:
+        return ", ".join(str(version.build_number) for version in runtime.core().get_versions(kind).values())
+    except RuntimeError:
+        return ""
+
+
+def _capabilities(device: str) -> list[str]:
+    """OpenVINO's words: data types that it computes with, and more."""
+    try:
+        return [str(word) for word in runtime.core().get_property(device, "OPTIMIZATION_CAPABILITIES")]
+    except RuntimeError:  # the plugin does not know the property
+        return []
+
+
+_FOLDER_OF: Mapping[str, Callable[[], Path]] = {
+    "models": paths.models_folder,
+    "chats": paths.history_folder,
+    "measurements": paths.measurements_folder,
+    "settings": paths.config_folder,
+    "cache": paths.cache_folder,
+    "logs": paths.logs_folder,
+}
+_TIGHT, _FULL = 2_000_000_000, 50_000_000  # bytes: below a small model and its export; below what a chat history takes
+
+
+def check_folders() -> Iterator[Finding]:
+    """The folders that Headstart keeps things in: rights and free room, and whether others can list the chats."""
+    for name, folder in _FOLDER_OF.items():
+        yield _folder(name, folder())
+    chats = paths.history_folder()
+    # Rights are kept in another way on Windows.
+    if sys.platform != "win32" and chats.is_dir() and chats.stat().st_mode & (stat.S_IRGRP | stat.S_IROTH):
+        yield _FOLDERS.note("Other users of this computer may list the folder of your chats.", f"chmod 700 {chats}")
+
+
+def _folder(name: str, folder: Path) -> Finding:
+    # The folder itself or, before it is made, the first one above it that exists.
+    present = next((path for path in (folder, *folder.parents) if path.exists()), folder)
+    where = f"{name}: {folder}"
+    if not present.is_dir():
+        return _FOLDERS.problem(f"{where} cannot be made: {present} is a file.", "Move that file away.")
+    if not os.access(present, os.R_OK | os.W_OK | os.X_OK):
+        return _FOLDERS.problem(
+            f"{where} cannot be written: {present} does not let you.",
+            "Give yourself the right to write there, or set HEADSTART_HOME to a folder of yours.",
+        )
+    free = shutil.disk_usage(present).free
+    text = f"{where}, {'writable' if present == folder else 'not made yet'}, {amount(free)} free"
+    if free < _FULL:
+        return _FOLDERS.problem(f"{text}: nothing can be saved soon.", "Free some room on this disk.")
+    if free < _TIGHT and name == "models":
+        return _FOLDERS.note(f"{text}: little for a model.", "Free some room, or set HEADSTART_HOME to another disk.")
+    return _FOLDERS.ok(f"{text}.")
+
+
+def check_models() -> Iterator[Finding]:
+    """Whether the installed models are whole at a glance (`headstart models check` hashes them), and which fit."""
+    from headstart.engine import validation  # noqa: PLC0415 - it brings numpy, and `headstart --help` need not wait
+
+    entries = library.installed()
+    if not entries:
+        yield _MODELS.note("No model is installed yet.", f"Run `{library.FIRST_EXPORT}` to get a small one.")
+    free, fitting = free_memory(), []
+    for entry in entries:
+        finding = _model(entry, free)
+        yield finding
+        if finding.level is Level.OK and not isinstance(entry, Broken):
+            fitting.append((isinstance(entry, Pair), budget.need(_manifests(entry)).total, entry.name))
+    for subject, setting, reason in validation.refusals(paths.measurements_folder()):
+        yield _MODELS.note(
+            f"{subject.get('model')} does not run in {setting} on {subject.get('device')}, as {reason}.",
+            "Another precision is used in its place.",
+        )
+    if fitting:
+        is_pair, _, name = max(fitting)
+        yield _MODELS.ok(f"The largest {'pair' if is_pair else 'model'} that fits into free memory is {name}.")
+
+
+def _model(entry: Model | Pair | Broken, free: int) -> Finding:
+    if isinstance(entry, Broken):
+        return _MODELS.problem(
+            f"{entry.name} cannot be used ({entry.reason.rstrip('.')}).", "Export it again with headstart-export."
+        )
+    try:
+        if isinstance(entry, Pair):
+            library.require_same_vocabulary(entry.target, entry.draft)
+    except HeadstartError as error:
+        return _MODELS.problem(f"{entry.name} is no pair: {str(error).rstrip('.')}.", "Export it again as a pair.")
+    models = _manifests(entry)
+    weights = " + ".join(model.precision.weights for model in models)
+    context, wanted = budget.context_of(models[0], None), budget.need(models).total
+    text = f"{entry.name} ({weights}): all files have their sizes; takes about {amount(wanted)} with {context} tokens"
+    if wanted <= free:
+        return _MODELS.ok(f"{text}, and fits.")
+    fitting = budget.largest_context(models, free)
+    shorter = f"--context {fitting} would fit" if fitting else "no context is short enough"
+    return _MODELS.note(
+        f"{text}, but {amount(free)} is free.", f"Close other programs or choose a smaller model; {shorter}."
+    )
+
+
+def _manifests(entry: Model | Pair) -> tuple[Manifest, ...]:
+    parts = (entry.target, entry.draft) if isinstance(entry, Pair) else (entry,)
+    return tuple(part.manifest for part in parts)
+
+
+def check_engine(command: Sequence[str] | None = None) -> Iterator[Finding]:
+    """Whether the engine's process starts, takes an order and ends (`command`: another one)."""
+    remedy = "Install Headstart again; where a virus scanner holds its programs, allow them."
+    started = time.perf_counter()
+    try:
+        with closing(EngineClient(command)) as engine:
+            engine.describe()
+    except HeadstartError as error:
+        yield _ENGINE.problem(str(error), remedy)
+        return
+    yield _ENGINE.ok(f"Its process starts, takes an order and ends ({time.perf_counter() - started:.1f} s).")
+
+
+_LIBRARY = re.compile(r"lib[\w+-]+\.so[.\d]*")
+_DEBIAN = {
+    "libEGL.so.1": "libegl1",
+    "libGL.so.1": "libgl1",
+    "libxkbcommon.so.0": "libxkbcommon0",
+    "libxkbcommon-x11.so.0": "libxkbcommon-x11-0",
+    "libxcb-cursor.so.0": "libxcb-cursor0",
+    "libxcb-icccm.so.4": "libxcb-icccm4",
+    "libxcb-keysyms.so.1": "libxcb-keysyms1",
+    "libdbus-1.so.3": "libdbus-1-3",
+    "libfontconfig.so.1": "libfontconfig1",
+    "libglib-2.0.so.0": "libglib2.0-0",
+}
+
+
+def check_window() -> Iterator[Finding]:
+    """Whether the window could open: Qt, the system's libraries, a display. What lacks is a problem only beside one."""
+    on_linux = sys.platform.startswith("linux")
+    has_display = not on_linux or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
+    try:
+        from headstart.ui import display  # noqa: PLC0415 - the rest of the doctor needs no Qt
+    except ImportError as error:
+        fault = str(error)
+    else:
+        yield _WINDOW.ok(f"{display.versions()} loads.")
+        fault = display.x11_fault() if on_linux else ""
+    if fault:
+        text, remedy = _missing(fault)
+        yield _WINDOW.problem(text, remedy) if has_display else _WINDOW.note(text, remedy)
+    if has_display:
+        yield _WINDOW.ok("There is a display.")
+    else:
+        yield _WINDOW.note("There is no display to open the window on.", "Use `headstart chat`, which needs none.")
+
+
+def _missing(reason: str) -> tuple[str, str]:
+    found = _LIBRARY.search(reason)
+    if found is None:
+        return f"The window cannot open ({reason}).", "Install Headstart again, or use `headstart chat`."
+    package = _DEBIAN.get(found[0])
+    how = f" (Debian, Ubuntu: apt install {package})" if package else ""
+    return (
+        f"The window cannot open: the system has no {found[0]}.",
+        f"Install {found[0]}{how}, or use `headstart chat`.",
+    )

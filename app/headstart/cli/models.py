@@ -11,10 +11,9 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
 from headstart import exporter, intake, library, manifest, paths
-from headstart.cli.answer import answer
 from headstart.cli.command import Command, Group, LazyCommand, Load, argument, flag
 from headstart.cli.options import installed_names
-from headstart.cli.render import Screen, harmless, print_rows
+from headstart.cli.render import Screen, answer, harmless, print_rows
 from headstart.engine import budget
 from headstart.engine.engine import LoadOptions, Message, Request
 from headstart.errors import SettingsError

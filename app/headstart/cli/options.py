@@ -2,24 +2,30 @@
 
 import dataclasses
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, make_dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 from headstart import library, remotes
+from headstart import manifest as manifests
 from headstart.cli.command import AUTOMATIC, flag, help_of
-from headstart.engine import selection
+from headstart.engine import budget, devices, selection
 from headstart.engine.engine import (
     USUAL_DEVICE,
+    Engine,
     EngineKind,
+    KvPrecision,
     LoadOptions,
     Message,
     Open,
     Request,
     Tracing,
 )
+from headstart.engine.process.client import EngineClient
+from headstart.engine.protocol import Facts
+from headstart.engine.room import amount
 from headstart.errors import SettingsError
 from headstart.library import Choice
 from headstart.parameters import (
@@ -171,6 +177,26 @@ def title(options: LoadOptions, choice: Choice) -> str:
     """What is loaded and where, as a person is told."""
     draft = draft_name(options, choice)
     return f"{choice.target.name}{f' with draft {draft}' if draft else ''} on {options.device}"
+
+
+def loading_remarks(options: LoadOptions, asked: str) -> Iterator[str]:
+    """Sentences; mostly none. `asked`: the device by the person's own words."""
+    if asked and devices.leaves_choice(asked):
+        yield f"{asked.upper()} is {options.device} here: {devices.full_name(options.device)}."
+    if options.kv_precision is KvPrecision.U8:
+        yield _saving(options)
+
+
+def facts(engine: Engine) -> Facts | None:
+    """What an engine in a process of its own tells of the model in it."""
+    return engine.facts if isinstance(engine, EngineClient) else None
+
+
+def _saving(options: LoadOptions) -> str:
+    models = [manifests.read_model(folder) for folder in (options.target, options.draft) if folder]
+    full, less = (budget.cache(models, options.context, kv) for kv in (KvPrecision.F16, KvPrecision.U8))
+    tokens = budget.context_of(models[0], options.context)
+    return f"Keys and values of {tokens} tokens take {amount(less)} in 8 bits, where 16 bits take {amount(full)}."
 
 
 LEFT_OPEN, FREE = filled(SamplingParams, {}), SpeculationParams()

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headstart import keys, remotes
-from headstart.cli.answer import answer
 from headstart.cli.command import Command, Group, LazyCommand, Load, argument, flag
 from headstart.cli.options import ModelFlags, TraceFlags
-from headstart.cli.render import Screen, print_rows
+from headstart.cli.render import Screen, answer, print_rows
 from headstart.engine.engine import LoadOptions, Message, Remote, Request
 from headstart.errors import SettingsError
 from headstart.library import ELSEWHERE

@@ -1,7 +1,11 @@
-"""What a person sees: answers on standard output, remarks on standard error, tables and progress."""
+"""What a person sees: answers on standard output, remarks and figures on standard error, tables and progress."""
 
-from collections.abc import Callable, Iterator, Sequence
+import dataclasses
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from rich.console import Console
 from rich.control import Control
@@ -11,8 +15,21 @@ from rich.style import Style
 from rich.table import Table
 from rich.text import Text
 
-from headstart.engine.engine import Origin, Piece, Prefill, Step
+from headstart.engine.cancelling import CancelEvent
+from headstart.engine.engine import (
+    Engine,
+    Finish,
+    FinishReason,
+    Origin,
+    Piece,
+    Prefill,
+    Request,
+    Stats,
+    Step,
+)
 from headstart.engine.protocol import Loading, Phase
+from headstart.engine.tally import nothing
+from headstart.errors import EngineLostError
 
 # A model, a manifest or a pasted text may hold escape sequences that would recolour, retitle or rewrite the user's
 # terminal, and bidirectional overrides that would show other text than there is.
@@ -134,6 +151,56 @@ class Screen:
         self._progress_shown = False
 
 
+@contextmanager
+def on_ctrl_c(press: Callable[[], None]) -> Iterator[None]:
+    """While inside, Ctrl+C calls `press` instead of raising. Python allows that on the main thread only."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    previous = signal.signal(signal.SIGINT, lambda _number, _frame: press())
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, previous)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A finished answer; partial when `reason` is CANCELLED, and when the engine was lost: then `fault` says how."""
+
+    text: str
+    token_ids: tuple[int, ...]
+    reason: FinishReason
+    stats: Stats
+    fault: str = ""
+
+
+def answer(engine: Engine, request: Request, screen: Screen) -> Answer:
+    """Stream one answer to the screen. Ctrl+C ends it within one round, with what there is.
+
+    Raises what the engine raises; EngineLostError only before the first word.
+    """
+    cancel, text = CancelEvent(), list[str]()
+    try:
+        with on_ctrl_c(cancel.set):
+            for event in engine.generate(request, cancel):
+                match event:
+                    case Prefill():
+                        screen.reading(event)
+                    case Step():
+                        screen.step(event)
+                        text.append(event.text)
+                    case Finish():
+                        return Answer("".join(text), event.token_ids, event.reason, event.stats)
+    except EngineLostError as error:
+        if not any(text):
+            raise
+        return Answer("".join(text), (), FinishReason.CANCELLED, nothing(), str(error))
+    finally:
+        screen.end_answer()
+    raise AssertionError("an engine ends every answer with Finish")
+
+
 _WORDS = {
     Phase.SERVER: "asking the other computer",
     Phase.RUNTIME: "starting OpenVINO",
@@ -157,3 +224,75 @@ def loading_shown() -> Iterator[Callable[[Loading], None]]:
             progress.update(task, description=f"{_WORDS[step.phase]}{usual}")
 
         yield tell
+
+
+def stats_lines(stats: Stats) -> list[str]:
+    """The statistics of one answer, a line for each subject; the last one says what speculation gained."""
+    if _is_untold(stats):
+        return [_speed(stats), _acceptance(stats), _context(stats), gain(stats)]
+    return [_speed(stats), _acceptance(stats), _origins(stats), _time(stats), _context(stats), gain(stats)]
+
+
+def gain(stats: Stats) -> str:
+    """One plain sentence on what speculation gave for this answer."""
+    if _is_untold(stats):
+        return "another program wrote this answer and does not tell what guessing gave"
+    if not stats.drafted:
+        return "plain decoding: nothing was guessed ahead"
+    if stats.repeats:
+        return "no comparison with plain decoding: the model repeats itself, and speed at that is no gain"
+    if stats.speedup is None:
+        return "no comparison with plain decoding yet: too little was measured"
+    shown = round(stats.speedup, 2)
+    if shown == 1.0:
+        return "as fast as plain decoding: what guessing saved, it cost"
+    if shown > 1.0:
+        return f"{shown:.2f}x plain decoding on this machine"
+    return f"speculation did not pay on this text: {stats.speedup:.2f}x plain decoding"
+
+
+def stats_json(stats: Stats) -> dict[str, object]:
+    """Every field of the statistics and everything derived from them."""
+    fields = {field.name: getattr(stats, field.name) for field in dataclasses.fields(stats)}
+    derived = {name: getattr(stats, name) for name, value in vars(Stats).items() if isinstance(value, property)}
+    return {name: dict(value) if isinstance(value, Mapping) else value for name, value in (fields | derived).items()}
+
+
+def _speed(stats: Stats) -> str:
+    rate = f"{stats.tokens_per_second:.1f} tok/s" if stats.tokens_per_second else "too short for a speed"
+    return f"{rate}, {stats.ttft_ms:.0f} ms to the first token (TTFT), {count(stats.output_tokens, 'token')}"
+
+
+def _acceptance(stats: Stats) -> str:
+    if stats.acceptance_rate is None and _is_untold(stats):
+        return "guesses are not told"
+    if stats.acceptance_rate is None or stats.mean_accepted_length is None:
+        return f"nothing guessed in {count(stats.rounds, 'round')}"
+    return (
+        f"acceptance {stats.acceptance_rate:.0%} ({stats.accepted} of {stats.drafted} guesses), "
+        f"mean accepted length {stats.mean_accepted_length:.2f} over {count(stats.rounds, 'round')}"
+    )
+
+
+def _is_untold(stats: Stats) -> bool:
+    """Whether another program, here or elsewhere, wrote the answer and does not say how."""
+    return Origin.UNKNOWN in stats.by_origin
+
+
+def _origins(stats: Stats) -> str:
+    total = sum(stats.by_origin.values()) or 1
+    rare = (Origin.BIGRAM, Origin.UNKNOWN)  # few have a table
+    shown = [origin for origin in Origin if origin not in rare or stats.by_origin.get(origin)]
+    shares = [f"{origin} {stats.by_origin.get(origin, 0) / total:.0%}" for origin in shown]
+    return f"tokens by origin: {', '.join(shares)}"
+
+
+def _time(stats: Stats) -> str:
+    parts = ", ".join(f"{part} {spent:.0f} ms" for part, spent in stats.by_part.items())
+    return f"decoding time: {parts or 'none'}; ledger against plain decoding {stats.ledger_ms:+.0f} ms"
+
+
+def _context(stats: Stats) -> str:
+    if not stats.context_length:
+        return f"context: {count(stats.prompt_tokens, 'token')} of prompt, {stats.reused_tokens} of it reused"
+    return f"context: {stats.context_used} of {stats.context_length} tokens, {stats.reused_tokens} of the prompt reused"

@@ -8,9 +8,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from headstart import library, paths
-from headstart.cli import loaded
 from headstart.cli.command import Load, flag, group, whole_number
-from headstart.cli.options import AnsweringFlags, SpeculationFlags, from_flags, load_options, sampling_flags, title
+from headstart.cli.options import (
+    AnsweringFlags,
+    SpeculationFlags,
+    facts,
+    from_flags,
+    load_options,
+    sampling_flags,
+    title,
+)
 from headstart.cli.render import harmless
 from headstart.engine.protocol import ServerReport, Serving, StartServer
 from headstart.errors import SettingsError
@@ -111,7 +118,8 @@ def run(arguments: ServeFlags, load: Load) -> int:
             order = _order(arguments, choice.name)
             _say(f"Loading {title(options, choice)} ...")
             with closing(load(options)) as engine:
-                Server(order, listener, engine, loaded.context(engine), _report).run()
+                known = facts(engine)
+                Server(order, listener, engine, known.context if known else 0, _report).run()
     _say("Stopped.")
     return 0
 
