@@ -8,7 +8,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -261,16 +261,15 @@ def _message(given: Any) -> Message:
     match given:
         case {"role": str(role), "content": str(text)} if role in _ROLES:
             return Message(_ROLES[role], text)
-        case {"role": str(role), "content": [*parts]} if role in _ROLES and all(map(_is_text, parts)):
-            return Message(_ROLES[role], "".join(part["text"] for part in parts))
+        case {"role": str(role), "content": [*parts]} if role in _ROLES:
+            texts: list[Any] = [
+                part.get("text") for part in parts if isinstance(part, dict) and part.get("type") == "text"
+            ]
+            if len(texts) == len(parts) and all(isinstance(text, str) for text in texts):
+                return Message(_ROLES[role], "".join(texts))
     raise SettingsError(
         'a message must be {"role": "system", "user" or "assistant", "content": "..."}, with text only.'
     )
-
-
-def _is_text(part: Any) -> bool:
-    """A part of a message as OpenAI has it."""
-    return isinstance(part, dict) and part.get("type") == "text" and isinstance(part.get("text"), str)
 
 
 # Prompts from which OpenVINO GenAI is taken, which writes several answers in one pass, without guesses. On two cores
@@ -287,17 +286,6 @@ class BatchEngine(StrEnum):
     AUTO = "auto"
     OWN = "own"
     GENAI = "genai"
-
-
-@dataclass(frozen=True)
-class Common:
-    """What all lines have in common: the models, and what holds where a line says nothing."""
-
-    choice: Choice
-    options: LoadOptions
-    settings: Settings
-    system: str | None
-    seeded: bool
 
 
 @dataclass(frozen=True)
@@ -352,7 +340,7 @@ def require_no_batch(flags: BatchFlags) -> None:
             raise SettingsError(f"--{name.replace('_', '-')} needs --batch FILE.")
 
 
-def run(flags: BatchFlags, task: Common, load: Load) -> int:
+def run(flags: BatchFlags, choice: Choice, options: LoadOptions, defaults: Defaults, load: Load) -> int:
     """Answer what is not answered yet. Returns the exit code: 1 where a line has no answer, 130 after Ctrl+C."""
     engine, size, file = flags.batch_engine or BatchEngine.AUTO, flags.batch_size, flags.batch
     assert file is not None, "there is a batch"
@@ -361,20 +349,19 @@ def run(flags: BatchFlags, task: Common, load: Load) -> int:
     output = flags.output or _output(str(file.with_name(f"{file.stem}.answers.jsonl")))
     if output.exists() and file.exists() and output.samefile(file):
         raise SettingsError("--output must be another file than --batch.")
-    own = generation_config.read(task.choice.target.folder)
-    lines = list(read(file, Defaults(task.settings, task.system, task.seeded, own)))
+    lines = list(read(file, replace(defaults, own=generation_config.read(options.target))))
     if not lines:
         raise SettingsError(f"{file} has no prompts; give it one JSON object in each line.")
     with closing(Answers(output)) as answers:
         left = [line for line in lines if isinstance(line, BadLine) or line.id not in answers.ids]
-        batch = _Batch(answers, task.options, described(task.options, task.choice), len(lines), len(left))
+        batch = _Batch(answers, options, described(options, choice), len(lines), len(left))
         with batch.bar:
             if len(left) < len(lines):
                 batch.tell(f"{count(len(lines) - len(left), 'prompt')} answered before and skipped.")
             for line in left:
                 if isinstance(line, BadLine):
                     batch.fail(line.line, line.id, line.reason)
-            for part in parts([line for line in left if isinstance(line, Task)], task.options, engine, size):
+            for part in parts([line for line in left if isinstance(line, Task)], options, engine, size):
                 batch.answer(part, load, may_change_engine=engine is BatchEngine.AUTO)
             return batch.end()
 
@@ -445,7 +432,11 @@ class _Batch:
         who = f"OpenVINO GenAI, {part.at_once} at once{draft}" if part.at_once else own
         self.tell(f"{count(len(part.tasks), 'prompt')} for {who}: {part.reason}.")
         try:
-            self._open(part, load)
+            if part.at_once is None:
+                with closing(load(self._options)) as engine:
+                    self._write(part, _one_by_one(engine, self._requests(part.tasks), self._cancel))
+            else:
+                self._write_at_once(part, part.at_once)
         except KeyboardInterrupt:  # while it was loading
             self._stopping.set()
         except DeviceError as error:
@@ -468,18 +459,13 @@ class _Batch:
             return INTERRUPTED
         return 1 if self._failed else 0
 
-    def _open(self, part: Part, load: Load) -> None:
-        requests = self._requests(part.tasks)
-        if part.at_once is None:
-            with closing(load(self._options)) as engine:
-                self._write(part, _one_by_one(engine, requests, self._cancel))
-            return
+    def _write_at_once(self, part: Part, size: int) -> None:
         from headstart.engine.backends.genai.batching import ContinuousBatching  # noqa: PLC0415 - as above
 
-        with closing(ContinuousBatching(self._options, part.at_once, _longest(part.tasks))) as batching:
-            if batching.size < part.at_once:
+        with closing(ContinuousBatching(self._options, size, _longest(part.tasks))) as batching:
+            if batching.size < size:
                 self.tell(f"The memory holds {batching.size} at once.")
-            self._write(part, batching.answers(requests, self._cancel))
+            self._write(part, batching.answers(self._requests(part.tasks), self._cancel))
 
     def _write(self, part: Part, events: Iterator[tuple[int, Event | HeadstartError]]) -> None:
         tasks = {task.line: task for task in part.tasks}
@@ -515,16 +501,8 @@ class _Batch:
                 "speculation": Mode.OFF,
                 "batch_size": part.at_once,
             }
-        self._answers.add(
-            {
-                "id": task.id,
-                "text": text,
-                "finish_reason": finish.reason,
-                "token_ids": finish.token_ids,
-                "stats": stats_json(finish.stats),
-                "settings": settings,
-            }
-        )
+        told = {"id": task.id, "text": text, "finish_reason": finish.reason, "token_ids": finish.token_ids}
+        self._answers.add(told | {"stats": stats_json(finish.stats), "settings": settings})
         self._answered += 1
         self._advance()
 

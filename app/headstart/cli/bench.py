@@ -13,7 +13,7 @@ from rich.table import Table
 
 from headstart import library
 from headstart.cli.command import Command, Group, LazyCommand, Load, argument, flag, group, load_measured
-from headstart.cli.options import ModelFlags, TraceFlags, load_options, tracing, writable_file, write_json
+from headstart.cli.options import FiguresFlags, ModelFlags, TraceFlags, load_options, tracing, writable_file, write_json
 from headstart.cli.render import Screen, harmless
 from headstart.engine.bench.prompts import MOST_PER_KIND, USUAL_KINDS, read_kinds, read_prompts
 from headstart.engine.bench.race import (
@@ -122,10 +122,9 @@ class ContestFlags(RaceFlags):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FileFlags:
-    """Where the figures go."""
+class FileFlags(FiguresFlags):
+    """The same, and pictures of them."""
 
-    json: Path | None = flag(None, "write every figure to this file", metavar="FILE", read=writable_file)
     plot: Path | None = flag(None, "draw the figures to this .svg or .png file", metavar="FILE", read=picture)
 
 

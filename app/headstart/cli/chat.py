@@ -188,8 +188,8 @@ def _run_batch(arguments: ChatFlags, load: Load) -> int:
         raise SettingsError(f"--batch takes prompts from a file and writes JSON to another: leave out {name}.")
     choice, options = _local(arguments)
     seeded = arguments.sampling.seed is not None
-    common = batch.Common(choice, options, arguments.settings, arguments.prompt.system, seeded)
-    return batch.run(arguments.batch, common, load)
+    defaults = batch.Defaults(arguments.settings, arguments.prompt.system, seeded)
+    return batch.run(arguments.batch, choice, options, defaults, load)
 
 
 def _local(arguments: ChatFlags) -> tuple[Choice, LoadOptions]:

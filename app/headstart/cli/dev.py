@@ -12,7 +12,7 @@ import click
 
 from headstart import library
 from headstart.cli.command import Command, Group, LazyCommand, Load, Option, argument, flag, group, load_measured
-from headstart.cli.options import NUMBER, ModelFlags, load_options, writable_file, write_json
+from headstart.cli.options import NUMBER, FiguresFlags, ModelFlags, load_options, writable_file, write_json
 from headstart.cli.render import Screen, harmless
 from headstart.engine.bench.prompts import USUAL_KINDS, read_kinds, read_prompts
 from headstart.engine.engine import Engine
@@ -75,13 +75,6 @@ class WorkFlags:
     temperature: float = flag(
         0.8, "of the sampled answers; 0: greedy answers only (default: 0.8)", metavar="X", read=_temperature
     )
-
-
-@dataclass(frozen=True, kw_only=True)
-class FiguresFlags:
-    """Where the figures go."""
-
-    json: Path | None = flag(None, "write every figure to this file", metavar="FILE", read=writable_file)
 
 
 @dataclass(frozen=True, kw_only=True)

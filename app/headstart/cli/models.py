@@ -12,7 +12,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 
 from headstart import exporter, intake, library, manifest, paths
 from headstart.cli.command import Command, Group, LazyCommand, Load, argument, flag
-from headstart.cli.options import installed_names
+from headstart.cli.options import JsonFlags, installed_names
 from headstart.cli.render import Screen, answer, harmless, print_rows
 from headstart.engine import budget
 from headstart.engine.engine import LoadOptions, Message, Request
@@ -22,13 +22,6 @@ from headstart.library import Broken, Entry, Model, Pair
 _COLUMNS = ("name", "kind", "precision", "size", "RAM", "quality", "licence")
 _MEMORY_NOTE = f"RAM: when loaded and {budget.DEFAULT_CONTEXT} tokens of context (or all that it has) are full"
 _QUALITY_NOTE = "quality: share of tokens on which the compressed model agrees with its source weights"
-
-
-@dataclass(frozen=True, kw_only=True)
-class ListFlags:
-    """How the list is shown."""
-
-    json: bool = flag(default=False, help="print one object instead of a table")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,7 +168,7 @@ def _described(model: Model) -> list[tuple[str, str]]:
     return [("", ""), ("model", model.name), *facts.items(), *(("note", note) for note in known.notes)]
 
 
-def _list(arguments: ListFlags, _load: Load) -> int:
+def _list(arguments: JsonFlags, _load: Load) -> int:
     entries = library.installed()
     if arguments.json:
         folder = str(paths.models_folder())

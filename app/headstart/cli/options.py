@@ -63,6 +63,20 @@ def write_json(path: Path, data: Mapping[str, Any]) -> None:
         raise SettingsError(f"{path} cannot be written ({error.strerror}); choose another place.") from None
 
 
+@dataclass(frozen=True, kw_only=True)
+class JsonFlags:
+    """How a list is shown."""
+
+    json: bool = flag(default=False, help="print one object instead of a table")
+
+
+@dataclass(frozen=True, kw_only=True)
+class FiguresFlags:
+    """Where the figures go."""
+
+    json: Path | None = flag(None, "write every figure to this file", metavar="FILE", read=writable_file)
+
+
 AS_TUNED = ""  # of --device: as it was tuned
 
 

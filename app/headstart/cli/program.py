@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from io import TextIOWrapper
 from pathlib import Path
 
@@ -21,7 +22,6 @@ from headstart.cli.command import (
     flag,
     group,
     load_apart,
-    load_local,
 )
 from headstart.errors import HeadstartError, SettingsError, WindowError
 
@@ -118,17 +118,12 @@ def program(window: Window = open_window) -> click.Group:
             expose_value=False,
             callback=_print_completion,
             help="print what makes a shell complete the names of commands, flags and models",
-        ),
-        click.Option(
-            ["--version"],
-            is_flag=True,
-            is_eager=True,
-            expose_value=False,
-            callback=_print_version,
-            help="print the version",
-        ),
+        )
     ]
-    return found
+    version = click.version_option(
+        __version__, prog_name=_NAME, message="%(prog)s %(version)s", help="print the version"
+    )
+    return version(found)
 
 
 def _run(found: click.Group, arguments: list[str], load: Load | None) -> int:
@@ -149,12 +144,6 @@ def _run(found: click.Group, arguments: list[str], load: Load | None) -> int:
     return code
 
 
-def _print_version(context: click.Context, _param: click.Parameter, value: object) -> None:
-    if value and not context.resilient_parsing:
-        click.echo(f"{_NAME} {__version__}")
-        context.exit()
-
-
 def _print_completion(context: click.Context, _param: click.Parameter, shell: str | None) -> None:
     if shell and not context.resilient_parsing:
         found = get_completion_class(shell)
@@ -163,68 +152,53 @@ def _print_completion(context: click.Context, _param: click.Parameter, shell: st
         context.exit()
 
 
-def _chat() -> click.Command:
-    from headstart.cli import chat  # noqa: PLC0415
+def _opened(name: str) -> click.Command:
+    found: click.Command
+    match name:
+        case "chat" | "run":
+            from headstart.cli import chat  # noqa: PLC0415
 
-    return Command(chat.run, load_apart)
+            found = Command(chat.run if name == "chat" else chat.run_model, load_apart)
+        case "serve":
+            from headstart.cli import serve  # noqa: PLC0415
 
+            found = Command(serve.run, load_apart)
+        case "models":
+            from headstart.cli import models  # noqa: PLC0415
 
-def _run_model() -> click.Command:
-    from headstart.cli import chat  # noqa: PLC0415
+            found = models.commands()
+        case "remote":
+            from headstart.cli import remote  # noqa: PLC0415
 
-    return Command(chat.run_model, load_apart)
+            found = remote.commands()
+        case "bench":
+            from headstart.cli import bench  # noqa: PLC0415
 
+            found = bench.commands()
+        case "tune":
+            from headstart.cli import tune  # noqa: PLC0415
 
-def _serve() -> click.Command:
-    from headstart.cli import serve  # noqa: PLC0415
+            found = Command(tune.run)
+        case "doctor":
+            from headstart.cli import doctor  # noqa: PLC0415
 
-    return Command(serve.run, load_apart)
+            found = Command(doctor.run)
+        case _:
+            from headstart.cli import dev  # noqa: PLC0415
 
-
-def _models() -> click.Command:
-    from headstart.cli import models  # noqa: PLC0415
-
-    return models.commands()
-
-
-def _remote() -> click.Command:
-    from headstart.cli import remote  # noqa: PLC0415
-
-    return remote.commands()
-
-
-def _bench() -> click.Command:
-    from headstart.cli import bench  # noqa: PLC0415
-
-    return bench.commands()
-
-
-def _tune() -> click.Command:
-    from headstart.cli import tune  # noqa: PLC0415
-
-    return Command(tune.run, load_local)
+            found = dev.commands()
+    return found
 
 
-def _doctor() -> click.Command:
-    from headstart.cli import doctor  # noqa: PLC0415
-
-    return Command(doctor.run, load_local)
-
-
-def _dev() -> click.Command:
-    from headstart.cli import dev  # noqa: PLC0415
-
-    return dev.commands()
-
-
-COMMANDS = {
-    "chat": LazyCommand("Talk with a model, or get one answer", _chat),
-    "run": LazyCommand("Chat with a model, which is exported first if it is not there", _run_model),
-    "serve": LazyCommand("Answer other programs of this computer, as OpenAI's API does", _serve),
-    "models": LazyCommand("List the installed models, add, show, check or remove one", _models),
-    "remote": LazyCommand("Name a server on another computer to chat with", _remote),
-    "bench": LazyCommand("Measure this machine: plain decoding, speculation, other programs", _bench),
-    "tune": LazyCommand("Find the fastest settings for a model on this machine", _tune),
-    "doctor": LazyCommand("Look over this computer and this installation, for a bug report", _doctor),
-    "dev": LazyCommand("What developers of Headstart need: audits, recordings, the cost of a pass", _dev),
+_SUMMARIES = {
+    "chat": "Talk with a model, or get one answer",
+    "run": "Chat with a model, which is exported first if it is not there",
+    "serve": "Answer other programs of this computer, as OpenAI's API does",
+    "models": "List the installed models, add, show, check or remove one",
+    "remote": "Name a server on another computer to chat with",
+    "bench": "Measure this machine: plain decoding, speculation, other programs",
+    "tune": "Find the fastest settings for a model on this machine",
+    "doctor": "Look over this computer and this installation, for a bug report",
+    "dev": "What developers of Headstart need: audits, recordings, the cost of a pass",
 }
+COMMANDS = {name: LazyCommand(summary, partial(_opened, name)) for name, summary in _SUMMARIES.items()}

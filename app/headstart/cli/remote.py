@@ -10,7 +10,7 @@ from pathlib import Path
 
 from headstart import keys, remotes
 from headstart.cli.command import Command, Group, LazyCommand, Load, argument, flag
-from headstart.cli.options import ModelFlags, TraceFlags
+from headstart.cli.options import JsonFlags, ModelFlags, TraceFlags
 from headstart.cli.render import Screen, answer, print_rows
 from headstart.engine.engine import LoadOptions, Message, Remote, Request
 from headstart.errors import SettingsError
@@ -37,13 +37,6 @@ class AddFlags:
         "trust the authority in this PEM file too, for a server whose certificate you signed yourself",
         metavar="FILE",
     )
-
-
-@dataclass(frozen=True, kw_only=True)
-class ListFlags:
-    """How the list is shown."""
-
-    json: bool = flag(default=False, help="print one object instead of a table")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,7 +109,7 @@ def _typed_key(server: Remote) -> str:
     return secret
 
 
-def _list(arguments: ListFlags, _load: Load) -> int:
+def _list(arguments: JsonFlags, _load: Load) -> int:
     servers = [(server, keys.find(server.name)) for server in remotes.configured()]
     if arguments.json:
         objects = [

@@ -2,14 +2,13 @@
 
 import dataclasses
 from dataclasses import dataclass
-from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
 from headstart import library
 from headstart.cli.command import Load, flag, group
-from headstart.cli.options import AS_TUNED, installed_names, writable_file, write_json
+from headstart.cli.options import AS_TUNED, FiguresFlags, installed_names, write_json
 from headstart.cli.render import Screen, harmless
 from headstart.engine.engine import USUAL_DEVICE, LoadOptions
 from headstart.engine.tuning.messages import (
@@ -49,11 +48,10 @@ class TuningFlags:
 
 
 @dataclass(frozen=True, kw_only=True)
-class OutputFlags:
+class OutputFlags(FiguresFlags):
     """What is shown and written."""
 
     explain: bool = flag(default=False, help="say in words why each setting was chosen")
-    json: Path | None = flag(None, "write every figure to this file", metavar="FILE", read=writable_file)
 
 
 @dataclass(frozen=True, kw_only=True)
