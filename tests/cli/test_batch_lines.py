@@ -132,12 +132,6 @@ def test_a_bad_line_is_a_sentence(tmp_path: Path, line: str | bytes, sentence: s
     assert isinstance(good, Task)
 
 
-def test_only_the_first_line_with_an_id_counts(tmp_path: Path) -> None:
-    first, second = read_lines(tmp_path, '{"id": "a", "prompt": "b"}', '{"id": "a", "prompt": "c"}')
-    assert isinstance(first, Task)
-    assert second == BadLine(2, "a", "the id 'a' is that of line 1; give each line its own.")
-
-
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"missing\.jsonl cannot be read \(No such file or directory\)"):
         list(read(tmp_path / "missing.jsonl", PLAIN))
@@ -148,40 +142,25 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "answers.jsonl"
 
 
-def answered(file: Path) -> set[Identity]:
-    """The ids of an earlier run's answers."""
+@pytest.mark.parametrize(
+    ("left", "ids", "kept"),
+    [
+        (b"", set(), b""),
+        (FIRST + SECOND, {1, "2"}, FIRST + SECOND),
+        (FIRST + SECOND[:-1], {1, "2"}, FIRST + SECOND),  # it lacks only its line feed
+        (FIRST + FAILED + SECOND, {1, "2"}, FIRST + SECOND),
+        *((FIRST + SECOND[:length], {1}, FIRST) for length in (1, 5, 20, len(SECOND) - 2)),
+        (FIRST + b'{"id"\0\0\0', {1}, FIRST),
+    ],
+)
+def test_whole_answers_of_an_earlier_run_are_kept_and_nothing_else(
+    file: Path, left: bytes, ids: set[Identity], kept: bytes
+) -> None:
+    file.write_bytes(left)
     answers = Answers(file)
     answers.close()
-    return answers.ids
-
-
-def test_a_first_run_finds_nothing(file: Path) -> None:
-    assert not answered(file)
-
-
-def test_whole_answers_are_found_and_kept(file: Path) -> None:
-    file.write_bytes(FIRST + SECOND)
-    assert answered(file) == {1, "2"}
-    assert file.read_bytes() == FIRST + SECOND
-
-
-@pytest.mark.parametrize("torn", [SECOND[:length] for length in (1, 5, 20, len(SECOND) - 2)] + [b'{"id"\0\0\0'])
-def test_a_torn_last_line_is_dropped(file: Path, torn: bytes) -> None:
-    file.write_bytes(FIRST + torn)
-    assert answered(file) == {1}
-    assert file.read_bytes() == FIRST
-
-
-def test_an_answer_that_lacks_only_its_line_feed_is_whole(file: Path) -> None:
-    file.write_bytes(FIRST + SECOND[:-1])
-    assert answered(file) == {1, "2"}
-    assert file.read_bytes() == FIRST + SECOND
-
-
-def test_errors_are_dropped_to_be_tried_again(file: Path) -> None:
-    file.write_bytes(FIRST + FAILED + SECOND)
-    assert answered(file) == {1, "2"}
-    assert file.read_bytes() == FIRST + SECOND
+    assert answers.ids == ids
+    assert file.read_bytes() == kept
 
 
 @pytest.mark.parametrize(
@@ -193,29 +172,6 @@ def test_a_file_of_something_else_is_refused_and_left_alone(file: Path, content:
         Answers(file)
     assert file.read_bytes() == content
     assert list(file.parent.iterdir()) == [file]
-
-
-def test_lines_are_added_whole(file: Path) -> None:
-    with closing(Answers(file)) as answers:
-        answers.add({"id": 1, "text": "a\u2028ö\n"})
-        assert file.read_text(encoding="utf-8").endswith("\n")
-        answers.add({"id": 2, "text": "b"})
-    lines = file.read_bytes().split(b"\n")
-    assert [json.loads(line)["text"] for line in lines[:-1]] == ["a\u2028ö\n", "b"]
-    assert lines[-1] == b""
-
-
-def test_a_full_disk_is_a_sentence_and_takes_no_earlier_answer(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(_descriptor: int) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    with closing(Answers(file)) as answers:
-        answers.add({"id": 1, "text": "a"})
-        before = file.read_bytes()
-        monkeypatch.setattr(os, "fsync", full)
-        with pytest.raises(BatchError, match=r"cannot be written \(No space left on device\); .* are whole"):
-            answers.add({"id": 2, "text": "b"})
-    assert file.read_bytes() == before
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="limits of a file's size are Unix's")

@@ -2,7 +2,6 @@
 
 import io
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -208,15 +207,6 @@ def test_without_a_known_command_the_command_line_is_refused(arguments: list[str
     assert shown.endswith("; see headstart --help.\n")
 
 
-def test_a_mismatched_draft_names_the_first_differing_id(root: Path, load: RecordingLoad, capsys: Captured) -> None:
-    write_model(root / "alien", {"a": 0, "the": 1})
-    assert main(["chat", "--model", "smol", "--draft", "alien", "--prompt", "Hi"], load) == 1
-    assert capsys.readouterr().err == (
-        "headstart: draft alien does not fit smol: id 1 is 'the' here and 'Ġthe' there; "
-        "choose a draft with the same tokenizer.\n"
-    )
-
-
 @pytest.mark.usefixtures("root")
 def test_an_error_of_the_loader_is_a_sentence(capsys: Captured) -> None:
     def refuse(options: LoadOptions) -> ScriptedEngine:
@@ -312,11 +302,3 @@ def test_a_reader_that_leaves_is_no_error(flags: tuple[str, ...]) -> None:
         child.stdout.close()
         assert child.stderr.read() == b""
     assert child.returncode in {0, 1}  # 0 where all was written before the reader left
-
-
-@pytest.mark.usefixtures("root")
-def test_characters_that_the_terminal_lacks_end_no_answer() -> None:
-    command = [sys.executable, "-c", CHILD, "chat", "--prompt", "Hi", "--max-new-tokens", "2"]
-    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, check=True)
-    assert done.stdout == b"? ?\n"

@@ -1,17 +1,21 @@
 """A conversation: messages, commands, and what survives a failure."""
 
 import dataclasses
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from headstart.cli import main
 from headstart.cli.chat import COMMANDS, Dialogue, Session, converse, remarks
 from headstart.cli.options import Settings
 from headstart.cli.render import Answer, Screen
-from headstart.engine.engine import FinishReason, Message, Mode
+from headstart.engine.engine import Event, FinishReason, Message, Mode, Request, Step
 from headstart.engine.tally import nothing
-from headstart.errors import ChatTemplateError
-from tests.fakes import ScriptedEngine
+from headstart.errors import ChatTemplateError, EngineLostError
+from tests.fakes import RecordingLoad, ScriptedEngine
+from tests.model_folders import write_model
 
 Captured = pytest.CaptureFixture[str]
 
@@ -157,9 +161,9 @@ def test_an_empty_answer_is_remarked(capsys: Captured) -> None:
 def test_save_writes_markdown_with_the_exact_text(session: Session, tmp_path: Path) -> None:
     target = tmp_path / "my talk.md"
     _engine(session).scripts = ("\x1b[0m```py\n1\n```",)
-    converse(session, ["Hi", f"/save {target}"])
+    converse(session, ["/system Be brief.", "Hi", f"/save {target}"])
     assert target.read_text(encoding="utf-8") == (
-        "# Conversation with smol\n\n## You\n\nHi\n\n## smol\n\n\x1b[0m```py\n1\n```\n"
+        "# Conversation with smol\n\n## System\n\nBe brief.\n\n## You\n\nHi\n\n## smol\n\n\x1b[0m```py\n1\n```\n"
     )
 
 
@@ -182,6 +186,51 @@ def test_help_lists_every_command(session: Session, capsys: Captured) -> None:
 def test_quit_ends_at_once(session: Session) -> None:
     converse(session, ["/quit", "Hi"])
     assert _engine(session).requests == []
+
+
+class LostInTheMiddle(ScriptedEngine):
+    """The first answer ends after so many steps."""
+
+    steps = 1
+
+    def generate(self, request: Request, cancel: threading.Event | None = None) -> Iterator[Event]:
+        """See Engine.generate."""
+        first = not self.requests
+        for event in super().generate(request, cancel):
+            if first and isinstance(event, Step):
+                self.steps -= 1
+                if self.steps < 0:
+                    raise EngineLostError("The engine was ended.")
+            yield event
+
+
+def test_the_conversation_keeps_what_was_said(capsys: Captured) -> None:
+    engine = LostInTheMiddle(("Hello there you.", "Second."))
+    session = Session(engine, "smol", Screen(), Settings(), Dialogue())
+    converse(session, ["Hi", "Next"])
+    said = [message.content for message in engine.requests[1].messages]
+    assert said == ["Hi", "Hello", "Next"]
+    assert session.failures == 1
+    output = capsys.readouterr()
+    assert output.out == "Hello\nSecond.\n"
+    assert "The engine was ended." in output.err
+
+
+def test_without_a_word_the_question_may_be_asked_again(capsys: Captured) -> None:
+    engine = LostInTheMiddle(("Hello there you.", "Second."))
+    engine.steps = 0
+    session = Session(engine, "smol", Screen(), Settings(), Dialogue())
+    converse(session, ["Hi", "Hi"])
+    assert [message.content for message in engine.requests[1].messages] == ["Hi"]
+    assert session.failures == 1
+    assert capsys.readouterr().out == "Second.\n"
+
+
+def test_one_answer_that_was_not_finished_is_an_error(headstart_home: Path, capsys: Captured) -> None:
+    write_model(headstart_home / "models" / "smol")
+    load = RecordingLoad(LostInTheMiddle(("Hello there you.",)))
+    assert main(["chat", "--prompt", "Hi"], load) == 1
+    assert capsys.readouterr() == ("Hello\n", "headstart: The engine was ended.\n")
 
 
 def _engine(session: Session) -> ScriptedEngine:

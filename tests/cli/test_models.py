@@ -10,7 +10,6 @@ import pytest
 from headstart import manifest
 from headstart.cli import main
 from headstart.engine.engine import LoadOptions, Message
-from headstart.errors import BrokenModelError
 from tests.fakes import RecordingLoad, ScriptedEngine
 from tests.model_folders import JOINED, WORDS, describe, write_model, write_pair
 
@@ -104,33 +103,12 @@ def test_a_tokenizer_of_earlier_exports_is_told_by_list_and_check(root: Path, ca
     assert not load.options
 
 
-def test_a_truncated_file_fails_the_check(root: Path, capsys: Captured) -> None:
-    (write_model(root / "model") / "openvino_model.bin").write_bytes(b"half")
-    assert main(["models", "check", "model"], RecordingLoad()) == 1
-    assert "openvino_model.bin has 4 bytes instead of 256" in capsys.readouterr().err
-
-
 def test_a_pair_of_strangers_fails_the_check(root: Path, capsys: Captured) -> None:
     pair = write_pair(root / "pair")
     (pair / "draft").rename(root / "spare")
     write_model(pair / "draft", {**WORDS, "Ġthe": 3, "Ġand": 1})
     assert main(["models", "check", "pair"], RecordingLoad()) == 1
     assert "draft pair/draft does not fit pair/target: id 1" in capsys.readouterr().err
-
-
-def test_a_model_that_does_not_load_fails_the_check(root: Path, capsys: Captured) -> None:
-    write_model(root / "model")
-
-    def refuse(_options: LoadOptions) -> ScriptedEngine:
-        raise BrokenModelError("model cannot be loaded; export it again.")
-
-    assert main(["models", "check", "model"], refuse) == 1
-    assert "headstart: model cannot be loaded; export it again.\n" in capsys.readouterr().err
-
-
-def test_an_unknown_name_fails_the_check(capsys: Captured) -> None:
-    assert main(["models", "check", "nothing"], RecordingLoad()) == 1
-    assert capsys.readouterr().err.startswith("headstart: There is no model 'nothing'")
 
 
 def _flip_a_bit(path: Path) -> None:

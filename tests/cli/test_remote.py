@@ -123,12 +123,3 @@ def test_an_empty_key_is_refused(monkeypatch: pytest.MonkeyPatch, capsys: Captur
     assert main(["remote", "add", "office", "http://10.0.0.2", "--key"]) == 2
     assert "nothing was kept" in capsys.readouterr().err
     assert remotes.configured() == ()
-
-
-def test_a_break_in_the_middle_shows_the_part_and_the_reason(address: str, script: Script, capsys: Captured) -> None:
-    script.breaks_after = 2
-    remotes.add(Remote("office", address))
-    assert main(["chat", "--model", "remote:office", "--prompt", "Hi"]) == 1
-    shown = capsys.readouterr()
-    assert shown.out == "Hello there\n"
-    assert "broke in the middle of the answer" in shown.err

@@ -12,7 +12,7 @@ from headstart.cli import main
 from headstart.cli.tune import CUT_SHORT
 from headstart.engine.bench.stats import Spread
 from headstart.engine.engine import LoadOptions
-from headstart.engine.tuning import search, store
+from headstart.engine.tuning import search
 from headstart.engine.tuning.messages import DEFAULT, NOTHING_GAINED, Findings, Row, Stage, TuneWish
 from headstart.engine.tuning.search import Watch
 from headstart.engine.tuning.store import Tuned
@@ -143,10 +143,3 @@ def test_other_drafts_are_small_and_speak_the_same_vocabulary(
 
 def _grown(manifest: Any) -> Any:
     return dataclasses.replace(manifest, size_bytes=manifest.size_bytes * 10)
-
-
-def test_what_is_stored_names_its_reasons(plans: list[TuneWish], tiny_pair: Path) -> None:
-    assert main(["tune", "--model", str(tiny_pair)]) == 0
-    found = store.read(plans[0].load)
-    assert found is not None
-    assert found.reasons == ("Because.",)
