@@ -7,8 +7,6 @@ import pytest
 
 from headstart.cli import main
 from headstart.engine.speculative import Decoder
-from tests.fakes import RecordingLoad
-from tests.model_folders import write_model
 
 Captured = pytest.CaptureFixture[str]
 
@@ -44,23 +42,3 @@ def test_a_bug_shows_in_the_exit_code(
     assert lines[-1] == f"FAILED: {outside} tokens outside the noise floor."
     assert lines[2].startswith("    code-1, ")
     assert not any("sampled" in line for line in lines)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (["--tokens", "0"], "tokens must be a whole number, 1 or more, not '0'."),
-        (["--temperature", "-1"], "temperature must be a number between 0 and 100, not '-1'."),
-        (["--temperature", "hot"], "temperature must be a number between 0 and 100, not 'hot'."),
-        (["--temperature", "nan"], "temperature must be a number between 0 and 100, not 'nan'."),
-        (["--json", "."], ". cannot be written: name a file in a folder that exists."),
-    ],
-)
-def test_an_error_is_a_sentence_and_nothing_is_loaded(
-    arguments: list[str], sentence: str, headstart_home: Path, capsys: Captured
-) -> None:
-    write_model(headstart_home / "models" / "smol")
-    loading = RecordingLoad()
-    assert main(["dev", "audit", *arguments], loading) == 2
-    assert capsys.readouterr() == ("", f"headstart: {sentence}\n")
-    assert not loading.options

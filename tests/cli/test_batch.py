@@ -1,11 +1,9 @@
 """`headstart chat --batch` from outside: answers, who writes them, resuming, Ctrl+C, kills and full disks."""
 
 import errno
-import io
 import json
 import os
 import signal
-import sys
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -354,46 +352,3 @@ def test_real_models_answer_through_both_engines(tiny_pair: Path, place: Place) 
     assert [by_id[number]["settings"]["engine"] for number in (1, 4)] == ["genai", "own"]
     assert by_id[1]["stats"]["ttft_ms"] > 0
     assert "context holds" in by_id[5]["error"]
-
-
-def test_a_pipe_shows_no_bar(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    shown = io.StringIO()
-    monkeypatch.setattr(sys, "stderr", shown)
-    place.ask(*questions(3))
-    assert place.run() == 0
-    assert "\x1b" not in shown.getvalue()
-    assert all(line.startswith("· ") for line in shown.getvalue().splitlines())
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (["--batch", "missing.jsonl"], "missing.jsonl cannot be read (No such file or directory); name a file with"),
-        (
-            ["--batch", "p.jsonl", "--prompt", "Hi"],
-            "--batch takes prompts from a file and writes JSON to another: leave",
-        ),
-        (["--batch", "p.jsonl", "--json"], "--batch takes prompts from a file"),
-        (["--batch", "p.jsonl", "--output", "p.jsonl"], "--output must be another file than --batch."),
-        (["--batch", "p.jsonl", "--output", "gone/a.jsonl"], "gone/a.jsonl cannot be written: name a file in a folder"),
-        (["--batch", "empty.jsonl"], "empty.jsonl has no prompts; give it one JSON object in each line."),
-        (["--batch", "p.jsonl", "--batch-engine", "vllm"], "batch-engine must be auto, own or genai, not 'vllm'."),
-        (["--batch", "p.jsonl", "--batch-size", "0"], "batch-size must be a whole number, 1 or more, not '0'."),
-        (["--batch", "p.jsonl", "--batch-engine", "own", "--batch-size", "4"], "Headstart's own engine answers one"),
-        (["--batch", "p.jsonl", "--output", "diary.txt"], "diary.txt holds something else than answers (line 1)"),
-        (["--batch", "p.jsonl", "--output", "."], ". cannot be written: name a file in a folder that exists."),
-        (["--output", "a.jsonl"], "--output needs --batch FILE."),
-        (["--batch-size", "4"], "--batch-size needs --batch FILE."),
-    ],
-)
-def test_an_error_is_a_sentence_and_nothing_is_loaded(
-    arguments: list[str], sentence: str, place: Place, capsys: Captured, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(place.folder)
-    Path("p.jsonl").write_text('{"id": 1, "prompt": "Hi"}\n', encoding="utf-8")
-    Path("empty.jsonl").write_text("\n", encoding="utf-8")
-    Path("diary.txt").write_text("Dear diary\n", encoding="utf-8")
-    assert main(["chat", *arguments], place.load) == 2
-    assert capsys.readouterr().err.startswith(f"headstart: {sentence}")
-    assert not place.load.options
-    assert Path("diary.txt").read_text(encoding="utf-8") == "Dear diary\n"

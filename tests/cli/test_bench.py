@@ -19,8 +19,6 @@ from headstart.engine.bench.result import (
     versus_hindsight,
 )
 from headstart.engine.machine import Machine
-from tests.fakes import RecordingLoad
-from tests.model_folders import write_model
 
 Captured = pytest.CaptureFixture[str]
 
@@ -140,34 +138,3 @@ def test_a_race_prints_a_table_and_writes_every_figure(tiny_pair: Path, tmp_path
     ]
     assert [len(score["ms_per_token"]) for score in data["prompts"][0]["scores"].values()] == [1] * 7
     assert data["memory"]["peak_rss"] is None or data["memory"]["beyond"] is not None
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (["--tokens", "1"], "tokens must be a whole number, 2 or more, not '1'."),
-        (["--prompts", "0"], "prompts must be a whole number, 1 or more, not '0'."),
-        (["--repeats", "x"], "repeats must be a whole number, 1 or more, not 'x'."),
-        (["--peer", "vllm"], "peer must be openvino-genai or none, not 'vllm'."),
-        (
-            ["--classes", "poem"],
-            "There is no class 'poem'; the classes are code, edit, explanation, summary, story, "
-            "translation, retrieval, math, extraction, roleplay, or all.",
-        ),
-        (
-            ["--contestants", "fast"],
-            "There is no contestant 'fast'; it must be plain, auto, ngram, draft, fixed-1 to "
-            "fixed-16 or threshold-0 to threshold-1.",
-        ),
-        (["--plot", "speed.gif"], "plot must end in .svg or .png, not 'speed.gif'."),
-        (["--json", "missing/file"], "missing/file cannot be written: name a file in a folder that exists."),
-    ],
-)
-def test_an_error_is_a_sentence_and_nothing_is_loaded(
-    arguments: list[str], sentence: str, headstart_home: Path, capsys: Captured
-) -> None:
-    write_model(headstart_home / "models" / "smol")
-    loading = RecordingLoad()
-    assert main(["bench", *arguments], loading) == 2
-    assert capsys.readouterr() == ("", f"headstart: {sentence}\n")
-    assert not loading.options

@@ -10,7 +10,6 @@ from headstart.cli import bench, main
 from headstart.engine.bench.forward import ForwardResult, ModelForward, Timed
 from headstart.engine.bench.prompts import BenchPrompt
 from headstart.engine.machine import Machine
-from tests.fakes import RecordingLoad
 
 Captured = pytest.CaptureFixture[str]
 
@@ -68,26 +67,6 @@ def test_peers_race_and_the_absent_ones_are_named(
     assert [found["peer"] for found in data["auto_vs_hindsight"]] == ["genai", "hf"]
     assert "- llama.cpp stays out: name its server with --llama-server PATH and a model with --gguf FILE.\n" in shown
     assert "auto against the best setting of hf for each prompt: " in shown
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (["bench", "peers", "--llama-server", "."], "llama.cpp needs both: add --llama-server PATH and --gguf FILE."),
-        (["bench", "peers", "--gguf", "none.gguf"], "There is no none.gguf; name a file or folder that exists."),
-        (
-            ["bench", "peers", "--genai-lengths", "3,x"],
-            "genai-lengths must be whole numbers above 0 with commas between them, not '3,x'.",
-        ),
-        (["dev", "forward", "--most-tokens", "0"], "most-tokens must be a whole number, 1 or more, not '0'."),
-        (["bench", "advice", "absent.json"], "absent.json cannot be read (No such file or directory)."),
-    ],
-)
-def test_an_error_is_a_sentence_and_nothing_is_loaded(arguments: list[str], sentence: str, capsys: Captured) -> None:
-    loading = RecordingLoad()
-    assert main(arguments, loading) == 2
-    assert capsys.readouterr() == ("", f"headstart: {sentence}\n")
-    assert not loading.options
 
 
 def test_advice_is_a_table_from_a_file(tmp_path: Path, capsys: Captured) -> None:

@@ -164,30 +164,6 @@ def test_json_is_one_object(load: RecordingLoad, capsys: Captured) -> None:
     assert (data["settings"]["seed"], data["settings"]["stop"], data["settings"]["speculation"]) == (5, ["END"], "auto")
 
 
-@pytest.mark.usefixtures("root")
-@pytest.mark.parametrize(
-    ("arguments", "code", "sentence"),
-    [
-        (["--json"], 2, "--json prints one answer: add --prompt TEXT, or --prompt - to read standard input."),
-        (["--prompt", " "], 2, "The prompt is empty."),
-        (["--prompt", "\udcff"], 2, r"'\udcff' is not valid text."),
-        (["--numerics", "sloppy"], 2, "numerics must be fast or exact, not 'sloppy'."),
-        (["--context", "0"], 2, "context must be a whole number, 256 or more, not '0'."),
-        (["--temperature", "-1"], 2, "temperature must be between 0 and 100, not -1.0."),
-        (["--temp", "1"], 2, "No such option '--temp'; see headstart chat --help."),
-        (["--model"], 2, "Option '--model' requires an argument; see headstart chat --help."),
-        (["--model", "big", "--prompt", "Hi"], 1, "There is no model 'big'; installed are smol."),
-        (["--model", "\x1b[2J", "--prompt", "Hi"], 1, r"There is no model '\x1b[2J'; installed are smol."),
-    ],
-)
-def test_an_error_is_a_sentence(
-    arguments: list[str], code: int, sentence: str, load: RecordingLoad, capsys: Captured
-) -> None:
-    assert main(["chat", *arguments], load) == code
-    assert capsys.readouterr() == ("", f"headstart: {sentence}\n")
-    assert not load.options
-
-
 def test_without_a_command_the_window_opens() -> None:
     asked: list[Path | None] = []
 

@@ -9,7 +9,6 @@ from headstart.cli import options
 from headstart.cli.command import Command, Load, group
 from headstart.cli.options import OPTIONS, Settings
 from headstart.engine.engine import Drafter, Message, Mode, Request, Sampling, Speculation
-from headstart.errors import SettingsError
 
 MESSAGES = (Message("user", "hello"),)
 
@@ -71,31 +70,6 @@ def test_every_flag_reaches_the_request() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (("--top-k", "many"), "top-k must be a whole number or auto, not 'many'."),
-        (("--temperature", "warm"), "temperature must be a number or auto, not 'warm'."),
-        (("--stop-on-repetition", "maybe"), "stop-on-repetition must be yes or no, not 'maybe'."),
-        (("--temperature", "nan"), "temperature must be between 0 and 100, not nan."),
-        (("--speculation", "wild"), "speculation must be auto, fixed or off, not 'wild'."),
-        (("--drafter", "me"), "drafter must be any, draft, ngram or bigram, not 'me'."),
-        (("--num-assistant-tokens", "x"), "num-assistant-tokens must be a whole number or auto, not 'x'."),
-        (("--num-assistant-tokens", "99"), "num-assistant-tokens must be between 1 and 16, not 99."),
-        (("--max-new-tokens", "0"), "max-new-tokens must be 1 or more, not 0."),
-        (("--stop", "\udcff"), "stop must be valid text, not '\\udcff'."),
-        (
-            ("--speculation", "fixed"),
-            "Fixed speculation needs a length: add --num-assistant-tokens (1 to 16), or use auto.",
-        ),
-    ],
-)
-def test_what_cannot_be_is_refused_with_a_sentence(arguments: tuple[str, ...], sentence: str) -> None:
-    with pytest.raises(SettingsError) as refusal:
-        _parsed(*arguments)
-    assert str(refusal.value) == sentence
-
-
 def test_a_setting_changes_and_goes_back_to_its_default() -> None:
     option = options.named("num_assistant_tokens")
     changed = Settings().changed(option, "4")
@@ -110,16 +84,6 @@ def test_stop_strings_are_shown_quoted() -> None:
     option = options.named("--stop")
     assert option.shown(Settings()) == "(none)"
     assert option.shown(Settings(stop=("\n", "END"))) == r"'\n', 'END'"
-
-
-def test_what_is_fixed_at_loading_says_so() -> None:
-    with pytest.raises(SettingsError, match="device is fixed when the model is loaded"):
-        options.named("device")
-
-
-def test_an_unknown_setting_names_those_there_are() -> None:
-    with pytest.raises(SettingsError, match=r"There is no setting 'warmth'; the settings are max-new-tokens, .*seed"):
-        options.named("warmth")
 
 
 def _parsed(*arguments: str) -> Settings:

@@ -93,24 +93,6 @@ def test_a_chat_asks_the_server_that_was_named(capsys: Captured) -> None:
     assert "leave this computer" in shown.err
 
 
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (["chat", "--model", "remote:office"], "There is no server 'office'; none is known yet."),
-        (["remote", "check", "office"], "There is no server 'office'; none is known yet."),
-        (["remote", "remove", "office"], "There is no server 'office'; none is known yet."),
-        (["remote", "add", "a b", "http://host"], "A server's name has up to 40 letters"),
-        (["remote", "add", "office", "host"], "'host' is no address of a server; write it like https://host:8000/v1."),
-        (["remote", "add", "office", "http://host", "--certificate", "none.pem"], "There is no file"),
-        (["bench", "--model", "remote:office"], "remote:office is on another computer and can only chat"),
-        (["models", "check", "remote:office"], "remote:office is on another computer and can only chat"),
-    ],
-)
-def test_what_cannot_be_is_a_sentence(arguments: list[str], sentence: str, capsys: Captured) -> None:
-    assert main(arguments) in (1, 2)
-    assert sentence in capsys.readouterr().err
-
-
 def test_what_only_a_model_here_can_do_is_refused(capsys: Captured) -> None:
     remotes.add(Remote("office", "https://office.example/v1"))
     flags = ["--numerics", "exact", "--draft", "none", "--precision", "f16", "--device", "GPU"]

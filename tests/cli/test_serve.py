@@ -117,33 +117,6 @@ def test_the_key_is_shown_once_and_again_only_as_another(capsys: Captured) -> No
     assert first != second
 
 
-@pytest.mark.parametrize(
-    ("flags", "code", "words"),
-    [
-        (["--host", "0.0.0.0"], 2, "--allow-network"),  # noqa: S104 - it is refused
-        (["--host", "elsewhere"], 2, "must be an address"),
-        (["--port", "70000"], 2, "at most 65535"),
-        (["--port", "x"], 2, "port must be a whole number"),
-        (["--allow-origin", "*"], 2, "such as http://localhost:3000"),
-        (["--allow-origin", "http://a/b"], 2, "such as http://localhost:3000"),
-        (["--model", "none"], 1, "none"),
-        (["--temperature", "-1"], 2, "temperature"),
-        (["--time-limit", "0"], 2, "1 or more"),
-    ],
-)
-@pytest.mark.usefixtures("root")
-def test_what_cannot_be_is_refused_before_anything_is_loaded(
-    flags: list[str], code: int, words: str, capsys: Captured
-) -> None:
-    load = RecordingLoad()
-    assert main(["serve", "--port", "0", *flags], load) == code
-    captured = capsys.readouterr()
-    assert words in captured.err
-    assert captured.err.count("\n") == 1
-    assert not load.options
-    assert not paths.server_key().exists()
-
-
 @pytest.mark.usefixtures("root")
 def test_a_port_that_is_taken_is_found_before_the_model_is_loaded(capsys: Captured) -> None:
     load = RecordingLoad()

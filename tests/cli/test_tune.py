@@ -118,11 +118,6 @@ def test_a_time_that_was_too_short_is_not_sold_as_a_finding(
     assert capsys.readouterr().out.splitlines()[-2] == CUT_SHORT
 
 
-def test_too_little_time_is_refused(tiny_pair: Path, capsys: Captured) -> None:
-    assert main(["tune", "--model", str(tiny_pair), "--seconds", "5"]) == 2
-    assert "seconds must be a whole number, 10 or more" in capsys.readouterr().err
-
-
 def test_nothing_is_kept_of_a_broken_model(tmp_path: Path, headstart_home: Path) -> None:
     assert main(["tune", "--model", str(tmp_path / "missing")]) == 1
     assert not headstart_home.exists()

@@ -1,0 +1,100 @@
+"""What is wrongly asked, or cannot be: one sentence, its exit code, and nothing is loaded for it."""
+
+from pathlib import Path
+
+import pytest
+
+from headstart import paths
+from headstart.cli import main
+from tests.fakes import RecordingLoad
+from tests.model_folders import write_model
+
+CHAT: tuple[tuple[str, int, str], ...] = (
+    ("--json", 2, "--json prints one answer: add --prompt TEXT, or --prompt - to read standard input."),
+    ("--prompt|", 2, "The prompt is empty."),
+    ("--prompt|\udcff", 2, r"'\udcff' is not valid text."),
+    ("--stop|\udcff", 2, r"stop must be valid text, not '\udcff'."),
+    ("--numerics|sloppy", 2, "numerics must be fast or exact, not 'sloppy'."),
+    ("--context|0", 2, "context must be a whole number, 256 or more, not '0'."),
+    ("--temp|1", 2, "No such option '--temp'; see headstart chat --help."),
+    ("--model", 2, "Option '--model' requires an argument; see headstart chat --help."),
+    ("--model|big|--prompt|Hi", 1, "There is no model 'big'; installed are smol."),
+    ("--model|\x1b[2J|--prompt|Hi", 1, r"There is no model '\x1b[2J'; installed are smol."),
+    ("--model|remote:office", 1, "There is no server 'office'; none is known yet."),
+    ("--top-k|many", 2, "top-k must be a whole number or auto, not 'many'."),
+    ("--temperature|warm", 2, "temperature must be a number or auto, not 'warm'."),
+    ("--temperature|-1", 2, "temperature must be between 0 and 100, not -1.0."),
+    ("--temperature|nan", 2, "temperature must be between 0 and 100, not nan."),
+    ("--stop-on-repetition|maybe", 2, "stop-on-repetition must be yes or no, not 'maybe'."),
+    ("--speculation|wild", 2, "speculation must be auto, fixed or off, not 'wild'."),
+    ("--num-assistant-tokens|99", 2, "num-assistant-tokens must be between 1 and 16, not 99."),
+    ("--max-new-tokens|0", 2, "max-new-tokens must be 1 or more, not 0."),
+    ("--speculation|fixed", 2, "Fixed speculation needs a length: add --num-assistant-tokens (1 to 16), or use auto."),
+    ("--batch|missing.jsonl", 2, "missing.jsonl cannot be read (No such file or directory); name a file with"),
+    (
+        "--batch|p.jsonl|--prompt|Hi",
+        2,
+        "--batch takes prompts from a file and writes JSON to another: leave out --prompt",
+    ),
+    ("--batch|p.jsonl|--output|p.jsonl", 2, "--output must be another file than --batch."),
+    ("--batch|p.jsonl|--output|gone/a", 2, "gone/a cannot be written: name a file in a folder that exists."),
+    ("--batch|p.jsonl|--output|.", 2, ". cannot be written: name a file in a folder that exists."),
+    ("--batch|p.jsonl|--output|diary.txt", 2, "diary.txt holds something else than answers (line 1)"),
+    ("--batch|empty.jsonl", 2, "empty.jsonl has no prompts; give it one JSON object in each line."),
+    ("--batch|p.jsonl|--batch-engine|vllm", 2, "batch-engine must be auto, own or genai, not 'vllm'."),
+    ("--batch|p.jsonl|--batch-engine|own|--batch-size|4", 2, "Headstart's own engine answers one after another"),
+    ("--batch-size|4", 2, "--batch-size needs --batch FILE."),
+)
+OTHERS: tuple[tuple[str, int, str], ...] = (
+    ("bench|--peer|vllm", 2, "peer must be openvino-genai or none, not 'vllm'."),
+    ("bench|--classes|poem", 2, "There is no class 'poem'; the classes are code, edit, explanation, summary, story, "),
+    ("bench|--contestants|fast", 2, "There is no contestant 'fast'; it must be plain, auto, ngram, draft, fixed-1 to "),
+    ("bench|--plot|speed.gif", 2, "plot must end in .svg or .png, not 'speed.gif'."),
+    ("bench|--json|missing/file", 2, "missing/file cannot be written: name a file in a folder that exists."),
+    ("bench|--model|remote:office", 2, "remote:office is on another computer and can only chat"),
+    ("bench|peers|--llama-server|.", 2, "llama.cpp needs both: add --llama-server PATH and --gguf FILE."),
+    ("bench|peers|--gguf|none.gguf", 2, "There is no none.gguf; name a file or folder that exists."),
+    ("bench|peers|--genai-lengths|3,x", 2, "genai-lengths must be whole numbers above 0 with commas between them"),
+    ("bench|advice|absent.json", 2, "absent.json cannot be read (No such file or directory)."),
+    ("dev|audit|--temperature|nan", 2, "temperature must be a number between 0 and 100, not 'nan'."),
+    ("remote|check|office", 1, "There is no server 'office'; none is known yet."),
+    ("remote|add|a b|http://host", 2, "A server's name has up to 40 letters"),
+    ("remote|add|office|host", 2, "'host' is no address of a server; write it like https://host:8000/v1."),
+    ("remote|add|office|http://host|--certificate|none.pem", 2, "There is no file"),
+    ("serve|--host|0.0.0.0", 2, "0.0.0.0 can be reached from other computers: add --allow-network"),
+    ("serve|--host|elsewhere", 2, "host must be an address"),
+    ("serve|--port|70000", 2, "port must be at most 65535, not 70000."),
+    ("serve|--allow-origin|*", 2, "allow-origin must be an origin such as http://localhost:3000, not '*'."),
+    ("serve|--port|0|--temperature|-1", 2, "temperature must be between 0 and 100"),
+    ("tune|--seconds|5", 2, "seconds must be a whole number, 10 or more, not '5'."),
+    ("sing", 2, "No such command 'sing'; see headstart --help."),
+)
+
+
+@pytest.mark.parametrize(("typed", "code", "sentence"), [*((f"chat|{typed}", *more) for typed, *more in CHAT), *OTHERS])
+def test_an_error_is_a_sentence(
+    typed: str,
+    code: int,
+    sentence: str,
+    headstart_home: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    write_model(headstart_home / "models" / "smol")
+    monkeypatch.chdir(tmp_path)
+    for name, text in {
+        "p.jsonl": '{"id": 1, "prompt": "Hi"}\n',
+        "empty.jsonl": "\n",
+        "diary.txt": "Dear diary\n",
+    }.items():
+        Path(name).write_text(text, encoding="utf-8")
+    load = RecordingLoad()
+    assert main(typed.split("|"), load) == code
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err.startswith(f"headstart: {sentence}")
+    assert shown.err.count("\n") == 1
+    assert not load.options
+    assert not paths.server_key().exists()
+    assert Path("diary.txt").read_text(encoding="utf-8") == "Dear diary\n"
