@@ -37,7 +37,7 @@ class Declared:
 
     name: str
     field: str
-    kind: Any  # of one value: float, int or a StrEnum
+    kind: Any  # float, int, bool, a StrEnum, or a tuple of texts
     default: Any
     about: Parameter
 
@@ -150,6 +150,19 @@ class Precision(StrEnum):
     F32 = "f32"
     BF16 = "bf16"
     F16 = "f16"
+
+
+@dataclass(frozen=True)
+class AnswerParams:
+    """How long an answer may become, and what ends it."""
+
+    max_new_tokens: int = parameter(512, "Longest answer, in tokens.", low=1)
+    stop: tuple[str, ...] = parameter((), "End the answer before this text; may be given several times.")
+    stop_on_repetition: bool = parameter(default=True, meaning="End an answer that says the same again and again.")
+
+    def __post_init__(self) -> None:
+        """Refuse values out of bounds."""
+        _check(self)
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ def one(folder: Path, line: str, defaults: Defaults = PLAIN) -> Task:
 
 
 def test_a_prompt_takes_what_the_command_line_says(tmp_path: Path) -> None:
-    defaults = Defaults(Settings(max_new_tokens=7).with_values({"temperature": 0.5}), "Be brief.", seeded=True)
+    defaults = Defaults(Settings().with_values({"max_new_tokens": 7, "temperature": 0.5}), "Be brief.", seeded=True)
     task = one(tmp_path, '{"id": "a", "prompt": "Hi"}', defaults)
     assert task.messages == (Message("system", "Be brief."), Message("user", "Hi"))
     assert (task.request.max_new_tokens, task.request.sampling.temperature, task.seeded) == (7, 0.5, True)
@@ -57,8 +57,15 @@ def test_a_line_has_settings_of_its_own(tmp_path: Path) -> None:
     task = one(tmp_path, json.dumps(line), Defaults(Settings().with_values({"top_p": 0.5}), "Be brief."))
     assert [message.role for message in task.messages] == ["system", "user", "assistant"]
     assert task.messages[0].content == "Be long."
-    changed = {"temperature": 0.25, "seed": 5, "top_p": 0.5, "speculation": "off"}
-    assert task.settings == Settings(max_new_tokens=9, stop=("a", "b")).with_values(changed)
+    changed = {
+        "max_new_tokens": 9,
+        "stop": ("a", "b"),
+        "temperature": 0.25,
+        "seed": 5,
+        "top_p": 0.5,
+        "speculation": "off",
+    }
+    assert task.settings == Settings().with_values(changed)
     assert task.seeded
 
 
@@ -83,7 +90,7 @@ def test_openai_lines_are_understood(tmp_path: Path) -> None:
     }
     line = {"custom_id": "r-1", "method": "POST", "url": "/v1/chat/completions", "body": body}
     task = one(tmp_path, json.dumps(line), Defaults(Settings(), "Another."))
-    assert (task.id, task.settings.max_new_tokens, task.settings.stop) == ("r-1", 5, ("END",))
+    assert (task.id, task.request.max_new_tokens, task.request.stop) == ("r-1", 5, ("END",))
     assert task.messages == (Message("system", "Be brief."), Message("user", "Hi there"))
 
 

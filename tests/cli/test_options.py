@@ -72,18 +72,17 @@ def test_every_flag_reaches_the_request() -> None:
 
 def test_a_setting_changes_and_goes_back_to_its_default() -> None:
     option = options.named("num_assistant_tokens")
-    changed = Settings().changed(option, "4")
+    changed = Settings().with_values({option.field: option.parse("4")})
     assert changed.speculation.num_assistant_tokens == 4
     assert option.shown(changed) == "4"
-    assert changed.changed(option, "auto") == Settings()
-    assert changed.changed(option, "") == Settings()
+    assert changed.with_values({option.field: option.parse("auto")}) == Settings()
     assert option.shown(Settings()) == "auto"
 
 
 def test_stop_strings_are_shown_quoted() -> None:
     option = options.named("--stop")
     assert option.shown(Settings()) == "(none)"
-    assert option.shown(Settings(stop=("\n", "END"))) == r"'\n', 'END'"
+    assert option.shown(Settings().with_values({"stop": ("\n", "END")})) == r"'\n', 'END'"
 
 
 def _parsed(*arguments: str) -> Settings:

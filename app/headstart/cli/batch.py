@@ -536,7 +536,7 @@ def _one_by_one(
 def _longest(tasks: Sequence[Task]) -> int:
     """Tokens that no prompt exceeds together with its answer: each has a byte of text at least."""
     texts = (sum(_TEMPLATE + len(message.content.encode()) for message in task.messages) for task in tasks)
-    return max(text + task.settings.max_new_tokens for text, task in zip(texts, tasks, strict=True))
+    return max(text + task.settings.answer.max_new_tokens for text, task in zip(texts, tasks, strict=True))
 
 
 def _beginning_alike(tasks: Sequence[Task]) -> list[Task]:

@@ -360,7 +360,7 @@ class Session:
             return
         name, *text = rest.split(maxsplit=1)
         option = named(name)
-        self.settings = self.settings.changed(option, "".join(text))
+        self.settings = self.settings.with_values({option.field: option.parse(text[0]) if text else None})
         self.screen.remark(f"{option.name} is {option.shown(self.settings, self.own)} from the next answer on.")
 
     def save(self, rest: str) -> None:
@@ -411,7 +411,7 @@ class Session:
 def remarks(given: Answer, settings: Settings) -> list[str]:
     """What the reader should know about how the answer ended."""
     if given.reason is FinishReason.LENGTH:
-        return [f"The answer reached its longest length, max-new-tokens {settings.max_new_tokens}."]
+        return [f"The answer reached its longest length, max-new-tokens {settings.answer.max_new_tokens}."]
     if given.reason is FinishReason.CONTEXT:
         return [f"The context of {given.stats.context_length} tokens is full, so the answer ends here."]
     if given.reason is FinishReason.CANCELLED:

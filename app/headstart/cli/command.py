@@ -94,11 +94,11 @@ def group(flags: type[_Flags], title: str = "") -> _Flags:
 
 def help_of(parameter: Declared) -> str:
     """What the help text says of a parameter."""
-    if parameter.kind is bool:
-        return parameter.about.meaning.rstrip(".")
     usual = f"{parameter.default:g}" if isinstance(parameter.default, float) else parameter.default
+    if isinstance(usual, bool):
+        usual = "yes" if usual else ""
     own = ", the model's own" if parameter.about.is_models_own else ""
-    default = "" if usual == "" else f"default: {AUTOMATIC if usual is None else usual}{own}"
+    default = "" if usual in ("", ()) else f"default: {AUTOMATIC if usual is None else usual}{own}"
     remarks = "; ".join(filter(None, (parameter.about.detail, parameter.bounds, default)))
     meaning = parameter.about.meaning.rstrip(".")
     return f"{meaning} ({remarks})" if remarks else meaning

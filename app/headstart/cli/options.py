@@ -29,6 +29,7 @@ from headstart.engine.room import amount
 from headstart.errors import SettingsError
 from headstart.library import Choice
 from headstart.parameters import (
+    AnswerParams,
     Declared,
     EngineConfig,
     LoadConfig,
@@ -108,20 +109,10 @@ class ModelFlags(LoadConfig):
         offered=lambda: [*installed_names(), library.NO_DRAFT],
     )
 
-    @property
-    def wanted_engine(self) -> EngineKind:
-        """What measures needs the models themselves."""
-        return EngineKind.HEADSTART
-
 
 @dataclass(frozen=True, kw_only=True)
 class AnsweringFlags(ModelFlags, EngineConfig):
     """The same where only answers are needed, whoever gives them."""
-
-    @property
-    def wanted_engine(self) -> EngineKind:
-        """As asked."""
-        return self.engine
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,7 +153,7 @@ def load_options(flags: ModelFlags, choice: Choice) -> LoadOptions:
         draft_device=flags.draft_device or None,
         ignore_memory=flags.ignore_memory,
         open=tuple(name for name, is_open in left_open.items() if is_open),
-        engine=flags.wanted_engine,
+        engine=flags.engine if isinstance(flags, EngineConfig) else EngineKind.HEADSTART,  # which can be measured
         kv_precision=flags.kv_precision,
         precision=flags.precision,
     )
@@ -213,16 +204,14 @@ def _saving(options: LoadOptions) -> str:
     return f"Keys and values of {tokens} tokens take {amount(less)} in 8 bits, where 16 bits take {amount(full)}."
 
 
-LEFT_OPEN, FREE = filled(SamplingParams, {}), SpeculationParams()
+USUAL_ANSWER, LEFT_OPEN, FREE = AnswerParams(), filled(SamplingParams, {}), SpeculationParams()
 
 
 @dataclass(frozen=True)
 class Settings:
     """Everything about a request but its messages. Refuses values out of range."""
 
-    max_new_tokens: int = 512
-    stop: tuple[str, ...] = ()
-    stop_on_repetition: bool = True
+    answer: AnswerParams = USUAL_ANSWER
     sampling: SamplingParams = LEFT_OPEN
     speculation: SpeculationParams = FREE
 
@@ -233,18 +222,17 @@ class Settings:
     @property
     def values(self) -> dict[str, Any]:
         """Each by its name; None is automatic."""
-        own = {name: getattr(self, name) for name in _OWN}
-        return own | told(self.sampling) | told(self.speculation)
+        return told(self.answer) | told(self.sampling) | told(self.speculation)
 
     def request(self, messages: tuple[Message, ...]) -> Request:
         """These settings for these messages."""
         return Request(
             messages,
-            self.max_new_tokens,
+            self.answer.max_new_tokens,
             self.sampling,
             self.speculation,
-            self.stop,
-            stop_on_repetition=self.stop_on_repetition,
+            self.answer.stop,
+            stop_on_repetition=self.answer.stop_on_repetition,
         )
 
     def settled(self, own: SamplingParams | None) -> "Settings":
@@ -254,12 +242,7 @@ class Settings:
     def with_values(self, values: Mapping[str, Any]) -> "Settings":
         """With these in place of others, by name; None is the default, or automatic. Raises SettingsError."""
         wanted = self.values | dict(values)
-        own: dict[str, Any] = {name: wanted[name] for name in _OWN if wanted[name] is not None}
-        return Settings(**own, sampling=filled(SamplingParams, wanted), speculation=filled(SpeculationParams, wanted))
-
-    def changed(self, option: "Option", text: str) -> "Settings":
-        """With one setting read from `text`, or back at its default when `text` is empty."""
-        return self.with_values({option.field: option.parse(text) if text else None})
+        return Settings(filled(AnswerParams, wanted), filled(SamplingParams, wanted), filled(SpeculationParams, wanted))
 
 
 @dataclass(frozen=True)
@@ -275,12 +258,6 @@ def valid_text(text: str) -> str:
     """`text`, or ValueError: bytes of a command line that are no UTF-8 arrive as lone surrogates."""
     text.encode()
     return text
-
-
-def _or_automatic(kind: Kind) -> Kind:
-    return Kind(
-        f"{kind.words} or {AUTOMATIC}", kind.metavar, lambda text: None if text == AUTOMATIC else kind.read(text)
-    )
 
 
 _ANSWERS = ("yes", "no", "true", "false")
@@ -326,20 +303,22 @@ def options_of(params: type) -> tuple[Option, ...]:
 
 
 def _kind(parameter: Declared) -> Kind:
+    if parameter.kind is bool:
+        return YES_OR_NO
+    if parameter.kind == tuple[str, ...]:
+        return TEXTS
     if issubclass(parameter.kind, StrEnum):
         *words, last = parameter.kind
         return Kind(f"{', '.join(words)} or {last}", "|".join(parameter.kind), parameter.kind)
     kind = WHOLE if parameter.kind is int else NUMBER
-    return _or_automatic(kind) if parameter.may_be_automatic else kind
+    if not parameter.may_be_automatic:
+        return kind
+    read: Callable[[str], Any] = lambda text: None if text == AUTOMATIC else kind.read(text)  # noqa: E731
+    return Kind(f"{kind.words} or {AUTOMATIC}", kind.metavar, read)
 
 
-_OWN = ("max_new_tokens", "stop", "stop_on_repetition")
-ANSWER_OPTIONS = (
-    Option("max-new-tokens", WHOLE, "longest answer, in tokens (default: 512)"),
-    Option("stop", TEXTS, "end the answer before this text; may be given several times"),
-    Option("stop-on-repetition", YES_OR_NO, "end an answer that says the same again and again (default: yes)"),
-)
-SAMPLING_OPTIONS, SPECULATION_OPTIONS = options_of(SamplingParams), options_of(SpeculationParams)
+ANSWER_OPTIONS, SAMPLING_OPTIONS = options_of(AnswerParams), options_of(SamplingParams)
+SPECULATION_OPTIONS = options_of(SpeculationParams)
 OPTIONS = ANSWER_OPTIONS + SAMPLING_OPTIONS + SPECULATION_OPTIONS
 
 
@@ -394,6 +373,6 @@ def named(name: str) -> Option:
     for option in OPTIONS:
         if option.name == wanted:
             return option
-    if wanted in {"model", "draft", "device", "numerics", "context", "engine", "kv-precision"}:
+    if wanted.replace("-", "_") in {each.name for each in dataclasses.fields(AnsweringFlags)}:
         raise SettingsError(f"{wanted} is fixed when the model is loaded; start headstart chat again to change it.")
     raise SettingsError(f"There is no setting {name!r}; the settings are {', '.join(o.name for o in OPTIONS)}.")
