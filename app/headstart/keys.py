@@ -10,9 +10,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from headstart import paths
+from headstart import own_folder, paths
 from headstart.errors import SettingsError
-from headstart.settings_file import replace_file
 
 _SERVICE = "headstart"
 _log = logging.getLogger(__name__)
@@ -66,7 +65,7 @@ def keep(server: str, secret: str) -> Key:
         path.unlink(missing_ok=True)
         return Key(secret, Place.KEYRING, "the system's keyring")
     try:
-        replace_file(path, secret + "\n")
+        own_folder.write(path, secret + "\n")
     except OSError as error:
         raise SettingsError(
             f"The key cannot be kept: there is no keyring, and {path} cannot be written ({error.strerror}). "

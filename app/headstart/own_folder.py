@@ -1,5 +1,7 @@
-"""Makes folders that only their owner may look into. Knows not what is put there."""
+"""Folders and files that only their owner may look into."""
 
+import os
+import tempfile
 from pathlib import Path
 
 
@@ -9,3 +11,18 @@ def make(folder: Path) -> None:
     for each in reversed(missing):
         each.mkdir(mode=0o700, exist_ok=True)
     folder.mkdir(exist_ok=True)  # raises where a file is in the way
+
+
+def write(path: Path, text: str) -> None:
+    """A file in its folder, whole or not at all: prompts and keys are private. Raises OSError."""
+    make(path.parent)
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".new-")  # with mode 0600
+    unfinished = Path(name)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)

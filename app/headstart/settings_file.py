@@ -1,8 +1,6 @@
 """The settings as a TOML file that people may edit: read with mistakes forgiven, written with strange keys kept."""
 
 import logging
-import os
-import tempfile
 import tomllib
 from collections.abc import Mapping, MutableMapping
 from pathlib import Path
@@ -53,7 +51,7 @@ def save(settings: Settings, path: Path | None = None) -> None:
         for name, known in about().items():
             _put(document, known.section, name, getattr(settings, name))
         document.setdefault("version", VERSION)
-        replace_file(path, document.as_string())
+        own_folder.write(path, document.as_string())
     except OSError as error:
         raise SettingsError(
             f"The settings cannot be saved in {path} ({error.strerror}); make the folder writable and try again."
@@ -99,18 +97,3 @@ def _put(document: "TOMLDocument", section: str, name: str, value: object) -> No
         table = document[section]
     if table.get(name) != plain(value):  # what is the same keeps the way it was written
         table[name] = plain(value)
-
-
-def replace_file(path: Path, text: str) -> None:
-    """Whole or not at all, and readable by its owner alone: prompts and keys are private. Raises OSError."""
-    own_folder.make(path.parent)
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".settings-")  # with mode 0600
-    unfinished = Path(name)
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)

@@ -15,9 +15,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from headstart import own_folder
 from headstart.chat.database import KEY_BYTES, Key
 from headstart.errors import HistoryError, WrongPassphraseError
-from headstart.settings_file import replace_file
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -103,7 +103,7 @@ def copy(source: Path, path: Path) -> None:
 
 def write_durably(path: Path, text: str) -> None:
     """Write a small file; when this returns, neither a crash nor a power cut takes it back. Raises OSError."""
-    replace_file(path, text)
+    own_folder.write(path, text)
     sync_folder(path.parent)
 
 

@@ -1,12 +1,9 @@
 """The key that programs must show. Only its hash is kept, so that it cannot be read back from the disk."""
 
-import contextlib
 import hashlib
 import hmac
-import os
 import re
 import secrets
-import tempfile
 from pathlib import Path
 
 from headstart import own_folder
@@ -50,21 +47,10 @@ def read(file: Path) -> str | None:
 def write(file: Path, kept: str) -> None:
     """Keep a digest, for this user's eyes only. Raises ServerError."""
     try:
-        own_folder.make(file.parent)
-        handle, beside = tempfile.mkstemp(dir=file.parent)  # which nobody else may read
+        own_folder.write(file, f"{kept}\n")
     except OSError as error:
-        raise _unwritable(file, error) from None
-    try:
-        with os.fdopen(handle, "w", encoding="ascii") as stream:
-            stream.write(f"{kept}\n")
-        Path(beside).replace(file)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            Path(beside).unlink()
-        raise _unwritable(file, error) from None
-
-
-def _unwritable(file: Path, error: OSError) -> ServerError:
-    return ServerError(
-        "{file} cannot be written ({strerror}); make room or correct its rights.", file=file, strerror=error.strerror
-    )
+        raise ServerError(
+            "{file} cannot be written ({strerror}); make room or correct its rights.",
+            file=file,
+            strerror=error.strerror,
+        ) from None
