@@ -117,7 +117,6 @@ REFUSALS: Sequence[Any] = (
     QT_TRANSLATE_NOOP("Faults", "The engine's line is no message of Headstart: {}"),
     QT_TRANSLATE_NOOP("Faults", "The engine's line is of an unknown kind: {}"),
     QT_TRANSLATE_NOOP("Faults", "The engine's message {} is damaged ({})."),
-    QT_TRANSLATE_NOOP("Faults", "The server's line is no message of Headstart: {}"),
     QT_TRANSLATE_NOOP("Faults", "The engine cannot be started ({}); install Headstart again."),
     QT_TRANSLATE_NOOP("Faults", "The engine stopped unexpectedly ({}); see {}."),
     QT_TRANSLATE_NOOP(

@@ -2348,10 +2348,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>引擎的消息 {} 已损坏（{}）。</translation>
     </message>
     <message>
-        <source>The server&apos;s line is no message of Headstart: {}</source>
-        <translation>服务器的这一行不是 Headstart 的消息：{}</translation>
-    </message>
-    <message>
         <source>The engine cannot be started ({}); install Headstart again.</source>
         <translation>无法启动引擎（{}）；请重新安装 Headstart。</translation>
     </message>

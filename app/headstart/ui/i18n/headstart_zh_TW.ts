@@ -2348,10 +2348,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>引擎的訊息 {} 已損壞（{}）。</translation>
     </message>
     <message>
-        <source>The server&apos;s line is no message of Headstart: {}</source>
-        <translation>伺服器的這一行不是 Headstart 的訊息：{}</translation>
-    </message>
-    <message>
         <source>The engine cannot be started ({}); install Headstart again.</source>
         <translation>無法啟動引擎（{}）；請重新安裝 Headstart。</translation>
     </message>
