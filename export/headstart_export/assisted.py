@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from headstart_export import quiet
+from headstart_export.convert import first_line
 
 _LOOKUP = 10  # candidates of prompt lookup, as in the documentation of transformers
 _PLAIN, _ASSISTED, _SEARCHED = "plain", "assisted", "lookup"
@@ -99,7 +100,7 @@ def answer(lines: Iterator[str]) -> Iterator[dict[str, Any]]:
     try:
         writer = Writer(Path(first["target"]), Path(draft) if draft else None)
     except (ImportError, OSError, ValueError) as error:
-        yield {"unavailable": _sentence(error)}
+        yield {"unavailable": first_line(error)}
         return
     yield {"modes": writer.modes}
     for line in lines:
@@ -131,10 +132,6 @@ def _load(source: Path) -> Any:
     if not source.exists():
         raise OSError(f"{source} does not exist")
     return AutoModelForCausalLM.from_pretrained(folder, local_files_only=True, dtype="auto", **more).eval()
-
-
-def _sentence(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0].rstrip(".") or type(error).__name__
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""`headstart-export bigram`: counts over a corpus which token usually follows which. Knows no weights.
+"""`headstart-export bigram`: counts over a corpus which token usually follows which.
 
 Only the most telling entries are kept: those whose guess was right most often in the corpus.
 """

@@ -1,7 +1,4 @@
-"""From source weights to an OpenVINO IR with 16-bit weights. Knows nothing of compression.
-
-PyTorch is loaded here and where the model this file loads is asked (`quality.py`) or taught (`training.py`).
-"""
+"""From source weights to an OpenVINO IR with 16-bit weights."""
 
 import contextlib
 from collections.abc import Iterator

@@ -41,6 +41,9 @@ class Findings:
 def write_manifest(folder: Path, order: ModelOrder, findings: Findings, stop_ids: tuple[int, ...]) -> manifest.Manifest:
     """Hash the folder's files and write `manifest.json`."""
     config = _config(folder)
+    contexts = [config[key] for key in CONTEXT_KEYS if isinstance(config.get(key), int)]
+    if not contexts:
+        raise ExportError("The model's config.json does not say how long its context is, so it cannot be used.")
     rows, kv_bytes = _shapes(folder / MODEL_FILE)
     files = manifest.hash_files(folder)
     result = manifest.Manifest(
@@ -55,14 +58,14 @@ def write_manifest(folder: Path, order: ModelOrder, findings: Findings, stop_ids
             vocabulary.fingerprint(folder), len(vocabulary.read(folder)), stop_ids, findings.proof
         ),
         logit_rows=rows,
-        context_length=context_length(config),
+        context_length=contexts[0],
         size_bytes=sum(file.size for file in files.values()),
         ram_bytes=findings.ram_bytes,
         kv_bytes_per_token=kv_bytes,
         quality=findings.quality,
         files=files,
-        versions=versions(),
-        created=now(),
+        versions={"headstart": headstart.__version__, **{name: importlib.metadata.version(name) for name in PACKAGES}},
+        created=_now(),
         notes=order.recipe.notes,
         shortlist=findings.shortlist,
         self_draft=findings.self_draft,
@@ -90,7 +93,9 @@ def settle_generation(folder: Path, tokenizer: Any, recipe: ModelRecipe, tail: s
     """
     path = folder / "generation_config.json"
     generation = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    ids = _known_ids(tokenizer, [*recipe.stop, *_chat_ends(tokenizer, tail)], required=True)
+    specials = [token.content for token in tokenizer.added_tokens_decoder.values() if token.special]
+    chat_ends = sorted((token for token in specials if tail.startswith(token)), key=len)[-1:]
+    ids = _known_ids(tokenizer, [*recipe.stop, *chat_ends], required=True)
     ids += _listed(generation.get("eos_token_id")) + _listed(_config(folder).get("eos_token_id"))
     ids += _listed(tokenizer.eos_token_id) + _known_ids(tokenizer, ENDS_OF_TEXT, required=False)
     unique = tuple(dict.fromkeys(ids))
@@ -104,30 +109,6 @@ def settle_generation(folder: Path, tokenizer: Any, recipe: ModelRecipe, tail: s
         generation |= {"do_sample": True, **recipe.sampling}
     path.write_text(json.dumps(generation, indent=2) + "\n", encoding="utf-8")
     return unique
-
-
-def context_length(config: dict[str, Any]) -> int:
-    """How many tokens the model was made for."""
-    found = [config[key] for key in CONTEXT_KEYS if isinstance(config.get(key), int)]
-    if not found:
-        raise ExportError("The model's config.json does not say how long its context is, so it cannot be used.")
-    return int(found[0])
-
-
-def versions() -> dict[str, str]:
-    """Of everything that had a part in the result."""
-    return {"headstart": headstart.__version__, **{name: importlib.metadata.version(name) for name in PACKAGES}}
-
-
-def now() -> str:
-    """ISO 8601, UTC, to the second."""
-    return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def _chat_ends(tokenizer: Any, tail: str) -> list[str]:
-    """The special token that the tail begins with, if there is one."""
-    specials = [token.content for token in tokenizer.added_tokens_decoder.values() if token.special]
-    return sorted((token for token in specials if tail.startswith(token)), key=len)[-1:]
 
 
 def _known_ids(tokenizer: Any, tokens: Iterable[str], *, required: bool) -> list[int]:
@@ -183,7 +164,11 @@ def require_agreement(target: Any, draft: Any, names: tuple[str, str], scratch: 
 
 def write_pair(folder: Path, name: str, shared_ids: int) -> None:
     """Describe a folder whose target and draft are finished."""
-    manifest.write(folder, manifest.PairManifest(name=name, shared_ids=shared_ids, created=now()))
+    manifest.write(folder, manifest.PairManifest(name=name, shared_ids=shared_ids, created=_now()))
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def _shown(token: str | None) -> str:

@@ -5,57 +5,75 @@ tokens, but at each place the model also says what else it might have written, w
 most trust goes to these, less to the order of ids (merges were made by frequency, and counts name few of the words that
 each text has for itself), a little to text at hand (code and documentation of Python and its packages), which names
 identifiers.
-
-`python -m headstart_export.draft_vocab` reads one JSON request on standard input and prints how many tokens it wrote.
 """
 
-import dataclasses
-import json
 import re
-import sys
 import sysconfig
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+import tomllib
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart_export import own_process, quiet, writing
+from headstart_export import own_process, quality
 from headstart_export.convert import MODEL_FILE
 
-TOKENS = 64  # longest answer
+PROMPTS_FILE = Path(__file__).parent / "counting_prompts.toml"
+AT_ONCE = 32  # answers written together: many times the tokens per second of one
+_TOKENS = 64  # longest answer
 _MINUTES = 120
+_CACHE_GB = 2
 _TEMPERATURE = 0.8  # of the writing: some variety, as users have it
 _SOFTNESS = 2.0  # temperature at which alternatives count; 1 and 1.5 left more of other texts' tokens out, 3 as many
 _ROWS = 32  # positions at once
 
+Text = tuple[list[int], list[int]]  # a prompt and its answer, as ids
 Counts = NDArray[np.float64]  # [2, logit rows]: times each token was written, and the sum of its softened chances
 
 
-@dataclass(frozen=True)
-class Request:
-    """Which model is to write, to which prompts, and the .npy file for the counts."""
-
-    folder: str
-    output: str
-    prompts: list[str]
-    tokens: int = TOKENS
+def prompts() -> list[str]:
+    """All prompts of the committed set."""
+    groups = tomllib.loads(PROMPTS_FILE.read_text(encoding="utf-8"))
+    return [prompt for group in groups.values() for prompt in group["prompts"]]
 
 
-def count(request: Request) -> Counts:
-    """Have a child process write and count. Raises ExportError when it fails."""
+def answers(folder: str, asked: Sequence[str], tokens: int, temperature: float, seed: int = 0) -> list[Text]:
+    """Prompts and what a finished model answers, as ids. Answer n is drawn with the seed `seed` + n, if at all."""
+    import openvino_genai as genai  # noqa: PLC0415
+
+    scheduler = genai.SchedulerConfig()
+    scheduler.cache_size = _CACHE_GB
+    scheduler.max_num_seqs = AT_ONCE
+    pipeline = genai.ContinuousBatchingPipeline(folder, scheduler, "CPU")
+    tokenizer = pipeline.get_tokenizer()
+    texts = [tokenizer.apply_chat_template([{"role": "user", "content": prompt}], True) for prompt in asked]  # noqa: FBT003
+    given = [tokenizer.encode(text, add_special_tokens=False).input_ids for text in texts]
+    sampling = {"do_sample": True, "temperature": temperature} if temperature else {"do_sample": False}
+    ways = [
+        genai.GenerationConfig(max_new_tokens=tokens, rng_seed=seed + number, **sampling)
+        for number in range(len(given))
+    ]
+    results = pipeline.generate(given, ways)
+    written = [[int(token) for token in result.m_generation_ids[0]] for result in results]
+    return [(ids.data[0].tolist(), answer) for ids, answer in zip(given, written, strict=True)]
+
+
+def count(folder: Path, output: Path) -> Counts:
+    """Have a finished model write and count, in a process of its own. Raises ExportError when it fails."""
     failure = "The target cannot write the texts whose tokens are counted ({}); --draft-vocab full does without."
-    own_process.ask("draft_vocab", dataclasses.asdict(request), minutes=_MINUTES, failure=failure)
-    counts: Counts = np.load(request.output)
+    own_process.call(_count, minutes=_MINUTES, failure=failure, folder=str(folder), output=str(output))
+    counts: Counts = np.load(output)
     return counts
 
 
-def _read_again(folder: str, texts: list[writing.Text]) -> Counts:
-    import openvino  # noqa: PLC0415
+def _count(folder: str, output: str) -> None:
+    np.save(output, _read_again(folder, answers(folder, prompts(), _TOKENS, _TEMPERATURE)))
 
-    from headstart_export import quality  # noqa: PLC0415
+
+def _read_again(folder: str, texts: list[Text]) -> Counts:
+    import openvino  # noqa: PLC0415
 
     model = openvino.Core().compile_model(Path(folder) / MODEL_FILE, "CPU")
     session = model.create_infer_request()
@@ -75,15 +93,6 @@ def _chances(logits: NDArray[np.float32]) -> NDArray[np.float32]:
     return chances
 
 
-def main() -> None:
-    """Answer the request on standard input."""
-    quiet.prepare()
-    request = Request(**json.load(sys.stdin))
-    texts = writing.answers(writing.Request(request.folder, request.prompts, request.tokens, _TEMPERATURE))
-    np.save(request.output, _read_again(request.folder, texts))
-    print(sum(len(answer) for _, answer in texts))
-
-
 FILE_NAME = "draft_vocab.npy"
 LONGEST = 65536  # entries written at least, so that other lengths can be tried
 
@@ -100,10 +109,7 @@ Shares = NDArray[np.float64]  # [vocabulary], or one more axis before
 
 
 def rank(tokenizer: Any, counts: Shares, found: Iterable[str]) -> list[int]:
-    """All ids of the vocabulary: those that must not be missing first, then by expected share.
-
-    `counts`: those of `counting.count`.
-    """
+    """All ids of the vocabulary: those that must not be missing first, then by expected share."""
     pieces = {index: piece for piece, index in tokenizer.get_vocab().items()}
     size = max(pieces) + 1
     written, chances = (_shares(each[:size]) for each in counts)
@@ -145,7 +151,3 @@ def _is_basic(piece: str, tokenizer: Any) -> bool:
     """Bytes, digits and white space: whatever cannot be written otherwise is written with these."""
     text = tokenizer.convert_tokens_to_string([piece])
     return len(piece) == 1 or bool(_BYTE.fullmatch(piece)) or text.isspace() or text.isdigit()
-
-
-if __name__ == "__main__":
-    main()

@@ -1,4 +1,4 @@
-"""EAGLE-3 heads: drafts of one layer that read what their target computes. Knows how to load one, not how to write it.
+"""EAGLE-3 heads: drafts of one layer that read what their target computes.
 
 A head has no tokenizer, and mostly no embeddings: both are its target's. Of a few places in the target's layers it
 reads the hidden states, which stand for the text so far.

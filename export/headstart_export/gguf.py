@@ -6,56 +6,34 @@ splitting of SmolLM2, put a token in front that the file forbids, and forget mos
 itself states all of it: `tokenizer.ggml.pre` (how text is split), `token_type` (which tokens are special),
 `add_bos_token`, `chat_template`.
 
-`python -m headstart_export.gguf FILE` prints one JSON object: {"facts": {...}} or {"fault": "..."}. A file is looked at
-in that process first, because readers of this format die on damaged files.
+A file is looked at in a process of its own first, because readers of this format die on damaged files.
 """
 
 import contextlib
-import dataclasses
 import functools
-import json
 import struct
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from headstart.errors import ExportError
-from headstart_export import quiet
+from headstart_export import own_process, quiet
 
 LONG = 1000  # entries; shorter arrays are left to the library
 ARRAY_HEAD = 12  # bytes: the kind of the entries and their number
 TOKENS = "tokenizer.ggml.tokens"
-LIMIT = 120  # seconds to look at a file; the metadata of the largest vocabularies takes a few
+_MINUTES = 2  # to look at a file; the metadata of the largest vocabularies takes seconds
 
 
-@dataclass(frozen=True)
-class GgufFacts:
-    """What the metadata says."""
-
-    architecture: str
-    parameters: int
-    licence: str | None
-    tokenizer_model: str | None
-    tokenizer_splitting: str | None
-    layers: int  # 0: it does not say
-
-
-def probe(path: Path) -> GgufFacts:
-    """The facts of a whole and sane file. Raises ExportError for any other."""
-    command = [sys.executable, "-m", "headstart_export.gguf", str(path)]
+def probe(path: Path) -> dict[str, Any]:
+    """Parameters, licence and layers of a sane file whose tokenizer can be rebuilt. Raises ExportError for another."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=False)
-        answer = json.loads(done.stdout)
-    except subprocess.TimeoutExpired:
-        raise _damaged(path, f"reading its metadata took more than {LIMIT} s") from None
-    except json.JSONDecodeError:
-        raise _damaged(path, f"reading it ended a process with status {done.returncode}") from None
-    if "fault" in answer:
-        raise _damaged(path, answer["fault"])
-    return GgufFacts(**answer["facts"])
+        found: dict[str, Any] = own_process.call(_look, minutes=_MINUTES, failure="{}", path=str(path))
+    except ExportError as error:
+        raise ExportError(f"{path.name} is not a GGUF file that can be used: {error}. Fetch it again.") from None
+    require_supported(found.pop("tokenizer"), found.pop("splitting"), path.name)
+    return found
 
 
 def load(path: Path, **options: Any) -> Any:
@@ -161,11 +139,14 @@ def _spared_work(path: Path) -> Iterator[None]:
         gguf.GGUFReader, gguf.dequantize, gguf.get_tensor_name_map = reader, dequantize, names
 
 
-def _damaged(path: Path, reason: str) -> ExportError:
-    return ExportError(f"{path.name} is not a GGUF file that can be used: {reason}. Fetch it again.")
+def _look(path: str) -> dict[str, Any]:
+    try:
+        return _facts(Path(path))
+    except (ValueError, IndexError, KeyError, OverflowError, OSError) as error:
+        raise ExportError(str(error) or type(error).__name__) from None
 
 
-def _facts(path: Path) -> GgufFacts:
+def _facts(path: Path) -> dict[str, Any]:
     """Raises ValueError for whatever is wrong."""
     with path.open("rb") as stream:
         if stream.read(4) != b"GGUF":
@@ -178,24 +159,13 @@ def _facts(path: Path) -> GgufFacts:
             raise ValueError(f"it ends at byte {size}, inside or before the tensor {tensor.name} (to byte {end})")
     if not reader.tensors:
         raise ValueError("it holds no tensors")
-
-    return GgufFacts(
-        architecture=str(value(reader, "general.architecture")),
-        parameters=sum(int(tensor.n_elements) for tensor in reader.tensors),
-        licence=value(reader, "general.license"),
-        tokenizer_model=value(reader, "tokenizer.ggml.model"),
-        tokenizer_splitting=value(reader, "tokenizer.ggml.pre"),
-        layers=int(value(reader, f"{value(reader, 'general.architecture')}.block_count") or 0),
-    )
-
-
-def main() -> None:
-    """Print the answer about the file named on the command line."""
-    try:
-        answer: dict[str, Any] = {"facts": dataclasses.asdict(_facts(Path(sys.argv[1])))}
-    except (ValueError, IndexError, KeyError, OverflowError, OSError) as error:
-        answer = {"fault": str(error) or type(error).__name__}
-    print(json.dumps(answer))
+    return {
+        "parameters": sum(int(tensor.n_elements) for tensor in reader.tensors),
+        "licence": value(reader, "general.license"),
+        "layers": int(value(reader, f"{value(reader, 'general.architecture')}.block_count") or 0),
+        "tokenizer": value(reader, "tokenizer.ggml.model"),
+        "splitting": value(reader, "tokenizer.ggml.pre"),
+    }
 
 
 CONTROL, USER_DEFINED, UNUSED = 3, 4, 5  # values of tokenizer.ggml.token_type
@@ -250,9 +220,23 @@ class Metadata:
 
 def rebuild(path: Path) -> Any:
     """The file's tokenizer as a `PreTrainedTokenizerFast`. Raises ExportError for a kind that is not supported."""
+    quiet.prepare()
+    from transformers import PreTrainedTokenizerFast  # noqa: PLC0415
+
     metadata = _read(path)
     _require_known(metadata, path.name)
-    return _wrap(metadata)
+
+    def text(index: int | None) -> str | None:
+        return None if index is None else metadata.tokens[index]
+
+    return PreTrainedTokenizerFast(
+        tokenizer_object=_build(metadata),
+        bos_token=text(metadata.bos),
+        eos_token=text(metadata.eos),
+        pad_token=text(metadata.pad),
+        chat_template=metadata.chat_template,
+        clean_up_tokenization_spaces=False,
+    )
 
 
 def require_supported(model: str | None, splitting: str | None, name: str) -> None:
@@ -299,23 +283,6 @@ def _require_known(metadata: Metadata, name: str) -> None:
             raise ExportError(f"{name} merges {merge!r}, but its vocabulary does not hold that; fetch the file again.")
 
 
-def _wrap(metadata: Metadata) -> Any:
-    quiet.prepare()
-    from transformers import PreTrainedTokenizerFast  # noqa: PLC0415
-
-    def text(index: int | None) -> str | None:
-        return None if index is None else metadata.tokens[index]
-
-    return PreTrainedTokenizerFast(
-        tokenizer_object=_build(metadata),
-        bos_token=text(metadata.bos),
-        eos_token=text(metadata.eos),
-        pad_token=text(metadata.pad),
-        chat_template=metadata.chat_template,
-        clean_up_tokenization_spaces=False,
-    )
-
-
 def _build(metadata: Metadata) -> Any:
     from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, processors  # noqa: PLC0415
 
@@ -348,7 +315,3 @@ def _pre_tokenizer(splitting: Splitting) -> Any:
 
     splits = [pre_tokenizers.Split(Regex(pattern), behavior="isolated") for pattern in splitting.patterns]
     return pre_tokenizers.Sequence([*splits, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
-
-
-if __name__ == "__main__":
-    main()

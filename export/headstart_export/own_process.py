@@ -1,23 +1,28 @@
-"""Has a step of the export done in a process of its own: its memory, its threads and its crash stay there.
+"""Steps of an export that have a process of their own: their memory, their threads and their crash stay there.
 
-A step is a module that reads one JSON request on standard input, as its `main`, and prints what it has to say.
+`python -m headstart_export.own_process MODULE:FUNCTION` reads the function's arguments as JSON and prints its result.
 """
 
+import dataclasses
 import json
+import pkgutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable
+from typing import Any
 
 from headstart.errors import ExportError
+from headstart_export import quiet
 
 
-def ask(step: str, request: Mapping[str, object], *arguments: str, minutes: int, failure: str) -> str:
-    """What `python -m headstart_export.STEP` prints for the request.
+def call(function: Callable[..., Any], *, minutes: float, failure: str, **arguments: object) -> Any:
+    """What a function of a module returns for these arguments, all of them as JSON has them.
 
     Raises ExportError with the sentence `failure`, whose {} is the reason, when it fails or takes too long.
     """
-    command = [sys.executable, "-m", f"headstart_export.{step}", *arguments]
-    question = json.dumps(request)
+    place = f"{function.__module__}:{function.__qualname__}"
+    command = [sys.executable, "-m", "headstart_export.own_process", place]
+    question = json.dumps(arguments)
     try:
         done = subprocess.run(
             command, input=question, capture_output=True, text=True, timeout=60 * minutes, check=False
@@ -27,4 +32,18 @@ def ask(step: str, request: Mapping[str, object], *arguments: str, minutes: int,
     if done.returncode:
         reason = (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[-1]
         raise ExportError(failure.format(reason))
-    return done.stdout
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def main() -> None:
+    """Do the step."""
+    quiet.prepare()
+    try:
+        result = pkgutil.resolve_name(sys.argv[1])(**json.load(sys.stdin))
+    except ExportError as error:
+        sys.exit(str(error))
+    print(json.dumps(result, default=dataclasses.asdict))
+
+
+if __name__ == "__main__":
+    main()

@@ -12,19 +12,16 @@ from typing import Any
 from headstart import manifest, vocabulary
 from headstart.errors import ExportError, NotEnoughSpaceError
 from headstart_export import (
-    chat_template,
     convert,
     describe,
     draft_vocab,
     eagle,
     quality,
     quantize,
-    room,
     sources,
     tokenizer_proof,
     weights,
     workspace,
-    writing,
 )
 from headstart_export.describe import Findings
 from headstart_export.order import ModelOrder, Order, PairOrder
@@ -89,7 +86,7 @@ def opened(order: Order, output: Path, cache: Path, progress: Progress, *, force
     """Where an order can be carried out; what was built in `space.result` becomes the output if nothing is raised."""
     workspace.refuse_existing(output, replace=force)
     workspace.clean_leftovers(output)
-    room.require(order, output, cache)
+    workspace.require_room(order, output, cache)
     with workspace.opened(output, replace=force) as space, _full_disk_as_sentence(output, cache):
         job = Job(space, cache, progress)
         yield job
@@ -125,7 +122,7 @@ def prepare(order: ModelOrder, job: Job, target: Prepared | None = None) -> Prep
         if facts.is_gguf:
             tokenizer_proof.require_round_trip(tokenizer, fetched.path.name)
         if order.role != "draft":
-            chat_template.require(tokenizer, order.name)
+            tokenizer_proof.require_template(tokenizer, order.name)
     return Prepared(order, fetched, facts, tokenizer, _converted(order, fetched, tokenizer, job, target))
 
 
@@ -133,7 +130,7 @@ def _converted(order: ModelOrder, fetched: Fetched, tokenizer: Any, job: Job, ta
     """Convert and prove a tokenizer. What is its target's tokenizer, file by file, is proven already."""
     folder = job.space.scratch / f"{order.role}-tokenizer"
     with job.progress.step(f"Converting the tokenizer of {order.recipe.title}, and proving it"):
-        chat = chat_template.read(tokenizer)
+        chat = tokenizer_proof.render(tokenizer)
         convert.convert_tokenizer(tokenizer, folder)
         if target and manifest.hash_files(folder) == manifest.hash_files(target.converted.folder):
             return target.converted
@@ -159,8 +156,8 @@ def _list_tokens(target: Prepared, rows: int, source: Path, folder: Path, job: J
         return None
     folder.mkdir(exist_ok=True)
     with job.progress.step("Counting the tokens that the target writes"):
-        request = draft_vocab.Request(str(source), str(job.space.scratch / "counts.npy"), writing.prompts())
-        ranked = draft_vocab.rank(target.tokenizer, draft_vocab.count(request), draft_vocab.texts_at_hand())
+        counts = draft_vocab.count(source, job.space.scratch / "counts.npy")
+        ranked = draft_vocab.rank(target.tokenizer, counts, draft_vocab.texts_at_hand())
     draft_vocab.write(ranked, rows, folder)
     return manifest.Shortlist(draft_vocab.FILE_NAME, rows)
 

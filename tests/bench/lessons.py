@@ -14,7 +14,7 @@ from typing import Any
 from bench.research import distil
 from bench.research.distil import Course
 from headstart_export import convert
-from headstart_export.writing import Text
+from headstart_export.draft_vocab import Text
 
 STOP = 5  # steps before the interruption
 KEPT = (0, 1, 5)
@@ -28,9 +28,9 @@ def texts(count: int) -> Iterator[Text]:
         yield ids[:8], ids[8:]
 
 
-def interrupt(done: int, _total: int) -> None:
+def interrupt(said: str) -> None:
     """As a user does, after some steps."""
-    if done == STOP:
+    if f" {STOP} of" in said:
         raise KeyboardInterrupt
 
 
@@ -51,7 +51,7 @@ def learn(teacher: Any, course: Course, folder: Path, *, stops: bool) -> tuple[A
         with contextlib.suppress(KeyboardInterrupt):
             distil.train(teacher, distil.reduced(teacher, KEPT), course, folder, interrupt)
     draft = distil.reduced(teacher, KEPT)
-    return draft, distil.train(teacher, draft, course, folder, lambda _done, _total: None)
+    return draft, distil.train(teacher, draft, course, folder, lambda _said: None)
 
 
 def main() -> None:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
-from headstart_export import cli, quantize, room
+from headstart_export import cli, quantize, workspace
 
 
 def hang(*_arguments: Any, **_options: Any) -> NoReturn:
@@ -43,7 +43,7 @@ STAGES: dict[str, tuple[Any, str, Callable[..., Any]] | None] = {
     "hangs while compressing": (quantize, "compress", hang),
     "fails while compressing": (quantize, "compress", fail),
     "compresses nothing": (quantize, "compress", compress_nothing),
-    "does not ask for room": (room, "require", has_room),
+    "does not ask for room": (workspace, "require_room", has_room),
 }
 
 

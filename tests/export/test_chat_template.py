@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from headstart.errors import ExportError
-from headstart_export import chat_template
+from headstart_export import tokenizer_proof
 from tests import tiny
 
 HOSTILE = "{{ cycler.__init__.__globals__.os.system('touch PLACE') }}"
@@ -23,7 +23,7 @@ def tokenizer(template: str) -> Any:
 def refusal(template: str) -> str:
     """The sentence, without its frame."""
     with pytest.raises(ExportError) as caught:
-        chat_template.read(tokenizer(template))
+        tokenizer_proof.render(tokenizer(template))
     said = str(caught.value)
     begin, end = "The chat template cannot be used (", "); choose another version of the model."
     assert said.startswith(begin)
@@ -32,7 +32,7 @@ def refusal(template: str) -> str:
 
 
 def test_a_template_says_what_it_makes_and_how_an_answer_ends() -> None:
-    chat = chat_template.read(tokenizer("{{ bos_token }}" + tiny.CHAT_TEMPLATE))
+    chat = tokenizer_proof.render(tokenizer("{{ bos_token }}" + tiny.CHAT_TEMPLATE))
     assert chat is not None
     assert chat.text.startswith("<s><|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nWhat is 2 + 2?<")
     assert chat.text.endswith("Grüße, 世界 🙂<|im_end|>\n<|im_start|>assistant\n")
@@ -42,14 +42,14 @@ def test_a_template_says_what_it_makes_and_how_an_answer_ends() -> None:
 
 def test_a_template_without_system_messages_gets_none() -> None:
     choosy = "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('no') }}{% endif %}{{ m.content }}."
-    chat = chat_template.read(tokenizer(choosy + "{% endfor %}"))
+    chat = tokenizer_proof.render(tokenizer(choosy + "{% endfor %}"))
     assert chat is not None
     assert chat.text == "What is 2 + 2?.It is 4..Grüße, 世界 🙂."
     assert [turn["role"] for turn in chat.turns] == ["user", "assistant", "user"]
 
 
 def test_no_template_is_no_chat() -> None:
-    assert chat_template.read(tokenizer("")) is None
+    assert tokenizer_proof.render(tokenizer("")) is None
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_a_template_executes_nothing(tmp_path: Path) -> None:
 
 
 def test_a_template_that_does_not_end_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chat_template, "_MINUTES", 0.1)
+    monkeypatch.setattr(tokenizer_proof, "_TEMPLATE_MINUTES", 0.1)
     endless = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
     assert refusal(endless) == "it took more than 0.1 min"
 
@@ -83,4 +83,4 @@ def test_several_templates_without_an_ordinary_one_are_told() -> None:
 
     several = SimpleNamespace(chat_template={"tool_use": "x"}, get_chat_template=none)
     with pytest.raises(ExportError, match=r"cannot be used \(This model has multiple chat templates with no default"):
-        chat_template.read(several)
+        tokenizer_proof.render(several)

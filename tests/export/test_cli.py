@@ -148,13 +148,6 @@ def test_plain_progress_counts_bytes_now_and_then(spoken: Spoken, monkeypatch: p
     assert spoken.lines[2].startswith("  done in ")
 
 
-def test_a_step_may_count_other_things(spoken: Spoken, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "LINE_EVERY", 0.0)
-    with spoken.progress.step("Training", progress.of_steps) as advance:
-        advance(3, 25)
-    assert spoken.lines[:2] == ["Training ...", "  3 of 25 steps"]
-
-
 def test_the_list_as_json_has_what_a_program_shows(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["--list", "--json"]) == 0
     items = {item["name"]: item for item in json.loads(capsys.readouterr().out)}

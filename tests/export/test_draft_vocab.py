@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from headstart.engine.bench.prompts import KINDS, MOST_PER_KIND, read_prompts
-from headstart_export import draft_vocab, writing
+from headstart_export import draft_vocab
 from tests import tiny
 
 SIZE, ROWS = 600, 640
@@ -70,7 +70,7 @@ def test_texts_at_hand_are_the_same_each_time() -> None:
 
 
 def test_the_prompts_are_varied_and_none_is_the_benchmark_s() -> None:
-    prompts = writing.prompts()
+    prompts = draft_vocab.prompts()
     assert len(set(prompts)) == len(prompts) > 100
     assert sum(any("\u4e00" <= character <= "\u9fff" for character in prompt) for prompt in prompts) >= 20
     measured = [prompt.text for prompt in read_prompts(MOST_PER_KIND, KINDS)]

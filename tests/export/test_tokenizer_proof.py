@@ -4,6 +4,7 @@ import json
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,15 +15,29 @@ from headstart.engine.text import AnswerText
 from headstart.engine.tokenizer import Tokenizer
 from headstart.errors import ExportError
 from headstart_export import convert, tokenizer_proof
-from headstart_export.chat_template import Chat
+from headstart_export.tokenizer_proof import Chat
 from tests.conftest import built_once
 from tests.export import tokenizer_kinds
-from tests.export.test_check import Speaker
 from tests.export.tokenizer_kinds import ALONE, FOUND, JOINED, KINDS
 
 PROVEN = (convert, tokenizer_proof)
 LEAST = 20_000
 MARKS = "ẍ́x", "a\u0323\u0302", "مُحَمَّدٌ لَّ".replace("\u064e\u0651", "\u0651\u064e"), "שָׁלוֹם"
+
+
+class Speaker:
+    """A tokenizer with those methods of transformers' that the checks use."""
+
+    def __init__(self, folder: Path) -> None:
+        self._tokenizer = Source.from_file(str(folder / "tokenizer.json"))
+
+    def __call__(self, text: str, **_options: Any) -> SimpleNamespace:
+        """The ids of a text."""
+        return SimpleNamespace(input_ids=self._tokenizer.encode(text).ids)
+
+    def decode(self, ids: list[int], **_options: Any) -> str:
+        """All tokens, special ones included."""
+        return str(self._tokenizer.decode(ids, skip_special_tokens=False))
 
 
 @pytest.fixture(scope="session")

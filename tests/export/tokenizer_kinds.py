@@ -6,7 +6,6 @@ itself.
 """
 
 import contextlib
-import dataclasses
 import json
 import sys
 from collections.abc import Callable
@@ -165,7 +164,8 @@ def compare(name: str, folder: Path, *, alone: bool = False) -> dict[str, Any]:
     with left if alone else contextlib.nullcontext():
         convert.convert_tokenizer(tokenizer, converted)
     path = str(source / "tokenizer.json")
-    return dataclasses.asdict(tokenizer_proof._answer(tokenizer_proof.Request(str(converted), path, [], [], None)))
+    texts, fault = tokenizer_proof.compare(str(converted), path, [], [], None)
+    return {"texts": texts, "fault": fault}
 
 
 def main() -> None:

@@ -19,7 +19,7 @@ import math
 import shutil
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,27 +30,29 @@ from headstart.manifest import Acceptance, Training
 from headstart_export import (
     convert,
     describe,
+    draft_vocab,
     order,
+    own_process,
     pipeline,
     progress,
     quality,
     quiet,
     recipe,
-    room,
     weights,
-    writing,
+    workspace,
 )
 from headstart_export.convert import MODEL_FILE
+from headstart_export.draft_vocab import Text
 from headstart_export.order import ModelOrder, PairOrder, Words
 from headstart_export.pipeline import Job, Prepared
-from headstart_export.progress import Advance, Progress
+from headstart_export.progress import Progress
 from headstart_export.sources import Fetched
-from headstart_export.writing import Request, Text
 
 HELD_BACK = 9  # of so many prompts, one is not learned from
 TRIAL_TOKENS = 64  # of each answer to such a prompt
 _TEMPERATURE = 0.8  # of the texts to learn from: some variety, as users have it
 _TENTH = 10
+_MINUTES = 120
 _SHARE_OF_LAYERS = 3  # a draft of a third of them
 _PER_WEIGHT = 12.0  # bytes: the target in f32; of the draft also its gradients and their two moments
 
@@ -142,8 +144,8 @@ def distil(plan: Plan, output: Path, cache: Path, job_progress: Progress, *, for
         layers = target.facts.layers
         plan = dataclasses.replace(plan, layers=plan.layers or max(2, layers // _SHARE_OF_LAYERS))
         require(layers, layers - plan.layers, order.target.name)
-        wanted = room.LIBRARIES + int(target.facts.parameters * _PER_WEIGHT)
-        room.require_memory(f"{order.target.name} and training a draft", wanted)
+        wanted = workspace.LIBRARIES + int(target.facts.parameters * _PER_WEIGHT)
+        workspace.require_memory(f"{order.target.name} and training a draft", wanted)
         kept_here = _store(plan, target, cache)
         target_folder, draft_folder = (
             job.space.result / name for name in (manifest.TARGET_FOLDER, manifest.DRAFT_FOLDER)
@@ -169,23 +171,27 @@ def _store(plan: Plan, target: Prepared, cache: Path) -> Path:
 
 
 def _lessons(plan: Plan, target: Path, folder: Path, job: Job) -> Lessons:
-    asked = writing.prompts()
+    asked = draft_vocab.prompts()
     tried = asked[::HELD_BACK]
     others = [prompt for prompt in asked if prompt not in tried]
     repeated = (others * (plan.texts // len(others) + 1))[: plan.texts]
     with job.progress.step(f"Having the target write {plan.texts} texts, and {len(tried)} to try the draft on"):
-        learned = _written(Request(str(target), repeated, plan.tokens, _TEMPERATURE, plan.seed), folder / "texts.json")
-        held_back = _written(Request(str(target), tried, TRIAL_TOKENS, 0.0), folder / "held_back.json")
+        ways = {"tokens": plan.tokens, "temperature": _TEMPERATURE, "seed": plan.seed}
+        learned = _written(folder / "texts.json", folder=str(target), asked=repeated, **ways)
+        ways = {"tokens": TRIAL_TOKENS, "temperature": 0.0}
+        held_back = _written(folder / "held_back.json", folder=str(target), asked=tried, **ways)
     return Lessons(learned, held_back)
 
 
-def _written(request: Request, path: Path) -> list[Text]:
-    """Written now, or by an earlier run."""
-    try:
-        kept = writing.read(path)
-    except (OSError, ValueError, TypeError):
-        kept = []
-    texts = kept or writing.write(request, path)
+def _written(path: Path, **request: object) -> list[Text]:
+    """Written now, in a process of its own, or by an earlier run."""
+    if not path.is_file():
+        failure = "The target cannot write the texts that its draft is to learn from ({}); --texts asks for fewer."
+        texts = own_process.call(draft_vocab.answers, minutes=_MINUTES, failure=failure, **request)
+        half = path.with_name(f".{path.name}.new")
+        half.write_text(json.dumps(texts), encoding="utf-8")
+        half.replace(path)
+    texts = [(prompt, answer) for prompt, answer in json.loads(path.read_text(encoding="utf-8"))]
     texts = [text for text in texts if text[1]]
     if not texts:
         raise ExportError("The target answers nothing, so that there is nothing to learn from; choose another.")
@@ -203,8 +209,8 @@ def _trained(plan: Plan, target: Prepared, lessons: Lessons, state: Path, job: J
         before = measure(lessons.held_back, guesses(draft, lessons.held_back))
     job.progress.note(f"Before training the target takes {before.rate:.1%} of its guesses.")
     course = Course(lessons.learned, plan.passes, plan.rate, plan.seed)
-    with job.progress.step("Training", progress.of_steps) as advance:
-        losses = train(teacher, draft, course, state, advance)
+    with job.progress.step("Training"):
+        losses = train(teacher, draft, course, state, job.progress.note)
         after = measure(lessons.held_back, guesses(draft, lessons.held_back))
         draft.to(stored).save_pretrained(job.space.scratch / "trained")
     job.progress.note(f"After training the target takes {after.rate:.1%} of its guesses.")
@@ -335,7 +341,7 @@ _LONGEST_CHANGE = 1.0  # norm that a gradient is cut down to
 _STATE_FILE = "training.pt"
 
 
-def train(target: Any, draft: Any, course: Course, folder: Path, advance: Advance) -> list[float]:
+def train(target: Any, draft: Any, course: Course, folder: Path, say: Callable[[str], None]) -> list[float]:
     """Change `draft`; the loss of each step, in nats a token. State is kept in `folder`. Raises ExportError."""
     import torch  # noqa: PLC0415
 
@@ -352,10 +358,10 @@ def train(target: Any, draft: Any, course: Course, folder: Path, advance: Advanc
         torch.nn.utils.clip_grad_norm_(learning, _LONGEST_CHANGE)
         optimizer.step()
         optimizer.zero_grad()
-        advance(step + 1, course.steps)
         if time.monotonic() - saved > SAVE_EVERY or step + 1 == course.steps:
             _save(learning, optimizer, losses, folder / _STATE_FILE)
             saved = time.monotonic()
+            say(f"  {step + 1} of {course.steps} steps")
     return losses
 
 
