@@ -15,7 +15,7 @@ from typing import Any
 
 import httpx
 
-from headstart.engine.machine import describe
+from headstart.engine.devices import describe
 
 _BUSY = 429
 _PATIENCE = 600.0  # seconds

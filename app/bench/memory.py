@@ -15,9 +15,9 @@ from pathlib import Path
 import headstart
 from headstart import huge_pages, library
 from headstart.engine import budget
+from headstart.engine.devices import describe
 from headstart.engine.engine import KvPrecision, LoadOptions, Message, Mode, Request, Speculation
 from headstart.engine.local import LocalEngine, load
-from headstart.engine.machine import describe
 
 _STATUS = Path("/proc/self/status")
 _ANSWER = 64  # tokens: enough for the draft model to have read everything and guessed

@@ -33,6 +33,7 @@ from headstart.engine.bench.race import USUAL as CONTESTANTS
 from headstart.engine.bench.result import BenchResult, Memory, Setting, as_json, prompt_results, standings
 from headstart.engine.bench.stats import Spread
 from headstart.engine.cancelling import CancelEvent
+from headstart.engine.devices import Machine
 from headstart.engine.engine import (
     Engine,
     Event,
@@ -52,7 +53,6 @@ from headstart.engine.engine import (
 )
 from headstart.engine.generation_config import USUAL
 from headstart.engine.likelihood import Likelihood, Scored
-from headstart.engine.machine import Machine
 from headstart.engine.measurements import Measurements
 from headstart.engine.opening import Opened, Tell, machine_memory
 from headstart.engine.protocol import (

@@ -18,7 +18,7 @@ from headstart.engine.bench.result import (
     versus_best_peer,
     versus_hindsight,
 )
-from headstart.engine.machine import Machine
+from headstart.engine.devices import Machine
 
 Captured = pytest.CaptureFixture[str]
 

@@ -9,7 +9,7 @@ import pytest
 from headstart.cli import bench, main
 from headstart.engine.bench.forward import ForwardResult, ModelForward, Timed
 from headstart.engine.bench.prompts import BenchPrompt
-from headstart.engine.machine import Machine
+from headstart.engine.devices import Machine
 
 Captured = pytest.CaptureFixture[str]
 

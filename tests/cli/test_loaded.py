@@ -12,11 +12,11 @@ from headstart import manifest as manifests
 from headstart.cli import main
 from headstart.cli.options import facts, loading_remarks
 from headstart.engine import selection
-from headstart.engine.choosing import EngineChoice
 from headstart.engine.engine import EngineKind, KvPrecision, LoadOptions
 from headstart.engine.generation_config import USUAL
 from headstart.engine.opening import LocalModels
 from headstart.engine.process.client import EngineClient
+from headstart.engine.selection import EngineChoice
 from headstart.engine.supervision import Journal
 from tests.fakes import ScriptedEngine
 from tests.model_folders import write_model

@@ -30,9 +30,9 @@ from headstart.engine.bench.stats import (
     spread,
 )
 from headstart.engine.cancelling import CancelEvent
+from headstart.engine.devices import peak_rss
 from headstart.engine.engine import LoadOptions, Mode, Numerics, Sampling
 from headstart.engine.local import load
-from headstart.engine.machine import peak_rss
 from tests.fakes import ScriptedEngine
 
 CODE, STORY = BenchPrompt("code-1", "code", "Write code."), BenchPrompt("story-1", "story", "Tell a story.")

@@ -8,12 +8,12 @@ import pytest
 
 from headstart.engine import loading, selection
 from headstart.engine.backends.genai.engine import GenaiEngine
-from headstart.engine.choosing import EngineChoice, choose
 from headstart.engine.engine import EngineKind, LoadOptions
 from headstart.engine.local import LocalEngine
 from headstart.engine.opening import LocalModels
 from headstart.engine.protocol import Bench, BenchSize
 from headstart.engine.runners import proof
+from headstart.engine.selection import EngineChoice, choose
 from headstart.errors import SettingsError, UnfitError
 from tests.openvino_core import CPU, GPU, FakeCore, plug_in
 

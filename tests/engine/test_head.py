@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from headstart.engine.engine import Numerics
-from headstart.engine.runners.head import Ids, keep_rows
+from headstart.engine.runners.graph import Ids, keep_rows
 from headstart.engine.runners.paged import PagedRunner
 from headstart.engine.runners.precision import properties
 from headstart.engine.runners.stateful import StatefulRunner

@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 from headstart import manifest
-from headstart.engine import local, shortlist
+from headstart.engine import local
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.drafters.draft_model import DraftModel, Shortlist
 from headstart.engine.engine import LoadOptions, Mode, Numerics, Origin, Sampling, Speculation
+from headstart.engine.loading import read_shortlist
 from headstart.engine.local import LocalEngine, load
 from headstart.engine.runners.runner import Branch, Logits
 from headstart.engine.sampling import Ids, Sampler
@@ -91,18 +92,18 @@ def test_every_guess_inside_the_list_holds_and_none_outside(engine: LocalEngine,
 
 @pytest.mark.parametrize(("rows", "kept"), [(None, LISTED), (50, 50), (500, 500), (9999, 500), (0, None)])
 def test_as_many_rows_are_kept_as_were_asked_for(listed_draft: Path, rows: int | None, kept: int | None) -> None:
-    ids = shortlist.read(listed_draft, manifest.read_model(listed_draft), rows)
+    ids = read_shortlist(listed_draft, manifest.read_model(listed_draft), rows)
     assert (None if ids is None else ids.size) == kept
     assert ids is None or (np.diff(ids) > 0).all()
 
 
 def test_without_a_list_the_head_is_whole(tiny_draft: Path) -> None:
-    assert shortlist.read(tiny_draft, manifest.read_model(tiny_draft), 100) is None
+    assert read_shortlist(tiny_draft, manifest.read_model(tiny_draft), 100) is None
 
 
 def test_a_list_of_all_tokens_trims_nothing(tiny_draft: Path, tmp_path: Path) -> None:
     folder = with_list(Path(shutil.copytree(tiny_draft, tmp_path / "all")), np.arange(624), 624)
-    assert shortlist.read(folder, manifest.read_model(folder)) is None
+    assert read_shortlist(folder, manifest.read_model(folder)) is None
 
 
 @pytest.mark.parametrize(
@@ -121,7 +122,7 @@ def test_a_list_of_all_tokens_trims_nothing(tiny_draft: Path, tmp_path: Path) ->
 def test_a_list_that_does_not_fit_is_refused(tiny_draft: Path, tmp_path: Path, ranked: Any, fault: str) -> None:
     folder = with_list(Path(shutil.copytree(tiny_draft, tmp_path / "wrong")), ranked, 2)
     with pytest.raises(BrokenModelError, match=f"The list of draft tokens in .* {fault}.*export the model again"):
-        shortlist.read(folder, manifest.read_model(folder))
+        read_shortlist(folder, manifest.read_model(folder))
 
 
 def test_a_list_that_is_missing_or_altered_stops_the_loading(tiny_target: Path, listed_draft: Path) -> None:

@@ -20,7 +20,7 @@ from headstart.engine.bench.result import (
     standings,
     versus_best_peer,
 )
-from headstart.engine.machine import Machine
+from headstart.engine.devices import Machine
 from headstart.ui.performance import benchmark_chart, benchmark_page
 from headstart.ui.performance.benchmark_chart import ALL, Bar
 

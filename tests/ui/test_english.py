@@ -13,7 +13,7 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from headstart import library, remotes
-from headstart.engine import choosing, devices, engine
+from headstart.engine import devices, engine, selection
 from headstart.engine.backends.genai.engine import guessing
 from headstart.engine.backends.genai.pipelines import Way
 from headstart.engine.backends.remote import refusal
@@ -126,7 +126,7 @@ def test_settings_and_buttons_have_the_names_that_the_window_gives_them(english:
 
 def _refused(*, device: str = "CPU", head: str | None = None) -> object:
     options = LoadOptions(Path("model"), device=device, engine=EngineKind.HEADSTART)
-    return choosing.choose(options, head, lambda: "")
+    return selection.choose(options, head, lambda: "")
 
 
 def _sampled_with_a_draft() -> object:

@@ -20,9 +20,9 @@ HOLE = re.compile(r"\{\w*[^{}]*\}")
 HEARD = (
     "headstart.chat", "headstart.library", "headstart.intake", "headstart.manifest", "headstart.vocabulary",
     "headstart.pdf_text", "headstart.settings_file", "headstart.engine.loading", "headstart.engine.local",
-    "headstart.engine.prompt", "headstart.engine.room", "headstart.engine.shortlist", "headstart.engine.tokenizer",
+    "headstart.engine.prompt", "headstart.engine.room", "headstart.engine.tokenizer",
     "headstart.engine.devices", "headstart.engine.process.host", "headstart.engine.backends.remote",
-    "headstart.engine.choosing", "headstart.engine.engine", "headstart.engine.backends.genai",
+    "headstart.engine.selection", "headstart.engine.engine", "headstart.engine.backends.genai",
     "headstart.engine.opening", "headstart.engine.protocol", "headstart.engine.drafters.bigram",
     "headstart.engine.process.child", "headstart.engine.process.client", "headstart.engine.tuning", "headstart.keys",
     "headstart.remotes", "headstart.server.keys", "headstart.server.server",

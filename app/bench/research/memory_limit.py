@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from headstart.engine.machine import cores
+from headstart.engine.devices import cores
 from headstart.engine.runtime import core
 
 _BYTES = 256 * 2**20  # of one thread's array

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from headstart.engine.bench.prompts import BenchPrompt
 from headstart.engine.comparison import Findings
+from headstart.engine.devices import Machine, describe
 from headstart.engine.engine import Finish, FinishReason, Mode, Request, Sampling, Speculation
 from headstart.engine.local import LocalEngine
-from headstart.engine.machine import Machine, describe
 from headstart.engine.rescoring import Answered, Auditor
 
 SCHEMA = 1

@@ -1,8 +1,13 @@
-"""Which devices OpenVINO sees here and what they call themselves."""
+"""The devices that OpenVINO sees here, and the machine that they are in."""
 
+import os
+import platform
 import re
+import sys
+from dataclasses import dataclass
 
-from headstart.engine.runtime import core
+from headstart import __version__
+from headstart.engine.runtime import core, openvino, openvino_genai
 from headstart.errors import DeviceError
 
 AUTO = "AUTO"
@@ -81,3 +86,44 @@ def _refusal(device: str, present: tuple[str, ...], option: str) -> str:
     missing = wanted in {"GPU", "NPU"} and not any(kind(name) == wanted for name in present)
     why = f"; `headstart doctor` says what speaks against a {wanted}" if missing else ""
     return f"There is no device {device} here; {here}. Choose one with {option}{why}."
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Where something was measured. `cores` counts logical ones that this process may use."""
+
+    device: str  # the device's own name
+    cores: int
+    system: str
+    python: str
+    headstart: str
+    openvino: str
+    openvino_genai: str
+
+
+def describe(device: str) -> Machine:
+    """What decides here how fast `device` is."""
+    return Machine(
+        device=full_name(device),
+        cores=cores(),
+        system=f"{platform.system()} {platform.machine()}",
+        python=platform.python_version(),
+        headstart=__version__,
+        openvino=openvino().get_version(),
+        openvino_genai=openvino_genai().get_version(),
+    )
+
+
+def cores() -> int:
+    """Logical cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def peak_rss() -> int | None:
+    """Most bytes of memory this process has held so far; None on Windows, whose Python does not tell."""
+    if sys.platform == "win32":
+        return None
+    import resource  # noqa: PLC0415 - exists on Unix only
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024  # Linux counts kibibytes

@@ -1,17 +1,19 @@
-"""From a model folder to a warm runner. Knows nothing of drafting or text."""
+"""From a model folder to a warm runner."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
+import numpy as np
+
 from headstart import computer, paths
 from headstart import manifest as manifests
-from headstart.engine import devices, shortlist, validation
+from headstart.engine import devices, validation
 from headstart.engine.engine import KvPrecision, Numerics, Precision
 from headstart.engine.measurements import Measurements
 from headstart.engine.memory import released
-from headstart.engine.runners.head import Ids
+from headstart.engine.runners.graph import Ids
 from headstart.engine.runners.paged import BranchingRunner, PagedRunner
 from headstart.engine.runners.precision import VERIFY, Properties, candidates, name_of, plain, properties, warm_up
 from headstart.engine.runners.proof import (
@@ -79,7 +81,7 @@ def load_model(folder: Path, place: Place, measured: Path, watcher: Watcher | No
     device = devices.require(place.device)
     measurements = _verified(folder, manifest, device, measured)
     watcher.when_whole()
-    kept = shortlist.read(folder, manifest, place.rows)
+    kept = read_shortlist(folder, manifest, place.rows)
     wanted = _wanted(measurements, manifest, place)
     if _is_trusted(wanted, device) and is_undecided(measurements) and place.context >= ROOM:
         watcher.when_settled()
@@ -157,6 +159,36 @@ def obstacle(folder: Path, device: str, measured: Path) -> str:
 def subject(folder: Path, device: str) -> dict[str, object]:
     """What a measurement of this model on this device rests on. Raises BrokenModelError and DeviceError."""
     return _subject(folder, manifests.read_model(folder), devices.require(device))
+
+
+def read_shortlist(folder: Path, manifest: manifests.Manifest, rows: int | None = None) -> Ids | None:
+    """Ids of the `rows` most frequent tokens, rising, which a draft's trimmed output head scores; None: the whole head.
+
+    `rows` None: as exported; 0: all.
+
+    Raises BrokenModelError for a list that does not fit the model.
+    """
+    listed = manifest.shortlist
+    if listed is None or rows == 0:
+        return None
+    try:
+        ranked = np.load(folder / listed.file, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise _broken(folder, f"cannot be read ({error})") from None
+    if ranked.ndim != 1 or not ranked.size or not np.issubdtype(ranked.dtype, np.integer):
+        raise _broken(folder, "is not a list of token ids")
+    if ranked.min() < 0 or ranked.max() >= manifest.logit_rows:
+        raise _broken(folder, f"names a token outside the model's {manifest.logit_rows}")
+    if np.unique(ranked).size != ranked.size:
+        raise _broken(folder, "names a token twice")
+    ids: Ids = np.sort(ranked[: rows or listed.rows].astype(np.int64))
+    return ids if ids.size < manifest.logit_rows else None
+
+
+def _broken(folder: Path, fault: str) -> BrokenModelError:
+    return BrokenModelError(
+        "The list of draft tokens in {folder} {fault}; export the model again.", folder=folder, fault=fault
+    )
 
 
 def _verified(folder: Path, manifest: manifests.Manifest, device: str, measured: Path) -> Measurements:

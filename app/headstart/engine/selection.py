@@ -1,23 +1,31 @@
-"""Opens a model of this computer with the engine that suits it. Knows nothing of either from inside."""
+"""Which engine runs a model of this computer, and how what was left open is decided."""
 
 import logging
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from headstart import manifest as manifests
 from headstart import paths
 from headstart.engine import devices
-from headstart.engine.choosing import EngineChoice, choose
 from headstart.engine.engine import EngineKind, LoadOptions
 from headstart.engine.protocol import Phase
 from headstart.engine.tuning import store
+from headstart.errors import SettingsError
 
 if TYPE_CHECKING:
     from headstart.engine.backends.genai.engine import GenaiEngine
     from headstart.engine.local import LocalEngine
 
 _log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class EngineChoice:
+    """An engine, and why in a sentence where a person did not ask for it and may wonder."""
+
+    kind: EngineKind
+    reason: str = ""
 
 
 def load(options: LoadOptions, tell: Callable[[Phase], None] = lambda _: None) -> "LocalEngine | GenaiEngine":
@@ -66,3 +74,31 @@ def _against(options: LoadOptions) -> str:
         if devices.kind(device) != "CPU"
     )
     return next((reason for reason in found if reason), "")
+
+
+def choose(options: LoadOptions, head: str | None, check: Callable[[], str]) -> EngineChoice:
+    """What a person asked for, or what suits the devices and the draft. Raises SettingsError for what cannot be.
+
+    `head`: the name of the draft where it is an EAGLE-3 head. `check` tells what speaks against Headstart's own engine
+    on the devices; empty: nothing.
+    """
+    kinds = {devices.kind(place) for place in (options.device, options.draft_device or options.device)}
+    if options.engine is EngineKind.GENAI:
+        return EngineChoice(EngineKind.GENAI)
+    against = f"{head} is an EAGLE-3 head" if head else "an NPU runs nothing else" if "NPU" in kinds else ""
+    if options.engine is EngineKind.HEADSTART:
+        if head:
+            raise SettingsError(
+                "{head} is an EAGLE-3 head, which only OpenVINO GenAI can use: leave out --engine headstart.", head=head
+            )
+        if against:
+            raise SettingsError(
+                "An NPU compiles a fixed prompt length in, while Headstart's own engine feeds passes of any length: "
+                "leave out --engine headstart, or use --device CPU."
+            )
+        return EngineChoice(EngineKind.HEADSTART)
+    if not against and kinds != {"CPU"} and (found := check()):
+        against = f"Headstart's own engine does not fit here ({found})"
+    if against:
+        return EngineChoice(EngineKind.GENAI, f"OpenVINO GenAI answers: {against}.")
+    return EngineChoice(EngineKind.HEADSTART)

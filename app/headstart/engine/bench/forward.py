@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from headstart.engine.bench.race import raise_if_set
 from headstart.engine.cancelling import CancelEvent
+from headstart.engine.devices import Machine, describe
 from headstart.engine.engine import LoadOptions
 from headstart.engine.loading import LoadedModel
 from headstart.engine.local import LocalEngine
-from headstart.engine.machine import Machine, describe
 from headstart.engine.runners.precision import probe_ids
 from headstart.engine.runners.runner import PREFILL_CHUNK, Runner
 

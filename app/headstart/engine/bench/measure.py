@@ -31,10 +31,10 @@ from headstart.engine.bench.result import (
     versus_hindsight,
 )
 from headstart.engine.cancelling import CancelEvent
+from headstart.engine.devices import describe, peak_rss
 from headstart.engine.engine import LoadOptions
 from headstart.engine.loading import LoadedModel
 from headstart.engine.local import LocalEngine
-from headstart.engine.machine import describe, peak_rss
 from headstart.engine.protocol import Bench, BenchPlanned, BenchStage
 from headstart.errors import PeerError
 

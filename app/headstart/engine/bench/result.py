@@ -16,7 +16,7 @@ from headstart.engine.bench.stats import (
     percentile,
     spread,
 )
-from headstart.engine.machine import Machine
+from headstart.engine.devices import Machine
 
 SCHEMA = 1
 Number = TypeVar("Number", int, float)

@@ -1,13 +1,17 @@
-"""Edits of a model's graph before it is compiled: logits only for chosen rows. Knows nothing of caches or devices."""
+"""Edits of a model's graph before it is compiled: logits only for chosen positions, and only of chosen tokens."""
 
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from headstart.engine.runtime import openvino
 
+Ids = NDArray[np.int64]
+
 CHOSEN_ROWS = "sampled_tokens_indices"  # the name that OpenVINO's own pipelines use for this input
 _ELEMENTWISE = {"Add", "Convert", "Divide", "Multiply", "Tanh"}  # what stands between the head and the result
+_UNPACKING = {"Convert", "Multiply", "Reshape", "Subtract"}  # what makes numbers of compressed weights
 
 
 def gather_rows(model: Any, axis: int) -> bool:
@@ -48,3 +52,74 @@ def _data_input(node: Any) -> Any | None:
 def _is_constant(node: Any) -> bool:
     kind = node.get_type_name()
     return kind == "Constant" or (kind == "Convert" and _is_constant(node.input_value(0).get_node()))
+
+
+def keep_rows(model: Any, ids: Ids) -> bool:
+    """Let the logits be those of `ids` alone. Embeddings that share the head's weights stay.
+
+    A draft need not score tokens that hardly ever come. Rows of a compressed head do not depend on each other, so the
+    logits that remain are those of the whole head. Returns False, leaving the model as it was, for a head of a kind
+    that cannot be trimmed.
+    """
+    head = output_head(model)
+    if head is None or not head.get_attributes()["transpose_b"] or not _treats_all_alike(model, head):
+        return False
+    weights = head.input_value(1)
+    trimmed = _trimmed(weights.get_node(), ids, weights.get_shape()[0])
+    if trimmed is None:
+        return False
+    head.input(1).replace_source_output(trimmed.output(0))
+    model.validate_nodes_and_infer_types()
+    return True
+
+
+def _treats_all_alike(model: Any, head: Any) -> bool:
+    """Whether what stands behind the head treats all tokens alike; a bias has a number for each."""
+    node = model.get_results()[0].input_value(0).get_node()
+    while node.get_friendly_name() != head.get_friendly_name():
+        sources = [node.input_value(index) for index in range(node.get_input_size())]
+        if any(np.prod(source.get_shape()) != 1 for source in sources if not source.get_partial_shape().is_dynamic):
+            return False
+        node = next(source for source in sources if source.get_partial_shape().is_dynamic).get_node()
+    return True
+
+
+def _trimmed(node: Any, ids: Ids, width: int) -> Any | None:
+    """A copy of the chain that unpacks compressed weights, with fewer rows; None where it holds something unknown."""
+    operations, kind = openvino().opset13, node.get_type_name()
+    if kind == "Constant":
+        return _rows(node, ids) if node.get_output_shape(0)[:1] == [width] else node
+    if kind == "Reshape":
+        sources = [_trimmed(node.input_value(0).get_node(), ids, width)]
+    else:
+        sources = [_trimmed(value.get_node(), ids, width) for value in node.input_values()]
+    if None in sources or kind not in _UNPACKING:
+        return None
+    if kind == "Convert":
+        return operations.convert(sources[0], node.get_output_element_type(0))
+    if kind == "Reshape":
+        shape = np.array([len(ids), *node.get_output_shape(0)[1:]], np.int64)
+        return operations.reshape(sources[0], operations.constant(shape), special_zero=False)
+    return getattr(operations, kind.lower())(*sources)
+
+
+def _rows(constant: Any, ids: Ids) -> Any:
+    ov = openvino()
+    shape, kind = list(constant.get_output_shape(0)), constant.get_output_element_type(0)
+    values = int(np.prod(shape[1:]))
+    packed = np.ascontiguousarray(constant.data).reshape(-1).view(np.uint8)
+    if values * kind.bitwidth % 8 == 0:
+        chosen = packed.reshape(shape[0], -1)[ids].reshape(-1)
+    else:
+        chosen = _odd_rows(packed, ids, values)
+    tensor = ov.Tensor(chosen, ov.Shape([len(ids), *shape[1:]]), kind)
+    return ov.op.Constant(tensor, shared_memory=False)
+
+
+def _odd_rows(packed: NDArray[np.uint8], ids: Ids, values: int) -> NDArray[np.uint8]:
+    """Rows of an odd number of half bytes, the lower half first."""
+    halves = np.stack([packed & 15, packed >> 4], axis=1).reshape(-1)
+    chosen = halves[ids[:, None] * values + np.arange(values)].reshape(-1)
+    pairs = np.append(chosen, np.zeros(chosen.size % 2, np.uint8)).reshape(-1, 2)
+    joined: NDArray[np.uint8] = pairs[:, 0] | pairs[:, 1] << np.uint8(4)
+    return joined

@@ -11,10 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.runners.graph import CHOSEN_ROWS, gather_rows
-from headstart.engine.runners.head import Ids, keep_rows
-from headstart.engine.runners.inputs import Inputs
-from headstart.engine.runners.runner import Branch, Interrupted, Logits, infer, raise_if_set, unlike
+from headstart.engine.runners.graph import CHOSEN_ROWS, Ids, gather_rows, keep_rows
+from headstart.engine.runners.runner import Branch, Inputs, Interrupted, Logits, infer, raise_if_set, unlike
 from headstart.engine.runtime import core, openvino
 
 _CACHE_INPUTS = ("key_cache.", "value_cache.")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from headstart.engine.cancelling import CancelEvent
 
@@ -116,3 +116,25 @@ def unlike(finished: int, cancelled: int) -> int:
     fails or, worse, gives other logits. A pass of a third size updates them all.
     """
     return next(size for size in (1, 2, 3) if size not in (finished, cancelled))
+
+
+class Inputs:
+    """The input tensors of one inference request, looked up once; each pass writes shapes and values into them."""
+
+    def __init__(self, request: Any, compiled: Any) -> None:
+        """Those of `request`, which was made by the model `compiled`."""
+        self._request = request
+        self._ports = {name: port for port in compiled.inputs for name in port.names}
+        self._tensors: dict[str, Any] = {}
+
+    def __contains__(self, name: str) -> bool:
+        """Whether the model has such an input."""
+        return name in self._ports
+
+    def write(self, name: str, values: ArrayLike) -> None:
+        """What the next pass reads there."""
+        tensor = self._tensors.get(name)
+        if tensor is None:
+            tensor = self._tensors[name] = self._request.get_tensor(self._ports[name])
+        tensor.shape = np.shape(values)
+        tensor.data[...] = values

@@ -10,10 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.runners.graph import CHOSEN_ROWS, gather_rows
-from headstart.engine.runners.head import Ids, keep_rows
-from headstart.engine.runners.inputs import Inputs
-from headstart.engine.runners.runner import Branch, Interrupted, Logits, infer, raise_if_set, unlike
+from headstart.engine.runners.graph import CHOSEN_ROWS, Ids, gather_rows, keep_rows
+from headstart.engine.runners.runner import Branch, Inputs, Interrupted, Logits, infer, raise_if_set, unlike
 from headstart.engine.runtime import core, openvino
 
 _MOST_HOLES = 256  # compact the cache past this many masked slots,

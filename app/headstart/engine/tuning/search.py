@@ -19,7 +19,7 @@ import psutil
 
 from headstart import manifest as manifests
 from headstart import paths
-from headstart.engine import budget, devices, machine, room
+from headstart.engine import budget, devices, room
 from headstart.engine.bench.prompts import read_prompts
 from headstart.engine.bench.race import OwnMode, raise_if_set
 from headstart.engine.bench.stats import Spread, paired, spread
@@ -364,6 +364,6 @@ def _threads(hardware: Hardware) -> dict[str, Mapping[str, str]]:
 
 
 def _hardware() -> Hardware:
-    logical = machine.cores()
+    logical = devices.cores()
     physical = min(logical, psutil.cpu_count(logical=False) or logical)
     return Hardware(logical, physical, devices.available(), pinning=sys.platform != "darwin")

@@ -8,8 +8,8 @@ from pathlib import Path
 from headstart import __version__, paths
 from headstart import manifest as manifests
 from headstart.engine import devices
+from headstart.engine.devices import cores
 from headstart.engine.engine import LoadOptions, Numerics, Open
-from headstart.engine.machine import cores
 from headstart.engine.measurements import Measurements
 from headstart.engine.runtime import openvino
 from headstart.engine.tuning.messages import Findings
