@@ -11,15 +11,16 @@ import json
 import logging
 import math
 import os
-import queue
 import subprocess
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
+import msgspec
 import numpy as np
 
 from headstart.engine.engine import Numerics
@@ -41,7 +42,6 @@ Build = Callable[[Properties, int], Runner]  # compiles the model with these pro
 
 _log = logging.getLogger(__name__)
 
-FLAG = "--validate"  # of the engine's program: do this instead of serving
 _KEY = "validated"
 _PROMPT = 64  # tokens read in one pass before the others
 _PASSES = range(1, 13)  # tokens a pass, as plain steps and verifications have them
@@ -80,13 +80,13 @@ class Verdict:
 
 def known(measurements: Measurements, properties: Properties) -> Verdict | None:
     """What was found of these properties; None: they were not tried."""
-    return _read_all(measurements.get(_KEY)).get(_key(properties))
+    return _verdicts(measurements.get(_KEY)).get(_key(properties))
 
 
 def note(measurements: Measurements, properties: Properties, verdict: Verdict) -> None:
     """Remember what was found of these properties."""
-    kept = _read_all(measurements.get(_KEY)) | {_key(properties): verdict}
-    measurements.put(_KEY, {key: asdict(each) for key, each in kept.items()})
+    kept = {**_verdicts(measurements.get(_KEY)), _key(properties): verdict}
+    measurements.put(_KEY, msgspec.to_builtins(kept, str_keys=True))
 
 
 def refuse(measurements: Measurements, properties: Properties, reason: str) -> None:
@@ -97,7 +97,7 @@ def refuse(measurements: Measurements, properties: Properties, reason: str) -> N
 def refusals(folder: Path) -> Iterator[tuple[Mapping[str, object], str, str]]:
     """What was refused on this machine: the subject measured, the name of the setting, and the reason."""
     for subject, values in every(folder):
-        for key, verdict in _read_all(values.get(_KEY)).items():
+        for key, verdict in _verdicts(values.get(_KEY)).items():
             if verdict.reason:
                 yield subject, name_of(json.loads(key)), verdict.reason
 
@@ -119,12 +119,24 @@ def limit_of(lost: float | None) -> float:
     return max(lost or 0.0, _LEAST_LIMIT)
 
 
+@dataclass(frozen=True)
+class _Order:
+    """What a child is to try. `sizes`: tokens of the passes that are timed."""
+
+    folder: str
+    device: str
+    runner: str
+    limit: float
+    sizes: Sequence[int]
+    wanted: Sequence[Properties]
+
+
 class Trial:
     """Tries properties in a child process; `stop` ends it from another thread, and what is open stays open."""
 
     def __init__(self, command: Sequence[str] | None = None, patience: float | None = None) -> None:
         """`command` is that of the engine's program unless a test has another; `patience`: seconds of silence."""
-        self._command = command or program(FLAG)
+        self._command = command or program("--validate")
         self._patience = patience
         self._child: subprocess.Popen[bytes] | None = None
         self._stopped = False
@@ -132,12 +144,14 @@ class Trial:
 
     def run(self, subject: Subject, wanted: Iterable[Properties], *, timed: bool = True) -> None:
         """Try those of `wanted` of which nothing is known; with `timed` measure what their passes take, too."""
-        remembered = subject.measurements
-        pending = [chosen for chosen in wanted if _is_open(known(remembered, chosen), timed=timed)]
+        known_before = [(chosen, known(subject.measurements, chosen)) for chosen in wanted]
+        pending = [
+            chosen for chosen, found in known_before if found is None or (timed and not found.reason and not found.ms)
+        ]
         while pending:
             decided = 0
-            for chosen, verdict in zip(pending, self._verdicts(subject, pending, timed=timed), strict=False):
-                note(remembered, chosen, verdict)
+            for chosen, verdict in zip(pending, self._try(subject, pending, timed=timed), strict=False):
+                note(subject.measurements, chosen, verdict)
                 decided += 1
             if not decided:
                 return
@@ -150,81 +164,67 @@ class Trial:
             if self._child:
                 self._child.kill()
 
-    def _verdicts(self, subject: Subject, pending: Sequence[Properties], *, timed: bool) -> Iterator[Verdict]:
-        """One for each of `pending` in their order, up to the first that ends the child."""
-        order = {
-            "folder": str(subject.folder),
-            "device": subject.device,
-            "runner": subject.runner,
-            "limit": subject.limit,
-            "sizes": list(SIZES) if timed else [],
-            "wanted": [dict(chosen) for chosen in pending],
-        }
+    def _try(self, subject: Subject, pending: Sequence[Properties], *, timed: bool) -> Iterator[Verdict]:
+        """A verdict for each of `pending` in their order, up to the first that ends the child. Raises OSError."""
+        sizes = SIZES if timed else ()
+        order = _Order(str(subject.folder), subject.device, subject.runner, subject.limit, sizes, pending)
         patience = self._patience or _SECONDS + _SECONDS_PER_GB * subject.gigabytes
         with tempfile.TemporaryFile() as errors:
-            child = self._start(errors)
-            if child is None:
-                return
-            lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-            reader = threading.Thread(target=_read, args=(child.stdout, lines), daemon=True)
-            reader.start()
-            try:
-                _send(child.stdin, order)
-                for _ in pending:
-                    try:
-                        line = lines.get(timeout=patience)
-                    except queue.Empty:
-                        yield Verdict(f"it gave no sign for {patience:.0f} seconds")
-                        return
-                    if self._stopped:
-                        return
-                    if line is None:
-                        yield Verdict(f"it ended the process that tried it ({_ending(child, errors)})")
-                        return
-                    answer = json.loads(line)
-                    if "fault" in answer:
-                        _log.warning("%s cannot be tried on %s: %s", subject.folder, subject.device, answer["fault"])
-                        return
-                    yield _verdict(answer)
-            finally:
-                child.kill()
-                child.wait()
-                reader.join()
-                assert child.stdin
-                with contextlib.suppress(OSError):
-                    child.stdin.close()
-
-    def _start(self, errors: IO[bytes]) -> "subprocess.Popen[bytes] | None":
-        """None where nobody waits for it any more. Raises OSError."""
-        with self._lock:
-            if self._stopped:
-                return None
-            pipe = subprocess.PIPE
-            self._child = subprocess.Popen(self._command, stdin=pipe, stdout=pipe, stderr=errors)
-            return self._child
+            with self._lock:
+                if self._stopped:
+                    return
+                pipe = subprocess.PIPE
+                self._child = child = subprocess.Popen(self._command, bufsize=0, stdin=pipe, stdout=pipe, stderr=errors)
+            assert child.stdin
+            assert child.stdout
+            with child:  # its input stays open: the end of it tells the child that nobody waits any more
+                try:
+                    with contextlib.suppress(OSError):  # a child that has ended is noticed where its lines are read
+                        child.stdin.write(msgspec.json.encode(order) + b"\n")
+                    for _ in pending:
+                        began = time.monotonic()
+                        silence = threading.Timer(patience, child.kill)
+                        silence.start()
+                        line = child.stdout.readline()
+                        silence.cancel()
+                        if self._stopped:
+                            return
+                        if not line and time.monotonic() - began >= patience:
+                            yield Verdict(f"it gave no sign for {patience:.0f} seconds")
+                            return
+                        if not line:
+                            yield Verdict(f"it ended the process that tried it ({_ending(child, errors)})")
+                            return
+                        report = msgspec.json.decode(line, type=Verdict | str)
+                        if isinstance(report, str):
+                            _log.warning("%s cannot be tried on %s: %s", subject.folder, subject.device, report)
+                            return
+                        yield report
+                finally:
+                    child.kill()
 
 
 def answer(orders: IO[bytes], reports: IO[bytes], build: Callable[[str, Path, str], Build]) -> None:
-    """The child's work: read one order, write a line for each of the properties in it.
+    """The child's work: read one order, write a line for each of the properties in it, or why none can be tried.
 
     `build` takes the kind of a runner, a folder and a device.
     """
-    order = json.loads(orders.readline())
+    order = msgspec.json.decode(orders.readline(), type=_Order)
     threading.Thread(target=_end_with, args=(orders,), daemon=True, name="parent").start()
-    folder, kind = Path(order["folder"]), order["runner"]
-    compile_model = build(kind, folder, order["device"])
+    folder = Path(order.folder)
+    compile_model = build(order.runner, folder, order.device)
 
-    def tell(line: Mapping[str, object]) -> None:
-        reports.write(json.dumps(line).encode() + b"\n")
+    def tell(report: Verdict | str) -> None:
+        reports.write(msgspec.json.encode(report) + b"\n")
         reports.flush()
 
     try:
         ids = _text_ids(folder)
-        expected = _reference(build(kind, folder, "CPU"), ids)
+        expected = _reference(build(order.runner, folder, "CPU"), ids)
     except RuntimeError as error:
-        tell({"fault": str(error)})
+        tell(str(error))
         return
-    for chosen in order["wanted"]:
+    for chosen in order.wanted:
         tell(_tried(compile_model, chosen, ids, expected, order))
 
 
@@ -234,23 +234,21 @@ def _end_with(orders: IO[bytes]) -> None:
     os._exit(0)
 
 
-def _tried(
-    compile_model: Build, chosen: Properties, ids: Sequence[int], expected: Logits, order: Mapping[str, Any]
-) -> Mapping[str, object]:
-    limit = order["limit"] if chosen.get("KV_CACHE_PRECISION") != "u8" else max(order["limit"], _LIMIT_8_BIT)
-    if order["device"] == "CPU" and chosen == plain():
+def _tried(compile_model: Build, chosen: Properties, ids: Sequence[int], expected: Logits, order: _Order) -> Verdict:
+    limit = order.limit if chosen.get("KV_CACHE_PRECISION") != "u8" else max(order.limit, _LIMIT_8_BIT)
+    if order.device == "CPU" and chosen == plain():
         limit = math.inf  # its rounding of activations to INT8 is what Headstart's users get by default
     try:
         runner = compile_model(chosen, len(ids) + _AFTER)
         for place, found in _scenes(runner, ids):
             reason = _fault(expected[place : place + len(found)], found, limit)
             if reason:
-                return {"reason": reason, "ms": {}, "switch_ms": 0.0}
+                return Verdict(reason)
         runner.rollback(0)
-        ms = {tokens: pass_ms(runner, tokens, repeats=3) for tokens in order["sizes"]}
-        return {"reason": "", "ms": ms, "switch_ms": switch_ms(runner, repeats=3) if ms else 0.0}
+        ms = {tokens: pass_ms(runner, tokens, repeats=3) for tokens in order.sizes}
+        return Verdict("", ms, switch_ms(runner, repeats=3) if ms else 0.0)
     except RuntimeError as error:
-        return {"reason": f"the device refuses it ({str(error).strip().splitlines()[-1]})", "ms": {}, "switch_ms": 0.0}
+        return Verdict(f"the device refuses it ({str(error).strip().splitlines()[-1]})")
 
 
 def _scenes(runner: Runner, ids: Sequence[int]) -> Iterator[tuple[int, Logits]]:
@@ -311,41 +309,17 @@ def _text_ids(folder: Path) -> list[int]:
     return (ids * (1 + wanted // len(ids)))[:wanted]
 
 
-def _is_open(found: Verdict | None, *, timed: bool) -> bool:
-    return found is None or (timed and not found.reason and not found.ms)
-
-
-def _verdict(answer: Mapping[str, Any]) -> Verdict:
-    ms = {int(tokens): float(spent) for tokens, spent in answer["ms"].items()}
-    return Verdict(str(answer["reason"]), ms, float(answer["switch_ms"]))
-
-
-def _read_all(kept: object) -> dict[str, Verdict]:
+def _verdicts(kept: object) -> dict[str, Verdict]:
     """By key; what cannot be read counts as not tried."""
     try:
-        return {name: _verdict(data) for name, data in kept.items()} if isinstance(kept, dict) else {}
-    except (KeyError, TypeError, ValueError, AttributeError):
+        return msgspec.convert(kept or {}, dict[str, Verdict], str_keys=True)
+    except msgspec.ValidationError:
         _log.warning("what was found of precisions cannot be read and is tried again")
         return {}
 
 
 def _key(properties: Properties) -> str:
     return json.dumps(without_defaults(properties), sort_keys=True)
-
-
-def _send(pipe: IO[bytes] | None, order: Mapping[str, object]) -> None:
-    """The pipe stays open: its end tells the child that nobody waits for it any more."""
-    assert pipe
-    with contextlib.suppress(OSError):  # a child that has ended is noticed where its lines are read
-        pipe.write(json.dumps(order).encode() + b"\n")
-        pipe.flush()
-
-
-def _read(pipe: IO[bytes], lines: "queue.SimpleQueue[bytes | None]") -> None:
-    with pipe:
-        for line in pipe:
-            lines.put(line)
-    lines.put(None)
 
 
 def _ending(child: "subprocess.Popen[bytes]", errors: IO[bytes]) -> str:
