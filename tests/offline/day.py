@@ -97,7 +97,7 @@ def _is_written(file: Path) -> bool:
 
 def _set(program: Program) -> None:
     program.change(theme="dark", language="zh_CN")
-    for name in ("preferences", "logs", "about", "shortcuts", "models", "race", "bench", "tune"):
+    for name in ("preferences", "about", "models", "race", "bench", "tune"):
         program.window.actions_by_name[name].trigger()
         QApplication.processEvents()
 

@@ -31,7 +31,7 @@ from tests.ui.person import ask
 Open = Callable[..., Program]
 
 ZOOMS = (100, 125)
-DIALOGS = ("preferences", "about", "logs", "prompts")
+DIALOGS = ("preferences", "about", "prompts")
 HAN = re.compile(r"[\u3400-\u9fff]")
 # Names, and what is written the same everywhere.
 SAME = re.compile(

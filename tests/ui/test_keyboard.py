@@ -15,7 +15,7 @@ from headstart.ui.window_commands import CommandPalette
 from tests.ui import reach
 from tests.ui.person import WAIT, ask
 
-DIALOGS = ("preferences", "about", "logs", "palette", "shortcuts")
+DIALOGS = ("preferences", "about", "palette")
 
 
 @pytest.fixture

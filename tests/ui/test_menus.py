@@ -9,13 +9,12 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QDialog, QFileDialog, QMenu
 from pytestqt.qtbot import QtBot
 
-from headstart.ui import actions
 from headstart.ui.program import Program
 from headstart.ui.settings.settings_form import ChoiceBox
 from tests.ui.person import ask, texts
 
 LAST = ("unload", "load", "delete", "quit")  # what they leave, others could not work with
-DIALOGS = ("preferences", "shortcuts", "about", "logs")
+DIALOGS = ("preferences", "about")
 
 
 @pytest.fixture
@@ -100,12 +99,6 @@ def test_what_stands_beside_the_window_follows_its_theme(app: Program, name: str
     app.change(theme="dark")
     assert dialog.styleSheet() != before
     dialog.close()
-
-
-def test_the_groups_of_keys_are_the_menus(app: Program) -> None:
-    groups = actions.groups(app.window.actions_by_name)
-    assert [title for title, _ in groups] == ["File", "Edit", "View", "Chat", "Model", "Help"]
-    assert sum(len(commands) for _, commands in groups) == len(app.window.actions_by_name)
 
 
 def test_the_same_answer_once_more_is_no_fault(qtbot: QtBot, app: Program) -> None:

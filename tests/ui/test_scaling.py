@@ -19,7 +19,7 @@ from headstart.ui.widgets.labels import Heading
 from headstart.ui.widgets.theme import LIGHT, MEDIUM
 from tests.ui import reach
 
-DIALOGS = ("preferences", "about", "logs")
+DIALOGS = ("preferences", "about")
 
 
 @pytest.mark.parametrize("zoom", [100, 150, 200])

@@ -101,7 +101,6 @@ COMMANDS = (
     *_in(
         HELP,
         ("palette", QT_TRANSLATE_NOOP("Actions", "&Command Palette"), "Ctrl+K"),
-        ("shortcuts", QT_TRANSLATE_NOOP("Actions", "&Keyboard Shortcuts"), "F1"),
         ("logs", QT_TRANSLATE_NOOP("Actions", "Show &Logs")),
         ("about", QT_TRANSLATE_NOOP("Actions", "&About Headstart"), "", False, True),
     ),
@@ -122,12 +121,6 @@ def fill(bar: QMenuBar, actions: dict[str, QAction]) -> None:
                 menu.addSeparator()
             if command.menu == title:
                 menu.addAction(actions[command.name])
-
-
-def groups(made: dict[str, QAction]) -> list[tuple[str, list[QAction]]]:
-    """The menus as titles with actions."""
-    menus = dict.fromkeys(command.menu for command in COMMANDS)
-    return [(_plain(_tr(menu)), [made[each.name] for each in COMMANDS if each.menu == menu]) for menu in menus]
 
 
 def title(action: QAction) -> str:

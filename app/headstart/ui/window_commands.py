@@ -8,8 +8,17 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QEvent, QObject, QSize, Qt, Signal, Slot
-from PySide6.QtGui import QAction, QActionGroup, QColor, QGuiApplication, QKeyEvent, QKeySequence, QTextDocument
+from PySide6.QtCore import QEvent, QObject, QSize, Qt, QUrl, Signal, Slot
+from PySide6.QtGui import (
+    QAction,
+    QActionGroup,
+    QColor,
+    QDesktopServices,
+    QGuiApplication,
+    QKeyEvent,
+    QKeySequence,
+    QTextDocument,
+)
 from PySide6.QtWidgets import (
     QDialog,
     QHeaderView,
@@ -24,19 +33,17 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from headstart import paths
+from headstart import own_folder, paths
 from headstart.chat.conversation import Role
 from headstart.licences import components
 from headstart.settings import defaults
-from headstart.ui import actions, diary
+from headstart.ui import actions
 from headstart.ui.about import AboutDialog, version_report
 from headstart.ui.encryption_controller import EncryptionController
 from headstart.ui.exchange.exchange import Exchange
 from headstart.ui.exchange.pdf_export import PdfSaving
-from headstart.ui.log_view import LogView
 from headstart.ui.settings.preferences_dialog import PreferencesDialog
 from headstart.ui.settings_controller import SettingsController
-from headstart.ui.shortcuts import Shortcuts
 from headstart.ui.translation import chosen, spoken
 from headstart.ui.widgets import stylesheet
 from headstart.ui.widgets.theme import MEDIUM, SMALL, Theme
@@ -195,14 +202,6 @@ class Dialogs(QObject):
         box.open()
 
     @Slot()
-    def show_shortcuts(self) -> None:
-        """Every command that has a key."""
-        groups = actions.groups(self._window.actions_by_name)
-        dialog = Shortcuts(self._program.looks.theme, groups, self._window)
-        self._follow(dialog)
-        dialog.open()
-
-    @Slot()
     def show_about(self) -> None:
         """What this is, and what it is made of."""
         dialog = AboutDialog(self._program.looks.theme, version_report(), components(), self._window)
@@ -211,15 +210,9 @@ class Dialogs(QObject):
 
     @Slot()
     def show_logs(self) -> None:
-        """What the window and the engine wrote down; the window can be used beside it."""
-        files = {
-            self.tr("Window"): paths.logs_folder() / diary.FILE_NAME,
-            self.tr("Engine"): self._program.link.journal.path,
-            self.tr("Local server"): self._program.server.journal.path,
-        }
-        view = LogView(self._program.looks.theme, files, self._window)
-        self._follow(view)
-        view.show()
+        """The folder where window, engine and local server write down what they do."""
+        own_folder.make(paths.logs_folder())
+        QDesktopServices.openUrl(QUrl.fromLocalFile(str(paths.logs_folder())))
 
     def _folders(self) -> dict[str, Path]:
         return {
@@ -231,7 +224,7 @@ class Dialogs(QObject):
             self.tr("Downloads"): paths.cache_folder(),
         }
 
-    def _follow(self, dialog: AboutDialog | LogView | PreferencesDialog | Shortcuts) -> None:
+    def _follow(self, dialog: AboutDialog | PreferencesDialog) -> None:
         """Theme and font may change while it is open."""
         self._program.looks.changed.connect(dialog.set_looks)
 
@@ -355,7 +348,6 @@ class WindowCommands(QObject):
             "zoom_reset": lambda: program.change(zoom=100),
             "logs": self._dialogs.show_logs,
             "about": self._dialogs.show_about,
-            "shortcuts": self._dialogs.show_shortcuts,
             "palette": self._palette,
             "preferences": self._dialogs.show_preferences,
         }

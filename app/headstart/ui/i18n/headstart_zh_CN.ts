@@ -267,10 +267,6 @@
         <translation>命令面板(&amp;C)</translation>
     </message>
     <message>
-        <source>&amp;Keyboard Shortcuts</source>
-        <translation>键盘快捷键(&amp;K)</translation>
-    </message>
-    <message>
         <source>Show &amp;Logs</source>
         <translation>查看日志(&amp;L)</translation>
     </message>
@@ -1290,18 +1286,6 @@
     <message>
         <source>Later</source>
         <translation>稍后</translation>
-    </message>
-    <message>
-        <source>Window</source>
-        <translation>窗口</translation>
-    </message>
-    <message>
-        <source>Engine</source>
-        <translation>引擎</translation>
-    </message>
-    <message>
-        <source>Local server</source>
-        <translation>本地服务器</translation>
     </message>
     <message>
         <source>Models</source>
@@ -2719,57 +2703,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>an NPU decides that itself</source>
         <translation>由 NPU 自行决定</translation>
-    </message>
-</context>
-<context>
-    <name>LogView</name>
-    <message>
-        <source>Logs</source>
-        <translation>日志</translation>
-    </message>
-    <message>
-        <source>Log</source>
-        <translation>日志</translation>
-    </message>
-    <message>
-        <source>Least level</source>
-        <translation>最低级别</translation>
-    </message>
-    <message>
-        <source>Everything</source>
-        <translation>全部</translation>
-    </message>
-    <message>
-        <source>Warnings and errors</source>
-        <translation>警告和错误</translation>
-    </message>
-    <message>
-        <source>Errors</source>
-        <translation>错误</translation>
-    </message>
-    <message>
-        <source>Search in the log</source>
-        <translation>在日志中搜索</translation>
-    </message>
-    <message>
-        <source>Lines of the log</source>
-        <translation>日志内容</translation>
-    </message>
-    <message>
-        <source>Nothing was written down.</source>
-        <translation>没有任何记录。</translation>
-    </message>
-    <message>
-        <source>Open folder</source>
-        <translation>打开文件夹</translation>
-    </message>
-    <message>
-        <source>Copy what is shown</source>
-        <translation>复制显示的内容</translation>
-    </message>
-    <message>
-        <source>Close</source>
-        <translation>关闭</translation>
     </message>
 </context>
 <context>
@@ -4515,13 +4448,6 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>Python {} can make no environments here, as its module venv is missing; on Debian and Ubuntu, apt install python3-venv brings it. Then try again.</source>
         <translation>这里的 Python {} 缺少 venv 模块，无法创建环境；在 Debian 和 Ubuntu 上可用 apt install python3-venv 安装。然后重试。</translation>
-    </message>
-</context>
-<context>
-    <name>Shortcuts</name>
-    <message>
-        <source>Keyboard shortcuts</source>
-        <translation>键盘快捷键</translation>
     </message>
 </context>
 <context>

@@ -267,10 +267,6 @@
         <translation>命令選擇區(&amp;C)</translation>
     </message>
     <message>
-        <source>&amp;Keyboard Shortcuts</source>
-        <translation>鍵盤快速鍵(&amp;K)</translation>
-    </message>
-    <message>
         <source>Show &amp;Logs</source>
         <translation>檢視記錄檔(&amp;L)</translation>
     </message>
@@ -1290,18 +1286,6 @@
     <message>
         <source>Later</source>
         <translation>稍後</translation>
-    </message>
-    <message>
-        <source>Window</source>
-        <translation>視窗</translation>
-    </message>
-    <message>
-        <source>Engine</source>
-        <translation>引擎</translation>
-    </message>
-    <message>
-        <source>Local server</source>
-        <translation>本機伺服器</translation>
     </message>
     <message>
         <source>Models</source>
@@ -2719,57 +2703,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>an NPU decides that itself</source>
         <translation>由 NPU 自行決定</translation>
-    </message>
-</context>
-<context>
-    <name>LogView</name>
-    <message>
-        <source>Logs</source>
-        <translation>記錄檔</translation>
-    </message>
-    <message>
-        <source>Log</source>
-        <translation>記錄檔</translation>
-    </message>
-    <message>
-        <source>Least level</source>
-        <translation>最低層級</translation>
-    </message>
-    <message>
-        <source>Everything</source>
-        <translation>全部</translation>
-    </message>
-    <message>
-        <source>Warnings and errors</source>
-        <translation>警告與錯誤</translation>
-    </message>
-    <message>
-        <source>Errors</source>
-        <translation>錯誤</translation>
-    </message>
-    <message>
-        <source>Search in the log</source>
-        <translation>在記錄檔中搜尋</translation>
-    </message>
-    <message>
-        <source>Lines of the log</source>
-        <translation>記錄檔內容</translation>
-    </message>
-    <message>
-        <source>Nothing was written down.</source>
-        <translation>沒有任何記錄。</translation>
-    </message>
-    <message>
-        <source>Open folder</source>
-        <translation>開啟資料夾</translation>
-    </message>
-    <message>
-        <source>Copy what is shown</source>
-        <translation>複製顯示的內容</translation>
-    </message>
-    <message>
-        <source>Close</source>
-        <translation>關閉</translation>
     </message>
 </context>
 <context>
@@ -4515,13 +4448,6 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>Python {} can make no environments here, as its module venv is missing; on Debian and Ubuntu, apt install python3-venv brings it. Then try again.</source>
         <translation>這裡的 Python {} 缺少 venv 模組，無法建立環境；在 Debian 和 Ubuntu 上可用 apt install python3-venv 安裝。然後重試。</translation>
-    </message>
-</context>
-<context>
-    <name>Shortcuts</name>
-    <message>
-        <source>Keyboard shortcuts</source>
-        <translation>鍵盤快速鍵</translation>
     </message>
 </context>
 <context>
