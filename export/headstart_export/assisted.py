@@ -18,7 +18,6 @@ from headstart_export import quiet
 from headstart_export.convert import first_line
 
 _LOOKUP = 10  # candidates of prompt lookup, as in the documentation of transformers
-_PLAIN, _ASSISTED, _SEARCHED = "plain", "assisted", "lookup"
 
 
 class Clock:
@@ -37,74 +36,50 @@ class Clock:
         """All are."""
 
 
-class Writer:
-    """The models in memory."""
-
-    def __init__(self, target: Path, draft: Path | None) -> None:
-        """Raises ImportError, OSError or ValueError when they cannot be had."""
-        quiet.prepare()
-        import torch  # noqa: PLC0415
-
-        self._torch = torch
-        self._target = _load(target)
-        self._draft = _load(draft) if draft else None
-
-    @property
-    def modes(self) -> list[str]:
-        """Transformers let only a model whose head is as wide assist with tokens."""
-        assists = self._draft is not None and self._draft.config.vocab_size == self._target.config.vocab_size
-        return [_PLAIN, *([_ASSISTED] if assists else []), _SEARCHED]
-
-    def write(self, order: Mapping[str, Any]) -> dict[str, Any]:
-        """One greedy answer. `tokens` are without stop ids."""
-        ids = self._torch.tensor([order["ids"]])
-        clock = Clock()
-        with self._torch.inference_mode():
-            output = self._target.generate(
-                ids,
-                attention_mask=self._torch.ones_like(ids),
-                generation_config=self._config(order),
-                streamer=clock,
-                **self._guessing(order["mode"]),
-            )
-        ended = time.perf_counter()
-        first = clock.times[1] if len(clock.times) > 1 else ended
-        stop_ids = set(order["stop_ids"])
-        return {
-            "tokens": [token for token in output[0, ids.shape[1] :].tolist() if token not in stop_ids],
-            "ttft_ms": (first - clock.started) * 1000.0,
-            "decode_ms": (ended - first) * 1000.0,
-        }
-
-    def _config(self, order: Mapping[str, Any]) -> Any:
-        from transformers import GenerationConfig  # noqa: PLC0415
-
-        # A new one: the model's own would bring its sampling and penalties.
-        stop_ids = list(order["stop_ids"])
-        pad = stop_ids[0] if stop_ids else None
-        return GenerationConfig(
-            do_sample=False, max_new_tokens=order["tokens"], eos_token_id=stop_ids or None, pad_token_id=pad
-        )
-
-    def _guessing(self, mode: str) -> dict[str, Any]:
-        assert mode in self.modes, mode
-        if mode == _ASSISTED:
-            return {"assistant_model": self._draft}
-        return {"prompt_lookup_num_tokens": _LOOKUP} if mode == _SEARCHED else {}
-
-
 def answer(lines: Iterator[str]) -> Iterator[dict[str, Any]]:
     """A reply for each line."""
     first = json.loads(next(lines))
-    draft = first["draft"]
+    quiet.prepare()
     try:
-        writer = Writer(Path(first["target"]), Path(draft) if draft else None)
+        target = _load(Path(first["target"]))
+        draft = _load(Path(first["draft"])) if first["draft"] else None
     except (ImportError, OSError, ValueError) as error:
         yield {"unavailable": first_line(error)}
         return
-    yield {"modes": writer.modes}
-    for line in lines:
-        yield writer.write(json.loads(line))
+    modes: dict[str, dict[str, Any]] = {"plain": {}}
+    if draft is not None and draft.config.vocab_size == target.config.vocab_size:
+        modes["assisted"] = {"assistant_model": draft}  # others transformers lets not assist with tokens
+    modes["lookup"] = {"prompt_lookup_num_tokens": _LOOKUP}
+    yield {"modes": [*modes]}
+    for order in map(json.loads, lines):
+        yield _write(target, order, modes[order["mode"]])
+
+
+def _write(target: Any, order: Mapping[str, Any], guessing: Mapping[str, Any]) -> dict[str, Any]:
+    """One greedy answer. `tokens` are without stop ids."""
+    import torch  # noqa: PLC0415
+    from transformers import GenerationConfig  # noqa: PLC0415
+
+    ids, stop_ids = torch.tensor([order["ids"]]), list(order["stop_ids"])
+    # A new one: the model's own would bring its sampling and penalties.
+    config = GenerationConfig(
+        do_sample=False,
+        max_new_tokens=order["tokens"],
+        eos_token_id=stop_ids or None,
+        pad_token_id=stop_ids[0] if stop_ids else None,
+    )
+    clock = Clock()
+    with torch.inference_mode():
+        output = target.generate(
+            ids, attention_mask=torch.ones_like(ids), generation_config=config, streamer=clock, **guessing
+        )
+    ended = time.perf_counter()
+    first = clock.times[1] if len(clock.times) > 1 else ended
+    return {
+        "tokens": [token for token in output[0, ids.shape[1] :].tolist() if token not in stop_ids],
+        "ttft_ms": (first - clock.started) * 1000.0,
+        "decode_ms": (ended - first) * 1000.0,
+    }
 
 
 def main(orders: TextIO = sys.stdin, replies: TextIO = sys.stdout) -> None:
