@@ -5,8 +5,10 @@ A small program has setups and MSIs tried with it; the whole one is that of HEAD
 
 import json
 import os
+import pwd
+import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -18,8 +20,7 @@ from headstart.chat.reader import open_reader
 from headstart.ui.widgets.theme import LIGHT
 from tests.end_to_end import screen as screens
 from tests.end_to_end.screen import Screen, open_screen, wait
-from tests.installer import stand_ins, wine_machine
-from tests.installer.wine_machine import WineMachine
+from tests.installer import stand_ins
 
 ROOT = Path(__file__).resolve().parents[2]
 ENTRY = "Software\\Microsoft\\Windows\\CurrentVersion\\Uninstall\\Headstart"
@@ -42,9 +43,61 @@ int WINAPI wWinMain(HINSTANCE instance, HINSTANCE before, LPWSTR line, int show)
 }
 """
 
+_LONGEST = 900  # seconds for one program on a loaded machine
+
+
+def _missing() -> str:
+    """Why there can be none on this machine; empty where there can."""
+    lacking = [name for name in ("wine", "wineboot", "wineserver") if not shutil.which(name)]
+    return f"Windows is played by {', '.join(lacking)}, which is not installed" if lacking else ""
+
+
+class WineMachine:
+    """A computer with Windows in a folder, as Wine plays it: programs run on it."""
+
+    def __init__(self, folder: Path, environment: Mapping[str, str], overrides: str) -> None:
+        """`overrides`: libraries that are to be taken from beside programs, in Wine's words."""
+        self.drive = folder / "drive_c"
+        self.person = self.drive / "users" / pwd.getpwuid(os.getuid()).pw_name
+        self.local = self.person / "AppData" / "Local"
+        self.environment = {
+            **environment,
+            "WINEPREFIX": str(folder),
+            "WINEARCH": "win64",
+            "WINEDEBUG": "-all",
+            "WINEDLLOVERRIDES": f"mscoree=;mshtml=;winemenubuilder.exe=;{overrides}",
+        }
+
+    def place(self, path: Path) -> str:
+        """What a program on the machine calls a file on its drive."""
+        return "C:\\" + str(path.relative_to(self.drive)).replace("/", "\\")
+
+    def start(self, program: Path | str, *words: str) -> subprocess.Popen[bytes]:
+        """Start a program and leave it to itself."""
+        nowhere = subprocess.DEVNULL
+        return subprocess.Popen(["wine", str(program), *words], env=self.environment, stdout=nowhere, stderr=nowhere)
+
+    def run(self, program: Path | str, *words: str) -> subprocess.CompletedProcess[str]:
+        """Run it to its end."""
+        return subprocess.run(
+            ["wine", str(program), *words],
+            env=self.environment,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            timeout=_LONGEST,
+            check=False,
+        )
+
+    def registered(self, key: str, name: str = "") -> str:
+        """A value of the person's registry; empty where there is none."""
+        done = self.run("reg", "query", f"HKCU\\{key}", *(["/v", name] if name else ["/ve"]))
+        return done.stdout.partition("REG_SZ")[2].strip() if done.returncode == 0 else ""
+
+
 pytestmark = [
     pytest.mark.installer,
-    pytest.mark.skipif(bool(wine_machine.missing()), reason=wine_machine.missing()),
+    pytest.mark.skipif(bool(_missing()), reason=_missing()),
     pytest.mark.skipif(bool(screens.missing()), reason=f"a window needs {', '.join(screens.missing())}"),
 ]
 
@@ -57,9 +110,13 @@ def screen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Screen]:
 
 @pytest.fixture(scope="module")
 def machine(tmp_path_factory: pytest.TempPathFactory, screen: Screen) -> Iterator[WineMachine]:
-    folder = tmp_path_factory.mktemp("machine") / "prefix"
-    with wine_machine.wine_machine(folder, screen.environment, stand_ins.OVERRIDES) as made:
+    """A new one; what still runs on it at the end is ended."""
+    made = WineMachine(tmp_path_factory.mktemp("machine") / "prefix", screen.environment, stand_ins.OVERRIDES)
+    subprocess.run(["wineboot", "--init"], env=made.environment, capture_output=True, timeout=_LONGEST, check=True)
+    try:
         yield made
+    finally:
+        subprocess.run(["wineserver", "-k"], env=made.environment, timeout=60, check=False)
 
 
 @pytest.fixture(scope="module")
