@@ -86,6 +86,7 @@ def test_a_cut_control_is_found(qtbot: QtBot) -> None:
 
 def test_headings_grow_with_the_text(open_program: Callable[..., Program]) -> None:
     app = open_program()
+    _show_every_page(app)
     before = [heading.font().pointSizeF() for heading in app.window.findChildren(Heading)]
     app.change(zoom=200)
     after = [heading.font().pointSizeF() for heading in app.window.findChildren(Heading)]
@@ -93,8 +94,15 @@ def test_headings_grow_with_the_text(open_program: Callable[..., Program]) -> No
     assert after == pytest.approx([2 * size for size in before])
 
 
+def _show_every_page(app: Program) -> None:
+    """They get their looks then."""
+    for page in (*app.window.beside_the_chat(), app.window.chat):
+        app.window.show_page(page)
+
+
 def test_icons_grow_with_the_text(open_program: Callable[..., Program]) -> None:
     app = open_program()
+    _show_every_page(app)
     app.window.chat.show_empty(False)  # noqa: FBT003
     app.window.chat.transcript.add(MessageContent("a", "assistant", "An answer", versions=2))
     before = _icons(app)

@@ -52,7 +52,9 @@ class MainWindow(QMainWindow):
         self.set_looks(theme, font)
 
     def show_page(self, page: QWidget) -> None:
-        """Chat or models."""
+        """The chat or one beside it, which gets its looks when it is first shown: a start does not wait for five."""
+        if page is not self.chat and not page.styleSheet():
+            page.setStyleSheet(self._sheet)
         self.pages.setCurrentWidget(page)
 
     def beside_the_chat(self) -> tuple[ModelsPage | Page, ...]:
@@ -61,10 +63,10 @@ class MainWindow(QMainWindow):
 
     def set_looks(self, theme: Theme, font: QFont) -> None:
         """Another theme or font."""
-        sheet = stylesheet.sheet(theme, font)
+        self._sheet = stylesheet.sheet(theme, font)
         pages = self.beside_the_chat()
-        for part in (self.sidebar, *pages, self.panel, *self.chat.chrome()):
-            part.setStyleSheet(sheet)
+        for part in (self.sidebar, *(page for page in pages if page.styleSheet()), self.panel, *self.chat.chrome()):
+            part.setStyleSheet(self._sheet)
         self.sidebar.set_theme(theme)
         for page in pages:
             page.set_theme(theme)
