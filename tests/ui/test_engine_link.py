@@ -14,11 +14,24 @@ from pytestqt.qtbot import QtBot
 
 from headstart.engine.engine import FinishReason, LoadOptions, Message, Prefill, Request, Step
 from headstart.engine.generation_config import USUAL
-from headstart.engine.protocol import Facts, Failed, Loading, Phase
+from headstart.engine.protocol import (
+    Benched,
+    BenchHeat,
+    BenchPlanned,
+    BenchReport,
+    BenchSize,
+    BenchStage,
+    Facts,
+    Failed,
+    Loading,
+    Phase,
+)
+from headstart.engine.tuning.messages import TuneDecided, TunedKnown, TuneEnded, TuneReport, TuneTrying, TuneWish
 from headstart.ui.engine_link import EngineLink
 
 TOY = LoadOptions(Path("toy"))
 WAIT = 60_000  # ms, for a loaded machine
+SIZE = BenchSize(prompts=1, tokens=4, repeats=1, with_peer=False)
 
 
 class Heard:
@@ -340,3 +353,95 @@ def test_no_order_blocks_the_window(qtbot: QtBot, link: EngineLink) -> None:
 def test_the_toy_needs_no_openvino(qtbot: QtBot, loaded_link: EngineLink) -> None:
     libraries = {Path(mapped.path).name for mapped in psutil.Process(loaded_link.pid).memory_maps()}
     assert not any("openvino" in name for name in libraries)
+
+
+def benched(link: EngineLink) -> list[BenchReport]:
+    """What a benchmark will say."""
+    said: list[BenchReport] = []
+    link.benched.connect(said.append)
+    return said
+
+
+def test_a_benchmark_may_be_asked_for_before_the_model_is_there(qtbot: QtBot, link: EngineLink) -> None:
+    said = benched(link)
+    link.load(TOY)
+    ticket = link.bench(SIZE)
+    qtbot.waitUntil(lambda: bool(said) and isinstance(said[-1], Benched), timeout=WAIT)
+    kinds = [type(report) for report in said]
+    assert kinds == [BenchStage, BenchPlanned, *[BenchHeat] * 20, Benched]
+    assert {report.ticket for report in said} == {ticket}
+    assert link.bench(SIZE) != ticket
+
+
+def test_a_benchmark_stopped_before_it_began_has_no_result(qtbot: QtBot, link: EngineLink) -> None:
+    said = benched(link)
+    link.load(TOY)
+    ticket = link.bench(SIZE)
+    link.stop_job()
+    qtbot.waitUntil(lambda: Benched(ticket, None) in said, timeout=WAIT)
+    assert not any(isinstance(report, BenchHeat) for report in said)
+
+
+def test_another_model_ends_a_benchmark_and_its_late_reports_are_dropped(qtbot: QtBot, loaded_link: EngineLink) -> None:
+    said = benched(loaded_link)
+    ticket = loaded_link.bench(BenchSize(prompts=3, tokens=400, repeats=9, with_peer=False))
+    qtbot.waitUntil(lambda: bool(said), timeout=WAIT)
+    with qtbot.waitSignal(loaded_link.loaded, timeout=WAIT):
+        loaded_link.load(LoadOptions(Path("other")))
+    assert said[-1] == Benched(ticket, None)
+
+
+def test_a_benchmark_without_a_model_fails_in_words(qtbot: QtBot, link: EngineLink) -> None:
+    with qtbot.waitSignal(link.failed, timeout=WAIT) as blocker:
+        ticket = link.bench(SIZE)
+    sentence, failure = blocker.args or []
+    assert sentence == "No model is loaded; choose one first."
+    assert (failure.order, failure.ticket) == ("Bench", ticket)
+    link.bench(SIZE)  # the one before is over
+
+
+def tuned(link: EngineLink) -> list[TuneReport]:
+    """What a tuning will say."""
+    said: list[TuneReport] = []
+    link.tuned.connect(said.append)
+    return said
+
+
+def test_a_tuning_tells_its_stages_then_what_it_found_and_remembers_that(qtbot: QtBot, link: EngineLink) -> None:
+    said = tuned(link)
+    ticket = link.tune(TuneWish(TOY))
+    qtbot.waitUntil(lambda: bool(said) and isinstance(said[-1], TuneEnded), timeout=WAIT)
+    assert [type(report) for report in said] == [*[TuneTrying, TuneTrying, TuneDecided] * 2, TuneEnded]
+    assert {report.ticket for report in said} == {ticket}
+    found = said[-1]
+    assert isinstance(found, TuneEnded)
+    assert found.findings
+    assert [stage.chosen.name for stage in found.findings.stages] == ["1 thread", "as it is"]
+    link.load(TOY)  # in another process
+    link.recall(TOY)
+    qtbot.waitUntil(lambda: isinstance(said[-1], TunedKnown), timeout=WAIT)
+    known = said[-1]
+    assert isinstance(known, TunedKnown)
+    assert known.findings == found.findings
+    link.forget(TOY)
+    qtbot.waitUntil(lambda: said[-1] == TunedKnown(said[-1].ticket, None), timeout=WAIT)
+
+
+def test_the_model_after_a_tuning_is_loaded_in_a_process_of_its_own(qtbot: QtBot, loaded_link: EngineLink) -> None:
+    said, before = tuned(loaded_link), loaded_link.pid
+    loaded_link.unload()
+    loaded_link.tune(TuneWish(TOY))
+    qtbot.waitUntil(lambda: bool(said) and isinstance(said[-1], TuneEnded), timeout=WAIT)
+    tuning = loaded_link.pid
+    with qtbot.waitSignal(loaded_link.loaded, timeout=WAIT):
+        loaded_link.load(TOY)
+    assert len({before, tuning, loaded_link.pid}) == 3
+
+
+def test_another_model_ends_a_tuning(qtbot: QtBot, link: EngineLink) -> None:
+    said = tuned(link)
+    ticket = link.tune(TuneWish(TOY))
+    qtbot.waitUntil(lambda: bool(said), timeout=WAIT)
+    with qtbot.waitSignal(link.loaded, timeout=WAIT):
+        link.load(TOY)
+    assert said[-1] == TuneEnded(ticket, None)
