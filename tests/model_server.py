@@ -39,7 +39,6 @@ class Script:
     raw: list[bytes] | None = None  # sent in place of all this
     headers: dict[str, str] = field(default_factory=dict)
     asked: list[dict[str, Any]] = field(default_factory=list)
-    tries: int = 0
     gone: threading.Event = field(default_factory=threading.Event)  # a client left before the end
 
 
@@ -101,7 +100,6 @@ def _app(script: Script) -> Starlette:
 
 
 def _refusal(script: Script, request: Request) -> Response | None:
-    script.tries += 1
     if script.key and request.headers.get("authorization") != f"Bearer {script.key}":
         return JSONResponse({"error": {"message": "Invalid API key."}}, 401)
     if script.refusals:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import trustme
 
+from headstart import keys, remotes
 from headstart.engine.backends.remote import RemoteEngine
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import (
@@ -27,6 +28,10 @@ from headstart.engine.engine import (
     Speculation,
     Step,
 )
+from headstart.engine.opening import LocalModels
+from headstart.engine.process.client import EngineClient
+from headstart.engine.protocol import Facts, Loading, Phase
+from headstart.engine.supervision import Journal
 from headstart.errors import ContextOverflowError, HeadstartError, ModelNotFoundError, RemoteError, SettingsError
 from tests.model_server import DONE, Script, chunk, serving
 
@@ -430,3 +435,28 @@ def test_closing_ends_what_goes_on_and_is_harmless_twice(connect: Open, script: 
     engine.close()
     assert script.gone.wait(10)
     answer.close()  # type: ignore[attr-defined]
+
+
+def test_the_engine_s_process_loads_it_by_the_same_orders_as_any_other(tmp_path: Path) -> None:
+    script = Script(key="secret", models=({"id": "small", "max_model_len": 512},))
+    keys.keep("office", "secret")
+    client, told = EngineClient(journal=Journal(tmp_path / "engine.log")), list[Loading]()
+    with serving(script) as url:
+        server = Remote("office", url)
+        assert client.load(remotes.load_options(server), told.append) == Facts("small", None, "", "fast", 512, "office")
+        assert told == [Loading(Phase.SERVER)]
+        events = list(client.generate(ASKED))
+        assert "".join(event.text for event in events if isinstance(event, Step)) == "Hello there!"
+        opened = LocalModels().open(remotes.load_options(server), told.append)
+        with closing(opened.engine), pytest.raises(RemoteError, match="office does not count tokens beforehand"):
+            opened.count((), "Hi")
+        script.pause = 60.0
+        cancel = CancelEvent()
+        threading.Timer(0.2, cancel.set).start()
+        *_, last = client.generate(ASKED, cancel)
+        assert isinstance(last, Finish)
+        assert last.reason is FinishReason.CANCELLED
+        assert script.gone.wait(10)
+        with pytest.raises(ModelNotFoundError, match="office has no model 'large'; it has small"):
+            client.load(remotes.load_options(Remote("office", url, "large")))
+    client.close()

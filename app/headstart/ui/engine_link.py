@@ -55,11 +55,11 @@ from headstart.engine.tuning.messages import (
     TuneWish,
 )
 from headstart.errors import OutOfMemoryError
-from headstart.ui.counting import Counting
 from headstart.ui.engine_child import EngineChild
 from headstart.ui.fault_words import said
 from headstart.ui.spelling import sentences
 
+_PAUSE = 250  # ms between two counts; counting at every key would take its processor time from an answer being written
 _SHOWN, _HIDDEN = 33, 100  # ms between two `steps`
 
 
@@ -106,7 +106,7 @@ class EngineLink(QObject):
         self._recalled: int | None = None  # the latest question of what is known
         self._outbox: list[Order] = []
         self._steps: list[Step] = []
-        self._counting = Counting(self)
+        self._counting = _Counting(self)
         self._counting.due.connect(self._send)
         self._tick = QTimer(self, singleShot=True, interval=_SHOWN)
         self._tick.timeout.connect(self._flush)
@@ -438,3 +438,38 @@ class EngineLink(QObject):
         self.crashed.emit(sentence, generation)
         if again:
             self.start()
+
+
+class _Counting(QObject):
+    """Lets the first question through at once and of those that come meanwhile the last."""
+
+    due = Signal(object)  # CountTokens
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._open = False
+        self._next: CountTokens | None = None
+        self._pause = QTimer(self, singleShot=True, interval=_PAUSE)
+        self._pause.timeout.connect(self._go_on)
+
+    def ask(self, question: CountTokens) -> None:
+        """`due` follows, now or later, unless a newer question overtakes this one."""
+        self._next = question
+        self._go_on()
+
+    def note_answer(self) -> None:
+        """The question that was due is answered, well or badly."""
+        self._open = False
+        self._pause.start()
+
+    def clear(self) -> None:
+        """Forget all: nobody is there who could answer."""
+        self._open, self._next = False, None
+        self._pause.stop()
+
+    @Slot()
+    def _go_on(self) -> None:
+        question = self._next
+        if question and not self._open and not self._pause.isActive():
+            self._open, self._next = True, None
+            self.due.emit(question)
