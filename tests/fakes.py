@@ -11,18 +11,19 @@ from headstart.engine.engine import (
     Event,
     Finish,
     FinishReason,
+    Likelihood,
     LoadOptions,
     Origin,
     Piece,
     Prefill,
     Request,
     Round,
+    Scored,
     Stats,
     Step,
     Timing,
     Token,
 )
-from headstart.engine.likelihood import Likelihood, Scored
 from headstart.errors import ContextOverflowError
 
 Script = str | Exception

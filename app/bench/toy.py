@@ -39,6 +39,7 @@ from headstart.engine.engine import (
     Event,
     Finish,
     FinishReason,
+    Likelihood,
     LoadOptions,
     Message,
     Mode,
@@ -47,12 +48,12 @@ from headstart.engine.engine import (
     Prefill,
     Request,
     Round,
+    Scored,
     Step,
     Timing,
     Token,
 )
 from headstart.engine.generation_config import USUAL
-from headstart.engine.likelihood import Likelihood, Scored
 from headstart.engine.measurements import Measurements
 from headstart.engine.opening import Opened, Tell, machine_memory
 from headstart.engine.protocol import (

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from headstart import manifest
-from headstart.engine import text
+from headstart.engine import detokenizer
 from headstart.engine.engine import LoadOptions, Numerics
 from headstart.engine.local import LocalEngine, load
 from headstart.engine.tokenizer import Tokenizer
@@ -54,7 +54,7 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> int:
             self._count += 1
             return 4 if self._count >= tokens else 0
 
-    monkeypatch.setattr(text, "Repetition", Hasty)
+    monkeypatch.setattr(detokenizer, "Repetition", Hasty)
     return tokens
 
 

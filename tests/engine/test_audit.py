@@ -6,15 +6,26 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from headstart.engine.audit import GREEDY, SAMPLED, AuditPlan, audit
+from headstart.engine.audit import (
+    BATCHES,
+    ENDED,
+    GREEDY,
+    SAMPLED,
+    Answered,
+    Auditor,
+    AuditPlan,
+    Verdict,
+    audit,
+    findings,
+    judge,
+    scores,
+)
 from headstart.engine.bench.prompts import BenchPrompt
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.comparison import ENDED, Judged, Verdict, findings, judge, noise_floor, scores, shift
 from headstart.engine.engine import FinishReason, LoadOptions, Mode, Round, Sampling, Speculation
 from headstart.engine.local import load
 from headstart.engine.policy.cost_model import Costs, Curve
 from headstart.engine.policy.policy import Policy
-from headstart.engine.rescoring import BATCHES, Answered, Auditor
 from headstart.engine.runners.runner import Branch, Logits
 from headstart.engine.sampling import Sampler
 from headstart.engine.sequence import Job
@@ -65,21 +76,14 @@ def test_a_verdict_names_choice_rival_gap_and_margin() -> None:
     assert judge(values, ENDED, (0, 3)) == Verdict(ENDED, choice=1, rival=3, gap=0.5, margin=0.5)
 
 
-def test_the_shift_is_that_of_the_distance_between_the_two_best() -> None:
-    verdict = Verdict(1, choice=1, rival=3, gap=0.0, margin=0.5)
-    assert shift(verdict, np.array([9.0, 3.0, 9.0, 3.2])) == pytest.approx(0.7)
-    assert shift(verdict, np.array([9.0, 13.0, 9.0, 12.5])) == 0.0
-
-
 def test_the_floor_is_the_quantile_and_of_few_samples_the_largest() -> None:
-    assert noise_floor([]) == 0.0
-    assert noise_floor([0.1, 0.4, 0.2]) == 0.4
-    assert noise_floor([*[0.1] * 9995, *[9.0] * 5]) == 0.1
+    floors = [findings([], shifts).floor for shifts in ([], [0.1, 0.4, 0.2], [*[0.1] * 9995, *[9.0] * 5])]
+    assert floors == [0.0, 0.4, 0.1]
 
 
 def test_a_token_is_an_outlier_above_the_floor_only() -> None:
-    verdicts = tuple(Verdict(0, 1, 2, gap, 0.5) for gap in (0.0, 0.2, 0.3, 0.31))
-    found = findings([Judged("a", verdicts)], [0.1, 0.3])
+    verdicts = [Verdict(0, 1, 2, gap, 0.5) for gap in (0.0, 0.2, 0.3, 0.31)]
+    found = findings([("a", verdicts)], [0.1, 0.3])
     assert (found.tokens, found.mismatches, found.largest_gap, found.floor) == (4, 3, 0.31, 0.3)
     assert [(outlier.text, outlier.index, outlier.gap) for outlier in found.outliers] == [("a", 3, 0.31)]
     assert found.mismatches_per_10k == 7500.0

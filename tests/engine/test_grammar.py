@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from headstart.engine import grammar
 from headstart.engine.engine import Mode, Origin, Request, Sampling, Speculation
+from headstart.engine.grammar import Spelling
 from headstart.engine.local import LocalEngine
-from headstart.engine.spelling import Spelling
 from headstart.errors import SettingsError
 from tests.engine.answers import LIST, ask, request
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from headstart.engine import prompt
+from headstart.engine import chat_template
+from headstart.engine.chat_template import Seams
 from headstart.engine.engine import Message
-from headstart.engine.seams import Seams
 from headstart.engine.tokenizer import Tokenizer
 from headstart.errors import ChatTemplateError
 from tests.engine.tiny_tokenizers import UNTEMPLATED
@@ -62,9 +62,9 @@ def test_a_template_without_an_end_takes_only_its_process_with_it(tokenizer_fold
     folder = with_template(tokenizer_folders, ENDLESS, tmp_path / "model")
     code = (
         "import sys; from pathlib import Path\n"
-        "from headstart.engine import prompt; from headstart.engine.engine import Message\n"
+        "from headstart.engine import chat_template; from headstart.engine.engine import Message\n"
         "from headstart.engine.tokenizer import Tokenizer\n"
-        "prompt._LONGEST = 1.0\n"
+        "chat_template._LONGEST = 1.0\n"
         "Tokenizer(Path(sys.argv[1])).prompt([Message('user', 'hi')])"
     )
     done = subprocess.run(
@@ -87,8 +87,8 @@ class Slow:
 
 def main() -> None:
     """Two threads render, and the one that ends must not call off the guard of the other."""
-    prompt._LONGEST = 1.0
-    template = prompt.ChatTemplate(Slow(), "any", Seams(()), Seams(()))
+    chat_template._LONGEST = 1.0
+    template = chat_template.ChatTemplate(Slow(), "any", Seams(()), Seams(()))
 
     def render(content: str) -> None:
         template._render([Message("user", content)], [content], add_generation_prompt=False)

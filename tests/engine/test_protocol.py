@@ -25,13 +25,13 @@ from headstart.engine.engine import (
     Request,
     Round,
     Sampling,
+    Scored,
     Speculation,
     Stats,
     Step,
     Timing,
     Token,
 )
-from headstart.engine.likelihood import Scored
 from headstart.engine.protocol import (
     Answered,
     Asked,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from headstart.engine.repetition import LEAST_ITEMS, LONGEST_PERIOD, Repetition
+from headstart.engine.detokenizer import LEAST_ITEMS, LONGEST_PERIOD, Repetition
 from headstart.engine.tokenizer import Tokenizer
 from tests.engine import good_texts
 

@@ -10,15 +10,13 @@ import pytest
 from numpy.typing import NDArray
 from scipy.special import log_softmax
 
-from headstart.engine.engine import Mode, Request, Sampling, Speculation
-from headstart.engine.likelihood import Scored
+from headstart.engine.detokenizer import AnswerText, Scorer
+from headstart.engine.engine import Mode, Request, Sampling, Scored, Speculation
+from headstart.engine.grammar import Spelling
 from headstart.engine.local import LocalEngine
 from headstart.engine.policy.cost_model import Costs, Curve
 from headstart.engine.sampling import Row
-from headstart.engine.scorer import Scorer
 from headstart.engine.speculative import Decoder
-from headstart.engine.spelling import Spelling
-from headstart.engine.text import AnswerText
 from headstart.engine.tokenizer import Tokenizer
 from headstart.errors import SettingsError
 from tests.engine.answers import CODE, LIST, PLAIN, Answer, ask, forget, request

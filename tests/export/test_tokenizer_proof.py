@@ -11,7 +11,7 @@ import pytest
 from tokenizers import Tokenizer as Source
 
 from headstart import manifest
-from headstart.engine.text import AnswerText
+from headstart.engine.detokenizer import AnswerText
 from headstart.engine.tokenizer import Tokenizer
 from headstart.errors import ExportError
 from headstart_export import convert, tokenizer_proof

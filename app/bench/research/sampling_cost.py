@@ -17,11 +17,11 @@ from types import ModuleType
 
 import numpy as np
 
-from headstart.engine import noise, sampling
+from headstart.engine import sampling
 from headstart.engine.engine import Sampling
 from headstart.engine.sampling import Row
 
-MODULES = ("headstart.engine.noise", "headstart.engine.sampling")
+MODULE = "headstart.engine.sampling"
 PROMPT = 3000  # tokens that the repetition penalty counts
 SAMPLINGS = {
     "greedy": Sampling(),
@@ -89,15 +89,11 @@ def _measured(modules: dict[str, ModuleType], shape: str, name: str, options: ar
 
 def _at_revision(revision: str) -> ModuleType:
     """The sampler as it was, beside the one of today."""
-    for name in MODULES:
-        path = f"app/{name.replace('.', '/')}.py"
-        source = subprocess.run(
-            ["git", "show", f"{revision}:{path}"], capture_output=True, text=True, check=True
-        ).stdout
-        sys.modules[name] = ModuleType(name)
-        exec(compile(source, path, "exec"), vars(sys.modules[name]))  # noqa: S102 - our own code of another day
-    former = sys.modules[MODULES[1]]
-    sys.modules |= dict(zip(MODULES, (noise, sampling), strict=True))
+    path = f"app/{MODULE.replace('.', '/')}.py"
+    source = subprocess.run(["git", "show", f"{revision}:{path}"], capture_output=True, text=True, check=True).stdout
+    former = sys.modules[MODULE] = ModuleType(MODULE)
+    exec(compile(source, path, "exec"), vars(former))  # noqa: S102 - our own code of another day
+    sys.modules[MODULE] = sampling
     return former
 
 

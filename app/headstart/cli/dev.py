@@ -20,8 +20,7 @@ from headstart.errors import AttachmentError, SettingsError
 from headstart.pdf_text import open_pdf, pages
 
 if TYPE_CHECKING:
-    from headstart.engine.audit import AuditResult
-    from headstart.engine.comparison import Findings
+    from headstart.engine.audit import AuditResult, Findings
 
 
 def commands() -> Group:

@@ -106,7 +106,7 @@ def _serving() -> Iterator[tuple[str, str]]:
 def _keep_to_schema() -> None:
     """With a vocabulary of letters: only one of them may follow, and then only the end."""
     from headstart.engine import grammar  # noqa: PLC0415
-    from headstart.engine.spelling import Spelling  # noqa: PLC0415
+    from headstart.engine.grammar import Spelling  # noqa: PLC0415
 
     ids = {text: number for number, text in enumerate((*_LETTERS, _END))}
     with tempfile.TemporaryDirectory(prefix="headstart-check-") as folder:

@@ -8,7 +8,6 @@ from typing import Protocol
 
 from headstart import parameters
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.likelihood import MOST_LIKELIEST, Scored
 from headstart.errors import SettingsError
 
 Drafter = parameters.Drafter
@@ -19,6 +18,8 @@ Numerics = parameters.Numerics
 Precision = parameters.Precision
 Sampling = parameters.SamplingParams
 Speculation = parameters.SpeculationParams
+
+MOST_LIKELIEST = 20  # as OpenAI has it
 
 
 class FinishReason(StrEnum):
@@ -140,6 +141,23 @@ class Piece:
 
     text: str
     origin: Origin
+
+
+@dataclass(frozen=True)
+class Likelihood:
+    """A token in bytes, and the natural logarithm of its probability."""
+
+    spelling: tuple[int, ...]
+    logprob: float
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A token of the answer with the likeliest ones in its place, by falling probability."""
+
+    token: Likelihood
+    start: int  # characters of the answer before its own
+    likeliest: tuple[Likelihood, ...] = ()
 
 
 @dataclass(frozen=True)

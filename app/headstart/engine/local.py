@@ -10,6 +10,7 @@ from headstart import manifest as manifests
 from headstart import paths
 from headstart.engine import budget, devices, generation_config, grammar, room, validation
 from headstart.engine.cancelling import CancelEvent
+from headstart.engine.detokenizer import AnswerText, Scorer, rest_of, step_of
 from headstart.engine.drafters.registry import Sources, drafters_of
 from headstart.engine.engine import (
     EngineKind,
@@ -23,6 +24,7 @@ from headstart.engine.engine import (
     Round,
     Tracing,
 )
+from headstart.engine.grammar import Spelling
 from headstart.engine.loading import LoadedModel, Place, Watcher, load_model, measure
 from headstart.engine.measurements import Measurements
 from headstart.engine.policy.cost_model import Costs, Curve
@@ -30,13 +32,9 @@ from headstart.engine.policy.policy import Policy
 from headstart.engine.protocol import Phase
 from headstart.engine.runners.precision import name_of, pass_ms
 from headstart.engine.runners.runner import NonFiniteError
-from headstart.engine.scorer import Scorer
 from headstart.engine.sequence import Job
 from headstart.engine.speculative import Decoder
-from headstart.engine.spelling import Spelling
-from headstart.engine.steps import rest_of, step_of
 from headstart.engine.tally import Tally
-from headstart.engine.text import AnswerText
 from headstart.engine.tokenizer import Tokenizer
 from headstart.engine.trace import Recorder, Trace
 from headstart.engine.tuning import store

@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from headstart import vocabulary
+from headstart.engine.chat_template import ChatTemplate, Seams, markers
 from headstart.engine.engine import Message, Request
-from headstart.engine.prompt import ChatTemplate
 from headstart.engine.runtime import openvino_genai
-from headstart.engine.seams import Seams, markers
 from headstart.errors import BrokenModelError, ContextOverflowError
 
 _FILES = tuple(f"openvino_{part}.{kind}" for part in ("tokenizer", "detokenizer") for kind in ("xml", "bin"))

@@ -8,8 +8,7 @@ from typing import ClassVar, Literal, Self
 
 from msgspec import UNSET, UnsetType
 
-from headstart.engine.engine import FinishReason, Stats
-from headstart.engine.likelihood import Likelihood, Scored
+from headstart.engine.engine import FinishReason, Likelihood, Scored, Stats
 
 Reason = Literal["stop", "length"]
 StopReason = Literal["repetition"] | UnsetType  # what OpenAI has no word for; there it is a length

@@ -12,8 +12,7 @@ from typing import Annotated, Any, Literal, TypeVar
 import msgspec
 from msgspec import Meta, Struct
 
-from headstart.engine.engine import Message, Request, Sampling, Speculation
-from headstart.engine.likelihood import MOST_LIKELIEST
+from headstart.engine.engine import MOST_LIKELIEST, Message, Request, Sampling, Speculation
 from headstart.parameters import Declared, SamplingParams, declared
 from headstart.server.refusal import RefusedError, invalid
 

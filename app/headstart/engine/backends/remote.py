@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from headstart import __version__, keys
 from headstart.engine.cancelling import CancelEvent
+from headstart.engine.detokenizer import StopStrings
 from headstart.engine.engine import (
     Event,
     Finish,
@@ -33,7 +34,6 @@ from headstart.engine.engine import (
     Timing,
 )
 from headstart.engine.protocol import LineSplitter
-from headstart.engine.text import StopStrings
 from headstart.errors import ContextOverflowError, HeadstartError, ModelNotFoundError, RemoteError, SettingsError
 from headstart.parameters import declared
 

@@ -13,6 +13,7 @@ from headstart import paths
 from headstart.engine import budget, devices, generation_config, loading, room
 from headstart.engine.backends.genai.pipelines import NPU, Batch, Blueprint, Way, Writer, blueprint, configuration
 from headstart.engine.cancelling import CancelEvent
+from headstart.engine.detokenizer import AnswerText, rest_of, step_of
 from headstart.engine.engine import (
     Drafter,
     EngineKind,
@@ -32,9 +33,7 @@ from headstart.engine.engine import (
     Timing,
     Token,
 )
-from headstart.engine.steps import rest_of, step_of
 from headstart.engine.tally import Tally
-from headstart.engine.text import AnswerText
 from headstart.engine.tokenizer import Tokenizer
 from headstart.errors import ContextOverflowError, DeviceError, EngineLostError, SettingsError
 from headstart.manifest import Manifest

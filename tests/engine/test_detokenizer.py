@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from headstart.engine.detokenizer import AnswerText, DecodeMany, Detokenizer, StopStrings
 from headstart.engine.engine import FinishReason
-from headstart.engine.text import AnswerText, DecodeMany, Detokenizer, StopStrings
 from headstart.engine.tokenizer import Tokenizer
 from tests.engine.tiny_tokenizers import KINDS, SAMPLES
 

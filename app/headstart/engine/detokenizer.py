@@ -1,11 +1,19 @@
 """From tokens to the text of an answer: whole characters once certain, cut at stop strings and repetitions."""
 
 import bisect
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import math
+import re
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
 
-from headstart.engine.engine import FinishReason
-from headstart.engine.repetition import Repetition
+import numpy as np
+from numpy.typing import NDArray
+
+from headstart.engine.engine import FinishReason, Likelihood, Origin, Piece, Round, Scored, Step, Timing
+from headstart.engine.sampling import Row, largest
 
 # Texts of several token sequences at once, each as `Tokenizer.decode` gives it.
 DecodeMany = Callable[[list[list[int]]], list[str]]
@@ -201,3 +209,140 @@ def _certain_length(text: str) -> int:
     """Characters that no further token can change: a U+FFFD at the end may be the beginning of a character."""
     end = text[-_UNFINISHED:]
     return len(text) - (len(end) - len(end.rstrip(_UNKNOWN)))
+
+
+class Scorer:
+    """Told of every token with the row that it was chosen from; tells those that the answer is sure to have.
+
+    The probabilities are the softmax of the row as the model gave it: before penalties, temperature, top-k, top-p,
+    min-p and any schema. So they are those of the model, however a token was chosen and whoever guessed it.
+    """
+
+    def __init__(self, spell: Callable[[int], bytes], likeliest: int) -> None:
+        """`likeliest`: how many of the likeliest tokens are told beside each."""
+        self._spell = spell
+        self._likeliest = likeliest
+        self._noted: list[tuple[Likelihood, tuple[Likelihood, ...]]] = []
+        self._told = 0
+
+    def note(self, row: Row, token: int) -> None:
+        """One token more; `row`: [vocabulary]."""
+        peak = float(row.max())
+        total = peak + math.log(float(np.exp(row - np.float32(peak)).sum(dtype=np.float64)))
+
+        def likelihood(each: int) -> Likelihood:
+            return Likelihood(tuple(self._spell(each)), float(row[each]) - total)
+
+        ids = largest(row, self._likeliest).tolist() if self._likeliest else []
+        self._noted.append((likelihood(token), tuple(map(likelihood, ids))))
+
+    def tell(self, text: AnswerText, *, ended: bool = False) -> tuple[Scored, ...]:
+        """Those of the tokens in `text` that were not told before: once it has `ended` all, else what is settled."""
+        known = len(text.token_ids) if ended else text.settled
+        fresh, self._told = range(self._told, known), known
+        return tuple(Scored(self._noted[at][0], text.start_of(at), self._noted[at][1]) for at in fresh)
+
+
+_NOTHING_RUN = Round((), 0, 0, Origin.TARGET, Timing())
+
+
+def step_of(done: Round, text: AnswerText, scorer: Scorer | None = None) -> Step:
+    """Text of a round; the round is cut where a stop string ends the answer, and its clock includes this work."""
+    started = time.perf_counter()
+    progress = text.push([token.id for token in done.tokens])
+    tokens = done.tokens[: progress.tokens_used]
+    labelled = zip((token.origin for token in tokens), progress.texts, strict=True)
+    pieces = tuple(
+        Piece("".join(part for _, part in run), origin) for origin, run in groupby(labelled, key=lambda pair: pair[0])
+    )
+    spent = (time.perf_counter() - started) * 1000.0
+    timing = replace(done.timing, other_ms=done.timing.other_ms + spent)
+    return Step(
+        progress.text,
+        replace(done, tokens=tokens, timing=timing),
+        tuple(piece for piece in pieces if piece.text),
+        scorer.tell(text) if scorer else (),
+    )
+
+
+def rest_of(text: AnswerText, scorer: Scorer | None = None) -> Iterator[Step]:
+    """At the end of an answer: a step with what was held back, as it might have begun a stop string; or none."""
+    rest = text.finish()
+    scored = scorer.tell(text, ended=True) if scorer else ()
+    if rest or scored:
+        yield Step(rest, _NOTHING_RUN, (Piece(rest, Origin.TARGET),) if rest else (), scored)
+
+
+LONGEST_PERIOD = 200  # tokens
+_LEAST_REPEATS = 4
+_LEAST_TOKENS = 64
+_LONGEST_OF_A_RULE, _LEAST_OF_A_RULE = 3, 128  # tokens; a drawn line or a row of zeros is no loop yet
+_PERIODS: NDArray[np.int64] = np.arange(1, LONGEST_PERIOD + 1)
+_BOUNDS = np.maximum(_LEAST_REPEATS * _PERIODS, _LEAST_TOKENS)  # tokens that make a repetition of each period
+_MOST_LINES = 4  # of an item of a list
+LEAST_ITEMS = 16  # lists of twelve and of fifteen are common
+_NUMBER = re.compile(r"\d{1,9}")
+_LETTER = re.compile(r"[^\W\d_]")
+
+
+class Repetition:
+    """What repeats itself in one answer. The tokens and the text may be pushed in any runs."""
+
+    def __init__(self) -> None:
+        """Nothing was said yet."""
+        self._recent = np.full(LONGEST_PERIOD, -1, np.int64)  # the newest first
+        self._equal = np.zeros(LONGEST_PERIOD, np.int64)  # tokens in a row that equal the one so far before them
+        self._list = _CountedList()
+
+    def add(self, token: int, text: str = "") -> int:
+        """How often the same now stands there in a row; 0: not often enough to be a repetition.
+
+        `text` is what the token made certain.
+        """
+        self._equal = np.where(self._recent == token, self._equal + 1, 0)
+        self._recent[1:] = self._recent[:-1]
+        self._recent[0] = token
+        items = self._list.add(text)
+        return self._repeats() or items
+
+    def _repeats(self) -> int:
+        covered = self._equal + _PERIODS
+        found = np.flatnonzero(covered >= _BOUNDS)
+        if not found.size:
+            return 0
+        period, tokens = int(_PERIODS[found[0]]), int(covered[found[0]])
+        return tokens // period if period > _LONGEST_OF_A_RULE or tokens >= _LEAST_OF_A_RULE else 0
+
+
+class _CountedList:
+    """Items of some lines that differ from the item before by counters alone: 8. Frogs, 9. Frogs.
+
+    A counter counts items or lines.
+    """
+
+    def __init__(self) -> None:
+        self._line = ""  # the last one, not whole yet
+        self._recent: deque[str] = deque([""] * _MOST_LINES, _MOST_LINES)  # the newest first
+        self._equal = [0] * _MOST_LINES  # lines in a row that follow from the one so far before them
+
+    def add(self, text: str) -> int:
+        """The items in a row at the end; 0: too few."""
+        *whole, self._line = (self._line + text).split("\n")
+        for line in whole:
+            if line.strip():
+                self._take(line)
+        items = max(1 + count // lines for lines, count in enumerate(self._equal, start=1))
+        return items if whole and items >= LEAST_ITEMS else 0
+
+    def _take(self, line: str) -> None:
+        before = enumerate(zip(self._recent, self._equal, strict=True), start=1)
+        self._equal = [count + 1 if _follows(earlier, line, lines) else 0 for lines, (earlier, count) in before]
+        self._recent.appendleft(line)
+
+
+def _follows(before: str, line: str, lines: int) -> bool:
+    """Whether a line says the same as the one so many lines before, but for counters."""
+    if not _LETTER.search(line) or _NUMBER.sub("", before) != _NUMBER.sub("", line):
+        return False
+    pairs = zip(_NUMBER.findall(before), _NUMBER.findall(line), strict=False)
+    return all(int(after) - int(earlier) in (0, 1, lines) for earlier, after in pairs)
