@@ -10,8 +10,8 @@ from headstart.engine.policy import plan
 
 # What counts places, or what no recording meets: tables of likely tokens, prices of a machine that nobody measured.
 OTHERS = {
-    *("SIZES", "BULK", "_TABULATED", "_LEAST", "_SWITCHING", "_PREFILL", "_MATCHES", "_CHANCE_BUCKETS", "_CAUGHT_UP"),
-    *("_TABLE_STRENGTH", "_TABLE_MEMORY", "_DOUBTED", "_ALLOWANCE", "_SHIPPED_DOUBTS", "_MEANS", "_LARGEST"),
+    *("SIZES", "BULK", "_TABULATED", "_LEAST", "_SWITCHING", "_PREFILL", "_MATCHES", "_CHANCES"),
+    *("_DOUBTED", "_ALLOWANCE", "_SHIPPED_DOUBTS", "_MEANS"),
 }
 
 

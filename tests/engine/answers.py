@@ -22,7 +22,7 @@ from headstart.engine.engine import (
     Step,
 )
 from headstart.engine.local import LocalEngine
-from headstart.engine.policy.cost_model import Costs
+from headstart.engine.policy.cost_model import Costs, Curve
 from headstart.engine.policy.plan import DraftPlan, Knowledge
 from headstart.engine.policy.policy import Policy
 from headstart.engine.policy.rounds import Situation
@@ -110,7 +110,7 @@ class Whimsical(Policy):
 
     def __init__(self, seed: int) -> None:
         """Decisions follow from `seed`."""
-        super().__init__(Costs())
+        super().__init__(Costs(Curve.shipped(1.0)))
         self._dice = random.Random(seed)
 
     def _planned(self, situation: Situation, known: Knowledge) -> DraftPlan:

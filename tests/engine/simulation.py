@@ -12,8 +12,7 @@ from headstart.engine.policy.cost_model import Costs, Curve
 from headstart.engine.policy.policy import Policy
 
 TARGET_MS = {1: 71.0, 2: 72.0, 3: 73.0, 4: 75.0, 6: 82.0, 8: 92.0, 12: 110.0, 16: 140.0}
-OTHER_MS = 1.0
-PLAIN_MS = TARGET_MS[1] + OTHER_MS
+PLAIN_MS = TARGET_MS[1]
 _REACH = 11  # candidates of an offer
 
 Mixture = tuple[tuple[float, float], ...]  # (share of the positions, chance that the draft guesses them)
@@ -24,9 +23,7 @@ HOPELESS: Mixture = ((1.0, 0.0),)
 
 def costs(draft_ms: float = 24.0) -> Costs:
     """The prices of the machine that the figures above are from, where changing the size of a pass was free."""
-    known = Costs(Curve(TARGET_MS, switch_ms=0.0), Curve({1: draft_ms}, switch_ms=0.0))
-    known.assume_around(OTHER_MS)
-    return known
+    return Costs(Curve(TARGET_MS, switch_ms=0.0), Curve({1: draft_ms}, switch_ms=0.0))
 
 
 class Machine(replay.Machine):

@@ -1,12 +1,10 @@
 """Which of the draft's other choices are checked: those that pay, within all bounds; and what they teach."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 
 from headstart.engine.drafters.base import Draft
 from headstart.engine.engine import Mode, Speculation, Timing
-from headstart.engine.policy.policy import Policy
 from headstart.engine.policy.rounds import Outcome
 from headstart.engine.runners.runner import Branch
 from headstart.engine.sampling import Guess
@@ -54,16 +52,10 @@ def test_the_bounds_hold_for_them_too() -> None:
     assert not trimmed([0.5], [[0.4]], Speculation(assistant_confidence_threshold=0.45)).branches
 
 
-def test_a_branch_that_holds_teaches_what_it_is() -> None:
+def test_a_branch_that_holds_teaches_that_the_first_choice_was_wrong() -> None:
     policy = a_policy()
-    learned = policy.acceptance
-    before = learned.runner_up.predict(0.3), learned.draft.predict(1, 0.6), learned.ngram.predict(5, 1)
+    before = policy.acceptance.draft.predict(0.6)
     guessed = Draft((0,), (0.6,), runners_up=((Guess(7, 0.3),),), branches=(Branch(1, 7),))
-    for _ in range(5):
-        plan = policy.plan(BEGIN)
-        policy.observe(plan, Outcome(plan.situation, plan.drafter, guessed, guessed, (7, 8), Timing(24.0, 75.0, 1.0)))
-    assert learned.runner_up.predict(0.3) > before[0]
-    assert learned.draft.predict(1, 0.6) < before[1]
-    assert learned.ngram.predict(5, 1) == before[2]
-    restored = Policy.from_json(json.loads(json.dumps(policy.to_json())))
-    assert restored.to_json() == policy.to_json()
+    plan = policy.plan(BEGIN)
+    policy.observe(plan, Outcome(plan.situation, plan.drafter, guessed, guessed, (7, 8), Timing(24.0, 75.0, 1.0)))
+    assert policy.acceptance.draft.predict(0.6) < before

@@ -8,31 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headstart.engine.policy.cost_model import BULK, SIZES, Costs, Curve, monotone
+from headstart.engine.policy.cost_model import Costs, Curve
 
 TABLE = {1: 71.0, 2: 72.0, 3: 73.0, 4: 75.0, 6: 82.0, 8: 92.0, 12: 110.0, 16: 140.0}
-
-
-@given(st.dictionaries(st.sampled_from(SIZES), st.floats(0.1, 1000.0), min_size=1))
-def test_a_table_is_made_monotone_without_changing_its_sum(table: dict[int, float]) -> None:
-    smooth = monotone(table)
-    values = [smooth[size] for size in sorted(smooth)]
-    assert values == sorted(values)
-    assert sum(values) == pytest.approx(sum(table.values()))
-
-
-def test_a_monotone_table_is_left_alone() -> None:
-    assert monotone(TABLE) == TABLE
-
-
-def test_neighbours_out_of_order_share_their_mean() -> None:
-    assert monotone({1: 100.0, 3: 171.0, 4: 165.0, 6: 165.0, 8: 184.0}) == {
-        1: 100.0,
-        3: 167.0,
-        4: 167.0,
-        6: 167.0,
-        8: 184.0,
-    }
 
 
 class TestCurve:
@@ -97,27 +75,12 @@ class TestCurve:
         assert curve.ms(4) == pytest.approx(84.5, rel=0.03)
         assert curve.ms(8) == pytest.approx(102.5, rel=0.05)
 
-    def test_without_a_table_the_first_pass_stands_in(self) -> None:
-        curve = Curve()
-        assert not curve.known
-        curve.observe(1, 0, 80.0)
-        assert curve.known
-        assert curve.ms(1) == pytest.approx(80.0, rel=0.01)
-        assert 80.0 < curve.ms(4) < 100.0
-
     def test_a_run_of_passes_is_told_apart_from_one(self) -> None:
         curve = Curve({1: 20.0, 8: 34.0})
         for _ in range(30):
             curve.observe(8, 0, 34.0 + 3 * 20.0, singles=3)
         assert curve.ms(1) == pytest.approx(20.0, rel=0.02)
         assert curve.ms(8) == pytest.approx(34.0, rel=0.02)
-
-    def test_bulk_work_is_priced_per_token_and_leaves_short_passes_alone(self) -> None:
-        curve = Curve({1: 20.0, 8: 34.0})
-        curve.observe(500, 0, 500 * 1.2 + 2 * 20.0, singles=2)
-        assert curve.ms(1000) == pytest.approx(1200.0)
-        assert curve.ms(1) == 20.0
-        assert curve.ms(BULK + 1) >= curve.ms(BULK)
 
     def test_a_change_of_size_is_told_apart_from_a_slow_machine(self) -> None:
         curve, rng, last = Curve({1: 9.0, 4: 12.0, 8: 14.5}), random.Random(4), 0
@@ -139,11 +102,10 @@ class TestCurve:
         curve = Curve(TABLE)
         for _ in range(10):
             curve.observe(3, 500, 99.0)
-        curve.observe(700, 0, 900.0)
         restored = Curve.from_json(json.loads(json.dumps(curve.to_json())))
+        assert restored is not None
         assert restored.switch_ms == pytest.approx(curve.switch_ms)
         assert restored.row(16, 700) == pytest.approx(curve.row(16, 700))
-        assert restored.ms(700) == curve.ms(700)
 
     @pytest.mark.parametrize(
         "data",
@@ -152,28 +114,21 @@ class TestCurve:
             [],
             "x",
             {},
-            {"table": {}, "factors": [1, 1, 0, 0], "bulk_ms": None},
-            {"table": {"a": 1}, "factors": [1, 1, 0, 0], "bulk_ms": None},
-            {"table": {"1": -1}, "factors": [1, 1, 0, 0], "bulk_ms": None},
-            {"table": {"1": float("nan")}, "factors": [1, 1, 0, 0], "bulk_ms": None},
-            {"table": {"0": 5.0}, "factors": [1, 1, 0, 0], "bulk_ms": None},
-            {"table": {"1": 5.0}, "factors": [1, None, 0, 0], "bulk_ms": None},
-            {"table": {"1": 5.0}, "factors": [1, 1, 0], "bulk_ms": None},
+            {"table": {}, "factors": [1, 1, 0, 0]},
+            {"table": {"a": 1}, "factors": [1, 1, 0, 0]},
+            {"table": {"1": -1}, "factors": [1, 1, 0, 0]},
+            {"table": {"1": float("nan")}, "factors": [1, 1, 0, 0]},
+            {"table": {"0": 5.0}, "factors": [1, 1, 0, 0]},
+            {"table": {"1": 5.0}, "factors": [1, None, 0, 0]},
+            {"table": {"1": 5.0}, "factors": [1, 1, 0]},
         ],
     )
-    def test_garbage_in_storage_is_an_unknown_curve(self, data: object) -> None:
-        assert not Curve.from_json(data).known
+    def test_garbage_in_storage_is_no_curve(self, data: object) -> None:
+        assert Curve.from_json(data) is None
 
 
 class TestCosts:
     """Prices of a round."""
-
-    def test_a_round_costs_its_pass_and_the_work_around_it(self) -> None:
-        costs = Costs(Curve(TABLE, switch_ms=0.0))
-        for tokens in (1, 5) * 30:
-            costs.observe(tokens, 0, costs.target.ms(tokens), other_ms=2.0 + 1.0 * tokens)
-        assert costs.verify(6, 0)[0] == pytest.approx(71.0 + 3.0, abs=0.5)
-        assert costs.verify(6, 0)[5] == pytest.approx(82.0 + 8.0, abs=0.8)
 
     def test_catching_up_is_what_a_longer_first_pass_costs_more(self) -> None:
         costs = Costs(Curve(TABLE), Curve({1: 20.0, 5: 28.0, 16: 50.0}, switch_ms=0.0))
@@ -186,21 +141,20 @@ class TestCosts:
 
     def test_a_round_of_guesses_changes_the_size_and_a_plain_step_does_not(self) -> None:
         costs = Costs(Curve(TABLE, switch_ms=6.0))
-        costs.assume_around(0.0)
         assert costs.verify(3, 0) == pytest.approx([71.0, 78.0, 79.0])
 
-    def test_an_unmeasured_draft_is_guessed_from_the_target(self) -> None:
-        costs = Costs(Curve(TABLE), Curve())
-        step_ms, _ = costs.drafting(1, 0)
+    def test_a_draft_that_nobody_measured_is_guessed_from_the_target(self) -> None:
+        step_ms, _ = Costs(Curve(TABLE)).drafting(1, 0)
         assert 0.2 * 71.0 < step_ms < 0.4 * 71.0
 
     def test_come_back_from_storage(self) -> None:
         costs = Costs(Curve(TABLE), Curve({1: 20.0, 5: 28.0}))
-        costs.observe(4, 100, 80.0, other_ms=3.0)
+        costs.target.observe(4, 100, 83.0)
         restored = Costs.from_json(json.loads(json.dumps(costs.to_json())))
+        assert restored is not None
         assert restored.verify(8, 50) == pytest.approx(costs.verify(8, 50))
         assert restored.drafting(4, 50) == pytest.approx(costs.drafting(4, 50))
 
-    @pytest.mark.parametrize("data", [None, 3, {"target": 1}, {"target": {}, "draft": {}, "other": [1, "x"]}])
-    def test_garbage_in_storage_starts_afresh(self, data: object) -> None:
-        assert not Costs.from_json(data).target.known
+    @pytest.mark.parametrize("data", [None, 3, {"target": 1}, {"target": {}, "draft": {}}])
+    def test_garbage_in_storage_is_none(self, data: object) -> None:
+        assert Costs.from_json(data) is None

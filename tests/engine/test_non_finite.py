@@ -24,7 +24,7 @@ from headstart.engine.engine import (
 )
 from headstart.engine.loading import LoadedModel
 from headstart.engine.local import LocalEngine, load
-from headstart.engine.policy.cost_model import Costs
+from headstart.engine.policy.cost_model import Costs, Curve
 from headstart.engine.policy.policy import Policy
 from headstart.engine.runners.runner import Branch, Logits, NonFiniteError
 from headstart.engine.sequence import Job, Sequence
@@ -75,7 +75,7 @@ def text(decoder: Decoder, wanted: Job) -> list[int]:
 
 def plain_text(sampling: Sampling | None = None) -> list[int]:
     """What the toy writes by itself."""
-    return text(Decoder(ToyRunner(), [], Policy(Costs())), job(Speculation(Mode.OFF), sampling))
+    return text(Decoder(ToyRunner(), [], Policy(Costs(Curve.shipped(1.0)))), job(Speculation(Mode.OFF), sampling))
 
 
 @pytest.mark.parametrize("at", [1, 9, 20])
@@ -84,7 +84,7 @@ def test_a_draft_that_breaks_is_set_aside_and_the_answer_is_the_same(
     at: int, speculation: Speculation, caplog: pytest.LogCaptureFixture
 ) -> None:
     draft, begun = DraftModel(Breaking(at, blur=0.2), 24), Sequence(job(speculation), 100)
-    decoder = Decoder(ToyRunner(), [draft, NgramDrafter()], Policy(Costs()))
+    decoder = Decoder(ToyRunner(), [draft, NgramDrafter()], Policy(Costs(Curve.shipped(1.0))))
     with caplog.at_level(logging.WARNING):
         assert text(decoder, job(speculation)) == plain_text()
     if speculation is FIXED:  # else the policy may leave it alone
@@ -98,7 +98,7 @@ def test_a_draft_that_breaks_is_set_aside_and_the_answer_is_the_same(
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_a_target_that_breaks_says_so_before_a_token_is_chosen(value: float) -> None:
     for runner in (Breaking(9, value), BreakingBranches(9, value)):
-        decoder = Decoder(runner, toy_drafters(runner, ToyRunner(blur=0.2)), Policy(Costs()))
+        decoder = Decoder(runner, toy_drafters(runner, ToyRunner(blur=0.2)), Policy(Costs(Curve.shipped(1.0))))
         with pytest.raises(NonFiniteError):
             text(decoder, job(FIXED))
 
@@ -114,7 +114,7 @@ def test_a_target_that_breaks_says_so_before_a_token_is_chosen(value: float) -> 
 @pytest.mark.parametrize("length", [1, 7, 39])
 def test_an_answer_goes_on_from_where_it_was(sampling: Sampling, length: int) -> None:
     whole = plain_text(sampling)
-    decoder = Decoder(ToyRunner(), toy_drafters(ToyRunner(), ToyRunner(blur=0.2)), Policy(Costs()))
+    decoder = Decoder(ToyRunner(), toy_drafters(ToyRunner(), ToyRunner(blur=0.2)), Policy(Costs(Curve.shipped(1.0))))
     assert text(decoder, job(FIXED, sampling, written=tuple(whole[:length]))) == whole[length:]
 
 

@@ -114,13 +114,14 @@ class Recording:
 
     def costs(self) -> Costs:
         """The prices, anew: whoever plays with them alters them."""
-        return Costs.from_json(self.prices)
+        costs = Costs.from_json(self.prices)
+        assert costs is not None, "a recording has prices"
+        return costs
 
     def policy(self, *, fresh: bool = False) -> Policy:
         """One that knows these prices and, unless it is to be fresh, what had been learned before."""
-        policy = Policy(self.costs()) if fresh else Policy.from_json(self.learned)
-        policy.costs = self.costs()
-        return policy
+        policy = None if fresh else Policy.from_json(self.learned)
+        return policy or Policy(self.costs())
 
 
 def read_recordings(path: Path) -> list[Recording]:

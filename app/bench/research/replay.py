@@ -48,10 +48,6 @@ class Machine:
         step_ms, catch_up_ms = self.costs.drafting(lag, context)
         return (candidates * step_ms + catch_up_ms) * self.pace(context)
 
-    def around(self, candidates: int) -> float:
-        """What no model did."""
-        return self.costs.around(1 + candidates)
-
     def pace(self, _context: int) -> float:
         """How much longer than usual a pass takes now."""
         return self._rng.gauss(1.0, self._scatter) if self._scatter else 1.0
@@ -104,12 +100,11 @@ class Replay:
         timing = Timing(
             verify_ms=machine.verifying(context, checked.size),
             draft_ms=machine.drafting(context, drafted, context - self._read),
-            other_ms=machine.around(checked.size),
         )
         if drafted:  # of its own candidates the draft has read all but the last, and forgets the wrong ones
             self._read = context + min(drafted - 1, held)
         self.at += len(chosen)
-        self.ms += timing.verify_ms + timing.draft_ms + timing.other_ms
+        self.ms += timing.total_ms
         return chosen, timing
 
 

@@ -294,10 +294,12 @@ def _restored_policy(
     kind = Policy if depth is None else Recorder
     known, curves = learned.get(_POLICY), [_measured_curve(model) for model in (target, draft) if model]
     measured = all(curves)
-    policy = kind.from_json(known) if known is not None else kind(Costs())
-    if known is None or (measured and not learned.get(_PRICES)):
+    policy = kind.from_json(known)
+    if policy is None or (measured and not learned.get(_PRICES)):
         models = (model for model in (target, draft) if model)
-        policy.costs = Costs(*(curve or _shipped_curve(model) for curve, model in zip(curves, models, strict=True)))
+        costs = Costs(*(curve or _shipped_curve(model) for curve, model in zip(curves, models, strict=True)))
+        policy = policy or kind(costs)
+        policy.costs = costs
         learned.put(_POLICY, policy.to_json())
         learned.put(_PRICES, measured)
     if isinstance(policy, Recorder) and depth is not None:

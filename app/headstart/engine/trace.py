@@ -93,7 +93,7 @@ class Trace:
             "tokens": outcome.tokens,
             "ms": [_short(ms) for ms in (timing.draft_ms, timing.verify_ms, timing.other_ms)],
             "rate": _short(1000.0 * self._policy.rate),
-            "plain_ms": _short(self._policy.plain_ms or 0.0),
+            "plain_ms": _short(self._policy.plain_ms),
             "ledger_ms": _short(self._policy.ledger_ms),
         }
         self._write("round", line | self._runners_up(outcome))

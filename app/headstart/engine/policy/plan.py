@@ -7,7 +7,7 @@ prices of the passes at this context length. Actions: draft one more candidate; 
 drafted, which ends the round. Reward: the tokens a verification yields, 1 + accepted. Cost: milliseconds. Criterion:
 the long-run average reward E[tokens] / E[ms] per round, as every verification is a renewal. Dinkelbach: the policy
 with the best ratio lambda is the one that maximises E[tokens] - lambda * E[ms], which for a known lambda is an
-optimal-stopping problem, solved here by looking ahead up to four candidates (`stopping.drafting_gain`), then keeping
+optimal-stopping problem, solved here by looking ahead (`stopping.drafting_gain`), then keeping
 the prefix that pays (`stopping.kept_prefix`). Not drafting at all is the same test with nothing drafted; an n-gram's
 candidates are free and only their verification is priced. They may also follow drafted ones: where the text offers
 more behind these than drafting on would add, the round ends with its tail. tests/engine/test_stopping.py solves small
@@ -17,8 +17,8 @@ worth the chance that the text is right up to its place and goes on with it.
 Other guesses that cost nothing are tried where neither a draft model nor n-grams pay.
 
 Lambda is the rate of the last rounds (half-life 12), kept between that of plain decoding and 1.15 times what the
-model of the text says can be reached; rounds of n-grams have their own, since a copied passage says nothing about
-the text around it.
+model of the text says can be reached. Rounds of n-grams do not count in it, since a copied passage says nothing about
+the text around it; what they may reach is their own lambda.
 
 Two things stand outside the process. Catching up (a draft model reading text that it did not write) is an investment,
 made when the rest of the answer is expected to earn it back; a long prompt waits for some tokens, as n-grams may do
@@ -42,8 +42,7 @@ from headstart.engine.runners.runner import Branch
 LONGEST = 15  # candidates in one round; with the target's own token a pass over 16
 _HORIZON = 4  # candidates looked ahead while drafting
 _RATE_LIMIT = 1.15  # of the rate that the model of the text says can be reached
-_MARGIN = 1.5  # what a long catch-up (reading the prompt) must be expected to earn, over what it costs
-_RETRY_MARGIN = 6.0  # the same once the draft was used and given up: it disappointed in this answer
+_SHARED = 8  # rounds that share the cost of a catch-up
 _AT_ONCE = 2.5  # plain steps; a prompt that the draft reads faster than this it may read before anything is written
 _PATIENCE = 0.25  # tokens written first for each plain step that reading the prompt costs: n-grams may do without
 _NAMES = {Drafter.DRAFT: Origin.DRAFT, Drafter.NGRAM: Origin.NGRAM, Drafter.BIGRAM: Origin.BIGRAM}
@@ -59,7 +58,6 @@ class Knowledge:
     books: Books
     speculation: Speculation  # bounds of the user
     expected_tokens: float  # length of the answer
-    must_step: bool  # the price of a plain step is to be seen again
 
 
 class DraftPlan:
@@ -82,7 +80,7 @@ class DraftPlan:
             return
         if self._is_fixed:
             self._fix(most)
-        elif known.costs.target.known and not known.must_step:
+        else:
             self._price(most)
 
     @property
@@ -176,7 +174,7 @@ class DraftPlan:
         self.prices = Prices(verify, step_ms, books.pace.within(plain_rate, reachable, _RATE_LIMIT * reachable))
         gain = drafting_gain(self.prices, 0, 1.0, first, ahead)
         if books.draft_used:
-            gain -= self.prices.rate * catch_up_ms / books.streak.usual
+            gain -= self.prices.rate * catch_up_ms / _SHARED
         elif books.emitted < _PATIENCE * (catch_up_ms * plain_rate - _AT_ONCE):
             return 0.0
         covered = books.draft_used and account.balance > catch_up_ms * plain_rate
@@ -185,14 +183,13 @@ class DraftPlan:
         return gain
 
     def _pays(self, catch_up_ms: float, plain_rate: float, reachable: float) -> bool:
-        """Whether drafting at the reachable rate saves clearly more on the rest of the answer than a catch-up costs.
+        """Whether drafting at the reachable rate saves more on the rest of the answer than a catch-up costs.
 
-        The rest is as long as the usual answer is, or as what is written; n-grams go on writing their share of it.
+        The rest is as long as the usual answer is, or as what is written.
         """
         books = self._known.books
         tokens = min(self.situation.remaining, max(self._known.expected_tokens - books.emitted, books.emitted))
-        saving_ms = tokens * (1 - books.ngram_share) * (1 / plain_rate - 1 / reachable)
-        return saving_ms > (_RETRY_MARGIN if books.draft_used else _MARGIN) * catch_up_ms
+        return tokens * (1 / plain_rate - 1 / reachable) > catch_up_ms
 
     def _price_free(self, drafter: str, offer: Draft, verify: list[float], worth: float) -> tuple[float, int]:
         """The tokens that an offer is expected to gain over a plain step, and how many of its tokens to check.
@@ -204,10 +201,8 @@ class DraftPlan:
             return 0.0, 0
         free = Prices(verify, 0.0, 0.0)
         length = affordable(free, min(len(offer.tokens), len(verify) - 1), account.credit * verify[0])
-        chances = self._known.acceptance.chances(drafter, offer.beginning(length))
-        reachable = best_rate(free, chances)
-        pace = books.ngram_pace if drafter == Origin.NGRAM else books.pace
-        rate = pace.within(1 / verify[0], reachable, _RATE_LIMIT * reachable)
+        chances = self._known.acceptance.free[drafter].chances(offer.beginning(length))
+        rate = best_rate(free, chances)
         kept = kept_prefix(Prices(verify, 0.0, rate), survivals(chances))
         # Amid plain steps an offer stands alone: the pass changes its size for it and, behind it, back again.
         back_ms = self._known.costs.target.switch_ms if books.last_pass == 1 else 0.0
@@ -234,9 +229,8 @@ class DraftPlan:
             return []
         least = self._known.speculation.assistant_confidence_threshold or 0.0
         before, usable = [1.0, *survivals(self._chances)], min(kept, len(self._chances))
-        predict = self._known.acceptance.runner_up.predict
         rivals = [
-            (before[place] * min(predict(share), 1 - self._chances[place]), place, rank)
+            (before[place] * min(share, 1 - self._chances[place]), place, rank)
             for place, ranked in enumerate(shares[:usable])
             for rank, share in enumerate(ranked)
             if share >= least
@@ -270,7 +264,7 @@ class DraftPlan:
     def _survival(self, confidences: Sequence[float]) -> float:
         """The chance that all these candidates hold; each is judged once."""
         for position in range(len(self._chances) + 1, len(confidences) + 1):
-            self._chances.append(self._known.acceptance.draft.predict(position, confidences[position - 1]))
+            self._chances.append(self._known.acceptance.draft.predict(confidences[position - 1]))
         return math.prod(self._chances)
 
 

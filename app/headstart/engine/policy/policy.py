@@ -1,16 +1,15 @@
 """Who drafts the next tokens and how far: what is known of one pair of models, and what its rounds teach."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 from headstart.engine.engine import Speculation
 from headstart.engine.policy.acceptance import Acceptance
-from headstart.engine.policy.cost_model import Costs, Curve, is_figure
+from headstart.engine.policy.cost_model import Costs, is_figure
 from headstart.engine.policy.loss_budget import Books
 from headstart.engine.policy.plan import DraftPlan, Knowledge
 from headstart.engine.policy.rounds import Outcome, Situation
 
-_PROBE_ROUNDS = 128  # a plain step at least so often keeps the price of plain decoding known
 _USUAL_TOKENS = 200.0  # length of an answer before any was seen
 _NEW_ANSWER = 0.2  # weight of the newest answer in the usual length
 
@@ -26,7 +25,6 @@ class Policy:
         self.acceptance = acceptance or Acceptance()
         self.observers: list[Observer] = []  # of every round, once it was learned from
         self._usual_tokens = _USUAL_TOKENS
-        self._since_plain = 0
         self._books = Books()
         self.begin_answer(Speculation())
 
@@ -40,9 +38,9 @@ class Policy:
         self._context, self.rate = 0, 0.0
 
     @property
-    def plain_ms(self) -> float | None:
-        """Running price of a plain step; None before the first."""
-        return self.costs.verify(1, self._context)[0] if self.costs.target.known else None
+    def plain_ms(self) -> float:
+        """Running price of a plain step."""
+        return self.costs.target.ms(1, self._context)
 
     @property
     def ledger_ms(self) -> float:
@@ -51,10 +49,7 @@ class Policy:
 
     def plan(self, situation: Situation) -> DraftPlan:
         """Choose who drafts in this round, and the limit."""
-        must_step = self._since_plain >= _PROBE_ROUNDS
-        known = Knowledge(
-            self.costs, self.acceptance, self._books, self._speculation, self._expected, must_step=must_step
-        )
+        known = Knowledge(self.costs, self.acceptance, self._books, self._speculation, self._expected)
         plan = self._planned(situation, known)
         self._context, self.rate = situation.context, plan.prices.rate
         return plan
@@ -64,7 +59,6 @@ class Policy:
 
     def observe(self, plan: DraftPlan, outcome: Outcome) -> None:
         """Take in what became of a round."""
-        self._since_plain = self._since_plain + 1 if outcome.verified else 0
         self._learn_prices(outcome)
         self._books.enter(outcome, self.costs)
         self.acceptance.learn(outcome)
@@ -76,23 +70,23 @@ class Policy:
         return {"costs": self.costs.to_json(), **self.acceptance.to_json(), "usual_tokens": self._usual_tokens}
 
     @classmethod
-    def from_json(cls, data: object) -> "Policy":
-        """The stored policy; each part that cannot be read starts from its prior."""
+    def from_json(cls, data: object) -> Self | None:
+        """The stored policy; None without its prices. Another part that cannot be read starts from its prior."""
         match data:
-            case {"costs": costs, "usual_tokens": usual, **learned}:
-                policy = cls(Costs.from_json(costs), Acceptance.from_json(learned))
+            case {"costs": prices, "usual_tokens": usual, **learned} if costs := Costs.from_json(prices):
+                policy = cls(costs, Acceptance.from_json(learned))
                 if is_figure(usual, least=1.0):
                     policy._usual_tokens = float(usual)
                 policy.begin_answer(Speculation())
                 return policy
-        return cls(Costs())
+        return None
 
     def _learn_prices(self, outcome: Outcome) -> None:
+        """What no model does in a round counts as part of the target's pass."""
         context, tokens, timing = outcome.situation.context, 1 + outcome.verified, outcome.timing
         switched = self._books.last_pass != tokens
-        self.costs.observe(tokens, context, timing.verify_ms, timing.other_ms, switched=switched)
+        self.costs.target.observe(tokens, context, timing.verify_ms + timing.other_ms, switches=switched)
         if outcome.confidences:
-            self.costs.draft = self.costs.draft or Curve()
             lag, singles = outcome.lag, len(outcome.confidences) - 1
             switches = (lag > 1) + (lag > 1 and singles > 0)
             self.costs.draft.observe(lag, context, timing.draft_ms, singles=singles, switches=switches)

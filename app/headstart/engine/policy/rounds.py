@@ -82,15 +82,6 @@ class Outcome:
         return common_prefix(draft.tokens, self.chosen)
 
     @property
-    def runner_up(self) -> int | None:
-        """Which of the runners-up to the first wrong guess came, from 0."""
-        if self.matched is None or self.matched >= min(len(self.guessed.runners_up), len(self.chosen)):
-            return None
-        ranked = [each.token for each in self.guessed.runners_up[self.matched]]
-        token = self.chosen[self.matched]
-        return ranked.index(token) if token in ranked else None
-
-    @property
     def ms(self) -> float:
         """The whole round."""
         return self.timing.verify_ms + self.timing.draft_ms + self.timing.other_ms
