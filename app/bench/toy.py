@@ -81,7 +81,6 @@ from headstart.engine.tuning.messages import (
     TuneDecided,
     TuneReport,
     TuneTrying,
-    reasons,
 )
 from headstart.engine.wire import from_data, to_data
 from headstart.errors import BrokenModelError, ContextOverflowError, MemoryBudgetError
@@ -202,8 +201,7 @@ class ToyModels:
         load = order.wish.load
         draft = load.draft.name if load.draft else None
         when = datetime.now(UTC).isoformat(timespec="seconds")
-        why = reasons(_STAGES)
-        found = Findings(load.target.name, draft, "An engine without a model", "none", 1.5, _STAGES, why, when)
+        found = Findings(load.target.name, draft, "An engine without a model", "none", 1.5, _STAGES, when)
         _kept(load).put(_TUNED, to_data(found))
         return found
 
@@ -291,8 +289,8 @@ _STAGES = (
     Stage(
         TARGET,
         (
-            Row(DEFAULT, {"1 token": 80.0, "6 tokens": 95.0}),
-            Row("1 thread", {"1 token": 60.0, "6 tokens": 71.0}, Spread(1.33, 1.2, 1.4), 9, 9, chosen=True),
+            Row(DEFAULT, {ANSWER: 80.0}),
+            Row("1 thread", {ANSWER: 60.0}, Spread(1.33, 1.2, 1.4), 9, 9, chosen=True),
             Row("on NPU", {}, failure="The toy has no NPU."),
             Row("threads not tied to cores", {}),
         ),

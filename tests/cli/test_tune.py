@@ -9,12 +9,12 @@ import pytest
 
 from headstart import library
 from headstart.cli import main
-from headstart.cli.tune import CUT_SHORT
+from headstart.cli.tune import CUT_SHORT, NOTHING_GAINED, reason
 from headstart.engine.bench.stats import Spread
 from headstart.engine.engine import LoadOptions
 from headstart.engine.tuning import search
-from headstart.engine.tuning.messages import DEFAULT, NOTHING_GAINED, Findings, Row, Stage, TuneWish
-from headstart.engine.tuning.search import Watch
+from headstart.engine.tuning.messages import DEFAULT, Findings, Row, Stage, Trying, TuneWish
+from headstart.engine.tuning.search import Tell, Trial, decided
 from headstart.engine.tuning.store import Tuned
 from headstart.library import fitting_drafts
 from tests.fakes import RecordingLoad
@@ -24,9 +24,9 @@ ONE_THREAD = {"INFERENCE_NUM_THREADS": "1"}
 KEPT = Row(DEFAULT, {"token of an answer": 70.0}, chosen=True)
 
 
-def findings(*stages: Stage, reasons: tuple[str, ...] = ("Because.",)) -> Findings:
+def findings(*stages: Stage) -> Findings:
     """Of a processor without a name."""
-    return Findings("big", "small", "A Processor", "2026.4.1-22982-abc", 61.4, stages, reasons)
+    return Findings("big", "small", "A Processor", "2026.4.1-22982-abc", 61.4, stages)
 
 
 WON = Stage(
@@ -45,10 +45,10 @@ def plans(monkeypatch: pytest.MonkeyPatch) -> list[TuneWish]:
     """What is asked of a tuner that has its findings ready."""
     asked: list[TuneWish] = []
 
-    def tune(wish: TuneWish, watch: Watch) -> tuple[Tuned, Findings]:
+    def tune(wish: TuneWish, tell: Tell) -> tuple[Tuned, Findings]:
         asked.append(wish)
-        watch.stage("loading the model")
-        return Tuned("CPU", ONE_THREAD, reasons=("Because.",)), findings(WON, Stage("drafts", (KEPT,)))
+        tell(Trying("target"))
+        return Tuned("CPU", ONE_THREAD), findings(WON, Stage("drafts", (KEPT,)))
 
     monkeypatch.setattr(search, "tune", tune)
     return asked
@@ -96,17 +96,19 @@ def test_reasons_and_figures_are_given_when_asked_for(
     file = tmp_path / "tuned.json"
     flags = ["--explain", "--json", str(file), "--device", "CPU", "--seconds", "30"]
     assert main(["tune", "--model", str(tiny_pair), *flags]) == 0
-    assert "Because.\nChosen for big" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert "Target: 1 thread, because it was 1.33x as fast" in told
+    assert told.index("Drafts: as it is") < told.index("Chosen for big")
     data: dict[str, Any] = json.loads(file.read_text())
     assert data["stages"][0]["rows"][1]["ratio"] == {"median": 1.33, "low": 1.2, "high": 1.4}
     assert (plans[0].placed, plans[0].seconds) == (True, 30)
 
 
 def test_where_nothing_helps_that_is_said(monkeypatch: pytest.MonkeyPatch, tiny_pair: Path, capsys: Captured) -> None:
-    nothing = findings(Stage("drafts", (KEPT,)), reasons=("Drafts stay.", NOTHING_GAINED))
+    nothing = findings(Stage("drafts", (KEPT,)))
     monkeypatch.setattr(search, "tune", lambda *_: (Tuned("CPU"), nothing))
     assert main(["tune", "--model", str(tiny_pair), "--explain"]) == 0
-    assert capsys.readouterr().out.splitlines()[-3:-1] == ["Drafts stay.", NOTHING_GAINED]
+    assert capsys.readouterr().out.splitlines()[-3:-1] == [reason(nothing.stages[0]), NOTHING_GAINED]
 
 
 def test_a_time_that_was_too_short_is_not_sold_as_a_finding(
@@ -138,3 +140,35 @@ def test_other_drafts_are_small_and_speak_the_same_vocabulary(
 
 def _grown(manifest: Any) -> Any:
     return dataclasses.replace(manifest, size_bytes=manifest.size_bytes * 10)
+
+
+def test_a_gain_is_told_with_its_figures() -> None:
+    fast = Trial("1 thread", [110.0] * 8, [100.0] * 8)
+    assert reason(decided("target", [fast], {"": 110.0, "1 thread": 100.0})) == (
+        "Target: 1 thread, because it was 1.10x as fast as the default (1.10–1.10), ahead in 8 of 8 runs "
+        "(token of an answer: 100.0 instead of 110.0 ms)."
+    )
+
+
+@pytest.mark.parametrize(
+    ("trials", "told"),
+    [
+        ([], f"Target: {DEFAULT} (token of an answer: 70.0 ms), as there is nothing else to try here."),
+        (
+            [Trial("x", [90.0] * 8, [100.0] * 8)],
+            f"Target: {DEFAULT}, because the best of the others, x, was not faster: 0.90x as fast as the default "
+            "(0.90–0.90), ahead in 0 of 8 runs.",
+        ),
+        (
+            [Trial("x", [90.0] * 3, [100.0] * 3), Trial("y")],
+            f"Target: {DEFAULT}, because the best of the others, x, was not faster: 0.90x as fast as the default "
+            "(0.90–0.90), ahead in 0 of 3 runs; not all were timed, give it more --seconds.",
+        ),
+        ([Trial("x", [101.0] * 9, [100.0] * 9)], "gained too little to tell"),
+        ([Trial("x", [150.0] * 3, [100.0] * 3)], "not faster often enough to rule out chance"),
+        ([Trial("x", failure="no kernel")], "nothing else runs here (x: no kernel)"),
+        ([Trial("x")], "give it more --seconds"),
+    ],
+)
+def test_a_default_that_stays_is_explained(trials: list[Trial], told: str) -> None:
+    assert told in reason(decided("target", trials, {"": 70.0}))

@@ -144,7 +144,7 @@ REPORTS: tuple[protocol.Report, ...] = (
     TuneTrying(8, Trying(TARGET)),
     TuneTrying(8, Trying(DRAFTS, "bf16", ("1 thread",))),
     TuneDecided(8, STAGE),
-    TuneEnded(8, Findings("a", None, "A processor", "2026.4", 61.5, (STAGE,), ("Because.",), "2026-11-21T09:00:00Z")),
+    TuneEnded(8, Findings("a", None, "A processor", "2026.4", 61.5, (STAGE,), "2026-11-21T09:00:00Z")),
     TuneEnded(8, None),
     TunedKnown(9, None),
     Serving("a", "http://127.0.0.1:8642/v1"),

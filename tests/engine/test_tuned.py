@@ -12,9 +12,10 @@ from headstart import manifest
 from headstart.engine.bench.race import RaceCancelled
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import LoadOptions, Numerics, Open
-from headstart.engine.local import load
+from headstart.engine.local import LocalEngine
 from headstart.engine.opening import LocalModels
 from headstart.engine.protocol import Load, decode_order, encode
+from headstart.engine.selection import load
 from headstart.engine.tuning import search, store
 from headstart.engine.tuning.messages import (
     DEFAULT,
@@ -28,14 +29,14 @@ from headstart.engine.tuning.messages import (
     TuneTrying,
     TuneWish,
 )
-from headstart.engine.tuning.search import Trial, Watch, tune
+from headstart.engine.tuning.search import Tell, Trial, tune
 from headstart.engine.tuning.store import Tuned
 from tests.engine.answers import LIST, ask, flip_a_bit, request
 
 EVERYTHING = tuple(Open)
 TARGET, DRAFT, OTHER = Path("target"), Path("draft"), Path("other")
 ONE_THREAD = {"INFERENCE_NUM_THREADS": "1"}
-FOUND = Tuned("CPU", ONE_THREAD, DRAFT, "hash", 300, ("because",))
+FOUND = Tuned("CPU", ONE_THREAD, DRAFT, "hash", 300)
 
 
 def test_everything_that_is_open_is_as_it_was_tuned() -> None:
@@ -83,6 +84,7 @@ def found_for(pair: LoadOptions, draft: Path | None) -> Tuned:
 def test_loading_takes_what_was_kept_until_it_is_forgotten(pair: LoadOptions) -> None:
     store.keep(pair, found_for(pair, None))
     engine = load(pair)
+    assert isinstance(engine, LocalEngine)
     assert engine.target.properties["INFERENCE_NUM_THREADS"] == "1"
     assert engine.draft is None
     assert len(ask(engine, request(LIST, tokens=4)).ids) == 4
@@ -99,6 +101,7 @@ def test_the_engine_s_process_tells_what_it_loaded(pair: LoadOptions) -> None:
 def test_exact_numerics_are_loaded_without_tuned_properties(pair: LoadOptions) -> None:
     store.keep(pair, found_for(pair, None))
     engine = load(replace(pair, numerics=Numerics.EXACT))
+    assert isinstance(engine, LocalEngine)
     assert "INFERENCE_NUM_THREADS" not in engine.target.properties
 
 
@@ -173,18 +176,17 @@ def test_the_tiny_pair_is_tuned(pair: LoadOptions, tiny_other: Path, monkeypatch
     """From end to end; a draft that is not there stands for a candidate that fails."""
     monkeypatch.setattr(search, "FIRST_PAIRS", 1)
     monkeypatch.setattr(search, "MORE_PAIRS", 1)
-    said: list[str] = []
+    said: list[Trying | Stage] = []
     missing = tiny_other.parent / "missing"
-    chosen, found = tune(TuneWish(pair, {"gone": missing}, seconds=600.0), Watch(said.append))
+    chosen, found = tune(TuneWish(pair, {"gone": missing}, seconds=600.0), said.append)
     assert [stage.subject for stage in found.stages] == ["target", "drafts"]
     rows = {row.name: row for row in found.stages[1].rows}
     assert list(rows) == [DEFAULT, "the draft gone", "no draft model"]
     assert rows["the draft gone"].failure
     assert rows["no draft model"].pairs >= 1
     assert rows[DEFAULT].ms["token of an answer"] > 0
-    assert found.reasons == chosen.reasons
-    assert len(found.reasons) >= len(found.stages)
-    assert any("target: as it is (" in sentence for sentence in said)
+    assert [each for each in said if isinstance(each, Stage)] == list(found.stages)
+    assert Trying("target") in said
     store.keep(pair, chosen, found)
     assert store.read(pair) == chosen
     assert store.findings(pair) == found
@@ -202,7 +204,7 @@ def test_winners_are_what_is_loaded_next(pair: LoadOptions, monkeypatch: pytest.
     monkeypatch.setattr(
         search, "settings", lambda _, load, *__, **___: {"1 thread": replace(load, properties=ONE_THREAD)}
     )
-    chosen, found = tune(TuneWish(pair, seconds=600.0), Watch(lambda _: None))
+    chosen, found = tune(TuneWish(pair, seconds=600.0), lambda _: None)
     assert chosen.properties == ONE_THREAD
     assert chosen.draft is None
     assert [stage.chosen.name for stage in found.stages] == ["1 thread", "no draft model"]
@@ -211,20 +213,19 @@ def test_winners_are_what_is_loaded_next(pair: LoadOptions, monkeypatch: pytest.
 @pytest.mark.slow
 def test_a_lone_model_is_timed_although_nothing_is_chosen(pair: LoadOptions, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "settings", lambda *_, **__: {})
-    chosen, found = tune(TuneWish(replace(pair, draft=None), seconds=600.0), Watch(lambda _: None))
-    assert chosen == Tuned("CPU", reasons=found.reasons)
+    chosen, found = tune(TuneWish(replace(pair, draft=None), seconds=600.0), lambda _: None)
+    assert chosen == Tuned("CPU")
     assert [list(stage.rows[0].ms) for stage in found.stages] == [["token of an answer"]] * 2
-    assert found.reasons[-1].startswith("Nothing could be improved")
 
 
 def test_what_was_ordered_over_the_wire_is_told_and_kept(pair: LoadOptions, monkeypatch: pytest.MonkeyPatch) -> None:
     stage = Stage("target", (Row(DEFAULT, {"1 token": 8.0}, chosen=True),))
-    found = Findings("big", None, "A processor", "2026.4", 61.5, (stage,), ("Because.",))
+    found = Findings("big", None, "A processor", "2026.4", 61.5, (stage,))
 
-    def tune(wish: TuneWish, watch: Watch) -> tuple[Tuned, Findings]:
+    def tune(wish: TuneWish, tell: Tell, cancel: CancelEvent) -> tuple[Tuned, Findings]:
         assert (wish.load, wish.placed, wish.seconds) == (pair, True, 60.0)
-        watch.trying(Trying("target"))
-        watch.decided(stage)
+        tell(Trying("target"))
+        tell(stage)
         return found_for(pair, None), found
 
     monkeypatch.setattr(search, "tune", tune)
@@ -242,12 +243,12 @@ def test_what_was_ordered_over_the_wire_is_told_and_kept(pair: LoadOptions, monk
 def test_it_can_be_cancelled(pair: LoadOptions, measured: Path) -> None:
     cancel = CancelEvent()
 
-    def stop(sentence: str) -> None:
-        if " against " in sentence:
+    def stop(what: Trying | Stage) -> None:
+        if isinstance(what, Trying) and what.against is not None:
             cancel.set()
 
     with pytest.raises(RaceCancelled):
-        tune(TuneWish(pair, seconds=600.0), Watch(stop, cancel))
+        tune(TuneWish(pair, seconds=600.0), stop, cancel)
     assert not list(measured.glob("*-tuned-*.json"))
 
 

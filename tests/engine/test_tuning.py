@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from headstart.engine.engine import LoadOptions
-from headstart.engine.tuning.messages import DEFAULT, NOTHING_GAINED, reasons
+from headstart.engine.tuning.messages import DEFAULT
 from headstart.engine.tuning.search import Hardware, Pair, Trial, decided, drafts, search, settings
 from headstart.errors import DeviceError
 
@@ -34,7 +34,7 @@ class Field:
         return 100.0, 100.0 / (self.gains[name] * math.exp(self._random.gauss(0.0, self._spread)))
 
     def search(self, seconds: float = LONG) -> list[Trial]:
-        return search(list(self.gains), self.compare, seconds, lambda: self.now)
+        return search(list(self.gains), self.compare, seconds, clock=lambda: self.now)
 
 
 def winner(trials: list[Trial]) -> str:
@@ -92,6 +92,20 @@ def test_time_ends_it() -> None:
     assert [len(trial.base) for trial in trials] == [3, 1, 0]
 
 
+def test_what_would_not_end_in_time_is_not_begun() -> None:
+    field = Field({"slow to load": 1.3, "quick": 1.2})
+    compare, load = field.compare, {"slow to load": 20.0, "quick": 10.0}
+
+    def loading(name: str, number: int) -> Pair:
+        field.now += load[name] if number == 0 else 0.0
+        return compare(name, number)
+
+    trials = search(list(field.gains), loading, 40.0, clock=lambda: field.now)
+    assert [len(trial.base) for trial in trials] == [12, 0]
+    assert field.now <= 40.0
+    assert [len(trial.base) for trial in search(["a"], loading, 90.0, first=60.0, clock=lambda: 50.0)] == [0]
+
+
 def test_an_answer_that_is_too_short_tells_nothing() -> None:
     (trial,) = search(["a"], lambda _name, number: None if number else (100.0, 50.0), LONG)
     assert (trial.base, trial.mine, trial.failure) == ([100.0], [50.0], "")
@@ -139,51 +153,3 @@ def test_other_drafts_sizes_of_its_head_and_none_are_tried() -> None:
     }
     assert list(drafts(LOAD, {})) == ["no draft model"]
     assert drafts(LoadOptions(LOAD.target), {}) == {}
-
-
-def test_reasons_have_the_figures() -> None:
-    fast = Trial("1 thread", [110.0] * 8, [100.0] * 8)
-    found = decided("target", [fast], {"": 110.0, "1 thread": 100.0})
-    assert found.chosen.name == "1 thread"
-    assert reasons([found]) == (
-        "Target: 1 thread, because it was 1.10x as fast as the default (1.10–1.10), ahead in 8 of 8 runs "
-        "(token of an answer: 100.0 instead of 110.0 ms).",
-    )
-
-
-def test_where_nothing_helps_that_is_said() -> None:
-    slow = Trial("1 thread", [90.0] * 8, [100.0] * 8)
-    lone = decided("drafts", [], {"": 70.0})
-    told = reasons([decided("target", [slow], {}), lone])
-    assert told == (
-        f"Target: {DEFAULT}, because the best of the others, 1 thread, was not faster: 0.90x as fast as the default "
-        "(0.90–0.90), ahead in 0 of 8 runs.",
-        f"Drafts: {DEFAULT} (token of an answer: 70.0 ms), as there is nothing else to try here.",
-        NOTHING_GAINED,
-    )
-
-
-@pytest.mark.parametrize(
-    ("trial", "words"),
-    [
-        (Trial("x", [101.0] * 9, [100.0] * 9), "gained too little to tell"),
-        (Trial("x", [150.0] * 3, [100.0] * 3), "not faster often enough to rule out chance"),
-        (Trial("x", failure="no kernel"), "nothing else runs here (x: no kernel)"),
-    ],
-)
-def test_a_default_that_stays_is_explained(trial: Trial, words: str) -> None:
-    assert words in reasons([decided("target", [trial], {})])[0]
-
-
-def test_candidates_that_were_not_timed_are_told_of() -> None:
-    told = reasons([decided("target", [Trial("x", [90.0] * 3, [100.0] * 3), Trial("y")], {})])
-    assert told == (
-        f"Target: {DEFAULT}, because the best of the others, x, was not faster: 0.90x as fast as the default "
-        "(0.90–0.90), ahead in 0 of 3 runs; not all were timed, give it more --seconds.",
-    )
-
-
-def test_a_time_that_was_too_short_is_not_sold_as_a_finding() -> None:
-    told = reasons([decided("target", [Trial("x")], {})])
-    assert "give it more --seconds" in told[0]
-    assert NOTHING_GAINED not in told

@@ -41,9 +41,11 @@ def load_local(options: LoadOptions) -> Engine:
 
 def load_measured(options: LoadOptions) -> Engine:
     """The same in the fastest precision: for who measures it, all are tried first, which is done once."""
-    from headstart.engine.local import measure_all  # noqa: PLC0415
+    from headstart.engine.loading import measure_all  # noqa: PLC0415
+    from headstart.engine.selection import settled  # noqa: PLC0415
+    from headstart.engine.validation import Trial  # noqa: PLC0415
 
-    measure_all(options)
+    measure_all(settled(options), Trial())
     return load_local(options)
 
 

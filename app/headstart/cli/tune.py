@@ -13,16 +13,21 @@ from headstart.cli.render import Screen, harmless
 from headstart.engine.engine import USUAL_DEVICE, LoadOptions
 from headstart.engine.tuning.messages import (
     DEFAULT,
+    DRAFTS,
+    LEAST_GAIN,
     LEAST_SECONDS,
-    NOTHING_GAINED,
+    TARGET,
     USUAL_SECONDS,
     Findings,
     Row,
     Stage,
+    Trying,
     TuneWish,
 )
 from headstart.library import Choice
 
+NOTHING_GAINED = "Nothing could be improved: the defaults are as fast as anything tried here."
+_LOADED = {TARGET: "model", DRAFTS: "drafts"}
 CUT_SHORT = "Nothing was changed: the time was over before everything was timed; give it more --seconds."
 
 
@@ -94,15 +99,70 @@ def lines(found: Findings, *, explain: bool) -> list[str]:
     changed = [f"{stage.subject}: {stage.chosen.name}" for stage in found.stages if stage.chosen.name != DEFAULT]
     kept_all = CUT_SHORT if any(stage.cut_short for stage in found.stages) else NOTHING_GAINED
     summary = f"Chosen for {found.target}: {'; '.join(changed)}." if changed else kept_all
-    told = [reason for reason in found.reasons if reason != NOTHING_GAINED] if explain else []
+    told = [reason(stage) for stage in found.stages] if explain else []
     kept = "Every front end loads it so from now on; `headstart tune --forget` undoes that." if changed else ""
     where = f"{found.seconds:.0f} s on {found.device}, OpenVINO {found.openvino.partition('-')[0]}."
     return [line for line in (*told, summary, kept, where) if line]
 
 
+def reason(each: Stage) -> str:
+    """Why what was chosen was chosen."""
+    subject = each.subject.capitalize()
+    default, *tried = each.rows
+    chosen = each.chosen
+    if chosen is not default:
+        return f"{subject}: {chosen.name}, because it was {_gain(chosen)} ({_figures(chosen, default)})."
+    if not tried:
+        return f"{subject}: {DEFAULT} ({_times(default)}), as there is nothing else to try here."
+    timed = [row for row in tried if row.ratio is not None and not row.failure]
+    if not timed and each.cut_short:
+        return f"{subject}: {DEFAULT}, as the time was over before anything else was timed; give it more --seconds."
+    if not timed:
+        return f"{subject}: {DEFAULT}, as nothing else runs here ({tried[0].name}: {tried[0].failure})."
+    best = max(timed, key=lambda row: row.ratio.median if row.ratio else 0.0)
+    rest = "; not all were timed, give it more --seconds" if each.cut_short else ""
+    return f"{subject}: {DEFAULT}, because the best of the others, {best.name}, {_shortfall(best)}{rest}."
+
+
+def _shortfall(best: Row) -> str:
+    assert best.ratio is not None
+    if best.ratio.median <= 1.0:
+        return f"was not faster: {_gain(best)}"
+    if best.ratio.median < LEAST_GAIN:
+        return f"gained too little to tell: {_gain(best)}"
+    return f"was not faster often enough to rule out chance: {_gain(best)}"
+
+
+def _gain(row: Row) -> str:
+    assert row.ratio is not None
+    ratio = row.ratio
+    return (
+        f"{ratio.median:.2f}x as fast as the default ({ratio.low:.2f}–{ratio.high:.2f}), "
+        f"ahead in {row.better} of {row.pairs} runs"
+    )
+
+
+def _figures(row: Row, default: Row) -> str:
+    pairs = [
+        f"{name}: {ms:.1f} instead of {default.ms[name]:.1f} ms" for name, ms in row.ms.items() if name in default.ms
+    ]
+    return ", ".join(pairs)
+
+
+def _times(row: Row) -> str:
+    return ", ".join(f"{name}: {ms:.1f} ms" for name, ms in row.ms.items()) or "not timed"
+
+
+def _doing(trying: Trying) -> str:
+    if trying.against is None:
+        return f"loading the {_LOADED[trying.subject]}"
+    hint = f" ({trying.hint})" if trying.hint else ""
+    return f"{trying.subject}: {DEFAULT}{hint} against {', '.join(trying.against) or 'nothing else'}"
+
+
 def _tune(arguments: TuneFlags, choice: Choice, options: LoadOptions) -> Findings:
     from headstart.engine.tuning import store  # noqa: PLC0415 - as above
-    from headstart.engine.tuning.search import Watch, tune  # noqa: PLC0415
+    from headstart.engine.tuning.search import tune  # noqa: PLC0415
 
     wish = TuneWish(
         load=options,
@@ -110,7 +170,8 @@ def _tune(arguments: TuneFlags, choice: Choice, options: LoadOptions) -> Finding
         placed=arguments.model.device != AS_TUNED,
         seconds=arguments.tuning.seconds,
     )
-    chosen, found = tune(wish, Watch(Screen().remark))
+    screen = Screen()
+    chosen, found = tune(wish, lambda what: screen.remark(_doing(what) if isinstance(what, Trying) else reason(what)))
     store.keep(options, chosen, found)
     return found
 

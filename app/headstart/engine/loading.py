@@ -10,7 +10,7 @@ import numpy as np
 from headstart import computer, paths
 from headstart import manifest as manifests
 from headstart.engine import devices, validation
-from headstart.engine.engine import KvPrecision, Numerics, Precision
+from headstart.engine.engine import KvPrecision, LoadOptions, Numerics, Precision
 from headstart.engine.measurements import Measurements
 from headstart.engine.memory import released
 from headstart.engine.runners.graph import Ids
@@ -121,6 +121,13 @@ def measure(folder: Path, device: str, trial: Trial, measurements: Measurements 
     subject = _trial_subject(folder, manifest, device, measurements)
     hints = candidates(manifest.precision.activation_group)
     trial.run(subject, [properties(Numerics.FAST, hint) for hint in hints])
+
+
+def measure_all(options: LoadOptions, trial: Trial) -> None:
+    """The same for a target and its draft."""
+    measure(options.target, options.device, trial)
+    if options.draft:
+        measure(options.draft, options.draft_device or options.device, trial)
 
 
 def pass_times(measurements: Measurements, hints: Sequence[str]) -> Mapping[str, Mapping[str, float]]:

@@ -25,7 +25,7 @@ from headstart.engine.engine import (
     Tracing,
 )
 from headstart.engine.grammar import Spelling
-from headstart.engine.loading import LoadedModel, Place, Watcher, load_model, measure
+from headstart.engine.loading import LoadedModel, Place, Watcher, load_model
 from headstart.engine.measurements import Measurements
 from headstart.engine.policy.cost_model import Costs, Curve
 from headstart.engine.policy.policy import Policy
@@ -37,8 +37,6 @@ from headstart.engine.speculative import Decoder
 from headstart.engine.tally import Tally
 from headstart.engine.tokenizer import Tokenizer
 from headstart.engine.trace import Recorder, Trace
-from headstart.engine.tuning import store
-from headstart.engine.validation import Trial
 from headstart.errors import BrokenModelError
 
 _POLICY, _PRICES = "learned policy", "prices are measured"
@@ -192,11 +190,10 @@ class LocalEngine:
 
 
 def load(options: LoadOptions, tell: Callable[[Phase], None] = lambda _: None) -> LocalEngine:
-    """Load and check; what is left open is as it was tuned. `tell` hears what takes the time.
+    """Load and check. `tell` hears what takes the time.
 
     Raises BrokenModelError, DeviceError or MemoryBudgetError.
     """
-    options = store.applied(options)
     measured = paths.measurements_folder()
     _require_devices(options)
     _require_room(options)
@@ -230,14 +227,6 @@ def _with_tokenizer(
         )
         model = load_model(folder, place, measured, watcher)
         return model, reading[0].result()
-
-
-def measure_all(options: LoadOptions) -> None:
-    """Try and time every precision of these models, unless that is known. Raises what loading raises."""
-    options = store.applied(options)
-    measure(options.target, options.device, Trial())
-    if options.draft:
-        measure(options.draft, options.draft_device or options.device, Trial())
 
 
 def joined(target: LoadedModel, draft: LoadedModel | None, tokenizer: Tokenizer) -> LocalEngine:

@@ -23,7 +23,7 @@ from headstart.engine.protocol import Bench, BenchReport, Description, Device, F
 from headstart.engine.room import free_memory
 from headstart.engine.runtime import openvino, openvino_genai
 from headstart.engine.tuning import store
-from headstart.engine.tuning.messages import Findings, Tune, TuneReport
+from headstart.engine.tuning.messages import Findings, Stage, Trying, Tune, TuneDecided, TuneReport, TuneTrying
 from headstart.errors import HeadstartError, RemoteError, SettingsError
 
 if TYPE_CHECKING:
@@ -120,9 +120,14 @@ class LocalModels:
 
     def tune(self, order: Tune, tell: Callable[[TuneReport], None], cancel: CancelEvent) -> Findings:
         """See Models.tune."""
-        from headstart.engine.tuning.search import carry_out  # noqa: PLC0415 - as above
+        from headstart.engine.tuning import search  # noqa: PLC0415 - as above
 
-        return carry_out(order, tell, cancel)
+        def told(what: Trying | Stage) -> None:
+            tell(TuneTrying(order.ticket, what) if isinstance(what, Trying) else TuneDecided(order.ticket, what))
+
+        chosen, found = search.tune(order.wish, told, cancel)
+        store.keep(order.wish.load, chosen, found)
+        return found
 
     def recall(self, options: LoadOptions) -> Findings | None:
         """See Models.recall."""

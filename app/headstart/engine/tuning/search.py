@@ -8,9 +8,9 @@ test rules out chance; what is within noise changes nothing.
 import math
 import statistics
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,7 +25,7 @@ from headstart.engine.bench.race import OwnMode, raise_if_set
 from headstart.engine.bench.stats import Spread, paired, spread
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import LoadOptions, Numerics, Speculation
-from headstart.engine.loading import LoadedModel, Place, load_model, measure, pass_times
+from headstart.engine.loading import LoadedModel, Place, load_model, measure_all, pass_times
 from headstart.engine.local import LocalEngine, draft_place, joined, target_place
 from headstart.engine.runners import precision
 from headstart.engine.runtime import openvino
@@ -41,12 +41,7 @@ from headstart.engine.tuning.messages import (
     Row,
     Stage,
     Trying,
-    Tune,
-    TuneDecided,
-    TuneReport,
-    TuneTrying,
     TuneWish,
-    reasons,
 )
 from headstart.engine.tuning.store import Tuned
 from headstart.engine.validation import Trial as PrecisionTrial
@@ -54,9 +49,9 @@ from headstart.errors import HeadstartError, MemoryBudgetError
 
 FIRST_PAIRS, MORE_PAIRS = 3, 9  # answers of the default and of a candidate
 _CHANCE = 0.05  # that a setting which gains nothing is taken, over all candidates of a stage
+_PRECISION_SHARE = 0.4  # of all the time, at most
 _TARGET_SHARE = 0.5  # of the time that is left once the precisions are tried; the rest is for drafts
 _LEAST_ANSWERS = 5  # of the default where there is nothing to compare it with
-_LOOK = 0.2  # seconds between two looks at `cancel` while a child process works
 _CONTEXT = 2048  # tokens; longer than any prompt here, shorter than what fills a memory
 _TOKENS = 24  # longest answer
 _KINDS = ("code", "story", "explanation", "math", "roleplay")  # whose prompts are short: reading tells nothing here
@@ -65,6 +60,7 @@ _CLOSE = 1.15  # a precision that took more than so many times the fastest's tim
 Clock = Callable[[], float]
 Pair = tuple[float, float]  # milliseconds a token of the default and of the candidate
 Compare = Callable[[str, int], Pair | None]  # of a candidate, on the prompt of this number; None: too short to tell
+Tell = Callable[[Trying | Stage], object]
 
 
 @dataclass(frozen=True)
@@ -136,14 +132,35 @@ class Trial:
         return not self.failure and self.median >= LEAST_GAIN and chance <= _CHANCE / rivals
 
 
-def search(names: Sequence[str], compare: Compare, end: float, clock: Clock = time.monotonic) -> list[Trial]:
-    """Time all, then the fastest longer, until the clock shows `end`. One that cannot run ends nothing."""
+def search(
+    names: Sequence[str], compare: Compare, end: float, first: float = 0.0, clock: Clock = time.monotonic
+) -> list[Trial]:
+    """Time all, then the fastest longer, as long as all is done before the clock shows `end`.
+
+    `first`: seconds that loading a candidate is expected to take. One that cannot run ends nothing.
+    """
     trials = [Trial(name) for name in names]
+    took = {True: first, False: 0.0}  # the most for a candidate's first comparison, and for another
+
+    def extend(trial: Trial, pairs: int) -> None:
+        try:
+            for number in range(len(trial.base), len(trial.base) + pairs):
+                began = clock()
+                if began >= end or began + took[number == 0] > end:
+                    return
+                pair = compare(trial.name, number)
+                took[number == 0] = max(took[number == 0], clock() - began)
+                if pair is not None:
+                    trial.base.append(pair[0])
+                    trial.mine.append(pair[1])
+        except (RuntimeError, HeadstartError) as error:
+            trial.failure = str(error).strip().splitlines()[0]
+
     for trial in trials:
-        _extend(trial, compare, FIRST_PAIRS, end, clock)
+        extend(trial, FIRST_PAIRS)
     best = max(trials, key=lambda trial: trial.median, default=None)
     if best and best.median > 1.0 and not best.failure:
-        _extend(best, compare, MORE_PAIRS, end, clock)
+        extend(best, MORE_PAIRS)
     return trials
 
 
@@ -162,56 +179,35 @@ def decided(subject: str, trials: Sequence[Trial], ms: Mapping[str, float]) -> S
     return Stage(subject, (Row(DEFAULT, row(""), chosen=best is None), *rows))
 
 
-@dataclass(frozen=True)
-class Watch:
-    """Who is told what goes on, and who may end it: soon after `cancel` is set, RaceCancelled is raised."""
-
-    stage: Callable[[str], None]  # all of it, in words
-    cancel: CancelEvent = field(default_factory=CancelEvent)
-    trying: Callable[[Trying], None] = lambda _: None
-    decided: Callable[[Stage], None] = lambda _: None
-
-
-def carry_out(order: Tune, tell: Callable[[TuneReport], None], cancel: CancelEvent) -> Findings:
-    """Tune and keep what came of it. Raises what loading raises, and RaceCancelled, with nothing kept."""
-    watch = Watch(
-        stage=lambda _: None,
-        cancel=cancel,
-        trying=lambda trying: tell(TuneTrying(order.ticket, trying)),
-        decided=lambda stage: tell(TuneDecided(order.ticket, stage)),
-    )
-    chosen, found = tune(order.wish, watch)
-    store.keep(order.wish.load, chosen, found)
-    return found
-
-
-def tune(wish: TuneWish, watch: Watch) -> tuple[Tuned, Findings]:
+def tune(wish: TuneWish, tell: Tell, cancel: CancelEvent | None = None) -> tuple[Tuned, Findings]:
     """Measure and decide: how the target runs, then what guesses. Keeps nothing: that is `store.keep`.
 
-    Raises what loading raises, and RaceCancelled.
+    Raises what loading raises, and RaceCancelled soon after `cancel` is set.
     """
-    started = time.monotonic()
+    started, cancel = time.monotonic(), cancel or CancelEvent()
     end = started + wish.seconds
     load = replace(wish.load, open=(), numerics=Numerics.FAST, context=wish.load.context or _CONTEXT)
     draft = manifests.read_model(load.draft) if load.draft else None
     target = manifests.read_model(load.target)
     room.require(target, draft, load)
-    _tell(watch, Trying(TARGET))
-    _try_precisions(load, watch.cancel)
-    race = _AnswerRace(load, watch.cancel)
+    tell(Trying(TARGET))
+    _try_precisions(load, wish.seconds * _PRECISION_SHARE, cancel)
+    race = _AnswerRace(load, cancel)
     hint, close = _precisions(race.default.target)
     others = settings(_hardware(), load, (hint, close) if close else None, placed=wish.placed)
     left = end - time.monotonic()
     after = (1.0 - _TARGET_SHARE) * left if load.draft or wish.drafts else 0.0  # time for the drafts
-    first, load = _stage(TARGET, hint, race, others, end - after, watch)
+    first = _stage(TARGET, hint, race, others, end - after, tell)
+    load = others.get(first.chosen.name, load)
+    tell(Trying(DRAFTS))
+    again: _AnswerRace | None = race
     if load != race.load:
-        del race  # its memory is needed for the other
-        race = _AnswerRace(load, watch.cancel)
-    _tell(watch, Trying(DRAFTS))
-    listed = draft.shortlist if draft else None
-    guessing = drafts(load, wish.drafts, listed.rows if listed else None)
-    second, load = _stage(DRAFTS, "", race, guessing, end, watch)
-    why = reasons((first, second))
+        seconds = race.seconds
+        del race, again  # their memory is needed for the other
+        again = _AnswerRace(load, cancel) if time.monotonic() + seconds < end else None
+    guessing = drafts(load, wish.drafts, draft.shortlist.rows if draft and draft.shortlist else None)
+    second = _stage(DRAFTS, "", again, guessing, end, tell)
+    load = guessing.get(second.chosen.name, load)
     found = Findings(
         target=target.name,
         draft=draft.name if draft else None,
@@ -219,17 +215,17 @@ def tune(wish: TuneWish, watch: Watch) -> tuple[Tuned, Findings]:
         openvino=openvino().get_version(),
         seconds=time.monotonic() - started,
         stages=(first, second),
-        reasons=why,
         when=datetime.now(UTC).isoformat(timespec="seconds"),
     )
     weights = store.weights(load.draft) if load.draft else None
-    return Tuned(load.device, load.properties, load.draft, weights, load.draft_vocab, why), found
+    return Tuned(load.device, load.properties, load.draft, weights, load.draft_vocab), found
 
 
 class _AnswerRace:
     """Times answers of a default and of one candidate at a time, which share the models that both run alike."""
 
     def __init__(self, load: LoadOptions, cancel: CancelEvent) -> None:
+        started = time.monotonic()
         self.load = load
         self.times: dict[str, list[float]] = {}  # milliseconds a token by candidate; "" is the default
         self._cancel = cancel
@@ -238,6 +234,7 @@ class _AnswerRace:
         self._models: list[tuple[Path, Place, LoadedModel]] = []  # of the default
         self.default = self._engine(load)
         self._modes = {"": self._mode("", self.default)}
+        self.seconds = time.monotonic() - started  # until it could be timed
 
     def compare(self, name: str, load: LoadOptions, number: int) -> Pair | None:
         """See Compare. Raises HeadstartError or RuntimeError where a candidate cannot be loaded."""
@@ -282,8 +279,9 @@ class _AnswerRace:
         wanted, free = budget.share(manifests.read_model(folder), place.context), room.free_memory()
         if is_candidate and wanted > free:
             raise MemoryBudgetError(
-                f"It takes about {room.amount(wanted)} of memory, but {room.amount(free)} is free: "
-                "close other programs and tune again."
+                "It takes about {wanted} of memory, but {free} is free: close other programs and tune again.",
+                wanted=room.amount(wanted),
+                free=room.amount(free),
             )
         model = load_model(folder, place, paths.measurements_folder())
         if not is_candidate:
@@ -292,51 +290,34 @@ class _AnswerRace:
 
 
 def _stage(
-    subject: str, hint: str, race: _AnswerRace, candidates: Mapping[str, LoadOptions], end: float, watch: Watch
-) -> tuple[Stage, LoadOptions]:
-    """What was measured, and what is loaded from now on."""
-    _tell(watch, Trying(subject, hint, tuple(candidates)))
-    for number in range(0 if candidates or race.times else _LEAST_ANSWERS):
-        race.answer(number)
-    trials = search(list(candidates), lambda name, number: race.compare(name, candidates[name], number), end)
-    stage = decided(subject, trials, {name: statistics.median(times) for name, times in race.times.items()})
-    watch.decided(stage)
-    watch.stage(reasons([stage])[0])
-    return stage, candidates.get(stage.chosen.name, race.load)
+    subject: str, hint: str, race: _AnswerRace | None, candidates: Mapping[str, LoadOptions], end: float, tell: Tell
+) -> Stage:
+    """What was measured; without a race, the time is over."""
+    tell(Trying(subject, hint, tuple(candidates)))
+    if race is None:
+        stage = decided(subject, [Trial(name) for name in candidates], {})
+    else:
+        for number in range(0 if candidates or race.times else _LEAST_ANSWERS):
+            race.answer(number)
+        trials = search(
+            list(candidates), lambda name, number: race.compare(name, candidates[name], number), end, race.seconds
+        )
+        stage = decided(subject, trials, {name: statistics.median(times) for name, times in race.times.items()})
+    tell(stage)
+    return stage
 
 
-def _extend(trial: Trial, compare: Compare, pairs: int, end: float, clock: Clock) -> None:
+def _try_precisions(load: LoadOptions, seconds: float, cancel: CancelEvent) -> None:
+    """What every load chooses among, as far as the time goes. Raises what loading raises, and RaceCancelled."""
+    trial = PrecisionTrial()
+    timer = threading.Timer(seconds, trial.stop)
+    timer.start()
     try:
-        for number in range(len(trial.base), len(trial.base) + pairs):
-            if clock() >= end:
-                return
-            pair = compare(trial.name, number)
-            if pair is not None:
-                trial.base.append(pair[0])
-                trial.mine.append(pair[1])
-    except (RuntimeError, HeadstartError) as error:
-        trial.failure = str(error).strip().splitlines()[0]
-
-
-def _tell(watch: Watch, trying: Trying) -> None:
-    watch.stage(trying.sentence)
-    watch.trying(trying)
-
-
-def _try_precisions(load: LoadOptions, cancel: CancelEvent) -> None:
-    """What every load chooses among. Raises what loading raises, and RaceCancelled."""
-    folders = {load.target: load.device}
-    if load.draft:
-        folders[load.draft] = load.draft_device or load.device
-    for folder, device in folders.items():
-        trial = PrecisionTrial()
-        with ThreadPoolExecutor(1, "trial") as beside:
-            done = beside.submit(measure, folder, device, trial)
-            while not wait([done], timeout=_LOOK).done:
-                if cancel.is_set():
-                    trial.stop()
-            done.result()
-        raise_if_set(cancel)
+        with cancel.calling(trial.stop):
+            measure_all(load, trial)
+    finally:
+        timer.cancel()
+    raise_if_set(cancel)
 
 
 def _precisions(target: LoadedModel) -> tuple[str, str | None]:

@@ -1,9 +1,10 @@
-"""What tuning found for this machine, kept and applied to what a person left open. Measures nothing."""
+"""What tuning found for this machine, kept and applied to what a person left open."""
 
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from headstart import __version__, paths
 from headstart import manifest as manifests
@@ -30,7 +31,6 @@ class Tuned:
     draft: Path | None = None
     draft_weights: str | None = None  # their hash
     draft_vocab: int | None = None
-    reasons: tuple[str, ...] = ()  # why, in sentences
 
 
 def applied(options: LoadOptions) -> LoadOptions:
@@ -57,15 +57,8 @@ def merged(options: LoadOptions, found: Tuned) -> LoadOptions:
 
 def read(options: LoadOptions) -> Tuned | None:
     """What was found for these models on this machine; None where nothing was, or something of it has changed."""
-    data = _measurements(options).get(_KEY)
-    if data is None:
-        return None
-    try:
-        found: Tuned = from_data(Tuned, data)
-    except ValueError as error:
-        _log.warning("what tuning found is ignored: %s", error)
-        return None
-    if found.draft is not None and weights(found.draft) != found.draft_weights:
+    found: Tuned | None = _kept(options, _KEY, Tuned)
+    if found and found.draft is not None and weights(found.draft) != found.draft_weights:
         _log.warning("what tuning found is ignored: the draft %s is no longer the one that was measured", found.draft)
         return None
     return found
@@ -80,14 +73,7 @@ def keep(options: LoadOptions, found: Tuned, findings: Findings | None = None) -
 
 def findings(options: LoadOptions) -> Findings | None:
     """What was measured when that was found which counts now; None where nothing does, or that was not kept."""
-    data = _measurements(options).get(_FINDINGS)
-    if data is None or read(options) is None:
-        return None
-    try:
-        told: Findings = from_data(Findings, data)
-    except ValueError as error:
-        _log.warning("what tuning measured is ignored: %s", error)
-        return None
+    told: Findings | None = _kept(options, _FINDINGS, Findings) if read(options) else None
     return told
 
 
@@ -109,6 +95,15 @@ def weights(folder: Path) -> str | None:
 def _anything() -> bool:
     """Whether tuning ever kept anything: if not, nobody waits here for OpenVINO."""
     return any(paths.measurements_folder().glob(f"*-{_KEY}-*.json"))
+
+
+def _kept(options: LoadOptions, key: str, kind: type) -> Any:
+    data = _measurements(options).get(key)
+    try:
+        return None if data is None else from_data(kind, data)
+    except ValueError as error:
+        _log.warning("what tuning kept is ignored: %s", error)
+        return None
 
 
 def _measurements(options: LoadOptions) -> Measurements:

@@ -4731,19 +4731,11 @@ The model is loaded a second time there and takes its memory again.</source>
         <translation>推測解碼</translation>
     </message>
     <message>
-        <source>Draft model</source>
-        <translation>草稿模型</translation>
-    </message>
-    <message>
         <source>Loading the model…</source>
         <translation>正在載入模型…</translation>
     </message>
     <message>
         <source>Loading the draft models…</source>
-        <translation>正在載入草稿模型…</translation>
-    </message>
-    <message>
-        <source>Loading the draft model…</source>
         <translation>正在載入草稿模型…</translation>
     </message>
     <message>
@@ -4793,14 +4785,6 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>token of an answer</source>
         <translation>回答的每個 token</translation>
-    </message>
-    <message>
-        <source>1 token</source>
-        <translation>1 個 token</translation>
-    </message>
-    <message>
-        <source>{} tokens</source>
-        <translation>{} 個 token</translation>
     </message>
     <message>
         <source>nothing else</source>

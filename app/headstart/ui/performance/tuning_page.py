@@ -9,7 +9,6 @@ from PySide6.QtWidgets import QFrame, QLabel, QProgressBar, QPushButton, QSpinBo
 
 from headstart.engine.tuning.messages import (
     DEFAULT,
-    DRAFT,
     DRAFTS,
     LEAST_GAIN,
     LEAST_SECONDS,
@@ -35,14 +34,12 @@ from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, Theme
 _SUBJECTS: Mapping[str, Any] = {
     TARGET: QT_TRANSLATE_NOOP("Tuning", "Model"),
     DRAFTS: QT_TRANSLATE_NOOP("Tuning", "Guessing ahead"),
-    DRAFT: QT_TRANSLATE_NOOP("Tuning", "Draft model"),
 }
 _LOADING: Mapping[str, Any] = {
     TARGET: QT_TRANSLATE_NOOP("Tuning", "Loading the model…"),
     DRAFTS: QT_TRANSLATE_NOOP("Tuning", "Loading the draft models…"),
-    DRAFT: QT_TRANSLATE_NOOP("Tuning", "Loading the draft model…"),
 }
-# As `engine.tuning.candidates` and `findings` name them; {} is a number or a name.
+# As `engine.tuning.search` names them; {} is a number or a name.
 _SETTINGS: tuple[Any, ...] = (
     QT_TRANSLATE_NOOP("Tuning", "as it is"),
     QT_TRANSLATE_NOOP("Tuning", "no draft model"),
@@ -56,11 +53,7 @@ _SETTINGS: tuple[Any, ...] = (
     QT_TRANSLATE_NOOP("Tuning", "on {}"),
     QT_TRANSLATE_NOOP("Tuning", "in {}"),
 )
-_TIMED: tuple[Any, ...] = (
-    QT_TRANSLATE_NOOP("Tuning", "token of an answer"),
-    QT_TRANSLATE_NOOP("Tuning", "1 token"),
-    QT_TRANSLATE_NOOP("Tuning", "{} tokens"),
-)
+_TIMED: tuple[Any, ...] = (QT_TRANSLATE_NOOP("Tuning", "token of an answer"),)
 
 
 def subject_word(subject: str) -> str:
