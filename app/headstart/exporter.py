@@ -1,14 +1,23 @@
-"""The exporter, a program of its own: where it is, how to install it, and its own environment in the data folder."""
+"""The exporter, a program of its own: where it is, and its environment in the data folder, made when it is wanted."""
 
+import contextlib
+import json
+import logging
 import os
+import re
 import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Protocol
+
+import psutil
 
 from headstart import own_folder, paths
 from headstart.errors import ExportError
@@ -75,26 +84,289 @@ def export(source: str, more: Sequence[str] = ()) -> Path:
     return Path(folder)
 
 
-def begin() -> None:
-    """Have room for an environment where `venv` makes it. Raises OSError."""
-    put_away()
-    own_folder.make(paths.data_folder())
+# Measured with PyTorch for processors alone: what is fetched, and what it is on the disk when all is unpacked.
+FETCHED, SIZE = 500_000_000, 2_100_000_000
+_ROOM = SIZE + 2 * FETCHED  # pip has each file in its cache, too, and unpacks them all at the end
+_OLDEST = (3, 11)
+_NAMES: tuple[tuple[str, ...], ...] = (
+    (("py", "-3"), ("python",), ("python3",))
+    if sys.platform == "win32"
+    else (("python3",), ("python3.13",), ("python3.12",), ("python3.11",), ("python",))
+)
+_QUESTION = """
+import json, sys
+try:
+    import venv, ensurepip
+    pip = ensurepip.version()
+except (ImportError, AttributeError):  # a folder without a module, as packages leave behind
+    pip = ""
+print(json.dumps([sys.executable, sys.version_info[:3], pip, sys.maxsize > 2**32]))
+"""
+_QUIET = ("-I", "-u", "-X", "utf8")  # no variable and no folder of the user decides what is imported
+_TRIAL = "import headstart_export.cli, nncf, optimum.intel, torch, transformers"
+_FOREIGN = ("PYTHONHOME", "PYTHONPATH", "PYTHONSTARTUP", "VIRTUAL_ENV", "__PYVENV_LAUNCHER__")
+_LINES = 400  # the last ones tell why it failed
+# Only pip from this version on says how far a file is where nobody sees a bar.
+_TELLS_BYTES = (24, 1)
+_BYTES = re.compile(r"^Progress (\d+) of (\d+)$")
+_COLLECTING = re.compile(r"^Collecting ([\w.-]+)")
+_FETCHING = re.compile(r"^\s*Downloading ([\w.]+-[\w.+!]+?)(?:-\S*|\.tar\.gz|\.zip)(?: \((.*)\))?$")
+_UNPACKING = re.compile(r"^Installing collected packages: (.*)$")
+_FULL = ("no space left on device", "[errno 28]", "[errno 122]", "not enough space on the disk", "winerror 112")
+_NO_NETWORK = (
+    "failed to establish a new connection",
+    "connection broken by",
+    "connecttimeouterror",
+    "read timed out",
+    "max retries exceeded",
+    "nameresolutionerror",
+    "connection error",
+    "connection aborted",
+    "connection reset",
+    "incompleteread",
+    "incomplete-download",
+    "cannot connect to proxy",
+    "certificate_verify_failed",
+)
+_NOT_PUBLISHED = ("no matching distribution found", "could not find a version that satisfies")
+_NO_VENV = ("ensurepip is not available", "no module named venv", "no module named ensurepip")
+_log = logging.getLogger(__name__)
 
 
-def mark_unfinished() -> None:
-    """What is made from now on counts only after `mark_whole`. Raises OSError."""
-    _mark().touch()
-    scratch().mkdir(exist_ok=True)
+@dataclass(frozen=True)
+class Python:
+    """One that was asked. `pip`: the version that its environments get; empty where it can make none."""
+
+    path: str
+    version: tuple[int, ...]
+    pip: tuple[int, ...]
+
+    @property
+    def name(self) -> str:
+        """As people call it."""
+        return ".".join(map(str, self.version[:2]))
+
+    @property
+    def will_do(self) -> bool:
+        """Whether the exporter can be set up with it."""
+        return self.version >= _OLDEST and bool(self.pip)
 
 
-def mark_whole() -> None:
-    """It was made, and tried. Raises OSError."""
-    shutil.rmtree(scratch(), ignore_errors=True)
-    _mark().unlink()
+class Listener(Protocol):
+    """Who follows a set-up; called in the thread that runs it."""
+
+    def note_line(self, line: str) -> None:
+        """What a child process wrote."""
+
+    def note_step(self, template: str, *values: object) -> None:
+        """What is done now."""
+
+    def note_progress(self, done: int, total: int) -> None:
+        """Bytes of this file, of how many."""
 
 
-def scratch() -> Path:
-    """For temporary files, while it is being made: several gigabytes, for which a system's own folder may be small."""
+class SetUp:
+    """Makes the exporter's environment, once. What is not made to its end is never used."""
+
+    def __init__(self, listener: Listener) -> None:
+        """Runs nothing yet, and opens no network before `run`."""
+        self._listener = listener
+        self._lines: deque[str] = deque(maxlen=_LINES)
+        self._child: subprocess.Popen[str] | None = None
+        self._cancelled = False
+
+    def run(self) -> None:
+        """Find a Python, make an environment with it, fetch the packages and try them. Raises ExportError."""
+        try:
+            self._listener.note_step("Looking for Python")
+            python = self.find_python()
+            self._require_room()
+            self._make(python)
+        except OSError as error:
+            raise _other(str(error)) from error
+        finally:
+            if not is_whole():
+                _try_to_put_away()
+
+    def cancel(self) -> None:
+        """End it, from another thread; what was fetched to its end is in pip's cache, and not fetched again."""
+        self._cancelled = True
+        if self._child:
+            _kill(self._child.pid)
+
+    def find_python(self) -> Python:
+        """The first that will do. Raises ExportError, which names the one that comes nearest."""
+        asked: list[Python] = []
+        for name, *words in _NAMES:
+            if path := shutil.which(name):
+                self._start([path, *words, "-I", "-c", _QUESTION])
+                asked += [python for python in map(parse, self._said()) if python]
+                if asked and asked[-1].will_do:
+                    return asked[-1]
+        if not asked:
+            raise ExportError(
+                "No Python was found on this computer; install Python 3.11 or newer, of 64 bits (Debian and Ubuntu: "
+                "apt install python3 python3-venv), and try again."
+            )
+        nearest = max(asked, key=lambda python: python.version)
+        if nearest.version < _OLDEST:
+            raise ExportError(
+                "The Python found here is {version}, and 3.11 or newer is needed; install one and try again.",
+                version=nearest.name,
+            )
+        raise _no_venv(nearest)
+
+    def _require_room(self) -> None:
+        if (free := _free()) < _ROOM:
+            raise ExportError(
+                "The exporter needs {needed} on the disk while it is set up, and {free} are free; make room and try "
+                "again.",
+                needed=f"{_ROOM / 1e9:.1f} GB",
+                free=f"{free / 1e9:.1f} GB",
+            )
+
+    def _make(self, python: Python) -> None:
+        self._note(f"Python {'.'.join(map(str, python.version))}: {python.path}")
+        put_away()
+        own_folder.make(paths.data_folder())
+        own = str(program("python"))
+        bar = "raw" if python.pip >= _TELLS_BYTES else "off"
+        install = ("-m", "pip", "install", "--no-input", "--progress-bar", bar, f"{paths.bundled_wheel()}[export]")
+        self._do("Making an environment for it", python, python.path, "-m", "venv", str(paths.exporter_folder()))
+        _mark().touch()  # what is made from now on counts only when it has gone
+        _scratch().mkdir(exist_ok=True)
+        self._do("Asking what is to be fetched", python, own, *install)
+        self._do("Trying it", python, own, "-c", _TRIAL)
+        shutil.rmtree(_scratch(), ignore_errors=True)
+        _mark().unlink()
+
+    def _do(self, step: str, python: Python, path: str, *words: str) -> None:
+        self._listener.note_step(step)
+        self._start([path, *_QUIET, *words])
+        for line in self._said():
+            self._note(line)
+        assert self._child
+        if code := self._child.returncode:
+            raise _fault(python, self._lines, was_killed=code < 0)
+
+    def _start(self, command: Sequence[str]) -> None:
+        self._child = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env=_variables(),
+            encoding="utf-8",
+            errors="replace",
+            creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+        )
+        if self._cancelled:  # while it was started
+            _kill(self._child.pid)
+
+    def _said(self) -> Iterator[str]:
+        """The lines of the child, until it has ended."""
+        assert self._child
+        with self._child as child:
+            assert child.stdout
+            yield from (line.rstrip() for line in child.stdout if line.strip())
+        if self._cancelled:
+            raise ExportError("Cancelled.")
+
+    def _note(self, line: str) -> None:
+        if counted := _BYTES.match(line):
+            self._listener.note_progress(int(counted[1]), int(counted[2]))
+            return
+        self._lines.append(line)
+        self._listener.note_line(line)
+        if step := step_of(line):
+            self._listener.note_step(*step)
+
+
+def step_of(line: str) -> tuple[str, *tuple[object, ...]] | None:
+    """What a line of pip means, as a template and its values."""
+    if found := _FETCHING.match(line):
+        return ("Fetching {} ({})", found[1], found[2]) if found[2] else ("Fetching {}", found[1])
+    if found := _COLLECTING.match(line):
+        return ("Looking for {}", found[1])
+    if found := _UNPACKING.match(line):
+        return ("Unpacking {} packages, which takes some minutes", len(found[1].split(",")))
+    return None
+
+
+def parse(line: str) -> Python | None:
+    """What a Python says of itself; None for any other words, and for one of 32 bits, which has no PyTorch."""
+    try:
+        path, version, pip, is_wide = json.loads(line)
+        if not is_wide:
+            return None
+        return Python(str(path), tuple(map(int, version)), tuple(map(int, pip.split(".")[:2])) if pip else ())
+    except (ValueError, TypeError, AttributeError):
+        return None
+
+
+def _fault(python: Python, lines: Sequence[str], *, was_killed: bool) -> ExportError:
+    """Why a child did not do what it was for; `lines` are the last ones that the children said."""
+
+    def has(signs: Sequence[str]) -> bool:
+        return any(sign in text for sign in signs)
+
+    text = "\n".join(lines).lower()
+    if has(_FULL):
+        return ExportError("The disk is full; make room and try again.")
+    if was_killed:
+        return ExportError("The set-up was ended from outside, perhaps for want of memory; try again.")
+    if has(_NO_VENV):
+        return _no_venv(python)
+    if has(_NO_NETWORK):
+        return ExportError(
+            "The package index cannot be reached; check this computer's network and try again. What was fetched to its "
+            "end is not fetched again."
+        )
+    if has(_NOT_PUBLISHED):
+        return ExportError(
+            "The package index lacks something for Python {version}; the log names it. Another Python, 3.11 or newer, "
+            "may have all: install one and try again.",
+            version=python.name,
+        )
+    errors = [line.removeprefix("ERROR:").strip() for line in lines if line.startswith("ERROR:")]
+    return _other(next(reversed(errors or list(lines)), ""))
+
+
+def _no_venv(python: Python) -> ExportError:
+    return ExportError(
+        "Python {version} can make no environments here, as its module venv is missing; on Debian and Ubuntu, apt "
+        "install python3-venv brings it. Then try again.",
+        version=python.name,
+    )
+
+
+def _other(reason: str) -> ExportError:
+    return ExportError("The exporter could not be set up: {reason}", reason=reason)
+
+
+def _kill(pid: int) -> None:
+    """A process and what it has started, which would go on working."""
+    with contextlib.suppress(psutil.Error):
+        process = psutil.Process(pid)
+        for each in (*process.children(recursive=True), process):
+            with contextlib.suppress(psutil.Error):
+                each.kill()
+
+
+def _variables() -> dict[str, str]:
+    """Those of the user, pip's settings among them, but for other Pythons; large files are kept where the room is."""
+    kept = {name: value for name, value in os.environ.items() if name not in _FOREIGN}
+    kept |= dict.fromkeys(("TMPDIR", "TMP", "TEMP"), str(_scratch())) if _mark().exists() else {}
+    return kept | {"PIP_USER": "0", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+
+
+def _free() -> int:
+    folder = paths.data_folder()
+    return shutil.disk_usage(next(each for each in (folder, *folder.parents) if each.is_dir())).free
+
+
+def _scratch() -> Path:
+    """For temporary files while it is made: several gigabytes, for which a system's own folder may be small."""
     return paths.exporter_folder() / "tmp"
 
 
@@ -115,14 +387,18 @@ def sweep(go_on: Callable[[], bool]) -> None:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def is_abandoned() -> bool:
-    """Whether one was begun and not ended; ask only where none is being made."""
-    return _mark().exists()
-
-
 def has_remains() -> bool:
-    """Whether `sweep` has something to do."""
+    """Whether `sweep` has something to do; ask only where none is being made."""
+    if _mark().exists():  # one was begun and not ended
+        _try_to_put_away()
     return any(paths.data_folder().glob(f"{_AWAY}*"))
+
+
+def _try_to_put_away() -> None:
+    try:
+        put_away()
+    except OSError as error:  # its mark stays, so that it is not used, and it goes the next time
+        _log.warning("what was left of the exporter's environment stays for now: %s", error)
 
 
 def _mark() -> Path:

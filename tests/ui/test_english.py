@@ -34,6 +34,7 @@ from tests.ui.test_fault_words import ASKED_OF_A_TERMINAL, heard, sentence
 # There a command is what the text is about, mostly to be copied.
 ABOUT_A_TERMINAL = {"AddModelController", "EncryptionPage", "ExporterOffer"}
 ELSEWHERE = (
+    'pip install ".[export]" && {}', '{} -m venv --clear "{}"',  # commands to be copied
     "`headstart remote add {} {} --key`",  # stands in {command}
     "--engine headstart", "--device CPU",  # behind "use", and so a remedy that is known
     "; `headstart doctor`",  # ends a sentence that is known

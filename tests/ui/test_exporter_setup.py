@@ -19,8 +19,8 @@ from pytestqt.qtbot import QtBot
 from headstart import exporter, paths
 from headstart.ui import line_child
 from headstart.ui.asking import installed_model
-from headstart.ui.models import export_run, exporter_setup
-from headstart.ui.models.exporter_setup import ExporterSetup, Told
+from headstart.ui.models import export_run
+from headstart.ui.models.exporter_setup import ExporterSetup
 from headstart.ui.program import Program
 from tests.ui import fake_python
 from tests.ui.fake_python import Plan
@@ -59,7 +59,7 @@ def installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """As in an installed program: no exporter, but its package; and no other Python than ours."""
     monkeypatch.setattr(exporter, "find_spec", lambda _name: None)
     monkeypatch.setattr(paths, "bundled_wheel", lambda: tmp_path / "headstart-0.1.0-py3-none-any.whl")
-    monkeypatch.setattr(exporter_setup, "_free", lambda: 10_000_000_000)
+    monkeypatch.setattr(exporter, "_free", lambda: 10_000_000_000)
     monkeypatch.setenv("PYTHONPATH", str(ROOT), prepend=":")
 
 
@@ -82,6 +82,14 @@ def setup(qtbot: QtBot, installed: None) -> Iterator[ExporterSetup]:
     yield made
     made.close()
     QThreadPool.globalInstance().waitForDone()
+
+
+class Silent:
+    """Follows a set-up and tells nobody."""
+
+    def note_line(self, line: str) -> None: ...
+    def note_step(self, template: str, *values: object) -> None: ...
+    def note_progress(self, done: int, total: int) -> None: ...
 
 
 def nothing_is_left(home: Path) -> bool:
@@ -184,8 +192,8 @@ def test_a_disk_that_cannot_hold_it_is_refused_before_anything_is_fetched(
     qtbot: QtBot, headstart_home: Path, setup: ExporterSetup, plan: Planned, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan(Plan())
-    monkeypatch.setattr(exporter_setup, "_free", lambda: 800_000_000)
-    assert "and 800 MB are free; make room" in ending(qtbot, setup)[1]
+    monkeypatch.setattr(exporter, "_free", lambda: 800_000_000)
+    assert "and 0.8 GB are free; make room" in ending(qtbot, setup)[1]
     assert nothing_is_left(headstart_home)
 
 
@@ -243,7 +251,6 @@ def test_closing_the_window_ends_it_and_the_next_start_removes_what_is_left(
     app, pip = waiting
     app.window.close()
     assert not pip.is_running()
-    assert exporter.is_abandoned()
     assert exporter.command() is None
     plan(Plan())
     again = open_program(find=installed_model, loaded=False)
@@ -258,6 +265,7 @@ def test_nothing_runs_before_the_button_is_pressed(
 ) -> None:
     started: list[object] = []
     monkeypatch.setattr(line_child.LineChild, "start", lambda *words: started.append(words))
+    monkeypatch.setattr(exporter.SetUp, "run", started.append)
     plan(Plan())
     app = open_program(find=installed_model, loaded=False)
     app.window.actions_by_name["models"].trigger()
@@ -265,32 +273,31 @@ def test_nothing_runs_before_the_button_is_pressed(
     assert started == []
 
 
-def test_the_best_of_several_pythons_is_taken(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_best_of_several_pythons_is_taken(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     said = {"python3": '["a", [3, 9, 1], "22.0", true]', "python3.13": '["b", [3, 13, 0], "", true]'}
     said |= {"python3.12": '["c", [3, 12, 1], "24.3.1", true]', "python3.11": "not asked any more", "python": "nor it"}
     for name, line in said.items():
         (tmp_path / name).write_text(f"#!/bin/sh\necho '{line}'\n")
         (tmp_path / name).chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    search = exporter_setup.PythonSearch()
-    with qtbot.waitSignal(search.ended, timeout=WAIT) as found:
-        search.start()
-    assert found.args == [exporter_setup.Python("c", (3, 12, 1), (24, 3))]
+    assert exporter.SetUp(Silent()).find_python() == exporter.Python("c", (3, 12, 1), (24, 3))
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("line", "step"),
     [
-        ("Collecting optimum-intel<2.3,>=2.2", Told("Looking for optimum-intel")),
-        ("  Downloading nncf-3.4.0-py3-none-any.whl.metadata (11 kB)", Told("Fetching nncf-3.4.0 (11 kB)")),
-        ("  Downloading antlr4-4.9.3.tar.gz (117 kB)", Told("Fetching antlr4-4.9.3 (117 kB)")),
-        ("Progress 8192 of 16384", Told(done=8192, total=16384)),
-        ("Installing collected packages: a, b", Told("Unpacking 2 packages, which takes some minutes")),
-        ("Requirement already satisfied: x", Told()),
+        ("Collecting optimum-intel<2.3,>=2.2", ("Looking for {}", "optimum-intel")),
+        (
+            "  Downloading nncf-3.4.0-py3-none-any.whl.metadata (11 kB)",
+            ("Fetching {} ({})", "nncf-3.4.0", "11 kB"),
+        ),
+        ("  Downloading antlr4-4.9.3.tar.gz (117 kB)", ("Fetching {} ({})", "antlr4-4.9.3", "117 kB")),
+        ("Installing collected packages: a, b", ("Unpacking {} packages, which takes some minutes", 2)),
+        ("Requirement already satisfied: x", None),
     ],
 )
-def test_what_pip_says_is_understood(line: str, told: Told) -> None:
-    assert exporter_setup.told(line) == told
+def test_what_pip_says_is_understood(line: str, step: tuple[object, ...] | None) -> None:
+    assert exporter.step_of(line) == step
 
 
 def wheel(folder: Path, requires: str = "") -> Path:

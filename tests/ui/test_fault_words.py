@@ -26,12 +26,14 @@ HEARD = (
     "headstart.engine.opening", "headstart.engine.protocol", "headstart.engine.drafters.bigram",
     "headstart.engine.process.child", "headstart.engine.process.client", "headstart.engine.tuning", "headstart.keys",
     "headstart.remotes", "headstart.server.keys", "headstart.server.server",
-    "headstart.ui",
+    "headstart.exporter", "headstart.ui",
 )  # fmt: skip
 # A count of tokens that fails is a number less on the screen, and no sentence.
 ASKED_OF_A_TERMINAL = (
     "{} does not count tokens beforehand",
     "Exact numerics compute in f32",  # the window offers no precision
+    "{} was not exported, for the reason above.",  # what the exporter said there
+    "{} must be exported first",
     "OpenVINO GenAI cannot answer in batches",  # nor batches
     "Several models are installed",
     "No installed model can be used",

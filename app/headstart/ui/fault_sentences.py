@@ -46,6 +46,37 @@ EXPORTS: Sequence[Any] = (
     QT_TRANSLATE_NOOP("Faults", "{} is not what was expected: {}. It was deleted; run the command again."),
 )
 
+SETUP: Sequence[Any] = (
+    QT_TRANSLATE_NOOP("Faults", "Cancelled."),
+    QT_TRANSLATE_NOOP(
+        "Faults",
+        "No Python was found on this computer; install Python 3.11 or newer, of 64 bits (Debian and Ubuntu: apt "
+        "install python3 python3-venv), and try again.",
+    ),
+    QT_TRANSLATE_NOOP("Faults", "The Python found here is {}, and 3.11 or newer is needed; install one and try again."),
+    QT_TRANSLATE_NOOP(
+        "Faults", "The exporter needs {} on the disk while it is set up, and {} are free; make room and try again."
+    ),
+    QT_TRANSLATE_NOOP("Faults", "The disk is full; make room and try again."),
+    QT_TRANSLATE_NOOP("Faults", "The set-up was ended from outside, perhaps for want of memory; try again."),
+    QT_TRANSLATE_NOOP("Faults", "The exporter could not be set up: {}"),
+    QT_TRANSLATE_NOOP(
+        "Faults",
+        "The package index cannot be reached; check this computer's network and try again. What was fetched to its "
+        "end is not fetched again.",
+    ),
+    QT_TRANSLATE_NOOP(
+        "Faults",
+        "The package index lacks something for Python {}; the log names it. Another Python, 3.11 or newer, may have "
+        "all: install one and try again.",
+    ),
+    QT_TRANSLATE_NOOP(
+        "Faults",
+        "Python {} can make no environments here, as its module venv is missing; on Debian and Ubuntu, apt install "
+        "python3-venv brings it. Then try again.",
+    ),
+)
+
 
 # {} is whatever stands there, {name} a part that is one of REMEDIES or OPTIONS. A test finds each where it is said.
 # What names flags or commands of a terminal has other words for the window in every language, English too.
@@ -161,6 +192,7 @@ OPTIONS: Sequence[Any] = (
 SENTENCES: Sequence[Any] = (
     *REFUSALS,
     *EXPORTS,
+    *SETUP,
     QT_TRANSLATE_NOOP(
         "Faults",
         "The chat history {} is damaged ({}): restore a backup; the damaged file is kept beside it.",

@@ -1613,12 +1613,24 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
 <context>
     <name>ExporterSetup</name>
     <message>
-        <source>Looking for Python</source>
-        <translation>正在查找 Python</translation>
+        <source>Fetching {} ({})</source>
+        <translation>正在下载 {}（{}）</translation>
     </message>
     <message>
-        <source>Cancelled.</source>
-        <translation>已取消。</translation>
+        <source>Fetching {}</source>
+        <translation>正在下载 {}</translation>
+    </message>
+    <message>
+        <source>Looking for {}</source>
+        <translation>正在查找 {}</translation>
+    </message>
+    <message>
+        <source>Unpacking {} packages, which takes some minutes</source>
+        <translation>正在解包 {} 个软件包，需要几分钟</translation>
+    </message>
+    <message>
+        <source>Looking for Python</source>
+        <translation>正在查找 Python</translation>
     </message>
     <message>
         <source>Trying it</source>
@@ -1635,6 +1647,42 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
 </context>
 <context>
     <name>Faults</name>
+    <message>
+        <source>No Python was found on this computer; install Python 3.11 or newer, of 64 bits (Debian and Ubuntu: apt install python3 python3-venv), and try again.</source>
+        <translation>在本计算机上未找到 Python；请安装 64 位的 Python 3.11 或更高版本（Debian 和 Ubuntu：apt install python3 python3-venv），然后重试。</translation>
+    </message>
+    <message>
+        <source>The Python found here is {}, and 3.11 or newer is needed; install one and try again.</source>
+        <translation>这里找到的是 Python {}，需要 3.11 或更高版本；请安装后重试。</translation>
+    </message>
+    <message>
+        <source>The exporter needs {} on the disk while it is set up, and {} are free; make room and try again.</source>
+        <translation>设置导出工具期间需要 {} 的磁盘空间，而可用空间为 {}；请腾出空间后重试。</translation>
+    </message>
+    <message>
+        <source>The disk is full; make room and try again.</source>
+        <translation>磁盘已满；请腾出空间后重试。</translation>
+    </message>
+    <message>
+        <source>The set-up was ended from outside, perhaps for want of memory; try again.</source>
+        <translation>设置过程被外部终止，可能是内存不足；请重试。</translation>
+    </message>
+    <message>
+        <source>The exporter could not be set up: {}</source>
+        <translation>无法设置导出工具：{}</translation>
+    </message>
+    <message>
+        <source>The package index cannot be reached; check this computer&apos;s network and try again. What was fetched to its end is not fetched again.</source>
+        <translation>无法连接软件包索引；请检查本计算机的网络后重试。已完整下载的内容不会再次下载。</translation>
+    </message>
+    <message>
+        <source>The package index lacks something for Python {}; the log names it. Another Python, 3.11 or newer, may have all: install one and try again.</source>
+        <translation>软件包索引中缺少适用于 Python {} 的内容，日志中有其名称。换用另一个 3.11 或更高版本的 Python 也许可行：请安装后重试。</translation>
+    </message>
+    <message>
+        <source>Python {} can make no environments here, as its module venv is missing; on Debian and Ubuntu, apt install python3-venv brings it. Then try again.</source>
+        <translation>这里的 Python {} 缺少 venv 模块，无法创建环境；在 Debian 和 Ubuntu 上可用 apt install python3-venv 安装。然后重试。</translation>
+    </message>
     <message>
         <source>--device</source>
         <translation>“设备”</translation>
@@ -1670,6 +1718,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>OpenVINO GenAI failed ({}); {remedy}.</source>
         <translation>OpenVINO GenAI 出错（{}）；请{remedy}。</translation>
+    </message>
+    <message>
+        <source>Cancelled.</source>
+        <translation>已取消。</translation>
     </message>
     <message>
         <source>ask again, or use --engine headstart</source>
@@ -3210,25 +3262,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
 </context>
 <context>
-    <name>PipLines</name>
-    <message>
-        <source>Fetching {} ({})</source>
-        <translation>正在下载 {}（{}）</translation>
-    </message>
-    <message>
-        <source>Fetching {}</source>
-        <translation>正在下载 {}</translation>
-    </message>
-    <message>
-        <source>Looking for {}</source>
-        <translation>正在查找 {}</translation>
-    </message>
-    <message>
-        <source>Unpacking {} packages, which takes some minutes</source>
-        <translation>正在解包 {} 个软件包，需要几分钟</translation>
-    </message>
-</context>
-<context>
     <name>Placement</name>
     <message>
         <source>Where models run</source>
@@ -4409,45 +4442,6 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>Plain decoding: the model writes one token at a time.</source>
         <translation>普通解码：模型每次生成一个 token。</translation>
-    </message>
-</context>
-<context>
-    <name>SetupFaults</name>
-    <message>
-        <source>No Python was found on this computer; install Python 3.11 or newer, of 64 bits (Debian and Ubuntu: apt install python3 python3-venv), and try again.</source>
-        <translation>在本计算机上未找到 Python；请安装 64 位的 Python 3.11 或更高版本（Debian 和 Ubuntu：apt install python3 python3-venv），然后重试。</translation>
-    </message>
-    <message>
-        <source>The Python found here is {}, and 3.11 or newer is needed; install one and try again.</source>
-        <translation>这里找到的是 Python {}，需要 3.11 或更高版本；请安装后重试。</translation>
-    </message>
-    <message>
-        <source>The exporter needs {} on the disk while it is set up, and {} are free; make room and try again.</source>
-        <translation>设置导出工具期间需要 {} 的磁盘空间，而可用空间为 {}；请腾出空间后重试。</translation>
-    </message>
-    <message>
-        <source>The disk is full; make room and try again.</source>
-        <translation>磁盘已满；请腾出空间后重试。</translation>
-    </message>
-    <message>
-        <source>The set-up was ended from outside, perhaps for want of memory; try again.</source>
-        <translation>设置过程被外部终止，可能是内存不足；请重试。</translation>
-    </message>
-    <message>
-        <source>The exporter could not be set up: {}</source>
-        <translation>无法设置导出工具：{}</translation>
-    </message>
-    <message>
-        <source>The package index cannot be reached; check this computer&apos;s network and try again. What was fetched to its end is not fetched again.</source>
-        <translation>无法连接软件包索引；请检查本计算机的网络后重试。已完整下载的内容不会再次下载。</translation>
-    </message>
-    <message>
-        <source>The package index lacks something for Python {}; the log names it. Another Python, 3.11 or newer, may have all: install one and try again.</source>
-        <translation>软件包索引中缺少适用于 Python {} 的内容，日志中有其名称。换用另一个 3.11 或更高版本的 Python 也许可行：请安装后重试。</translation>
-    </message>
-    <message>
-        <source>Python {} can make no environments here, as its module venv is missing; on Debian and Ubuntu, apt install python3-venv brings it. Then try again.</source>
-        <translation>这里的 Python {} 缺少 venv 模块，无法创建环境；在 Debian 和 Ubuntu 上可用 apt install python3-venv 安装。然后重试。</translation>
     </message>
 </context>
 <context>

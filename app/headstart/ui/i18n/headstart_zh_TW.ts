@@ -1613,12 +1613,24 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
 <context>
     <name>ExporterSetup</name>
     <message>
-        <source>Looking for Python</source>
-        <translation>正在尋找 Python</translation>
+        <source>Fetching {} ({})</source>
+        <translation>正在下載 {}（{}）</translation>
     </message>
     <message>
-        <source>Cancelled.</source>
-        <translation>已取消。</translation>
+        <source>Fetching {}</source>
+        <translation>正在下載 {}</translation>
+    </message>
+    <message>
+        <source>Looking for {}</source>
+        <translation>正在尋找 {}</translation>
+    </message>
+    <message>
+        <source>Unpacking {} packages, which takes some minutes</source>
+        <translation>正在解開 {} 個套件，需要幾分鐘</translation>
+    </message>
+    <message>
+        <source>Looking for Python</source>
+        <translation>正在尋找 Python</translation>
     </message>
     <message>
         <source>Trying it</source>
@@ -1635,6 +1647,42 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
 </context>
 <context>
     <name>Faults</name>
+    <message>
+        <source>No Python was found on this computer; install Python 3.11 or newer, of 64 bits (Debian and Ubuntu: apt install python3 python3-venv), and try again.</source>
+        <translation>在這台電腦上找不到 Python；請安裝 64 位元的 Python 3.11 或更新版本（Debian 和 Ubuntu：apt install python3 python3-venv），然後重試。</translation>
+    </message>
+    <message>
+        <source>The Python found here is {}, and 3.11 or newer is needed; install one and try again.</source>
+        <translation>這裡找到的是 Python {}，需要 3.11 或更新版本；請安裝後重試。</translation>
+    </message>
+    <message>
+        <source>The exporter needs {} on the disk while it is set up, and {} are free; make room and try again.</source>
+        <translation>設定匯出工具期間需要 {} 的磁碟空間，而可用空間為 {}；請騰出空間後重試。</translation>
+    </message>
+    <message>
+        <source>The disk is full; make room and try again.</source>
+        <translation>磁碟已滿；請騰出空間後重試。</translation>
+    </message>
+    <message>
+        <source>The set-up was ended from outside, perhaps for want of memory; try again.</source>
+        <translation>設定過程被外部終止，可能是記憶體不足；請重試。</translation>
+    </message>
+    <message>
+        <source>The exporter could not be set up: {}</source>
+        <translation>無法設定匯出工具：{}</translation>
+    </message>
+    <message>
+        <source>The package index cannot be reached; check this computer&apos;s network and try again. What was fetched to its end is not fetched again.</source>
+        <translation>無法連線到套件索引；請檢查這台電腦的網路後重試。已完整下載的內容不會再次下載。</translation>
+    </message>
+    <message>
+        <source>The package index lacks something for Python {}; the log names it. Another Python, 3.11 or newer, may have all: install one and try again.</source>
+        <translation>套件索引中缺少適用於 Python {} 的內容，記錄中有其名稱。換用另一個 3.11 或更新版本的 Python 也許可行：請安裝後重試。</translation>
+    </message>
+    <message>
+        <source>Python {} can make no environments here, as its module venv is missing; on Debian and Ubuntu, apt install python3-venv brings it. Then try again.</source>
+        <translation>這裡的 Python {} 缺少 venv 模組，無法建立環境；在 Debian 和 Ubuntu 上可用 apt install python3-venv 安裝。然後重試。</translation>
+    </message>
     <message>
         <source>--device</source>
         <translation>「裝置」</translation>
@@ -1670,6 +1718,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>OpenVINO GenAI failed ({}); {remedy}.</source>
         <translation>OpenVINO GenAI 發生錯誤（{}）；請{remedy}。</translation>
+    </message>
+    <message>
+        <source>Cancelled.</source>
+        <translation>已取消。</translation>
     </message>
     <message>
         <source>ask again, or use --engine headstart</source>
@@ -3210,25 +3262,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
 </context>
 <context>
-    <name>PipLines</name>
-    <message>
-        <source>Fetching {} ({})</source>
-        <translation>正在下載 {}（{}）</translation>
-    </message>
-    <message>
-        <source>Fetching {}</source>
-        <translation>正在下載 {}</translation>
-    </message>
-    <message>
-        <source>Looking for {}</source>
-        <translation>正在尋找 {}</translation>
-    </message>
-    <message>
-        <source>Unpacking {} packages, which takes some minutes</source>
-        <translation>正在解開 {} 個套件，需要幾分鐘</translation>
-    </message>
-</context>
-<context>
     <name>Placement</name>
     <message>
         <source>Where models run</source>
@@ -4409,45 +4442,6 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>Plain decoding: the model writes one token at a time.</source>
         <translation>一般解碼：模型每次產生一個 token。</translation>
-    </message>
-</context>
-<context>
-    <name>SetupFaults</name>
-    <message>
-        <source>No Python was found on this computer; install Python 3.11 or newer, of 64 bits (Debian and Ubuntu: apt install python3 python3-venv), and try again.</source>
-        <translation>在這台電腦上找不到 Python；請安裝 64 位元的 Python 3.11 或更新版本（Debian 和 Ubuntu：apt install python3 python3-venv），然後重試。</translation>
-    </message>
-    <message>
-        <source>The Python found here is {}, and 3.11 or newer is needed; install one and try again.</source>
-        <translation>這裡找到的是 Python {}，需要 3.11 或更新版本；請安裝後重試。</translation>
-    </message>
-    <message>
-        <source>The exporter needs {} on the disk while it is set up, and {} are free; make room and try again.</source>
-        <translation>設定匯出工具期間需要 {} 的磁碟空間，而可用空間為 {}；請騰出空間後重試。</translation>
-    </message>
-    <message>
-        <source>The disk is full; make room and try again.</source>
-        <translation>磁碟已滿；請騰出空間後重試。</translation>
-    </message>
-    <message>
-        <source>The set-up was ended from outside, perhaps for want of memory; try again.</source>
-        <translation>設定過程被外部終止，可能是記憶體不足；請重試。</translation>
-    </message>
-    <message>
-        <source>The exporter could not be set up: {}</source>
-        <translation>無法設定匯出工具：{}</translation>
-    </message>
-    <message>
-        <source>The package index cannot be reached; check this computer&apos;s network and try again. What was fetched to its end is not fetched again.</source>
-        <translation>無法連線到套件索引；請檢查這台電腦的網路後重試。已完整下載的內容不會再次下載。</translation>
-    </message>
-    <message>
-        <source>The package index lacks something for Python {}; the log names it. Another Python, 3.11 or newer, may have all: install one and try again.</source>
-        <translation>套件索引中缺少適用於 Python {} 的內容，記錄中有其名稱。換用另一個 3.11 或更新版本的 Python 也許可行：請安裝後重試。</translation>
-    </message>
-    <message>
-        <source>Python {} can make no environments here, as its module venv is missing; on Debian and Ubuntu, apt install python3-venv brings it. Then try again.</source>
-        <translation>這裡的 Python {} 缺少 venv 模組，無法建立環境；在 Debian 和 Ubuntu 上可用 apt install python3-venv 安裝。然後重試。</translation>
     </message>
 </context>
 <context>

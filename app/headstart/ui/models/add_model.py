@@ -18,9 +18,8 @@ from PySide6.QtWidgets import (
 )
 
 from headstart import paths
-from headstart.exporter import install_command
+from headstart.exporter import FETCHED, SIZE, install_command
 from headstart.ui.models.export_run import FIRST, Recipe
-from headstart.ui.models.exporter_setup import FETCHED, SIZE
 from headstart.ui.spelling import amount
 from headstart.ui.widgets.stylesheet import dress, mark
 from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL
