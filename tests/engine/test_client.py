@@ -20,7 +20,7 @@ from headstart.engine.process import client as process_client
 from headstart.engine.process.client import EngineClient
 from headstart.engine.process.watch import Patience
 from headstart.engine.protocol import Loading, Phase
-from headstart.engine.supervision import Journal, RestartBudget, frozen_program, program
+from headstart.engine.supervision import Journal, RestartBudget, program
 from headstart.errors import BrokenModelError, EngineLostError, ProtocolError
 
 TOY = LoadOptions(Path("toy"))
@@ -259,11 +259,10 @@ def test_a_log_that_cannot_be_written_stops_nobody(tmp_path: Path) -> None:
 
 def test_the_program_is_found_frozen_and_unfrozen(monkeypatch: pytest.MonkeyPatch) -> None:
     assert program("--log") == (sys.executable, "-P", "-m", "headstart.engine_process", "--log")
-    assert frozen_program(Path("/opt/headstart/headstart")) == Path("/opt/headstart/headstart-engine")
-    assert frozen_program(Path("C:/Headstart/Headstart.exe")) == Path("C:/Headstart/headstart-engine.exe")
     monkeypatch.setattr(sys, "frozen", True, raising=False)
-    monkeypatch.setattr(sys, "executable", "/opt/headstart/headstart")
-    assert program("--log") == (str(Path("/opt/headstart/headstart-engine")), "--log")
+    for window, engine in (("/opt/headstart", "headstart-engine"), ("C:/Headstart.exe", "headstart-engine.exe")):
+        monkeypatch.setattr(sys, "executable", window)
+        assert program("--log") == (str(Path(window).with_name(engine)), "--log")
 
 
 INTERRUPTED = """

@@ -1,7 +1,4 @@
-"""What both users of the engine's process agree on: which program, how long to wait, how often to restart, its log.
-
-Starts nothing.
-"""
+"""What both users of the engine's process agree on: which program, how long to wait, how often to restart, its log."""
 
 import contextlib
 import signal
@@ -12,8 +9,6 @@ from collections import deque
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
-
-import psutil
 
 from headstart import own_folder, paths
 
@@ -28,14 +23,13 @@ _LOG_BYTES, _OLD_LOGS, _TAIL = 2**20, 3, 60
 def program(*arguments: str) -> tuple[str, ...]:
     """The command line of an engine's process, in a frozen program the second executable beside the first."""
     if getattr(sys, "frozen", False):
-        return (str(frozen_program(Path(sys.executable))), *arguments)
+        window = Path(sys.executable)
+        return (
+            str(window.with_name(f"headstart-engine{window.suffix if window.suffix == '.exe' else ''}")),
+            *arguments,
+        )
     # -P: the current folder is the user's, and may hold a file named like a module.
     return (sys.executable, "-P", "-m", "headstart.engine_process", *arguments)
-
-
-def frozen_program(window: Path) -> Path:
-    """The engine's executable, given that of the window."""
-    return window.with_name(f"headstart-engine{window.suffix if window.suffix == '.exe' else ''}")
 
 
 class RestartBudget:
@@ -96,18 +90,11 @@ class Journal:
                 newer.replace(older)
 
 
-def processor_seconds(pid: int) -> float:
-    """What a process has used of the processor so far; 0 where it has gone."""
+def ending(code: int) -> str:
+    """How a process ended, given its exit code: such as "SIGSEGV" for one below zero, or "exit code 3"."""
+    if code >= 0:
+        return f"exit code {code}"
     try:
-        times = psutil.Process(pid).cpu_times()
-    except psutil.Error:
-        return 0.0
-    return float(times.user + times.system)
-
-
-def signal_name(number: int) -> str:
-    """Such as "SIGSEGV"; the number where the system has no name for it."""
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
+        return signal.Signals(-code).name
+    except ValueError:  # the system has no name for it
+        return f"signal {-code}"

@@ -36,7 +36,7 @@ from headstart.engine.runners.precision import (
     without_defaults,
 )
 from headstart.engine.runners.runner import Branch, Logits, Runner
-from headstart.engine.supervision import program, signal_name
+from headstart.engine.supervision import ending, program
 
 Build = Callable[[Properties, int], Runner]  # compiles the model with these properties and room for so many tokens
 
@@ -327,4 +327,4 @@ def _ending(child: "subprocess.Popen[bytes]", errors: IO[bytes]) -> str:
     code = child.wait()
     errors.seek(0)
     _log.warning("%s", errors.read()[-2000:].decode("utf-8", "replace"))
-    return signal_name(-code) if code < 0 else f"exit code {code}"
+    return ending(code)

@@ -7,7 +7,7 @@ from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 from headstart.engine.process.client import Ended, EngineProcess, Told
 from headstart.engine.process.watch import LOOK, Doing, Patience
 from headstart.engine.protocol import Order
-from headstart.engine.supervision import CLOSE_GRACE, KILL_GRACE, OUT_OF_MEMORY, Journal
+from headstart.engine.supervision import CLOSE_GRACE, KILL_GRACE, OUT_OF_MEMORY, Journal, ending
 from headstart.errors import EngineLostError, HeadstartError, ProtocolVersionError
 from headstart.ui.fault_words import said
 
@@ -98,12 +98,10 @@ class EngineChild(QObject):
             self.reported.emit(told)
 
     def _sentence(self, ended: Ended) -> str:
-        ending = ended.signal or self.tr("exit code {}").format(ended.code)
-        if ending == OUT_OF_MEMORY:
-            return self.tr("The engine stopped unexpectedly ({}, as the system does when memory runs out).").format(
-                ending
-            )
-        return self.tr("The engine stopped unexpectedly ({}).").format(ending)
+        how = ending(ended.code) if ended.code < 0 else self.tr("exit code {}").format(ended.code)
+        if how == OUT_OF_MEMORY:
+            return self.tr("The engine stopped unexpectedly ({}, as the system does when memory runs out).").format(how)
+        return self.tr("The engine stopped unexpectedly ({}).").format(how)
 
     @Slot()
     def _look(self) -> None:

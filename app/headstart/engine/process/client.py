@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+import psutil
+
 from headstart import errors
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import Event, LoadOptions, Request
@@ -43,9 +45,8 @@ from headstart.engine.supervision import (
     OUT_OF_MEMORY,
     Journal,
     RestartBudget,
-    processor_seconds,
+    ending,
     program,
-    signal_name,
 )
 from headstart.errors import EngineLostError, HeadstartError, OutOfMemoryError
 
@@ -59,11 +60,6 @@ class Ended:
     """The process has gone; `code` is its exit code, or that of a signal below zero."""
 
     code: int
-
-    @property
-    def signal(self) -> str:
-        """The name of the signal that ended it; empty: none did."""
-        return signal_name(-self.code) if self.code < 0 else ""
 
 
 Told = Report | HeadstartError | Ended
@@ -120,7 +116,7 @@ class EngineProcess:
 
     def look(self) -> Silence | None:
         """To be called every LOOK or so while something is to come: what to say of a process that hangs."""
-        return self._watch.look(lambda: processor_seconds(self.pid))
+        return self._watch.look(self._processor_seconds)
 
     def end(self) -> None:
         """Close its input, so that it ends."""
@@ -147,6 +143,13 @@ class EngineProcess:
             for thread in self._threads:
                 thread.join(KILL_GRACE)
         self.leave()
+
+    def _processor_seconds(self) -> float:
+        try:
+            times = psutil.Process(self.pid).cpu_times()
+        except psutil.Error:  # it has gone
+            return 0.0
+        return float(times.user + times.system)
 
     def _write_orders(self) -> None:
         assert self._process.stdin
@@ -326,15 +329,15 @@ class EngineClient:
         self._drop(0.0)  # it is dead, or nothing it says can be trusted
         if isinstance(told, HeadstartError):
             raise told
-        ending = told.signal or f"exit code {told.code}"
-        if ending == OUT_OF_MEMORY:
+        how = ending(told.code)
+        if how == OUT_OF_MEMORY:
             raise EngineLostError(
                 "The engine stopped unexpectedly ({ending}, as the system does when memory runs out); it "
                 "starts again when it is needed.",
-                ending=ending,
+                ending=how,
             )
         raise EngineLostError(
-            "The engine stopped unexpectedly ({ending}); see {path}.", ending=ending, path=self._journal.path
+            "The engine stopped unexpectedly ({ending}); see {path}.", ending=how, path=self._journal.path
         )
 
     def _fault(self, report: Failed) -> HeadstartError:
