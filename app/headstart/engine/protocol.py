@@ -412,7 +412,12 @@ def _decode(line: bytes, kinds: Any) -> Any:
     except (ValueError, RecursionError):
         raise ProtocolError("The engine's line is no message of Headstart: {excerpt}", excerpt=_excerpt(line)) from None
     if not isinstance(data, dict) or data.get("v") != VERSION:
-        raise _version_error(data)
+        raise ProtocolVersionError(
+            "The engine program belongs to another version of Headstart (its messages have version "
+            "{found!r}, not {version}); install Headstart again.",
+            found=data.get("v") if isinstance(data, dict) else None,
+            version=VERSION,
+        )
     name = str(data.get("is"))
     if name not in {kind.__name__ for kind in get_args(kinds)}:
         raise ProtocolError("The engine's line is of an unknown kind: {excerpt}", excerpt=_excerpt(line))
@@ -420,16 +425,6 @@ def _decode(line: bytes, kinds: Any) -> Any:
         return from_data(kinds, data)
     except ValueError as error:
         raise ProtocolError("The engine's message {name} is damaged ({error}).", name=name, error=error) from None
-
-
-def _version_error(data: object) -> ProtocolVersionError:
-    found = data.get("v") if isinstance(data, dict) else None
-    return ProtocolVersionError(
-        "The engine program belongs to another version of Headstart (its messages have version "
-        "{found!r}, not {version}); install Headstart again.",
-        found=found,
-        version=VERSION,
-    )
 
 
 def _excerpt(line: bytes) -> str:

@@ -4,10 +4,10 @@ Only time in which this side ran as well is counted: a computer that slept, or a
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
 
 from headstart.engine.engine import EngineKind, LoadOptions, Prefill
 from headstart.engine.protocol import (
@@ -186,19 +186,19 @@ class Watch:
         if isinstance(order, Bench | Tune):
             return Doing.MEASURE, patience.measuring
         doing = Doing.WRITE if self._writing else Doing.READ
-        return doing, self._of_round()
+        if self._facts and self._facts.server:
+            return doing, float("inf")
+        return doing, patience.round + patience.token * self._tokens()
 
     def _of_load(self, options: LoadOptions) -> float:
         if options.remote:
             return float("inf")  # who asks another computer has limits of his own
-        folders = [folder for folder in (options.target, options.draft) if folder]
-        gigabytes = sum(_sizes(folders)) / _GIGABYTE
-        return self._patience.load + self._patience.gigabyte * gigabytes
-
-    def _of_round(self) -> float:
-        if self._facts and self._facts.server:
-            return float("inf")
-        return self._patience.round + self._patience.token * self._tokens()
+        size = 0
+        for folder in filter(None, (options.target, options.draft)):
+            for file in folder.glob(_WEIGHTS):
+                with suppress(OSError):  # whoever loads it will say so
+                    size += file.stat().st_size
+        return self._patience.load + self._patience.gigabyte * size / _GIGABYTE
 
     def _tokens(self) -> int:
         """Tokens of the prompt that one pass may have to read."""
@@ -209,12 +209,3 @@ class Watch:
         left = self._prompt.total - self._prompt.done
         own = self._facts is None or self._facts.engine == EngineKind.HEADSTART.value
         return min(left, _PASS) if own else left
-
-
-def _sizes(folders: list[Path]) -> Iterator[int]:
-    for folder in folders:
-        for file in folder.glob(_WEIGHTS):
-            try:
-                yield file.stat().st_size
-            except OSError:  # whoever loads it will say so
-                continue
