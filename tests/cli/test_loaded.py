@@ -11,12 +11,10 @@ from bench.toy import CONTEXT, PROGRAM
 from headstart import manifest as manifests
 from headstart.cli import main
 from headstart.cli.options import facts, loading_remarks
-from headstart.engine import selection
 from headstart.engine.engine import EngineKind, KvPrecision, LoadOptions
 from headstart.engine.generation_config import USUAL
 from headstart.engine.opening import LocalModels
 from headstart.engine.process.client import EngineClient
-from headstart.engine.selection import EngineChoice
 from headstart.engine.supervision import Journal
 from tests.fakes import ScriptedEngine
 from tests.model_folders import write_model
@@ -78,14 +76,3 @@ def test_the_engines_process_tells_of_wrong_tokens(tiny_target: Path, monkeypatc
     opened.engine.close()
     (note,) = opened.facts.notes
     assert note.startswith("tiny-target reads blank space before a digit, as in a list, as wrong tokens")
-
-
-def test_the_engines_process_tells_who_answers(tiny_target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    own = LocalModels().open(LoadOptions(tiny_target), lambda _: None)
-    assert (own.facts.engine, own.facts.reason) == ("headstart", "")
-    own.engine.close()
-    found = EngineChoice(EngineKind.GENAI, "An NPU runs nothing else.")
-    monkeypatch.setattr(selection, "chosen", lambda _: found)
-    other = LocalModels().open(LoadOptions(tiny_target), lambda _: None)
-    assert (other.facts.engine, other.facts.reason) == ("genai", "An NPU runs nothing else.")
-    other.engine.close()

@@ -82,15 +82,11 @@ def test_a_streamed_answer_is_the_same_in_parts(client: openai.OpenAI) -> None:
     assert all(chunk.usage is None for chunk in chunks[:-1])
 
 
-def test_without_being_asked_a_stream_tells_no_usage(client: openai.OpenAI) -> None:
-    chunks = list(client.chat.completions.create(model=MODEL, messages=HI, stream=True))
-    assert all(chunk.choices and chunk.usage is None for chunk in chunks)
-
-
 def test_a_text_is_written_on(client: openai.OpenAI, engine: ScriptedEngine) -> None:
     whole = client.completions.create(model=MODEL, prompt="Once", max_tokens=100)
     assert (whole.choices[0].text, whole.choices[0].finish_reason) == (FOX, "stop")
     parts = list(client.completions.create(model=MODEL, prompt=["Once"], stream=True))
+    assert all(part.choices and part.usage is None for part in parts), "nobody asked for usage"
     assert "".join(part.choices[0].text for part in parts) == FOX
     assert [request.prompt for request in engine.requests] == ["Once", "Once"]
     assert [request.max_new_tokens for request in engine.requests] == [100, 16]

@@ -1,7 +1,6 @@
 """The description tells the truth: what it allows is answered as it says, what it forbids is refused, as it says."""
 
 import json
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.fakes import ScriptedEngine
-from tests.server.serving import KEY, MODEL, PATIENCE, chat_body, serving
+from tests.server.serving import KEY, MODEL, PATIENCE, serving
 
 _CHECKS = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance,"
 _STRICT = "negative_data_rejection,positive_data_acceptance,ignored_auth"
@@ -36,21 +35,3 @@ def test_the_served_model_is_the_only_one_described() -> None:
     document = json.loads(body)
     assert (status, document["openapi"][:3]) == (200, "3.1")
     assert document["components"]["schemas"]["ChatRequest"]["properties"]["model"]["enum"] == [MODEL]
-
-
-@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
-@pytest.mark.parametrize("stream", ["true", "false"])
-def test_curl_gets_an_answer(stream: str) -> None:
-    with serving(ScriptedEngine()) as running:
-        command = [
-            *("curl", "--silent", "--no-buffer", "--noproxy", "*", f"{running.url}/chat/completions"),
-            *("--header", f"Authorization: Bearer {KEY}", "--data", chat_body(stream=stream)),
-        ]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=True)
-    if stream == "false":
-        assert json.loads(done.stdout)["choices"][0]["message"]["content"].startswith("The quick brown fox")
-        return
-    events = [line.removeprefix("data: ") for line in done.stdout.splitlines() if line.startswith("data: ")]
-    assert events[-1] == "[DONE]"
-    parts = [json.loads(event)["choices"][0]["delta"].get("content", "") for event in events[:-1]]
-    assert "".join(parts) == "The quick brown fox jumps over the lazy dog."

@@ -6,7 +6,6 @@ import socket
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -56,16 +55,6 @@ def toy(tmp_path: Path) -> Iterator[EngineClient]:
     with closing(EngineClient(PROGRAM, Journal(tmp_path / "engine.log"))) as client:
         client.load(LoadOptions(Path("toy")))
         yield client
-
-
-@pytest.mark.slow
-def test_of_200_requests_in_a_row_and_16_at_once_none_is_lost(toy: EngineClient) -> None:
-    with serving(toy) as running, running.client() as client:
-        for number in range(200):
-            assert ask(client, f"{number}") == f"You wrote: {number} "
-        with ThreadPoolExecutor(16) as pool:
-            told = list(pool.map(lambda number: ask(client, f"{number}"), range(16)))
-    assert told == [f"You wrote: {number} " for number in range(16)]
 
 
 def test_past_the_queue_a_request_is_sent_away_and_told_when_to_come_again() -> None:

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
 from headstart.engine.protocol import Answered, Asked, ServerReport
-from headstart.errors import DeviceError
 from tests.fakes import ScriptedEngine
 from tests.server.serving import KEY, PATIENCE, Running, chat_body, serving
 
@@ -60,12 +59,6 @@ def test_answers_are_told_with_their_tokens_and_refusals_with_their_status() -> 
     assert (whole.output_tokens or 0) > 0
     assert all(end.output_tokens is None and end.prompt_tokens is None for end in others)
     assert [asked.path for asked in ear.came()][2:] == ["/v1/chat/completions", "/nothing/here"]
-
-
-def test_a_failure_is_told_with_its_status() -> None:
-    with heard(ScriptedEngine([DeviceError("It is gone.")])) as (running, ear):
-        running.ask("POST", "/v1/chat/completions", body=chat_body())
-        assert ear.ended(1).status == 500
 
 
 def test_a_client_that_leaves_before_its_answer_is_told() -> None:

@@ -1,5 +1,6 @@
 """`headstart doctor`: looks over this computer and this installation; every problem comes with a remedy."""
 
+import contextlib
 import getpass
 import json
 import os
@@ -251,12 +252,16 @@ def check_devices() -> Iterator[Finding]:
 
 
 def _described(device: str) -> str:
-    kind, memory = devices.kind(device), devices.memory(device)
-    facts = [f"plugin {_plugin_version(kind) or 'of unknown version'}"]
+    kind, memory, versions, words = devices.kind(device), devices.memory(device), "", ""
+    with contextlib.suppress(RuntimeError):
+        versions = ", ".join(str(version.build_number) for version in runtime.core().get_versions(kind).values())
+    with contextlib.suppress(RuntimeError):  # the plugin does not know the property
+        words = ", ".join(map(str, runtime.core().get_property(device, "OPTIMIZATION_CAPABILITIES")))
+    facts = [f"plugin {versions or 'of unknown version'}"]
     if kind != "CPU":
         facts.append(f"driver {devices.driver(device) or 'of unknown version'}")
     facts.append(f"{amount(memory)} of its own memory" if memory else "shares the computer's memory")
-    facts.append(f"OpenVINO's capabilities: {', '.join(_capabilities(device)) or 'none told'}")
+    facts.append(f"OpenVINO's capabilities: {words or 'none told'}")
     return f"{device}: {devices.full_name(device)}; {'; '.join(facts)}."
 
 
@@ -311,21 +316,6 @@ def _absence(kind: str) -> str:
         lines = [line for line in str(error).splitlines() if line.strip() and not line.startswith("Exception from")]
         return lines[-1].rpartition('": ')[2].strip().rstrip(".") if lines else "its plugin does not load"
     return "its plugin loads but finds no device"
-
-
-def _plugin_version(kind: str) -> str:
-    try:
-        return ", ".join(str(version.build_number) for version in runtime.core().get_versions(kind).values())
-    except RuntimeError:
-        return ""
-
-
-def _capabilities(device: str) -> list[str]:
-    """OpenVINO's words: data types that it computes with, and more."""
-    try:
-        return [str(word) for word in runtime.core().get_property(device, "OPTIMIZATION_CAPABILITIES")]
-    except RuntimeError:  # the plugin does not know the property
-        return []
 
 
 _FOLDER_OF: Mapping[str, Callable[[], Path]] = {

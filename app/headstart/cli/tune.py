@@ -19,7 +19,6 @@ from headstart.engine.tuning.messages import (
     TARGET,
     USUAL_SECONDS,
     Findings,
-    Row,
     Stage,
     Trying,
     TuneWish,
@@ -79,19 +78,14 @@ def run(arguments: TuneFlags, _load: Load) -> int:
         print(f"{choice.name}: {'what was tuned is forgotten' if known else 'nothing was tuned'}; the defaults count.")
         return 0
     found = _tune(arguments, choice, options)
-    for table in tables(found):
-        Console(highlight=False).print(table)
+    for stage in found.stages:
+        Console(highlight=False).print(_table(stage))
         print()
     for line in lines(found, explain=arguments.output.explain):
         print(harmless(line))
     if arguments.output.json:
         write_json(arguments.output.json, dataclasses.asdict(found))
     return 0
-
-
-def tables(found: Findings) -> list[Table]:
-    """One for each stage."""
-    return [_table(stage) for stage in found.stages]
 
 
 def lines(found: Findings, *, explain: bool) -> list[str]:
@@ -187,16 +181,9 @@ def _table(stage: Stage) -> Table:
         stage.subject, *(f"ms, {name}" for name in timed), "faster", "ahead", "", box=None, padding=(0, 1, 0, 0)
     )
     for row in stage.rows:
-        shown.add_row(harmless(row.name), *(_ms(row, name) for name in timed), *_outcome(row))
+        spans = [f"{row.ms[name]:.1f}" if name in row.ms else "–" for name in timed]
+        ratio = f"{row.ratio.median:.2f}x ({row.ratio.low:.2f}–{row.ratio.high:.2f})" if row.ratio else "–"
+        remark = "chosen" if row.chosen else "no time left" if row.untimed and row.name != DEFAULT else ""
+        ahead = f"{row.better} of {row.pairs}" if row.pairs else "–"
+        shown.add_row(harmless(row.name), *spans, ratio, ahead, harmless(row.failure) or remark)
     return shown
-
-
-def _ms(row: Row, name: str) -> str:
-    return f"{row.ms[name]:.1f}" if name in row.ms else "–"
-
-
-def _outcome(row: Row) -> tuple[str, str, str]:
-    ratio = f"{row.ratio.median:.2f}x ({row.ratio.low:.2f}–{row.ratio.high:.2f})" if row.ratio else "–"
-    ahead = f"{row.better} of {row.pairs}" if row.pairs else "–"
-    remark = "chosen" if row.chosen else "no time left" if row.untimed and row.name != DEFAULT else ""
-    return ratio, ahead, harmless(row.failure) or remark

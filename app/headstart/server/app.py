@@ -206,12 +206,9 @@ def _answered(schema: str, streamed: str | None = None) -> dict[str, Any]:
     if streamed:
         told = f"As asked. With `stream`, an event for each part has a {streamed}, and the last event is [DONE]."
         content["text/event-stream"] = {}
-    replies = {status: {"description": text, "content": _fault()} for status, text in _FAULTS.items()}
+    fault = {"application/json": {"schema": _at("FaultBody")}}
+    replies = {status: {"description": text, "content": fault} for status, text in _FAULTS.items()}
     return {"responses": {"200": {"description": told, "content": content}} | replies}
-
-
-def _fault() -> dict[str, Any]:
-    return {"application/json": {"schema": _at("FaultBody")}}
 
 
 def _at(schema: str) -> dict[str, str]:

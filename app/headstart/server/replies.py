@@ -284,7 +284,9 @@ def _of_chat(said: Said | None) -> ChatLogprobs | None:
 
 def of_chat(scored: Sequence[Scored]) -> ChatLogprobs:
     """As chat completions have it."""
-    return ChatLogprobs([TokenLogprob(*_told(each.token), list(map(_logprob, each.likeliest))) for each in scored])
+    return ChatLogprobs(
+        [TokenLogprob(*_told(each.token), [Logprob(*_told(other)) for other in each.likeliest]) for each in scored]
+    )
 
 
 def of_text(scored: Sequence[Scored]) -> TextLogprobs:
@@ -295,10 +297,6 @@ def of_text(scored: Sequence[Scored]) -> TextLogprobs:
         [_named(each.token) for each in scored],
         [{_named(other): other.logprob for other in (*each.likeliest, each.token)} for each in scored],
     )
-
-
-def _logprob(likelihood: Likelihood) -> Logprob:
-    return Logprob(*_told(likelihood))
 
 
 def _told(likelihood: Likelihood) -> tuple[str, float, list[int]]:

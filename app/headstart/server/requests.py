@@ -216,7 +216,9 @@ def _with_whole_numbers(data: object) -> object:
 def chat_order(asked: ChatRequest, defaults: Defaults) -> Request:
     """What a conversation asks of the engine."""
     length = asked.max_completion_tokens or asked.max_tokens or defaults.length
-    messages = tuple(Message(_role(turn.role), _text(turn.content)) for turn in asked.messages)
+    messages = tuple(
+        Message("system" if turn.role == "developer" else turn.role, _text(turn.content)) for turn in asked.messages
+    )
     foretold = _text(asked.prediction.content) if asked.prediction else ""
     order = _order(asked, defaults, messages, length)
     return replace(order, prediction=foretold, schema=_schema(asked.response_format), likeliest=_likeliest(asked))
@@ -230,7 +232,8 @@ def text_order(asked: TextRequest, defaults: Defaults) -> Request:
 
 
 def _order(asked: Wish, defaults: Defaults, messages: tuple[Message, ...], length: int, prompt: str = "") -> Request:
-    order = Request(messages, length, _sampling(asked, defaults), defaults.speculation, _stops(asked), prompt)
+    stops = (asked.stop,) if isinstance(asked.stop, str) else tuple(asked.stop or ())
+    order = Request(messages, length, _sampling(asked, defaults), defaults.speculation, stops, prompt)
     return replace(order, stop_on_repetition=bool(asked.stop_on_repetition))
 
 
@@ -262,14 +265,6 @@ def _seed(asked: int | None, usual: int | None) -> int:
     if asked is not None:
         return asked % 2**63
     return secrets.randbits(63) if usual is None else usual
-
-
-def _stops(asked: Wish) -> tuple[str, ...]:
-    return (asked.stop,) if isinstance(asked.stop, str) else tuple(asked.stop or ())
-
-
-def _role(role: str) -> str:
-    return "system" if role == "developer" else role
 
 
 def _text(content: Content) -> str:
