@@ -13,7 +13,7 @@ from headstart import computer, paths
 from headstart.cli import doctor, main
 from headstart.cli.doctor import Finding, Level
 from tests.model_folders import write_model, write_pair
-from tests.openvino_core import CPU, GPU, NO_OPENCL, NPU, FakeCore, plug_in
+from tests.openvino_core import CPU, GPU, NO_OPENCL, FakeCore, plug_in
 
 Captured = pytest.CaptureFixture[str]
 SECTIONS = ["software", "computer", "devices", "folders", "models", "engine", "window"]
@@ -201,13 +201,6 @@ def test_a_missing_library_of_the_window_is_named(monkeypatch: pytest.MonkeyPatc
     ]
 
 
-def test_without_qt_the_window_is_said_not_to_open(monkeypatch: pytest.MonkeyPatch) -> None:
-    _break_qt(monkeypatch, "No module named 'PySide6'")
-    monkeypatch.setenv("DISPLAY", ":0")
-    (said,) = _said(doctor.check_window(), Level.PROBLEM)
-    assert said.startswith("The window cannot open (No module named 'PySide6'). -> Install Headstart again")
-
-
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="elsewhere there is always a display")
 def test_without_a_display_nothing_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DISPLAY", raising=False)
@@ -280,22 +273,6 @@ def test_a_gpu_is_described_and_marked_as_not_run(monkeypatch: pytest.MonkeyPatc
     assert found[3].text.endswith("Run on real hardware: not yet.")
     assert "--device GPU.0" in found[3].remedy
     assert not [finding for finding in found if finding.text.startswith("No GPU")]
-
-
-def test_the_limits_of_an_npu_are_told_before_they_bite(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = _told(monkeypatch, FakeCore({"CPU": CPU, "NPU": NPU}))
-    assert "driver 1005" in found[2].text
-    assert "none told" in found[2].text
-    assert found[3].level is Level.NOTE
-    for limit in (
-        "longest prompt is compiled in",
-        "symmetric",
-        "confidence threshold",
-        "guesses from the text",
-        "not yet",
-    ):
-        assert limit in found[3].text
-    assert "--weights int4-sym and try --device NPU" in found[3].remedy
 
 
 def test_a_device_that_tells_nothing_is_still_listed(monkeypatch: pytest.MonkeyPatch) -> None:

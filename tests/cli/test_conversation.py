@@ -1,19 +1,35 @@
 """A conversation: messages, commands, and what survives a failure."""
 
 import dataclasses
+import io
+import stat
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from prompt_toolkit.application import create_app_session
+from prompt_toolkit.input import PipeInput
+from prompt_toolkit.input.defaults import create_pipe_input
+from prompt_toolkit.output import DummyOutput
 
 from headstart.cli import main
-from headstart.cli.chat import COMMANDS, Dialogue, Session, converse, remarks
+from headstart.cli.chat import (
+    COMMANDS,
+    Dialogue,
+    Session,
+    converse,
+    piped_lines,
+    remarks,
+    typed_lines,
+    whole_text,
+)
 from headstart.cli.options import Settings
 from headstart.cli.render import Answer, Screen
 from headstart.engine.engine import Event, FinishReason, Message, Mode, Request, Step
 from headstart.engine.tally import nothing
-from headstart.errors import ChatTemplateError, EngineLostError
+from headstart.errors import ChatTemplateError, EngineLostError, SettingsError
 from tests.fakes import RecordingLoad, ScriptedEngine
 from tests.model_folders import write_model
 
@@ -231,6 +247,76 @@ def test_one_answer_that_was_not_finished_is_an_error(headstart_home: Path, caps
     load = RecordingLoad(LostInTheMiddle(("Hello there you.",)))
     assert main(["chat", "--prompt", "Hi"], load) == 1
     assert capsys.readouterr() == ("Hello\n", "headstart: The engine was ended.\n")
+
+
+ENTER, ALT_ENTER, CTRL_C, CTRL_D = "\r", "\x1b\r", "\x03", "\x04"
+
+
+@pytest.fixture
+def keyboard() -> Iterator[PipeInput]:
+    with create_pipe_input() as keyboard, create_app_session(input=keyboard, output=DummyOutput()):
+        yield keyboard
+
+
+@pytest.fixture
+def history(tmp_path: Path) -> Path:
+    return tmp_path / "data" / "history"
+
+
+@pytest.mark.parametrize(
+    ("piped", "lines"),
+    [
+        ("one\ntwo\r\n", ["one", "two"]),
+        ("one \\\ntwo\\\nthree\nfour", ["one \ntwo\nthree", "four"]),
+        ("cut off\\", ["cut off\n"]),
+        ("", []),
+    ],
+)
+def test_a_pipe_gives_a_message_a_line(piped: str, lines: list[str]) -> None:
+    assert list(piped_lines(io.StringIO(piped, newline=""))) == lines
+
+
+@pytest.mark.parametrize("read", [whole_text, lambda stream: list(piped_lines(stream))])
+def test_a_pipe_of_bytes_that_are_no_text_is_refused(read: object) -> None:
+    assert callable(read)
+    with pytest.raises(SettingsError, match="Standard input is no text in utf-8"):
+        read(io.TextIOWrapper(io.BytesIO(b"caf\xe9"), encoding="utf-8"))
+
+
+@pytest.mark.parametrize(
+    ("keys", "lines"),
+    [
+        (f"one{ENTER}two{ENTER}", ["one", "two"]),
+        (f"first{ALT_ENTER}second{ENTER}", ["first\nsecond"]),
+        (f"first\\{ENTER}second{ENTER}", ["first\nsecond"]),
+        (f"mistake{CTRL_C}right{ENTER}", ["right"]),
+        (f"\x1b[200~pasted\nlines\x1b[201~{ENTER}", ["pasted\nlines"]),
+    ],
+)
+def test_the_editor(keyboard: PipeInput, history: Path, keys: str, lines: list[str]) -> None:
+    keyboard.send_text(keys + CTRL_D)
+    assert list(typed_lines(history, ["/quit"])) == lines
+
+
+def test_history_is_kept_in_a_file(keyboard: PipeInput, history: Path) -> None:
+    keyboard.send_text(f"remember{ALT_ENTER}me{ENTER}{CTRL_D}")
+    list(typed_lines(history, []))
+    assert history.read_text(encoding="utf-8").endswith("\n+remember\n+me\n")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no permission bits")
+def test_history_is_for_its_owner_only(keyboard: PipeInput, history: Path) -> None:
+    history.parent.mkdir()
+    history.touch(0o644)
+    keyboard.send_text(f"secret{ENTER}{CTRL_D}")
+    list(typed_lines(history, []))
+    assert stat.S_IMODE(history.stat().st_mode) == 0o600
+
+
+def test_where_no_history_can_be_written_the_editor_works(keyboard: PipeInput, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    keyboard.send_text(f"one{ENTER}two{ENTER}{CTRL_D}")
+    assert list(typed_lines(tmp_path / "file" / "history", [])) == ["one", "two"]
 
 
 def _engine(session: Session) -> ScriptedEngine:
