@@ -28,6 +28,7 @@ from headstart.errors import HeadstartError, SettingsError, WindowError
 FAILED, MISUSED = 1, 2
 _NAME, _COMPLETE = "headstart", "_HEADSTART_COMPLETE"
 _SHELLS = ("bash", "zsh", "fish", "powershell")
+_LOAD_HERE = ("bench", "dev", "tune")  # without a process of its own for the engine
 _MOVED = ("audit", "text")  # to `headstart dev`
 
 
@@ -95,8 +96,8 @@ def main(argv: Sequence[str] | None = None, load: Load | None = None, window: Wi
 
 
 def start() -> int:
-    """The program as a person starts it. Its own processes are given large pages; the window needs none itself."""
-    if sys.argv[1:2] and sys.argv[1] in COMMANDS and "--help" not in sys.argv:
+    """The program as a person starts it. Whatever loads a model is given large pages: its processes, or itself."""
+    if sys.argv[1:2] and sys.argv[1] in _LOAD_HERE and "--help" not in sys.argv:
         huge_pages.restart()
     os.environ.update(huge_pages.wished(os.environ))
     return main()
