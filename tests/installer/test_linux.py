@@ -18,9 +18,9 @@ EPOCH = 1_700_000_000
 NAMESPACE = "{http://www.freedesktop.org/standards/shared-mime-info}"
 
 
-@pytest.fixture
-def share(tmp_path: Path) -> Path:
-    folder = tmp_path / "share"
+@pytest.fixture(scope="module")
+def share(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("share")
     desktop.put(folder, EPOCH)
     return folder
 
@@ -93,14 +93,14 @@ def test_dependencies_of_a_program_are_those_that_debian_knows(tmp_path: Path) -
 
 
 @pytest.fixture
-def archive(tmp_path: Path) -> Path:
+def archive(tmp_path: Path, share: Path) -> Path:
     """A package that unpacks itself, with a program that says its name."""
     tree = tmp_path / "tree"
     tree.mkdir()
     (tree / "headstart").write_text("#!/bin/sh\necho I am Headstart\n", encoding="utf-8")
     (tree / "headstart").chmod(0o755)
     (tree / "link").symlink_to("headstart")
-    desktop.put(tree / "share", EPOCH)
+    shutil.copytree(share, tree / "share")
     shutil.copyfile(desktop.FILES / "uninstall.sh", tree / "uninstall.sh")
     stamps.settle(tree, EPOCH)
     for name in ("one.xz", "two.xz"):
