@@ -15,6 +15,7 @@ from headstart.engine import generation_config
 from headstart.engine.engine import Sampling
 from headstart.engine.runtime import openvino, openvino_genai
 from tests.export.conftest import Offline, Outcome
+from tests.model_folders import write_model
 
 LAYOUT = {
     "chat_template.jinja",
@@ -40,6 +41,7 @@ AGREEMENT = {
     "gguf": 0.9,
 }  # random weights: close calls abound
 SINGLE = [*MODES, "gguf"]
+COMMIT = "c0ffee" * 6 + "c0ff"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,6 +86,20 @@ def without_a_template(source: Path, folder: Path) -> Path:
     return folder
 
 
+def fetch_once(source: Path, repository: Path) -> None:
+    """What the hub's library has in its cache of a repository whose branch main is at a commit."""
+    shutil.copytree(source, repository / "snapshots" / COMMIT)
+    (repository / "refs").mkdir()
+    (repository / "refs" / "main").write_text(COMMIT, encoding="utf-8")
+
+
+def with_another_content(folder: Path) -> None:
+    """An export of the same commit, when its files were others."""
+    source = manifest.Source("hub", "org/tiny", COMMIT, files={"config.json": manifest.File("0" * 64, 1)})
+    write_model(folder)
+    manifest.write(folder, dataclasses.replace(manifest.read_model(folder), source=source))
+
+
 @pytest.fixture(scope="session")
 def exports(
     offline: Offline, tiny_models: Path, tiny_gguf_file: Path, tmp_path_factory: pytest.TempPathFactory
@@ -100,6 +116,12 @@ def exports(
     runs["mismatch"] = [target, "--draft", other]
     runs["incomplete"] = [str(without_a_weight(tiny_models / "target-hf", tmp_path_factory.mktemp("incomplete")))]
     runs["silent"] = [str(without_a_template(tiny_models / "target-hf", tmp_path_factory.mktemp("silent")))]
+    runs["hub"] = ["org/tiny"]
+    runs["altered"] = ["org/tiny", "--revision", COMMIT, "--force"]
+    with_another_content(folder / "altered")
+    hub = tmp_path_factory.mktemp("hub")
+    fetch_once(tiny_models / "target-hf", hub / "models--org--tiny")
+    offline = Offline({**offline.environment, "HF_HUB_CACHE": str(hub)})
     arguments = [[*run, "--json", "--output", str(folder / name)] for name, run in runs.items()]
     return Exports(folder, dict(zip(runs, offline.export(*arguments), strict=True)))
 
@@ -271,5 +293,25 @@ def test_a_model_that_cannot_chat_is_no_target(exports: Exports) -> None:
     assert "has no chat template, so it can be a draft but not answer" in outcome.err
 
 
+def test_a_branch_of_the_hub_is_written_down_as_its_commit_and_the_hash_of_every_file(
+    exports: Exports, tiny_source: Path
+) -> None:
+    assert exports.outcomes["hub"].code == 0, exports.outcomes["hub"].err
+    (told,) = [line for line in exports.outcomes["hub"].err.splitlines() if "not pinned" in line]
+    assert f"main of org/tiny is commit {COMMIT} today" in told
+    source = read(exports, "hub").source
+    assert (source.kind, source.id, source.revision) == ("hub", "org/tiny", COMMIT)
+    assert source.files == manifest.hash_files(tiny_source)
+
+
+def test_another_content_under_a_known_commit_is_refused_and_what_was_there_stays(exports: Exports) -> None:
+    outcome = exports.outcomes["altered"]
+    assert outcome.code == 1
+    assert "not pinned" not in outcome.err
+    assert f"config.json of org/tiny is not the file that commit {COMMIT} had when it was exported" in outcome.err
+    assert read(exports, "altered").architecture == "TestForCausalLM"
+
+
 def test_nothing_is_left_beside_the_results(exports: Exports) -> None:
-    assert {path.name for path in exports.folder.iterdir()} == {*SINGLE, "pair", "listed", "self"}
+    names = {*SINGLE, "pair", "listed", "self", "hub", "altered"}
+    assert {path.name for path in exports.folder.iterdir()} == names
