@@ -78,10 +78,12 @@ def load_weights(source: Path, *, code: bool) -> Any:
 def to_openvino(model: Any, folder: Path) -> None:
     """Write the IR and the model's two configuration files into `folder`. Raises ExportError."""
     import torch  # noqa: PLC0415
+    from optimum.exporters.openvino import model_configs  # noqa: PLC0415
     from optimum.exporters.openvino.convert import export_from_model  # noqa: PLC0415
     from optimum.intel import OVConfig  # noqa: PLC0415
 
-    _lift_limit(model.config.model_type)
+    if model.config.model_type in LIFTED_LIMITS:
+        getattr(model_configs, LIFTED_LIMITS[model.config.model_type]).MAX_TRANSFORMERS_VERSION = "5.5.99"
     half = model.dtype in {torch.float16, torch.bfloat16}
     try:
         export_from_model(model, folder, task=TASK, ov_config=OVConfig(dtype="fp16"), patch_16bit_model=half)
@@ -144,10 +146,3 @@ def first_line(error: BaseException) -> str:
     """An error of a library, short enough for a sentence."""
     lines = str(error).strip().splitlines()
     return lines[0].rstrip(".")[:300] if lines else type(error).__name__
-
-
-def _lift_limit(model_type: str) -> None:
-    from optimum.exporters.openvino import model_configs  # noqa: PLC0415
-
-    if model_type in LIFTED_LIMITS:
-        getattr(model_configs, LIFTED_LIMITS[model_type]).MAX_TRANSFORMERS_VERSION = "5.5.99"

@@ -43,7 +43,25 @@ def require_fit(head: Path, target: Path, names: tuple[str, str], *, code: bool)
 
 def load(head: Path, target: Path, *, code: bool) -> Any:
     """The head as a PyTorch model, with its target's embeddings where it has none. Raises ExportError."""
-    model, missing = _load(head)
+    quiet.prepare()
+    from optimum.exporters.openvino.model_patcher import LlamaEagle3ForCausalLM  # noqa: PLC0415
+
+    # optimum tells from a class's module which library it belongs to, and does not know its own.
+    known: Any = type(
+        LlamaEagle3ForCausalLM.__name__,
+        (LlamaEagle3ForCausalLM,),
+        {"__module__": "transformers.models.llama.modeling_llama"},
+    )
+    config = convert.load_config(head, code=False)
+    try:
+        model, info = known.from_pretrained(
+            head, config=config, dtype="auto", use_safetensors=True, local_files_only=True, output_loading_info=True
+        )
+    except convert.FAULTS as error:
+        raise ExportError(f"The weights in {head.name} cannot be loaded ({convert.first_line(error)}).") from None
+    missing = set(info["missing_keys"])
+    convert.require_all(info | {"missing_keys": sorted(missing - set(_OPTIONAL))}, head)
+    model.config.architectures = [known.__name__]  # marks the IR for those who run it
     if _EMBEDDINGS in missing:
         embeddings = convert.load_weights(target, code=code).get_input_embeddings().weight.data
         model.model.embed_tokens.weight.data.copy_(embeddings)
@@ -58,30 +76,3 @@ def hidden_states(places: int, width: int) -> NDArray[np.float32]:
 def width(model: Any) -> int:
     """Numbers that the head reads for each token."""
     return READ * int(model.config.hidden_size)
-
-
-def _load(head: Path) -> tuple[Any, set[str]]:
-    quiet.prepare()
-    from optimum.exporters.openvino.model_patcher import LlamaEagle3ForCausalLM  # noqa: PLC0415
-
-    # optimum tells from a class's module which library it belongs to, and does not know its own.
-    known = type(
-        LlamaEagle3ForCausalLM.__name__,
-        (LlamaEagle3ForCausalLM,),
-        {"__module__": "transformers.models.llama.modeling_llama"},
-    )
-    try:
-        model, info = known.from_pretrained(  # type: ignore[attr-defined]
-            head,
-            config=convert.load_config(head, code=False),
-            dtype="auto",
-            use_safetensors=True,
-            local_files_only=True,
-            output_loading_info=True,
-        )
-    except convert.FAULTS as error:
-        raise ExportError(f"The weights in {head.name} cannot be loaded ({convert.first_line(error)}).") from None
-    missing = set(info["missing_keys"])
-    convert.require_all(info | {"missing_keys": sorted(missing - set(_OPTIONAL))}, head)
-    model.config.architectures = [known.__name__]  # marks the IR for those who run it
-    return model, missing

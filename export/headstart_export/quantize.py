@@ -33,9 +33,18 @@ def compress(source: Path, weights: str, target: Path) -> None:
 
     model = openvino.Core().read_model(source)
     if weights != "fp16":
-        model = _compressed(nncf, model, weights, large=source.with_suffix(".bin").stat().st_size > LARGE)
-        # Left from the 16-bit export, it would make compressed models differ from those other exporters write.
-        _forget_option(model, "KV_CACHE_PRECISION")
+        large = source.with_suffix(".bin").stat().st_size > LARGE
+        try:
+            model = nncf.compress_weights(model, **_settings(nncf, weights, large=large))
+        except (RuntimeError, nncf.InvalidGroupSizeError, nncf.UnsupportedModelError, nncf.ValidationError) as error:
+            raise ExportError(
+                f"These weights cannot be compressed to {weights} ({error}); try another --weights."
+            ) from None
+        if model.has_rt_info(["runtime_options", "KV_CACHE_PRECISION"]):
+            # Left from the 16-bit export, it would make compressed models differ from those other exporters write.
+            options = {key: value.astype(str) for key, value in model.get_rt_info()["runtime_options"].items()}
+            options.pop("KV_CACHE_PRECISION")
+            model.set_rt_info(options, "runtime_options")
     openvino.save_model(model, target, compress_to_fp16=True)
 
 
@@ -67,15 +76,6 @@ def require(asked: str, found: Precision) -> None:
         )
 
 
-def _compressed(nncf: Any, model: Any, weights: str, *, large: bool) -> Any:
-    try:
-        return nncf.compress_weights(model, **_settings(nncf, weights, large=large))
-    except (RuntimeError, nncf.InvalidGroupSizeError, nncf.UnsupportedModelError, nncf.ValidationError) as error:
-        raise ExportError(
-            f"These weights cannot be compressed to {weights} ({error}); try another --weights."
-        ) from None
-
-
 def _settings(nncf: Any, weights: str, *, large: bool) -> dict[str, Any]:
     chosen = nncf.CompressWeightsMode(_MODES[weights])
     if weights not in GROUP_SIZES:
@@ -85,13 +85,6 @@ def _settings(nncf: Any, weights: str, *, large: bool) -> dict[str, Any]:
     adjust = nncf.AdvancedCompressionParameters(group_size_fallback_mode=GroupSizeFallbackMode.ADJUST)
     group = -1 if large and weights == "int4-sym" else GROUP_SIZES[weights]
     return {"mode": chosen, "group_size": group, "ratio": 1.0, "advanced_parameters": adjust}
-
-
-def _forget_option(model: Any, name: str) -> None:
-    if model.has_rt_info(["runtime_options", name]):
-        options = {key: value.astype(str) for key, value in model.get_rt_info()["runtime_options"].items()}
-        options.pop(name)
-        model.set_rt_info(options, "runtime_options")
 
 
 def _field(model: Any, name: str) -> str | None:
