@@ -12,7 +12,6 @@ from headstart_export import cli as export_cli
 from tests.source_tree import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-SETUP = re.findall(r"^python3 -m venv .+$", README, re.MULTILINE)
 FLAG = re.compile(r"(?<![\w-])--[a-z][a-z-]+")
 LINK = re.compile(r"\]\((?!https?://)([^)#]+)\)")
 
@@ -23,17 +22,6 @@ def _flags(main: Main, arguments: Sequence[str], capsys: pytest.CaptureFixture[s
     with contextlib.suppress(SystemExit):
         main([*arguments, "--help"])
     return set(FLAG.findall(capsys.readouterr().out))
-
-
-def test_setting_up_takes_two_commands_of_one_line() -> None:
-    endings = [command.rpartition("&& ")[2] for command in SETUP]
-    assert endings == [".venv/bin/headstart chat --model smollm2-135m-instruct", ".venv/bin/python -m tests"]
-
-
-def test_continuous_integration_finds_both_commands() -> None:
-    script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
-    wanted = re.findall(r'documented "([^"]+)"', script)
-    assert [[command.endswith(ending) for command in SETUP] for ending in wanted] == [[True, False], [False, True]]
 
 
 def test_every_flag_in_the_readme_exists(capsys: pytest.CaptureFixture[str]) -> None:

@@ -144,6 +144,10 @@ def test_no_operation_breaks_the_tree(history: list[Conversation]) -> None:
         assert set(chosen) == {message.parent for message in messages.values()}
         assert all(messages[below].parent == above for above, below in chosen.items())
         _every_message_can_be_shown(conversation)
+        assert _last(conversation.ask("next")).role is Role.USER
+    for before, after in itertools.pairwise(history):
+        if len(after.messages) > len(before.messages):
+            assert after.messages.keys() - before.messages.keys() == {_last(after).id}
 
 
 def _every_message_can_be_shown(conversation: Conversation) -> None:
@@ -152,13 +156,3 @@ def _every_message_can_be_shown(conversation: Conversation) -> None:
         assert conversation.messages[id_] in shown.path
         place, count = shown.version(id_)
         assert 1 <= place <= count == len(shown.versions(id_))
-
-
-@PATIENT
-@given(histories())
-def test_what_is_added_is_shown_last(history: list[Conversation]) -> None:
-    for before, after in itertools.pairwise(history):
-        added = after.messages.keys() - before.messages.keys()
-        if len(after.messages) > len(before.messages):
-            assert added == {_last(after).id}
-        assert _last(after.ask("next")).role is Role.USER

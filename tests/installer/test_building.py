@@ -7,8 +7,6 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from cyclonedx.schema import SchemaVersion
-from cyclonedx.validation.json import JsonStrictValidator
 from installer.order import Target
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -87,7 +85,11 @@ def test_the_list_of_what_is_inside_names_versions_and_licences(tiny_target: Pat
     assert named[manifest.name]["type"] == "machine-learning-model"
 
 
+@pytest.mark.slow
 def test_the_list_of_what_is_inside_is_what_its_standard_asks_for(tiny_target: Path) -> None:
+    from cyclonedx.schema import SchemaVersion  # noqa: PLC0415 - takes seconds
+    from cyclonedx.validation.json import JsonStrictValidator  # noqa: PLC0415
+
     assert "openvino-telemetry" not in {part.name for part in bill.packed()}
     text = bill.bill((*bill.packed(), *PARTS[3:]), [read_model(tiny_target)], EPOCH)
     fault = JsonStrictValidator(SchemaVersion.V1_6).validate_str(text)
