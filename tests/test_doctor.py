@@ -161,7 +161,7 @@ def test_models_that_do_not_fit_are_told_with_the_context_that_would(monkeypatch
     (said,) = _said(doctor.check_models(), Level.NOTE)
     assert "takes about 1.9 GB with 4096 tokens, but 1.9 GB is free." in said
     assert said.endswith("no context is short enough.")
-    monkeypatch.setattr("headstart.engine.budget.largest_context", lambda _models, _free: 1024)
+    monkeypatch.setattr("headstart.engine.memory.largest_context", lambda _models, _free: 1024)
     assert _said(doctor.check_models(), Level.NOTE)[0].endswith("; --context 1024 would fit.")
 
 

@@ -1,4 +1,4 @@
-"""What a model or a pair takes in memory, against what `engine/budget.py` said before. Prints JSON; Linux only.
+"""What a model or a pair takes in memory, against what `engine/memory.py` said before. Prints JSON; Linux only.
 
 HEADSTART_HOME=... PYTHONPATH=app python app/bench/memory.py qwen2.5-coder --contexts 2048 8192
 """
@@ -14,7 +14,7 @@ from pathlib import Path
 
 import headstart
 from headstart import huge_pages, library
-from headstart.engine import budget
+from headstart.engine import memory
 from headstart.engine.devices import describe
 from headstart.engine.engine import KvPrecision, LoadOptions, Message, Mode, Request, Speculation
 from headstart.engine.local import LocalEngine, load
@@ -58,7 +58,7 @@ def _measure(given: argparse.Namespace, context: int) -> dict[str, object]:
     """Load, have an answer written at the end of a full context, and look at this process after each."""
     choice = library.choose(given.model, given.draft)
     models = [choice.target.manifest, *([choice.draft.manifest] if choice.draft else [])]
-    told = budget.need(models, context, given.kv)
+    told = memory.need(models, context, given.kv)
     folder = choice.draft.folder if choice.draft else None
     options = LoadOptions(choice.target.folder, folder, context=context, kv_precision=given.kv)
     started = time.perf_counter()

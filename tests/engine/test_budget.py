@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from headstart import cli, manifest
-from headstart.engine import budget, devices, room
+from headstart.engine import devices, memory
 from headstart.engine.engine import LoadOptions
 from headstart.engine.local import load
 from headstart.errors import MemoryBudgetError
@@ -37,59 +37,59 @@ def qwen(some: Manifest) -> tuple[Manifest, Manifest]:
 # Resident memory in MiB with the context full, as `app/bench/memory.py` found it on two cores of an AMD EPYC.
 @pytest.mark.parametrize(("context", "measured"), [(1024, 2214), (2048, 2280), (8192, 2651)])
 def test_the_measured_pair_is_told_within_a_tenth(qwen: tuple[Manifest, Manifest], context: int, measured: int) -> None:
-    assert budget.need(qwen, context).resident / MIB == pytest.approx(measured, rel=0.1)
+    assert memory.need(qwen, context).resident / MIB == pytest.approx(measured, rel=0.1)
 
 
 @pytest.mark.parametrize(("context", "measured"), [(512, 353), (2048, 400), (8192, 563)])
 def test_a_small_model_is_told_within_a_seventh(some: Manifest, context: int, measured: int) -> None:
     small = like(some, 143_999_447, 23_040, 8192, 49_152)
-    assert budget.need([small], context).resident / MIB == pytest.approx(measured, rel=1 / 7)
+    assert memory.need([small], context).resident / MIB == pytest.approx(measured, rel=1 / 7)
 
 
 def test_the_context_counts_for_both_models_each_within_its_own(qwen: tuple[Manifest, Manifest]) -> None:
     target, draft = qwen
     shorter = replace(draft, context_length=2048)
-    both, one = budget.need((target, shorter), 8192), budget.need([target], 8192)
+    both, one = memory.need((target, shorter), 8192), memory.need([target], 8192)
     assert both.context - one.context == 2048 * (12_288 + 8000)
     assert both.program == one.program
-    assert budget.need(qwen) == budget.need(qwen, budget.DEFAULT_CONTEXT)
+    assert memory.need(qwen) == memory.need(qwen, memory.DEFAULT_CONTEXT)
 
 
 def test_loading_counts_where_it_takes_more_than_an_empty_context(some: Manifest) -> None:
-    need = budget.need([some], 1)
+    need = memory.need([some], 1)
     assert need.total == need.loading > need.resident
-    assert budget.need([some], 4096).weights == need.weights
+    assert memory.need([some], 4096).weights == need.weights
 
 
 def test_the_largest_context_that_fits_really_fits(qwen: tuple[Manifest, Manifest]) -> None:
     free = 2600 * MIB
-    fitting = budget.largest_context(qwen, free)
+    fitting = memory.largest_context(qwen, free)
     assert fitting
     assert fitting % 256 == 0
-    assert budget.need(qwen, fitting).total <= free < budget.need(qwen, fitting + 256).total
-    assert budget.largest_context(qwen, 1500 * MIB) is None
+    assert memory.need(qwen, fitting).total <= free < memory.need(qwen, fitting + 256).total
+    assert memory.largest_context(qwen, 1500 * MIB) is None
 
 
 def test_too_big_is_refused_with_both_numbers_and_three_ways_out(
     qwen: tuple[Manifest, Manifest], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(room, "free_memory", lambda: 2_600_000_000)
+    monkeypatch.setattr(memory, "free_memory", lambda: 2_600_000_000)
     with pytest.raises(MemoryBudgetError) as caught:
-        room.require(*qwen, replace(OPTIONS, context=32_768))
-    fitting = budget.largest_context(qwen, 2_600_000_000)
+        memory.require(*qwen, replace(OPTIONS, context=32_768))
+    fitting = memory.largest_context(qwen, 2_600_000_000)
     assert str(caught.value) == (
         "Loading qwen-1.5b and qwen-0.5b with 32768 tokens of context takes about 4.2 GB of memory, "
         f"but 2.6 GB is free: choose a smaller context ({fitting} tokens would fit), "
         "a smaller draft or none, or a smaller model."
     )
-    room.require(*qwen, replace(OPTIONS, context=32_768, ignore_memory=True))
-    room.require(*qwen, replace(OPTIONS, context=fitting))
+    memory.require(*qwen, replace(OPTIONS, context=32_768, ignore_memory=True))
+    memory.require(*qwen, replace(OPTIONS, context=fitting))
 
 
 def test_where_no_context_fits_none_is_named(some: Manifest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(room, "free_memory", lambda: 300_000_000)
+    monkeypatch.setattr(memory, "free_memory", lambda: 300_000_000)
     with pytest.raises(MemoryBudgetError, match="300 MB is free: choose a smaller context, INT4 weights, or a smaller"):
-        room.require(some, None, LoadOptions(Path("target")))
+        memory.require(some, None, LoadOptions(Path("target")))
 
 
 def test_a_device_with_memory_of_its_own_is_asked_for_its_share(
@@ -97,9 +97,9 @@ def test_a_device_with_memory_of_its_own_is_asked_for_its_share(
 ) -> None:
     monkeypatch.setattr(devices, "memory", lambda name: 2_000_000_000 if name == "GPU.1" else None)
     with pytest.raises(MemoryBudgetError, match=r"takes about 2\.3 GB of memory, but GPU\.1 has 2\.0 GB"):
-        room.require(*qwen, replace(OPTIONS, device="GPU.1", draft_device="CPU", context=16_384))
-    monkeypatch.setattr(room, "free_memory", lambda: 1_200_000_000)
-    room.require(*qwen, replace(OPTIONS, device="GPU.1", draft_device="CPU", context=1024))
+        memory.require(*qwen, replace(OPTIONS, device="GPU.1", draft_device="CPU", context=16_384))
+    monkeypatch.setattr(memory, "free_memory", lambda: 1_200_000_000)
+    memory.require(*qwen, replace(OPTIONS, device="GPU.1", draft_device="CPU", context=1024))
 
 
 def test_a_processor_has_no_memory_of_its_own() -> None:
@@ -109,7 +109,7 @@ def test_a_processor_has_no_memory_of_its_own() -> None:
 
 def test_loading_asks_before_it_reads_the_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = write_model(tmp_path / "big")
-    monkeypatch.setattr(room, "free_memory", lambda: 0)
+    monkeypatch.setattr(memory, "free_memory", lambda: 0)
     with pytest.raises(MemoryBudgetError, match="but 0 MB is free"):
         load(LoadOptions(folder))
 

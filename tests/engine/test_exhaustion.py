@@ -11,7 +11,7 @@ import pytest
 
 from bench.toy import PROGRAM
 from headstart.engine.engine import LoadOptions, Message, Request, Step
-from headstart.engine.exhaustion import instead_of
+from headstart.engine.memory import instead_of
 from headstart.engine.process.client import EngineClient
 from headstart.engine.supervision import Journal, program
 from headstart.errors import BrokenModelError, EngineLostError, HeadstartError, OutOfMemoryError

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from headstart import manifest as manifests
-from headstart.engine import budget, room
+from headstart.engine import memory
 from headstart.engine.backends.genai.batching import ContinuousBatching, difference
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import (
@@ -172,12 +172,12 @@ def test_cancelling_ends_all_at_once_and_leaves_a_pipeline_that_works(batcher: C
 
 def test_fewer_at_once_where_the_memory_holds_no_more(tiny_target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     manifest, options = manifests.read_model(tiny_target), LoadOptions(tiny_target)
-    free = budget.need([manifest], 256).total
-    monkeypatch.setattr(room, "free_memory", lambda: free)
-    fitting = (budget.largest_context([manifest], free) or 0) // 256
+    free = memory.need([manifest], 256).total
+    monkeypatch.setattr(memory, "free_memory", lambda: free)
+    fitting = (memory.largest_context([manifest], free) or 0) // 256
     assert ContinuousBatching(options, 2 * fitting, longest=256).size == fitting
     assert ContinuousBatching(options, 2, longest=256).size == 2
-    monkeypatch.setattr(room, "free_memory", lambda: 2**20)
+    monkeypatch.setattr(memory, "free_memory", lambda: 2**20)
     with pytest.raises(MemoryBudgetError):
         ContinuousBatching(options, 16, longest=256)
     assert ContinuousBatching(replace(options, ignore_memory=True), 16, longest=256).size == 16

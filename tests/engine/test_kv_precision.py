@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from headstart import manifest as manifests
-from headstart.engine import budget
+from headstart.engine import memory
 from headstart.engine.engine import KvPrecision, LoadOptions, Numerics
 from headstart.engine.loading import Place, load_model
 from headstart.engine.runners.paged import BranchingRunner, PagedRunner
@@ -33,8 +33,8 @@ def test_the_cache_is_kept_as_asked_and_a_context_fits_into_it(
 
 def test_eight_bits_take_less_as_the_budget_says(tiny_target: Path) -> None:
     known = manifests.read_model(tiny_target)
-    full, less = (budget.need([known], 512, kv).context for kv in (KvPrecision.AUTO, KvPrecision.U8))
-    saved = budget.cache([known], 512, KvPrecision.F16) - budget.cache([known], 512, KvPrecision.U8)
+    full, less = (memory.need([known], 512, kv).context for kv in (KvPrecision.AUTO, KvPrecision.U8))
+    saved = memory.cache([known], 512, KvPrecision.F16) - memory.cache([known], 512, KvPrecision.U8)
     assert full - less == saved > 0
 
 

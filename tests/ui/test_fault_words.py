@@ -20,7 +20,7 @@ HOLE = re.compile(r"\{\w*[^{}]*\}")
 HEARD = (
     "headstart.chat", "headstart.library", "headstart.intake", "headstart.manifest", "headstart.vocabulary",
     "headstart.pdf_text", "headstart.settings_file", "headstart.engine.loading", "headstart.engine.local",
-    "headstart.engine.chat_template", "headstart.engine.room", "headstart.engine.tokenizer",
+    "headstart.engine.chat_template", "headstart.engine.memory", "headstart.engine.tokenizer",
     "headstart.engine.devices", "headstart.engine.process.host", "headstart.engine.backends.remote",
     "headstart.engine.selection", "headstart.engine.engine", "headstart.engine.backends.genai",
     "headstart.engine.opening", "headstart.engine.protocol", "headstart.engine.drafters.bigram",

@@ -30,13 +30,13 @@ def load_local(options: LoadOptions) -> Engine:
         from headstart.engine.backends import remote as server  # noqa: PLC0415
 
         return server.load(options)
-    from headstart.engine import exhaustion  # noqa: PLC0415
+    from headstart.engine import memory  # noqa: PLC0415
     from headstart.engine.selection import load  # noqa: PLC0415
 
     try:
         return load(options)
     except HeadstartError as error:
-        raise exhaustion.instead_of(error, loading=True) or error from None
+        raise memory.instead_of(error, loading=True) or error from None
 
 
 def load_measured(options: LoadOptions) -> Engine:

@@ -23,9 +23,9 @@ from headstart import __version__, computer, library, paths
 from headstart.cli.command import Load, flag
 from headstart.cli.render import count, harmless
 from headstart.computer import package_version, package_versions
-from headstart.engine import budget, devices, runtime
+from headstart.engine import devices, memory, runtime
+from headstart.engine.memory import amount, free_memory
 from headstart.engine.process.client import EngineClient
-from headstart.engine.room import amount, free_memory
 from headstart.errors import HeadstartError
 from headstart.library import Broken, Model, Pair
 from headstart.manifest import Manifest
@@ -371,7 +371,7 @@ def check_models() -> Iterator[Finding]:
         finding = _model(entry, free)
         yield finding
         if finding.level is Level.OK and not isinstance(entry, Broken):
-            fitting.append((isinstance(entry, Pair), budget.need(_manifests(entry)).total, entry.name))
+            fitting.append((isinstance(entry, Pair), memory.need(_manifests(entry)).total, entry.name))
     for subject, setting, reason in validation.refusals(paths.measurements_folder()):
         yield _MODELS.note(
             f"{subject.get('model')} does not run in {setting} on {subject.get('device')}, as {reason}.",
@@ -394,11 +394,11 @@ def _model(entry: Model | Pair | Broken, free: int) -> Finding:
         return _MODELS.problem(f"{entry.name} is no pair: {str(error).rstrip('.')}.", "Export it again as a pair.")
     models = _manifests(entry)
     weights = " + ".join(model.precision.weights for model in models)
-    context, wanted = budget.context_of(models[0], None), budget.need(models).total
+    context, wanted = memory.context_of(models[0], None), memory.need(models).total
     text = f"{entry.name} ({weights}): all files have their sizes; takes about {amount(wanted)} with {context} tokens"
     if wanted <= free:
         return _MODELS.ok(f"{text}, and fits.")
-    fitting = budget.largest_context(models, free)
+    fitting = memory.largest_context(models, free)
     shorter = f"--context {fitting} would fit" if fitting else "no context is short enough"
     return _MODELS.note(
         f"{text}, but {amount(free)} is free.", f"Close other programs or choose a smaller model; {shorter}."

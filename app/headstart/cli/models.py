@@ -14,13 +14,13 @@ from headstart import exporter, intake, library, manifest, paths
 from headstart.cli.command import Command, Group, LazyCommand, Load, argument, flag
 from headstart.cli.options import JsonFlags, installed_names
 from headstart.cli.render import Screen, answer, harmless, print_rows
-from headstart.engine import budget
+from headstart.engine import memory
 from headstart.engine.engine import LoadOptions, Message, Request
 from headstart.errors import SettingsError
 from headstart.library import Broken, Entry, Model, Pair
 
 _COLUMNS = ("name", "kind", "precision", "size", "RAM", "quality", "licence")
-_MEMORY_NOTE = f"RAM: when loaded and {budget.DEFAULT_CONTEXT} tokens of context (or all that it has) are full"
+_MEMORY_NOTE = f"RAM: when loaded and {memory.DEFAULT_CONTEXT} tokens of context (or all that it has) are full"
 _QUALITY_NOTE = "quality: share of tokens on which the compressed model agrees with its source weights"
 
 
@@ -135,12 +135,12 @@ def _show(arguments: ShowFlags, _load: Load) -> int:
     if arguments.json:
         print(json.dumps(_object(entry) | {"drafts": drafts}, indent=2))
         return 0
-    memory = _bytes(budget.need(model.manifest for model in _models(entry)).total)
+    resident = _bytes(memory.need(model.manifest for model in _models(entry)).total)
     rows = [
         ("name", entry.name),
         ("folder", str(entry.folder)),
         ("on disk", _bytes(library.size_on_disk(entry))),
-        ("memory", f"{memory} with {budget.DEFAULT_CONTEXT} tokens of context"),
+        ("memory", f"{resident} with {memory.DEFAULT_CONTEXT} tokens of context"),
         ("drafts", ", ".join(drafts) or "no other installed model has its vocabulary and is small enough"),
     ]
     for model in _models(entry):
@@ -231,7 +231,7 @@ def _row(entry: Model | Pair) -> tuple[str, ...]:
         entry.manifest.kind,
         " + ".join(model.manifest.precision.weights for model in models),
         _bytes(sum(model.manifest.size_bytes for model in models)),
-        _bytes(budget.need(model.manifest for model in models).total),
+        _bytes(memory.need(model.manifest for model in models).total),
         " + ".join(_quality(model) for model in models),
         ", ".join(dict.fromkeys(model.manifest.licence for model in models)),
     )

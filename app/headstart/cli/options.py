@@ -11,7 +11,7 @@ from typing import Any
 from headstart import library, remotes
 from headstart import manifest as manifests
 from headstart.cli.command import AUTOMATIC, flag, help_of
-from headstart.engine import budget, devices, selection
+from headstart.engine import devices, memory, selection
 from headstart.engine.engine import (
     USUAL_DEVICE,
     Engine,
@@ -23,9 +23,9 @@ from headstart.engine.engine import (
     Request,
     Tracing,
 )
+from headstart.engine.memory import amount
 from headstart.engine.process.client import EngineClient
 from headstart.engine.protocol import Facts
-from headstart.engine.room import amount
 from headstart.errors import SettingsError
 from headstart.library import Choice
 from headstart.parameters import (
@@ -199,8 +199,8 @@ def facts(engine: Engine) -> Facts | None:
 
 def _saving(options: LoadOptions) -> str:
     models = [manifests.read_model(folder) for folder in (options.target, options.draft) if folder]
-    full, less = (budget.cache(models, options.context, kv) for kv in (KvPrecision.F16, KvPrecision.U8))
-    tokens = budget.context_of(models[0], options.context)
+    full, less = (memory.cache(models, options.context, kv) for kv in (KvPrecision.F16, KvPrecision.U8))
+    tokens = memory.context_of(models[0], options.context)
     return f"Keys and values of {tokens} tokens take {amount(less)} in 8 bits, where 16 bits take {amount(full)}."
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from headstart import manifest as manifests
 from headstart import paths
-from headstart.engine import budget, devices, generation_config, grammar, room, validation
+from headstart.engine import devices, generation_config, grammar, memory, validation
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.detokenizer import AnswerText, Scorer, rest_of, step_of
 from headstart.engine.drafters.registry import Sources, drafters_of
@@ -259,11 +259,11 @@ def draft_place(folder: Path, options: LoadOptions) -> Place:
 
 def _require_room(options: LoadOptions) -> None:
     draft = manifests.read_model(options.draft) if options.draft else None
-    room.require(manifests.read_model(options.target), draft, options)
+    memory.require(manifests.read_model(options.target), draft, options)
 
 
 def _place(folder: Path, options: LoadOptions) -> Place:
-    context = budget.context_of(manifests.read_model(folder), options.context)
+    context = memory.context_of(manifests.read_model(folder), options.context)
     return Place(options.device, options.numerics, context, kv=options.kv_precision)
 
 

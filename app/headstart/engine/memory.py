@@ -1,19 +1,210 @@
-"""Memory that a loaded model no longer needs: pages of the weight file, which OpenVINO maps and then repacks.
-
-Without this a model counts twice, once as the file and once as the copy that is computed with. Linux only; elsewhere
-nothing happens. A page that is needed after all is read again from the file.
-"""
+"""How much memory a model or a pair takes, whether there is room for it, and what to do when it runs out."""
 
 import ctypes
+import errno
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
+
+from headstart.engine import devices
+from headstart.engine.engine import KvPrecision, LoadOptions
+from headstart.errors import MemoryBudgetError, OutOfMemoryError
+from headstart.manifest import Manifest
+
+DEFAULT_CONTEXT = 8192  # tokens; more only when asked for, as the cache takes memory when it fills
+# What follows are fits to the resident memory of fresh processes, measured by `app/bench/memory.py`. Pages of the
+# weight file that are only mapped are not counted: the system takes them back when it needs them.
+_MIB = 2**20
+# Python, OpenVINO and its tokenizers; each token of the vocabulary adds to the tables of the tokenizer.
+_PROGRAM = 120 * _MIB
+_PER_WORD = 330
+# Repacked weights as a share of the files: the embedding is read in place, and what of it was read stays mapped.
+_WEIGHTS = 0.9
+_GRAPH = 100 * _MIB  # per model: its compiled graph, and room to compute 256 tokens at a time
+_PER_TOKEN = 8000  # per model and token of context, beside keys and values: scores of attention, tables of n-grams
+_LOADING = 90 * _MIB  # above what a model without tokens takes, while precisions are compared at a first load
+_CONTEXT_STEP = 256  # tokens
+# Of 16-bit keys and values: 8-bit ones come with scales, 40 rows of keys for 32 tokens, and 8 bytes with each value.
+# That makes 0.59 of it in heads of 64 numbers, 0.58 in those of 128.
+_IN_8_BITS = 0.6
+
+# OpenVINO raises a RuntimeError for all faults; in it stand the type that C++ threw, or the code of a driver.
+_CODES = (
+    "bad_alloc",
+    "CL_OUT_OF_RESOURCES",
+    "CL_OUT_OF_HOST_MEMORY",
+    "CL_MEM_OBJECT_ALLOCATION_FAILURE",
+    "ZE_RESULT_ERROR_OUT_OF_HOST_MEMORY",
+    "ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY",
+)
+_SHORT = 128 * 2**20  # bytes; where no more is free, what failed had no room
 _MAPS = Path("/proc/self/maps")
 _DONTNEED = 4  # MADV_DONTNEED
 _PERIOD = 0.1  # seconds between two releases
+
+
+@dataclass(frozen=True)
+class Need:
+    """Bytes of memory, by what they are for."""
+
+    weights: int
+    context: int  # keys and values of all models and what else grows with the text, when the context is full
+    program: int
+
+    @property
+    def resident(self) -> int:
+        """What is held when the context is full."""
+        return self.weights + self.context + self.program
+
+    @property
+    def loading(self) -> int:
+        """The most that is held before a first token."""
+        return self.weights + self.program + _LOADING
+
+    @property
+    def total(self) -> int:
+        """What must be free for this to work."""
+        return max(self.resident, self.loading)
+
+
+def context_of(model: Manifest, wanted: int | None) -> int:
+    """Tokens of context that a model is loaded with; each within its own, as a draft may be made for less."""
+    return min(model.context_length, wanted or DEFAULT_CONTEXT)
+
+
+def need(models: Iterable[Manifest], context: int | None = None, kv: KvPrecision = KvPrecision.AUTO) -> Need:
+    """For a target, maybe with its draft after it, at a context (None: the usual one)."""
+    known = tuple(models)
+    return Need(
+        weights=sum(_weights(model) for model in known),
+        context=sum(context_of(model, context) * _per_token(model, kv) for model in known),
+        program=_PROGRAM + _PER_WORD * known[0].tokenizer.vocabulary,
+    )
+
+
+def share(model: Manifest, context: int | None, kv: KvPrecision = KvPrecision.AUTO) -> int:
+    """What one model takes beside others that are loaded: its weights and its context."""
+    return _weights(model) + context_of(model, context) * _per_token(model, kv)
+
+
+def cache(models: Iterable[Manifest], context: int | None, kv: KvPrecision) -> int:
+    """Bytes of the keys and values of all models when the context is full."""
+    return sum(context_of(model, context) * _kept(model, kv) for model in models)
+
+
+def largest_context(models: Iterable[Manifest], free: int, kv: KvPrecision = KvPrecision.AUTO) -> int | None:
+    """The longest context with which these fit into `free` bytes, in steps of 256; None where none does."""
+    known = tuple(models)
+    bare = need(known, 1, kv)
+    if bare.total > free:
+        return None
+    per_token = sum(_per_token(model, kv) for model in known)
+    return (free - bare.weights - bare.program) // per_token // _CONTEXT_STEP * _CONTEXT_STEP or None
+
+
+def _weights(model: Manifest) -> int:
+    return round(model.size_bytes * _WEIGHTS) + _GRAPH
+
+
+def _per_token(model: Manifest, kv: KvPrecision) -> int:
+    return _kept(model, kv) + _PER_TOKEN
+
+
+def _kept(model: Manifest, kv: KvPrecision) -> int:
+    """Bytes of keys and values a token."""
+    return round(model.kv_bytes_per_token * (_IN_8_BITS if kv is KvPrecision.U8 else 1.0))
+
+
+def require(target: Manifest, draft: Manifest | None, options: LoadOptions) -> None:
+    """Raises MemoryBudgetError with both numbers and the ways out, unless the user wants to try anyway."""
+    if options.ignore_memory:
+        return
+    models = (target, draft) if draft else (target,)
+    away = _away(models, options)
+    for device, wanted in away.items():
+        size = devices.memory(device) or 0
+        if wanted > size:
+            raise MemoryBudgetError(_sentence(models, options, wanted, f"{device} has {amount(size)}"))
+    wanted, free = need(models, options.context, options.kv_precision).total - away.total(), free_memory()
+    if wanted > free:
+        fitting = None if away else largest_context(models, free, options.kv_precision)
+        raise MemoryBudgetError(_sentence(models, options, wanted, f"{amount(free)} is free", fitting))
+
+
+def free_memory(ending: int = 0) -> int:
+    """Bytes that a program could take without swapping once the process `ending` (0: none) has ended."""
+    held = 0
+    if ending:
+        with suppress(psutil.Error):  # it has ended by itself
+            held = int(psutil.Process(ending).memory_info().rss)
+    return int(psutil.virtual_memory().available) + held
+
+
+def amount(size: int) -> str:
+    """Bytes as people read them."""
+    return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB"
+
+
+def _away(models: tuple[Manifest, ...], options: LoadOptions) -> Counter[str]:
+    """Bytes wanted of devices that have memory of their own."""
+    places = (options.device, options.draft_device or options.device)
+    taken: Counter[str] = Counter()
+    for model, device in zip(models, places, strict=False):
+        if devices.memory(device) is not None:
+            taken[device] += share(model, options.context, options.kv_precision)
+    return taken
+
+
+def _sentence(
+    models: tuple[Manifest, ...], options: LoadOptions, wanted: int, present: str, fitting: int | None = None
+) -> str:
+    names = " and ".join(model.name for model in models)
+    context = context_of(models[0], options.context)
+    shorter = f"a smaller context ({fitting} tokens would fit)" if fitting else "a smaller context"
+    lighter = "a smaller draft or none" if len(models) > 1 else "INT4 weights"
+    return (
+        f"Loading {names} with {context} tokens of context takes about {amount(wanted)} of memory, but {present}: "
+        f"choose {shorter}, {lighter}, or a smaller model."
+    )
+
+
+def instead_of(error: BaseException, *, loading: bool) -> OutOfMemoryError | None:
+    """What to say where memory ran out, though `error` may call it otherwise; None for all else."""
+    if not any(_tells(each) for each in _chain(error)):
+        return None
+    if loading:
+        return OutOfMemoryError(
+            "Memory ran out while the model was loaded: close other programs, choose a smaller context, or a smaller "
+            "model."
+        )
+    return OutOfMemoryError(
+        "Memory ran out, so the engine starts again: close other programs, start a new chat, or choose a smaller "
+        "context."
+    )
+
+
+def _tells(error: BaseException) -> bool:
+    if isinstance(error, MemoryError | OutOfMemoryError):
+        return True
+    if isinstance(error, OSError):
+        return error.errno == errno.ENOMEM
+    return isinstance(error, RuntimeError) and (
+        any(code in str(error) for code in _CODES) or psutil.virtual_memory().available < _SHORT
+    )
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """The error and those that it was made of."""
+    each: BaseException | None = error
+    while each is not None:
+        yield each
+        each = each.__cause__ or each.__context__
 
 
 @contextmanager
@@ -23,7 +214,12 @@ def released(weights: Path) -> Iterator[None]:
         yield
         return
     done = threading.Event()
-    thread = threading.Thread(target=_keep_releasing, args=(weights, done), daemon=True, name="release-weights")
+
+    def keep_releasing() -> None:
+        while not done.wait(_PERIOD):
+            release(weights)
+
+    thread = threading.Thread(target=keep_releasing, daemon=True, name="release-weights")
     thread.start()
     try:
         yield
@@ -34,20 +230,14 @@ def released(weights: Path) -> Iterator[None]:
 
 
 def release(weights: Path) -> None:
-    """Give the mapped pages of `weights` back once."""
-    libc = ctypes.CDLL(None)
-    for start, length in _mappings(weights):
-        libc.madvise(ctypes.c_void_p(start), ctypes.c_size_t(length), _DONTNEED)
+    """Give the mapped pages of `weights` back once.
 
-
-def _keep_releasing(weights: Path, done: threading.Event) -> None:
-    while not done.wait(_PERIOD):
-        release(weights)
-
-
-def _mappings(path: Path) -> list[tuple[int, int]]:
-    """Address and length of each read-only mapping of a file in this process."""
-    name = str(path.resolve())
-    lines = [line.split(maxsplit=5) for line in _MAPS.read_text(encoding="utf-8", errors="replace").splitlines()]
-    ranges = [line[0].split("-") for line in lines if len(line) == 6 and line[5] == name and "w" not in line[1]]
-    return [(int(start, 16), int(end, 16) - int(start, 16)) for start, end in ranges]
+    OpenVINO maps the file and then repacks it: without this a model counts twice. A page that is needed after all is
+    read again from the file. Linux only.
+    """
+    libc, name = ctypes.CDLL(None), str(weights.resolve())
+    for line in _MAPS.read_text(encoding="utf-8", errors="replace").splitlines():
+        fields = line.split(maxsplit=5)
+        if len(fields) == 6 and fields[5] == name and "w" not in fields[1]:
+            start, end = (int(address, 16) for address in fields[0].split("-"))
+            libc.madvise(ctypes.c_void_p(start), ctypes.c_size_t(end - start), _DONTNEED)

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, NoReturn, Protocol
 import psutil
 
 from headstart import __version__, manifest, paths
-from headstart.engine import budget, devices, selection
+from headstart.engine import devices, memory, selection
 from headstart.engine.bench.race import RunBench
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import Engine, LoadOptions, Message
 from headstart.engine.measurements import Measurements
+from headstart.engine.memory import free_memory
 from headstart.engine.protocol import Bench, BenchReport, Description, Device, Facts, Loading, Phase
-from headstart.engine.room import free_memory
 from headstart.engine.runtime import openvino, openvino_genai
 from headstart.engine.tuning import store
 from headstart.engine.tuning.messages import Findings, Stage, Trying, Tune, TuneDecided, TuneReport, TuneTrying
@@ -200,7 +200,7 @@ def _measure(engine: "LocalEngine", options: LoadOptions, trial: "Trial") -> Non
         return
     places = ((options.target, options.device), (options.draft, options.draft_device or options.device))
     for model, (folder, device) in zip((engine.target, engine.draft), places, strict=True):
-        if model is None or folder is None or budget.share(model.manifest, _TRIAL_CONTEXT) > free_memory():
+        if model is None or folder is None or memory.share(model.manifest, _TRIAL_CONTEXT) > free_memory():
             continue
         try:
             measure(folder, device, trial, model.measurements)

@@ -12,8 +12,8 @@ from PySide6.QtWidgets import QApplication
 from headstart import intake, paths
 from headstart.chat.reader import Hit
 from headstart.chat.store import Store
+from headstart.engine.memory import free_memory
 from headstart.engine.process.watch import Patience
-from headstart.engine.room import free_memory
 from headstart.errors import SettingsError
 from headstart.settings import Settings
 from headstart.settings_file import load, save

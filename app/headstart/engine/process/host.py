@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, BinaryIO, Protocol, TypeVar
 
 from headstart import __version__
-from headstart.engine import exhaustion
+from headstart.engine import memory
 from headstart.engine.bench.race import RaceCancelled
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import Engine, Event, Finish, Prefill, Request, Step
@@ -193,11 +193,11 @@ class Host:
             try:
                 self._verbs[type(order)](order)
             except HeadstartError as error:
-                told = exhaustion.instead_of(error, loading=isinstance(order, Load)) or error
+                told = memory.instead_of(error, loading=isinstance(order, Load)) or error
                 self._send(failure(told, order))
             except Exception as error:  # noqa: BLE001 - the window is told of our own bugs, and asks again
                 _log.exception("%s failed", type(order).__name__)
-                told = exhaustion.instead_of(error, loading=isinstance(order, Load)) or self._bug()
+                told = memory.instead_of(error, loading=isinstance(order, Load)) or self._bug()
                 self._send(failure(told, order))
 
     def _next(self, orders: queue.SimpleQueue[Order | Turn | None]) -> Order | Turn | None:
@@ -229,7 +229,7 @@ class Host:
             for event in turn.write(self._model().engine):
                 self._give_sign(event)
         except Exception as error:
-            told = exhaustion.instead_of(error, loading=False) or error
+            told = memory.instead_of(error, loading=False) or error
             turn.end(told if isinstance(told, HeadstartError) else self._bug())
             if not isinstance(told, HeadstartError) or isinstance(told, OutOfMemoryError):
                 raise

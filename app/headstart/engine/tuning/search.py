@@ -19,7 +19,7 @@ import psutil
 
 from headstart import manifest as manifests
 from headstart import paths
-from headstart.engine import budget, devices, room
+from headstart.engine import devices, memory
 from headstart.engine.bench.prompts import read_prompts
 from headstart.engine.bench.race import OwnMode, raise_if_set
 from headstart.engine.bench.stats import Spread, paired, spread
@@ -189,7 +189,7 @@ def tune(wish: TuneWish, tell: Tell, cancel: CancelEvent | None = None) -> tuple
     load = replace(wish.load, open=(), numerics=Numerics.FAST, context=wish.load.context or _CONTEXT)
     draft = manifests.read_model(load.draft) if load.draft else None
     target = manifests.read_model(load.target)
-    room.require(target, draft, load)
+    memory.require(target, draft, load)
     tell(Trying(TARGET))
     _try_precisions(load, wish.seconds * _PRECISION_SHARE, cancel)
     race = _AnswerRace(load, cancel)
@@ -276,12 +276,12 @@ class _AnswerRace:
         for known, at, model in self._models:
             if (known, at) == (folder, place):
                 return model
-        wanted, free = budget.share(manifests.read_model(folder), place.context), room.free_memory()
+        wanted, free = memory.share(manifests.read_model(folder), place.context), memory.free_memory()
         if is_candidate and wanted > free:
             raise MemoryBudgetError(
                 "It takes about {wanted} of memory, but {free} is free: close other programs and tune again.",
-                wanted=room.amount(wanted),
-                free=room.amount(free),
+                wanted=memory.amount(wanted),
+                free=memory.amount(free),
             )
         model = load_model(folder, place, paths.measurements_folder())
         if not is_candidate:

@@ -9,7 +9,7 @@ from PySide6.QtGui import QAction, QGuiApplication
 from PySide6.QtWidgets import QMenu, QToolButton
 
 from headstart import library, remotes
-from headstart.engine import budget, generation_config
+from headstart.engine import generation_config, memory
 from headstart.engine.engine import EngineKind, KvPrecision, Numerics, Remote
 from headstart.library import NO_DRAFT, Broken, Entry, Model, Pair
 from headstart.settings import Settings, about, defaults
@@ -93,11 +93,11 @@ def kv_note(models: Sequence[Model], settings: Settings) -> str:
     if not models or remotes.is_remote(settings.model):
         return ""
     known = [model.manifest for model in models]
-    full, small = (budget.cache(known, settings.context, kv) for kv in (KvPrecision.F16, KvPrecision.U8))
+    full, small = (memory.cache(known, settings.context, kv) for kv in (KvPrecision.F16, KvPrecision.U8))
     words = translate(
         "LoadingChoices", "With {tokens} tokens of context: {full} in 16 bits, {small} in 8 bits, which saves {saved}."
     )
-    tokens = whole(budget.context_of(known[0], settings.context))
+    tokens = whole(memory.context_of(known[0], settings.context))
     return words.format(tokens=tokens, full=amount(full), small=amount(small), saved=amount(full - small))
 
 

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from headstart import remotes
-from headstart.engine import budget
 from headstart.engine.engine import KvPrecision, Remote
+from headstart.engine.memory import need
 from headstart.library import ELSEWHERE, Model, Pair
 from headstart.manifest import Precision
 from headstart.settings import Settings
@@ -94,7 +94,7 @@ def size(entry: Model | Pair) -> int:
 def memory(parts: Iterable[Model], settings: Settings) -> int:
     """Bytes of memory that these take together, with this context and precision of keys and values."""
     known = [model.manifest for model in parts]
-    return budget.need(known, settings.context, KvPrecision(settings.kv_precision)).total
+    return need(known, settings.context, KvPrecision(settings.kv_precision)).total
 
 
 def licences(entry: Model | Pair) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 
 from headstart import manifest as manifests
 from headstart import paths
-from headstart.engine import budget, devices, room
+from headstart.engine import devices, memory
 from headstart.engine.backends.genai.engine import Answer, GenaiEngine
 from headstart.engine.backends.genai.pipelines import NPU, Batch, Blueprint, failing, reason, received, stepped
 from headstart.engine.cancelling import CancelEvent
@@ -32,7 +32,7 @@ class ContinuousBatching:
         """
         options = replace(options, draft=None)
         manifest = manifests.read_model(options.target)
-        context = budget.context_of(manifest, options.context)
+        context = memory.context_of(manifest, options.context)
         self.size = _fitting(manifest, options, size, min(longest, context))
         chosen = fast_properties(options.target, options.device, paths.measurements_folder(), options.kv_precision)
         made_of = Blueprint(options, dict(chosen), {})
@@ -141,6 +141,6 @@ def _fitting(manifest: manifests.Manifest, options: LoadOptions, size: int, long
     """`size`, or as many answers as fit into the free memory. Raises MemoryBudgetError where not one does."""
     if options.ignore_memory:
         return size
-    room.require(manifest, None, replace(options, context=longest))
-    fitting = budget.largest_context((manifest,), room.free_memory(), options.kv_precision) or longest
+    memory.require(manifest, None, replace(options, context=longest))
+    fitting = memory.largest_context((manifest,), memory.free_memory(), options.kv_precision) or longest
     return max(1, min(size, fitting // longest))

@@ -10,7 +10,7 @@ from typing import Any
 
 from headstart import manifest as manifests
 from headstart import paths
-from headstart.engine import budget, devices, generation_config, loading, room
+from headstart.engine import devices, generation_config, loading, memory
 from headstart.engine.backends.genai.pipelines import NPU, Batch, Blueprint, Way, Writer, blueprint, configuration
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.detokenizer import AnswerText, rest_of, step_of
@@ -59,10 +59,10 @@ def load(options: LoadOptions) -> "GenaiEngine":
         _require_for_npu(models, options)
         context = npu_context(models[0], options.context)
         options, longest_prompt = replace(options, context=context), context // 2 // _NPU_STEP * _NPU_STEP
-    room.require(models[0], models[1] if len(models) > 1 else None, options)
+    memory.require(models[0], models[1] if len(models) > 1 else None, options)
     for folder, device in zip(folders, places, strict=False):
         loading.require_whole(folder, device, paths.measurements_folder())
-    context = budget.context_of(models[0], options.context)
+    context = memory.context_of(models[0], options.context)
     if longest_prompt is None:
         made_of = blueprint(options, eagle=models[-1].is_eagle)
     else:
