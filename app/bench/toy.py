@@ -22,12 +22,10 @@ from headstart.engine.bench.prompts import read_prompts
 from headstart.engine.bench.race import (
     SWEEP,
     RaceCancelled,
-    RunBench,
     own_modes,
     playable,
     race,
     raise_if_set,
-    report,
 )
 from headstart.engine.bench.race import USUAL as CONTESTANTS
 from headstart.engine.bench.result import BenchResult, Memory, Setting, as_json, prompt_results, standings
@@ -44,6 +42,7 @@ from headstart.engine.engine import (
     Message,
     Mode,
     Origin,
+    Phase,
     Piece,
     Prefill,
     Request,
@@ -55,7 +54,7 @@ from headstart.engine.engine import (
 )
 from headstart.engine.generation_config import USUAL
 from headstart.engine.measurements import Measurements
-from headstart.engine.opening import Opened, Tell, machine_memory
+from headstart.engine.opening import Opened, RunBench, Tell, bench_heat, machine_memory
 from headstart.engine.protocol import (
     Bench,
     BenchPlanned,
@@ -65,7 +64,6 @@ from headstart.engine.protocol import (
     Device,
     Facts,
     Loading,
-    Phase,
 )
 from headstart.engine.tally import Tally
 from headstart.engine.tuning.messages import (
@@ -330,7 +328,7 @@ def _bench_of(engine: Engine, facts: Facts) -> RunBench:
         tell(BenchPlanned(ticket, len(modes) * len(prompts) * size.repeats))
         heats = []
         for heat in race(modes, prompts, size.repeats):
-            tell(report(ticket, heat))
+            tell(bench_heat(ticket, heat))
             heats.append(heat)
             raise_if_set(cancel)
         results = prompt_results(heats)

@@ -15,7 +15,18 @@ import pytest
 from bench.toy import PROGRAM
 from headstart.engine import supervision
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.engine import Engine, Event, Finish, FinishReason, LoadOptions, Message, Prefill, Request, Step
+from headstart.engine.engine import (
+    Engine,
+    Event,
+    Finish,
+    FinishReason,
+    LoadOptions,
+    Message,
+    Phase,
+    Prefill,
+    Request,
+    Step,
+)
 from headstart.engine.process import client as process_client
 from headstart.engine.process.client import EngineClient
 from headstart.engine.process.watch import Patience

@@ -12,7 +12,7 @@ import pytest
 
 from bench.toy import PROGRAM
 from headstart import __version__
-from headstart.engine.engine import FinishReason, LoadOptions, Message, Request
+from headstart.engine.engine import FinishReason, LoadOptions, Message, Phase, Request
 from headstart.engine.protocol import (
     Bench,
     Benched,
@@ -33,7 +33,6 @@ from headstart.engine.protocol import (
     Loading,
     Logged,
     Order,
-    Phase,
     Ready,
     Report,
     Stepped,

@@ -2,13 +2,12 @@
 
 import stat
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from headstart.engine.bench.measure import BenchPlan, Progress, genai, measure
-from headstart.engine.bench.peers import AssistedSource, Files, LlamaSource, PeerOptions, PeerSource, Sweep
+from headstart.engine.bench.peers import AssistedSource, LlamaSource, PeerOptions, PeerSource
 from headstart.engine.bench.prompts import BenchPrompt
 from headstart.engine.engine import LoadOptions, Numerics
 from headstart.engine.local import load
@@ -28,49 +27,36 @@ def llama_server(tmp_path: Path) -> Path:
     return program
 
 
-@pytest.fixture
-def llama(llama_server: Path) -> Iterator[LlamaSource]:
-    """With a draft."""
-    source = LlamaSource(Files(llama_server, Path("target.gguf"), Path("draft.gguf")))
-    yield source
-    source.close()
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="the fake is a shell script")
 class TestLlama:
     """llama.cpp's server."""
 
-    def test_it_answers_plainly_and_with_several_lengths(self, llama: LlamaSource) -> None:
-        modes = llama.open(OPTIONS)
-        assert [mode.name for mode in modes] == ["llama plain", "llama 2", "llama 4", "llama 8", "llama 16"]
-        plain, _, four, *_ = [mode.answer(CODE) for mode in modes]
+    def test_it_answers_plainly_and_with_several_lengths(self, llama_server: Path) -> None:
+        with LlamaSource(llama_server, Path("target.gguf"), Path("draft.gguf")).open(OPTIONS) as modes:
+            assert [mode.name for mode in modes] == ["llama plain", "llama 2", "llama 4", "llama 8", "llama 16"]
+            plain, _, four, *_ = [mode.answer(CODE) for mode in modes]
         assert (plain.tokens, plain.prompt_tokens, plain.drafted) == ((39, 38, 37, 39, 38, 37, 39, 38), 35, 0)
         assert (plain.ttft_ms, plain.decode_ms, plain.ms_per_token) == (40.0, 70.0, 10.0)
         assert (four.drafted, four.accepted) == (8, 4)
 
     def test_without_a_draft_there_is_only_plain_decoding(self, llama_server: Path) -> None:
-        source = LlamaSource(Files(llama_server, Path("target.gguf")))
-        assert [mode.name for mode in source.open(OPTIONS)] == ["llama plain"]
-        source.close()
+        with LlamaSource(llama_server, Path("target.gguf")).open(OPTIONS) as modes:
+            assert [mode.name for mode in modes] == ["llama plain"]
 
     def test_a_server_that_ends_is_told_with_its_last_words(self, llama_server: Path) -> None:
-        source = LlamaSource(Files(llama_server, Path("broken")))
-        with pytest.raises(PeerError, match=r"its server ended \(error: failed to load model\)\."):
-            source.open(OPTIONS)
-        source.close()
+        reason = r"its server ended \(error: failed to load model\)\."
+        with pytest.raises(PeerError, match=reason), LlamaSource(llama_server, Path("broken")).open(OPTIONS):
+            pass
 
     def test_a_server_that_refuses_is_told(self, llama_server: Path) -> None:
-        source = LlamaSource(Files(llama_server, Path("busy")))
-        (plain,) = source.open(OPTIONS)
-        with pytest.raises(PeerError, match="status 500"):
+        source = LlamaSource(llama_server, Path("busy"))
+        with source.open(OPTIONS) as (plain,), pytest.raises(PeerError, match="status 500"):
             plain.answer(CODE)
-        source.close()
 
     def test_a_program_that_is_none_is_told(self, tmp_path: Path) -> None:
-        source = LlamaSource(Files(tmp_path, Path("target.gguf")))
-        with pytest.raises(PeerError, match="cannot be started"):
-            source.open(OPTIONS)
-        source.close()
+        source = LlamaSource(tmp_path, Path("target.gguf"))
+        with pytest.raises(PeerError, match="cannot be started"), source.open(OPTIONS):
+            pass
 
 
 class TestTransformers:
@@ -78,10 +64,8 @@ class TestTransformers:
 
     @pytest.mark.slow
     def test_a_child_process_answers_from_the_source_weights(self, tiny_source: Path) -> None:
-        source = AssistedSource(tiny_source, tiny_source)
-        modes = source.open(OPTIONS)
-        runs = {mode.name: mode.answer(CODE) for mode in modes}
-        source.close()
+        with AssistedSource(tiny_source, tiny_source).open(OPTIONS) as modes:
+            runs = {mode.name: mode.answer(CODE) for mode in modes}
         assert list(runs) == ["hf plain", "hf assisted", "hf lookup"]
         assert runs["hf plain"].tokens == runs["hf assisted"].tokens == runs["hf lookup"].tokens
         assert [len(run.tokens) for run in runs.values()] == [8, 8, 8]
@@ -89,22 +73,19 @@ class TestTransformers:
 
     @pytest.mark.slow
     def test_a_draft_with_another_head_may_not_assist(self, tiny_models: Path) -> None:
-        source = AssistedSource(tiny_models / "target-hf", tiny_models / "draft-hf")
-        assert [mode.name for mode in source.open(OPTIONS)] == ["hf plain", "hf lookup"]
-        source.close()
+        with AssistedSource(tiny_models / "target-hf", tiny_models / "draft-hf").open(OPTIONS) as modes:
+            assert [mode.name for mode in modes] == ["hf plain", "hf lookup"]
 
     @pytest.mark.slow
     def test_weights_that_are_not_there_are_told(self, tmp_path: Path) -> None:
         source = AssistedSource(tmp_path / "nothing")
-        with pytest.raises(PeerError, match=r"stay out: .*nothing does not exist\."):
-            source.open(OPTIONS)
-        source.close()
+        with pytest.raises(PeerError, match=r"stay out: .*nothing does not exist\."), source.open(OPTIONS):
+            pass
 
     def test_an_exporter_that_is_not_there_is_told(self, tmp_path: Path) -> None:
         source = AssistedSource(tmp_path, command=(sys.executable, "-c", "raise SystemExit(1)"))
-        with pytest.raises(PeerError, match='install headstart with the extra "export"'):
-            source.open(OPTIONS)
-        source.close()
+        with pytest.raises(PeerError, match='install headstart with the extra "export"'), source.open(OPTIONS):
+            pass
 
 
 @pytest.mark.slow
@@ -112,9 +93,9 @@ def test_whoever_cannot_take_part_is_named_and_the_others_race(tiny_target: Path
     options = LoadOptions(tiny_target, tiny_draft, context=256, numerics=Numerics.EXACT)
     engine, stages = load(options), list[str]()
     sources: list[PeerSource] = [
-        genai(engine, options, Sweep(lengths=(2,), thresholds=(0.4,), lookups=(3,))),
+        genai(engine, options, lengths=(2,), thresholds=(0.4,), lookups=(3,)),
         AssistedSource(None),
-        LlamaSource(Files(None, None)),
+        LlamaSource(None, None),
     ]
     plan = BenchPlan(options, (CODE,), 12, 1, contestants=("plain", "auto"))
     result = measure(engine, plan, sources, Progress(stages.append, lambda _: None))

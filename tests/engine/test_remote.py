@@ -22,6 +22,7 @@ from headstart.engine.engine import (
     FinishReason,
     Message,
     Origin,
+    Phase,
     Remote,
     Request,
     Sampling,
@@ -30,7 +31,7 @@ from headstart.engine.engine import (
 )
 from headstart.engine.opening import LocalModels
 from headstart.engine.process.client import EngineClient
-from headstart.engine.protocol import Facts, Loading, Phase
+from headstart.engine.protocol import Facts, Loading
 from headstart.engine.supervision import Journal
 from headstart.errors import ContextOverflowError, HeadstartError, ModelNotFoundError, RemoteError, SettingsError
 from tests.model_server import DONE, Script, chunk, serving

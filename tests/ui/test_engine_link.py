@@ -12,7 +12,7 @@ import psutil
 import pytest
 from pytestqt.qtbot import QtBot
 
-from headstart.engine.engine import FinishReason, LoadOptions, Message, Prefill, Request, Step
+from headstart.engine.engine import FinishReason, LoadOptions, Message, Phase, Prefill, Request, Step
 from headstart.engine.generation_config import USUAL
 from headstart.engine.protocol import (
     Benched,
@@ -24,7 +24,6 @@ from headstart.engine.protocol import (
     Facts,
     Failed,
     Loading,
-    Phase,
 )
 from headstart.engine.tuning.messages import TuneDecided, TunedKnown, TuneEnded, TuneReport, TuneTrying, TuneWish
 from headstart.ui.engine_link import EngineLink

@@ -7,8 +7,8 @@ import pytest
 from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 
-from headstart.engine.engine import Prefill
-from headstart.engine.protocol import Loading, Phase
+from headstart.engine.engine import Phase, Prefill
+from headstart.engine.protocol import Loading
 from headstart.ui.asking import installed_model
 from headstart.ui.local_server.server_page import ServerState
 from headstart.ui.program import Program

@@ -206,12 +206,12 @@ def race_peers(arguments: PeersFlags, load: Load) -> int:
 
     def sources(engine: "LocalEngine", options: LoadOptions) -> "Sequence[PeerSource]":
         from headstart.engine.bench.measure import genai  # noqa: PLC0415 - as above
-        from headstart.engine.bench.peers import AssistedSource, Files, LlamaSource, Sweep  # noqa: PLC0415
+        from headstart.engine.bench.peers import AssistedSource, LlamaSource  # noqa: PLC0415
 
         return (
-            genai(engine, options, Sweep(arguments.genai.genai_lengths, SWEPT_THRESHOLDS, _LOOKUPS)),
+            genai(engine, options, arguments.genai.genai_lengths, SWEPT_THRESHOLDS, _LOOKUPS),
             AssistedSource(arguments.transformers.source, arguments.transformers.source_draft),
-            LlamaSource(Files(llama.llama_server, llama.gguf, llama.gguf_draft)),
+            LlamaSource(llama.llama_server, llama.gguf, llama.gguf_draft),
         )
 
     return _race(arguments, _options(arguments.model), load, (PLAIN, AUTO), sources)

@@ -21,13 +21,14 @@ from headstart.engine.engine import (
     Finish,
     FinishReason,
     Origin,
+    Phase,
     Piece,
     Prefill,
     Request,
     Stats,
     Step,
 )
-from headstart.engine.protocol import Loading, Phase
+from headstart.engine.protocol import Loading
 from headstart.engine.tally import nothing
 from headstart.errors import EngineLostError
 

@@ -19,6 +19,7 @@ from headstart.engine.tuning.messages import (
     TARGET,
     USUAL_SECONDS,
     Findings,
+    Row,
     Stage,
     Trying,
     TuneWish,

@@ -321,6 +321,17 @@ class LoadOptions:
             )
 
 
+class Phase(StrEnum):
+    """What takes the time while a model is being loaded."""
+
+    SERVER = "server"  # asking another computer
+    RUNTIME = "runtime"  # OpenVINO itself
+    PROOF = "proof"  # trying a precision that was asked for, in a process of its own
+    MODEL = "model"  # reading, checking and compiling the target
+    DRAFT = "draft"  # the same for the draft model
+    WARM_UP = "warm-up"  # the first passes
+
+
 class Engine(Protocol):
     """A loaded model that answers requests one at a time."""
 

@@ -19,6 +19,7 @@ from headstart.engine.engine import (
     FinishReason,
     LoadOptions,
     Numerics,
+    Phase,
     Prefill,
     Request,
     Round,
@@ -29,7 +30,6 @@ from headstart.engine.loading import LoadedModel, Place, Watcher, load_model
 from headstart.engine.measurements import Measurements
 from headstart.engine.policy.cost_model import Costs, Curve
 from headstart.engine.policy.policy import Policy
-from headstart.engine.protocol import Phase
 from headstart.engine.runners.precision import name_of, pass_ms
 from headstart.engine.runners.runner import NonFiniteError
 from headstart.engine.sequence import Job

@@ -5,22 +5,33 @@ import os
 import platform
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 import psutil
 
 from headstart import __version__, manifest, paths
 from headstart.engine import devices, memory, selection
-from headstart.engine.bench.race import RunBench
+from headstart.engine.bench.prompts import read_prompts
+from headstart.engine.bench.race import SWEEP, USUAL, Heat
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.engine import Engine, LoadOptions, Message
+from headstart.engine.engine import Engine, LoadOptions, Message, Phase
 from headstart.engine.measurements import Measurements
 from headstart.engine.memory import free_memory
-from headstart.engine.protocol import Bench, BenchReport, Description, Device, Facts, Loading, Phase
+from headstart.engine.protocol import (
+    Bench,
+    BenchHeat,
+    BenchPlanned,
+    BenchReport,
+    BenchStage,
+    Description,
+    Device,
+    Facts,
+    Loading,
+)
 from headstart.engine.runtime import openvino, openvino_genai
 from headstart.engine.tuning import store
 from headstart.engine.tuning.messages import Findings, Stage, Trying, Tune, TuneDecided, TuneReport, TuneTrying
@@ -37,6 +48,7 @@ _TRIAL_CONTEXT = 256  # tokens, more than a trial reads
 _log = logging.getLogger(__name__)
 
 Tell = Callable[[Loading], None]
+RunBench = Callable[[Bench, Callable[[BenchReport], None], CancelEvent], Mapping[str, Any]]
 CountTokens = Callable[[tuple[Message, ...], str], int]
 
 
@@ -89,15 +101,14 @@ class LocalModels:
         load = _LoadTime(options, tell)
         load.tell(Phase.RUNTIME)
         openvino_genai()
-        from headstart.engine.bench.measure import bench_of  # noqa: PLC0415 - numpy, which `describe` need not wait for
-        from headstart.engine.local import LocalEngine  # noqa: PLC0415 - as above
+        from headstart.engine.local import LocalEngine  # noqa: PLC0415 - numpy, which `describe` need not wait for
 
         load.tell(Phase.MODEL)
         options = selection.settled(options)
         engine = selection.load(options, load.tell)
         load.end()
         tokenizer = engine.tokenizer
-        bench = bench_of(engine, options) if isinstance(engine, LocalEngine) else _no_bench
+        bench = partial(_race, engine, options) if isinstance(engine, LocalEngine) else _no_bench
         facts = _facts(engine, options)
 
         def count(messages: tuple[Message, ...], text: str) -> int:
@@ -174,6 +185,31 @@ class _LoadTime:
         """The model is loaded."""
         if self._usual:
             self._kept.put(_SECONDS, time.monotonic() - self._started)
+
+
+def _race(
+    engine: "LocalEngine", load: LoadOptions, order: Bench, tell: Callable[[BenchReport], None], cancel: CancelEvent
+) -> Mapping[str, Any]:
+    """Carry out a Bench order with an engine that was loaded with these options."""
+    from headstart.engine.bench.measure import BenchPlan, Progress, genai, measure  # noqa: PLC0415 - as above
+    from headstart.engine.bench.result import as_json  # noqa: PLC0415
+
+    size, ticket = order.size, order.ticket
+    progress = Progress(
+        stage=lambda sentence: tell(BenchStage(ticket, sentence)),
+        heat=lambda heat: tell(bench_heat(ticket, heat)),
+        planned=lambda heats: tell(BenchPlanned(ticket, heats)),
+        cancel=cancel,
+    )
+    ways = SWEEP if size.sweep else USUAL
+    plan = BenchPlan(load, read_prompts(size.prompts, size.kinds), size.tokens, size.repeats, ways)
+    return as_json(measure(engine, plan, (genai(engine, load),) if size.with_peer else (), progress))
+
+
+def bench_heat(ticket: int, heat: Heat) -> BenchHeat:
+    """A heat without its tokens."""
+    prompt, run = heat.prompt, heat.run
+    return BenchHeat(ticket, prompt.id, prompt.kind, heat.contestant, heat.repeat, run.ms_per_token, len(run.tokens))
 
 
 @contextmanager

@@ -8,7 +8,6 @@ number is given twice.
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any, get_args
 
 from headstart.engine.bench.prompts import USUAL_KINDS, read_kinds
@@ -17,6 +16,7 @@ from headstart.engine.engine import (
     Finish,
     LoadOptions,
     Message,
+    Phase,
     Prefill,
     Request,
     Sampling,
@@ -126,17 +126,6 @@ class StartServer(Tagged, frozen=True):
 
 class StopServer(Tagged, frozen=True):
     """End it, with the answers that it gives; ServerEnded follows, also where there was none."""
-
-
-class Phase(StrEnum):
-    """What takes the time while a model is being loaded."""
-
-    SERVER = "server"  # asking another computer
-    RUNTIME = "runtime"  # OpenVINO itself
-    PROOF = "proof"  # trying a precision that was asked for, in a process of its own
-    MODEL = "model"  # reading, checking and compiling the target
-    DRAFT = "draft"  # the same for the draft model
-    WARM_UP = "warm-up"  # the first passes
 
 
 @dataclass(frozen=True)

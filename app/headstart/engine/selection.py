@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from headstart import manifest as manifests
 from headstart import paths
 from headstart.engine import devices
-from headstart.engine.engine import EngineKind, LoadOptions
-from headstart.engine.protocol import Phase
+from headstart.engine.engine import EngineKind, LoadOptions, Phase
 from headstart.engine.tuning import store
 from headstart.errors import SettingsError
 

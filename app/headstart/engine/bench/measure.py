@@ -1,30 +1,16 @@
 """One benchmark of a loaded engine: its own modes and, if wanted, peers; from the models to the result."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import Any
 
-from headstart.engine.bench.peers import GenaiModel, GenaiSource, PeerOptions, PeerSource, Sweep
-from headstart.engine.bench.prompts import BenchPrompt, read_prompts
-from headstart.engine.bench.race import (
-    SWEEP,
-    USUAL,
-    Contestant,
-    Heat,
-    RunBench,
-    Tell,
-    own_modes,
-    playable,
-    race,
-    raise_if_set,
-    report,
-)
+from headstart.engine.bench.peers import GenaiModel, GenaiSource, PeerOptions, PeerSource
+from headstart.engine.bench.prompts import BenchPrompt
+from headstart.engine.bench.race import USUAL, Contestant, Heat, own_modes, playable, race, raise_if_set
 from headstart.engine.bench.result import (
     BenchResult,
     Memory,
     Setting,
-    as_json,
     prompt_results,
     standings,
     versus_best_peer,
@@ -33,9 +19,7 @@ from headstart.engine.bench.result import (
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.devices import describe, peak_rss
 from headstart.engine.engine import LoadOptions
-from headstart.engine.loading import LoadedModel
 from headstart.engine.local import LocalEngine
-from headstart.engine.protocol import Bench, BenchPlanned, BenchStage
 from headstart.errors import PeerError
 
 
@@ -63,30 +47,18 @@ class Progress:
     cancel: CancelEvent = field(default_factory=CancelEvent)
 
 
-def bench_of(engine: LocalEngine, load: LoadOptions) -> RunBench:
-    """Carries out Bench orders for an engine that was loaded with these options."""
-
-    def run(order: Bench, tell: Tell, cancel: CancelEvent) -> Mapping[str, Any]:
-        size, ticket = order.size, order.ticket
-        progress = Progress(
-            stage=lambda sentence: tell(BenchStage(ticket, sentence)),
-            heat=lambda heat: tell(report(ticket, heat)),
-            planned=lambda heats: tell(BenchPlanned(ticket, heats)),
-            cancel=cancel,
-        )
-        prompts, ways = read_prompts(size.prompts, size.kinds), SWEEP if size.sweep else USUAL
-        plan = BenchPlan(load, prompts, size.tokens, size.repeats, ways)
-        return as_json(measure(engine, plan, (genai(engine, load),) if size.with_peer else (), progress))
-
-    return run
-
-
-def genai(engine: LocalEngine, load: LoadOptions, sweep: Sweep | None = None) -> GenaiSource:
-    """OpenVINO GenAI with what `engine` was loaded with."""
-    draft = None
+def genai(
+    engine: LocalEngine,
+    load: LoadOptions,
+    lengths: Sequence[int] = (3, 5),
+    thresholds: Sequence[float] = (),
+    lookups: Sequence[int] = (),
+) -> GenaiSource:
+    """OpenVINO GenAI with what `engine` was loaded with, and the static settings to try."""
+    target, draft = GenaiModel(load.target, engine.target.properties), None
     if load.draft is not None and engine.draft is not None:
         draft = GenaiModel(load.draft, engine.draft.properties)
-    return GenaiSource(GenaiModel(load.target, engine.target.properties), draft, sweep or Sweep())
+    return GenaiSource(target, draft, lengths, thresholds, lookups)
 
 
 def measure(engine: LocalEngine, plan: BenchPlan, sources: Sequence[PeerSource], progress: Progress) -> BenchResult:
@@ -94,19 +66,57 @@ def measure(engine: LocalEngine, plan: BenchPlan, sources: Sequence[PeerSource],
 
     Raises RaceCancelled when it was, and PeerError when a peer fails in the race.
     """
-    names = playable(plan.contestants, has_draft=engine.draft is not None)
-    own = own_modes(engine, plan.tokens, lambda: _forget(engine), progress.cancel, names)
+    target, draft = engine.target, engine.draft
+    models = [target] if draft is None else [target, draft]
+
+    def forget() -> None:
+        for model in models:
+            model.runner.rollback(0)
+
+    names = playable(plan.contestants, has_draft=draft is not None)
+    own = own_modes(engine, plan.tokens, forget, progress.cancel, names)
     progress.stage("warming up")
     longest = _warm_up([own[0], own[-1]], plan.prompts, progress.cancel)  # between them they use every model
-    memory = _memory(engine, longest)
+    memory = Memory(
+        weights=sum(model.manifest.files["openvino_model.bin"].size for model in models),
+        kv=longest * sum(model.manifest.kv_bytes_per_token for model in models),
+        peak_rss=peak_rss(),
+    )
+    options = PeerOptions(
+        device=plan.load.device,
+        tokens=plan.tokens,
+        stop_ids=frozenset(target.manifest.tokenizer.stop_ids),
+        encode=lambda prompt: engine.tokenizer.prompt(prompt.messages),
+        context=target.runner.context,
+    )
+    peers, skipped, heats = list[Contestant](), list[str](), list[Heat]()
     with ExitStack() as stack:
-        peers, skipped = _opened(sources, _peer_options(engine, plan), progress, stack)
+        for source in sources:
+            raise_if_set(progress.cancel)
+            progress.stage(f"loading {source.words}")
+            try:
+                peers.extend(stack.enter_context(source.open(options)))
+            except PeerError as reason:
+                skipped.append(str(reason))
+                progress.stage(str(reason))
         _warm_up(peers, plan.prompts, progress.cancel)
-        heats = _heats([*own, *peers], plan, progress)
+        contestants = [*own, *peers]
+        progress.planned(len(contestants) * len(plan.prompts) * plan.repeats)
+        for heat in race(contestants, plan.prompts, plan.repeats):
+            progress.heat(heat)
+            heats.append(heat)
+            raise_if_set(progress.cancel)
     results, peer_names = prompt_results(heats), [peer.name for peer in peers]
     return BenchResult(
         machine=describe(plan.load.device),
-        setting=_setting(engine, plan),
+        setting=Setting(
+            target=target.manifest.name,
+            draft=draft.manifest.name if draft else None,
+            target_properties=dict(target.properties),
+            draft_properties=dict(draft.properties) if draft else None,
+            tokens=plan.tokens,
+            repeats=plan.repeats,
+        ),
         prompts=results,
         standings=standings(results, [*names, *peer_names]),
         auto_vs_best_static_peer=versus_best_peer(results, peer_names),
@@ -114,32 +124,6 @@ def measure(engine: LocalEngine, plan: BenchPlan, sources: Sequence[PeerSource],
         auto_vs_hindsight=versus_hindsight(results, peer_names),
         skipped=tuple(skipped),
     )
-
-
-def _opened(
-    sources: Sequence[PeerSource], options: PeerOptions, progress: Progress, stack: ExitStack
-) -> tuple[list[Contestant], list[str]]:
-    peers, skipped = list[Contestant](), list[str]()
-    for source in sources:
-        raise_if_set(progress.cancel)
-        progress.stage(f"loading {source.words}")
-        stack.callback(source.close)
-        try:
-            peers.extend(source.open(options))
-        except PeerError as reason:
-            skipped.append(str(reason))
-            progress.stage(str(reason))
-    return peers, skipped
-
-
-def _heats(contestants: Sequence[Contestant], plan: BenchPlan, progress: Progress) -> list[Heat]:
-    heats = []
-    progress.planned(len(contestants) * len(plan.prompts) * plan.repeats)
-    for heat in race(contestants, plan.prompts, plan.repeats):
-        progress.heat(heat)
-        heats.append(heat)
-        raise_if_set(progress.cancel)
-    return heats
 
 
 def _warm_up(contestants: Sequence[Contestant], prompts: Sequence[BenchPrompt], cancel: CancelEvent) -> int:
@@ -150,43 +134,3 @@ def _warm_up(contestants: Sequence[Contestant], prompts: Sequence[BenchPrompt], 
         run = contestant.answer(prompt)
         longest = max(longest, run.prompt_tokens + len(run.tokens))
     return longest
-
-
-def _forget(engine: LocalEngine) -> None:
-    for model in _models(engine):
-        model.runner.rollback(0)
-
-
-def _models(engine: LocalEngine) -> list[LoadedModel]:
-    return [model for model in (engine.target, engine.draft) if model is not None]
-
-
-def _memory(engine: LocalEngine, longest: int) -> Memory:
-    manifests = [model.manifest for model in _models(engine)]
-    return Memory(
-        weights=sum(manifest.files["openvino_model.bin"].size for manifest in manifests),
-        kv=longest * sum(manifest.kv_bytes_per_token for manifest in manifests),
-        peak_rss=peak_rss(),
-    )
-
-
-def _peer_options(engine: LocalEngine, plan: BenchPlan) -> PeerOptions:
-    return PeerOptions(
-        device=plan.load.device,
-        tokens=plan.tokens,
-        stop_ids=frozenset(engine.target.manifest.tokenizer.stop_ids),
-        encode=lambda prompt: engine.tokenizer.prompt(prompt.messages),
-        context=engine.target.runner.context,
-    )
-
-
-def _setting(engine: LocalEngine, plan: BenchPlan) -> Setting:
-    draft = engine.draft
-    return Setting(
-        target=engine.target.manifest.name,
-        draft=draft.manifest.name if draft else None,
-        target_properties=dict(engine.target.properties),
-        draft_properties=dict(draft.properties) if draft else None,
-        tokens=plan.tokens,
-        repeats=plan.repeats,
-    )

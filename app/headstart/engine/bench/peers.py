@@ -1,6 +1,5 @@
 """Other programs in a race, behind one interface: OpenVINO GenAI, Hugging Face transformers, llama.cpp."""
 
-import http.client
 import itertools
 import json
 import socket
@@ -9,10 +8,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import IO, TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -20,6 +20,11 @@ from headstart.engine.bench.prompts import BenchPrompt
 from headstart.engine.bench.race import Contestant, Run
 from headstart.engine.runtime import openvino, openvino_genai
 from headstart.errors import PeerError
+
+if TYPE_CHECKING:
+    import httpx
+
+_GRACE = 10.0  # seconds to end by itself
 
 
 @dataclass(frozen=True)
@@ -36,20 +41,29 @@ class PeerOptions:
 class PeerSource(Protocol):
     """One other program, not yet started."""
 
-    words: str  # what it is, as in "loading ..."
-
-    def open(self, options: PeerOptions) -> Sequence[Contestant]:
-        """Load its models; the ways in which it can answer. Raises PeerError with the reason why it cannot."""
+    @property
+    def words(self) -> str:
+        """What it is, as in "loading ..."."""
         ...
 
-    def close(self) -> None:
-        """End what was started; called once, whatever `open` did."""
+    def open(self, options: PeerOptions) -> AbstractContextManager[Sequence[Contestant]]:
+        """The ways in which it can answer, its models loaded while inside. Raises PeerError with why it cannot."""
         ...
 
 
-_GENAI = "genai"
-_GENAI_PLAIN = f"{_GENAI} plain"
-_USUAL_LENGTHS = (3, 5)
+@dataclass(frozen=True)
+class Peer:
+    """One way in which another program answers; `write` goes on from the prompt's tokens."""
+
+    name: str
+    encode: Callable[[BenchPrompt], list[int]]
+    write: Callable[[list[int]], Run]
+
+    def answer(self, prompt: BenchPrompt) -> Run:
+        """See Contestant.answer."""
+        return self.write(self.encode(prompt))
+
+
 _NGRAM_SIZE = 3  # of prompt lookup, as in GenAI's own sample
 
 
@@ -62,180 +76,131 @@ class GenaiModel:
 
 
 @dataclass(frozen=True)
-class Sweep:
-    """The static settings to try. Prompt lookup loads the target once more, and needs no draft."""
-
-    lengths: Sequence[int] = _USUAL_LENGTHS
-    thresholds: Sequence[float] = ()
-    lookups: Sequence[int] = ()
-
-
-@dataclass(frozen=True)
-class GenaiMode:
-    """A GenAI pipeline with one static setting of how to guess."""
-
-    name: str
-    pipeline: Any
-    options: PeerOptions
-    guessing: Mapping[str, Any] = field(default_factory=dict)
-
-    def answer(self, prompt: BenchPrompt) -> Run:
-        """See Contestant.answer. The times are GenAI's own figures; it neither encodes nor decodes text here."""
-        ids = np.array([self.options.encode(prompt)], np.int64)
-        tensor = openvino().Tensor
-        inputs = openvino_genai().TokenizedInputs(tensor(ids), tensor(np.ones_like(ids)))
-        return self._run(self.pipeline.generate(inputs, self._config()), ids.size)
-
-    def _config(self) -> Any:
-        # A new configuration: the model's own would bring its sampling and penalties.
-        return openvino_genai().GenerationConfig(
-            max_new_tokens=self.options.tokens,
-            do_sample=False,
-            ignore_eos=False,
-            stop_token_ids=set(self.options.stop_ids),
-            **self.guessing,
-        )
-
-    def _run(self, result: Any, prompt_tokens: int) -> Run:
-        metrics, extended = result.perf_metrics, result.extended_perf_metrics
-        ttft = metrics.get_ttft().mean
-        return Run(
-            tokens=tuple(itertools.takewhile(lambda token: token not in self.options.stop_ids, result.tokens[0])),
-            ttft_ms=ttft,
-            decode_ms=metrics.get_generate_duration().mean - ttft,
-            prompt_tokens=prompt_tokens,
-            drafted=extended.get_num_draft_tokens() if extended else 0,
-            accepted=extended.get_num_accepted_tokens() if extended else 0,
-        )
-
-
-@dataclass
 class GenaiSource:
-    """Takes the weights' memory again for plain decoding, for drafting, and for prompt lookup."""
+    """Each static setting to try. Plain decoding, drafting and prompt lookup take the weights' memory once each."""
 
     target: GenaiModel
     draft: GenaiModel | None
-    sweep: Sweep = field(default_factory=Sweep)
+    lengths: Sequence[int] = (3, 5)
+    thresholds: Sequence[float] = ()
+    lookups: Sequence[int] = ()  # need no draft
     words: str = "OpenVINO GenAI with the same models"
 
-    def open(self, options: PeerOptions) -> Sequence[GenaiMode]:
-        """See PeerSource.open."""
-        return tuple(self._modes(options))
+    @contextmanager
+    def open(self, options: PeerOptions) -> Iterator[Sequence[Peer]]:
+        """See PeerSource.open. Its memory goes with the last of the modes."""
+        yield tuple(self._modes(options))
 
-    def close(self) -> None:
-        """Its memory goes with the last of its modes."""
+    def _modes(self, options: PeerOptions) -> Iterator[Peer]:
+        def mode(name: str, pipeline: Any, **guessing: object) -> Peer:
+            return Peer(f"genai {name}", options.encode, partial(_generate, pipeline, options, guessing))
 
-    def _modes(self, options: PeerOptions) -> Iterator[GenaiMode]:
-        yield GenaiMode(_GENAI_PLAIN, _pipeline(self.target, options.device), options)
+        yield mode("plain", self._pipeline(options))
         if self.draft is not None:
-            yield from self._drafting(self.draft, options)
-        if self.sweep.lookups:
-            pipeline = _pipeline(self.target, options.device, prompt_lookup=True)
-            for length in self.sweep.lookups:
-                guessing = {"num_assistant_tokens": length, "max_ngram_size": _NGRAM_SIZE}
-                yield GenaiMode(f"{_GENAI} lookup {length}", pipeline, options, guessing)
+            draft = openvino_genai().draft_model(str(self.draft.folder), options.device, **self.draft.properties)
+            pipeline = self._pipeline(options, draft_model=draft)
+            for length in self.lengths:
+                yield mode(str(length), pipeline, num_assistant_tokens=length)
+            for threshold in self.thresholds:
+                # WORKAROUND openvino-genai 2026.4.1: greedily a threshold works only where log-probabilities are asked
+                # for. It then has no bound, and is refused beside a length.
+                yield mode(f"threshold {threshold}", pipeline, assistant_confidence_threshold=threshold, logprobs=1)
+        if self.lookups:
+            pipeline = self._pipeline(options, prompt_lookup=True)
+            for length in self.lookups:
+                yield mode(f"lookup {length}", pipeline, num_assistant_tokens=length, max_ngram_size=_NGRAM_SIZE)
 
-    def _drafting(self, draft: GenaiModel, options: PeerOptions) -> Iterator[GenaiMode]:
-        drafting = openvino_genai().draft_model(str(draft.folder), options.device, **draft.properties)
-        pipeline = _pipeline(self.target, options.device, draft_model=drafting)
-        for length in self.sweep.lengths:
-            yield GenaiMode(f"{_GENAI} {length}", pipeline, options, {"num_assistant_tokens": length})
-        for threshold in self.sweep.thresholds:
-            # WORKAROUND openvino-genai 2026.4.1: greedily a threshold works only where log-probabilities are asked
-            # for. It then has no bound, and is refused beside a length.
-            guessing = {"assistant_confidence_threshold": threshold, "logprobs": 1}
-            yield GenaiMode(f"{_GENAI} threshold {threshold}", pipeline, options, guessing)
-
-
-def _pipeline(target: GenaiModel, device: str, **more: Any) -> Any:
-    genai = openvino_genai()
-    scheduler = genai.SchedulerConfig()
-    scheduler.enable_prefix_caching = False  # every answer of the race starts from a cold cache
-    scheduler.max_num_batched_tokens = 2**31 - 1  # read a prompt at once, as GenAI's own default for one user does
-    return genai.LLMPipeline(str(target.folder), device, scheduler_config=scheduler, **target.properties, **more)
+    def _pipeline(self, options: PeerOptions, **more: object) -> Any:
+        genai, target = openvino_genai(), self.target
+        scheduler = genai.SchedulerConfig()
+        scheduler.enable_prefix_caching = False  # every answer of the race starts from a cold cache
+        scheduler.max_num_batched_tokens = 2**31 - 1  # read a prompt at once, as GenAI's own default for one user does
+        properties = {**target.properties, **more}
+        return genai.LLMPipeline(str(target.folder), options.device, scheduler_config=scheduler, **properties)
 
 
-_COMMAND = (sys.executable, "-m", "headstart_export.assisted")
-_GRACE = 10.0  # seconds to end by itself
+def _generate(pipeline: Any, options: PeerOptions, guessing: Mapping[str, object], ids: list[int]) -> Run:
+    """The times are GenAI's own figures; it neither encodes nor decodes text here."""
+    # A new configuration: the model's own would bring its sampling and penalties.
+    config = openvino_genai().GenerationConfig(
+        max_new_tokens=options.tokens,
+        do_sample=False,
+        ignore_eos=False,
+        stop_token_ids=set(options.stop_ids),
+        **guessing,
+    )
+    prompt = np.array([ids], np.int64)
+    tensor = openvino().Tensor
+    result = pipeline.generate(openvino_genai().TokenizedInputs(tensor(prompt), tensor(np.ones_like(prompt))), config)
+    metrics, extended = result.perf_metrics, result.extended_perf_metrics
+    ttft = metrics.get_ttft().mean
+    return Run(
+        tokens=tuple(itertools.takewhile(lambda token: token not in options.stop_ids, result.tokens[0])),
+        ttft_ms=ttft,
+        decode_ms=metrics.get_generate_duration().mean - ttft,
+        prompt_tokens=len(ids),
+        drafted=extended.get_num_draft_tokens() if extended else 0,
+        accepted=extended.get_num_accepted_tokens() if extended else 0,
+    )
 
 
 @dataclass(frozen=True)
-class AssistedMode:
-    """One of the ways in which the child can write."""
-
-    name: str
-    mode: str
-    source: "AssistedSource"
-    options: PeerOptions
-
-    def answer(self, prompt: BenchPrompt) -> Run:
-        """See Contestant.answer. The child holds the clock; the pipe is not counted."""
-        ids = self.options.encode(prompt)
-        order = {
-            "mode": self.mode,
-            "ids": ids,
-            "tokens": self.options.tokens,
-            "stop_ids": sorted(self.options.stop_ids),
-        }
-        said = self.source.ask(order)
-        return Run(tuple(said["tokens"]), said["ttft_ms"], said["decode_ms"], len(ids))
-
-
-@dataclass
 class AssistedSource:
     """`target` and `draft` are the source weights: a Hugging Face folder each, or a .gguf file."""
 
     target: Path | None
     draft: Path | None = None
-    command: Sequence[str] = _COMMAND
+    command: Sequence[str] = (sys.executable, "-m", "headstart_export.assisted")
     words: str = "Hugging Face transformers with the source weights"
-    _child: subprocess.Popen[str] | None = field(default=None, init=False)
 
-    def open(self, options: PeerOptions) -> Sequence[AssistedMode]:
+    @contextmanager
+    def open(self, options: PeerOptions) -> Iterator[Sequence[Peer]]:
         """See PeerSource.open."""
         if self.target is None:
             raise PeerError("Hugging Face transformers stay out: name the source weights with --source PATH.")
         if options.device != "CPU":
-            raise PeerError(f"Hugging Face transformers stay out: they would run on the CPU, not on {options.device}.")
-        # Its remarks on standard error are nobody's business; a failure it puts into words itself.
-        self._child = subprocess.Popen(
-            self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, encoding="utf-8"
-        )
-        said = self.ask({"target": str(self.target), "draft": str(self.draft) if self.draft else None})
-        return tuple(AssistedMode(f"hf {mode}", mode, self, options) for mode in said["modes"])
-
-    def ask(self, order: Mapping[str, Any]) -> dict[str, Any]:
-        """One line there, one line back. Raises PeerError with what the child says, or that it is gone."""
-        child = self._child
-        assert child is not None, "opened before it is asked"
-        assert child.stdin is not None
-        assert child.stdout is not None
-        try:
-            child.stdin.write(json.dumps(order) + "\n")
-            child.stdin.flush()
-            said: dict[str, Any] = json.loads(child.stdout.readline())
-        except (OSError, json.JSONDecodeError):
             raise PeerError(
-                'Hugging Face transformers stay out: their process ended; install headstart with the extra "export".'
-            ) from None
-        if "unavailable" in said:
-            raise PeerError(f"Hugging Face transformers stay out: {said['unavailable']}.")
-        return said
-
-    def close(self) -> None:
-        """See PeerSource.close."""
-        child = self._child
-        if child is None:
-            return
-        try:
-            child.communicate(timeout=_GRACE)
-        except subprocess.TimeoutExpired:
-            child.kill()
-            child.communicate()
+                "Hugging Face transformers stay out: they would run on the CPU, not on {device}.", device=options.device
+            )
+        pipe = subprocess.PIPE
+        # Its remarks on standard error are nobody's business; a failure it puts into words itself.
+        with subprocess.Popen(
+            self.command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, encoding="utf-8"
+        ) as child:
+            try:
+                said = _ask(child, {"target": str(self.target), "draft": str(self.draft) if self.draft else None})
+                yield [
+                    Peer(f"hf {mode}", options.encode, partial(_assist, child, options, mode)) for mode in said["modes"]
+                ]
+            finally:
+                _end(child)
 
 
-_LLAMA = "llama"
-_LLAMA_LENGTHS = (2, 4, 8, 16)  # draft lengths; the server stops sooner by itself where its draft is unsure
+def _assist(child: "subprocess.Popen[str]", options: PeerOptions, mode: str, ids: list[int]) -> Run:
+    """The child holds the clock; the pipe is not counted."""
+    stops = sorted(options.stop_ids)
+    said = _ask(child, {"mode": mode, "ids": ids, "tokens": options.tokens, "stop_ids": stops})
+    return Run(tuple(said["tokens"]), said["ttft_ms"], said["decode_ms"], len(ids))
+
+
+def _ask(child: "subprocess.Popen[str]", order: Mapping[str, object]) -> dict[str, Any]:
+    """One line there, one line back. Raises PeerError with what the child says, or that it is gone."""
+    assert child.stdin is not None
+    assert child.stdout is not None
+    try:
+        child.stdin.write(json.dumps(order) + "\n")
+        child.stdin.flush()
+        said: dict[str, Any] = json.loads(child.stdout.readline())
+    except (OSError, json.JSONDecodeError):
+        raise PeerError(
+            'Hugging Face transformers stay out: their process ended; install headstart with the extra "export".'
+        ) from None
+    if "unavailable" in said:
+        raise PeerError("Hugging Face transformers stay out: {reason}.", reason=said["unavailable"])
+    return said
+
+
+_LENGTHS = (2, 4, 8, 16)  # of llama.cpp's drafts; the server stops sooner by itself where its draft is unsure
 _HOST = "127.0.0.1"
 _START = 180.0  # seconds to load
 _ANSWER = 600.0
@@ -243,139 +208,111 @@ _POLL = 0.1
 
 
 @dataclass(frozen=True)
-class Files:
-    """The server's program and the models in its own format; without both of the first there is no such peer."""
+class LlamaSource:
+    """llama.cpp's server and the models in its own format; without both of the first there is no such peer."""
 
     server: Path | None
     target: Path | None
     draft: Path | None = None
-
-
-@dataclass(frozen=True)
-class LlamaMode:
-    """One draft length; 0 is plain decoding."""
-
-    name: str
-    length: int
-    source: "LlamaSource"
-    options: PeerOptions
-
-    def answer(self, prompt: BenchPrompt) -> Run:
-        """See Contestant.answer. The times are the server's own figures, without HTTP."""
-        ids = self.options.encode(prompt)
-        said = self.source.complete(
-            {
-                "prompt": ids,
-                "n_predict": self.options.tokens,
-                "temperature": 0,
-                "cache_prompt": False,
-                "return_tokens": True,
-                "speculative.n_min": 0,
-                "speculative.n_max": self.length,
-            }
-        )
-        times = said["timings"]
-        tokens = tuple(token for token in said["tokens"] if token not in self.options.stop_ids)
-        # llama.cpp counts the first token to decoding: one token's share of it goes back to where others have it.
-        first = times["predicted_ms"] / max(times["predicted_n"], 1)
-        return Run(
-            tokens=tokens,
-            ttft_ms=times["prompt_ms"] + first,
-            decode_ms=times["predicted_ms"] - first,
-            prompt_tokens=len(ids),
-            drafted=times.get("draft_n", 0),
-            accepted=times.get("draft_n_accepted", 0),
-        )
-
-
-@dataclass
-class LlamaSource:
-    """The server with its models, started when the race is."""
-
-    files: Files
     words: str = "llama.cpp's server"
-    _process: subprocess.Popen[bytes] | None = field(default=None, init=False)
-    _port: int = field(default=0, init=False)
-    _log: Path = field(default_factory=Path, init=False)
-    _started: ExitStack = field(default_factory=ExitStack, init=False)
 
-    def open(self, options: PeerOptions) -> Sequence[LlamaMode]:
+    @contextmanager
+    def open(self, options: PeerOptions) -> Iterator[Sequence[Peer]]:
         """See PeerSource.open."""
-        if self.files.server is None or self.files.target is None:
+        import httpx  # noqa: PLC0415 - few benchmarks need it
+
+        if self.server is None or self.target is None:
             raise PeerError(
                 "llama.cpp stays out: name its server with --llama-server PATH and a model with --gguf FILE."
             )
-        self._port = _free_port()
-        self._log = Path(self._started.enter_context(tempfile.TemporaryDirectory())) / "llama-server.log"
-        try:
-            with self._log.open("wb") as log:
-                self._process = subprocess.Popen(self._command(options), stdout=log, stderr=log)
-        except OSError as error:
-            raise PeerError(f"llama.cpp stays out: {self.files.server} cannot be started ({error.strerror}).") from None
-        self._started.callback(_end, self._process)
-        self._await_ready()
-        lengths = (0, *_LLAMA_LENGTHS) if self.files.draft else (0,)
-        return tuple(LlamaMode(f"{_LLAMA} {length or 'plain'}", length, self, options) for length in lengths)
-
-    def complete(self, order: Mapping[str, Any]) -> dict[str, Any]:
-        """One answer. Raises PeerError when the server fails."""
-        status, said = self._call("POST", "/completion", json.dumps(order))
-        if status != http.HTTPStatus.OK:
-            raise PeerError(f"llama.cpp's server answered with status {status}; leave it out and try again.")
-        answer: dict[str, Any] = json.loads(said)
-        return answer
-
-    def close(self) -> None:
-        """See PeerSource.close."""
-        self._started.close()
-
-    def _command(self, options: PeerOptions) -> list[str]:
-        files = self.files
-        command = [str(files.server), "--model", str(files.target), "--host", _HOST, "--port", str(self._port)]
+        with socket.socket() as probe:
+            probe.bind((_HOST, 0))
+            port = probe.getsockname()[1]
+        command = [str(self.server), "--model", str(self.target), "--host", _HOST, "--port", str(port)]
         command += ["--ctx-size", str(options.context), "--parallel", "1"]
-        return [*command, "--model-draft", str(files.draft)] if files.draft else command
-
-    def _await_ready(self) -> None:
-        assert self._process is not None
-        deadline = time.monotonic() + _START
-        while time.monotonic() < deadline:
-            if self._process.poll() is not None:
-                raise PeerError(f"llama.cpp stays out: its server ended ({self._last_words()}).")
+        command += ["--model-draft", str(self.draft)] if self.draft else []
+        with tempfile.TemporaryFile() as log:
             try:
-                if self._call("GET", "/health")[0] == http.HTTPStatus.OK:
-                    return
-            except PeerError:
-                pass  # it does not listen yet
-            time.sleep(_POLL)
-        raise PeerError(f"llama.cpp stays out: its server was not ready after {_START:.0f} s.")
-
-    def _call(self, method: str, path: str, body: str | None = None) -> tuple[int, bytes]:
-        connection = http.client.HTTPConnection(_HOST, self._port, timeout=_ANSWER)
-        try:
-            connection.request(method, path, body, {"Content-Type": "application/json"})
-            response = connection.getresponse()
-            return response.status, response.read()
-        except (OSError, http.client.HTTPException) as error:
-            raise PeerError(f"llama.cpp's server does not answer ({error}); leave it out and try again.") from None
-        finally:
-            connection.close()
-
-    def _last_words(self) -> str:
-        lines = self._log.read_text(encoding="utf-8", errors="replace").split("\n")
-        return next((line.strip() for line in reversed(lines) if line.strip()), "it said nothing")
+                process = subprocess.Popen(command, stdout=log, stderr=log)
+            except OSError as error:
+                reason = error.strerror
+                raise PeerError(
+                    "llama.cpp stays out: {server} cannot be started ({reason}).", server=self.server, reason=reason
+                ) from None
+            try:
+                with httpx.Client(base_url=f"http://{_HOST}:{port}", timeout=_ANSWER, trust_env=False) as client:
+                    _await_ready(process, client, log)
+                    yield [
+                        Peer(f"llama {length or 'plain'}", options.encode, partial(_complete, client, options, length))
+                        for length in (0, *(_LENGTHS if self.draft else ()))
+                    ]
+            finally:
+                _end(process)
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    process.terminate()
+def _await_ready(process: "subprocess.Popen[bytes]", client: "httpx.Client", log: IO[bytes]) -> None:
+    import httpx  # noqa: PLC0415 - as above
+
+    deadline = time.monotonic() + _START
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            log.seek(0)
+            lines = [line.strip() for line in log.read().decode("utf-8", "replace").splitlines() if line.strip()]
+            words = lines[-1] if lines else "it said nothing"
+            raise PeerError("llama.cpp stays out: its server ended ({words}).", words=words)
+        with suppress(httpx.TransportError):  # it does not listen yet
+            if client.get("/health").is_success:
+                return
+        time.sleep(_POLL)
+    raise PeerError("llama.cpp stays out: its server was not ready after {seconds:.0f} s.", seconds=_START)
+
+
+def _complete(client: "httpx.Client", options: PeerOptions, length: int, ids: list[int]) -> Run:
+    """The times are the server's own figures, without HTTP. A length of 0 is plain decoding."""
+    import httpx  # noqa: PLC0415 - as above
+
+    order = {
+        "prompt": ids,
+        "n_predict": options.tokens,
+        "temperature": 0,
+        "cache_prompt": False,
+        "return_tokens": True,
+        "speculative.n_min": 0,
+        "speculative.n_max": length,
+    }
+    try:
+        response = client.post("/completion", json=order)
+    except httpx.HTTPError as error:
+        raise PeerError(
+            "llama.cpp's server does not answer ({error}); leave it out and try again.", error=error
+        ) from None
+    if not response.is_success:
+        raise PeerError(
+            "llama.cpp's server answered with status {status}; leave it out and try again.", status=response.status_code
+        )
+    said = response.json()
+    times = said["timings"]
+    # llama.cpp counts the first token to decoding: one token's share of it goes back to where others have it.
+    first = times["predicted_ms"] / max(times["predicted_n"], 1)
+    return Run(
+        tokens=tuple(token for token in said["tokens"] if token not in options.stop_ids),
+        ttft_ms=times["prompt_ms"] + first,
+        decode_ms=times["predicted_ms"] - first,
+        prompt_tokens=len(ids),
+        drafted=times.get("draft_n", 0),
+        accepted=times.get("draft_n_accepted", 0),
+    )
+
+
+def _end(process: "subprocess.Popen[Any]") -> None:
+    """By the end of its input, where it reads any."""
+    if process.stdin:
+        with suppress(OSError):
+            process.stdin.close()
+    else:
+        process.terminate()
     try:
         process.wait(_GRACE)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind((_HOST, 0))
-        port: int = probe.getsockname()[1]
-        return port

@@ -1,4 +1,4 @@
-"""The prompts that speed and exactness are measured on, by class. Knows no model."""
+"""The prompts that speed and exactness are measured on, by class."""
 
 import tomllib
 from collections.abc import Sequence
@@ -39,7 +39,10 @@ def read_kinds(text: str) -> tuple[str, ...]:
     wanted = KINDS if text == "all" else tuple(dict.fromkeys(part.strip() for part in text.split(",")))
     unknown = [name for name in wanted if name not in KINDS]
     if unknown:
-        raise SettingsError(f"There is no class {unknown[0]!r}; the classes are {', '.join(KINDS)}, or all.")
+        known = ", ".join(KINDS)
+        raise SettingsError(
+            "There is no class {name}; the classes are {known}, or all.", name=repr(unknown[0]), known=known
+        )
     return wanted
 
 

@@ -7,7 +7,7 @@ machine that warms up or gets busy favours none.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 from headstart.engine.bench.prompts import BenchPrompt
 from headstart.engine.cancelling import CancelEvent
@@ -20,9 +20,7 @@ from headstart.engine.engine import (
     Request,
     Sampling,
     Speculation,
-    Stats,
 )
-from headstart.engine.protocol import Bench, BenchHeat, BenchReport
 from headstart.errors import SettingsError
 
 PLAIN, AUTO, DRAFT_ONLY, NGRAM_ONLY = "plain", "auto", "draft", "ngram"
@@ -66,7 +64,8 @@ def speculation(name: str) -> Speculation:
             return Speculation(Mode.FIXED, THRESHOLD_CAP, float(figure))
     except ValueError:
         pass  # no number; said below
-    raise SettingsError(f"There is no contestant {name.replace(' ', '-')!r}; it must be {WORDS}.")
+    shown = repr(name.replace(" ", "-"))
+    raise SettingsError("There is no contestant {name}; it must be {ways}.", name=shown, ways=WORDS)
 
 
 def fixed_length(name: str) -> int | None:
@@ -79,10 +78,6 @@ def playable(names: Sequence[str], *, has_draft: bool) -> tuple[str, ...]:
     """Those that differ on the models that are loaded: without a draft model none can be asked to draft alone."""
     needing = {DRAFT_ONLY, *(name for name in names if name.startswith(THRESHOLD))}
     return tuple(name for name in names if has_draft or name not in needing)
-
-
-Tell = Callable[[BenchReport], None]
-RunBench = Callable[[Bench, Tell, CancelEvent], Mapping[str, Any]]  # raises RaceCancelled when stopped
 
 
 class RaceCancelled(Exception):  # noqa: N818 - stopping is no error; this unwinds the race
@@ -154,7 +149,20 @@ class OwnMode:
         assert isinstance(finish, Finish), "an engine ends every answer with Finish"
         if finish.reason is FinishReason.CANCELLED:
             raise RaceCancelled
-        return _run(finish.token_ids, finish.stats)
+        stats = finish.stats
+        # What the clock shows beyond the models is ours, the work of the event loop around the rounds included.
+        draft, verify = stats.by_part["draft"], stats.by_part["verify"]
+        return Run(
+            tokens=finish.token_ids,
+            ttft_ms=stats.ttft_ms,
+            decode_ms=stats.decode_ms,
+            prompt_tokens=stats.prompt_tokens,
+            drafted=stats.drafted,
+            accepted=stats.accepted,
+            rounds=stats.rounds,
+            parts={"draft": draft, "verify": verify, "other": max(0.0, stats.decode_ms - draft - verify)},
+            origins=dict(stats.by_origin),
+        )
 
 
 def own_modes(
@@ -190,26 +198,3 @@ def race(contestants: Sequence[Contestant], prompts: Sequence[BenchPrompt], repe
 def turn_order(contestants: Sequence[Contestant], turn: int) -> Sequence[Contestant]:
     """Forwards in even turns, backwards in odd ones."""
     return contestants if turn % 2 == 0 else contestants[::-1]
-
-
-def _run(tokens: tuple[int, ...], stats: Stats) -> Run:
-    # What the clock shows beyond the models is ours, the work of the event loop around the rounds included.
-    draft, verify = stats.by_part["draft"], stats.by_part["verify"]
-    other = max(0.0, stats.decode_ms - draft - verify)
-    return Run(
-        tokens=tokens,
-        ttft_ms=stats.ttft_ms,
-        decode_ms=stats.decode_ms,
-        prompt_tokens=stats.prompt_tokens,
-        drafted=stats.drafted,
-        accepted=stats.accepted,
-        rounds=stats.rounds,
-        parts={"draft": draft, "verify": verify, "other": other},
-        origins=dict(stats.by_origin),
-    )
-
-
-def report(ticket: int, heat: Heat) -> BenchHeat:
-    """A heat without its tokens."""
-    prompt, run = heat.prompt, heat.run
-    return BenchHeat(ticket, prompt.id, prompt.kind, heat.contestant, heat.repeat, run.ms_per_token, len(run.tokens))

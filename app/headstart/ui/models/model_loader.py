@@ -5,8 +5,8 @@ from dataclasses import replace
 from PySide6.QtCore import QElapsedTimer, QObject, QTimer, Signal, Slot
 
 from headstart import remotes
-from headstart.engine.engine import LoadOptions
-from headstart.engine.protocol import Facts, Failed, Load, Loading, Phase
+from headstart.engine.engine import LoadOptions, Phase
+from headstart.engine.protocol import Facts, Failed, Load, Loading
 from headstart.errors import EngineBusyError, HeadstartError, MemoryBudgetError
 from headstart.settings import Settings
 from headstart.ui.asking import Find, Loadable
