@@ -12,7 +12,7 @@ from headstart.engine.engine import LoadOptions
 from headstart.engine.loading import LoadedModel
 from headstart.engine.local import LocalEngine
 from headstart.engine.runners.precision import probe_ids
-from headstart.engine.runners.runner import PREFILL_CHUNK, Runner
+from headstart.engine.runners.runner import PREFILL_CHUNK
 
 SCHEMA = 1
 TOKENS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 32, 64, 128, 256, 512, 1024)
@@ -67,55 +67,44 @@ def measure_forward(
 ) -> ForwardResult:
     """Leaves the caches empty. Raises RaceCancelled when it was."""
     end = cancel or CancelEvent()
-    machine = describe(plan.load.device)
-    models = [_model(engine.target, "target", plan, stage, end)]
-    if engine.draft is not None:
-        models.append(_model(engine.draft, "draft", plan, stage, end))
-    return ForwardResult(machine, tuple(models))
+    loaded = {"target": engine.target} | ({"draft": engine.draft} if engine.draft else {})
+    models = tuple(_model(model, role, plan, stage, end) for role, model in loaded.items())
+    return ForwardResult(describe(plan.load.device), models)
 
 
 def _model(
     loaded: LoadedModel, role: str, plan: ForwardPlan, stage: Callable[[str], None], cancel: CancelEvent
 ) -> ModelForward:
-    runner = loaded.runner
-    stage(f"{loaded.manifest.name}: passes by number of tokens")
-    _fill(runner, min(_BEFORE, runner.context - 1), cancel)
-    room = runner.context - len(runner.tokens)
-    by_tokens = {count: _timed(runner, count, plan.repeats, cancel) for count in plan.tokens if count <= room}
+    runner, name = loaded.runner, loaded.manifest.name
+
+    def fill(context: int) -> None:
+        """Bring the cache to so many tokens."""
+        ids = probe_ids(runner.vocabulary, context, seed=1)
+        runner.rollback(context)
+        while (done := len(runner.tokens)) < context:
+            raise_if_set(cancel)
+            runner.forward(ids[done : min(done + PREFILL_CHUNK, context)])
+
+    def timed(count: int) -> Timed:
+        """Passes over `count` tokens behind those in the cache, undone after; a first one is not counted."""
+        length = len(runner.tokens)
+        ids = probe_ids(runner.vocabulary, count, seed=count)
+        times = []
+        for _ in range(plan.repeats + 1):
+            raise_if_set(cancel)
+            started = time.perf_counter()
+            runner.forward(ids, rows=count if count <= MOST_CHECKED else 1)
+            times.append((time.perf_counter() - started) * 1000.0)
+            runner.rollback(length)
+        return Timed(statistics.median(times[1:]), min(times[1:]))
+
+    stage(f"{name}: passes by number of tokens")
+    fill(min(_BEFORE, runner.context - 1))
+    by_tokens = {count: timed(count) for count in plan.tokens if count <= runner.context - len(runner.tokens)}
     by_context = {}
-    for context in sorted(plan.contexts):
-        if context < runner.context:
-            stage(f"{loaded.manifest.name}: a step behind {context} tokens")
-            _fill(runner, context, cancel)
-            by_context[context] = _timed(runner, 1, plan.repeats, cancel)
+    for context in sorted(each for each in plan.contexts if each < runner.context):
+        stage(f"{name}: a step behind {context} tokens")
+        fill(context)
+        by_context[context] = timed(1)
     runner.rollback(0)
-    return ModelForward(
-        name=loaded.manifest.name,
-        role=role,
-        properties=dict(loaded.properties),
-        by_tokens=by_tokens,
-        by_context=by_context,
-    )
-
-
-def _fill(runner: Runner, context: int, cancel: CancelEvent) -> None:
-    """Bring the cache to so many tokens."""
-    ids = probe_ids(runner.vocabulary, context, seed=1)
-    runner.rollback(context)
-    while (done := len(runner.tokens)) < context:
-        raise_if_set(cancel)
-        runner.forward(ids[done : min(done + PREFILL_CHUNK, context)])
-
-
-def _timed(runner: Runner, count: int, repeats: int, cancel: CancelEvent) -> Timed:
-    """Passes over `count` tokens behind those in the cache, undone after; a first one is not counted."""
-    length = len(runner.tokens)
-    ids = probe_ids(runner.vocabulary, count, seed=count)
-    times = []
-    for _ in range(repeats + 1):
-        raise_if_set(cancel)
-        started = time.perf_counter()
-        runner.forward(ids, rows=count if count <= MOST_CHECKED else 1)
-        times.append((time.perf_counter() - started) * 1000.0)
-        runner.rollback(length)
-    return Timed(statistics.median(times[1:]), min(times[1:]))
+    return ModelForward(name, role, dict(loaded.properties), by_tokens, by_context)

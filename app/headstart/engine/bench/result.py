@@ -1,7 +1,7 @@
 """From the heats of a race to its figures, and to what a person should set."""
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any, TypeVar
@@ -139,12 +139,12 @@ def prompt_results(heats: Sequence[Heat]) -> tuple[PromptResult, ...]:
     prompts = {heat.prompt.id: heat.prompt for heat in heats}
     results = []
     for prompt in prompts.values():
-        mine: dict[str, list[Heat]] = {}
+        runs: dict[str, list[Run]] = {}
         for heat in heats:
             if heat.prompt == prompt:
-                mine.setdefault(heat.contestant, []).append(heat)
-        plain = [heat.run for heat in mine[PLAIN]]
-        scores = {name: _score(each, plain) for name, each in mine.items()}
+                runs.setdefault(heat.contestant, []).append(heat.run)
+        plain = runs[PLAIN]
+        scores = {name: _score(mine, plain) for name, mine in runs.items()}
         results.append(PromptResult(prompt.id, prompt.kind, plain[0].prompt_tokens, scores))
     return tuple(results)
 
@@ -157,9 +157,9 @@ def standings(results: Sequence[PromptResult], names: Sequence[str]) -> dict[str
 def versus_best_peer(results: Sequence[PromptResult], peers: Sequence[str]) -> Versus | None:
     """Auto against the one setting of the peer that is fastest over all prompts; None without a peer or auto."""
     best = max(peers, key=lambda name: geometric_mean(_medians(results, name)) or 0.0, default=None)
-    if best is None or not all(AUTO in result.scores for result in results):
+    if best is None:
         return None
-    ratios = [ratio for result in results if (ratio := _auto_against(result, best))]
+    ratios = [ratio for result in results for ratio in _against(result, [best])]
     mean, across = geometric_mean(ratios), spread(ratios)
     return Versus(best, mean, across) if mean is not None and across is not None else None
 
@@ -169,41 +169,39 @@ def versus_hindsight(results: Sequence[PromptResult], peers: Sequence[str]) -> t
     found = []
     for program in dict.fromkeys(name.partition(" ")[0] for name in peers):
         names = [name for name in peers if name.partition(" ")[0] == program]
-        kinds = [(result.kind, min(ratios)) for result in results if (ratios := _all_against(result, names))]
-        least = [ratio for _, ratio in kinds]
-        mean, across = geometric_mean(least), spread(least)
+        least = [(result.kind, min(ratios)) for result in results if (ratios := _against(result, names))]
+        ratios = [ratio for _, ratio in least]
+        mean, across = geometric_mean(ratios), spread(ratios)
         if mean is not None and across is not None:
-            by_kind = {kind: geometric_mean([ratio for mine, ratio in kinds if mine == kind]) for kind, _ in kinds}
-            found.append(Hindsight(program, mean, bootstrap_interval(least), across, by_kind))
+            by_kind = {kind: geometric_mean([ratio for mine, ratio in least if mine == kind]) for kind, _ in least}
+            found.append(Hindsight(program, mean, bootstrap_interval(ratios), across, by_kind))
     return tuple(found)
 
 
-def _all_against(result: PromptResult, names: Sequence[str]) -> list[float]:
-    return [ratio for name in names if AUTO in result.scores and (ratio := _auto_against(result, name))]
+def _against(result: PromptResult, names: Sequence[str]) -> list[float]:
+    """For each contestant that has one, the median ratio of its time per token to auto's; empty without auto."""
+    auto = result.scores.get(AUTO)
+    spreads = [spread(paired(result.scores[name].ms_per_token, auto.ms_per_token)) for name in names] if auto else []
+    return [each.median for each in spreads if each]
 
 
-def _auto_against(result: PromptResult, name: str) -> float | None:
-    """The median ratio of a contestant's time per token to auto's."""
-    middle = spread(paired(result.scores[name].ms_per_token, result.scores[AUTO].ms_per_token))
-    return middle.median if middle else None
-
-
-def _score(heats: Sequence[Heat], plain: Sequence[Run]) -> Score:
-    runs = [heat.run for heat in heats]
-    times, totals = [_times(of, _decode) for of in (plain, runs)], [_times(of, _total) for of in (plain, runs)]
-    differing = [_first_difference(base.tokens, run.tokens) for base, run in zip(plain, runs, strict=True)]
+def _score(runs: Sequence[Run], plain: Sequence[Run]) -> Score:
+    times, base = ([run.ms_per_token for run in each] for each in (runs, plain))
+    totals, base_totals = ([run.total_ms_per_token for run in each] for each in (runs, plain))
+    differing = [_first_difference(mine.tokens, run.tokens) for mine, run in zip(plain, runs, strict=True)]
     drafted, rounds = sum(run.drafted for run in runs), sum(run.rounds or 0 for run in runs)
-    written = sum(len(run.tokens) for run in runs)
+    parts = _sums([run.parts for run in runs])
+    spent = sum(parts.values())
     return Score(
-        ms_per_token=times[1],
-        total_ms_per_token=totals[1],
+        ms_per_token=tuple(times),
+        total_ms_per_token=tuple(totals),
         ttft_ms=tuple(run.ttft_ms for run in runs),
         output_tokens=tuple(len(run.tokens) for run in runs),
-        speedup=spread(paired(*times)),
-        total_speedup=spread(paired(*totals)),
+        speedup=spread(paired(base, times)),
+        total_speedup=spread(paired(base_totals, totals)),
         acceptance_rate=sum(run.accepted for run in runs) / drafted if drafted else None,
-        mean_accepted_length=written / rounds if rounds else None,
-        share=_shares(runs),
+        mean_accepted_length=sum(len(run.tokens) for run in runs) / rounds if rounds else None,
+        share={name: ms / spent for name, ms in parts.items()} if spent else {},
         origins=_sums([run.origins for run in runs]),
         equals_plain=all(index is None for index in differing),
         first_difference=min((index for index in differing if index is not None), default=None),
@@ -211,52 +209,29 @@ def _score(heats: Sequence[Heat], plain: Sequence[Run]) -> Score:
 
 
 def _standing(results: Sequence[PromptResult], name: str) -> Standing:
-    medians, totals = _medians(results, name), _totals(results, name)
+    medians, totals = _medians(results, name), _medians(results, name, total=True)
     others = [share["other"] for result in results if (share := result.scores[name].share)]
+    kinds = {
+        kind: [result for result in results if result.kind == kind]
+        for kind in dict.fromkeys(each.kind for each in results)
+    }
     return Standing(
         overall=geometric_mean(medians),
-        by_kind=_by_kind(results, name, _medians),
+        by_kind={kind: geometric_mean(_medians(mine, name)) for kind, mine in kinds.items()},
         across=spread(medians),
         total_overall=geometric_mean(totals),
         overhead_share=sum(others) / len(others) if others else None,
         interval=bootstrap_interval(medians),
         fifth_percentile=percentile(medians, 0.05),
         total_across=spread(totals),
-        total_by_kind=_by_kind(results, name, _totals),
+        total_by_kind={kind: geometric_mean(_medians(mine, name, total=True)) for kind, mine in kinds.items()},
     )
 
 
-def _by_kind(
-    results: Sequence[PromptResult], name: str, figures: Callable[[Sequence[PromptResult], str], list[float]]
-) -> dict[str, float | None]:
-    kinds = dict.fromkeys(result.kind for result in results)
-    return {kind: geometric_mean(figures([r for r in results if r.kind == kind], name)) for kind in kinds}
-
-
-def _totals(results: Sequence[PromptResult], name: str) -> list[float]:
-    return [score.total_speedup.median for result in results if (score := result.scores[name]).total_speedup]
-
-
-def _medians(results: Sequence[PromptResult], name: str) -> list[float]:
-    return [score.speedup.median for result in results if (score := result.scores[name]).speedup]
-
-
-def _times(runs: Sequence[Run], figure: Callable[[Run], float | None]) -> Times:
-    return tuple(figure(run) for run in runs)
-
-
-def _decode(run: Run) -> float | None:
-    return run.ms_per_token
-
-
-def _total(run: Run) -> float | None:
-    return run.total_ms_per_token
-
-
-def _shares(runs: Sequence[Run]) -> dict[str, float]:
-    parts = _sums([run.parts for run in runs])
-    total = sum(parts.values())
-    return {name: ms / total for name, ms in parts.items()} if total else {}
+def _medians(results: Sequence[PromptResult], name: str, *, total: bool = False) -> list[float]:
+    """Of the speedups on each prompt, with the time to first token where `total`."""
+    scores = [result.scores[name] for result in results]
+    return [found.median for score in scores if (found := score.total_speedup if total else score.speedup)]
 
 
 def _sums(maps: Sequence[Mapping[str, Number]]) -> dict[str, Number]:
@@ -307,14 +282,15 @@ def advice(result: Mapping[str, Any]) -> tuple[Advice, ...]:
     standings: Mapping[str, Mapping[str, Any]] = result["standings"]
     # Without a draft model a fixed length is one of n-grams.
     fixed = DRAFT_ONLY if result["setting"]["draft"] else NGRAM_ONLY
-    kinds = dict.fromkeys(prompt["kind"] for prompt in result["prompts"])
-    return tuple(_for_kind(kind, _speedups(standings, kind), fixed) for kind in kinds)
-
-
-def _speedups(standings: Mapping[str, Mapping[str, Any]], kind: str) -> dict[str, float]:
-    """Of each contestant over plain decoding in one class; those of peers, which nobody can set here, are left out."""
+    # What peers have, nobody can set here.
     own = [name for name in standings if name in {AUTO, DRAFT_ONLY, NGRAM_ONLY} or fixed_length(name)]
-    return {name: speedup for name in own if (speedup := standings[name]["total_by_kind"].get(kind))}
+    kinds = dict.fromkeys(prompt["kind"] for prompt in result["prompts"])
+    return tuple(
+        _for_kind(
+            kind, {name: speedup for name in own if (speedup := standings[name]["total_by_kind"].get(kind))}, fixed
+        )
+        for kind in kinds
+    )
 
 
 def _for_kind(kind: str, speedups: Mapping[str, float], fixed: str) -> Advice:
@@ -323,22 +299,14 @@ def _for_kind(kind: str, speedups: Mapping[str, float], fixed: str) -> Advice:
     best = max(static, key=lambda name: static[name], default=PLAIN)
     if static.get(best, 0.0) < LEAST_GAIN:
         return Advice(kind, OFF, None, 1.0, auto)
-    if fixed_length(best) is None:
+    length = fixed_length(best)
+    if length is None:
         return Advice(kind, best, None, static[best], auto)
-    return Advice(kind, fixed, _alike(static, best), static[best], auto)
-
-
-def _alike(static: Mapping[str, float], best: str) -> tuple[int, int]:
-    """The lengths around the best one that are about as good, without a gap."""
-    raced = sorted(length for name in static if (length := fixed_length(name)))
-    good = [length for length in raced if static[f"fixed {length}"] >= _ALIKE * static[best]]
-    middle = fixed_length(best)
-    assert middle is not None
-    return _run_end(raced, good, middle, -1), _run_end(raced, good, middle, 1)
-
-
-def _run_end(raced: Sequence[int], good: Sequence[int], middle: int, step: int) -> int:
-    place = raced.index(middle)
-    while 0 <= place + step < len(raced) and raced[place + step] in good:
-        place += step
-    return raced[place]
+    raced = sorted(each for name in static if (each := fixed_length(name)))
+    good = {each for each in raced if static[f"fixed {each}"] >= _ALIKE * static[best]}
+    least = most = raced.index(length)  # widened without a gap
+    while least and raced[least - 1] in good:
+        least -= 1
+    while most + 1 < len(raced) and raced[most + 1] in good:
+        most += 1
+    return Advice(kind, fixed, (raced[least], raced[most]), static[best], auto)
