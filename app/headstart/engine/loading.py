@@ -77,12 +77,16 @@ def load_model(folder: Path, place: Place, measured: Path, watcher: Watcher | No
     Raises BrokenModelError for a damaged folder and DeviceError for a device that is absent or refuses the model.
     """
     watcher = watcher or Watcher()
-    manifest = manifests.read_model(folder)
-    device = devices.require(place.device)
-    measurements = _verified(folder, manifest, device, measured)
+    manifest, device, measurements = _whole(folder, place.device, measured)
     watcher.when_whole()
     kept = read_shortlist(folder, manifest, place.rows)
-    wanted = _wanted(measurements, manifest, place)
+    if place.numerics is Numerics.EXACT:
+        wanted = properties(Numerics.EXACT)
+    else:
+        hint = place.precision.value
+        if place.precision is Precision.AUTO:
+            hint = _fastest(measurements, candidates(manifest.precision.activation_group))
+        wanted = {**properties(Numerics.FAST, hint, place.kv), **place.properties}
     if _is_trusted(wanted, device) and is_undecided(measurements) and place.context >= ROOM:
         watcher.when_settled()
         with released(folder / _WEIGHTS):
@@ -105,8 +109,7 @@ def load_model(folder: Path, place: Place, measured: Path, watcher: Watcher | No
 
 def fast_properties(folder: Path, device: str, measured: Path, kv: KvPrecision = KvPrecision.AUTO) -> Properties:
     """What a model is loaded with for the fastest arithmetic that is known to be right. Raises what loading raises."""
-    manifest, device = manifests.read_model(folder), devices.require(device)
-    measurements = _verified(folder, manifest, device, measured)
+    manifest, _, measurements = _whole(folder, device, measured)
     return properties(Numerics.FAST, _fastest(measurements, candidates(manifest.precision.activation_group)), kv)
 
 
@@ -115,8 +118,10 @@ def measure(folder: Path, device: str, trial: Trial, measurements: Measurements 
 
     What is known already is not tried again. `measurements`: of a model that is loaded. Raises what loading raises.
     """
-    manifest, device = manifests.read_model(folder), devices.require(device)
-    measurements = measurements or _verified(folder, manifest, device, paths.measurements_folder())
+    if measurements is None:
+        manifest, device, measurements = _whole(folder, device, paths.measurements_folder())
+    else:
+        manifest, device = manifests.read_model(folder), devices.require(device)
     proven_runner(folder, device, measurements)
     subject = _trial_subject(folder, manifest, device, measurements)
     hints = candidates(manifest.precision.activation_group)
@@ -147,7 +152,7 @@ def builder(kind: str, folder: Path, device: str) -> Callable[[Properties, int],
 
 def require_whole(folder: Path, device: str, measured: Path) -> None:
     """Raises BrokenModelError where a file is missing or damaged."""
-    _verified(folder, manifests.read_model(folder), devices.require(device), measured)
+    _whole(folder, device, measured)
 
 
 def obstacle(folder: Path, device: str, measured: Path) -> str:
@@ -155,17 +160,12 @@ def obstacle(folder: Path, device: str, measured: Path) -> str:
 
     Raises BrokenModelError for a damaged folder and DeviceError for a device that is absent.
     """
-    manifest, device = manifests.read_model(folder), devices.require(device)
+    _, device, measurements = _whole(folder, device, measured)
     try:
-        proven_runner(folder, device, _verified(folder, manifest, device, measured))
+        proven_runner(folder, device, measurements)
     except UnfitError as error:
         return error.reason
     return ""
-
-
-def subject(folder: Path, device: str) -> dict[str, object]:
-    """What a measurement of this model on this device rests on. Raises BrokenModelError and DeviceError."""
-    return _subject(folder, manifests.read_model(folder), devices.require(device))
 
 
 def read_shortlist(folder: Path, manifest: manifests.Manifest, rows: int | None = None) -> Ids | None:
@@ -198,10 +198,47 @@ def _broken(folder: Path, fault: str) -> BrokenModelError:
     )
 
 
-def _verified(folder: Path, manifest: manifests.Manifest, device: str, measured: Path) -> Measurements:
-    measurements = Measurements(measured, manifest.name, _subject(folder, manifest, device))
-    verify(folder, manifest, measurements)
-    return measurements
+def _whole(folder: Path, device: str, measured: Path) -> tuple[manifests.Manifest, str, Measurements]:
+    """What a model's manifest says, the device by OpenVINO's name, and what was measured of the two.
+
+    Every listed file is there with its size and content; a large one is read again only when it changed.
+    Raises BrokenModelError and DeviceError.
+    """
+    manifest, device = manifests.read_model(folder), devices.require(device)
+    unlisted = [name for name in _MODEL_FILES if name not in manifest.files]
+    if unlisted:
+        raise BrokenModelError(
+            "The manifest of {folder} does not list {names}; export the model again.",
+            folder=folder,
+            names=", ".join(unlisted),
+        )
+    driver = {"processor": computer.stepping()} if device == "CPU" else {"driver": devices.driver(device)}
+    subject = {
+        "model": manifest.name,
+        "weights": manifest.files[_WEIGHTS].sha256,
+        "device": devices.full_name(device),
+        **driver,
+        "openvino": openvino().get_version(),
+    }
+    measurements = Measurements(measured, manifest.name, subject)
+    seen = measurements.get("verified")
+    seen = seen if isinstance(seen, dict) else {}
+    stamps = {name: _stamp(folder / name) for name, file in manifest.files.items() if file.size > _SMALL_FILE}
+    trusted = {name for name, stamp in stamps.items() if stamp is not None and seen.get(name) == stamp}
+    doubted = {name: file for name, file in manifest.files.items() if name not in trusted}
+    try:
+        faults = manifests.damaged_files(folder, replace(manifest, files=doubted), hashes=True)
+    except OSError as error:
+        faults = [f"it cannot be read ({error})"]
+    if faults:
+        raise BrokenModelError(
+            "{name} is damaged: {names}. Export it again with headstart-export.",
+            name=manifest.name,
+            names="; ".join(faults),
+        )
+    if stamps != seen:
+        measurements.put("verified", stamps)
+    return manifest, device, measurements
 
 
 def _runner(
@@ -215,16 +252,6 @@ def _runner(
 def _trial_subject(folder: Path, manifest: manifests.Manifest, device: str, measurements: Measurements) -> Subject:
     limit = limit_of(manifest.quality.mean_kl if manifest.quality else None)
     return Subject(folder, device, measurements.get(PROVEN), limit, manifest.size_bytes / 1e9, measurements)
-
-
-def _wanted(measurements: Measurements, manifest: manifests.Manifest, place: Place) -> Properties:
-    """What to compile with, if it proves right."""
-    if place.numerics is Numerics.EXACT:
-        return properties(Numerics.EXACT)
-    automatic = place.precision is Precision.AUTO
-    hints = candidates(manifest.precision.activation_group)
-    hint = _fastest(measurements, hints) if automatic else place.precision.value
-    return {**properties(Numerics.FAST, hint, place.kv), **place.properties}
 
 
 def _is_trusted(chosen: Properties, device: str) -> bool:
@@ -258,45 +285,6 @@ def _fastest(measurements: Measurements, hints: Sequence[str]) -> str:
     """Of the precisions that are proven, the one with the least time for a token and a verification; f32 untried."""
     figures = pass_times(measurements, hints)
     return min(figures, key=lambda hint: sum(figures[hint].values())) if figures else "f32"
-
-
-def verify(folder: Path, manifest: manifests.Manifest, measurements: Measurements) -> None:
-    """Every listed file is there with its size and content. A large file is read again only when it changed."""
-    seen = measurements.get("verified")
-    seen = seen if isinstance(seen, dict) else {}
-    stamps = {name: _stamp(folder / name) for name, file in manifest.files.items() if file.size > _SMALL_FILE}
-    trusted = {name for name, stamp in stamps.items() if stamp is not None and seen.get(name) == stamp}
-    doubted = {name: file for name, file in manifest.files.items() if name not in trusted}
-    try:
-        faults = manifests.damaged_files(folder, replace(manifest, files=doubted), hashes=True)
-    except OSError as error:
-        faults = [f"it cannot be read ({error})"]
-    if faults:
-        raise BrokenModelError(
-            "{name} is damaged: {names}. Export it again with headstart-export.",
-            name=manifest.name,
-            names="; ".join(faults),
-        )
-    if stamps != seen:
-        measurements.put("verified", stamps)
-
-
-def _subject(folder: Path, manifest: manifests.Manifest, device: str) -> dict[str, object]:
-    unlisted = [name for name in _MODEL_FILES if name not in manifest.files]
-    if unlisted:
-        raise BrokenModelError(
-            "The manifest of {folder} does not list {names}; export the model again.",
-            folder=folder,
-            names=", ".join(unlisted),
-        )
-    driver = {"processor": computer.stepping()} if device == "CPU" else {"driver": devices.driver(device)}
-    return {
-        "model": manifest.name,
-        "weights": manifest.files[_WEIGHTS].sha256,
-        "device": devices.full_name(device),
-        **driver,
-        "openvino": openvino().get_version(),
-    }
 
 
 def _stamp(path: Path) -> list[int] | None:
