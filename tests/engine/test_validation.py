@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from headstart.engine import validation
 from headstart.engine.engine import LoadOptions, Numerics, Precision
 from headstart.engine.loading import load_model, measure
 from headstart.engine.local import draft_place, load, target_place
@@ -131,8 +130,3 @@ def test_a_forced_precision_is_proved_first_and_the_chat_works(tiny_target: Path
 def test_the_place_of_a_draft_leaves_the_precision_open(tiny_draft: Path) -> None:
     options = LoadOptions(tiny_draft, tiny_draft, precision=Precision.F16)
     assert draft_place(tiny_draft, options).precision is Precision.AUTO
-
-
-def test_the_text_fills_every_pass(tiny_target: Path) -> None:
-    ids = validation._text_ids(tiny_target)
-    assert len(ids) == 64 + sum(range(1, 13))

@@ -1,4 +1,4 @@
-"""What was measured on this machine, kept between runs as one JSON file for each subject. Knows not what it means."""
+"""What was measured on this machine, kept between runs as one JSON file for each subject."""
 
 import hashlib
 import json
@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from headstart import own_folder
 
@@ -25,7 +27,7 @@ class Measurements:
         digest = hashlib.sha256(text.encode()).hexdigest()[:16]
         self._path = folder / f"{_UNSAFE.sub('-', name)[:_LONGEST_NAME]}-{digest}.json"
         self.subject = dict(subject)
-        self._values = _read(self._path)["values"]
+        self._values = _read(self._path).values
 
     def get(self, key: str) -> Any:
         """The value put under `key` (plain JSON data), or None."""
@@ -58,17 +60,19 @@ def every(folder: Path) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     """Subject and values of all that was measured."""
     for path in sorted(folder.glob("*.json")):
         kept = _read(path)
-        yield kept["subject"], kept["values"]
+        yield kept.subject, kept.values
 
 
-def _read(path: Path) -> dict[str, dict[str, Any]]:
-    nothing: dict[str, dict[str, Any]] = {"subject": {}, "values": {}}
+class _Kept(msgspec.Struct):
+    subject: dict[str, Any]
+    values: dict[str, Any]
+
+
+def _read(path: Path) -> _Kept:
     try:
-        kept = json.loads(path.read_text(encoding="utf-8"))
-        parts = {name: kept[name] for name in nothing}
+        return msgspec.json.decode(path.read_bytes(), type=_Kept)
     except FileNotFoundError:
-        return nothing
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        pass
+    except (OSError, msgspec.DecodeError) as error:
         _log.warning("%s is ignored and measured again: %r", path, error)
-        return nothing
-    return parts if all(isinstance(part, dict) for part in parts.values()) else nothing
+    return _Kept({}, {})

@@ -1,4 +1,4 @@
-"""The one door to OpenVINO: imported on first use, with its telemetry shut out. Knows no model."""
+"""The one door to OpenVINO: imported on first use, with its telemetry shut out."""
 
 import functools
 import sys
@@ -46,3 +46,18 @@ def telemetry_loaded() -> tuple[str, ...]:
 def _shut_out_telemetry() -> None:
     # OpenVINO falls back to an empty stub of its own when this import fails.
     sys.modules[_TELEMETRY] = None  # type: ignore[assignment]
+
+
+def missing_parts() -> tuple[str, ...]:
+    """A sentence for each part of OpenVINO that has not come along or does not load; loads it."""
+    try:
+        openvino_genai()
+        import openvino_tokenizers as tokenizers  # noqa: PLC0415
+
+        extension = str(tokenizers._ext_path)  # noqa: SLF001 - it has no other name
+        core().add_extension(extension)
+    except (ImportError, OSError, RuntimeError) as error:
+        return (f"OpenVINO does not load: {' '.join(str(error).split())}",)
+    readers = openvino().frontend.FrontEndManager().get_available_front_ends()
+    parts = {"its plugin for the CPU": "CPU" in core().available_devices, "its reader": "ir" in readers}
+    return tuple(f"OpenVINO lacks {part}." for part, is_there in parts.items() if not is_there)

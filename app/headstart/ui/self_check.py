@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QApplication
 import headstart
 from headstart import library
 from headstart.chat.store import open_store
-from headstart.engine import installation
+from headstart.engine import runtime
 from headstart.library import Broken
 from headstart.ui.application import make_application
 from headstart.ui.chat.message import MessageContent, MessageState
@@ -29,7 +29,7 @@ def run(others: Iterable[str] = ()) -> int:
 
     `others`: a sentence for each fault of parts that the window does not use.
     """
-    faults = (*_missing_modules(), *installation.missing_parts(), *others)
+    faults = (*_missing_modules(), *runtime.missing_parts(), *others)
     for fault in faults:
         print(f"headstart: {fault}")
     return _FAILED if faults else _ask()
