@@ -28,8 +28,7 @@ from headstart.engine.bench.race import (
     raise_if_set,
 )
 from headstart.engine.bench.race import USUAL as CONTESTANTS
-from headstart.engine.bench.result import BenchResult, Memory, Setting, as_json, prompt_results, standings
-from headstart.engine.bench.stats import Spread
+from headstart.engine.bench.result import BenchResult, Memory, Setting, Spread, as_json, prompt_results, standings
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.devices import Machine
 from headstart.engine.engine import (

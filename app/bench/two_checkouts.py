@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 from headstart.engine.bench.race import AUTO, PLAIN
-from headstart.engine.bench.stats import bootstrap_interval, geometric_mean
+from headstart.engine.bench.result import bootstrap_interval, geometric_mean
 
 _NAMES = (PLAIN, AUTO)
 Times = dict[tuple[str, str], float]  # ms a token, by prompt and contestant

@@ -10,7 +10,7 @@ import pytest
 from headstart import library
 from headstart.cli import main
 from headstart.cli.tune import CUT_SHORT, NOTHING_GAINED, reason
-from headstart.engine.bench.stats import Spread
+from headstart.engine.bench.result import Spread
 from headstart.engine.engine import LoadOptions
 from headstart.engine.tuning import search
 from headstart.engine.tuning.messages import DEFAULT, Findings, Row, Stage, Trying, TuneWish

@@ -1,4 +1,4 @@
-"""The benchmark: its arithmetic, its order and a whole race of tiny models against the peer. Times nothing."""
+"""The benchmark: its arithmetic, its order, a whole race of tiny models against the peer, and what passes cost."""
 
 import dataclasses
 import json
@@ -9,25 +9,23 @@ from pathlib import Path
 
 import pytest
 
-from headstart.engine.bench.measure import BenchPlan, Progress, genai, measure
+from headstart.engine.bench.measure import BenchPlan, ForwardPlan, Progress, genai, measure, measure_forward
 from headstart.engine.bench.prompts import BenchPrompt, read_prompts
 from headstart.engine.bench.race import Heat, RaceCancelled, Run, own_modes, race, turn_order
 from headstart.engine.bench.result import (
-    Memory,
-    as_json,
-    prompt_results,
-    standings,
-    versus_best_peer,
-    versus_hindsight,
-)
-from headstart.engine.bench.stats import (
     Interval,
+    Memory,
     Spread,
+    as_json,
     bootstrap_interval,
     geometric_mean,
     paired,
     percentile,
+    prompt_results,
     spread,
+    standings,
+    versus_best_peer,
+    versus_hindsight,
 )
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.devices import peak_rss
@@ -293,3 +291,32 @@ def test_a_cancel_ends_an_answer_of_a_race_before_its_end() -> None:
     with pytest.raises(RaceCancelled):
         plain.answer(CODE)
     assert time.monotonic() - started < 1.0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("with_draft", [True, False])
+def test_passes_of_tiny_models_are_timed(tiny_target: Path, tiny_draft: Path, with_draft: bool) -> None:
+    options = LoadOptions(tiny_target, tiny_draft if with_draft else None, context=256)
+    engine, stages = load(options), list[str]()
+    plan = ForwardPlan(options, tokens=(1, 2, 64, 512), contexts=(100, 16, 256), repeats=2)
+    result = measure_forward(engine, plan, stages.append)
+    assert [model.role for model in result.models] == (["target", "draft"] if with_draft else ["target"])
+    for model in result.models:
+        assert list(model.by_tokens) == [1, 2, 64]  # 512 do not fit
+        assert list(model.by_context) == [16, 100]
+        assert all(0.0 < timed.least <= timed.median for timed in model.by_tokens.values())
+    assert not engine.target.runner.tokens
+    assert any("number of tokens" in stage for stage in stages)
+    data = json.loads(json.dumps(dataclasses.asdict(result)))
+    assert set(data["models"][0]["by_context"]) == {"16", "100"}
+    engine.close()
+
+
+@pytest.mark.slow
+def test_timing_passes_can_be_cancelled(tiny_target: Path) -> None:
+    options, cancel = LoadOptions(tiny_target, context=256), CancelEvent()
+    engine = load(options)
+    cancel.set()
+    with pytest.raises(RaceCancelled):
+        measure_forward(engine, ForwardPlan(options, (1,), (16,), 1), lambda _: None, cancel)
+    engine.close()

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headstart.engine import protocol
-from headstart.engine.bench.stats import Spread
+from headstart.engine.bench.result import Spread
 from headstart.engine.engine import (
     Finish,
     FinishReason,

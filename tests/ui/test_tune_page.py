@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
 from headstart.cli.tune import reason
-from headstart.engine.bench.stats import Spread
+from headstart.engine.bench.result import Spread
 from headstart.engine.engine import LoadOptions, Open
 from headstart.engine.tuning.messages import DEFAULT, DRAFTS, TARGET, Row, Stage, Trying
 from headstart.engine.tuning.search import Hardware, drafts, settings

@@ -27,13 +27,12 @@ from headstart.engine.bench.race import (
     Heat,
     read_contestants,
 )
-from headstart.engine.bench.result import Advice, BenchResult, PromptResult, advice, as_json
-from headstart.engine.bench.stats import Interval, Spread
+from headstart.engine.bench.result import Advice, BenchResult, Interval, PromptResult, Spread, advice, as_json
 from headstart.engine.engine import LoadOptions
 from headstart.errors import SettingsError
 
 if TYPE_CHECKING:
-    from headstart.engine.bench.forward import ForwardResult, Timed
+    from headstart.engine.bench.measure import ForwardResult, Timed
     from headstart.engine.bench.peers import PeerSource
     from headstart.engine.local import LocalEngine
 
@@ -237,7 +236,7 @@ class ForwardFlags:
 
 def time_passes(arguments: ForwardFlags, load: Load) -> int:
     """Time passes by number of tokens and by context. Returns the exit code."""
-    from headstart.engine.bench.forward import CONTEXTS, TOKENS, ForwardPlan, measure_forward  # noqa: PLC0415 - as above
+    from headstart.engine.bench.measure import CONTEXTS, TOKENS, ForwardPlan, measure_forward  # noqa: PLC0415 - as above
     from headstart.engine.local import LocalEngine  # noqa: PLC0415
 
     options, screen = _options(arguments.model), Screen()

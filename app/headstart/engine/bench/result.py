@@ -1,26 +1,39 @@
-"""From the heats of a race to its figures, and to what a person should set."""
+"""From the heats of a race to its figures, how they scatter, and what a person should set."""
 
 import dataclasses
+import math
+import random
+import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any, TypeVar
 
 from headstart.engine.bench.race import AUTO, DRAFT_ONLY, NGRAM_ONLY, PLAIN, Heat, Run, fixed_length
-from headstart.engine.bench.stats import (
-    Interval,
-    Spread,
-    bootstrap_interval,
-    geometric_mean,
-    paired,
-    percentile,
-    spread,
-)
 from headstart.engine.devices import Machine
 
-SCHEMA = 1
+_RESAMPLES = 2000
+_SEED = 20
+_LEVEL = 0.95
 Number = TypeVar("Number", int, float)
 Times = tuple[float | None, ...]  # a value for each repeat
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The median of some values with the smallest and the largest."""
+
+    median: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Where a mean lies with 95 % confidence."""
+
+    low: float
+    high: float
 
 
 @dataclass(frozen=True)
@@ -122,7 +135,7 @@ class BenchResult:
     standings: Mapping[str, Standing]
     auto_vs_best_static_peer: Versus | None
     memory: Memory
-    schema: int = SCHEMA
+    schema: int = 1
     auto_vs_hindsight: tuple[Hindsight, ...] = ()
     skipped: tuple[str, ...] = ()  # sentences about peers that could not take part
 
@@ -132,6 +145,49 @@ def as_json(result: BenchResult) -> dict[str, object]:
     data: dict[str, object] = dataclasses.asdict(result)
     data["memory"] = dataclasses.asdict(result.memory) | {"beyond": result.memory.beyond}
     return data
+
+
+def spread(values: Sequence[float]) -> Spread | None:
+    """None without values."""
+    return Spread(statistics.median(values), min(values), max(values)) if values else None
+
+
+def paired(base: Sequence[float | None], other: Sequence[float | None]) -> list[float]:
+    """base / other, run by run: runs of one repeat stand side by side, so what slowed the machine slowed both.
+
+    Times of which one is missing or zero give no ratio.
+    """
+    return [mine / theirs for mine, theirs in zip(base, other, strict=True) if mine and theirs]
+
+
+def geometric_mean(values: Sequence[float]) -> float | None:
+    """The mean that fits ratios: of 2 and 1/2 it is 1. None without values."""
+    return statistics.geometric_mean(values) if values else None
+
+
+def percentile(values: Sequence[float], share: float) -> float | None:
+    """The value below which this share of them lies, between neighbours in a straight line. None without values."""
+    if not values:
+        return None
+    ranked, place = sorted(values), share * (len(values) - 1)
+    below = math.floor(place)
+    above = min(below + 1, len(ranked) - 1)
+    return ranked[below] + (place - below) * (ranked[above] - ranked[below])
+
+
+def bootstrap_interval(values: Sequence[float]) -> Interval | None:
+    """Of the geometric mean, by drawing as many values again with replacement (Efron 1979); the same each time.
+
+    None with fewer than two values.
+    """
+    if len(values) < 2:
+        return None
+    logs, draw = [math.log(value) for value in values], random.Random(_SEED)  # noqa: S311 - no secret
+    means = [statistics.fmean(draw.choices(logs, k=len(logs))) for _ in range(_RESAMPLES)]
+    low, high = (percentile(means, share) for share in ((1 - _LEVEL) / 2, (1 + _LEVEL) / 2))
+    assert low is not None
+    assert high is not None
+    return Interval(math.exp(low), math.exp(high))
 
 
 def prompt_results(heats: Sequence[Heat]) -> tuple[PromptResult, ...]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from headstart.engine.bench.stats import Spread
+from headstart.engine.bench.result import Spread
 from headstart.engine.engine import LoadOptions
 from headstart.engine.wire import Tagged
 from headstart.errors import SettingsError

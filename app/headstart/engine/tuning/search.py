@@ -22,7 +22,7 @@ from headstart import paths
 from headstart.engine import devices, memory
 from headstart.engine.bench.prompts import read_prompts
 from headstart.engine.bench.race import OwnMode, raise_if_set
-from headstart.engine.bench.stats import Spread, paired, spread
+from headstart.engine.bench.result import Spread, paired, spread
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import LoadOptions, Numerics, Speculation
 from headstart.engine.loading import LoadedModel, Place, load_model, measure_all, pass_times
