@@ -1,16 +1,213 @@
-"""Mapped weight pages are given back; what is needed again is read again."""
+"""What loading takes and whether there is room, memory that runs out, and mapped weights that are given back."""
 
+import errno
 import mmap
 import sys
 import threading
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import psutil
 import pytest
 
-from headstart.engine.memory import release, released
+from bench.toy import PROGRAM
+from headstart import cli, manifest
+from headstart.engine import devices, memory
+from headstart.engine.engine import LoadOptions, Message, Request, Step
+from headstart.engine.local import load
+from headstart.engine.memory import instead_of, release, released
+from headstart.engine.process.client import EngineClient
+from headstart.engine.supervision import Journal, program
+from headstart.errors import BrokenModelError, EngineLostError, HeadstartError, MemoryBudgetError, OutOfMemoryError
+from headstart.manifest import Manifest, Tokenizer
+from tests.model_folders import write_model
 
-pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="pages are given back on Linux only")
+MIB = 2**20
+OPTIONS = LoadOptions(Path("target"), Path("draft"))
+
+
+def like(model: Manifest, size: int, kv: int, context: int, vocabulary: int) -> Manifest:
+    tokenizer = Tokenizer("", vocabulary, ())
+    return replace(model, size_bytes=size, kv_bytes_per_token=kv, context_length=context, tokenizer=tokenizer)
+
+
+@pytest.fixture
+def some(tmp_path: Path) -> Manifest:
+    return manifest.read_model(write_model(tmp_path / "some"))
+
+
+@pytest.fixture
+def qwen(some: Manifest) -> tuple[Manifest, Manifest]:
+    """What the manifests of the measured pair say: 1.5B INT8 and 0.5B INT4."""
+    target = replace(like(some, 1_801_997_298, 28_672, 32_768, 151_665), name="qwen-1.5b")
+    return target, replace(like(some, 361_525_243, 12_288, 32_768, 151_665), name="qwen-0.5b")
+
+
+# Resident memory in MiB with the context full, as `app/bench/memory.py` found it on two cores of an AMD EPYC.
+@pytest.mark.parametrize(("context", "measured"), [(1024, 2214), (2048, 2280), (8192, 2651)])
+def test_the_measured_pair_is_told_within_a_tenth(qwen: tuple[Manifest, Manifest], context: int, measured: int) -> None:
+    assert memory.need(qwen, context).resident / MIB == pytest.approx(measured, rel=0.1)
+
+
+@pytest.mark.parametrize(("context", "measured"), [(512, 353), (2048, 400), (8192, 563)])
+def test_a_small_model_is_told_within_a_seventh(some: Manifest, context: int, measured: int) -> None:
+    small = like(some, 143_999_447, 23_040, 8192, 49_152)
+    assert memory.need([small], context).resident / MIB == pytest.approx(measured, rel=1 / 7)
+
+
+def test_the_context_counts_for_both_models_each_within_its_own(qwen: tuple[Manifest, Manifest]) -> None:
+    target, draft = qwen
+    shorter = replace(draft, context_length=2048)
+    both, one = memory.need((target, shorter), 8192), memory.need([target], 8192)
+    assert both.context - one.context == 2048 * (12_288 + 8000)
+    assert both.program == one.program
+    assert memory.need(qwen) == memory.need(qwen, memory.DEFAULT_CONTEXT)
+
+
+def test_loading_counts_where_it_takes_more_than_an_empty_context(some: Manifest) -> None:
+    need = memory.need([some], 1)
+    assert need.total == need.loading > need.resident
+    assert memory.need([some], 4096).weights == need.weights
+
+
+def test_the_largest_context_that_fits_really_fits(qwen: tuple[Manifest, Manifest]) -> None:
+    free = 2600 * MIB
+    fitting = memory.largest_context(qwen, free)
+    assert fitting
+    assert fitting % 256 == 0
+    assert memory.need(qwen, fitting).total <= free < memory.need(qwen, fitting + 256).total
+    assert memory.largest_context(qwen, 1500 * MIB) is None
+
+
+def test_too_big_is_refused_with_both_numbers_and_three_ways_out(
+    qwen: tuple[Manifest, Manifest], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memory, "free_memory", lambda: 2_600_000_000)
+    with pytest.raises(MemoryBudgetError) as caught:
+        memory.require(*qwen, replace(OPTIONS, context=32_768))
+    fitting = memory.largest_context(qwen, 2_600_000_000)
+    assert str(caught.value) == (
+        "Loading qwen-1.5b and qwen-0.5b with 32768 tokens of context takes about 4.2 GB of memory, "
+        f"but 2.6 GB is free: choose a smaller context ({fitting} tokens would fit), "
+        "a smaller draft or none, or a smaller model."
+    )
+    memory.require(*qwen, replace(OPTIONS, context=32_768, ignore_memory=True))
+    memory.require(*qwen, replace(OPTIONS, context=fitting))
+
+
+def test_where_no_context_fits_none_is_named(some: Manifest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "free_memory", lambda: 300_000_000)
+    with pytest.raises(MemoryBudgetError, match="300 MB is free: choose a smaller context, INT4 weights, or a smaller"):
+        memory.require(some, None, LoadOptions(Path("target")))
+
+
+def test_a_device_with_memory_of_its_own_is_asked_for_its_share(
+    qwen: tuple[Manifest, Manifest], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(devices, "memory", lambda name: 2_000_000_000 if name == "GPU.1" else None)
+    with pytest.raises(MemoryBudgetError, match=r"takes about 2\.3 GB of memory, but GPU\.1 has 2\.0 GB"):
+        memory.require(*qwen, replace(OPTIONS, device="GPU.1", draft_device="CPU", context=16_384))
+    monkeypatch.setattr(memory, "free_memory", lambda: 1_200_000_000)
+    memory.require(*qwen, replace(OPTIONS, device="GPU.1", draft_device="CPU", context=1024))
+
+
+def test_a_processor_has_no_memory_of_its_own() -> None:
+    assert devices.memory("CPU") is None
+    assert devices.memory("NOPE") is None
+
+
+def test_loading_asks_before_it_reads_the_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = write_model(tmp_path / "big")
+    monkeypatch.setattr(memory, "free_memory", lambda: 0)
+    with pytest.raises(MemoryBudgetError, match="but 0 MB is free"):
+        load(LoadOptions(folder))
+
+
+def test_the_terminal_names_its_flag(headstart_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = write_model(headstart_home / "models" / "big")
+    manifest.write(folder, replace(manifest.read_model(folder), size_bytes=10**15))
+    assert cli.main(["chat", "--prompt", "Hi"]) == cli.FAILED
+    assert capsys.readouterr().err.endswith("or a smaller model. Add --ignore-memory to try anyway.\n")
+
+
+CODES = (
+    "std::bad_alloc",
+    "[GPU] clFinish, error code: -5 CL_OUT_OF_RESOURCES",
+    "CL_MEM_OBJECT_ALLOCATION_FAILURE",
+    "ZE_RESULT_ERROR_OUT_OF_DEVICE_MEMORY",
+)
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_it_is_known_by_type_and_code(code: str) -> None:
+    told = instead_of(RuntimeError(f"Exception from node.cpp:823:\n{code}\n"), loading=False)
+    assert "so the engine starts again" in str(told)
+    told = instead_of(RuntimeError(code), loading=True)
+    assert "while the model was loaded" in str(told)
+    assert instead_of(OSError(errno.ENOMEM, "any words"), loading=True)
+
+
+def test_any_failure_is_told_as_such_where_hardly_any_memory_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    error = RuntimeError("could not create a primitive")
+    assert instead_of(error, loading=True) is None
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=2**20))
+    assert instead_of(error, loading=True)
+    assert instead_of(ValueError("of no OpenVINO"), loading=True) is None
+
+
+def test_it_is_found_behind_another_error() -> None:
+    def fail() -> None:
+        try:
+            raise RuntimeError("std::bad_alloc")
+        except RuntimeError:
+            raise BrokenModelError("Export it again.") from None
+
+    with pytest.raises(BrokenModelError) as caught:
+        fail()
+    assert instead_of(caught.value, loading=True)
+    assert instead_of(MemoryError(), loading=True)
+
+
+def test_other_errors_stay_what_they_are() -> None:
+    named = RuntimeError("the layer 'out of memory' cannot allocate its name")
+    for error in (
+        RuntimeError("no such layer"),
+        named,
+        BrokenModelError("bad_alloc, says a name"),
+        ValueError("alloc"),
+    ):
+        assert instead_of(error, loading=True) is None
+
+
+def text(client: EngineClient, words: str) -> str:
+    request = Request((Message("user", words),), 8)
+    return "".join(event.text for event in client.generate(request) if isinstance(event, Step))
+
+
+def test_the_process_is_replaced(tmp_path: Path) -> None:
+    with closing(EngineClient(PROGRAM, Journal(tmp_path / "log"))) as client:
+        client.load(LoadOptions(Path("toy")))
+        before = client.pid
+        with pytest.raises(OutOfMemoryError, match="Memory ran out"):
+            text(client, "toy: memory")
+        assert client.pid is None
+        assert text(client, "next") == "You wrote: next "
+        assert client.pid != before
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux limits what a process may take")
+def test_a_model_that_finds_no_room_is_not_called_broken(tiny_target: Path, tmp_path: Path) -> None:
+    limited = ("sh", "-c", 'ulimit -d 120000; exec "$@"', "sh", *program())
+    with closing(EngineClient(limited, Journal(tmp_path / "log"))) as client:
+        with pytest.raises(HeadstartError) as caught:
+            client.load(LoadOptions(tiny_target))
+        assert isinstance(caught.value, OutOfMemoryError | EngineLostError)
+        assert "Export it again" not in str(caught.value)
+
+
+linux_only = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="pages are given back on Linux only")
 SIZE = 64 * 2**20
 
 
@@ -25,6 +222,7 @@ def shared_bytes() -> int:
     return int(psutil.Process().memory_info().shared)
 
 
+@linux_only
 def test_pages_of_the_file_leave_memory_and_can_be_read_again(weights: Path) -> None:
     with weights.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as view:
         assert view[:].count(7) == SIZE
@@ -34,6 +232,7 @@ def test_pages_of_the_file_leave_memory_and_can_be_read_again(weights: Path) -> 
         assert view[SIZE // 2] == 7
 
 
+@linux_only
 def test_what_the_process_changed_stays(weights: Path) -> None:
     with weights.open("r+b") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY) as view:
         view[5] = 9
@@ -47,6 +246,7 @@ def fail_with_pages_read(view: mmap.mmap, weights: Path) -> None:
         raise RuntimeError("refused")
 
 
+@linux_only
 def test_the_end_of_loading_releases_even_after_an_error(weights: Path) -> None:
     with weights.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as view:
         before = shared_bytes()
@@ -56,6 +256,7 @@ def test_the_end_of_loading_releases_even_after_an_error(weights: Path) -> None:
     assert not [thread for thread in threading.enumerate() if thread.name == "release-weights"]
 
 
+@linux_only
 def test_a_file_that_is_not_mapped_is_no_matter(tmp_path: Path) -> None:
     with released(tmp_path / "absent.bin"):
         pass
