@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -237,6 +238,25 @@ def test_what_was_ordered_over_the_wire_is_told_and_kept(pair: LoadOptions, monk
     assert models.recall(pair) == found
     models.forget(pair)
     assert models.recall(pair) is None
+
+
+@pytest.mark.slow
+def test_precisions_that_take_too_long_leave_time_for_the_rest(
+    pair: LoadOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: list[bool] = []
+
+    class Endless:
+        def __init__(self) -> None:
+            self.stopped = threading.Event()
+            self.stop = self.stopped.set
+
+    monkeypatch.setattr(search, "PrecisionTrial", Endless)
+    monkeypatch.setattr(search, "measure_all", lambda _, trial: waited.append(trial.stopped.wait(60.0)))
+    monkeypatch.setattr(search, "settings", lambda *_, **__: {})
+    _, found = tune(TuneWish(replace(pair, draft=None), seconds=10.0), lambda _: None)
+    assert waited == [True]
+    assert found.stages[0].rows[0].ms
 
 
 @pytest.mark.slow
