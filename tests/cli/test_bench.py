@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from headstart.cli import bench, main
-from headstart.engine.bench.forward import ForwardResult, ModelForward, Timed
+from headstart.engine.bench.measure import ForwardResult, ModelForward, Timed
 from headstart.engine.bench.prompts import BenchPrompt
 from headstart.engine.bench.race import Heat, Run
 from headstart.engine.bench.result import (

@@ -30,7 +30,7 @@ from headstart.engine.engine import (
 from headstart.engine.process import client as process_client
 from headstart.engine.process.client import EngineClient
 from headstart.engine.process.watch import Patience
-from headstart.engine.protocol import Loading, Phase
+from headstart.engine.protocol import Loading
 from headstart.engine.supervision import Journal, RestartBudget, program
 from headstart.errors import BrokenModelError, EngineLostError, ProtocolError
 
