@@ -71,6 +71,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     if words[:1] == ["bigram"]:
         command, options = _count_bigrams, bigram.parser().parse_args(words[1:])
+    elif words[:1] == ["distil"]:
+        from headstart_export import distillation  # noqa: PLC0415 - with the libraries it needs
+
+        command, options = _distil, distillation.parser().parse_args(words[1:])
     else:
         command, options = _export, _parser().parse_args(words)
     try:
@@ -113,7 +117,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="headstart-export",
         description="Turn a language model into a checked folder that Headstart can load; with a draft, into a pair.",
-        epilog="Recipes: " + ", ".join(recipes.names()) + ". `headstart-export bigram --help`: likely next tokens.",
+        epilog="Recipes: " + ", ".join(recipes.names()) + ". "
+        "`headstart-export bigram --help`: likely next tokens; `headstart-export distil --help`: train a draft.",
     )
     parser.add_argument("source", nargs="?", help="recipe, hub id, Hugging Face folder, or .gguf file")
     parser.add_argument(
@@ -169,11 +174,25 @@ def _export(options: argparse.Namespace) -> None:
     if options.server:
         config = configure_server(output)
         reporter.note(f"OpenVINO Model Server takes it with --config_path {config} and offers it under /v3.")
-    if options.json:
-        data = json.loads((output / manifest.FILE_NAME).read_text(encoding="utf-8"))
-        print(json.dumps({"output": str(output), "manifest": data}, ensure_ascii=False))
-    else:
-        print(output)
+    _print(output, as_json=options.json)
+
+
+def _print(output: Path, *, as_json: bool) -> None:
+    data = json.loads((output / manifest.FILE_NAME).read_text(encoding="utf-8"))
+    print(json.dumps({"output": str(output), "manifest": data}, ensure_ascii=False) if as_json else output)
+
+
+def _distil(options: argparse.Namespace) -> None:
+    from headstart_export import distillation  # noqa: PLC0415
+
+    plan = distillation.understand(options)
+    output = options.output or paths.models_folder() / plan.order.name
+    reporter = progress.reporter(sys.stderr)
+    if options.trust_remote_code:
+        reporter.note(TRUST_WARNING)
+    with _libraries(verbose=options.verbose):
+        distillation.distil(plan, output, paths.cache_folder(), reporter, force=options.force)
+    _print(output, as_json=options.json)
 
 
 def _count_bigrams(options: argparse.Namespace) -> None:

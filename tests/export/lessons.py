@@ -1,6 +1,6 @@
 """Trains a copy of a tiny model, at once and in two parts; it loads torch, so no test does that itself.
 
-`python -m tests.bench.lessons SOURCE FOLDER` prints what came of it as JSON.
+`python -m tests.export.lessons SOURCE FOLDER` prints what came of it as JSON.
 """
 
 import contextlib
@@ -11,9 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from bench.research import distil
-from bench.research.distil import Course
-from headstart_export import convert
+from headstart_export import convert, distillation
+from headstart_export.distillation import Course
 from headstart_export.draft_vocab import Text
 
 STOP = 5  # steps before the interruption
@@ -49,9 +48,9 @@ def learn(teacher: Any, course: Course, folder: Path, *, stops: bool) -> tuple[A
     folder.mkdir()
     if stops:
         with contextlib.suppress(KeyboardInterrupt):
-            distil.train(teacher, distil.reduced(teacher, KEPT), course, folder, interrupt)
-    draft = distil.reduced(teacher, KEPT)
-    return draft, distil.train(teacher, draft, course, folder, lambda _said: None)
+            distillation.train(teacher, distillation.reduced(teacher, KEPT), course, folder, interrupt)
+    draft = distillation.reduced(teacher, KEPT)
+    return draft, distillation.train(teacher, draft, course, folder, lambda _said: None)
 
 
 def main() -> None:
@@ -59,8 +58,8 @@ def main() -> None:
     teacher = convert.load_weights(Path(sys.argv[1]), code=False).float()
     folder = Path(sys.argv[2])
     course = Course(list(texts(10)), passes=4, rate=2e-3, seed=1)
-    untrained, before = weights(distil.reduced(teacher, KEPT)), weights(teacher)
-    distil.SAVE_EVERY = -1.0  # after each step
+    untrained, before = weights(distillation.reduced(teacher, KEPT)), weights(teacher)
+    distillation.SAVE_EVERY = -1.0  # after each step
     whole, losses = learn(teacher, course, folder / "whole", stops=False)
     parts, resumed = learn(teacher, course, folder / "parts", stops=True)
     print(

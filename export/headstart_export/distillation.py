@@ -1,7 +1,5 @@
 """A draft for a model without a small sibling: a copy of fewer layers, trained on texts that the model writes.
 
-python app/bench/research/distil.py MODEL [--layers N]
-
 The result is a pair; how far its guesses hold is printed and written into its manifest. Texts and the state of the
 training are kept in the cache until the pair is done, so that a stopped run goes on. The loss is the KL divergence of
 the draft's distribution from the target's, at every place of the texts' answers; only the draft's layers learn: its
@@ -17,15 +15,14 @@ import hashlib
 import json
 import math
 import shutil
-import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from headstart import manifest, paths
-from headstart.errors import ExportError, HeadstartError
+from headstart import manifest
+from headstart.errors import ExportError
 from headstart.manifest import Acceptance, Training
 from headstart_export import (
     convert,
@@ -34,9 +31,7 @@ from headstart_export import (
     order,
     own_process,
     pipeline,
-    progress,
     quality,
-    quiet,
     recipe,
     weights,
     workspace,
@@ -93,45 +88,55 @@ class Lessons:
     held_back: list[Text]
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the folder of the pair. Returns the exit code."""
-    options = parser().parse_args(arguments)
-    try:
-        plan = understand(options)
-        output = options.output or paths.models_folder() / plan.order.name
-        quiet.prepare()
-        print(distil(plan, output, paths.cache_folder(), progress.reporter(sys.stderr), force=options.force))
-    except HeadstartError as error:
-        print(f"distil: {error}", file=sys.stderr)
-        return 1
-    return 0
-
-
 def parser() -> argparse.ArgumentParser:
-    """What a person may say."""
-    made = argparse.ArgumentParser(prog="distil.py", description=(__doc__ or "").partition("\n")[0])
+    """The words behind `distil`."""
+    made = argparse.ArgumentParser(
+        prog="headstart-export distil",
+        description="Make a draft for a model that has no small sibling: a copy with fewer layers, trained on texts "
+        "that the model itself writes. The result is a pair. An interrupted training goes on when run again.",
+    )
     made.add_argument("source", help="the target: recipe of one model, hub id, Hugging Face folder, or .gguf file")
-    made.add_argument("--layers", type=int, default=0, metavar="N", help="of the draft (default: a third)")
-    made.add_argument("--texts", type=int, default=384, metavar="N", help="to learn from (default: 384)")
-    made.add_argument("--tokens", type=int, default=128, metavar="N", help="of the longest (default: 128)")
-    made.add_argument("--passes", type=int, default=3, metavar="N", help="through all texts (default: 3)")
-    made.add_argument("--rate", type=float, default=1e-3, metavar="X", help="of learning (default: 0.001)")
+    made.add_argument("--layers", type=_whole, default=0, metavar="N", help="of the draft (default: a third)")
+    made.add_argument("--texts", type=_whole, default=384, metavar="N", help="to learn from (default: 384)")
+    made.add_argument("--tokens", type=_whole, default=128, metavar="N", help="of the longest (default: 128)")
+    made.add_argument("--passes", type=_whole, default=3, metavar="N", help="through all texts (default: 3)")
+    made.add_argument("--rate", type=_positive, default=1e-3, metavar="X", help="of learning (default: 0.001)")
     made.add_argument("--seed", type=int, default=0, metavar="N", help="another one: other texts, another order")
     made.add_argument("--weights", choices=recipe.PRECISIONS, help="precision (default: the recipe's, else int8)")
     made.add_argument("--draft-weights", choices=recipe.PRECISIONS, default="int8", help="default: int8")
+    made.add_argument("--revision", help="branch, tag or commit on the hub")
     made.add_argument("--output", type=Path, metavar="DIR", help="default: the library, under the pair's name")
     made.add_argument("--force", action="store_true", help="replace the output if it exists, once the new one is done")
+    made.add_argument("--json", action="store_true", help="print JSON on standard output")
+    made.add_argument("--trust-remote-code", action="store_true", help="run Python code that comes with the model")
+    made.add_argument("--verbose", action="store_true", help="show what the libraries underneath print")
     return made
+
+
+def _whole(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("must be 1 or more")
+    return number
+
+
+def _positive(text: str) -> float:
+    number = float(text)
+    if not 0 < number < math.inf:
+        raise argparse.ArgumentTypeError("must be above 0")
+    return number
 
 
 def understand(options: argparse.Namespace) -> Plan:
     """What is meant. Raises ExportError when the source is unknown or a pair."""
-    target = order.understand(Words(options.source, weights=options.weights))
+    trust = options.trust_remote_code
+    words = Words(options.source, weights=options.weights, revision=options.revision, trust_remote_code=trust)
+    target = order.understand(words)
     if isinstance(target, PairOrder):
         raise ExportError(f"{options.source} is the recipe of a pair, which has a draft; name one of its models.")
     name = f"distil{options.layers or ''}"
     copied = dataclasses.replace(target.recipe, name=f"{target.name}-{name}")
-    draft = ModelOrder(copied, options.draft_weights, "draft", copy=True)
+    draft = ModelOrder(copied, options.draft_weights, "draft", target.code, copy=True)
     pair = PairOrder(f"{target.name}+{name}", dataclasses.replace(target, role="target"), draft)
     return Plan(pair, options.layers, options.texts, options.tokens, options.passes, options.rate, options.seed)
 
@@ -215,7 +220,7 @@ def _trained(plan: Plan, target: Prepared, lessons: Lessons, state: Path, job: J
         draft.to(stored).save_pretrained(job.space.scratch / "trained")
     job.progress.note(f"After training the target takes {after.rate:.1%} of its guesses.")
     # The copy of a model whose weights, of the kept layers, are in a Hugging Face folder.
-    found = weights.inspect(job.space.scratch / "trained", code=target.order.recipe.native)
+    found = weights.inspect(job.space.scratch / "trained", code=target.order.code or target.order.recipe.native)
     self_draft = manifest.SelfDraft(dropped(layers, kept), found.layers, _record(course, losses, before, after))
     facts = dataclasses.replace(found, licence=target.facts.licence)
     fetched = Fetched(job.space.scratch / "trained", target.fetched.source)  # where the weights once came from
@@ -485,7 +490,3 @@ def _guesses(folder: Path, texts: Sequence[Text]) -> list[list[int]]:
         session.reset_state()
         found.append(quality.read(session, prompt + answer)[len(prompt) - 1 : -1].argmax(axis=1).tolist())
     return found
-
-
-if __name__ == "__main__":
-    sys.exit(main())

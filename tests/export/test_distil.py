@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from bench.research import distil
 from headstart import manifest
-from tests.bench import lessons
+from headstart_export import distillation
 from tests.conftest import ROOT, USER_ENVIRONMENT
+from tests.export import lessons
 from tests.export.test_end_to_end import with_layers
 
 SMALL = ("--layers", "2", "--texts", "100", "--tokens", "6", "--passes", "1", "--draft-weights", "fp16")
@@ -20,11 +20,11 @@ SMALL = ("--layers", "2", "--texts", "100", "--tokens", "6", "--passes", "1", "-
 def test_acceptance_counts_guesses_and_rounds() -> None:
     texts = [([1], [5, 6, 7, 8, 9, 10, 11]), ([2], [3, 4])]
     # The first: four hold and a fifth token comes with them, then one is missed, one holds and ends the text.
-    found = distil.measure(texts, [[5, 6, 7, 8, 9, 0, 11], [0, 4]])
+    found = distillation.measure(texts, [[5, 6, 7, 8, 9, 0, 11], [0, 4]])
     assert (found.rate, found.places) == (7 / 9, 9)
     assert found.tokens_per_round == 9 / 5
-    assert distil.measure(texts, [answer for _, answer in texts]).tokens_per_round == 9 / 3
-    assert distil.measure(texts, [[0] * 7, [0] * 2]) == manifest.Acceptance(0.0, 1.0, 9)
+    assert distillation.measure(texts, [answer for _, answer in texts]).tokens_per_round == 9 / 3
+    assert distillation.measure(texts, [[0] * 7, [0] * 2]) == manifest.Acceptance(0.0, 1.0, 9)
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,7 @@ def _run(*command: str, home: Path) -> str:
 
 @pytest.mark.slow
 def test_its_layers_learn_and_a_stopped_training_goes_on_as_if_nothing_had_been(deep: Path, tmp_path: Path) -> None:
-    learned: dict[str, Any] = json.loads(_run("-m", "tests.bench.lessons", str(deep), str(tmp_path), home=tmp_path))
+    learned: dict[str, Any] = json.loads(_run("-m", "tests.export.lessons", str(deep), str(tmp_path), home=tmp_path))
     whole, resumed = learned["losses"]
     assert len(whole) == 4 * 3
     assert sum(whole[-3:]) < 0.8 * sum(whole[:3])
@@ -59,7 +59,7 @@ def test_its_layers_learn_and_a_stopped_training_goes_on_as_if_nothing_had_been(
 @pytest.mark.slow
 def test_what_comes_out_is_a_pair_with_figures(deep: Path, tmp_path: Path) -> None:
     output = tmp_path / "pair"
-    _run("app/bench/research/distil.py", str(deep), "--output", str(output), *SMALL, home=tmp_path / "home")
+    _run("-m", "headstart_export", "distil", str(deep), "--output", str(output), *SMALL, home=tmp_path / "home")
     pair, draft = manifest.read(output), manifest.read_model(output / "draft")
     assert isinstance(pair, manifest.PairManifest)
     assert (pair.name, draft.name, draft.precision.weights) == ("deep+distil2", "deep-distil2", "fp16")
@@ -72,3 +72,10 @@ def test_what_comes_out_is_a_pair_with_figures(deep: Path, tmp_path: Path) -> No
     assert found.after.rate == pytest.approx(found.compressed.rate, abs=0.05)
     assert manifest.damaged_files(output / "draft", draft, hashes=True) == []
     assert list((tmp_path / "home" / "cache" / "distil").iterdir()) == []  # nothing is kept of what is done
+
+
+@pytest.mark.parametrize("words", [("--texts", "0"), ("--rate", "0"), ("--rate", "nan")])
+def test_numbers_that_teach_nothing_are_refused(words: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        distillation.parser().parse_args(["model", *words])
+    assert "must be" in capsys.readouterr().err
