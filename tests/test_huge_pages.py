@@ -20,21 +20,22 @@ def on_demand(tmp_path: Path) -> Path:
     return state
 
 
-def test_a_process_asks_where_asking_helps(on_demand: Path) -> None:
-    assert wished({}, on_demand) == {VARIABLE: WISH}
-
-
-def test_other_wishes_are_kept(on_demand: Path) -> None:
-    assert wished({VARIABLE: "glibc.malloc.arena_max=2"}, on_demand) == {VARIABLE: f"glibc.malloc.arena_max=2:{WISH}"}
-
-
-def test_what_a_person_decided_holds(on_demand: Path) -> None:
-    assert wished({VARIABLE: "glibc.malloc.hugetlb=0"}, on_demand) == {}
+@pytest.mark.parametrize(
+    ("known", "asked"),
+    [
+        ({}, {VARIABLE: WISH}),
+        ({VARIABLE: "glibc.malloc.arena_max=2"}, {VARIABLE: f"glibc.malloc.arena_max=2:{WISH}"}),
+        ({VARIABLE: "glibc.malloc.hugetlb=0"}, {}),
+    ],
+)
+def test_a_process_asks_where_nobody_decided(on_demand: Path, known: dict[str, str], asked: dict[str, str]) -> None:
+    assert wished(known, on_demand) == asked
 
 
 @pytest.mark.parametrize("words", ["[always] madvise never", "always madvise [never]", ""])
 def test_nobody_asks_where_it_changes_nothing(tmp_path: Path, words: str) -> None:
     state = tmp_path / "enabled"
+    assert wished({}, state) == {}  # no such file
     state.write_text(words)
     assert wished({}, state) == {}
 
@@ -42,10 +43,6 @@ def test_nobody_asks_where_it_changes_nothing(tmp_path: Path, words: str) -> Non
 def test_nobody_asks_on_another_system(on_demand: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "win32")
     assert wished({}, on_demand) == {}
-
-
-def test_nobody_asks_where_there_is_no_such_thing(tmp_path: Path) -> None:
-    assert wished({}, tmp_path / "none") == {}
 
 
 def test_a_program_starts_itself_again_once_with_its_arguments(on_demand: Path) -> None:
