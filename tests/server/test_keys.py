@@ -12,6 +12,12 @@ from headstart.server import keys
 from headstart.server.server import listen, url
 
 
+def test_keys_are_long_and_never_the_same() -> None:
+    made = {keys.new() for _ in range(100)}
+    assert len(made) == 100
+    assert min(map(len, made)) > 40
+
+
 def test_only_the_hash_of_a_key_is_kept(tmp_path: Path) -> None:
     file, key = tmp_path / "new" / "server-key", keys.new()
     assert keys.read(file) is None
