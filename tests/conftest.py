@@ -1,4 +1,4 @@
-"""Fixtures shared by all tests: isolation from the user's data, tiny models, real models. Imports no OpenVINO."""
+"""Fixtures shared by all tests: isolation from the user's data, tiny models, real models."""
 
 import hashlib
 import importlib.metadata

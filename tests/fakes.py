@@ -1,4 +1,4 @@
-"""Engines without a model: they say what a test wrote down. Imports no OpenVINO."""
+"""Engines without a model: they say what a test wrote down."""
 
 import threading
 import time

@@ -1,4 +1,4 @@
-"""A server that speaks OpenAI's protocol and says what a test wrote down, on a real socket. Knows no model."""
+"""A server that speaks OpenAI's protocol and says what a test wrote down, on a real socket."""
 
 import asyncio
 import json

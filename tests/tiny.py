@@ -1,4 +1,4 @@
-"""Builds tiny language models with random weights, complete with tokenizer and manifest. Knows nothing of the engine.
+"""Builds tiny language models with random weights, complete with tokenizer and manifest.
 
 `python -m tests.tiny FOLDER` builds them all; run it in a process of its own, because it loads torch.
 """

@@ -1,4 +1,4 @@
-"""Texts of real length for the figures: Markdown of answers, a history of many chats. Measures nothing."""
+"""Texts of real length for the figures: Markdown of answers, a history of many chats."""
 
 import itertools
 import random

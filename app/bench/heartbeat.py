@@ -1,4 +1,4 @@
-"""How late the window's thread is while a real model streams an answer into it. Knows no widget from inside."""
+"""How late the window's thread is while a real model streams an answer into it."""
 
 import time
 from array import array

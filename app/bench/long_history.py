@@ -1,4 +1,4 @@
-"""Makes a history as large as years of use: chats of all lengths, written by the real store. Measures nothing."""
+"""Makes a history as large as years of use: chats of all lengths, written by the real store."""
 
 import itertools
 import random

@@ -1,4 +1,4 @@
-"""A window on a profile of its own, for measurements. Measures nothing."""
+"""A window on a profile of its own, for measurements."""
 
 import os
 import tempfile

@@ -1,4 +1,4 @@
-"""A profile like that of somebody who has used the window for a week: chats, tags, models. Draws nothing.
+"""A profile like that of somebody who has used the window for a week: chats, tags, models.
 
 What the models say and measure comes from `showcase.json`, recorded on real ones by `screenshots.py --record`.
 """

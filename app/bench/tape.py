@@ -1,4 +1,4 @@
-"""An engine's process that records what real models say and measure, or plays it again without them. Knows no window.
+"""An engine's process that records what real models say and measure, or plays it again without them.
 
 python -m bench.tape record FILE    everything is passed on to the real engine and written down
 python -m bench.tape play FILE      the same orders get the same reports, each figure as it was measured

@@ -1,4 +1,4 @@
-"""What the transcript costs: updates while an answer grows, opening a chat, jumping in it. Knows no history."""
+"""What the transcript costs: updates while an answer grows, opening a chat, jumping in it."""
 
 import gc
 import time

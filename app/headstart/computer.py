@@ -1,4 +1,4 @@
-"""What this computer's processor and the installed packages call themselves. Asks no OpenVINO and no Qt."""
+"""What this computer's processor and the installed packages call themselves."""
 
 import platform
 from importlib import metadata

@@ -1,4 +1,4 @@
-"""Asks Linux for large memory pages, which the weights of a model are read faster from. Knows no model.
+"""Asks Linux for large memory pages, which the weights of a model are read faster from.
 
 A step reads all weights once; with pages of 4 KiB the processor looks up a third of a million addresses for that. Where
 the system gives large pages only to those who ask (`madvise`), the C library asks if GLIBC_TUNABLES says so when the

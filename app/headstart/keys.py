@@ -1,4 +1,4 @@
-"""The keys of servers on other computers: where they are kept and found. Asks no server and writes no key to a log."""
+"""The keys of servers on other computers: where they are kept and found."""
 
 import logging
 import os

@@ -1,4 +1,4 @@
-"""The text of a PDF file, page by page, or one sentence on why there is none. Knows no chat and no window."""
+"""The text of a PDF file, page by page, or one sentence on why there is none."""
 
 import logging
 import struct

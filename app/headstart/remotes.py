@@ -1,4 +1,4 @@
-"""The servers on other computers that a person named, kept in remotes.toml. Asks none of them and knows no key."""
+"""The servers on other computers that a person named, kept in remotes.toml."""
 
 import dataclasses
 import ipaddress

@@ -1,4 +1,4 @@
-"""Every setting of the window with its default, its meaning and its bounds. Knows no window, model or file."""
+"""Every setting of the window with its default, its meaning and its bounds."""
 
 import dataclasses
 import logging

@@ -1,4 +1,4 @@
-"""A screen that nobody looks at, with a window manager, a keyboard and a mouse. Knows no window of ours."""
+"""A screen that nobody looks at, with a window manager, a keyboard and a mouse."""
 
 import contextlib
 import ctypes.util

@@ -1,4 +1,4 @@
-"""Speaks as llama.cpp's server does, as far as the benchmark asks; run as a program. Knows no model.
+"""Speaks as llama.cpp's server does, as far as the benchmark asks; run as a program.
 
 It answers with the prompt's last tokens over and over. A model named "broken" ends it; "busy" refuses to complete.
 """

@@ -1,4 +1,4 @@
-"""Made-up texts and one machine's measured prices, to play a whole answer in milliseconds. Knows no test."""
+"""Made-up texts and one machine's measured prices, to play a whole answer in milliseconds."""
 
 import math
 import random

@@ -1,4 +1,4 @@
-"""Messages survive the wire; what is no message is refused in words. No process is started."""
+"""Messages survive the wire; what is no message is refused in words."""
 
 import json
 from collections.abc import Callable

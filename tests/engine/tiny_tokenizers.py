@@ -1,4 +1,4 @@
-"""Trains tiny tokenizers of the usual kinds, with what transformers makes of some texts. Knows nothing of the engine.
+"""Trains tiny tokenizers of the usual kinds, with what transformers makes of some texts.
 
 `python -m tests.engine.tiny_tokenizers FOLDER` builds them all; run it in a process of its own, like `tests.tiny`.
 """

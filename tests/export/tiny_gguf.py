@@ -1,4 +1,4 @@
-"""Writes a tiny Hugging Face model as a GGUF file, as llama.cpp's converter does. Knows nothing of the exporter."""
+"""Writes a tiny Hugging Face model as a GGUF file, as llama.cpp's converter does."""
 
 import json
 from pathlib import Path

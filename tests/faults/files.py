@@ -1,4 +1,4 @@
-"""Every file that the program writes for itself: how it is written, how it is read again. Knows no fault."""
+"""Every file that the program writes for itself: how it is written, how it is read again."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""A profile with a window that may be killed: what it told, and whether the history holds that. Knows no fault."""
+"""A profile with a window that may be killed: what it told, and whether the history holds that."""
 
 import json
 import os

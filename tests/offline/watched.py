@@ -1,4 +1,4 @@
-"""Runs a program where there is no network, with every system call of networking written down. Knows not which."""
+"""Runs a program where there is no network, with every system call of networking written down."""
 
 import os
 import re

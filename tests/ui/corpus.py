@@ -1,4 +1,4 @@
-"""Markdown as models write it, with every construct the transcript shows. Knows no widget."""
+"""Markdown as models write it, with every construct the transcript shows."""
 
 PARTS = (
     "# Heading with `code` and *emphasis*",

@@ -1,1 +1,1 @@
-"""Conversations and their history on disk. Knows neither Qt nor any engine."""
+"""Conversations and their history on disk."""

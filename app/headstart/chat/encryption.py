@@ -1,4 +1,4 @@
-"""Whether a history is encrypted, and the ways into it, out of it and to another passphrase. Knows no chat."""
+"""Whether a history is encrypted, and the ways into it, out of it and to another passphrase."""
 
 # A change writes a second file beside the history and puts it in its place with one rename. What the history is, its
 # own first bytes say; so a kill at any moment leaves one whole history, from before or after. A mark lies there

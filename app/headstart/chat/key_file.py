@@ -1,4 +1,4 @@
-"""The key of an encrypted history, locked with a passphrase in a file beside it. Knows no chat and no database."""
+"""The key of an encrypted history, locked with a passphrase in a file beside it."""
 
 # The key is random; what Argon2id makes of the passphrase only locks it, as with LUKS. So a new passphrase is one small
 # file written at once, and backups stay readable by it. Argon2id rather than the PBKDF2 that SQLCipher has itself: a

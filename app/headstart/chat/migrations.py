@@ -1,4 +1,4 @@
-"""The schema of the history as numbered steps, never altered once released. Knows no chats."""
+"""The schema of the history as numbered steps, never altered once released."""
 
 import sqlite3
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Words of texts and queries for full-text search, and where they stand. Pure text: knows no database."""
+"""Words of texts and queries for full-text search, and where they stand."""
 
 import functools
 import re

@@ -1,4 +1,4 @@
-"""`headstart tune`: its flags, its table, and keeping what was found. Measures nothing itself."""
+"""`headstart tune`: its flags, its table, and keeping what was found."""
 
 import dataclasses
 from dataclasses import dataclass

@@ -1,1 +1,1 @@
-"""Tokens in, tokens out: exact speculative decoding on OpenVINO. Knows neither Qt nor stored chats."""
+"""Tokens in, tokens out: exact speculative decoding on OpenVINO."""

@@ -1,4 +1,4 @@
-"""The engine protocol and the values that cross it. Knows nothing of OpenVINO, of Qt or of files."""
+"""The engine protocol and the values that cross it."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field

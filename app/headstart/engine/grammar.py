@@ -1,4 +1,4 @@
-"""Answers that keep to a JSON schema: which tokens may follow, by llguidance. Knows no model and no probability."""
+"""Answers that keep to a JSON schema: which tokens may follow, by llguidance."""
 
 import json
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Headstart's own engine: one target with its drafters, from messages to text. Knows nothing of who asks."""
+"""Headstart's own engine: one target with its drafters, from messages to text."""
 
 import logging
 from collections.abc import Callable, Iterator

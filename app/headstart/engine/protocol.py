@@ -1,4 +1,4 @@
-"""The messages between the engine's process and whoever uses it, as JSON lines. Pure: starts, reads and writes nothing.
+"""The messages between the engine's process and whoever uses it, as JSON lines.
 
 A line is an object with `v` (VERSION), `is` (the message's class name) and the fields of the class. The first side
 sends orders, the engine's process answers with reports. A generation is one answer, a ticket one other question; no

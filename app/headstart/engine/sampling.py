@@ -1,4 +1,4 @@
-"""From logits to a token: processed distribution plus coupled noise. Pure numpy; knows nothing of models.
+"""From logits to a token: processed distribution plus coupled noise.
 
 The token at position t is argmax over v of log p(v) + Gumbel(seed, t, v), where p is the processed distribution of
 the target. That is a draw from p, and the noise depends on nothing but (seed, t, v): whoever computes the same logits

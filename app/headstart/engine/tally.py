@@ -1,4 +1,4 @@
-"""Adds up the rounds of one answer to its statistics. Knows nothing of decoding."""
+"""Adds up the rounds of one answer to its statistics."""
 
 import time
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Text to tokens and back for one model folder. Knows nothing of streaming, stop ids or the model's weights."""
+"""Text to tokens and back for one model folder."""
 
 import unicodedata
 from collections.abc import Sequence

@@ -1,1 +1,1 @@
-"""The local API: OpenAI's protocol in front of an Engine, for programs of this computer. Knows no model format."""
+"""The local API: OpenAI's protocol in front of an Engine, for programs of this computer."""

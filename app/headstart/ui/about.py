@@ -1,4 +1,4 @@
-"""About Headstart: what it is, the versions for a report, and the licences of all it is made of. Knows no chat."""
+"""About Headstart: what it is, the versions for a report, and the licences of all it is made of."""
 
 import platform
 from collections.abc import Sequence

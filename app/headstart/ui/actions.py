@@ -1,4 +1,4 @@
-"""Every command of the window: its words, its keys and its place in the menus. Knows not what the commands do."""
+"""Every command of the window: its words, its keys and its place in the menus."""
 
 import re
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""`headstart` without a sub-command: one application, one window, its log and its lock. Knows no widget from inside."""
+"""`headstart` without a sub-command: one application, one window, its log and its lock."""
 
 import sys
 from functools import partial

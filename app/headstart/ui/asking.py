@@ -1,4 +1,4 @@
-"""From a stored conversation and settings to a request of the engine. Knows no widget and no process."""
+"""From a stored conversation and settings to a request of the engine."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

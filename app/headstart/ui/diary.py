@@ -1,4 +1,4 @@
-"""The window's log file, and what happens to errors that nobody has foreseen. Knows no widget but the message box."""
+"""The window's log file, and what happens to errors that nobody has foreseen."""
 
 import logging
 import sys

@@ -1,4 +1,4 @@
-"""Whether a window can be shown at all, told in a sentence instead of an abort. Knows no window."""
+"""Whether a window can be shown at all, told in a sentence instead of an abort."""
 
 import ctypes
 import os

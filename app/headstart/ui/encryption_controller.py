@@ -1,4 +1,4 @@
-"""Joins the page of encryption with the history of a program. Draws nothing."""
+"""Joins the page of encryption with the history of a program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The engine's process as an object of Qt: orders in, reports out as signals. Never restarts it and never waits."""
+"""The engine's process as an object of Qt: orders in, reports out as signals."""
 
 from collections.abc import Sequence
 

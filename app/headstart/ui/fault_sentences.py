@@ -1,4 +1,4 @@
-"""The sentences that parts without a window say to a person, as those parts write them. Knows no other language."""
+"""The sentences that parts without a window say to a person, as those parts write them."""
 
 from collections.abc import Sequence
 from typing import Any

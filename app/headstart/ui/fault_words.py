@@ -1,4 +1,4 @@
-"""What went wrong, said in the window's language: parts without a window say it in English. Knows no widget."""
+"""What went wrong, said in the window's language: parts without a window say it in English."""
 
 import re
 from collections.abc import Iterable

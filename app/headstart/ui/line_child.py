@@ -1,4 +1,4 @@
-"""A child process that talks in lines: starting it, what it says, and its end. Knows not what it is for."""
+"""A child process that talks in lines: starting it, what it says, and its end."""
 
 import contextlib
 import os

@@ -1,4 +1,4 @@
-"""Theme, fonts and zoom of the running application, changed live. Knows no page."""
+"""Theme, fonts and zoom of the running application, changed live."""
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 from PySide6.QtGui import QFont

@@ -1,4 +1,4 @@
-"""The window: sidebar, pages and side panel beside one another, menus above. Builds no chat and no engine."""
+"""The window: sidebar, pages and side panel beside one another, menus above."""
 
 from PySide6.QtCore import QByteArray, Qt, Signal
 from PySide6.QtGui import QCloseEvent, QFont, QHideEvent, QShowEvent

@@ -1,4 +1,4 @@
-"""Which model answers: loads it, shows it, and follows what is chosen, added and removed. Builds none of the parts."""
+"""Which model answers: loads it, shows it, and follows what is chosen, added and removed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Messages that the desktop shows over other windows: over D-Bus on Linux, from the tray elsewhere. Knows no window."""
+"""Messages that the desktop shows over other windows: over D-Bus on Linux, from the tray elsewhere."""
 
 from __future__ import annotations
 

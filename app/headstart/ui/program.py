@@ -1,4 +1,4 @@
-"""Builds the window and everything behind it, and connects them; nothing else constructs. Knows no command line."""
+"""Builds the window and everything behind it, and connects them."""
 
 import dataclasses
 import gc

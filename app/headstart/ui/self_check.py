@@ -1,4 +1,4 @@
-"""`headstart --self-check`: is all there, does the window open, does an answer come? Changes no history."""
+"""`headstart --self-check`: is all there, does the window open, does an answer come?"""
 
 import importlib
 import os

@@ -1,4 +1,4 @@
-"""How numbers, lists, folders and pieces of a sentence are put down in the window's language. Knows no widget."""
+"""How numbers, lists, folders and pieces of a sentence are put down in the window's language."""
 
 from collections.abc import Iterable
 from functools import reduce

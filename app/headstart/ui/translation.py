@@ -1,4 +1,4 @@
-"""Which language the window speaks, and the translators that make it so. Knows no widget and no file of settings."""
+"""Which language the window speaks, and the translators that make it so."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What the commands of menus, keys and palette do. Knows the program's parts, builds none of them."""
+"""What the commands of menus, keys and palette do."""
 
 from __future__ import annotations
 

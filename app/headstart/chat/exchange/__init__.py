@@ -1,1 +1,1 @@
-"""Chats to and from files. Knows neither the store nor the window."""
+"""Chats to and from files."""

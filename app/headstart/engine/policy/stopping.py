@@ -1,4 +1,4 @@
-"""When to stop drafting and what to keep: rules over chances and prices. Pure functions without state."""
+"""When to stop drafting and what to keep: rules over chances and prices."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Which runner keeps answers exact for a model on a device: tried once, then remembered. Knows nothing of speed."""
+"""Which runner keeps answers exact for a model on a device: tried once, then remembered."""
 
 import logging
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""What the decoding loop asks of one compiled model and its keys and values. Knows nothing of text or sampling."""
+"""What the decoding loop asks of one compiled model and its keys and values."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

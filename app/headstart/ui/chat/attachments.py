@@ -1,4 +1,4 @@
-"""Files that go with a message: which ones can, and their text. Knows no widget."""
+"""Files that go with a message: which ones can, and their text."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""Shows the open chat on its page and carries out what is asked for there. Knows page and session, nothing else."""
+"""Shows the open chat on its page and carries out what is asked for there."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The page of a chat: title, transcript, find bar, notices and composer, laid out. Knows no chat."""
+"""The page of a chat: title, transcript, find bar, notices and composer, laid out."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""One open chat: what it holds and what can be done to it. Knows the history and the engine, but no widget."""
+"""One open chat: what it holds and what can be done to it."""
 
 import time
 from collections.abc import Callable, Iterable

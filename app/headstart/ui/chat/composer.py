@@ -1,4 +1,4 @@
-"""Where a message is written: text, attached files, the count against the context, Send and Stop. Knows no chat."""
+"""Where a message is written: text, attached files, the count against the context, Send and Stop."""
 
 from collections.abc import Iterable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Finds words in the open chat and walks from one to the next. Knows no chat."""
+"""Finds words in the open chat and walks from one to the next."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""An answer while it is being written: its text, who proposed which part, and its rounds. Knows no widget or file."""
+"""An answer while it is being written: its text, who proposed which part, and its rounds."""
 
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence

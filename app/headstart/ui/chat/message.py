@@ -1,4 +1,4 @@
-"""What one message of the transcript shows, as plain values; knows no widget."""
+"""What one message of the transcript shows, as plain values."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass

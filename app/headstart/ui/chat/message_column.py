@@ -1,4 +1,4 @@
-"""A scrolled column of messages of which only those near the eye exist as widgets. Knows no streaming and no search."""
+"""A scrolled column of messages of which only those near the eye exist as widgets."""
 
 import time
 from bisect import bisect_right

@@ -1,4 +1,4 @@
-"""The text of one message while it grows: thinking, answer and origins. Pure: knows nothing of Qt."""
+"""The text of one message while it grows: thinking, answer and origins."""
 
 import re
 from bisect import bisect_right

@@ -1,4 +1,4 @@
-"""One message on screen: author, folded thinking, text, actions. Knows no other message and no engine."""
+"""One message on screen: author, folded thinking, text, actions."""
 
 from collections.abc import Sequence
 from dataclasses import replace

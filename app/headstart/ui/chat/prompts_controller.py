@@ -1,4 +1,4 @@
-"""Joins the library of prompts to the message box, the popup and the dialog. Knows no file of settings."""
+"""Joins the library of prompts to the message box, the popup and the dialog."""
 
 from collections.abc import Callable, Mapping
 

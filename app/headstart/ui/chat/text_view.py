@@ -1,4 +1,4 @@
-"""The text of one message on screen: links, selection, tooltips, found words. Knows neither roles nor buttons."""
+"""The text of one message on screen: links, selection, tooltips, found words."""
 
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest

@@ -1,4 +1,4 @@
-"""Asks the engine how many tokens the conversation with the message being written has. Knows no widget."""
+"""Asks the engine how many tokens the conversation with the message being written has."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace

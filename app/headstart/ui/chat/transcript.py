@@ -1,4 +1,4 @@
-"""The messages of one chat: shown, streamed into, searched, selected, copied. Knows no store and no engine."""
+"""The messages of one chat: shown, streamed into, searched, selected, copied."""
 
 from collections.abc import Sequence
 

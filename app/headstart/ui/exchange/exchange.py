@@ -1,4 +1,4 @@
-"""Saving a chat as a file and bringing chats in, with the file dialogs. Knows no page."""
+"""Saving a chat as a file and bringing chats in, with the file dialogs."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Blocks on numbered pages of a PDF file. Knows no chat."""
+"""Blocks on numbered pages of a PDF file."""
 
 import itertools
 import time

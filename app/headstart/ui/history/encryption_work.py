@@ -1,4 +1,4 @@
-"""Encrypts or decrypts the history between two windows, when nothing else has it open. Asks for no passphrase."""
+"""Encrypts or decrypts the history between two windows, when nothing else has it open."""
 
 from dataclasses import dataclass, field
 from pathlib import Path

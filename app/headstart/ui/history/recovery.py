@@ -1,4 +1,4 @@
-"""Opens the history at start, and asks what to do where it is damaged or cannot be read. Deletes nothing."""
+"""Opens the history at start, and asks what to do where it is damaged or cannot be read."""
 
 from collections.abc import Callable
 from enum import Enum, auto

@@ -1,4 +1,4 @@
-"""Looks after the history beside the window: reads a large one through and makes the daily copy. Knows no widget."""
+"""Looks after the history beside the window: reads a large one through and makes the daily copy."""
 
 from functools import partial
 from pathlib import Path

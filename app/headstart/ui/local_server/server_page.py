@@ -1,4 +1,4 @@
-"""The page of the local server: its switch, the way to it, and who asked. Knows no process and no key file."""
+"""The page of the local server: its switch, the way to it, and who asked."""
 
 import json
 import sys

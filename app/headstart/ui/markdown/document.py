@@ -1,4 +1,4 @@
-"""Blocks written into a QTextDocument, only from the first that changed on; knows no widget and no Markdown."""
+"""Blocks written into a QTextDocument, only from the first that changed on."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""The text formats of a message for one theme and font; knows no document."""
+"""The text formats of a message for one theme and font."""
 
 from dataclasses import dataclass
 from functools import cached_property

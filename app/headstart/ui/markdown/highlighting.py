@@ -1,4 +1,4 @@
-"""Colours that are not part of the text: code, origins of tokens, found words. Knows no Markdown.
+"""Colours that are not part of the text: code, origins of tokens, found words.
 
 They are layout formats, so that copying stays clean and switching them does not edit the document.
 """

@@ -1,4 +1,4 @@
-"""Markdown of a chat message as blocks, whole or while it grows. Pure: knows nothing of Qt."""
+"""Markdown of a chat message as blocks, whole or while it grows."""
 
 import re
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""Markdown inside a block: spans with exact source offsets, CJK emphasis, formulas, safe links. Pure."""
+"""Markdown inside a block: spans with exact source offsets, CJK emphasis, formulas, safe links."""
 
 import functools
 import re

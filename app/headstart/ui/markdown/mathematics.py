@@ -1,4 +1,4 @@
-"""LaTeX formulas as readable Unicode text. Pure: knows no Markdown and no Qt."""
+"""LaTeX formulas as readable Unicode text."""
 
 import re
 import unicodedata

@@ -1,4 +1,4 @@
-"""What model to add, from where and how; or an exporter first, where there is none. Knows no process."""
+"""What model to add, from where and how; or an exporter first, where there is none."""
 
 from collections.abc import Iterable, Sequence
 

@@ -1,4 +1,4 @@
-"""Adds models: by the exporter, set up first where asked, or by copying what was exported elsewhere. No page."""
+"""Adds models: by the exporter, set up first where asked, or by copying what was exported elsewhere."""
 
 from collections.abc import Sequence
 from functools import partial

@@ -1,4 +1,4 @@
-"""The form that names a server on another computer. Keeps nothing and asks no server."""
+"""The form that names a server on another computer."""
 
 from dataclasses import dataclass, field
 from pathlib import Path

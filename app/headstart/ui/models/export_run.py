@@ -1,4 +1,4 @@
-"""Runs `headstart-export` as a child process, line by line, and ends it on demand. Knows no widget."""
+"""Runs `headstart-export` as a child process, line by line, and ends it on demand."""
 
 import json
 import logging

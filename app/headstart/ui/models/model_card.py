@@ -1,4 +1,4 @@
-"""One installed model or pair: what it is, and what can be done with it. Knows no library."""
+"""One installed model or pair: what it is, and what can be done with it."""
 
 from collections.abc import Callable, Iterable
 

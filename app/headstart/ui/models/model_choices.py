@@ -1,4 +1,4 @@
-"""Which models, drafts and devices can be chosen, and what speaks against each. Knows no widget."""
+"""Which models, drafts and devices can be chosen, and what speaks against each."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict

@@ -1,4 +1,4 @@
-"""What is worth knowing of an installed model or pair, in words. Knows no widget."""
+"""What is worth knowing of an installed model or pair, in words."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Loads the models that a chat's settings ask for, and only when they differ from those loaded. Knows no widget."""
+"""Loads the models that a chat's settings ask for, and only when they differ from those loaded."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What the page of models does: list, choose, verify, remove, add. Knows library and engine, but no chat."""
+"""What the page of models does: list, choose, verify, remove, add."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The page of installed models, and of adding one. Knows no library and no process."""
+"""The page of installed models, and of adding one."""
 
 from collections.abc import Iterable, Mapping
 

@@ -1,4 +1,4 @@
-"""What the page of models does with servers: list, add, use, check, remove. Knows their file and keys, but no chat."""
+"""What the page of models does with servers: list, add, use, check, remove."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial

@@ -1,4 +1,4 @@
-"""Draws the groups of a benchmark as bars with their spread, on screen or into a picture. Knows no engine."""
+"""Draws the groups of a benchmark as bars with their spread, on screen or into a picture."""
 
 import statistics
 from collections.abc import Iterable, Mapping, Sequence

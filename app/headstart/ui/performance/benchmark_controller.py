@@ -1,4 +1,4 @@
-"""What the page of the benchmark does: run it in the engine's process, keep what it found, export it. Draws nothing."""
+"""What the page of the benchmark does: run it in the engine's process, keep what it found, export it."""
 
 from collections.abc import Callable
 from pathlib import Path

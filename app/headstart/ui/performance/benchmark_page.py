@@ -1,4 +1,4 @@
-"""The page of the benchmark: how much is measured, how it goes, what the last one found. Knows no engine."""
+"""The page of the benchmark: how much is measured, how it goes, what the last one found."""
 
 import csv
 import io

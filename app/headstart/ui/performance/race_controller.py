@@ -1,4 +1,4 @@
-"""What the page of the race does: exact numerics, plain, speculative, replay, the usual numerics again. No widget."""
+"""What the page of the race does: exact numerics, plain, speculative, replay, the usual numerics again."""
 
 import dataclasses
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""The page of the race: one request, plain and speculative, side by side, and the proof. Knows no engine."""
+"""The page of the race: one request, plain and speculative, side by side, and the proof."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Start, Stop and a sentence in a row, for what takes a while; the keyboard stays with them. Knows not what runs."""
+"""Start, Stop and a sentence in a row, for what takes a while; the keyboard stays with them."""
 
 from PySide6.QtCore import Signal, Slot
 from PySide6.QtGui import QAction

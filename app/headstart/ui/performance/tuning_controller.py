@@ -1,4 +1,4 @@
-"""What the page of tuning does: tune in the engine's process, recall, forget, and load anew. Draws nothing."""
+"""What the page of tuning does: tune in the engine's process, recall, forget, and load anew."""
 
 from collections.abc import Callable, Mapping
 from functools import partial

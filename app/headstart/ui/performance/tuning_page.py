@@ -1,4 +1,4 @@
-"""The page of tuning: what will be tried, for how long, how it goes, what was found. Knows no engine."""
+"""The page of tuning: what will be tried, for how long, how it goes, what was found."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence

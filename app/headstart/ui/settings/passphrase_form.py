@@ -1,4 +1,4 @@
-"""Fields for passphrases with one button. Checks only what can be seen of them; keeps none."""
+"""Fields for passphrases with one button."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

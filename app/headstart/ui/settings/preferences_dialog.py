@@ -1,4 +1,4 @@
-"""The dialog of all settings that hold everywhere, and of the folders. Knows no file of settings and no chat."""
+"""The dialog of all settings that hold everywhere, and of the folders."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Editors of several settings under headings, filled from the settings. Knows neither chat nor file."""
+"""Editors of several settings under headings, filled from the settings."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""The settings of the open chat: model pair, system prompt, speculation, sampling. Knows no chat and no file."""
+"""The settings of the open chat: model pair, system prompt, speculation, sampling."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""The list of chats by day, or of what a search found: choosing, selecting, renaming, dragging. Knows no history."""
+"""The list of chats by day, or of what a search found: choosing, selecting, renaming, dragging."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

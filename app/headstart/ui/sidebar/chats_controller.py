@@ -1,4 +1,4 @@
-"""The chats of the window: which is open, which still gets an answer, and what the sidebar does to them. No widget."""
+"""The chats of the window: which is open, which still gets an answer, and what the sidebar does to them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The left side: new chat, search, tags, the list of chats, undo, the page of models. Knows no history."""
+"""The left side: new chat, search, tags, the list of chats, undo, the page of models."""
 
 from collections.abc import Sequence
 

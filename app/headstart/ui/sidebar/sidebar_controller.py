@@ -1,4 +1,4 @@
-"""Joins the sidebar to the chats, the tags and what can be undone. Builds none of them."""
+"""Joins the sidebar to the chats, the tags and what can be undone."""
 
 from collections.abc import Callable, Sequence
 from functools import partial

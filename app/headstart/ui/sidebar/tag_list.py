@@ -1,4 +1,4 @@
-"""The tags of the sidebar: one can be chosen as a filter, chats can be dropped on each. Knows no history."""
+"""The tags of the sidebar: one can be chosen as a filter, chats can be dropped on each."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""A table of figures that is as high as it is long: words on the left, numbers on the right. Knows no figures."""
+"""A table of figures that is as high as it is long: words on the left, numbers on the right."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Icons drawn from paths in the colours of the theme, as large as the text beside them; knows no page."""
+"""Icons drawn from paths in the colours of the theme, as large as the text beside them."""
 
 import functools
 from types import MappingProxyType

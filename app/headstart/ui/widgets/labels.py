@@ -1,4 +1,4 @@
-"""A label in letters larger or smaller than those around it, also after zoom or text size have changed. No page."""
+"""A label in letters larger or smaller than those around it, also after zoom or text size have changed."""
 
 from PySide6.QtCore import QEvent, QObject, QSize, Qt, Slot
 from PySide6.QtGui import QFont, QGuiApplication, QPainter, QPaintEvent

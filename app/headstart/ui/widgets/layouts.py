@@ -1,4 +1,4 @@
-"""A field with its title beside or above it, and a row of widgets that goes on below when full. Knows no value."""
+"""A field with its title beside or above it, and a row of widgets that goes on below when full."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""Says what the colours of tokens mean. Knows no message."""
+"""Says what the colours of tokens mean."""
 
 from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QTextCharFormat, QTextCursor, QTextDocument

@@ -1,4 +1,4 @@
-"""One sentence above the composer that can be put away, with an action where there is one. Knows no chat."""
+"""One sentence above the composer that can be put away, with an action where there is one."""
 
 from collections.abc import Callable
 from enum import StrEnum

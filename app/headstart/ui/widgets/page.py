@@ -1,4 +1,4 @@
-"""A page beside that of the chat: title, way back, and a column that scrolls. Knows not what stands in it."""
+"""A page beside that of the chat: title, way back, and a column that scrolls."""
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QHideEvent, QResizeEvent, QShowEvent

@@ -1,4 +1,4 @@
-"""How something long goes: its step, a bar, the log on demand, Cancel, and how it ended. Knows not what it is."""
+"""How something long goes: its step, a bar, the log on demand, Cancel, and how it ended."""
 
 from PySide6.QtCore import QElapsedTimer, QTimer, Signal, Slot
 from PySide6.QtWidgets import (

@@ -1,4 +1,4 @@
-"""The style sheet of everything around the transcript, made from a theme; knows no widget but by `kind`."""
+"""The style sheet of everything around the transcript, made from a theme."""
 
 from pathlib import Path
 from string import Template

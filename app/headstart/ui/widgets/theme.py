@@ -1,4 +1,4 @@
-"""Every colour, spacing and font of the window, for light and dark; knows no widget."""
+"""Every colour, spacing and font of the window, for light and dark."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

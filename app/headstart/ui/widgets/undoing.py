@@ -1,4 +1,4 @@
-"""What can be undone in the window besides typing, newest first. Knows not what it was."""
+"""What can be undone in the window besides typing, newest first."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
