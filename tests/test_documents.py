@@ -3,6 +3,7 @@
 import contextlib
 import re
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import pytest
 from installer.order import parser
@@ -32,8 +33,12 @@ def test_every_flag_in_the_readme_exists(capsys: pytest.CaptureFixture[str]) -> 
     assert set(FLAG.findall(README)) <= known
 
 
-@pytest.mark.parametrize("document", ["README.md", "CHANGELOG.md", "SECURITY.md", "app/README.md", "tests/README.md"])
-def test_links_lead_somewhere(document: str) -> None:
-    path = ROOT / document
-    targets = LINK.findall(path.read_text(encoding="utf-8"))
-    assert not [target for target in targets if not (path.parent / target).exists()]
+DOCUMENTS = sorted(
+    path for folder in (".", "app", "app/docs", "export", "installer", "tests") for path in (ROOT / folder).glob("*.md")
+)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_lead_somewhere(document: Path) -> None:
+    targets = LINK.findall(document.read_text(encoding="utf-8"))
+    assert not [target for target in targets if not (document.parent / target).exists()]

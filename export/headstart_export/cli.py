@@ -125,7 +125,7 @@ def _parser() -> argparse.ArgumentParser:
         "--draft",
         metavar="SOURCE",
         help="a small model with the same vocabulary: makes a pair; `self`: the model's own int4 copy, "
-        "which gains little (see export/README.md)",
+        "which gains little (see app/docs/models.md)",
     )
     parser.add_argument("--weights", choices=recipes.PRECISIONS, help="precision (default: the recipe's, else int8)")
     parser.add_argument("--draft-weights", choices=recipes.PRECISIONS, help="precision of the draft")

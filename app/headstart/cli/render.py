@@ -290,7 +290,7 @@ def _origins(stats: Stats) -> str:
 
 def _time(stats: Stats) -> str:
     parts = ", ".join(f"{part} {spent:.0f} ms" for part, spent in stats.by_part.items())
-    return f"decoding time: {parts or 'none'}; ledger against plain decoding {stats.ledger_ms:+.0f} ms"
+    return f"decoding time: {parts or 'none'}; {stats.ledger_ms:.0f} ms saved against plain decoding"
 
 
 def _context(stats: Stats) -> str:
