@@ -51,7 +51,7 @@ OF_OTHER_EXPORTS = (
     "{} of {} is not the file that",
 )
 OF_ITS_LOG = ("{} is not pinned",)
-NOT_OF_A_WINDOW = {"assisted", "bigram", "cli"}
+NOT_OF_A_WINDOW = {"assisted", "bigram", "cli", "distillation"}
 SERVER = Remote("office", "https://office:8443/v1", "big")
 NAMED = re.compile("“([^{}”]+)”")
 
