@@ -69,7 +69,7 @@ class Asker(QObject):
 
     def _show(self) -> None:
         session = self._program.chat_controller.session
-        live = session.answering.live
+        live = session.live
         if live and (live.message, len(live.text)) != self._last:
             self._last = (live.message, len(live.text))
             tell("shown", chat=session.chat.id, message=live.message, length=len(live.text), sum=checksum(live.text))

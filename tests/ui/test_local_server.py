@@ -44,7 +44,7 @@ def free_port() -> int:
 
 
 def live(app: Program) -> str:
-    answer = app.chat_controller.session.answering.live
+    answer = app.chat_controller.session.live
     return answer.text if answer else ""
 
 

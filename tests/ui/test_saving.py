@@ -102,7 +102,7 @@ window = Program(application, open_store(Path(sys.argv[1])), toy)
 window.start()
 window.window.show()
 session = window.chat_controller.session
-session.answering.grew.connect(lambda *_: print(time.monotonic(), len(session.answering.live.text), flush=True))
+session.grew.connect(lambda *_: print(time.monotonic(), len(session.live.text), flush=True))
 session.send("toy: words 1900")
 application.exec()
 """

@@ -286,7 +286,7 @@ class ChatController(QObject):
         session.began.connect(self._begin)
         session.ended.connect(self._end)
         session.recorded.connect(self._show_record)
-        session.answering.grew.connect(self._grow)
+        session.grew.connect(self._grow)
         session.waiting.connect(self._show_wait)
         self._page.transcript.show_chat(self._contents())
         self._show()
@@ -389,7 +389,7 @@ class ChatController(QObject):
             (self._session.began, self._begin),
             (self._session.ended, self._end),
             (self._session.recorded, self._show_record),
-            (self._session.answering.grew, self._grow),
+            (self._session.grew, self._grow),
             (self._session.waiting, self._show_wait),
         ):
             signal.disconnect(slot)
@@ -427,7 +427,7 @@ class ChatController(QObject):
 
     @Slot(str)
     def _show_wait(self, words: str) -> None:
-        live = self.session.answering.live
+        live = self.session.live
         if live:
             self._page.transcript.set_notice(live.message, words)
 

@@ -8,105 +8,19 @@ from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from headstart.chat.conversation import Attachment, Chat, Conversation, Message, Outcome, Role, State, propose_title
 from headstart.chat.store import UNSENT, Store, new_id
-from headstart.engine.engine import Finish, FinishReason, Prefill, Request, Step
+from headstart.engine.engine import Finish, FinishReason, Prefill, Step
 from headstart.engine.protocol import Failed, Load
 from headstart.errors import EngineBusyError, HeadstartError, HistoryError
 from headstart.settings import Settings
 from headstart.ui import asking
 from headstart.ui.chat import live_answer
 from headstart.ui.chat.live_answer import NOTICE, ROUNDS, LiveAnswer, resumed
-from headstart.ui.engine_link import EngineLink
 from headstart.ui.fault_words import said
 from headstart.ui.models.model_loader import ModelLoader
 from headstart.ui.spelling import sentences, whole
 from headstart.ui.widgets.notice_bar import Cause
 
 _SAVE_EVERY = 700  # ms: a kill must cost less than a second of text, and timers come late
-
-
-class Answering(QObject):
-    """At most one answer at a time. `ended` follows every `begin`, whatever happens to the engine."""
-
-    grew = Signal(int, object)  # message id, tuple[Step, ...]
-    reading = Signal(object)  # Prefill
-    due = Signal(object)  # LiveAnswer with text that is not yet saved
-    ended = Signal(int, object)  # message id, Outcome
-
-    def __init__(self, link: EngineLink, parent: QObject | None = None) -> None:
-        """Listens to the engine from now on."""
-        super().__init__(parent)
-        self._link = link
-        self.live: LiveAnswer | None = None
-        self._saving = QTimer(self, interval=_SAVE_EVERY)
-        self._saving.timeout.connect(self._save)
-        link.steps.connect(self._take_steps)
-        link.prefill.connect(self._take_prefill)
-        link.finished.connect(self._take_finish)
-        link.failed.connect(self._take_failure)
-        link.crashed.connect(self._take_crash)
-
-    def begin(self, message: Message, request: Request) -> None:
-        """Ask for the text of `message`, or for the rest of it."""
-        assert self.live is None, "one answer at a time"
-        self.live = resumed(message, self._link.generate(request))
-        self._saving.start()
-
-    def stop(self) -> None:
-        """End the answer; `ended` follows."""
-        if self.live:
-            self._link.cancel()
-
-    def abandon(self) -> None:
-        """The window closes: keep what came, wait for nothing."""
-        self._save()
-        self._saving.stop()
-        self.live = None
-
-    @Slot(int, object)
-    def _take_steps(self, generation: int, steps: tuple[Step, ...]) -> None:
-        if self.live is None or generation != self.live.generation:
-            return
-        self.live.grow(steps)
-        self.grew.emit(self.live.message, steps)
-
-    @Slot(int, object)
-    def _take_prefill(self, generation: int, progress: Prefill) -> None:
-        if self.live and generation == self.live.generation:
-            self.reading.emit(progress)
-
-    @Slot(int, object)
-    def _take_finish(self, generation: int, finish: Finish) -> None:
-        if self.live is None or generation != self.live.generation:
-            return
-        stopped = finish.reason is FinishReason.CANCELLED
-        kept = live_answer.keep(finish.stats, finish.reason)
-        self._end(State.STOPPED if stopped else State.COMPLETE, kept)
-
-    @Slot(str, object)
-    def _take_failure(self, sentence: str, failed: Failed) -> None:
-        if self.live and failed.order == Load.__name__:  # why is told above the message box, with what can be done
-            self._end(State.INTERRUPTED, {NOTICE: self.tr("The model could not be loaded.")})
-        elif self.live and failed.generation == self.live.generation:
-            self._end(State.INTERRUPTED, {NOTICE: sentence})
-
-    @Slot(str, object)
-    def _take_crash(self, sentence: str, generation: int | None) -> None:
-        if self.live and generation == self.live.generation:
-            self._end(State.INTERRUPTED, {NOTICE: sentence})
-
-    @Slot()
-    def _save(self) -> None:
-        if self.live and self.live.saved < len(self.live.text):
-            self.due.emit(self.live)
-            self.live.saved = len(self.live.text)
-
-    def _end(self, state: State, kept: dict[str, object]) -> None:
-        assert self.live
-        live, self.live = self.live, None
-        self._saving.stop()
-        self.ended.emit(live.message, Outcome(live.text, state, live.runs, {**kept, ROUNDS: live.rounds}))
-
-
 _RETRY_MS = 4000
 
 
@@ -116,6 +30,7 @@ class ChatSession(QObject):
     reset = Signal()  # other messages are shown: ask `path`
     began = Signal(int)  # the answer with this id is being written
     waiting = Signal(str)  # what the answer waits for; empty when it is being written
+    grew = Signal(int, object)  # its id, tuple[Step, ...]
     ended = Signal(int)  # nothing more will come to it
     answered = Signal(str, str, float)  # the chat's title, the text, seconds it took
     recorded = Signal(object)  # Chat: title, settings or time changed
@@ -144,12 +59,15 @@ class ChatSession(QObject):
         self._retrying.timeout.connect(self._catch_up)
         self.draft_files = store.draft_files(self.chat.id if chat else None)
         self.program_settings = settings or Settings()
-        self.answering = Answering(loader.link, self)
-        self.wait = ""  # what the answer waits for, in words
-        self.answering.reading.connect(self._note_reading)
-        self.answering.grew.connect(self._note_begin)
-        self.answering.due.connect(self._save_partial)
-        self.answering.ended.connect(self._finish)
+        self.live: LiveAnswer | None = None  # the answer being written; however the engine fares, `ended` follows
+        self.wait = ""  # what it waits for, in words
+        self._saving = QTimer(self, interval=_SAVE_EVERY)
+        self._saving.timeout.connect(self._save_partial)
+        loader.link.steps.connect(self._take_steps)
+        loader.link.prefill.connect(self._note_reading)
+        loader.link.finished.connect(self._take_finish)
+        loader.link.failed.connect(self._take_failure)
+        loader.link.crashed.connect(self._take_crash)
         loader.changed.connect(self._note_loading)
 
     @property
@@ -170,7 +88,7 @@ class ChatSession(QObject):
     @property
     def is_answering(self) -> bool:
         """Whether an answer is being written into this chat."""
-        return self.answering.live is not None
+        return self.live is not None
 
     @property
     def settings(self) -> Settings:
@@ -206,7 +124,8 @@ class ChatSession(QObject):
 
     def stop(self) -> None:
         """End the answer being written; what came stays."""
-        self.answering.stop()
+        if self.live:
+            self._loader.link.cancel()
 
     def regenerate(self, id_: int, temperature: float | None = None) -> None:
         """Another version of this answer, with the next seed, and at another temperature where one is given."""
@@ -300,8 +219,10 @@ class ChatSession(QObject):
 
     def close(self) -> None:
         """Keep what came of an answer being written; the next start marks it as interrupted."""
-        self.answering.abandon()
+        self._save_partial()
+        self._saving.stop()
         self._retrying.stop()
+        self.live = None
         if self.is_behind:
             self._keep_trying(lambda: self._write(self.conversation))
 
@@ -318,7 +239,8 @@ class ChatSession(QObject):
             return
         if self._commit(conversation):
             self._asked = time.monotonic()
-            self.answering.begin(message, request)
+            self.live = resumed(message, self._loader.link.generate(request))
+            self._saving.start()
             self.reset.emit()
             self.began.emit(message.id)
             self._set_wait(self._loader.progress or self.tr("Waiting for the model…"))
@@ -328,16 +250,42 @@ class ChatSession(QObject):
         if self.is_answering and self._loader.progress:
             self._set_wait(self._loader.progress)
 
-    @Slot(object)
-    def _note_reading(self, progress: Prefill) -> None:
-        words = self.tr("Reading the conversation: {done} of {total} tokens").format(
-            done=whole(progress.done), total=whole(progress.total)
-        )
-        self._set_wait(sentences(words, said(progress.note)) if progress.note else words)
+    @Slot(int, object)
+    def _note_reading(self, generation: int, progress: Prefill) -> None:
+        if self._is_mine(generation):
+            words = self.tr("Reading the conversation: {done} of {total} tokens").format(
+                done=whole(progress.done), total=whole(progress.total)
+            )
+            self._set_wait(sentences(words, said(progress.note)) if progress.note else words)
 
-    @Slot()
-    def _note_begin(self) -> None:
-        self._set_wait("")
+    @Slot(int, object)
+    def _take_steps(self, generation: int, steps: tuple[Step, ...]) -> None:
+        if self.live and self._is_mine(generation):
+            self.live.grow(steps)
+            self._set_wait("")
+            self.grew.emit(self.live.message, steps)
+
+    @Slot(int, object)
+    def _take_finish(self, generation: int, finish: Finish) -> None:
+        if self._is_mine(generation):
+            stopped = finish.reason is FinishReason.CANCELLED
+            kept = live_answer.keep(finish.stats, finish.reason)
+            self._finish(State.STOPPED if stopped else State.COMPLETE, kept)
+
+    @Slot(str, object)
+    def _take_failure(self, sentence: str, failed: Failed) -> None:
+        if self.live and failed.order == Load.__name__:  # why is told above the message box, with what can be done
+            self._finish(State.INTERRUPTED, {NOTICE: self.tr("The model could not be loaded.")})
+        elif self._is_mine(failed.generation):
+            self._finish(State.INTERRUPTED, {NOTICE: sentence})
+
+    @Slot(str, object)
+    def _take_crash(self, sentence: str, generation: int | None) -> None:
+        if self._is_mine(generation):
+            self._finish(State.INTERRUPTED, {NOTICE: sentence})
+
+    def _is_mine(self, generation: int | None) -> bool:
+        return self.live is not None and generation == self.live.generation
 
     def _set_wait(self, words: str) -> None:
         if words != self.wait:
@@ -355,22 +303,28 @@ class ChatSession(QObject):
         return not self.is_answering or self._is_free()
 
     def _as_it_is(self, message: Message) -> Message:
-        live = self.answering.live
+        live = self.live
         if live is None or live.message != message.id:
             return message
         return replace(message, text=live.text, origins=live.runs, stats={ROUNDS: live.rounds})
 
-    @Slot(object)
-    def _save_partial(self, live: LiveAnswer) -> None:
-        self._keep_trying(lambda: self._store.save_partial(self.chat.id, live.message, live.text, live.runs))
+    @Slot()
+    def _save_partial(self) -> None:
+        live = self.live
+        if live and live.saved < len(live.text):
+            self._keep_trying(lambda: self._store.save_partial(self.chat.id, live.message, live.text, live.runs))
+            live.saved = len(live.text)
 
-    @Slot(int, object)
-    def _finish(self, id_: int, outcome: Outcome) -> None:
+    def _finish(self, state: State, kept: dict[str, object]) -> None:
+        assert self.live
+        live, self.live = self.live, None
+        self._saving.stop()
         self._set_wait("")
-        self.conversation = self.conversation.finish(id_, outcome)
+        outcome = Outcome(live.text, state, live.runs, {**kept, ROUNDS: live.rounds})
+        self.conversation = self.conversation.finish(live.message, outcome)
         self._catch_up()
-        self.ended.emit(id_)
-        self.answered.emit(self.chat.title, outcome.text, time.monotonic() - self._asked)
+        self.ended.emit(live.message)
+        self.answered.emit(self.chat.title, live.text, time.monotonic() - self._asked)
 
     def _commit(self, after: Conversation) -> bool:
         """Save, then show: what is on screen is on disk."""

@@ -607,13 +607,6 @@
     </message>
 </context>
 <context>
-    <name>Answering</name>
-    <message>
-        <source>The model could not be loaded.</source>
-        <translation>模型未能加载。</translation>
-    </message>
-</context>
-<context>
     <name>AttachmentTray</name>
     <message>
         <source>Attached files</source>
@@ -1062,6 +1055,10 @@
 </context>
 <context>
     <name>ChatSession</name>
+    <message>
+        <source>The model could not be loaded.</source>
+        <translation>模型未能加载。</translation>
+    </message>
     <message>
         <source>At temperature 0 the same question gets the same answer; raise it to see others.</source>
         <translation>温度为 0 时，相同的问题总是得到相同的回答；调高温度可得到不同的回答。</translation>

@@ -607,13 +607,6 @@
     </message>
 </context>
 <context>
-    <name>Answering</name>
-    <message>
-        <source>The model could not be loaded.</source>
-        <translation>模型未能載入。</translation>
-    </message>
-</context>
-<context>
     <name>AttachmentTray</name>
     <message>
         <source>Attached files</source>
@@ -1062,6 +1055,10 @@
 </context>
 <context>
     <name>ChatSession</name>
+    <message>
+        <source>The model could not be loaded.</source>
+        <translation>模型未能載入。</translation>
+    </message>
     <message>
         <source>At temperature 0 the same question gets the same answer; raise it to see others.</source>
         <translation>溫度為 0 時，相同的問題總是得到相同的回答；調高溫度可得到不同的回答。</translation>
