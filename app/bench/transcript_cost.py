@@ -8,7 +8,7 @@ from PySide6.QtGui import QPixmap
 from PySide6.QtWidgets import QApplication
 
 from bench.corpus import PATTERN, contents, message, pieces
-from headstart.ui.chat.message import MessageContent, RoundNote
+from headstart.ui.chat.message import MessageContent, OriginRun, RoundNote
 from headstart.ui.chat.transcript import Transcript
 from headstart.ui.widgets import theme
 
@@ -62,7 +62,7 @@ class TranscriptCost:
         window = self.window()
         window.show_chat([*contents(count, tokens), MessageContent("live", "assistant", "")])
         self._settle()
-        window.begin_stream("live")
+        window.view_of("live").begin_stream()
         for start in range(0, already, _CHUNK):
             self._update(window, message(start, min(_CHUNK, already - start)) + "\n\n", 0)
         updates = [self._update(window, piece, n) for n, piece in enumerate(pieces(message(7, tokens)))]
@@ -89,8 +89,7 @@ class TranscriptCost:
 
     def _update(self, window: Transcript, piece: str, number: int) -> Cost:
         started, spent = time.perf_counter(), time.process_time()
-        window.stream("live", piece, ((piece, PATTERN[number % 5]),), RoundNote("draft", 4, 3))
-        window.view(window.index_of("live")).flush()
+        window.view_of("live").append(piece, (OriginRun(len(piece), PATTERN[number % 5], RoundNote("draft", 4, 3)),))
         self._application.processEvents()
         window.render(self._canvas)
         return Cost(_ms(started), round((time.process_time() - spent) * 1000, 2))

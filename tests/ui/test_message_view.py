@@ -65,9 +65,7 @@ def test_a_streamed_message_equals_the_finished_one(show: Show, seed: int) -> No
     while len(view.content.text) < len(source):
         at = len(view.content.text)
         piece = source[at : at + rng.randint(1, 40)]
-        view.append(piece, [(piece, "draft")], RoundNote("draft", 4, 2))
-        if rng.random() < 0.7:
-            view.flush()
+        view.append(piece, [OriginRun(len(piece), "draft", RoundNote("draft", 4, 2))])
     view.end_stream(_answer("", stats="18 tok/s"))
     view.set_width(700)
     once = show(_answer(source))
@@ -78,20 +76,10 @@ def test_a_streamed_message_equals_the_finished_one(show: Show, seed: int) -> No
     assert view.content.state is MessageState.DONE
 
 
-def test_text_appears_at_the_pace_of_frames(show: Show, qtbot: QtBot) -> None:
-    view = show(_answer(""))
-    view.begin_stream()
-    for word in ("one ", "two ", "three"):
-        view.append(word, [(word, "target")])
-    assert _shown(view) == ""
-    assert view.content.text == "one two three"
-    qtbot.waitUntil(lambda: _shown(view) == "one two three", timeout=2000)
-
-
 def test_a_stopped_answer_keeps_its_text_and_says_so(show: Show) -> None:
     view = show(_answer(""))
     view.begin_stream()
-    view.append("half **a", [("half **a", "target")])
+    view.append("half **a", [OriginRun(8, "target")])
     view.end_stream(_answer("", state=MessageState.STOPPED, notice="You stopped this answer."))
     labels = [label.text() for label in view.findChildren(QLabel) if label.isVisible()]
     assert {"stopped", "You stopped this answer."} <= set(labels)
@@ -173,8 +161,7 @@ def test_half_a_tag_is_not_shown(show: Show) -> None:
     view = show(_answer(""))
     view.begin_stream()
     for piece in ("<th", "ink>", "hm", "</thi", "nk>", "yes"):
-        view.append(piece, [(piece, "target")])
-        view.flush()
+        view.append(piece, [OriginRun(len(piece), "target")])
         assert "<" not in _shown(view)
     assert _shown(view) == "yes"
 

@@ -11,7 +11,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
-from headstart.ui.chat.message import MessageAction, MessageContent, MessageState, RoundNote
+from headstart.ui.chat.message import MessageAction, MessageContent, MessageState, OriginRun
 from headstart.ui.chat.message_column import AT_END, ScrollPosition
 from headstart.ui.chat.transcript import Transcript
 from headstart.ui.widgets import theme
@@ -59,11 +59,6 @@ def _seen(transcript: Transcript) -> list[int]:
     return [index for index, _ in views]
 
 
-def _stream(transcript: Transcript, message: object, text: str) -> None:
-    transcript.stream(message, text, [(text, "draft")], RoundNote("draft", 3, 2))
-    transcript.view(transcript.index_of(message)).flush()
-
-
 def test_a_chat_opens_at_its_end(make: Make) -> None:
     transcript = make()
     assert transcript.is_at_end()
@@ -95,11 +90,11 @@ def test_a_thousand_messages_open_at_once(make: Make) -> None:
 def test_new_text_stays_in_view_at_the_end(make: Make) -> None:
     transcript = make(6)
     transcript.add(MessageContent("live", "assistant", ""))
-    transcript.begin_stream("live")
+    transcript.view_of("live").begin_stream()
     bar = transcript.verticalScrollBar()
     bar.setValue(bar.maximum() - AT_END)
     for _ in range(10):
-        _stream(transcript, "live", PARAGRAPH)
+        transcript.view_of("live").append(PARAGRAPH, [OriginRun(len(PARAGRAPH), "draft")])
         assert bar.value() == bar.maximum()
     transcript.end_stream(MessageContent("live", "assistant", "", stats="done"))
     assert bar.value() == bar.maximum()
@@ -108,12 +103,12 @@ def test_new_text_stays_in_view_at_the_end(make: Make) -> None:
 def test_a_reader_who_scrolled_up_is_left_alone(make: Make) -> None:
     transcript = make(6)
     transcript.add(MessageContent("live", "assistant", ""))
-    transcript.begin_stream("live")
+    transcript.view_of("live").begin_stream()
     bar = transcript.verticalScrollBar()
     bar.setValue(bar.maximum() - AT_END - 30)
     before = bar.value()
     for _ in range(5):
-        _stream(transcript, "live", PARAGRAPH)
+        transcript.view_of("live").append(PARAGRAPH, [OriginRun(len(PARAGRAPH), "draft")])
     transcript.end_stream(MessageContent("live", "assistant", "", stats="done"))
     assert bar.value() == before
     assert not transcript.is_at_end()
@@ -244,11 +239,11 @@ def test_a_reused_view_shows_nothing_of_its_former_message(make: Make, qtbot: Qt
 def test_a_streaming_message_survives_scrolling_away(make: Make, qtbot: QtBot) -> None:
     transcript = make(200)
     transcript.add(MessageContent("live", "assistant", ""))
-    transcript.begin_stream("live")
-    _stream(transcript, "live", "one ")
+    transcript.view_of("live").begin_stream()
+    transcript.view_of("live").append("one ", [OriginRun(4, "draft")])
     transcript.verticalScrollBar().setValue(0)
     _settle(qtbot, transcript)
-    _stream(transcript, "live", "two")
+    transcript.view_of("live").append("two", [OriginRun(3, "draft")])
     ended = MessageContent("live", "assistant", "", stats="9 tok/s", state=MessageState.STOPPED)
     transcript.end_stream(ended)
     assert replace(transcript.contents()[-1], origins=()) == replace(ended, text="one two")

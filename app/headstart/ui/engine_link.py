@@ -314,6 +314,10 @@ class EngineLink(QObject):
         if self._retiring or self._is_late(report):
             return
         match report:
+            case Stepped(_, step):
+                self._steps.append(step)
+                if not self._tick.isActive():
+                    self._tick.start()
             case Ready():
                 self._up = True
                 self._greet()
@@ -343,10 +347,6 @@ class EngineLink(QObject):
         match report:
             case Prefilled(generation, progress):
                 self.prefill.emit(generation, progress)
-            case Stepped(_, step):
-                self._steps.append(step)
-                if not self._tick.isActive():
-                    self._tick.start()
             case Finished(generation, finish):
                 self._end_answer()
                 self.finished.emit(generation, finish)

@@ -20,7 +20,7 @@ from headstart.ui.chat.chat_session import ChatSession
 from headstart.ui.chat.composer import Composer
 from headstart.ui.chat.find_bar import places
 from headstart.ui.chat.live_answer import REPEATS, KeptOrigins
-from headstart.ui.chat.message import WARMER, MessageAction, MessageContent, MessageState, RoundNote
+from headstart.ui.chat.message import WARMER, MessageAction, MessageContent, MessageState
 from headstart.ui.chat.token_count import Count, TokenCount
 from headstart.ui.spelling import sentences, whole
 from headstart.ui.widgets.notice_bar import Cause, NoticeBar
@@ -417,19 +417,16 @@ class ChatController(QObject):
 
     @Slot(int, object)
     def _grow(self, id_: int, steps: Sequence[Step]) -> None:
-        transcript = self._page.transcript
         self._page.live.grow(steps)
-        for step in steps:
-            if step.text:
-                made = step.round
-                note = RoundNote(made.drafter.value, made.drafted, made.accepted)
-                transcript.stream(id_, step.text, [(piece.text, piece.origin.value) for piece in step.pieces], note)
+        text = "".join(step.text for step in steps)
+        if text:
+            self._page.transcript.view_of(id_).append(text, live_answer.origin_runs(steps))
 
     @Slot(str)
     def _show_wait(self, words: str) -> None:
         live = self.session.live
         if live:
-            self._page.transcript.set_notice(live.message, words)
+            self._page.transcript.view_of(live.message).set_notice(words)
 
     @Slot(int)
     def _end(self, id_: int) -> None:
@@ -541,7 +538,7 @@ def _update(page: ChatPage, wanted: Sequence[MessageContent]) -> None:
     for new in wanted[len(shown) :]:
         transcript.add(new)
     if wanted and wanted[-1].state is MessageState.STREAMING:
-        transcript.begin_stream(wanted[-1].id)
+        transcript.view_of(wanted[-1].id).begin_stream()
 
 
 def _differ(old: MessageContent, new: MessageContent) -> bool:

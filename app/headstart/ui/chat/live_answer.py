@@ -201,6 +201,12 @@ class LiveAnswer:
             self.rounds.append([len(step.text), made.drafter.value, made.drafted, made.accepted])
 
 
+def origin_runs(steps: Iterable[Step]) -> list[OriginRun]:
+    """Who proposed which part of the text of these steps, and in which round."""
+    notes = [(step, RoundNote(step.round.drafter.value, step.round.drafted, step.round.accepted)) for step in steps]
+    return [OriginRun(len(piece.text), piece.origin.value, note) for step, note in notes for piece in step.pieces]
+
+
 def resumed(message: Message, generation: int) -> LiveAnswer:
     """The live form of a message that is being written, with what it had before."""
     earlier = message.stats.get(ROUNDS)

@@ -211,6 +211,10 @@ class MessageColumn(QScrollArea):
         assert entry.view
         return entry.view
 
+    def view_of(self, message: MessageId) -> MessageView:
+        """The widget of a message by its id, which takes what is streamed."""
+        return self.view(self.index_of(message))
+
     def views(self) -> Iterator[tuple[int, MessageView]]:
         """The widgets that exist."""
         return ((index, entry.view) for index, entry in enumerate(self._entries) if entry.view)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from PySide6.QtCore import QCoreApplication, QRectF, QSize, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QCoreApplication, QRectF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QFont, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QPushButton, QToolButton, QWidget
 
@@ -15,7 +15,6 @@ from headstart.ui.chat.message import (
     MessageId,
     MessageState,
     OriginRun,
-    RoundNote,
 )
 from headstart.ui.chat.message_text import MessageSource
 from headstart.ui.chat.text_view import TextView
@@ -218,8 +217,6 @@ def _wear(label: QLabel, colour: str) -> None:
     label.setPalette(palette)
 
 
-FRAME_MS = 33  # between two renderings of a growing message
-HIDDEN_FRAME_MS = 100
 _NAMES_SHOWN = 3  # of attached files, while they are folded
 
 
@@ -238,7 +235,6 @@ class MessageView(QWidget):
         self._theme, self._font = theme, font
         self._source = MessageSource(MessageContent("", "assistant", ""))
         self._content = self._source.content()
-        self._waiting: list[tuple[str, tuple[OriginRun, ...]]] = []
         self._origins_visible = False
         self._selected = False
         self._header, self._footer = Header(self), Footer(self)
@@ -248,9 +244,6 @@ class MessageView(QWidget):
         self._notice = QLabel(self)
         self._notice.setWordWrap(True)
         self._offers: Offers | None = None  # of few messages
-        self._frame = QTimer(self)
-        self._frame.setSingleShot(True)
-        self._frame.timeout.connect(self.flush)
         self._connect()
         self._wear()
 
@@ -259,10 +252,7 @@ class MessageView(QWidget):
     @property
     def content(self) -> MessageContent:
         """The message with everything that came since."""
-        waiting = "".join(text for text, _ in self._waiting)
-        runs = tuple(run for _, found in self._waiting for run in found)
-        shown = self._source.content()
-        return replace(shown, text=shown.text + waiting, origins=(*shown.origins, *runs))
+        return self._source.content()
 
     @property
     def message_id(self) -> MessageId:
@@ -271,8 +261,6 @@ class MessageView(QWidget):
 
     def set_message(self, content: MessageContent) -> None:
         """Show another message, or another state of it."""
-        self._waiting.clear()
-        self._frame.stop()
         self._content = content
         self._source = MessageSource(content)
         self._close_fold()
@@ -285,26 +273,13 @@ class MessageView(QWidget):
         """More text will come."""
         self._set_state(replace(self._content, state=MessageState.STREAMING, notice="", stats="", offers=()))
 
-    def append(self, text: str, pieces: Sequence[tuple[str, str]], note: RoundNote | None = None) -> None:
-        """Add text; `pieces` are (text, origin) and joined they are `text`; `note` is the round they came from."""
-        assert "".join(piece for piece, _ in pieces) == text
-        self._waiting.append((text, tuple(OriginRun(len(piece), origin, note) for piece, origin in pieces)))
-        if not self._frame.isActive():
-            self._frame.start(FRAME_MS if self.isVisible() and not self.window().isMinimized() else HIDDEN_FRAME_MS)
-
-    def flush(self) -> None:
-        """Show what came since the last frame."""
-        if not self._waiting:
-            return
-        text = "".join(text for text, _ in self._waiting)
-        runs = [run for _, found in self._waiting for run in found]
-        self._waiting.clear()
-        self._frame.stop()
+    def append(self, text: str, runs: Sequence[OriginRun]) -> None:
+        """Show more text, and who proposed which part of it."""
+        assert sum(run.length for run in runs) == len(text)
         self._show_from(self._source.append(text, runs))
 
     def end_stream(self, ended: MessageContent) -> None:
         """No more text will come; everything else is that of `ended`."""
-        self.flush()
         self._show_from(self._source.finish())
         told = replace(self._content, state=ended.state, stats=ended.stats, notice=ended.notice, offers=ended.offers)
         self._set_state(told)

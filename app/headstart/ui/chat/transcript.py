@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QWidget
 
 from headstart.chat.conversation import titled
 from headstart.ui.chat.find_bar import Match, places, seeker
-from headstart.ui.chat.message import MessageContent, MessageId, RoundNote
+from headstart.ui.chat.message import MessageContent, MessageId
 from headstart.ui.chat.message_column import MessageColumn, ScrollPosition
 from headstart.ui.chat.message_text import split
 from headstart.ui.chat.message_view import MessageView, author
@@ -59,24 +59,10 @@ class Transcript(MessageColumn):
         self._select(None)
         self.remove_entry(self.index_of(message))
 
-    def begin_stream(self, message: MessageId) -> None:
-        """Text for this message is about to come."""
-        self.view(self.index_of(message)).begin_stream()
-
-    def stream(
-        self, message: MessageId, text: str, pieces: Sequence[tuple[str, str]], note: RoundNote | None = None
-    ) -> None:
-        """Text of one round: see MessageView.append."""
-        self.view(self.index_of(message)).append(text, pieces, note)
-
     def end_stream(self, ended: MessageContent) -> None:
         """The message is complete: see MessageView.end_stream."""
-        self.view(self.index_of(ended.id)).end_stream(ended)
+        self.view_of(ended.id).end_stream(ended)
         self._search_again()
-
-    def set_notice(self, message: MessageId, notice: str) -> None:
-        """A sentence below a message, such as the progress of reading the prompt."""
-        self.view(self.index_of(message)).set_notice(notice)
 
     def set_origins_visible(self, visible: bool) -> None:
         """Colour all text by who proposed it, or not."""
