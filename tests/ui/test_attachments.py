@@ -211,7 +211,7 @@ def test_editing_a_question_takes_up_its_files(qtbot: QtBot, app: Program, tmp_p
 
 def test_an_answer_being_edited_takes_no_files(qtbot: QtBot, app: Program, tmp_path: Path) -> None:
     ask(qtbot, app, "first")
-    app.window.chat.transcript.action_requested.emit(shown(app)[1].id, MessageAction.EDIT)
+    app.window.chat.transcript.action_requested.emit(MessageAction.EDIT, shown(app)[1].id)
     app.window.chat.composer.attach([tmp_path])
     assert notice(app) == "Files go with questions; an answer has none."
     app.chat_controller.cancel_edit()

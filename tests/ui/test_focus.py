@@ -168,7 +168,7 @@ def test_on_the_page_of_a_chat_one_goes_on_writing(qtbot: QtBot, open_program: O
     press(app, button(app.window.chat.transcript.view(1), "Try again"))
     assert keyboard(app) is edit
     qtbot.waitUntil(lambda: app.link.generation is None, timeout=WAIT)
-    app.window.chat.transcript.action_requested.emit(shown(app)[-1].id, MessageAction.DELETE)
+    app.window.chat.transcript.action_requested.emit(MessageAction.DELETE, shown(app)[-1].id)
     press(app, app.window.chat.notice._action)  # Undo
     assert keyboard(app) is edit
 

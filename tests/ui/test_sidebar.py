@@ -128,11 +128,11 @@ def test_undo_works_while_a_message_is_edited(qtbot: QtBot, app: Program) -> Non
 def test_deleting_a_message_is_undone_as_long_as_nothing_came_after(qtbot: QtBot, app: Program) -> None:
     ask(qtbot, app, "one")
     ask(qtbot, app, "two")
-    app.window.chat.transcript.action_requested.emit(4, MessageAction.DELETE)
+    app.window.chat.transcript.action_requested.emit(MessageAction.DELETE, 4)
     assert texts(app) == ["one", "You wrote: one", "two"]
     app.window.actions_by_name["undo"].trigger()
     assert texts(app)[-1] == "You wrote: two"
-    app.window.chat.transcript.action_requested.emit(4, MessageAction.DELETE)
+    app.window.chat.transcript.action_requested.emit(MessageAction.DELETE, 4)
     with qtbot.waitSignal(app.chat_controller.answered, timeout=WAIT):
         app.window.actions_by_name["regenerate"].trigger()
     before = texts(app)

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
@@ -197,14 +198,13 @@ def _grounds(transcript: Transcript, index: int) -> set[str]:
 
 def test_messages_are_selected_in_ranges_and_copied(make: Make, qtbot: QtBot) -> None:
     transcript = make(6)
-    copied: list[str] = []
-    transcript.copy_requested.connect(copied.append)
-    transcript.view(2).selection_requested.emit(2, False)  # noqa: FBT003
-    transcript.view(4).selection_requested.emit(4, True)  # noqa: FBT003
+    transcript.view(2).ask(MessageAction.SELECT)
+    transcript.view(4).ask(MessageAction.SELECT_UP_TO)
     assert [message.id for message in transcript.selected_messages()] == [2, 3, 4]
     QTest.keyClick(transcript, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
-    assert copied[0].startswith("**You:**\n\nMessage 2. Some **text**")
-    assert "**Assistant:**\n\nMessage 3." in copied[0]
+    copied = QGuiApplication.clipboard().text()
+    assert copied.startswith("**You:**\n\nMessage 2. Some **text**")
+    assert "**Assistant:**\n\nMessage 3." in copied
     assert "Some text that" in transcript.as_text(transcript.selected_messages())
     QTest.keyClick(transcript, Qt.Key.Key_Escape)
     assert transcript.selected_messages() == []
@@ -218,11 +218,9 @@ def test_thinking_is_left_out_of_plain_text(make: Make) -> None:
 def test_signals_name_the_message(make: Make) -> None:
     transcript = make(4)
     asked: list[object] = []
-    transcript.action_requested.connect(lambda message, action: asked.append((message, action)))
-    transcript.version_requested.connect(lambda message, version: asked.append((message, version)))
-    transcript.view(3).action_requested.emit(3, MessageAction.REGENERATE)
-    transcript.view(1).version_requested.emit(1, 2)
-    assert asked == [(3, MessageAction.REGENERATE), (1, 2)]
+    transcript.action_requested.connect(lambda action, message: asked.append((action, message)))
+    transcript.view(3).ask(MessageAction.REGENERATE)
+    assert asked == [(MessageAction.REGENERATE, 3)]
 
 
 def test_a_reused_view_shows_nothing_of_its_former_message(make: Make, qtbot: QtBot) -> None:

@@ -11,19 +11,19 @@ from tests.ui.person import WAIT, ask, shown, texts, write
 
 def test_editing_a_question_makes_a_branch_and_versions_are_walked(qtbot: QtBot, app: Program) -> None:
     ask(qtbot, app, "first")
-    app.window.chat.transcript.action_requested.emit(shown(app)[0].id, MessageAction.EDIT)
+    app.window.chat.transcript.action_requested.emit(MessageAction.EDIT, shown(app)[0].id)
     assert app.window.chat.composer.text() == "first"
     app.window.chat.composer.set_text("")
     ask(qtbot, app, "second")
     assert texts(app) == ["second", "You wrote: second"]
     assert (shown(app)[0].version, shown(app)[0].versions) == (2, 2)
-    app.window.chat.transcript.version_requested.emit(shown(app)[0].id, 1)
+    app.window.chat.transcript.action_requested.emit(MessageAction.PREVIOUS, shown(app)[0].id)
     assert texts(app) == ["first", "You wrote: first"]
 
 
 def test_editing_an_answer_keeps_the_persons_words(qtbot: QtBot, app: Program) -> None:
     ask(qtbot, app, "first")
-    app.window.chat.transcript.action_requested.emit(shown(app)[1].id, MessageAction.EDIT)
+    app.window.chat.transcript.action_requested.emit(MessageAction.EDIT, shown(app)[1].id)
     app.window.chat.composer.set_text("")
     write(app, "better words")
     assert texts(app) == ["first", "better words"]
@@ -62,7 +62,7 @@ def test_nobody_is_told_that_an_answer_stays_the_same_where_it_need_not(qtbot: Q
     app.window.panel.edited.emit("max_new_tokens", 2)
     regenerate(qtbot, app)
     assert app.window.chat.notice.text == ""
-    app.window.chat.transcript.action_requested.emit(shown(app)[-1].id, MessageAction.EDIT)
+    app.window.chat.transcript.action_requested.emit(MessageAction.EDIT, shown(app)[-1].id)
     app.window.chat.composer.set_text("my own words")
     app.window.chat.composer.submit()
     regenerate(qtbot, app)
@@ -78,7 +78,7 @@ def test_an_answer_is_continued_where_it_ended(qtbot: QtBot, app: Program) -> No
     ask(qtbot, app, "first")
     before = shown(app)[1]
     with qtbot.waitSignal(app.chat_controller.answered, timeout=WAIT):
-        app.window.chat.transcript.action_requested.emit(before.id, MessageAction.CONTINUE)
+        app.window.chat.transcript.action_requested.emit(MessageAction.CONTINUE, before.id)
     assert shown(app)[1].text.startswith(before.text)
     assert len(shown(app)[1].text) > len(before.text)
     assert shown(app)[1].versions == 1
@@ -86,7 +86,7 @@ def test_an_answer_is_continued_where_it_ended(qtbot: QtBot, app: Program) -> No
 
 def test_a_message_is_deleted_and_comes_back(qtbot: QtBot, app: Program) -> None:
     ask(qtbot, app, "first")
-    app.window.chat.transcript.action_requested.emit(shown(app)[1].id, MessageAction.DELETE)
+    app.window.chat.transcript.action_requested.emit(MessageAction.DELETE, shown(app)[1].id)
     assert texts(app) == ["first"]
     app.window.chat.notice._action.click()
     assert texts(app) == ["first", "You wrote: first"]
@@ -95,7 +95,7 @@ def test_a_message_is_deleted_and_comes_back(qtbot: QtBot, app: Program) -> None
 def test_a_fork_is_a_chat_of_its_own(qtbot: QtBot, app: Program) -> None:
     ask(qtbot, app, "first")
     ask(qtbot, app, "second")
-    app.window.chat.transcript.action_requested.emit(shown(app)[1].id, MessageAction.FORK)
+    app.window.chat.transcript.action_requested.emit(MessageAction.FORK, shown(app)[1].id)
     assert texts(app) == ["first", "You wrote: first"]
     assert len(app.store.chats()) == 2
 

@@ -65,7 +65,7 @@ def test_a_stopped_answer_goes_on_or_is_tried_again(qtbot: QtBot, open_program: 
     press(qtbot, app, "Try again")
     assert len(texts(app)[-1].split()) == 60
     assert shown(app)[-1].versions == 2
-    app.window.chat.transcript.version_requested.emit(shown(app)[-1].id, 1)
+    app.window.chat.transcript.action_requested.emit(MessageAction.PREVIOUS, shown(app)[-1].id)
     assert offers(app) == ["Continue", "Try again"]
     before = texts(app)[-1]
     app.window.actions_by_name["continue"].trigger()
@@ -83,7 +83,7 @@ def test_what_came_without_a_word_is_tried_again(qtbot: QtBot, app: Program) -> 
 
 def test_a_question_without_an_answer_can_be_answered(qtbot: QtBot, app: Program) -> None:
     ask(qtbot, app, "hello")
-    app.window.chat.transcript.action_requested.emit(shown(app)[1].id, MessageAction.DELETE)
+    app.window.chat.transcript.action_requested.emit(MessageAction.DELETE, shown(app)[1].id)
     assert offers(app) == ["Answer"]
     press(qtbot, app, "Answer")
     assert texts(app) == ["hello", "You wrote: hello"]
@@ -94,7 +94,7 @@ def test_a_question_is_not_answered_while_an_answer_is_written_elsewhere(qtbot: 
     app = open_program(pace=0.02)
     ask(qtbot, app, "hello")
     asked = app.chat_controller.session.chat.id
-    app.window.chat.transcript.action_requested.emit(shown(app)[1].id, MessageAction.DELETE)
+    app.window.chat.transcript.action_requested.emit(MessageAction.DELETE, shown(app)[1].id)
     app.window.sidebar.new_requested.emit()
     begin(qtbot, app, "toy: words 400")
     app.window.sidebar.chosen.emit(asked, None)

@@ -5,9 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
-from PySide6.QtCore import QCoreApplication, QObject, Qt, QTimer, QUrl, Signal, Slot
-from PySide6.QtGui import QDesktopServices, QGuiApplication
-from PySide6.QtWidgets import QMessageBox
+from PySide6.QtCore import QCoreApplication, QObject, QTimer, Signal, Slot
+from PySide6.QtGui import QGuiApplication
 
 from headstart.chat.conversation import Attachment, Chat, Conversation, Message, Role, State
 from headstart.chat.reader import Hit
@@ -366,10 +365,7 @@ class ChatController(QObject):
         composer.stop_requested.connect(self.stop)
         composer.recall_requested.connect(self.edit_last)
         page.files_dropped.connect(self._attach)
-        transcript.copy_requested.connect(self._copy)
         transcript.action_requested.connect(self._act)
-        transcript.version_requested.connect(self._show_version)
-        transcript.link_activated.connect(self._open_link)
         transcript.selection_changed.connect(page.selection.show_count)
         page.selection.markdown_requested.connect(lambda: self._copy_selected(transcript.as_markdown))
         page.selection.text_requested.connect(lambda: self._copy_selected(transcript.as_text))
@@ -449,7 +445,7 @@ class ChatController(QObject):
         self._page.composer.setFocus()
 
     @Slot(object, object)
-    def _act(self, id_: int, action: MessageAction) -> None:
+    def _act(self, action: MessageAction, id_: int) -> None:
         match action:
             case MessageAction.ANSWER:
                 self.session.answer_last()
@@ -461,6 +457,10 @@ class ChatController(QObject):
                 self.session.regenerate(id_)
             case MessageAction.REGENERATE_WARMER:
                 self.session.regenerate(id_, temperature=WARMER)
+            case MessageAction.PREVIOUS:
+                self.session.walk(id_, -1)
+            case MessageAction.NEXT:
+                self.session.walk(id_, 1)
             case MessageAction.EDIT:
                 self._writing.begin_edit(id_)
             case MessageAction.FORK:
@@ -489,11 +489,6 @@ class ChatController(QObject):
 
         return Undoable(self.tr("Delete Message"), self.tr("Message deleted."), take_back, is_possible)
 
-    @Slot(object, int)
-    def _show_version(self, id_: int, version: int) -> None:
-        shown, _ = self.session.conversation.version(id_)
-        self.session.walk(id_, version - shown)
-
     @Slot(str)
     def _copy(self, text: str) -> None:
         QGuiApplication.clipboard().setText(text)
@@ -508,17 +503,6 @@ class ChatController(QObject):
             self._page.transcript.find_text(text)
         else:
             self._page.transcript.clear_find()
-
-    @Slot(str)
-    def _open_link(self, address: str) -> None:
-        """A link from a model leaves this computer only when a person says so."""
-        question = self.tr("Open this address in the browser?\n\n{}").format(address)
-        box = QMessageBox(QMessageBox.Icon.Question, self.tr("Open link"), question, parent=self._page)
-        box.setTextFormat(Qt.TextFormat.PlainText)
-        box.setStandardButtons(QMessageBox.StandardButton.Open | QMessageBox.StandardButton.Cancel)
-        box.setDefaultButton(QMessageBox.StandardButton.Cancel)
-        if box.exec() == QMessageBox.StandardButton.Open:
-            QDesktopServices.openUrl(QUrl(address))
 
 
 def _update(page: ChatPage, wanted: Sequence[MessageContent]) -> None:

@@ -27,7 +27,13 @@ class MessageAction(StrEnum):
     GO_ON = "go on"  # likewise, although it repeats itself
     REGENERATE = "regenerate"  # another version of an answer
     REGENERATE_WARMER = "regenerate warmer"  # the same at a higher temperature
+    PREVIOUS = "previous"  # version
+    NEXT = "next"
     EDIT = "edit"
+    COPY = "copy"  # without markup
+    COPY_MARKDOWN = "copy markdown"
+    SELECT = "select"
+    SELECT_UP_TO = "select up to"  # here, from the one selected before
     FORK = "fork"  # a new chat that begins like this one
     DELETE = "delete"
 

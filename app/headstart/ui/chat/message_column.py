@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtCore import Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QFont, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
@@ -277,8 +277,10 @@ class MessageColumn(QScrollArea):
         self._refresh()
 
     def new_view(self) -> MessageView:
-        """A widget for a message; the subclass connects it."""
-        return MessageView(self._theme, self._font, self._column)
+        """A widget for a message."""
+        view = MessageView(self._theme, self._font, self._column)
+        view.height_changed.connect(self._measure)
+        return view
 
     def dress_view(self, index: int, view: MessageView) -> None:
         """Called when a widget has got its message; the subclass adds what it knows of the message."""
@@ -398,10 +400,12 @@ class MessageColumn(QScrollArea):
             if before.nextInFocusChain() is not after:
                 QWidget.setTabOrder(before, after)
 
-    def measure(self, index: int) -> None:
+    @Slot(object)
+    def _measure(self, message: MessageId) -> None:
         """A built message has changed its height."""
-        entry = self._entries[index]
-        if entry.view is None:
+        index = self._index.get(message, -1)
+        entry = self._entries[index] if index >= 0 else None  # a view put aside may still have had text to show
+        if entry is None or entry.view is None:
             return
         before, anchor = self._heights.height(index), self._anchor()
         height = entry.view.set_width(self._text_width())

@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import partial
 
 from PySide6.QtCore import QCoreApplication, QRectF, QSize, Qt, Signal, Slot
-from PySide6.QtGui import QColor, QFont, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QColor, QFont, QGuiApplication, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QMenu, QPushButton, QToolButton, QWidget
 
 from headstart.ui.chat.message import (
@@ -39,7 +39,7 @@ def author(content: MessageContent) -> str:
 class Header(QWidget):
     """Who speaks. A click selects the message, with Shift a range."""
 
-    clicked = Signal(bool)
+    chosen = Signal(object)  # MessageAction
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
@@ -71,47 +71,36 @@ class Header(QWidget):
 
     def mousePressEvent(self, event: QMouseEvent) -> None:  # noqa: N802
         if event.button() == Qt.MouseButton.LeftButton:
-            self.clicked.emit(bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier))
+            extends = event.modifiers() & Qt.KeyboardModifier.ShiftModifier
+            self.chosen.emit(MessageAction.SELECT_UP_TO if extends else MessageAction.SELECT)
 
 
 class Footer(QWidget):
     """What can be done with a message, which version it is and what it cost."""
 
-    copy_clicked = Signal()
-    edit_clicked = Signal()
-    regenerate_clicked = Signal()
-    more_clicked = Signal()
-    version_chosen = Signal(int)
+    chosen = Signal(object)  # MessageAction
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
-        self._theme: Theme | None = None
-        self._version = 1
-        self._copy = self._button("copy", self.tr("Copy message"))
-        self._edit = self._button("edit", self.tr("Edit message"))
-        self._regenerate = self._button("regenerate", self.tr("Regenerate answer"))
-        self._more = self._button("more", self.tr("More actions"))
-        self._previous = self._button("previous", self.tr("Previous version"))
+        self._copy = self._button("copy", self.tr("Copy message"), MessageAction.COPY)
+        self._edit = self._button("edit", self.tr("Edit message"), MessageAction.EDIT)
+        self._regenerate = self._button("regenerate", self.tr("Regenerate answer"), MessageAction.REGENERATE)
+        self.more = self._button("more", self.tr("More actions"))
+        self._previous = self._button("previous", self.tr("Previous version"), MessageAction.PREVIOUS)
         self._count = QLabel(self)
-        self._next = self._button("next", self.tr("Next version"))
+        self._next = self._button("next", self.tr("Next version"), MessageAction.NEXT)
         self._stats = ElidedLabel(self)
         self._stats.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
         self._lay_out()
-        self._connect()
-
-    def more_button(self) -> QToolButton:
-        """Where a menu of further actions belongs."""
-        return self._more
 
     def buttons(self) -> list[QToolButton]:
         """All buttons from left to right."""
-        return [self._copy, self._edit, self._regenerate, self._more, self._previous, self._next]
+        return [self._copy, self._edit, self._regenerate, self.more, self._previous, self._next]
 
     def show_content(self, content: MessageContent) -> None:
         """Fit buttons and texts to a message."""
         busy = content.state is MessageState.STREAMING
-        self._version = content.version
-        for button in (self._edit, self._regenerate, self._more):
+        for button in (self._edit, self._regenerate, self.more):
             button.setEnabled(not busy)
         self._regenerate.setVisible(content.role == "assistant")
         for widget in (self._previous, self._count, self._next):
@@ -126,40 +115,33 @@ class Footer(QWidget):
 
     def set_looks(self, theme: Theme, font: QFont) -> None:
         """Colours and font."""
-        self._theme = theme
         for button in self.buttons():
             show_icon(button, button.objectName(), theme.muted, font=font)
         for label in (self._count, self._stats):
             label.setFont(_small(font))
             _wear(label, theme.muted)
 
-    def _button(self, name: str, label: str) -> QToolButton:
+    def _button(self, name: str, label: str, action: MessageAction | None = None) -> QToolButton:
         button = QToolButton(self)
         button.setObjectName(name)
         button.setAutoRaise(True)
         button.setToolTip(label)
         button.setAccessibleName(label)
+        if action:
+            button.clicked.connect(lambda: self.chosen.emit(action))
         return button
 
     def _lay_out(self) -> None:
         row = QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(TINY)
-        for widget in (self._copy, self._edit, self._regenerate, self._more):
+        for widget in (self._copy, self._edit, self._regenerate, self.more):
             row.addWidget(widget)
         row.addSpacing(SMALL)
         row.addWidget(self._previous)
         row.addWidget(self._count)
         row.addWidget(self._next)
         row.addWidget(self._stats, 1)
-
-    def _connect(self) -> None:
-        self._copy.clicked.connect(self.copy_clicked)
-        self._edit.clicked.connect(self.edit_clicked)
-        self._regenerate.clicked.connect(self.regenerate_clicked)
-        self._more.clicked.connect(self.more_clicked)
-        self._previous.clicked.connect(lambda: self.version_chosen.emit(self._version - 1))
-        self._next.clicked.connect(lambda: self.version_chosen.emit(self._version + 1))
 
 
 class Offers(QWidget):
@@ -221,14 +203,10 @@ _NAMES_SHOWN = 3  # of attached files, while they are folded
 
 
 class MessageView(QWidget):
-    """Shows a MessageContent. Every signal names the message first, but those about text and addresses."""
+    """Shows a MessageContent."""
 
-    copy_requested = Signal(str)  # what to put on the clipboard
-    action_requested = Signal(object, object)  # MessageAction
-    version_requested = Signal(object, int)  # versions count from 1
-    selection_requested = Signal(object, bool)  # True: up to here from the one selected before
-    link_activated = Signal(str)
-    height_changed = Signal(object)
+    action_requested = Signal(object, object)  # MessageAction, and the message's id
+    height_changed = Signal(object)  # its id
 
     def __init__(self, theme: Theme, font: QFont, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -244,7 +222,9 @@ class MessageView(QWidget):
         self._notice = QLabel(self)
         self._notice.setWordWrap(True)
         self._offers: Offers | None = None  # of few messages
-        self._connect()
+        self._header.chosen.connect(self.ask)
+        self._footer.chosen.connect(self.ask)
+        self._footer.more.clicked.connect(self._open_menu)
         self._wear()
 
     # Content
@@ -419,38 +399,31 @@ class MessageView(QWidget):
         """What the button with the dots offers."""
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        menu.addAction(self.tr("Copy as Markdown"), lambda: self.copy_requested.emit(self._source.text))
+        menu.addAction(self.tr("Copy as Markdown"), partial(self.ask, MessageAction.COPY_MARKDOWN))
         if self._content.role == "assistant":
-            menu.addAction(self.tr("Continue This Answer"), partial(self._ask, MessageAction.CONTINUE))
-        for label, extend in ((self.tr("Select Message"), False), (self.tr("Select up to Here"), True)):
-            menu.addAction(label, partial(self.selection_requested.emit, self.message_id, extend))
-        menu.addAction(self.tr("New Chat from Here"), partial(self._ask, MessageAction.FORK))
+            menu.addAction(self.tr("Continue This Answer"), partial(self.ask, MessageAction.CONTINUE))
+        menu.addAction(self.tr("Select Message"), partial(self.ask, MessageAction.SELECT))
+        menu.addAction(self.tr("Select up to Here"), partial(self.ask, MessageAction.SELECT_UP_TO))
+        menu.addAction(self.tr("New Chat from Here"), partial(self.ask, MessageAction.FORK))
         menu.addSeparator()
-        menu.addAction(self.tr("Delete Message"), partial(self._ask, MessageAction.DELETE))
+        menu.addAction(self.tr("Delete Message"), partial(self.ask, MessageAction.DELETE))
         return menu
+
+    @Slot(object)
+    def ask(self, action: MessageAction) -> None:
+        """Copy what is shown here; the column and the controller do everything else."""
+        match action:
+            case MessageAction.COPY:
+                QGuiApplication.clipboard().setText(self.plain_text())
+            case MessageAction.COPY_MARKDOWN:
+                QGuiApplication.clipboard().setText(self._source.text)
+            case _:
+                self.action_requested.emit(action, self.message_id)
 
     # Parts
 
-    def _connect(self) -> None:
-        footer = self._footer
-        footer.copy_clicked.connect(lambda: self.copy_requested.emit(self.plain_text()))
-        footer.edit_clicked.connect(lambda: self._ask(MessageAction.EDIT))
-        footer.regenerate_clicked.connect(lambda: self._ask(MessageAction.REGENERATE))
-        footer.version_chosen.connect(lambda version: self.version_requested.emit(self.message_id, version))
-        footer.more_clicked.connect(self._open_menu)
-        self._header.clicked.connect(lambda extend: self.selection_requested.emit(self.message_id, extend))
-        self._connect_text(self._text)
-
-    @Slot(object)
-    def _ask(self, action: MessageAction) -> None:
-        self.action_requested.emit(self.message_id, action)
-
-    def _connect_text(self, text: TextView) -> None:
-        text.link_activated.connect(self.link_activated)
-        text.copy_requested.connect(self.copy_requested)
-
     def _open_menu(self) -> None:
-        button = self._footer.more_button()
+        button = self._footer.more
         self.menu().popup(button.mapToGlobal(button.rect().bottomLeft()))
 
     def _fold_button(self) -> QToolButton:
@@ -464,7 +437,6 @@ class MessageView(QWidget):
         if self._unfolded is None:
             self._unfolded = TextView(self._theme, self._font, self)
             self._unfolded.setAccessibleName(self._fold.accessibleName())
-            self._connect_text(self._unfolded)
             self._show_unfolded()
             self._unfolded.set_origins(self._source.origins, self._origins_visible)
             self._unfolded.show()
@@ -543,16 +515,14 @@ class MessageView(QWidget):
         notice, failed = self._content.notice, self._content.state is MessageState.FAILED
         self._notice.setText(notice)
         self._notice.setVisible(bool(notice))
-        palette = self._notice.palette()
-        palette.setColor(self._notice.foregroundRole(), QColor(self._theme.danger if failed else self._theme.muted))
-        self._notice.setPalette(palette)
+        _wear(self._notice, self._theme.danger if failed else self._theme.muted)
 
     def _describe_offers(self) -> None:
         offers = self._content.offers
         if offers and self._offers is None:
             self._offers = Offers(self)
             self._offers.set_looks(self._theme, self._font)
-            self._offers.chosen.connect(self._ask)
+            self._offers.chosen.connect(self.ask)
         if self._offers:
             self._offers.show_offers(offers)
             self._offers.setVisible(bool(offers))

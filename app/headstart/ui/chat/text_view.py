@@ -8,7 +8,9 @@ from PySide6.QtCore import QEvent, QMimeData, QPointF, QRectF, Qt, QUrl, Signal
 from PySide6.QtGui import (
     QColor,
     QContextMenuEvent,
+    QDesktopServices,
     QFont,
+    QGuiApplication,
     QHelpEvent,
     QPainter,
     QPaintEvent,
@@ -16,7 +18,7 @@ from PySide6.QtGui import (
     QTextDocument,
     QWheelEvent,
 )
-from PySide6.QtWidgets import QFrame, QMenu, QTextBrowser, QToolTip, QWidget
+from PySide6.QtWidgets import QFrame, QMenu, QMessageBox, QTextBrowser, QToolTip, QWidget
 
 from headstart.ui.chat.message import OriginRun
 from headstart.ui.chat.message_text import Origins
@@ -35,8 +37,6 @@ RESOURCE_SCHEME = "headstart"  # the only scheme whose pictures may be shown
 class TextView(QTextBrowser):
     """As high as its text; its parent gives it room through `height_for`."""
 
-    link_activated = Signal(str)
-    copy_requested = Signal(str)
     text_resized = Signal()
 
     def __init__(self, theme: Theme, font: QFont, parent: QWidget | None = None) -> None:
@@ -186,13 +186,12 @@ class TextView(QTextBrowser):
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         selected = self.textCursor().hasSelection()
-        menu.addAction(self.tr("Copy"), lambda: self.copy_requested.emit(self.selected_text())).setEnabled(selected)
-        copy_markdown = menu.addAction(self.tr("Copy as Markdown"))
-        copy_markdown.triggered.connect(lambda: self.copy_requested.emit(self.selected_markdown()))
-        copy_markdown.setEnabled(selected)
+        menu.addAction(self.tr("Copy"), lambda: _copy(self.selected_text())).setEnabled(selected)
+        markdown_action = menu.addAction(self.tr("Copy as Markdown"), lambda: _copy(self.selected_markdown()))
+        markdown_action.setEnabled(selected)
         address = self.anchorAt(point.toPoint())
         if address and not address.startswith(COPY):
-            menu.addAction(self.tr("Copy Link Address"), lambda: self.copy_requested.emit(address))
+            menu.addAction(self.tr("Copy Link Address"), lambda: _copy(address))
         menu.addSeparator()
         menu.addAction(self.tr("Select All"), self.selectAll)
         return menu
@@ -230,9 +229,19 @@ class TextView(QTextBrowser):
     def _activate(self, url: QUrl) -> None:
         address = url.toString(QUrl.ComponentFormattingOption.FullyEncoded)
         if address.startswith(COPY):
-            self.copy_requested.emit(self._writer.code(int(address.removeprefix(COPY))))
+            _copy(self._writer.code(int(address.removeprefix(COPY))))
         elif safe_address(address):
-            self.link_activated.emit(address)
+            self._open(address)
+
+    def _open(self, address: str) -> None:
+        """A link from a model leaves this computer only when a person says so."""
+        question = self.tr("Open this address in the browser?\n\n{}").format(address)
+        box = QMessageBox(QMessageBox.Icon.Question, self.tr("Open link"), question, parent=self.window())
+        box.setTextFormat(Qt.TextFormat.PlainText)
+        box.setStandardButtons(QMessageBox.StandardButton.Open | QMessageBox.StandardButton.Cancel)
+        box.setDefaultButton(QMessageBox.StandardButton.Cancel)
+        if box.exec() == QMessageBox.StandardButton.Open:
+            QDesktopServices.openUrl(QUrl(address))
 
     # Origins
 
@@ -266,3 +275,7 @@ class TextView(QTextBrowser):
         return self.tr("{origin}. Round: {drafter} guessed {drafted}, {accepted} held.").format(
             origin=name, drafter=names.get(note.drafter, note.drafter), drafted=note.drafted, accepted=note.accepted
         )
+
+
+def _copy(text: str) -> None:
+    QGuiApplication.clipboard().setText(text)

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import Signal
-from PySide6.QtGui import QFont, QKeyEvent, QKeySequence
+from PySide6.QtCore import Signal, Slot
+from PySide6.QtGui import QFont, QGuiApplication, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QWidget
 
 from headstart.chat.conversation import titled
 from headstart.ui.chat.find_bar import Match, places, seeker
-from headstart.ui.chat.message import MessageContent, MessageId
+from headstart.ui.chat.message import MessageAction, MessageContent, MessageId
 from headstart.ui.chat.message_column import MessageColumn, ScrollPosition
 from headstart.ui.chat.message_text import split
 from headstart.ui.chat.message_view import MessageView, author
@@ -18,12 +18,9 @@ from headstart.ui.widgets.theme import Theme
 
 
 class Transcript(MessageColumn):
-    """A MessageColumn that knows what its messages mean. Signals are those of MessageView."""
+    """A MessageColumn that knows what its messages mean."""
 
-    copy_requested = Signal(str)
-    action_requested = Signal(object, object)
-    version_requested = Signal(object, int)
-    link_activated = Signal(str)
+    action_requested = Signal(object, object)  # MessageAction, and the message's id
     found_changed = Signal(int, int)  # number of the current match from 1 (0: none), matches in all
     selection_changed = Signal(int)  # selected messages
 
@@ -155,12 +152,16 @@ class Transcript(MessageColumn):
         """Messages as Markdown, just as they were written, attached files before the text."""
         return "\n\n".join(f"**{author(message)}:**\n\n{_written(message)}" for message in messages)
 
-    def _clicked(self, message: MessageId, extend: bool) -> None:
+    @Slot(object, object)
+    def _act(self, action: MessageAction, message: MessageId) -> None:
+        """Select; everything else is for others to do."""
         index = self.index_of(message)
-        if extend and self._selection:
+        if action is MessageAction.SELECT_UP_TO and self._selection:
             self._select((self._selection[0], index))
-        else:
+        elif action in (MessageAction.SELECT, MessageAction.SELECT_UP_TO):
             self._select(None if self._selection == (index, index) else (index, index))
+        else:
+            self.action_requested.emit(action, message)
 
     def _select(self, selection: tuple[int, int] | None) -> None:
         self._selection = selection
@@ -174,7 +175,7 @@ class Transcript(MessageColumn):
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802
         chosen = self.selected_messages()
         if chosen and event.matches(QKeySequence.StandardKey.Copy):
-            self.copy_requested.emit(self.as_markdown(chosen))
+            QGuiApplication.clipboard().setText(self.as_markdown(chosen))
         elif chosen and event.matches(QKeySequence.StandardKey.Cancel):
             self.clear_selection()
         else:
@@ -185,10 +186,7 @@ class Transcript(MessageColumn):
     def new_view(self) -> MessageView:
         """A connected widget."""
         view = super().new_view()
-        for name in ("copy_requested", "action_requested", "version_requested", "link_activated"):
-            getattr(view, name).connect(getattr(self, name))
-        view.selection_requested.connect(self._clicked)
-        view.height_changed.connect(self._height_changed)
+        view.action_requested.connect(self._act)
         return view
 
     def dress_view(self, index: int, view: MessageView) -> None:
@@ -196,10 +194,6 @@ class Transcript(MessageColumn):
         view.set_origins_visible(self._origins_visible)
         view.set_selected(self._is_selected(index))
         self._mark(index, view)
-
-    def _height_changed(self, message: MessageId) -> None:
-        if message in self._index:  # a view put aside may still have had text to show
-            self.measure(self.index_of(message))
 
 
 def _written(message: MessageContent) -> str:

@@ -944,18 +944,6 @@
         <source>Message deleted.</source>
         <translation>消息已删除。</translation>
     </message>
-    <message>
-        <source>Open this address in the browser?
-
-{}</source>
-        <translation>要在浏览器中打开此地址吗？
-
-{}</translation>
-    </message>
-    <message>
-        <source>Open link</source>
-        <translation>打开链接</translation>
-    </message>
 </context>
 <context>
     <name>ChatList</name>
@@ -4608,6 +4596,18 @@ The model is loaded a second time there and takes its memory again.</source>
 </context>
 <context>
     <name>TextView</name>
+    <message>
+        <source>Open this address in the browser?
+
+{}</source>
+        <translation>要在浏览器中打开此地址吗？
+
+{}</translation>
+    </message>
+    <message>
+        <source>Open link</source>
+        <translation>打开链接</translation>
+    </message>
     <message>
         <source>Copy</source>
         <translation>复制</translation>

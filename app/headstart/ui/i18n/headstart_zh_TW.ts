@@ -944,18 +944,6 @@
         <source>Message deleted.</source>
         <translation>訊息已刪除。</translation>
     </message>
-    <message>
-        <source>Open this address in the browser?
-
-{}</source>
-        <translation>要在瀏覽器中開啟此網址嗎？
-
-{}</translation>
-    </message>
-    <message>
-        <source>Open link</source>
-        <translation>開啟連結</translation>
-    </message>
 </context>
 <context>
     <name>ChatList</name>
@@ -4608,6 +4596,18 @@ The model is loaded a second time there and takes its memory again.</source>
 </context>
 <context>
     <name>TextView</name>
+    <message>
+        <source>Open this address in the browser?
+
+{}</source>
+        <translation>要在瀏覽器中開啟此網址嗎？
+
+{}</translation>
+    </message>
+    <message>
+        <source>Open link</source>
+        <translation>開啟連結</translation>
+    </message>
     <message>
         <source>Copy</source>
         <translation>複製</translation>
