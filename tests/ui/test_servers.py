@@ -15,7 +15,6 @@ from headstart.ui.models.model_card import RemoteServerCard
 from headstart.ui.models.models_page import ModelsPage
 from headstart.ui.models.remote_servers_controller import RemoteServersController
 from headstart.ui.program import Program
-from headstart.ui.widgets.theme import LIGHT
 from tests.model_server import Script, serving
 from tests.ui.conftest import WAIT
 
@@ -107,7 +106,7 @@ def controller(qtbot: QtBot) -> Callable[[str], RemoteServersController]:
     """Shows one server on a page; the real program asks it."""
 
     def show(address: str) -> RemoteServersController:
-        page = ModelsPage(LIGHT)
+        page = ModelsPage()
         qtbot.addWidget(page)
         made = RemoteServersController(page, lambda: EngineLink(program()), page)
         made.show((Remote("office", address),), Settings())

@@ -5,9 +5,13 @@ import re
 import pytest
 from PySide6.QtCore import QLocale, Qt
 from PySide6.QtGui import QPalette
-from PySide6.QtWidgets import QApplication, QCheckBox, QMenu, QWidget
+from PySide6.QtWidgets import QApplication, QCheckBox, QMenu, QToolButton, QWidget
+from pytestqt.qtbot import QtBot
 
+from headstart.engine.engine import Origin, Piece, Round, Step, Timing
+from headstart.ui.performance.race_page import RaceLane
 from headstart.ui.widgets import stylesheet, theme
+from headstart.ui.widgets.icons import icon
 from headstart.ui.widgets.stylesheet import RESOURCES
 from headstart.ui.widgets.theme import DARK, LIGHT, Theme, ThemeChoice, contrast
 
@@ -116,3 +120,19 @@ def test_system_follows_the_desktop() -> None:
 def test_chinese_glyphs_follow_the_language(qapp: QApplication) -> None:
     assert "Noto Sans CJK TC" in theme.text_font(10, QLocale("zh_TW")).families()
     assert "Noto Sans CJK SC" in theme.text_font(10, QLocale("zh_CN")).families()
+
+
+@pytest.mark.parametrize("choice", [ThemeChoice.DARK, ThemeChoice.LIGHT])
+def test_nothing_is_told_of_a_theme_but_by_the_palette(qtbot: QtBot, qapp: QApplication, choice: ThemeChoice) -> None:
+    theme.apply(qapp, ThemeChoice.LIGHT)
+    button, lane = QToolButton(), RaceLane("Plain")
+    for widget in (button, lane):
+        qtbot.addWidget(widget)
+    button.setIcon(icon("close", QPalette.ColorRole.Link))
+    lane.grow([Step("word", Round((), 0, 0, Origin.DRAFT, Timing()), (Piece("word", Origin.DRAFT),))])
+    lane.show()
+    worn = theme.apply(qapp, choice)
+    qapp.processEvents()
+    assert worn.link in _colours(button)
+    assert worn.origins["draft"].background in _colours(lane)
+    theme.apply(qapp, ThemeChoice.LIGHT)

@@ -39,12 +39,12 @@ class MainWindow(QMainWindow):
         actions.fill(self.menuBar(), self.actions_by_name)
         self.sidebar = Sidebar(theme, self)
         self.chat = ChatPage(theme, font, self)
-        self.models = ModelsPage(theme, self)
-        self.race = RacePage(theme, self)
-        self.bench = BenchmarkPage(theme, self)
-        self.tune = TuningPage(theme, self)
-        self.server = ServerPage(theme, self)
-        self.panel = SidePanel(theme, self)
+        self.models = ModelsPage(self)
+        self.race = RacePage(self)
+        self.bench = BenchmarkPage(self)
+        self.tune = TuningPage(self)
+        self.server = ServerPage(self)
+        self.panel = SidePanel(self)
         self.pages = QStackedWidget(self)
         self._split = QSplitter(Qt.Orientation.Horizontal, self)
         self._keeper = FocusKeeper(self)
@@ -68,9 +68,6 @@ class MainWindow(QMainWindow):
         for part in (self.sidebar, *(page for page in pages if page.styleSheet()), self.panel, *self.chat.chrome()):
             part.setStyleSheet(self._sheet)
         self.sidebar.set_theme(theme)
-        for page in pages:
-            page.set_theme(theme)
-        self.panel.set_theme(theme)
         self.chat.set_looks(theme, font)
         for part, (least, most) in ((self.sidebar, _SIDEBAR), (self.panel, _PANEL)):
             part.setMinimumWidth(min(scaled(least, font), most))

@@ -78,13 +78,13 @@ class ChatPage(QFrame):
         self.origins_button = self._button("origins", self.tr("Colour tokens by origin"))
         self.live_button = self._button("chart", self.tr("Live figures"))
         self.panel_button = self._button("panel", self.tr("Settings of this chat"))
-        self.legend = Legend(theme, self)
+        self.legend = Legend(self)
         self.live = LivePanel(theme, self)
         self.live.hide()
         self.find_bar = FindBar(theme, self)
         self.transcript = Transcript(theme, font, self)
         self.greeting = QLabel(self.tr("What would you like to know?"), self)
-        self.notice = NoticeBar(theme, self)
+        self.notice = NoticeBar(self)
         self.selection = SelectionBar(theme, self)
         self.work = WorkBar(self)
         self.composer = Composer(theme, self)
@@ -123,7 +123,7 @@ class ChatPage(QFrame):
         bold = QFont(font)
         bold.setBold(True)
         self._title.setFont(bold)
-        for part in (self.legend, self.live, self.find_bar, self.notice, self.selection, self.composer, self.prompts):
+        for part in (self.live, self.find_bar, self.selection, self.composer, self.prompts):
             part.set_theme(theme)
         self.transcript.set_looks(theme, font)
 

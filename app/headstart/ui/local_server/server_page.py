@@ -20,7 +20,7 @@ from headstart.ui.widgets.labels import CopiedLine
 from headstart.ui.widgets.page import Page
 from headstart.ui.widgets.progress import BusyBar
 from headstart.ui.widgets.stylesheet import dress, mark
-from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, TEXT_WIDTH, Theme
+from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, TEXT_WIDTH
 
 
 class ServerState(Enum):
@@ -343,7 +343,7 @@ class RequestLog(QFrame):
 class ServerPage(Page):
     """Its parts have the signals."""
 
-    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+    def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(TEXT_WIDTH, parent)
         self.set_title(self.tr("Local server"))
         intro = self.tr(
@@ -357,7 +357,6 @@ class ServerPage(Page):
             self.column.addWidget(part)
         self.column.addStretch(1)
         self.entered.connect(self.card.switch.setFocus)
-        self.set_theme(theme)
 
     def show_view(self, view: ServerView) -> None:
         """Another state, or other values."""

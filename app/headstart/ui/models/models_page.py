@@ -3,7 +3,15 @@
 from collections.abc import Iterable, Mapping
 
 from PySide6.QtCore import Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent, QGuiApplication, QResizeEvent, QShowEvent
+from PySide6.QtGui import (
+    QDragEnterEvent,
+    QDragLeaveEvent,
+    QDropEvent,
+    QGuiApplication,
+    QPalette,
+    QResizeEvent,
+    QShowEvent,
+)
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QScrollArea, QToolButton, QVBoxLayout, QWidget
 
 from headstart.engine.engine import Remote
@@ -16,11 +24,11 @@ from headstart.ui.models.export_run import FIRST
 from headstart.ui.models.model_card import ModelCard, RemoteServerCard
 from headstart.ui.settings.settings_form import Choices, SettingsForm, muted, scrolled
 from headstart.ui.spelling import amount
-from headstart.ui.widgets.icons import show_icon
+from headstart.ui.widgets.icons import icon
 from headstart.ui.widgets.labels import Heading
 from headstart.ui.widgets.progress import WorkCard
 from headstart.ui.widgets.stylesheet import dress, mark
-from headstart.ui.widgets.theme import HUGE, LARGE, MEDIUM, SMALL, TEXT_WIDTH, Theme
+from headstart.ui.widgets.theme import HUGE, LARGE, MEDIUM, SMALL, TEXT_WIDTH
 
 _NAMES = ("device", "draft_device", "context")
 
@@ -192,7 +200,7 @@ class ModelsPage(QFrame):
     dropped = Signal(str)  # a path
     shown = Signal()
 
-    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+    def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("page")
         self.setAccessibleName(self.tr("Models"))
@@ -200,6 +208,7 @@ class ModelsPage(QFrame):
         self._cards: dict[str, ModelCard] = {}
         self._server_cards: dict[str, RemoteServerCard] = {}
         self._back = QToolButton(self)
+        self._back.setIcon(icon("previous", QPalette.ColorRole.WindowText))
         self._back.setAccessibleName(self.tr("Back to the chat"))
         self._back.setToolTip(self.tr("Back to the chat (Esc)"))
         dress(self._back, "flat")
@@ -213,7 +222,6 @@ class ModelsPage(QFrame):
         self.placement = Placement(self)
         self._lay_out()
         self._back.clicked.connect(self.back_requested)
-        self.set_theme(theme)
 
     def show_entries(self, entries: Iterable[Entry], chosen: str, folder: str) -> None:
         """What is installed, and which of it new chats use."""
@@ -247,10 +255,6 @@ class ModelsPage(QFrame):
     def server_card(self, name: str) -> RemoteServerCard | None:
         """The card of a server, if it is still known."""
         return self._server_cards.get(name)
-
-    def set_theme(self, theme: Theme) -> None:
-        """Icons in another colour."""
-        show_icon(self._back, "previous", theme.text)
 
     def showEvent(self, event: QShowEvent) -> None:  # noqa: N802
         super().showEvent(event)

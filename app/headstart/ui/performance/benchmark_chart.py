@@ -13,7 +13,7 @@ from headstart.engine.bench.race import DRAFT_ONLY, NGRAM_ONLY
 from headstart.engine.bench.result import OFF, Advice, BenchResult, PromptResult
 from headstart.ui.spelling import decimal, listed
 from headstart.ui.translation import translate
-from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, TINY, Theme, scaled
+from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, TINY, current, scaled
 
 PLAIN = "plain"  # everyone else is measured against it
 ALL = ""  # the kind of the group over all prompts
@@ -153,9 +153,8 @@ class Paint:
 class BenchmarkChart(QWidget):
     """Speedups over plain decoding, which is the line at 1."""
 
-    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+    def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._theme = theme
         self._groups: tuple[Group, ...] = ()
         self.setAccessibleName(self.tr("Chart of the speedups"))
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
@@ -174,25 +173,21 @@ class BenchmarkChart(QWidget):
         self.setAccessibleDescription(listed(said))
         self.update()
 
-    def set_theme(self, theme: Theme) -> None:
-        """Other colours."""
-        self._theme = theme
-        self.update()
-
     def picture(self, title: str, caption: str) -> QImage:
         """The chart for a file, with words above and below."""
         image = QImage(_PICTURE * _SCALE, QImage.Format.Format_RGB32)
         image.setDevicePixelRatio(_SCALE)
-        image.fill(QColor(self._theme.surface))
+        theme = current()
+        image.fill(QColor(theme.surface))
         painter = QPainter(image)
         area = QRectF(QPointF(0, 0), _PICTURE.toSizeF()).adjusted(LARGE, LARGE, -LARGE, -LARGE)
         font = self.font()
         font.setBold(True)
         painter.setFont(font)
-        painter.setPen(QColor(self._theme.text))
+        painter.setPen(QColor(theme.text))
         painter.drawText(area, Qt.AlignmentFlag.AlignTop | Qt.TextFlag.TextWordWrap, title)
         painter.setFont(self.font())
-        painter.setPen(QColor(self._theme.muted))
+        painter.setPen(QColor(theme.muted))
         painter.drawText(area, Qt.AlignmentFlag.AlignBottom | Qt.TextFlag.TextWordWrap, caption)
         line = QFontMetricsF(self.font()).lineSpacing()
         self._draw(painter, area.adjusted(0, line + MEDIUM, 0, -2 * line - MEDIUM))
@@ -214,8 +209,8 @@ class BenchmarkChart(QWidget):
         painter.setFont(self.font())
         line = QFontMetricsF(self.font()).lineSpacing()
         names = [bar.contestant for bar in self._groups[0].bars]
-        colours = paints(names, self._theme)
-        below = _legend(painter, area, colours, self._theme)
+        colours = paints(names)
+        below = _legend(painter, area, colours)
         plot = QRectF(area.left() + 3 * line, below + SMALL, area.width() - 3 * line, 0)
         plot.setBottom(area.bottom() - line - SMALL)
         top = _top(self._groups)
@@ -226,24 +221,24 @@ class BenchmarkChart(QWidget):
             self._draw_group(painter, place, group, top)
 
     def _draw_grid(self, painter: QPainter, plot: QRectF, top: float) -> None:
-        line = QFontMetricsF(self.font()).lineSpacing()
+        line, theme = QFontMetricsF(self.font()).lineSpacing(), current()
         for tick in sorted({1.0, *_ticks(top)}):
             y = plot.bottom() - plot.height() * tick / top
             is_plain = tick == 1.0
-            painter.setPen(QPen(QColor(self._theme.text if is_plain else self._theme.border), 1))
+            painter.setPen(QPen(QColor(theme.text if is_plain else theme.border), 1))
             painter.drawLine(QPointF(plot.left(), y), QPointF(plot.right(), y))
-            painter.setPen(QColor(self._theme.text if is_plain else self._theme.muted))
+            painter.setPen(QColor(theme.text if is_plain else theme.muted))
             room = QRectF(plot.left() - 3 * line, y - line / 2, 3 * line - SMALL, line)
             painter.drawText(room, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, f"{tick:g}×")
 
     def _draw_group(self, painter: QPainter, place: QRectF, group: Group, top: float) -> None:
         slot = min((place.width() - MEDIUM) / max(len(group.bars), 1), _WIDEST_BAR)
         left = place.center().x() - slot * len(group.bars) / 2
-        colours = paints([bar.contestant for bar in group.bars], self._theme)
+        colours = paints([bar.contestant for bar in group.bars])
         for number, bar in enumerate(group.bars):
             room = QRectF(left + number * slot, place.top(), slot, place.height())
             self._draw_bar(painter, room, bar, colours[bar.contestant], top)
-        painter.setPen(QColor(self._theme.text))
+        painter.setPen(QColor(current().text))
         metrics = QFontMetricsF(self.font())
         under = QRectF(place.left(), place.bottom() + TINY, place.width(), metrics.lineSpacing())
         word = metrics.elidedText(kind_word(group.kind), Qt.TextElideMode.ElideRight, place.width() - TINY)
@@ -255,15 +250,16 @@ class BenchmarkChart(QWidget):
         scale = room.height() / top
         body = QRectF(room.left() + 1, room.bottom() - bar.mean * scale, room.width() - 2, bar.mean * scale)
         paint.draw(painter, body)
-        painter.setPen(QPen(QColor(self._theme.text), 1))
+        painter.setPen(QPen(QColor(current().text), 1))
         middle, low, high = body.center().x(), room.bottom() - bar.low * scale, room.bottom() - bar.high * scale
         painter.drawLine(QPointF(middle, low), QPointF(middle, high))
         for end in (low, high):
             painter.drawLine(QPointF(middle - 3, end), QPointF(middle + 3, end))
 
 
-def paints(names: Sequence[str], theme: Theme) -> Mapping[str, Paint]:
+def paints(names: Sequence[str]) -> Mapping[str, Paint]:
     """One for each: a hue for each family of settings, paler from one of its members to the next."""
+    theme = current()
     seen: dict[str, int] = {}
     colours = {}
     for name in names:
@@ -280,7 +276,7 @@ def _faded(colour: str, ground: str, share: float) -> QColor:
     return QColor(*(round(a * share + b * (1 - share)) for a, b in pairs))
 
 
-def _legend(painter: QPainter, area: QRectF, colours: Mapping[str, Paint], theme: Theme) -> float:
+def _legend(painter: QPainter, area: QRectF, colours: Mapping[str, Paint]) -> float:
     """Draws the names from left to right, in as many lines as they need; returns where it ends."""
     metrics = QFontMetricsF(painter.font())
     x, y, box = area.left(), area.top(), metrics.ascent()
@@ -289,7 +285,7 @@ def _legend(painter: QPainter, area: QRectF, colours: Mapping[str, Paint], theme
         if x + width > area.right() and x > area.left():
             x, y = area.left(), y + metrics.lineSpacing()
         paint.draw(painter, QRectF(x, y + (metrics.lineSpacing() - box) / 2, box, box))
-        painter.setPen(QColor(theme.text))
+        painter.setPen(QColor(current().text))
         painter.drawText(QPointF(x + box + TINY, y + metrics.ascent()), contestant_word(name))
         x += width
     return y + metrics.lineSpacing()

@@ -29,7 +29,7 @@ from headstart.ui.widgets.layouts import TitledField, flowing
 from headstart.ui.widgets.notice_bar import NoticeBar
 from headstart.ui.widgets.page import Page
 from headstart.ui.widgets.stylesheet import dress, inset
-from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, Theme
+from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL
 
 _WIDTH = 110  # pixels of a number
 _ALL = 1000  # more prompts than any class has
@@ -239,12 +239,12 @@ class BenchReport(QFrame):
 
     export_requested = Signal(str)  # PNG, CSV or JSON
 
-    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+    def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         dress(self, "card")
         self._title = QLabel(self)
         self._where = QLabel(self)
-        self.chart = BenchmarkChart(theme, self)
+        self.chart = BenchmarkChart(self)
         self.table = FigureTable(self.tr("Speedups by class"), self)
         self._remarks = QLabel(self)
         self.advice = AdviceTable(self)
@@ -263,10 +263,6 @@ class BenchReport(QFrame):
     def picture(self) -> QImage:
         """The chart with its heading, for a file."""
         return self.chart.picture(self._title.text(), self._where.text())
-
-    def set_theme(self, theme: Theme) -> None:
-        """Other colours."""
-        self.chart.set_theme(theme)
 
     def _heading(self, record: BenchmarkRecord) -> str:
         setting = record.result.setting
@@ -368,16 +364,16 @@ class BenchmarkPage(Page):
     stop_requested = Signal()
     size_changed = Signal(object)  # BenchSize
 
-    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+    def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(_WIDEST, parent)
         self.set_title(self.tr("Benchmark"))
         self.form = BenchmarkForm(self)
-        self.notice = NoticeBar(theme, self)
+        self.notice = NoticeBar(self)
         self.run = RunRow(self.tr("Start the benchmark"), self.tr("Cancel"), self)
         self._bar = QProgressBar(self)
         self._heat = QLabel(self)
         self._empty = QLabel(self.tr("Nothing has been measured on this computer yet."), self)
-        self.report = BenchReport(theme, self)
+        self.report = BenchReport(self)
         self.report.hide()
         self._lay_out()
         self.run.start_requested.connect(self._ask)
@@ -385,7 +381,6 @@ class BenchmarkPage(Page):
         self.form.changed.connect(self._tell_size)
         self.entered.connect(self.run.start.setFocus)
         self.show_state(running=False)
-        self.set_theme(theme)
 
     def show_state(self, *, running: bool, reason: str = "") -> None:
         """Which buttons there are. `reason`: why none can start; empty where one can."""
@@ -413,12 +408,6 @@ class BenchmarkPage(Page):
         self._empty.hide()
         self.report.show_record(record)
         self.report.show()
-
-    def set_theme(self, theme: Theme) -> None:
-        """Everything in other colours."""
-        super().set_theme(theme)
-        self.notice.set_theme(theme)
-        self.report.set_theme(theme)
 
     @Slot()
     def _ask(self) -> None:

@@ -23,13 +23,13 @@ from PySide6.QtWidgets import (
 from headstart.engine.engine import Finish, Step
 from headstart.ui.performance.run_row import RunRow
 from headstart.ui.spelling import decimal
-from headstart.ui.widgets import theme as looks
+from headstart.ui.widgets.labels import Heading
 from headstart.ui.widgets.layouts import TitledField, flowing
 from headstart.ui.widgets.legend import Legend
 from headstart.ui.widgets.notice_bar import NoticeBar
 from headstart.ui.widgets.page import Page
 from headstart.ui.widgets.stylesheet import dress, inset, mark
-from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, TINY, Theme
+from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, TINY, current, mono_families
 
 
 @dataclass(frozen=True)
@@ -113,19 +113,19 @@ _PARTS = 1000  # of the bar
 class RaceLane(QFrame):
     """Shows what it is given; colours tokens by who proposed them."""
 
-    def __init__(self, title: str, theme: Theme, parent: QWidget | None = None) -> None:
+    def __init__(self, title: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         dress(self, "card")
         self.setAccessibleName(title)
-        self._theme = theme
         self._runs: list[tuple[str, str]] = []
         self.tokens = 0
         self._title = QLabel(title, self)
-        self.clock = QLabel(self)
+        self.clock = Heading("", 1.8, self)
         self._speed = QLabel(self)
         self._bar = QProgressBar(self)
         self.text = QPlainTextEdit(self)
         self._lay_out(title)
+        self._scale()
         self.clear()
 
     def clear(self) -> None:
@@ -159,24 +159,24 @@ class RaceLane(QFrame):
         """How much of the way is done, 0 to 1."""
         self._bar.setValue(round(done * _PARTS))
 
-    def set_theme(self, theme: Theme) -> None:
-        """The same text in other colours."""
-        self._theme = theme
+    def changeEvent(self, event: QEvent) -> None:  # noqa: N802
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange:
+            self._scale()
+        elif event.type() == QEvent.Type.PaletteChange:
+            self.text.clear()
+            for text, origin in self._runs:
+                self._append(text, origin)
+
+    def _scale(self) -> None:
         font = QFont(self.font())
-        font.setFamilies(looks.mono_families())
+        font.setFamilies(mono_families())
         self.text.setFont(font)
-        big = QFont(self.font())
-        big.setPointSizeF(self.font().pointSizeF() * 1.8)
-        big.setBold(True)
-        self.clock.setFont(big)
-        self.text.clear()
-        for text, origin in self._runs:
-            self._append(text, origin)
 
     def _append(self, text: str, origin: str) -> None:
         form = QTextCharFormat()
-        form.setForeground(QColor(self._theme.text))
-        if mark := self._theme.origins.get(origin):
+        form.setForeground(QColor(current().text))
+        if mark := current().origins.get(origin):
             form.setBackground(QColor(mark.background))
             form.setUnderlineStyle(mark.underline)
             form.setUnderlineColor(QColor(mark.line))
@@ -337,19 +337,19 @@ class RacePage(Page):
     stop_requested = Signal()
     replay_requested = Signal()
 
-    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+    def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(_WIDEST, parent)
         self.set_title(self.tr("Race"))
         self._reason = ""
         self.form = RaceForm(self)
-        self.notice = NoticeBar(theme, self)
+        self.notice = NoticeBar(self)
         self.run = RunRow(self.tr("Start the race"), self.tr("Stop"), self)
         self._replay = QPushButton(self.tr("Replay both at once"), self)
-        self._speedup = QLabel(self)
+        self._speedup = Heading("", 2.6, self)
         self._speeds = QLabel(self)
         self._proof = QLabel(self)
-        self.lanes = (RaceLane(self.tr("Plain"), theme, self), RaceLane(self.tr("With speculation"), theme, self))
-        self._legend = Legend(theme, self)
+        self.lanes = (RaceLane(self.tr("Plain"), self), RaceLane(self.tr("With speculation"), self))
+        self._legend = Legend(self)
         self._lay_out()
         self.run.start_requested.connect(self._ask)
         self.form.submitted.connect(self._ask)
@@ -358,7 +358,6 @@ class RacePage(Page):
         self._replay.clicked.connect(self.replay_requested)
         self.show_state(RaceState())
         self.show_result(None)
-        self.set_theme(theme)
 
     def show_state(self, state: RaceState) -> None:
         """Which buttons there are, and why one is grey."""
@@ -385,18 +384,6 @@ class RacePage(Page):
         self._proof.setText(words)
         mark(self._proof, "kind", "success" if proof.holds else "danger")
         self._verdict.setAccessibleName(f"{self._speedup.text()} {self._speeds.text()} {words}")
-
-    def set_theme(self, theme: Theme) -> None:
-        """Everything in other colours."""
-        super().set_theme(theme)
-        self.notice.set_theme(theme)
-        self._legend.set_theme(theme)
-        font = self.font()
-        font.setPointSizeF(self.font().pointSizeF() * 2.6)
-        font.setBold(True)
-        self._speedup.setFont(font)
-        for lane in self.lanes:
-            lane.set_theme(theme)
 
     @Slot()
     def _ask(self) -> None:

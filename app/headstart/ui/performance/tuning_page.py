@@ -29,7 +29,7 @@ from headstart.ui.widgets.layouts import TitledField, flowing
 from headstart.ui.widgets.notice_bar import NoticeBar
 from headstart.ui.widgets.page import Page
 from headstart.ui.widgets.stylesheet import dress, inset
-from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, Theme
+from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL
 
 _SUBJECTS: Mapping[str, Any] = {
     TARGET: QT_TRANSLATE_NOOP("Tuning", "Model"),
@@ -304,10 +304,10 @@ class TuningPage(Page):
     start_requested = Signal(int)  # seconds
     stop_requested = Signal()
 
-    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+    def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(_WIDEST, parent)
         self.set_title(self.tr("Tune for this machine"))
-        self.notice = NoticeBar(theme, self)
+        self.notice = NoticeBar(self)
         self.seconds = QSpinBox(self)
         self._plan = muted("", self)
         self.run = RunRow(self.tr("Start tuning"), self.tr("Cancel"), self)
@@ -320,7 +320,6 @@ class TuningPage(Page):
         self.run.stop_requested.connect(self.stop_requested)
         self.entered.connect(self.run.start.setFocus)
         self.show_state(running=False)
-        self.set_theme(theme)
 
     def show_state(self, *, running: bool, reason: str = "") -> None:
         """Which buttons there are. `reason`: why none can start; empty where one can."""
@@ -362,11 +361,6 @@ class TuningPage(Page):
         )
         if found:
             self.report.show_findings(found)
-
-    def set_theme(self, theme: Theme) -> None:
-        """Everything in other colours."""
-        super().set_theme(theme)
-        self.notice.set_theme(theme)
 
     @Slot()
     def _ask(self) -> None:

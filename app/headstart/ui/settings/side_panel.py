@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QBoxLayout, QFrame, QPushButton, QVBoxLayout, QWid
 from headstart.settings import Settings
 from headstart.ui.settings.settings_form import Choices, Section, SettingsForm, scrolled
 from headstart.ui.widgets.stylesheet import dress
-from headstart.ui.widgets.theme import MEDIUM, SMALL, Theme
+from headstart.ui.widgets.theme import MEDIUM, SMALL
 
 LOADED = ("model", "draft")
 PROMPT = ("system_prompt",)
@@ -30,7 +30,7 @@ class SidePanel(QFrame):
     adopt_requested = Signal()  # these settings for every chat that has none of its own
     closed = Signal()
 
-    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+    def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("panel")
         self.setAccessibleName(self.tr("Settings of this chat"))
@@ -44,7 +44,6 @@ class SidePanel(QFrame):
         self._form.edited.connect(self.edited)
         self._reset.clicked.connect(self.reset_requested)
         self._adopt.clicked.connect(self.adopt_requested)
-        self.set_theme(theme)
 
     def show_settings(self, settings: Settings, usual: Mapping[str, float]) -> None:
         """The values that hold, and those that automatic ones take."""
@@ -58,9 +57,6 @@ class SidePanel(QFrame):
     def show_notes(self, notes: Mapping[str, str]) -> None:
         """What is worth knowing with these models, by setting."""
         self._form.show_notes(notes)
-
-    def set_theme(self, theme: Theme) -> None:
-        """The style sheet brings all colours."""
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
         super().resizeEvent(event)

@@ -1,10 +1,10 @@
-"""Icons drawn from paths in the colours of the theme, as large as the text beside them."""
+"""Icons drawn from paths in the colours of the palette."""
 
 import functools
 from types import MappingProxyType
 
-from PySide6.QtCore import QByteArray, QSize, Qt
-from PySide6.QtGui import QFont, QIcon, QPainter, QPixmap
+from PySide6.QtCore import QByteArray, QRect, QSize, Qt
+from PySide6.QtGui import QColor, QFont, QGuiApplication, QIcon, QIconEngine, QPainter, QPalette, QPixmap
 from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QAbstractButton
 
@@ -42,6 +42,40 @@ _SVG = (
     'stroke-width="{width}" stroke-linecap="round" stroke-linejoin="round"/></svg>'
 )
 NAMES = tuple(_PATHS)
+_Role = QPalette.ColorRole
+
+
+class _Drawn(QIconEngine):
+    """Looks up its colour when it is painted, so nobody tells it of another theme."""
+
+    def __init__(self, name: str, colour: QPalette.ColorRole | str) -> None:
+        super().__init__()
+        self._name, self._colour = name, colour
+        self._copy: _Drawn | None = None
+
+    def paint(self, painter: QPainter, rect: QRect, mode: QIcon.Mode, state: QIcon.State) -> None:
+        side = min(rect.width(), rect.height())
+        scale = painter.device().devicePixelRatioF()
+        square = QRect(0, 0, side, side)
+        square.moveCenter(rect.center())
+        painter.drawPixmap(square, self.pixmap(QSize(side, side) * scale, mode, state))
+
+    def pixmap(self, size: QSize, mode: QIcon.Mode, state: QIcon.State) -> QPixmap:  # noqa: ARG002
+        palette = QGuiApplication.palette()
+        colour = QColor(self._colour) if isinstance(self._colour, str) else palette.color(self._colour)
+        if mode is QIcon.Mode.Disabled:
+            colour = palette.color(QPalette.ColorGroup.Disabled, _Role.WindowText)
+        return _pixmap(self._name, colour.name(), min(size.width(), size.height()))
+
+    def clone(self) -> QIconEngine:
+        self._copy = _Drawn(self._name, self._colour)  # kept, as Qt does not keep what belongs to Python
+        return self._copy
+
+
+@functools.cache
+def icon(name: str, colour: QPalette.ColorRole | str = _Role.PlaceholderText) -> QIcon:
+    """The icon of this name, in a colour of the palette as it is when the icon is shown."""
+    return QIcon(_Drawn(name, colour))
 
 
 def show_icon(button: QAbstractButton, name: str, colour: str, size: int = ICON, *, font: QFont | None = None) -> None:
@@ -51,21 +85,15 @@ def show_icon(button: QAbstractButton, name: str, colour: str, size: int = ICON,
     """
     pixels = scaled(size, font or button.font())
     button.setIconSize(QSize(pixels, pixels))
-    button.setIcon(icon(name, colour, pixels))
+    button.setIcon(icon(name, colour))
 
 
 @functools.lru_cache(maxsize=128)
-def icon(name: str, colour: str, size: int) -> QIcon:
-    """The icon of this name in a "#rrggbb" colour, sharp at up to 300 % scaling of the screen."""
+def _pixmap(name: str, colour: str, side: int) -> QPixmap:
     svg = _SVG.format(path=_PATHS[name], colour=colour, width=3 if name == "more" else 1.8)
-    renderer = QSvgRenderer(QByteArray(svg.encode()))
-    made = QIcon()
-    for scale in (1, 2, 3):
-        pixmap = QPixmap(QSize(size, size) * scale)
-        pixmap.fill(Qt.GlobalColor.transparent)
-        painter = QPainter(pixmap)
-        renderer.render(painter)
-        painter.end()
-        pixmap.setDevicePixelRatio(scale)
-        made.addPixmap(pixmap)
-    return made
+    drawn = QPixmap(side, side)
+    drawn.fill(Qt.GlobalColor.transparent)
+    painter = QPainter(drawn)
+    QSvgRenderer(QByteArray(svg.encode())).render(painter)
+    painter.end()
+    return drawn

@@ -5,22 +5,17 @@ from PySide6.QtGui import QColor, QPainter, QPaintEvent, QTextCharFormat, QTextC
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QWidget
 
 from headstart.ui.widgets.stylesheet import dress
-from headstart.ui.widgets.theme import LARGE, SMALL, Theme
+from headstart.ui.widgets.theme import LARGE, SMALL, current
 
 
 class Swatch(QWidget):
     """A word in the look of one origin."""
 
-    def __init__(self, text: str, origin: str, theme: Theme, parent: QWidget | None = None) -> None:
+    def __init__(self, text: str, origin: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._text, self._origin, self._theme = text, origin, theme
+        self._text, self._origin = text, origin
         self.setAccessibleName(text)
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Preferred)
-
-    def set_theme(self, theme: Theme) -> None:
-        """Other colours."""
-        self._theme = theme
-        self.update()
 
     def sizeHint(self) -> QSize:  # noqa: N802
         return self._document().size().toSize()
@@ -38,8 +33,8 @@ class Swatch(QWidget):
         document.setDefaultFont(self.font())
         document.setDocumentMargin(2)
         form = QTextCharFormat()
-        form.setForeground(QColor(self._theme.text))
-        if mark := self._theme.origins.get(self._origin):
+        form.setForeground(QColor(current().text))
+        if mark := current().origins.get(self._origin):
             form.setBackground(QColor(mark.background))
             form.setUnderlineStyle(mark.underline)
             form.setUnderlineColor(QColor(mark.line))
@@ -50,7 +45,7 @@ class Swatch(QWidget):
 class Legend(QWidget):
     """One row: draft, n-gram, table, target."""
 
-    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+    def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("legend")
         self.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
@@ -58,10 +53,10 @@ class Legend(QWidget):
         lead = QLabel(self.tr("Proposed by"), self)
         dress(lead, "muted")
         self._swatches = (
-            Swatch(self.tr("draft model"), "draft", theme, self),
-            Swatch(self.tr("n-gram"), "n-gram", theme, self),
-            Swatch(self.tr("corpus table"), "bigram", theme, self),
-            Swatch(self.tr("target"), "target", theme, self),
+            Swatch(self.tr("draft model"), "draft", self),
+            Swatch(self.tr("n-gram"), "n-gram", self),
+            Swatch(self.tr("corpus table"), "bigram", self),
+            Swatch(self.tr("target"), "target", self),
         )
         row = QHBoxLayout(self)
         row.setContentsMargins(LARGE, 0, LARGE, SMALL)
@@ -77,8 +72,3 @@ class Legend(QWidget):
             )
         )
         row.setAlignment(Qt.AlignmentFlag.AlignVCenter)
-
-    def set_theme(self, theme: Theme) -> None:
-        """Other colours."""
-        for swatch in self._swatches:
-            swatch.set_theme(theme)

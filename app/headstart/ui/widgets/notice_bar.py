@@ -6,9 +6,9 @@ from enum import StrEnum
 from PySide6.QtCore import Qt, Slot
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QToolButton, QWidget
 
-from headstart.ui.widgets.icons import show_icon
+from headstart.ui.widgets.icons import icon
 from headstart.ui.widgets.stylesheet import dress, mark
-from headstart.ui.widgets.theme import SMALL, TINY, Theme
+from headstart.ui.widgets.theme import SMALL, TINY
 
 
 class Cause(StrEnum):
@@ -27,7 +27,7 @@ class Cause(StrEnum):
 class NoticeBar(QFrame):
     """Hidden until there is something to say."""
 
-    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+    def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         dress(self, "bar")
         self._act: Callable[[], object] | None = None
@@ -38,6 +38,7 @@ class NoticeBar(QFrame):
         self._action = QPushButton(self.tr("Undo"), self)
         dress(self._action, "plain")
         self._close = QToolButton(self)
+        self._close.setIcon(icon("close"))
         self._close.setAccessibleName(self.tr("Dismiss"))
         self._close.setToolTip(self.tr("Dismiss"))
         dress(self._close, "flat")
@@ -49,7 +50,6 @@ class NoticeBar(QFrame):
         row.addWidget(self._close)
         self._close.clicked.connect(self.hide)
         self._action.clicked.connect(self._run)
-        self.set_theme(theme)
         self.hide()
 
     @property
@@ -79,10 +79,6 @@ class NoticeBar(QFrame):
         """What was said for this cause does not hold any more."""
         if cause is self._cause:
             self.hide()
-
-    def set_theme(self, theme: Theme) -> None:
-        """The icon in another colour."""
-        show_icon(self._close, "close", theme.muted)
 
     @Slot()
     def _run(self) -> None:

@@ -1,13 +1,13 @@
 """A page beside that of the chat: title, way back, and a column that scrolls."""
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QHideEvent, QResizeEvent, QShowEvent
+from PySide6.QtGui import QHideEvent, QPalette, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QToolButton, QVBoxLayout, QWidget
 
-from headstart.ui.widgets.icons import show_icon
+from headstart.ui.widgets.icons import icon
 from headstart.ui.widgets.labels import Heading
 from headstart.ui.widgets.stylesheet import dress
-from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, Theme
+from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL
 
 
 class Page(QFrame):
@@ -23,6 +23,7 @@ class Page(QFrame):
         self._title = Heading("", 1.5, self)
         self._widest = widest
         self._back = QToolButton(self)
+        self._back.setIcon(icon("previous", QPalette.ColorRole.WindowText))
         self._back.setAccessibleName(self.tr("Back to the chat"))
         self._back.setToolTip(self.tr("Back to the chat (Esc)"))
         dress(self._back, "flat")
@@ -39,10 +40,6 @@ class Page(QFrame):
         """What stands above it."""
         self._title.setText(title)
         self.setAccessibleName(title)
-
-    def set_theme(self, theme: Theme) -> None:
-        """Icons in another colour."""
-        show_icon(self._back, "previous", theme.text)
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
         super().resizeEvent(event)

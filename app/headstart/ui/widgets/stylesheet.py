@@ -6,11 +6,11 @@ from string import Template
 from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QDoubleSpinBox, QSpinBox, QWidget
 
-from headstart.ui.widgets.theme import LARGE, MEDIUM, RADIUS, ROW, SMALL, TINY, Theme, scaled
+from headstart.ui.widgets.theme import ICON, LARGE, MEDIUM, RADIUS, ROW, SMALL, TINY, Theme, scaled
 
 RESOURCES = Path(__file__).parent.parent / "resources"
 # Pixels where text is as large as usual.
-_BESIDE_TEXT = {"box": 14, "drop": 22, "switch": 34, "knob": 18, "round": 17, "row": ROW}
+_BESIDE_TEXT = {"box": 14, "drop": 22, "switch": 34, "knob": 18, "round": 17, "row": ROW, "icon": ICON}
 _SHEET = Template("""
 QFrame#sidebar { background: $window; border: none; }
 QFrame#panel { background: $window; border: none; }
@@ -23,6 +23,7 @@ QLabel[kind="section"] { color: $text; font-weight: 700; }
 QLabel[kind="badge"] { color: $muted; background: $raised; border-radius: ${small}px; padding: 2px ${small}px; }
 QLabel[kind="badge-accent"] {
     color: $on_accent; background: $accent; border-radius: ${small}px; padding: 2px ${small}px; }
+QToolButton, QPushButton { icon-size: ${icon}px; }
 QToolButton[kind="flat"], QPushButton[kind="flat"] {
     border: 1px solid transparent; border-radius: ${small}px; padding: 5px; background: transparent; color: $text; }
 QToolButton[kind="flat"]:hover, QPushButton[kind="flat"]:hover { background: $raised; }

@@ -282,6 +282,11 @@ def apply(application: QApplication, choice: ThemeChoice) -> Theme:
     return theme
 
 
+def current() -> Theme:
+    """The theme that the application wears."""
+    return DARK if QGuiApplication.palette().color(QPalette.ColorRole.Window) == QColor(DARK.window) else LIGHT
+
+
 def chosen(choice: ThemeChoice, scheme: Qt.ColorScheme) -> Theme:
     """The theme for a choice on a desktop with this colour scheme."""
     dark = scheme == Qt.ColorScheme.Dark if choice is ThemeChoice.SYSTEM else choice is ThemeChoice.DARK
