@@ -53,6 +53,12 @@ def command() -> tuple[str, ...] | None:
     return (sys.executable, "-c", _MODULE_CALL) if find_spec("headstart_export") else None
 
 
+def package() -> Path | None:
+    """What the exporter is installed from: the wheel of an installed program, or a checkout; None without either."""
+    checkout = Path(__file__).resolve().parents[2]
+    return paths.bundled_wheel() or (checkout if (checkout / "pyproject.toml").is_file() else None)
+
+
 def install_command(words: Sequence[str]) -> str:
     """What to type in a terminal to have the exporter, and a model: Headstart is on no package index."""
     wheel = paths.bundled_wheel()
@@ -176,7 +182,7 @@ class SetUp:
         self._cancelled = False
 
     def run(self) -> None:
-        """Find a Python, make an environment with it, fetch the packages and try them. Raises ExportError."""
+        """Find a Python, make an environment with it, fetch `package` and what it needs, try it. Raises ExportError."""
         try:
             self._listener.note_step("Looking for Python")
             python = self.find_python()
@@ -231,7 +237,7 @@ class SetUp:
         own_folder.make(paths.data_folder())
         own = str(program("python"))
         bar = "raw" if python.pip >= _TELLS_BYTES else "off"
-        install = ("-m", "pip", "install", "--no-input", "--progress-bar", bar, f"{paths.bundled_wheel()}[export]")
+        install = ("-m", "pip", "install", "--no-input", "--progress-bar", bar, f"{package()}[export]")
         self._do("Making an environment for it", python, python.path, "-m", "venv", str(paths.exporter_folder()))
         _mark().touch()  # what is made from now on counts only when it has gone
         _scratch().mkdir(exist_ok=True)

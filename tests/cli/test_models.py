@@ -10,6 +10,8 @@ import pytest
 from headstart import manifest
 from headstart.cli import main
 from headstart.engine.engine import LoadOptions, Message
+from tests import fake_python
+from tests.conftest import ROOT
 from tests.fakes import RecordingLoad, ScriptedEngine
 from tests.model_folders import JOINED, WORDS, describe, write_model, write_pair
 
@@ -140,10 +142,12 @@ def exporter(headstart_home: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]
 def test_run_exports_a_model_that_is_not_there_and_chats(exporter: list[str], capsys: Captured) -> None:
     load = RecordingLoad()
     assert main(["run", "org/tiny", "--prompt", "Hi", "--greedy"], load) == 0
+    assert exporter
+    exporter.clear()
     assert main(["run", "tiny", "--prompt", "Hi"], load) == 0
     assert [options.target.name for options in load.options] == ["tiny", "tiny"]
     assert load.engine.requests[0].sampling.temperature == 0.0
-    assert len(exporter) == 1
+    assert not exporter
     assert capsys.readouterr().out == "The quick brown fox jumps over the lazy dog.\n" * 2
 
 
@@ -157,9 +161,30 @@ def test_without_the_exporter_a_sentence_says_how_to_get_it(
     headstart_home: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:
     monkeypatch.setattr("headstart.exporter.command", lambda: None)
+    monkeypatch.setattr("headstart.exporter.package", lambda: None)
     assert main(["run", "qwen"], RecordingLoad()) == 1
     assert 'pip install ".[export]" && headstart-export qwen' in capsys.readouterr().err
     assert not (headstart_home / "models").exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the stand-in for Python is a script with a #! line")
+def test_run_sets_the_exporter_up_where_that_is_allowed(
+    headstart_home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: Captured
+) -> None:
+    fake_python.put(tmp_path / "bin")
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("FAKE_PYTHON", "{}")
+    monkeypatch.setattr("headstart.exporter.find_spec", lambda _name: None)
+    assert main(["run", "tiny", "--prompt", "Hi"], RecordingLoad()) == 2
+    assert "nobody can be asked here; add --yes" in capsys.readouterr().err
+    assert not list(headstart_home.glob("exporter*"))
+    assert main(["run", "tiny", "--prompt", "Hi", "--yes"], RecordingLoad()) == 0
+    told = capsys.readouterr()
+    assert "fetches 500 MB or more and takes 2.1 GB" in told.err
+    assert "· Unpacking 3 packages, which takes some minutes" in told.err
+    assert told.out == "The quick brown fox jumps over the lazy dog.\n"
+    assert main(["models", "add", "another"]) == 0  # nobody is asked again
 
 
 def test_a_model_is_added_shown_and_removed(

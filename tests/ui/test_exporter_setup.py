@@ -22,8 +22,8 @@ from headstart.ui.asking import installed_model
 from headstart.ui.models import export_run
 from headstart.ui.models.exporter_setup import ExporterSetup
 from headstart.ui.program import Program
-from tests.ui import fake_python
-from tests.ui.fake_python import Plan
+from tests import fake_python
+from tests.fake_python import Plan
 from tests.ui.test_models import press, words
 
 WAIT = 60_000

@@ -12,10 +12,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headstart import exporter, library, manifest, own_folder, paths, remotes
+from headstart import library, manifest, own_folder, paths, remotes
 from headstart.cli import batch, remote
 from headstart.cli.batch import BatchFlags
 from headstart.cli.command import INTERRUPTED, Load, argument, flag, group
+from headstart.cli.models import exported
 from headstart.cli.options import (
     OPTIONS,
     AnswerFlags,
@@ -152,17 +153,18 @@ class RunFlags(ChatFlags):
         metavar="MODEL",
         offered=chattable_names,
     )
+    yes: bool = flag(default=False, help="do not ask before the exporter is set up")
 
 
 def run_model(arguments: RunFlags, load: Load) -> int:
     """Chat with a model, which is exported first where it is not installed. Returns the exit code."""
     if arguments.model.model is not None:
         raise SettingsError("`headstart run` takes one model: leave out --model.")
-    model = dataclasses.replace(arguments.model, model=_installed(arguments.name))
+    model = dataclasses.replace(arguments.model, model=_installed(arguments.name, yes=arguments.yes))
     return run(dataclasses.replace(arguments, model=model), load)
 
 
-def _installed(name: str) -> str:
+def _installed(name: str, *, yes: bool) -> str:
     """The name of a model, or its folder, once it is on this computer."""
     if remotes.is_remote(name):
         return name
@@ -173,7 +175,7 @@ def _installed(name: str) -> str:
             return library.find(name).name
         except ModelNotFoundError:
             pass
-    folder = exporter.export(name)
+    folder = exported(name, yes=yes)
     return folder.name if folder.parent == paths.models_folder() else str(folder)
 
 

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import sys
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,7 @@ from headstart.cli.options import JsonFlags, installed_names
 from headstart.cli.render import Screen, answer, harmless, print_rows
 from headstart.engine import memory
 from headstart.engine.engine import LoadOptions, Message, Request
-from headstart.errors import SettingsError
+from headstart.errors import ExportError, SettingsError
 from headstart.library import Broken, Entry, Model, Pair
 
 _COLUMNS = ("name", "kind", "precision", "size", "RAM", "quality", "licence")
@@ -44,6 +45,7 @@ class AddFlags:
     )
     draft: str | None = flag(None, "a small model with the same vocabulary, to make a pair", metavar="SOURCE")
     weights: str | None = flag(None, "precision: int8, int8-sym, int4, int4-sym or fp16", metavar="NAME")
+    yes: bool = flag(default=False, help="do not ask before the exporter is set up")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,9 +89,42 @@ def _add(arguments: AddFlags, _load: Load) -> int:
             raise SettingsError(f"{folder} is exported already; leave out --draft and --weights.")
         name = _copied(folder)
     else:
-        name = exporter.export(arguments.source, more).name
+        name = exported(arguments.source, more, yes=arguments.yes).name
     Screen().remark(f"{name} is installed; chat with it: headstart run {name}")
     return 0
+
+
+def exported(source: str, more: Sequence[str] = (), *, yes: bool) -> Path:
+    """The folder of a model, which is exported unless it is there; with `yes` nobody is asked before a set-up."""
+    if exporter.command() is None and exporter.package():
+        screen = Screen()
+        screen.remark(
+            f"{source} must be exported first, and the exporter is not set up. That fetches "
+            f"{exporter.FETCHED / 1e6:.0f} MB or more and takes {exporter.SIZE / 1e9:.1f} GB on the disk."
+        )
+        if not yes and not _confirmed("Set the exporter up?"):
+            raise ExportError("Nothing was exported.")
+        try:
+            exporter.SetUp(_Followed(screen)).run()
+        finally:
+            exporter.sweep(lambda: True)
+    return exporter.export(source, more)
+
+
+class _Followed:
+    """Tells the steps of a set-up."""
+
+    def __init__(self, screen: Screen) -> None:
+        self._screen = screen
+
+    def note_line(self, line: str) -> None:
+        """What pip says is for a log."""
+
+    def note_step(self, template: str, *values: object) -> None:
+        self._screen.remark(template.format(*values))
+
+    def note_progress(self, done: int, total: int) -> None:
+        """The steps tell enough."""
 
 
 def _copied(folder: Path) -> str:
@@ -113,7 +148,9 @@ def _remove(arguments: RemoveFlags, _load: Load) -> int:
         raise SettingsError(f"{arguments.name} is no model or pair of its own; see headstart models.")
     if entry.folder.parent != paths.models_folder():
         raise SettingsError(f"{entry.name} came with the program; it cannot be removed alone.")
-    if arguments.yes or _confirmed(f"Remove {entry.name} ({_bytes(library.size_on_disk(entry))}) from this computer?"):
+    if arguments.yes or _confirmed(
+        f"Remove {entry.name} ({_bytes(library.size_on_disk(entry))}) from this computer? Chats written with it stay."
+    ):
         library.remove(entry)
         Screen().remark(f"{entry.name} is removed.")
     return 0
@@ -123,7 +160,7 @@ def _confirmed(question: str) -> bool:
     if not sys.stdin.isatty():
         raise SettingsError("This is only done after a question, and nobody can be asked here; add --yes.")
     try:
-        return input(f"{question} Chats written with it stay. [y/N] ").strip().lower() in {"y", "yes"}
+        return input(f"{question} [y/N] ").strip().lower() in {"y", "yes"}
     except EOFError:
         return False
 

@@ -26,8 +26,8 @@ if "--list" in sys.argv:
           '"download": 9, "result": 8}}]')
     raise SystemExit
 from tests.model_folders import write_model
-print("Fetching", *sys.argv[1:], "...", flush=True)
-write_model(Path(os.environ["HEADSTART_HOME"]) / "models" / sys.argv[1])
+print("Fetching", *sys.argv[1:], "...", file=sys.stderr, flush=True)
+print(write_model(Path(os.environ["HEADSTART_HOME"]) / "models" / sys.argv[1]))
 """
 
 
