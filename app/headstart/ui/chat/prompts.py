@@ -27,9 +27,9 @@ from PySide6.QtWidgets import (
 )
 
 from headstart.ui.chat.composer import MessageEdit
-from headstart.ui.settings.settings_form import muted
 from headstart.ui.translation import translate
 from headstart.ui.widgets import stylesheet
+from headstart.ui.widgets.labels import muted
 from headstart.ui.widgets.stylesheet import dress
 from headstart.ui.widgets.theme import MEDIUM, SMALL, TINY, Theme
 

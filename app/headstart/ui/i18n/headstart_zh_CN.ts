@@ -906,10 +906,6 @@
         <translation>开始基准测试</translation>
     </message>
     <message>
-        <source>Cancel</source>
-        <translation>取消</translation>
-    </message>
-    <message>
         <source>Nothing has been measured on this computer yet.</source>
         <translation>这台电脑上还没有测试结果。</translation>
     </message>
@@ -3870,6 +3866,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
 <context>
     <name>RunRow</name>
     <message>
+        <source>Cancel</source>
+        <translation>取消</translation>
+    </message>
+    <message>
         <source>Get a model</source>
         <translation>获取模型</translation>
     </message>
@@ -4902,10 +4902,6 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>Start tuning</source>
         <translation>开始调优</translation>
-    </message>
-    <message>
-        <source>Cancel</source>
-        <translation>取消</translation>
     </message>
     <message>
         <source>{} has not been tuned on this computer yet: it runs with the defaults.</source>

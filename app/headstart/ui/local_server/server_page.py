@@ -12,11 +12,11 @@ from PySide6.QtWidgets import QCheckBox, QFrame, QGridLayout, QHBoxLayout, QLabe
 from headstart.engine.engine import Sampling, Speculation
 from headstart.engine.protocol import Answered, Asked
 from headstart.settings import Settings
-from headstart.ui.settings.settings_form import NumberEditor, muted
+from headstart.ui.settings.settings_form import NumberEditor
 from headstart.ui.spelling import decimal, whole
 from headstart.ui.translation import translate
 from headstart.ui.widgets.figure_table import FigureTable
-from headstart.ui.widgets.labels import CopiedLine
+from headstart.ui.widgets.labels import CopiedLine, muted
 from headstart.ui.widgets.page import Page
 from headstart.ui.widgets.progress import BusyBar
 from headstart.ui.widgets.stylesheet import dress, mark

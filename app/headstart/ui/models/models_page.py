@@ -22,10 +22,11 @@ from headstart.ui.models.add_model import AddModel, ExporterOffer
 from headstart.ui.models.add_remote_server import AddRemoteServer
 from headstart.ui.models.export_run import FIRST
 from headstart.ui.models.model_card import ModelCard, RemoteServerCard
-from headstart.ui.settings.settings_form import Choices, SettingsForm, muted, scrolled
+from headstart.ui.settings.settings_form import Choices, SettingsForm
 from headstart.ui.spelling import amount
 from headstart.ui.widgets.icons import icon
-from headstart.ui.widgets.labels import Heading
+from headstart.ui.widgets.labels import Heading, muted
+from headstart.ui.widgets.layouts import scrolled
 from headstart.ui.widgets.progress import WorkCard
 from headstart.ui.widgets.stylesheet import dress, mark
 from headstart.ui.widgets.theme import HUGE, LARGE, MEDIUM, SMALL, TEXT_WIDTH

@@ -12,63 +12,45 @@ from headstart.engine.bench.prompts import read_prompts
 from headstart.engine.bench.race import SWEEP, USUAL
 from headstart.engine.engine import Finish
 from headstart.engine.protocol import (
-    Bench,
     Benched,
     BenchHeat,
     BenchPlanned,
     BenchReport,
     BenchSize,
     BenchStage,
-    Failed,
-    Load,
 )
-from headstart.errors import ExchangeError, HeadstartError
+from headstart.errors import ExchangeError
 from headstart.settings import Settings
-from headstart.ui.fault_words import said
 from headstart.ui.models.model_loader import ModelLoader
 from headstart.ui.performance import benchmark_chart, benchmark_page
 from headstart.ui.performance.benchmark_chart import contestant_word, kind_word
 from headstart.ui.performance.benchmark_page import CSV, PNG, BenchmarkPage, BenchmarkRecord
+from headstart.ui.performance.engine_job import EngineJob
 from headstart.ui.spelling import decimal, listed
 
 _PEERS = 3  # ways of others to decode, for an estimate; the exact number of answers is told when it has begun
 _ASSUMED_MS = 100.0  # per token, before anything was measured
 
 
-class BenchmarkController(QObject):
+class BenchmarkController(EngineJob):
     """One for the window."""
+
+    _page: BenchmarkPage
 
     def __init__(
         self, page: BenchmarkPage, loader: ModelLoader, settings: Callable[[], Settings], parent: QObject | None = None
     ) -> None:
         """`settings` gives those of the open chat: they say which model is measured."""
-        super().__init__(parent)
-        self._page, self._loader, self._link, self._settings = page, loader, loader.link, settings
-        self._ticket: int | None = None
+        super().__init__(page, loader, settings, parent)
         self._stopping = False
         self._planned = self._done = 0
         self._clock = QElapsedTimer()
         self._measured_ms: float | None = None  # per token, of the last answer in a chat
         self._record: BenchmarkRecord | None = None
-        self._connect()
-
-    def close(self) -> None:
-        """The window closes."""
-        self._page.blockSignals(True)  # noqa: FBT003 - Qt's own signature
-        self._ticket = None
-
-    def _connect(self) -> None:
-        page, link = self._page, self._link
-        page.start_requested.connect(self._begin)
-        page.stop_requested.connect(self._stop)
         page.size_changed.connect(self._show_extent)
         page.report.export_requested.connect(self._export)
-        page.entered.connect(self._enter)
-        self._loader.changed.connect(self._refresh)
-        link.benched.connect(self._take)
-        link.finished.connect(self._note_answer)
-        link.failed.connect(self._take_failure)
-        link.crashed.connect(self._take_crash)
+        self._link.benched.connect(self._take)
+        self._link.finished.connect(self._note_answer)
 
     @Slot()
     def _enter(self) -> None:
@@ -76,14 +58,8 @@ class BenchmarkController(QObject):
             self._show(benchmark_page.read(paths.last_benchmark()))
         self._refresh()
 
-    @Slot()
-    def _refresh(self) -> None:
-        if self._page.isHidden():
-            return
-        running = self._ticket is not None
-        reason = "" if running else self._loader.obstacle(self._settings())
-        self._page.show_state(running=running, reason=reason)
-        if running and self._loader.status:
+    def _show_more(self) -> None:
+        if self.is_running and self._loader.status:
             self._page.run.say(self._loader.progress)
         self._show_extent(self._page.form.size_wanted())
 
@@ -108,25 +84,18 @@ class BenchmarkController(QObject):
             )
         )
 
-    @Slot(object)
-    def _begin(self, size: BenchSize) -> None:
-        if self._loader.obstacle(self._settings()):
-            self._refresh()
-            return
-        self._page.notice.hide()
-        try:
-            self._loader.require(self._settings())
-        except HeadstartError as error:
-            self._page.notice.say(said(error), bad=True)
-            return
+    def _occupation(self) -> str:
+        return self.tr("A benchmark is running; stop it on its page, or wait for its end.")
+
+    def _start(self, size: BenchSize) -> None:
+        self._loader.load(self._settings())
         self._stopping, self._planned, self._done = False, 0, 0
         self._ticket = self._link.bench(size)
-        self._loader.occupy(self.tr("A benchmark is running; stop it on its page, or wait for its end."))
 
     @Slot()
     def _stop(self) -> None:
         self._stopping = True
-        self._link.stop_job()
+        super()._stop()
         self._refresh()
         self._page.run.say(self.tr("Ends with the answer being written…"))
 
@@ -183,23 +152,6 @@ class BenchmarkController(QObject):
     def _note_answer(self, _generation: int, finish: Finish) -> None:
         self._measured_ms = finish.stats.tpot_ms or self._measured_ms
         self._refresh()
-
-    @Slot(str, object)
-    def _take_failure(self, sentence: str, failed: Failed) -> None:
-        mine = failed.order == Bench.__name__ and failed.ticket == self._ticket
-        if self._ticket is not None and (mine or failed.order == Load.__name__):
-            self._end(sentence, bad=True)
-
-    @Slot(str, object)
-    def _take_crash(self, sentence: str, _generation: int | None) -> None:
-        if self._ticket is not None:
-            self._end(sentence, bad=True)
-
-    def _end(self, sentence: str, *, bad: bool = False) -> None:
-        self._ticket = None
-        if sentence:
-            self._page.notice.say(sentence, bad=bad)
-        self._loader.release()
 
     def _keep(self, record: BenchmarkRecord) -> None:
         benchmark_page.keep(paths.last_benchmark(), record)

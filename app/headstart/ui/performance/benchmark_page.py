@@ -21,13 +21,11 @@ from headstart.engine.protocol import BenchSize
 from headstart.engine.wire import from_data
 from headstart.ui.performance import benchmark_chart
 from headstart.ui.performance.benchmark_chart import Bar, BenchmarkChart, Group, advice_word, contestant_word, kind_word
-from headstart.ui.performance.run_row import RunRow
-from headstart.ui.settings.settings_form import muted
+from headstart.ui.performance.engine_job import JobPage
 from headstart.ui.spelling import decimal, listed, titled, whole
 from headstart.ui.widgets.figure_table import FigureTable
+from headstart.ui.widgets.labels import muted
 from headstart.ui.widgets.layouts import TitledField, flowing
-from headstart.ui.widgets.notice_bar import NoticeBar
-from headstart.ui.widgets.page import Page
 from headstart.ui.widgets.stylesheet import dress, inset
 from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL
 
@@ -357,19 +355,16 @@ def _range(bar: Bar) -> str:
 _WIDEST = 1100  # pixels
 
 
-class BenchmarkPage(Page):
-    """Emits what a person wants; shows what it is told."""
+class BenchmarkPage(JobPage):
+    """Wishes are BenchSizes."""
 
-    start_requested = Signal(object)  # BenchSize
-    stop_requested = Signal()
     size_changed = Signal(object)  # BenchSize
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(_WIDEST, parent)
         self.set_title(self.tr("Benchmark"))
+        self.run.start.setText(self.tr("Start the benchmark"))
         self.form = BenchmarkForm(self)
-        self.notice = NoticeBar(self)
-        self.run = RunRow(self.tr("Start the benchmark"), self.tr("Cancel"), self)
         self._bar = QProgressBar(self)
         self._heat = QLabel(self)
         self._empty = QLabel(self.tr("Nothing has been measured on this computer yet."), self)
@@ -377,14 +372,13 @@ class BenchmarkPage(Page):
         self.report.hide()
         self._lay_out()
         self.run.start_requested.connect(self._ask)
-        self.run.stop_requested.connect(self.stop_requested)
         self.form.changed.connect(self._tell_size)
         self.entered.connect(self.run.start.setFocus)
         self.show_state(running=False)
 
     def show_state(self, *, running: bool, reason: str = "") -> None:
         """Which buttons there are. `reason`: why none can start; empty where one can."""
-        self.run.show_state(running=running, reason=reason)
+        super().show_state(running=running, reason=reason)
         self.form.setEnabled(not running)
         self._bar.setVisible(running)
         self._heat.setVisible(running)
@@ -392,7 +386,6 @@ class BenchmarkPage(Page):
         if not running:
             self.show_progress(0, 0)
             self._heat.clear()
-            self.run.say(reason)
 
     def show_progress(self, done: int, planned: int) -> None:
         """Heats that have ended, of how many; 0 before that is known."""

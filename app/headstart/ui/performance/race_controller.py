@@ -7,12 +7,12 @@ from enum import Enum, auto
 from PySide6.QtCore import QElapsedTimer, QObject, QTimer, Signal, Slot
 
 from headstart.engine.engine import Finish, FinishReason, Message, Mode, Numerics, Request, Sampling, Speculation, Step
-from headstart.engine.protocol import Failed, Load
 from headstart.errors import HeadstartError
 from headstart.settings import Settings
 from headstart.ui.fault_words import said
 from headstart.ui.models.model_loader import ModelLoader
-from headstart.ui.performance.race_page import Lane, RaceLane, RacePage, RaceRequest, RaceResult, RaceState
+from headstart.ui.performance.engine_job import EngineJob
+from headstart.ui.performance.race_page import Lane, RaceLane, RacePage, RaceRequest, RaceResult
 from headstart.ui.settings.settings_form import word
 from headstart.ui.spelling import titled
 
@@ -100,27 +100,32 @@ class _Leg(Enum):
 _LANES = (_Leg.PLAIN, _Leg.SPECULATIVE)
 
 
-class RaceController(QObject):
+class RaceController(EngineJob):
     """One for the window."""
+
+    _page: RacePage
 
     def __init__(
         self, page: RacePage, loader: ModelLoader, settings: Callable[[], Settings], parent: QObject | None = None
     ) -> None:
         """`settings` gives those of the open chat: they say which model runs."""
-        super().__init__(parent)
-        self._page, self._loader, self._link, self._settings = page, loader, loader.link, settings
+        super().__init__(page, loader, settings, parent)
         self._leg: _Leg | None = None
         self._wish: RaceRequest | None = None
         self._still = self._is_stopping = False
         self._is_exact = False  # because of a race
-        self._generation: int | None = None
         self._steps: list[Step] = []
         self._lanes: dict[_Leg, Lane] = {}
         self._clock = QElapsedTimer()
         self._first_ms = 0.0
         self._tick = QTimer(self, interval=_TICK)
         self._replay = Replay(page.lanes, self)
-        self._connect()
+        self._tick.timeout.connect(self._show_clock)
+        self._replay.ended.connect(self._show_end)
+        page.replay_requested.connect(self._play)
+        page.left.connect(self._leave)
+        self._link.steps.connect(self._take_steps)
+        self._link.finished.connect(self._take_finish)
 
     @Slot(bool)
     def set_still(self, still: bool) -> None:
@@ -129,61 +134,35 @@ class RaceController(QObject):
 
     def close(self) -> None:
         """The window closes: nothing is loaded any more."""
-        self._page.blockSignals(True)  # noqa: FBT003 - Qt's own signature
+        super().close()
         self._leg = None
         self._tick.stop()
         self._replay.stop()
 
-    def _connect(self) -> None:
-        page, link = self._page, self._link
-        self._tick.timeout.connect(self._show_clock)
-        self._replay.ended.connect(self._show_end)
-        page.start_requested.connect(self._begin)
-        page.stop_requested.connect(self._stop)
-        page.replay_requested.connect(self._play)
-        page.entered.connect(self._refresh)
-        page.left.connect(self._leave)
-        self._loader.changed.connect(self._refresh)
-        link.steps.connect(self._take_steps)
-        link.finished.connect(self._take_finish)
-        link.failed.connect(self._take_failure)
-        link.crashed.connect(self._take_crash)
+    @property
+    def is_running(self) -> bool:
+        """Whether it has the engine, or shows again what it did."""
+        return super().is_running or self._replay.is_running
 
-    @Slot()
-    def _refresh(self) -> None:
-        if self._page.isHidden():
-            return
-        running = self._leg is not None
-        if running and self._loader.status:
+    def _show_more(self) -> None:
+        if self._leg is not None and self._loader.status:
             exact = self.tr("{}, with exact numerics").format(self._loader.status)
             self._page.run.say(titled(exact, self._loader.loading.step))
-        moving = running or self._replay.is_running
-        can_replay = len(self._lanes) == len(_LANES)
-        self._page.show_state(RaceState(moving, "" if running else self._loader.obstacle(self._settings()), can_replay))
+        self._page.offer_replay(offered=len(self._lanes) == len(_LANES) and not self.is_running)
 
-    @Slot(object)
-    def _begin(self, wish: RaceRequest) -> None:
-        if self._loader.obstacle(self._settings()):
-            self._refresh()
-            return
+    def _occupation(self) -> str:
+        return self.tr("A race is running; stop it on its page, or wait for its end.")
+
+    def _start(self, wish: RaceRequest) -> None:
         self._wish, self._lanes, self._is_stopping = wish, {}, False
         self._replay.stop()
-        self._page.notice.hide()
         self._page.show_result(None)
         for lane in self._page.lanes:
             lane.clear()
-        self._loader.occupy(self.tr("A race is running; stop it on its page, or wait for its end."))
-        try:
-            self._load_exact()
-        except HeadstartError as error:
-            self._end(said(error), bad=True)
-            return
-        self._run(_Leg.WARM_UP)
-
-    def _load_exact(self) -> None:
         usual = self._settings()
         self._is_exact = self._is_exact or usual.numerics != Numerics.EXACT.value
         self._loader.load(dataclasses.replace(usual, numerics=Numerics.EXACT.value))
+        self._run(_Leg.WARM_UP)
 
     def _run(self, leg: _Leg) -> None:
         assert self._wish
@@ -193,7 +172,7 @@ class RaceController(QObject):
         sampling = Sampling(temperature=self._wish.temperature, seed=self._wish.seed)
         messages = (Message("user", self._wish.prompt),)
         self._clock.start()
-        self._generation = self._link.generate(Request(messages, tokens, sampling, Speculation(mode)))
+        self._ticket = self._link.generate(Request(messages, tokens, sampling, Speculation(mode)))
         if leg in _LANES:
             self._tick.start()
         self._page.run.say(self._words(leg))
@@ -210,7 +189,7 @@ class RaceController(QObject):
 
     @Slot(int, object)
     def _take_steps(self, generation: int, steps: tuple[Step, ...]) -> None:
-        if generation != self._generation or self._leg is None:
+        if generation != self._ticket or self._leg is None:
             return
         if not self._steps:
             self._first_ms = float(self._clock.elapsed())
@@ -232,7 +211,7 @@ class RaceController(QObject):
 
     @Slot(int, object)
     def _take_finish(self, generation: int, finish: Finish) -> None:
-        if generation != self._generation or self._leg is None:
+        if generation != self._ticket or self._leg is None:
             self._refresh()  # an answer of a chat has ended
             return
         leg = self._leg
@@ -289,24 +268,12 @@ class RaceController(QObject):
             self._is_stopping = True
             self._link.cancel()
 
-    @Slot(str, object)
-    def _take_failure(self, sentence: str, failed: Failed) -> None:
-        mine = failed.generation is not None and failed.generation == self._generation
-        if self._leg is not None and (mine or failed.order == Load.__name__):
-            self._end(sentence, bad=True)
-
-    @Slot(str, object)
-    def _take_crash(self, sentence: str, _generation: int | None) -> None:
-        if self._leg is not None:
-            self._end(sentence, bad=True)
-
     def _end(self, sentence: str, *, bad: bool = False) -> None:
-        self._leg = self._generation = None
+        self._leg = None
         self._tick.stop()
-        self._page.run.say("" if bad else sentence)
-        if bad:
-            self._page.notice.say(sentence, bad=True)
-        self._loader.release()
+        super()._end(sentence if bad else "", bad=bad)
+        if not bad:
+            self._page.run.say(sentence)
         if self._page.isHidden():
             self._restore()
 

@@ -21,13 +21,11 @@ from PySide6.QtWidgets import (
 )
 
 from headstart.engine.engine import Finish, Step
-from headstart.ui.performance.run_row import RunRow
+from headstart.ui.performance.engine_job import JobPage
 from headstart.ui.spelling import decimal
 from headstart.ui.widgets.labels import Heading
 from headstart.ui.widgets.layouts import TitledField, flowing
 from headstart.ui.widgets.legend import Legend
-from headstart.ui.widgets.notice_bar import NoticeBar
-from headstart.ui.widgets.page import Page
 from headstart.ui.widgets.stylesheet import dress, inset, mark
 from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, TINY, current, mono_families
 
@@ -321,29 +319,17 @@ class RaceForm(QFrame):
 _WIDEST = 1500  # pixels: it is shown to an audience
 
 
-@dataclass(frozen=True)
-class RaceState:
-    """What can be done now. `reason`: why no race can start; empty where one can."""
+class RacePage(JobPage):
+    """Wishes are RaceRequests."""
 
-    running: bool = False
-    reason: str = ""
-    replayable: bool = False
-
-
-class RacePage(Page):
-    """Emits what a person wants; shows what it is told."""
-
-    start_requested = Signal(object)  # RaceWish
-    stop_requested = Signal()
     replay_requested = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(_WIDEST, parent)
         self.set_title(self.tr("Race"))
-        self._reason = ""
+        self.run.start.setText(self.tr("Start the race"))
+        self.run.stop.setText(self.tr("Stop"))
         self.form = RaceForm(self)
-        self.notice = NoticeBar(self)
-        self.run = RunRow(self.tr("Start the race"), self.tr("Stop"), self)
         self._replay = QPushButton(self.tr("Replay both at once"), self)
         self._speedup = Heading("", 2.6, self)
         self._speeds = QLabel(self)
@@ -354,19 +340,19 @@ class RacePage(Page):
         self.run.start_requested.connect(self._ask)
         self.form.submitted.connect(self._ask)
         self.entered.connect(self.form.prompt.setFocus)
-        self.run.stop_requested.connect(self.stop_requested)
         self._replay.clicked.connect(self.replay_requested)
-        self.show_state(RaceState())
+        self.show_state(running=False)
+        self.offer_replay(offered=False)
         self.show_result(None)
 
-    def show_state(self, state: RaceState) -> None:
-        """Which buttons there are, and why one is grey."""
-        self.run.show_state(running=state.running, reason=state.reason)
-        self._replay.setVisible(state.replayable and not state.running)
-        self.form.setEnabled(not state.running)
-        if state.reason or self.run.sentence == self._reason:
-            self.run.say(state.reason)
-        self._reason = state.reason
+    def show_state(self, *, running: bool, reason: str = "") -> None:
+        """Nothing can be filled in while it runs."""
+        super().show_state(running=running, reason=reason)
+        self.form.setEnabled(not running)
+
+    def offer_replay(self, *, offered: bool) -> None:
+        """Whether there is something to be shown again."""
+        self._replay.setVisible(offered)
 
     def show_result(self, result: RaceResult | None) -> None:
         """Speedup and proof; None before and while it runs."""

@@ -11,7 +11,6 @@ from headstart.engine.engine import LoadOptions, Open
 from headstart.engine.protocol import Failed
 from headstart.engine.tuning.messages import (
     Findings,
-    Tune,
     TuneDecided,
     TunedKnown,
     TuneEnded,
@@ -26,22 +25,23 @@ from headstart.ui.asking import Loadable
 from headstart.ui.background_task import BackgroundTask
 from headstart.ui.fault_words import said
 from headstart.ui.models.model_loader import ModelLoader
+from headstart.ui.performance.engine_job import EngineJob
 from headstart.ui.performance.tuning_page import TuningPage, doing
 from headstart.ui.spelling import sentences, whole
 
 _TICK = 500  # ms between two looks at the clock
 
 
-class TuningController(QObject):
+class TuningController(EngineJob):
     """One for the window."""
+
+    _page: TuningPage
 
     def __init__(
         self, page: TuningPage, loader: ModelLoader, settings: Callable[[], Settings], parent: QObject | None = None
     ) -> None:
         """`settings` gives those of the open chat: they say which model is tuned, and what is left open."""
-        super().__init__(parent)
-        self._page, self._loader, self._link, self._settings = page, loader, loader.link, settings
-        self._ticket: int | None = None
+        super().__init__(page, loader, settings, parent)
         self._looking: BackgroundTask | None = None  # for drafts to compare with
         self._clock = QElapsedTimer()
         self._seconds = 0
@@ -49,31 +49,15 @@ class TuningController(QObject):
         self._forgetting = False
         self._tick = QTimer(self, interval=_TICK)
         self._tick.timeout.connect(self._show_time)
-        self._connect()
-
-    @property
-    def is_running(self) -> bool:
-        """Whether a tuning is going on."""
-        return self._ticket is not None or self._looking is not None
+        page.report.forget_requested.connect(self._forget)
+        self._link.tuned.connect(self._take)
 
     def close(self) -> None:
         """The window closes."""
-        self._page.blockSignals(True)  # noqa: FBT003 - Qt's own signature
+        super().close()
         self._tick.stop()
-        self._ticket = None
         if self._looking:
             self._looking.cancel()
-
-    def _connect(self) -> None:
-        page, link = self._page, self._link
-        page.start_requested.connect(self._begin)
-        page.stop_requested.connect(self._stop)
-        page.report.forget_requested.connect(self._forget)
-        page.entered.connect(self._enter)
-        self._loader.changed.connect(self._refresh)
-        link.tuned.connect(self._take)
-        link.failed.connect(self._take_failure)
-        link.crashed.connect(self._take_crash)
 
     @Slot()
     def _enter(self) -> None:
@@ -84,16 +68,9 @@ class TuningController(QObject):
             self._page.show_findings(None, "")
         self._refresh()
 
-    @Slot()
-    def _refresh(self) -> None:
-        if self._page.isHidden():
-            return
-        self._page.show_state(running=self.is_running, reason="" if self.is_running else self._obstacle())
+    def _show_more(self) -> None:
         wanted = self._wanted()
         self._page.show_plan(self._plan(wanted) if wanted else ())
-
-    def _obstacle(self) -> str:
-        return self._loader.obstacle(self._settings())
 
     def _wanted(self) -> Loadable | None:
         """What would be tuned; None where there is nothing, or where it runs on another computer."""
@@ -119,23 +96,21 @@ class TuningController(QObject):
             steps.append(self.tr("Not tried: other devices, as the settings name {}").format(options.device))
         return steps
 
-    @Slot(int)
-    def _begin(self, seconds: int) -> None:
-        wanted = self._wanted()
-        if self._obstacle() or not wanted:
-            self._refresh()
-            return
+    def _occupation(self) -> str:
+        return self.tr("A tuning is going on; stop it on its page, or wait for its end.")
+
+    def _start(self, seconds: int) -> None:
+        wanted = self._loader.wanted(self._settings())
         self._seconds = seconds
         self._looking = BackgroundTask(partial(_drafts, wanted.options), self)
-        self._looking.done.connect(self._start)
+        self._looking.done.connect(self._tune)
         self._looking.failed.connect(self._give_up)
         self._page.begin(wanted.name)
         self._say(self.tr("Looking for draft models that fit…"))
-        self._loader.occupy(self.tr("A tuning is going on; stop it on its page, or wait for its end."))
         self._looking.start()
 
     @Slot(object)
-    def _start(self, drafts: Mapping[str, Path]) -> None:
+    def _tune(self, drafts: Mapping[str, Path]) -> None:
         wanted = self._wanted()
         if not wanted:
             self._put_search_away()
@@ -147,8 +122,7 @@ class TuningController(QObject):
         self._clock.start()
         self._tick.start()
         self._ticket = self._link.tune(wish)
-        self._put_search_away()  # not before: something always runs until the end
-        self._refresh()
+        self._put_search_away()
 
     @Slot()
     def _stop(self) -> None:
@@ -157,7 +131,7 @@ class TuningController(QObject):
             self._end(self.tr("Cancelled; nothing was changed."))
             return
         self._say(self.tr("Ends with the run being timed…"))
-        self._link.stop_job()
+        super()._stop()
 
     @Slot(object)
     def _take(self, report: TuneReport) -> None:
@@ -211,15 +185,8 @@ class TuningController(QObject):
         self._put_search_away()
         self._end(sentence, bad=True)
 
-    @Slot(str, object)
-    def _take_failure(self, sentence: str, failed: Failed) -> None:
-        if self._ticket is not None and failed.order == Tune.__name__:
-            self._end(sentence, bad=True)
-
-    @Slot(str, object)
-    def _take_crash(self, sentence: str, _generation: int | None) -> None:
-        if self._ticket is not None:
-            self._end(sentence, bad=True)
+    def _ends(self, failed: Failed) -> bool:
+        return failed.ticket == self._ticket  # it waits for no load
 
     def _put_search_away(self) -> None:
         looking, self._looking = self._looking, None
@@ -228,12 +195,10 @@ class TuningController(QObject):
             looking.deleteLater()
 
     def _end(self, sentence: str, *, bad: bool = False) -> None:
-        self._ticket = None
         self._tick.stop()
-        self._loader.release()
+        super()._end(sentence, bad=bad)
         self._load_anew()
         if sentence:
-            self._page.notice.say(sentence, bad=bad)
             self._enter()  # what counts is what was known before
 
     def _load_anew(self) -> None:

@@ -20,14 +20,12 @@ from headstart.engine.tuning.messages import (
     Trying,
 )
 from headstart.ui.fault_words import said
-from headstart.ui.performance.run_row import RunRow
-from headstart.ui.settings.settings_form import muted
+from headstart.ui.performance.engine_job import JobPage
 from headstart.ui.spelling import decimal, listed, titled
 from headstart.ui.translation import translate
 from headstart.ui.widgets.figure_table import FigureTable
+from headstart.ui.widgets.labels import muted
 from headstart.ui.widgets.layouts import TitledField, flowing
-from headstart.ui.widgets.notice_bar import NoticeBar
-from headstart.ui.widgets.page import Page
 from headstart.ui.widgets.stylesheet import dress, inset
 from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL
 
@@ -298,37 +296,30 @@ _WIDTH = 110  # pixels of the number
 _FINE = 1000  # steps of the bar
 
 
-class TuningPage(Page):
-    """Emits what a person wants; shows what it is told."""
-
-    start_requested = Signal(int)  # seconds
-    stop_requested = Signal()
+class TuningPage(JobPage):
+    """Wishes are seconds."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(_WIDEST, parent)
         self.set_title(self.tr("Tune for this machine"))
-        self.notice = NoticeBar(self)
+        self.run.start.setText(self.tr("Start tuning"))
         self.seconds = QSpinBox(self)
         self._plan = muted("", self)
-        self.run = RunRow(self.tr("Start tuning"), self.tr("Cancel"), self)
         self._bar = QProgressBar(self)
         self._empty = muted("", self)
         self.report = TuneReport(self)
         self.report.hide()
         self._lay_out()
         self.run.start_requested.connect(self._ask)
-        self.run.stop_requested.connect(self.stop_requested)
         self.entered.connect(self.run.start.setFocus)
         self.show_state(running=False)
 
     def show_state(self, *, running: bool, reason: str = "") -> None:
         """Which buttons there are. `reason`: why none can start; empty where one can."""
-        self.run.show_state(running=running, reason=reason)
+        super().show_state(running=running, reason=reason)
         self._bar.setVisible(running)
         self.seconds.setEnabled(not running)
         self.report.forget.setEnabled(not running and not reason)
-        if not running:
-            self.run.say(reason)
 
     def show_plan(self, steps: Iterable[str]) -> None:
         """What will be tried, in order."""

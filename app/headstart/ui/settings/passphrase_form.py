@@ -7,7 +7,7 @@ from PySide6.QtCore import Signal, Slot
 from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
 from headstart.chat.key_file import SHORTEST
-from headstart.ui.settings.settings_form import muted
+from headstart.ui.widgets.labels import muted
 from headstart.ui.widgets.layouts import TitledField
 from headstart.ui.widgets.stylesheet import dress
 from headstart.ui.widgets.theme import SMALL

@@ -20,11 +20,13 @@ from PySide6.QtWidgets import (
 
 from headstart.settings import Settings
 from headstart.ui.settings.passphrase_form import PassphraseForm, Wanted
-from headstart.ui.settings.settings_form import Choices, SettingsForm, muted, scrolled
+from headstart.ui.settings.settings_form import Choices, SettingsForm
 from headstart.ui.settings.side_panel import GUESSING, LOADED, LOADING, PROMPT, SAMPLING
 from headstart.ui.spelling import place
 from headstart.ui.translation import translate
 from headstart.ui.widgets import stylesheet
+from headstart.ui.widgets.labels import muted
+from headstart.ui.widgets.layouts import scrolled
 from headstart.ui.widgets.stylesheet import dress
 from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, Theme, scaled
 

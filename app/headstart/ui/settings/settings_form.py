@@ -16,7 +16,6 @@ from PySide6.QtWidgets import (
     QMenu,
     QPlainTextEdit,
     QPushButton,
-    QScrollArea,
     QSizePolicy,
     QSpinBox,
     QStyle,
@@ -30,6 +29,7 @@ from PySide6.QtWidgets import (
 from headstart.parameters import Mode
 from headstart.settings import Settings, about, defaults
 from headstart.ui.translation import translate
+from headstart.ui.widgets.labels import muted
 from headstart.ui.widgets.stylesheet import dress, inset
 from headstart.ui.widgets.theme import MEDIUM, SMALL, TINY
 
@@ -594,28 +594,6 @@ class SettingsForm(QWidget):
         row.addWidget(muted(self.tr("Automatic takes the model's own values."), self), 1)
         row.addWidget(greedy)
         return row
-
-
-def scrolled(inner: QWidget, parent: QWidget, *, sideways: bool = False) -> QScrollArea:
-    """A page that scrolls upwards and downwards, `sideways` only where it would be cut, on its parent's ground."""
-    scroll = QScrollArea(parent)
-    scroll.setWidgetResizable(True)
-    if not sideways:
-        inner.setMinimumWidth(1)
-        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-    scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-    scroll.setWidget(inner)
-    inner.setAutoFillBackground(False)  # which `setWidget` turns on
-    scroll.viewport().setAutoFillBackground(False)
-    return scroll
-
-
-def muted(text: str, parent: QWidget) -> QLabel:
-    """A remark below something."""
-    label = QLabel(text, parent)
-    label.setWordWrap(True)
-    dress(label, "muted")
-    return label
 
 
 def _heading(text: str, parent: QWidget) -> QLabel:

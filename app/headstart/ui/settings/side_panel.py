@@ -7,7 +7,8 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QFrame, QPushButton, QVBoxLayout, QWidget
 
 from headstart.settings import Settings
-from headstart.ui.settings.settings_form import Choices, Section, SettingsForm, scrolled
+from headstart.ui.settings.settings_form import Choices, Section, SettingsForm
+from headstart.ui.widgets.layouts import scrolled
 from headstart.ui.widgets.stylesheet import dress
 from headstart.ui.widgets.theme import MEDIUM, SMALL
 

@@ -8,6 +8,14 @@ from headstart.ui.widgets.stylesheet import dress
 from headstart.ui.widgets.theme import SMALL, mono_families
 
 
+def muted(text: str, parent: QWidget) -> QLabel:
+    """A remark below something."""
+    label = QLabel(text, parent)
+    label.setWordWrap(True)
+    dress(label, "muted")
+    return label
+
+
 class ElidedLabel(QLabel):
     """Takes the room it is given and asks for none."""
 

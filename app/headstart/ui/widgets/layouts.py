@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from PySide6.QtCore import QPoint, QRect, QSize, Qt
-from PySide6.QtWidgets import QBoxLayout, QLabel, QLayout, QLayoutItem, QWidget
+from PySide6.QtWidgets import QBoxLayout, QLabel, QLayout, QLayoutItem, QScrollArea, QWidget
 
 from headstart.ui.widgets.theme import MEDIUM, SMALL
 
@@ -87,3 +87,17 @@ def flowing(widgets: Iterable[QWidget], parent: QWidget) -> QWidget:
     for widget in widgets:
         flow.addWidget(widget)
     return row
+
+
+def scrolled(inner: QWidget, parent: QWidget, *, sideways: bool = False) -> QScrollArea:
+    """A page that scrolls upwards and downwards, `sideways` only where it would be cut, on its parent's ground."""
+    scroll = QScrollArea(parent)
+    scroll.setWidgetResizable(True)
+    if not sideways:
+        inner.setMinimumWidth(1)
+        scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+    scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+    scroll.setWidget(inner)
+    inner.setAutoFillBackground(False)  # which `setWidget` turns on
+    scroll.viewport().setAutoFillBackground(False)
+    return scroll
