@@ -3063,14 +3063,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>模型</translation>
     </message>
     <message>
-        <source>Back to the chat</source>
-        <translation>返回對話</translation>
-    </message>
-    <message>
-        <source>Back to the chat (Esc)</source>
-        <translation>返回對話 (Esc)</translation>
-    </message>
-    <message>
         <source>Servers</source>
         <translation>伺服器</translation>
     </message>

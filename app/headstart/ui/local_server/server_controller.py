@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal, Slot
-from PySide6.QtWidgets import QMessageBox
 
 from headstart import paths, remotes
 from headstart.engine.protocol import (
@@ -27,6 +26,7 @@ from headstart.server import keys
 from headstart.ui.fault_words import said
 from headstart.ui.local_server import server_page
 from headstart.ui.local_server.server_page import Offer, ServerState, ServerView
+from headstart.ui.widgets.confirm import confirms
 
 if TYPE_CHECKING:
     from headstart.settings import Settings
@@ -270,11 +270,7 @@ class ServerController(QObject):
             self._renew_key()
             return
         question = self.tr("Make another key? Programs that have the present one are turned away until they get it.")
-        box = QMessageBox(QMessageBox.Icon.Question, self.tr("New key"), question, parent=self._page)
-        make = box.addButton(self.tr("Make another key"), QMessageBox.ButtonRole.AcceptRole)
-        box.setDefaultButton(box.addButton(QMessageBox.StandardButton.Cancel))
-        box.exec()
-        if box.clickedButton() is make:
+        if confirms(self._page, self.tr("New key"), question, self.tr("Make another key")):
             self._renew_key()
 
     def _renew_key(self) -> None:

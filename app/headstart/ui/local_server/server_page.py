@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from PySide6.QtCore import QSignalBlocker, Qt, QTimer, Signal, Slot
-from PySide6.QtWidgets import QCheckBox, QFrame, QGridLayout, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QGridLayout, QHBoxLayout, QLabel, QWidget
 
 from headstart.engine.engine import Sampling, Speculation
 from headstart.engine.protocol import Answered, Asked
@@ -16,11 +16,12 @@ from headstart.ui.settings.settings_form import NumberEditor
 from headstart.ui.spelling import decimal, whole
 from headstart.ui.translation import translate
 from headstart.ui.widgets.figure_table import FigureTable
-from headstart.ui.widgets.labels import CopiedLine, muted
+from headstart.ui.widgets.labels import CopiedLine, StatusLine, button, muted, section
+from headstart.ui.widgets.layouts import Card
 from headstart.ui.widgets.page import Page
 from headstart.ui.widgets.progress import BusyBar
 from headstart.ui.widgets.stylesheet import dress, mark
-from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, TEXT_WIDTH
+from headstart.ui.widgets.theme import SMALL, TEXT_WIDTH
 
 
 class ServerState(Enum):
@@ -146,19 +147,18 @@ def answering(waiting: int) -> str:
     return translate("ServeWords", "A request is being answered.")
 
 
-class ServerAddress(QFrame):
-    """A card."""
+class ServerAddress(Card):
+    """Address and key of the server, and how to try it."""
 
     key_requested = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        dress(self, "card")
+        self.column.addWidget(section(self.tr("For your programs"), self))
         self.url = CopiedLine(self.tr("Address"), self.tr("Copy the address"), self)
         self.key = CopiedLine(self.tr("Key"), self.tr("Copy the key"), self)
         self.curl = CopiedLine(self.tr("Try it in a terminal"), self.tr("Copy the command"), self, long=True)
-        self.new_key = QPushButton(self.tr("New key"), self)
-        dress(self.new_key, "plain")
+        self.new_key = button(self.tr("New key"), self)
         self._about_key = muted("", self)
         self._lay_out()
         self.new_key.clicked.connect(self.key_requested)
@@ -172,8 +172,6 @@ class ServerAddress(QFrame):
         self.new_key.setEnabled(view.state is not ServerState.STOPPING)
 
     def _lay_out(self) -> None:
-        title = QLabel(self.tr("For your programs"), self)
-        dress(title, "section")
         grid = QGridLayout()
         grid.setSpacing(SMALL)
         grid.setColumnStretch(1, 1)
@@ -183,36 +181,31 @@ class ServerAddress(QFrame):
             grid.addWidget(label, row, 0)
             grid.addWidget(line, row, 1)
         grid.addWidget(self.new_key, 1, 2)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(LARGE, MEDIUM, LARGE, MEDIUM)
-        column.setSpacing(SMALL)
-        column.addWidget(title)
-        column.addLayout(grid)
-        column.addWidget(self._about_key)
+        self.column.addLayout(grid)
+        self.column.addWidget(self._about_key)
         trying = QLabel(self.tr("Try it in a terminal"), self)
         trying.setBuddy(self.curl.field)
-        column.addWidget(trying, 0, Qt.AlignmentFlag.AlignLeft)
-        column.addWidget(self.curl)
+        self.column.addWidget(trying, 0, Qt.AlignmentFlag.AlignLeft)
+        self.column.addWidget(self.curl)
 
 
 _KINDS = {ServerState.READY: "success", ServerState.BUSY: "success", ServerState.FAILED: "danger"}
 
 
-class ServerSwitch(QFrame):
-    """A card."""
+class ServerSwitch(Card):
+    """The switch of the server, and how far it is."""
 
     switched = Signal(bool)
     port_chosen = Signal(int)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        dress(self, "card")
         self.switch = QCheckBox(self.tr("Answer programs of this computer"), self)
         dress(self.switch, "switch")
         self.setAccessibleName(self.switch.text())
         self.state = QLabel(self)
-        self.sentence = self._words()
-        self.model = self._words()
+        self.sentence = StatusLine(self)
+        self.model = StatusLine(self)
         self.port = NumberEditor("server_port", self)
         self._bar = BusyBar(self.tr("The server is being started"), self)
         self._lay_out()
@@ -226,33 +219,20 @@ class ServerSwitch(QFrame):
         self.switch.setEnabled(view.state is not ServerState.STOPPING)
         self.state.setText(view.title)
         mark(self.state, "kind", _KINDS.get(view.state, "muted"))
-        self._say(self.sentence, view.sentence, bad=view.state is ServerState.FAILED)
-        self._say(self.model, view.model)
+        self.sentence.say(view.sentence, bad=view.state is ServerState.FAILED)
+        self.model.say(view.model)
         self.port.setEnabled(view.state.is_down)
         self.port.show_value(view.port)
         self._bar.setVisible(view.state is ServerState.STARTING)
-
-    def _words(self) -> QLabel:
-        label = QLabel(self)
-        label.setWordWrap(True)
-        return label
-
-    def _say(self, label: QLabel, text: str, *, bad: bool = False) -> None:
-        label.setText(text)
-        label.setVisible(bool(text))
-        mark(label, "kind", "danger" if bad else "muted")
 
     def _lay_out(self) -> None:
         head = QHBoxLayout()
         head.setSpacing(SMALL)
         head.addWidget(self.switch, 1)
         head.addWidget(self.state)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(LARGE, MEDIUM, LARGE, MEDIUM)
-        column.setSpacing(SMALL)
-        column.addLayout(head)
+        self.column.addLayout(head)
         for part in (self._bar, self.sentence, self.model, self.port):
-            column.addWidget(part)
+            self.column.addWidget(part)
 
     @Slot(str, object)
     def _choose_port(self, _name: str, port: int) -> None:
@@ -270,25 +250,17 @@ class _Row:
     answered: Answered | None = None
 
 
-class RequestLog(QFrame):
-    """A card."""
+class RequestLog(Card):
+    """The last requests."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        dress(self, "card")
         self._rows: dict[int, _Row] = {}
-        title = QLabel(self.tr("Requests"), self)
-        dress(title, "section")
-        self._empty = QLabel(self.tr("None yet. Each is listed here with its outcome; what was asked is not."), self)
-        self._empty.setWordWrap(True)
-        dress(self._empty, "muted")
+        self._empty = muted(self.tr("None yet. Each is listed here with its outcome; what was asked is not."), self)
         self.table = FigureTable(self.tr("Requests"), self)
         self.table.hide()
-        column = QVBoxLayout(self)
-        column.setContentsMargins(LARGE, MEDIUM, LARGE, MEDIUM)
-        column.setSpacing(SMALL)
-        for part in (title, self._empty, self.table):
-            column.addWidget(part)
+        for part in (section(self.tr("Requests"), self), self._empty, self.table):
+            self.column.addWidget(part)
         self._later = QTimer(self, singleShot=True, interval=_EVERY_MS)
         self._later.timeout.connect(self._show)
 

@@ -7,12 +7,10 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import (
     QComboBox,
     QFileDialog,
-    QFrame,
     QGridLayout,
     QHBoxLayout,
     QLabel,
     QMenu,
-    QPushButton,
     QVBoxLayout,
     QWidget,
 )
@@ -21,8 +19,10 @@ from headstart import paths
 from headstart.exporter import FETCHED, SIZE, install_command
 from headstart.ui.models.export_run import FIRST, Recipe
 from headstart.ui.spelling import amount
+from headstart.ui.widgets.labels import button, muted, section
+from headstart.ui.widgets.layouts import Card, row
 from headstart.ui.widgets.stylesheet import dress, mark
-from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL
+from headstart.ui.widgets.theme import SMALL
 
 
 class ExporterOffer(QWidget):
@@ -33,10 +33,10 @@ class ExporterOffer(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._command = ""
-        self._text = QLabel(self)
-        self._by_hand = QLabel(self)
-        self._set_up = QPushButton(self.tr("Set up the exporter"), self)
-        self._copy = QPushButton(self.tr("Copy command"), self)
+        self._text = muted("", self, selectable=True)
+        self._by_hand = muted("", self, selectable=True)
+        self._set_up = button(self.tr("Set up the exporter"), self, "primary")
+        self._copy = button(self.tr("Copy command"), self)
         self._lay_out()
         self._set_up.clicked.connect(self.setup_requested)
         self._copy.clicked.connect(self._copy_command)
@@ -62,21 +62,12 @@ class ExporterOffer(QWidget):
         self._set_up.setEnabled(not busy)
 
     def _lay_out(self) -> None:
-        row = QHBoxLayout()
-        row.setSpacing(SMALL)
-        for button, kind in ((self._set_up, "primary"), (self._copy, "plain")):
-            dress(button, kind)
-            row.addWidget(button)
-        row.addStretch(1)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(SMALL)
-        for label in (self._text, self._by_hand):
-            label.setWordWrap(True)
-            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-            dress(label, "muted")
-            column.addWidget(label)
-        column.addLayout(row)
+        column.addWidget(self._text)
+        column.addWidget(self._by_hand)
+        column.addLayout(row(self._set_up, self._copy))
 
     def _offer(self) -> str:
         return self.tr(
@@ -108,8 +99,8 @@ class ExporterOffer(QWidget):
 WEIGHTS = ("", "int8", "int8-sym", "int4", "int4-sym", "fp16")
 
 
-class AddModel(QFrame):
-    """A card with a form. `start_requested` has the words of `headstart-export`."""
+class AddModel(Card):
+    """A form. `start_requested` has the words of `headstart-export`."""
 
     start_requested = Signal(object)  # tuple[str, ...]
     setup_requested = Signal(object)  # the same, where there is no exporter yet; empty where no model is named
@@ -117,25 +108,25 @@ class AddModel(QFrame):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        dress(self, "card")
         self._can_export, self._busy = True, False
         self._recipes: dict[str, Recipe] = {}
-        self._text = QLabel(
+        self._text = muted(
             self.tr(
                 "A recipe, a hub id, a folder with weights or a .gguf file; the export checks what it makes. A model "
                 "that was exported elsewhere can be dropped here as a folder."
             ),
             self,
+            selectable=True,
         )
-        self._about = QLabel(self)
+        self._about = muted("", self, selectable=True)
         self.source = self._box(self.tr("Recipe, hub id, folder or .gguf file"), (FIRST,))
         self.draft = self._box(self.tr("Draft model: recipe, hub id, folder or .gguf file"), ("",))
         self.weights = QComboBox(self)
         self.weights.setAccessibleName(self.tr("Precision of the weights"))
         for value in WEIGHTS:
             self.weights.addItem(value.upper() or self.tr("As recommended"), value)
-        self._browse = QPushButton(self.tr("Browse"), self)
-        self._go = QPushButton(self.tr("Export"), self)
+        self._browse = button(self.tr("Browse"), self)
+        self._go = button(self.tr("Export"), self, "primary")
         self._offer = ExporterOffer(self)
         self._lay_out()
         self._fill_menu()
@@ -188,26 +179,15 @@ class AddModel(QFrame):
         return box
 
     def _lay_out(self) -> None:
-        title = QLabel(self.tr("Add a model"), self)
-        dress(title, "section")
-        for label in (self._text, self._about):
-            label.setWordWrap(True)
-            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-            dress(label, "muted")
-        dress(self._go, "primary")
-        dress(self._browse, "plain")
         edit = self.draft.lineEdit()
         assert edit
         edit.setPlaceholderText(self.tr("none"))
-        column = QVBoxLayout(self)
-        column.setContentsMargins(LARGE, MEDIUM, LARGE, MEDIUM)
-        column.setSpacing(SMALL)
-        column.addWidget(title)
-        column.addWidget(self._text)
-        column.addLayout(self._form())
-        column.addWidget(self._about)
-        column.addWidget(self._go, 0, Qt.AlignmentFlag.AlignLeft)
-        column.addWidget(self._offer)
+        self.column.addWidget(section(self.tr("Add a model"), self))
+        self.column.addWidget(self._text)
+        self.column.addLayout(self._form())
+        self.column.addWidget(self._about)
+        self.column.addWidget(self._go, 0, Qt.AlignmentFlag.AlignLeft)
+        self.column.addWidget(self._offer)
 
     def _form(self) -> QGridLayout:
         grid = QGridLayout()

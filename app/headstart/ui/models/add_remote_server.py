@@ -6,19 +6,17 @@ from pathlib import Path
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import (
     QFileDialog,
-    QFrame,
     QGridLayout,
     QHBoxLayout,
     QLabel,
     QLineEdit,
-    QPushButton,
-    QVBoxLayout,
     QWidget,
 )
 
 from headstart.engine.engine import Remote
-from headstart.ui.widgets.stylesheet import dress
-from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL
+from headstart.ui.widgets.labels import StatusLine, button, muted, section
+from headstart.ui.widgets.layouts import Card
+from headstart.ui.widgets.theme import SMALL
 
 
 @dataclass(frozen=True)
@@ -29,14 +27,13 @@ class NewRemoteServer:
     key: str = field(default="", repr=False)
 
 
-class AddRemoteServer(QFrame):
-    """A card with a form."""
+class AddRemoteServer(Card):
+    """A form."""
 
     add_requested = Signal(object)  # NewServer
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        dress(self, "card")
         self.setAccessibleName(self.tr("Add a server"))
         self.name = self._field(self.tr("such as {}").format("office"))
         self.address = self._field(self.tr("such as {}").format("https://host:8000/v1"))
@@ -44,11 +41,11 @@ class AddRemoteServer(QFrame):
         self.key = self._field(self.tr("none, or as it is kept"))
         self.key.setEchoMode(QLineEdit.EchoMode.Password)
         self.certificate = self._field(self.tr("those that the system trusts"))
-        self._browse = QPushButton(self.tr("Browse"), self)
+        self._browse = button(self.tr("Browse"), self)
         self._browse.setAccessibleName(self.tr("Browse for a certificate"))
-        self._add = QPushButton(self.tr("Add"), self)
+        self._add = button(self.tr("Add"), self, "primary")
         self._add.setAccessibleName(self.tr("Add this server"))
-        self._state = QLabel(self)
+        self._state = StatusLine(self)
         self._lay_out()
         self._browse.clicked.connect(self._ask_for_certificate)
         self._add.clicked.connect(self._submit)
@@ -60,11 +57,7 @@ class AddRemoteServer(QFrame):
 
     def say(self, text: str, *, bad: bool = False) -> None:
         """How adding went."""
-        self._state.setText(text)
-        self._state.setVisible(bool(text))
-        dress(self._state, "danger" if bad else "muted")
-        self._state.style().unpolish(self._state)
-        self._state.style().polish(self._state)
+        self._state.say(text, bad=bad)
 
     def set_busy(self, busy: bool) -> None:
         """While the key is put away."""
@@ -84,24 +77,12 @@ class AddRemoteServer(QFrame):
         return edit
 
     def _lay_out(self) -> None:
-        title = QLabel(self.tr("Add a server"), self)
-        dress(title, "section")
-        about = QLabel(self._about(), self)
-        for label in (about, self._state):
-            label.setWordWrap(True)
-            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-            dress(label, "muted")
-        dress(self._add, "primary")
-        dress(self._browse, "plain")
-        self._state.hide()
-        column = QVBoxLayout(self)
-        column.setContentsMargins(LARGE, MEDIUM, LARGE, MEDIUM)
-        column.setSpacing(SMALL)
-        column.addWidget(title)
-        column.addWidget(about)
-        column.addLayout(self._form())
-        column.addWidget(self._state)
-        column.addWidget(self._add, 0, Qt.AlignmentFlag.AlignLeft)
+        self._state.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.column.addWidget(section(self.tr("Add a server"), self))
+        self.column.addWidget(muted(self._about(), self, selectable=True))
+        self.column.addLayout(self._form())
+        self.column.addWidget(self._state)
+        self.column.addWidget(self._add, 0, Qt.AlignmentFlag.AlignLeft)
 
     def _about(self) -> str:
         return self.tr(

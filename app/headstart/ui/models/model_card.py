@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 
 from PySide6.QtCore import QEvent, Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QWidget
 
 from headstart import remotes
 from headstart.engine.engine import Remote
@@ -12,20 +12,20 @@ from headstart.ui.fault_words import said
 from headstart.ui.models import model_facts
 from headstart.ui.spelling import amount
 from headstart.ui.translation import translate
-from headstart.ui.widgets.labels import ElidedLabel
+from headstart.ui.widgets.labels import ElidedLabel, StatusLine, button, label, muted
+from headstart.ui.widgets.layouts import Card, row
 from headstart.ui.widgets.stylesheet import dress
-from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, TINY
+from headstart.ui.widgets.theme import SMALL, TINY
 
 _TITLE = 1.15  # of the usual size of text
 
 
-class Card(QFrame):
+class NamedCard(Card):
     """Named for what it is about; its buttons say that name to whoever presses them."""
 
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        super().__init__(parent, spacing=TINY)
         self.name = name
-        dress(self, "card")
         self.setAccessibleName(name)
         self._title = ElidedLabel(self)
         self._scale()
@@ -53,53 +53,29 @@ class Card(QFrame):
 
     def badges(self, texts: Iterable[str]) -> QHBoxLayout:
         """One beside the other."""
-        row = QHBoxLayout()
-        row.setSpacing(SMALL)
-        row.setContentsMargins(0, 0, 0, TINY)
-        for text in texts:
-            badge = QLabel(text, self)
+        made = [QLabel(text, self) for text in texts]
+        for badge in made:
             dress(badge, "badge")
-            row.addWidget(badge)
-        row.addStretch(1)
-        return row
+        beside = row(*made)
+        beside.setContentsMargins(0, 0, 0, TINY)
+        return beside
 
-    def row(self, buttons: Iterable[QPushButton]) -> QHBoxLayout:
-        """Buttons at the bottom."""
-        row = QHBoxLayout()
-        row.setSpacing(SMALL)
-        row.setContentsMargins(0, SMALL, 0, 0)
-        for button in buttons:
-            row.addWidget(button)
-        row.addStretch(1)
-        return row
-
-    def label(self, text: str, kind: str) -> QLabel:
-        """A line that is there while it says something."""
-        label = QLabel(text, self)
-        label.setWordWrap(True)
-        label.setVisible(bool(text))
-        dress(label, kind)
-        return label
-
-    def say(self, label: QLabel, text: str, kind: str) -> None:
-        """Another text on a line."""
-        label.setText(text)
-        label.setVisible(bool(text))
-        dress(label, kind)
-        label.style().unpolish(label)
-        label.style().polish(label)
+    def add_buttons(self, *buttons: QPushButton) -> None:
+        """At the bottom."""
+        below = row(*buttons)
+        below.setContentsMargins(0, SMALL, 0, 0)
+        self.column.addLayout(below)
 
     def button(self, text: str, spoken: str, signal: object, kind: str = "plain") -> QPushButton:
         """`spoken` has {} for the name, which `signal` gets."""
-        button = QPushButton(text, self)
-        button.setAccessibleName(spoken.format(self.name))
-        dress(button, kind)
+        made = button(text, self, kind)
+        made.setAccessibleName(spoken.format(self.name))
         emit: Callable[[str], None] = signal.emit  # type: ignore[attr-defined]
-        button.clicked.connect(lambda: emit(self.name))
-        return button
+        made.clicked.connect(lambda: emit(self.name))
+        return made
 
 
-class RemoteServerCard(Card):
+class RemoteServerCard(NamedCard):
     """Emits the server's name."""
 
     chosen = Signal(str)
@@ -108,8 +84,8 @@ class RemoteServerCard(Card):
 
     def __init__(self, server: Remote, parent: QWidget | None = None) -> None:
         super().__init__(server.name, parent)
-        self._key = self.label("", "muted")
-        self._state = self.label("", "muted")
+        self._key = StatusLine(self)
+        self._state = StatusLine(self)
         self._use = self.button(self.tr("Use"), self.tr("Use {}"), self.chosen, "primary")
         self._check = self.button(self.tr("Check"), self.tr("Check {}"), self.check_requested)
         self._remove = self.button(self.tr("Remove…"), self.tr("Remove {}"), self.remove_requested)
@@ -125,35 +101,34 @@ class RemoteServerCard(Card):
 
     def show_key(self, text: str, *, bad: bool = False) -> None:
         """Where its key is."""
-        self.say(self._key, text, "danger" if bad else "muted")
+        self._key.say(text, bad=bad)
 
     def show_state(self, text: str, *, bad: bool = False) -> None:
         """How a check goes, or went."""
-        self.say(self._state, text, "danger" if bad else "muted")
+        self._state.say(text, bad=bad)
 
     def set_busy(self, busy: bool) -> None:
         """While it is checked."""
         self._check.setEnabled(not busy)
 
     def _lay_out(self, server: Remote) -> None:
-        column = QVBoxLayout(self)
-        column.setContentsMargins(LARGE, MEDIUM, LARGE, MEDIUM)
-        column.setSpacing(TINY)
-        column.addLayout(self.heading(self._badge))
-        column.addLayout(self.badges([model_facts.place(server), server.model or self.tr("the only model it has")]))
-        column.addWidget(self.label(server.url, "muted"))
+        self.column.addLayout(self.heading(self._badge))
+        self.column.addLayout(
+            self.badges([model_facts.place(server), server.model or self.tr("the only model it has")])
+        )
+        self.column.addWidget(muted(server.url, self))
         if remotes.is_exposed(server):
             readable = self.tr("http does not encrypt: others can read on the way what is sent, and the key.")
-            column.addWidget(self.label(readable, "danger"))
+            self.column.addWidget(label(readable, self, "danger"))
         if server.certificate:
             trusted = self.tr("Trusts the authority in {} too.").format(server.certificate)
-            column.addWidget(self.label(trusted, "muted"))
-        column.addWidget(self._key)
-        column.addWidget(self._state)
-        column.addLayout(self.row((self._use, self._check, self._remove)))
+            self.column.addWidget(muted(trusted, self))
+        self.column.addWidget(self._key)
+        self.column.addWidget(self._state)
+        self.add_buttons(self._use, self._check, self._remove)
 
 
-class ModelCard(Card):
+class ModelCard(NamedCard):
     """Emits the entry's name."""
 
     chosen = Signal(str)
@@ -163,8 +138,8 @@ class ModelCard(Card):
 
     def __init__(self, entry: Entry, parent: QWidget | None = None) -> None:
         super().__init__(entry.name, parent)
-        self._memory = self.label("", "muted")
-        self._state = self.label("", "muted")
+        self._memory = StatusLine(self)
+        self._state = StatusLine(self)
         self._use = self.button(self.tr("Use"), self.tr("Use {}"), self.chosen, "primary")
         self._verify = self.button(self.tr("Verify"), self.tr("Verify {}"), self.verify_requested)
         self._badge = QLabel(self.tr("in use"), self)
@@ -182,34 +157,31 @@ class ModelCard(Card):
         words = self.tr("Takes about {needed} of memory; {free} is free.").format(
             needed=amount(needed), free=amount(free)
         )
-        self.say(self._memory, words, "danger" if needed > free else "muted")
+        self._memory.say(words, bad=needed > free)
 
     def show_state(self, text: str, *, bad: bool = False) -> None:
         """How a verification goes, or went."""
-        self.say(self._state, text, "danger" if bad else "muted")
+        self._state.say(text, bad=bad)
 
     def set_busy(self, busy: bool) -> None:
         """While it is verified."""
         self._verify.setEnabled(not busy)
 
     def _lay_out(self, entry: Entry) -> None:
-        column = QVBoxLayout(self)
-        column.setContentsMargins(LARGE, MEDIUM, LARGE, MEDIUM)
-        column.setSpacing(TINY)
-        column.addLayout(self.heading(self._badge))
-        column.addLayout(self.badges(_badges(entry)))
+        self.column.addLayout(self.heading(self._badge))
+        self.column.addLayout(self.badges(_badges(entry)))
         for text, kind in _lines(entry):
-            column.addWidget(self.label(text, kind))
-        column.addWidget(self._memory)
-        column.addWidget(self._state)
-        column.addLayout(self._buttons(usable=not isinstance(entry, Broken)))
+            self.column.addWidget(label(text, self, kind))
+        self.column.addWidget(self._memory)
+        self.column.addWidget(self._state)
+        self._add_buttons(usable=not isinstance(entry, Broken))
 
-    def _buttons(self, *, usable: bool) -> QHBoxLayout:
+    def _add_buttons(self, *, usable: bool) -> None:
         self._use.setVisible(usable)
         self._verify.setVisible(usable)
         folder = self.button(self.tr("Show folder"), self.tr("Show the folder of {}"), self.folder_requested)
         remove = self.button(self.tr("Remove…"), self.tr("Remove {}"), self.remove_requested)
-        return self.row((self._use, self._verify, folder, remove))
+        self.add_buttons(self._use, self._verify, folder, remove)
 
 
 def _badges(entry: Entry) -> list[str]:

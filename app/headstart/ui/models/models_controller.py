@@ -5,7 +5,6 @@ from dataclasses import replace
 
 from PySide6.QtCore import QObject, QThreadPool, QUrl, Signal, Slot
 from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QMessageBox
 
 from headstart import exporter, library, paths
 from headstart.errors import HeadstartError
@@ -21,6 +20,7 @@ from headstart.ui.models.models_page import ModelsPage
 from headstart.ui.models.remote_servers_controller import RemoteServersController
 from headstart.ui.models.verification import Verification
 from headstart.ui.spelling import amount, place
+from headstart.ui.widgets.confirm import confirms
 
 
 class ModelsController(QObject):
@@ -84,8 +84,8 @@ class ModelsController(QObject):
         page.verify_requested.connect(self._verify)
         page.folder_requested.connect(self._show_folder)
         page.remove_requested.connect(self._remove)
-        page.shown.connect(self.show_memory)
-        page.shown.connect(self.adding.find_recipes)
+        page.entered.connect(self.show_memory)
+        page.entered.connect(self.adding.find_recipes)
         page.dropped.connect(self.adding.take)
         page.add.path_chosen.connect(self.adding.take)
         for part in (page.add, page.welcome):
@@ -160,11 +160,7 @@ class ModelsController(QObject):
         question = self.tr("Remove {name}{size} from this computer? Chats written with it stay.").format(
             name=entry.name, size=size
         )
-        box = QMessageBox(QMessageBox.Icon.Question, self.tr("Remove model"), question, parent=self._page)
-        remove = box.addButton(self.tr("Remove"), QMessageBox.ButtonRole.DestructiveRole)
-        box.setDefaultButton(box.addButton(QMessageBox.StandardButton.Cancel))
-        box.exec()
-        return box.clickedButton() is remove
+        return confirms(self._page, self.tr("Remove model"), question, self.tr("Remove"))
 
     def _entry(self, name: str) -> Entry | None:
         return next((entry for entry in self._choices.entries if entry.name == name), None)

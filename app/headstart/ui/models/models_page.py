@@ -8,11 +8,9 @@ from PySide6.QtGui import (
     QDragLeaveEvent,
     QDropEvent,
     QGuiApplication,
-    QPalette,
-    QResizeEvent,
     QShowEvent,
 )
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QScrollArea, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from headstart.engine.engine import Remote
 from headstart.library import Entry
@@ -24,37 +22,31 @@ from headstart.ui.models.export_run import FIRST
 from headstart.ui.models.model_card import ModelCard, RemoteServerCard
 from headstart.ui.settings.settings_form import Choices, SettingsForm
 from headstart.ui.spelling import amount
-from headstart.ui.widgets.icons import icon
-from headstart.ui.widgets.labels import Heading, muted
-from headstart.ui.widgets.layouts import scrolled
+from headstart.ui.widgets.labels import Heading, button, muted, section
+from headstart.ui.widgets.layouts import Card, row
+from headstart.ui.widgets.page import Page
 from headstart.ui.widgets.progress import WorkCard
-from headstart.ui.widgets.stylesheet import dress, mark
-from headstart.ui.widgets.theme import HUGE, LARGE, MEDIUM, SMALL, TEXT_WIDTH
+from headstart.ui.widgets.stylesheet import mark
+from headstart.ui.widgets.theme import LARGE, MEDIUM, TEXT_WIDTH
 
 _NAMES = ("device", "draft_device", "context")
 
 
-class Placement(QFrame):
-    """A card with the settings that decide it, and what each device here can and cannot do."""
+class Placement(Card):
+    """The settings that decide it, and what each device here can and cannot do."""
 
     edited = Signal(str, object)  # name, plain value
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        dress(self, "card")
-        title = QLabel(self.tr("Where models run"), self)
-        dress(title, "section")
         self._form = SettingsForm([("", _NAMES)], self)
         form = self._form.layout()
         assert form
         form.setContentsMargins(0, 0, 0, 0)
         self._limits = muted("", self)
         self._memory = muted("", self)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(LARGE, MEDIUM, LARGE, MEDIUM)
-        column.setSpacing(SMALL)
-        for part in (title, self._form, self._limits, self._memory):
-            column.addWidget(part)
+        for part in (section(self.tr("Where models run"), self), self._form, self._limits, self._memory):
+            self.column.addWidget(part)
         self._form.edited.connect(self.edited)
 
     def show_settings(self, settings: Settings, usual: Mapping[str, float]) -> None:
@@ -85,38 +77,21 @@ def _limits(devices: Iterable[str]) -> str:
 _COMMAND = "headstart serve --model {}"
 
 
-class ServerNote(QFrame):
-    """A card; shown while there is a model to be served."""
+class ServerNote(Card):
+    """Shown while there is a model to be served."""
 
     page_requested = Signal()  # of the local server
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        dress(self, "card")
         self._command = ""
-        self._text = QLabel(self)
-        self._text.setWordWrap(True)
-        self._text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        dress(self._text, "muted")
-        title = QLabel(self.tr("Answer other programs"), self)
-        dress(title, "section")
-        copy = QPushButton(self.tr("Copy command"), self)
-        dress(copy, "plain")
+        self._text = muted("", self, selectable=True)
+        copy, here = button(self.tr("Copy command"), self), button(self.tr("Local server…"), self)
         copy.clicked.connect(self._copy)
-        here = QPushButton(self.tr("Local server…"), self)
-        dress(here, "plain")
         here.clicked.connect(self.page_requested)
-        buttons = QHBoxLayout()
-        buttons.setSpacing(SMALL)
-        for button in (here, copy):
-            buttons.addWidget(button)
-        buttons.addStretch(1)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(LARGE, MEDIUM, LARGE, MEDIUM)
-        column.setSpacing(SMALL)
-        for part in (title, self._text):
-            column.addWidget(part)
-        column.addLayout(buttons)
+        self.column.addWidget(section(self.tr("Answer other programs"), self))
+        self.column.addWidget(self._text)
+        self.column.addLayout(row(here, copy))
         self.hide()
 
     def show_model(self, name: str) -> None:
@@ -135,18 +110,17 @@ class ServerNote(QFrame):
         QGuiApplication.clipboard().setText(self._command)
 
 
-class Welcome(QFrame):
+class Welcome(Card):
     """Asks for the export of the first model."""
 
     start_requested = Signal(object)  # tuple[str, ...]
     setup_requested = Signal(object)  # the same, where there is no exporter yet
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        dress(self, "card")
+        super().__init__(parent, spacing=MEDIUM)
         self._title = Heading(self.tr("Welcome. One thing is missing: a model."), 1.4, self)
-        self._text = QLabel(self)
-        self._button = QPushButton(self.tr("Get SmolLM2 135M Instruct"), self)
+        self._text = muted("", self, selectable=True)
+        self._button = button(self.tr("Get SmolLM2 135M Instruct"), self, "primary")
         self._offer = ExporterOffer(self)
         self._lay_out()
         self._button.clicked.connect(lambda: self.start_requested.emit((FIRST,)))
@@ -166,17 +140,13 @@ class Welcome(QFrame):
         self._offer.set_busy(busy=busy)
 
     def _lay_out(self) -> None:
-        dress(self._button, "primary")
-        dress(self._text, "muted")
-        column = QVBoxLayout(self)
-        column.setContentsMargins(LARGE, LARGE, LARGE, LARGE)
-        column.setSpacing(MEDIUM)
-        for label in (self._title, self._text):
-            label.setWordWrap(True)
-            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-            column.addWidget(label)
-        column.addWidget(self._button, 0, Qt.AlignmentFlag.AlignLeft)
-        column.addWidget(self._offer)
+        self.column.setContentsMargins(LARGE, LARGE, LARGE, LARGE)
+        self._title.setWordWrap(True)
+        self._title.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        for part in (self._title, self._text):
+            self.column.addWidget(part)
+        self.column.addWidget(self._button, 0, Qt.AlignmentFlag.AlignLeft)
+        self.column.addWidget(self._offer)
         # Sizes of the recipe's two sources, and of the folder that the export makes of either; time on two cores.
         self._text.setText(
             self.tr(
@@ -187,10 +157,9 @@ class Welcome(QFrame):
         )
 
 
-class ModelsPage(QFrame):
+class ModelsPage(Page):
     """Signals name an entry or a server; `welcome`, `add`, `work`, `add_server` and `placement` have their own."""
 
-    back_requested = Signal()
     chosen = Signal(str)
     verify_requested = Signal(str)
     folder_requested = Signal(str)
@@ -199,21 +168,14 @@ class ModelsPage(QFrame):
     check_requested = Signal(str)
     server_remove_requested = Signal(str)
     dropped = Signal(str)  # a path
-    shown = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setObjectName("page")
-        self.setAccessibleName(self.tr("Models"))
+        super().__init__(TEXT_WIDTH, parent)
+        self.set_title(self.tr("Models"))
         self.setAcceptDrops(True)
         self._cards: dict[str, ModelCard] = {}
         self._server_cards: dict[str, RemoteServerCard] = {}
-        self._back = QToolButton(self)
-        self._back.setIcon(icon("previous", QPalette.ColorRole.WindowText))
-        self._back.setAccessibleName(self.tr("Back to the chat"))
-        self._back.setToolTip(self.tr("Back to the chat (Esc)"))
-        dress(self._back, "flat")
-        self._folder = QLabel(self)
+        self._folder = muted("", self, selectable=True)
         self._elsewhere = Heading(self.tr("Servers"), 1.2, self)
         self.welcome = Welcome(self)
         self.work = WorkCard(self)
@@ -222,7 +184,6 @@ class ModelsPage(QFrame):
         self.serve = ServerNote(self)
         self.placement = Placement(self)
         self._lay_out()
-        self._back.clicked.connect(self.back_requested)
 
     def show_entries(self, entries: Iterable[Entry], chosen: str, folder: str) -> None:
         """What is installed, and which of it new chats use."""
@@ -259,14 +220,8 @@ class ModelsPage(QFrame):
 
     def showEvent(self, event: QShowEvent) -> None:  # noqa: N802
         super().showEvent(event)
-        self.shown.emit()
         if not self.welcome.isHidden():
             self.welcome.setFocus()
-
-    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
-        super().resizeEvent(event)
-        side = max((self.width() - TEXT_WIDTH) // 2, LARGE)
-        self._column.setContentsMargins(side, MEDIUM, side, HUGE)
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:  # noqa: N802
         if any(url.isLocalFile() for url in event.mimeData().urls()):
@@ -285,43 +240,23 @@ class ModelsPage(QFrame):
             self.dropped.emit(local[0])
 
     def _lay_out(self) -> None:
-        title = Heading(self.tr("Models"), 1.5, self)
-        head = QHBoxLayout()
-        head.setContentsMargins(SMALL, SMALL, SMALL, 0)
-        head.addWidget(self._back)
-        head.addWidget(title)
-        head.addStretch(1)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(0, 0, 0, 0)
-        column.addLayout(head)
-        column.addWidget(self._scrolled(), 1)
-
-    def _scrolled(self) -> QScrollArea:
-        inner = QWidget(self)
-        self._column = QVBoxLayout(inner)
-        self._column.setSpacing(MEDIUM)
         self._list = QVBoxLayout()
         self._list.setSpacing(MEDIUM)
-        self._column.addWidget(self.welcome)
-        self._column.addLayout(self._list)
+        self.column.addWidget(self.welcome)
+        self.column.addLayout(self._list)
         self._servers = QVBoxLayout()
         self._servers.setSpacing(MEDIUM)
         for part in (self.work, self.add, self.placement, self._folder, self._elsewhere):
-            self._column.addWidget(part)
-        self._column.addLayout(self._servers)
-        self._column.addWidget(self.add_server)
-        self._column.addWidget(self.serve)
-        self._column.addStretch(1)
+            self.column.addWidget(part)
+        self.column.addLayout(self._servers)
+        self.column.addWidget(self.add_server)
+        self.column.addWidget(self.serve)
+        self.column.addStretch(1)
         self.work.begun.connect(lambda: QTimer.singleShot(0, self, self._reveal_work))
-        dress(self._folder, "muted")
-        self._folder.setWordWrap(True)
-        self._folder.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self._scroll = scrolled(inner, self, sideways=True)
-        return self._scroll
 
     @Slot()
     def _reveal_work(self) -> None:
-        self._scroll.ensureWidgetVisible(self.work)
+        self.scroll_area.ensureWidgetVisible(self.work)
 
     def _card(self, entry: Entry) -> ModelCard:
         card = ModelCard(entry, self)

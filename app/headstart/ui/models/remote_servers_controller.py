@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 from PySide6.QtCore import QObject, Signal, Slot
-from PySide6.QtWidgets import QMessageBox
 
 from headstart import keys, remotes
 from headstart.engine.engine import Remote
@@ -17,6 +16,7 @@ from headstart.ui.models import model_facts
 from headstart.ui.models.add_remote_server import NewRemoteServer
 from headstart.ui.models.models_page import ModelsPage
 from headstart.ui.models.verification import Trying
+from headstart.ui.widgets.confirm import confirms
 
 
 class RemoteServersController(QObject):
@@ -38,7 +38,7 @@ class RemoteServersController(QObject):
         page.server_chosen.connect(self._choose)
         page.check_requested.connect(self._check)
         page.server_remove_requested.connect(self._remove)
-        page.shown.connect(self._find_keys)
+        page.entered.connect(self._find_keys)
 
     def show(self, servers: Sequence[Remote], settings: Settings) -> None:
         """List the servers; new chats have these settings."""
@@ -151,11 +151,7 @@ class RemoteServersController(QObject):
 
     def _confirms(self, name: str) -> bool:
         question = self.tr("Forget the server {} and its key? Chats written with it stay.").format(name)
-        box = QMessageBox(QMessageBox.Icon.Question, self.tr("Remove server"), question, parent=self._page)
-        remove = box.addButton(self.tr("Remove"), QMessageBox.ButtonRole.DestructiveRole)
-        box.setDefaultButton(box.addButton(QMessageBox.StandardButton.Cancel))
-        box.exec()
-        return box.clickedButton() is remove
+        return confirms(self._page, self.tr("Remove server"), question, self.tr("Remove"))
 
     @Slot()
     def _find_keys(self) -> None:

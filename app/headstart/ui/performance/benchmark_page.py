@@ -12,7 +12,7 @@ from typing import Any
 
 from PySide6.QtCore import QDateTime, QLocale, Qt, Signal, Slot
 from PySide6.QtGui import QImage
-from PySide6.QtWidgets import QCheckBox, QFrame, QLabel, QProgressBar, QPushButton, QSpinBox, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QProgressBar, QPushButton, QSpinBox, QVBoxLayout, QWidget
 
 from headstart import own_folder
 from headstart.engine.bench.prompts import KINDS, USUAL_KINDS, read_prompts
@@ -24,23 +24,22 @@ from headstart.ui.performance.benchmark_chart import Bar, BenchmarkChart, Group,
 from headstart.ui.performance.engine_job import JobPage
 from headstart.ui.spelling import decimal, listed, titled, whole
 from headstart.ui.widgets.figure_table import FigureTable
-from headstart.ui.widgets.labels import muted
-from headstart.ui.widgets.layouts import TitledField, flowing
-from headstart.ui.widgets.stylesheet import dress, inset
-from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL
+from headstart.ui.widgets.labels import button, label, muted, section
+from headstart.ui.widgets.layouts import Card, TitledField, flowing
+from headstart.ui.widgets.stylesheet import inset
+from headstart.ui.widgets.theme import MEDIUM, SMALL
 
 _WIDTH = 110  # pixels of a number
 _ALL = 1000  # more prompts than any class has
 
 
-class BenchmarkForm(QFrame):
+class BenchmarkForm(Card):
     """Emits `changed` when another size is chosen."""
 
     changed = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        dress(self, "card")
+        super().__init__(parent, spacing=MEDIUM)
         kinds = Counter(prompt.kind for prompt in read_prompts(_ALL, KINDS))
         self.prompts = self._spin(1, min(kinds.values()), 1)
         self.repeats = self._spin(1, 9, 2)
@@ -54,7 +53,7 @@ class BenchmarkForm(QFrame):
         self.sweep = QCheckBox(self.tr("Compare every length and every drafter"), self)
         self.sweep.setToolTip(self.tr("Takes about three times as long, and makes the advice exact."))
         self.kinds = {kind: self._kind(kind) for kind in KINDS}
-        self._extent = QLabel(self)
+        self._extent = muted("", self)
         self._lay_out()
         self._keep_one()
         for spin in (self.prompts, self.repeats, self.tokens):
@@ -106,16 +105,11 @@ class BenchmarkForm(QFrame):
             (self.tr("Repeats"), self.repeats),
             (self.tr("Longest answer in tokens"), self.tokens),
         )
-        self._extent.setWordWrap(True)
-        dress(self._extent, "muted")
-        outside = QVBoxLayout(self)
-        outside.setContentsMargins(LARGE, MEDIUM, LARGE, MEDIUM)
-        outside.setSpacing(MEDIUM)
-        outside.addWidget(flowing([TitledField(text, spin, self, above=True) for text, spin in named], self))
+        self.column.addWidget(flowing([TitledField(text, spin, self, above=True) for text, spin in named], self))
         classes = flowing(self.kinds.values(), self)
-        outside.addWidget(TitledField(self.tr("Classes of prompts"), classes, self, above=True))
-        outside.addWidget(flowing((self.peer, self.sweep), self))
-        outside.addWidget(self._extent)
+        self.column.addWidget(TitledField(self.tr("Classes of prompts"), classes, self, above=True))
+        self.column.addWidget(flowing((self.peer, self.sweep), self))
+        self.column.addWidget(self._extent)
 
 
 _log = logging.getLogger(__name__)
@@ -194,8 +188,6 @@ class AdviceTable(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        title = QLabel(self.tr("What to set"), self)
-        dress(title, "section")
         self.table = FigureTable(self.tr("Best setting by class"), self)
         remark = muted(
             self.tr(
@@ -207,7 +199,7 @@ class AdviceTable(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, SMALL, 0, 0)
         column.setSpacing(SMALL)
-        for part in (title, self.table, remark):
+        for part in (section(self.tr("What to set"), self), self.table, remark):
             column.addWidget(part)
 
     def show_result(self, result: Mapping[str, Any]) -> None:
@@ -232,19 +224,18 @@ def _advice(result: Mapping[str, Any]) -> Sequence[Advice]:
 PNG, CSV, JSON = "png", "csv", "json"
 
 
-class BenchReport(QFrame):
+class BenchReport(Card):
     """Shows one record."""
 
     export_requested = Signal(str)  # PNG, CSV or JSON
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        dress(self, "card")
-        self._title = QLabel(self)
-        self._where = QLabel(self)
+        self._title = label("", self, "section", selectable=True)
+        self._where = muted("", self, selectable=True)
         self.chart = BenchmarkChart(self)
         self.table = FigureTable(self.tr("Speedups by class"), self)
-        self._remarks = QLabel(self)
+        self._remarks = muted("", self, selectable=True)
         self.advice = AdviceTable(self)
         self._lay_out()
 
@@ -317,18 +308,9 @@ class BenchReport(QFrame):
                 item.setToolTip(column, _range(bar))
 
     def _lay_out(self) -> None:
-        dress(self._title, "section")
-        for label in (self._where, self._remarks):
-            dress(label, "muted")
-        for label in (self._title, self._where, self._remarks):
-            label.setWordWrap(True)
-            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(LARGE, MEDIUM, LARGE, MEDIUM)
-        column.setSpacing(SMALL)
         for part in (self._title, self._where, self.chart, self.table, self._remarks, self.advice):
-            column.addWidget(part)
-        column.addWidget(flowing(self._buttons(), self))
+            self.column.addWidget(part)
+        self.column.addWidget(flowing(self._buttons(), self))
 
     def _buttons(self) -> Iterator[QPushButton]:
         titles = {
@@ -337,11 +319,10 @@ class BenchReport(QFrame):
             JSON: self.tr("Save everything (JSON)…"),
         }
         for kind, title in titles.items():
-            button = QPushButton(title, self)
-            button.setObjectName(kind)
-            dress(button, "plain")
-            button.clicked.connect(lambda _checked=False, kind=kind: self.export_requested.emit(kind))
-            yield button
+            save = button(title, self)
+            save.setObjectName(kind)
+            save.clicked.connect(lambda _checked=False, kind=kind: self.export_requested.emit(kind))
+            yield save
 
 
 def _mean(bar: Bar) -> str:
@@ -366,8 +347,8 @@ class BenchmarkPage(JobPage):
         self.run.start.setText(self.tr("Start the benchmark"))
         self.form = BenchmarkForm(self)
         self._bar = QProgressBar(self)
-        self._heat = QLabel(self)
-        self._empty = QLabel(self.tr("Nothing has been measured on this computer yet."), self)
+        self._heat = muted("", self)
+        self._empty = muted(self.tr("Nothing has been measured on this computer yet."), self)
         self.report = BenchReport(self)
         self.report.hide()
         self._lay_out()
@@ -411,7 +392,7 @@ class BenchmarkPage(JobPage):
         self.size_changed.emit(self.form.size_wanted())
 
     def _lay_out(self) -> None:
-        intro = QLabel(
+        intro = muted(
             self.tr(
                 "Measures on this machine what guessing ahead brings, with the model of the open chat: every way to "
                 "decode answers the same prompts from a cold start, in changing order. Chats wait until it has ended."
@@ -420,9 +401,6 @@ class BenchmarkPage(JobPage):
         )
         self._bar.setTextVisible(False)
         self._bar.setAccessibleName(self.tr("Progress of the benchmark"))
-        for label in (intro, self._heat, self._empty):
-            label.setWordWrap(True)
-            dress(label, "muted")
         above: tuple[QWidget, ...] = (intro, self.form, self.notice, self.run)
         for part in (*above, self._bar, self._heat, self._empty, self.report):
             self.column.addWidget(part)

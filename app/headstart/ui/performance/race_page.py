@@ -11,9 +11,7 @@ from PySide6.QtWidgets import (
     QDoubleSpinBox,
     QFrame,
     QHBoxLayout,
-    QLabel,
     QPlainTextEdit,
-    QProgressBar,
     QPushButton,
     QSpinBox,
     QVBoxLayout,
@@ -23,9 +21,10 @@ from PySide6.QtWidgets import (
 from headstart.engine.engine import Finish, Step
 from headstart.ui.performance.engine_job import JobPage
 from headstart.ui.spelling import decimal
-from headstart.ui.widgets.labels import Heading
-from headstart.ui.widgets.layouts import TitledField, flowing
+from headstart.ui.widgets.labels import Heading, label, muted, section
+from headstart.ui.widgets.layouts import Card, TitledField, flowing
 from headstart.ui.widgets.legend import Legend
+from headstart.ui.widgets.progress import BusyBar
 from headstart.ui.widgets.stylesheet import dress, inset, mark
 from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, TINY, current, mono_families
 
@@ -105,22 +104,19 @@ class RaceResult:
 
 
 _TEXT_HEIGHT = 110  # pixels, at least
-_PARTS = 1000  # of the bar
 
 
-class RaceLane(QFrame):
+class RaceLane(Card):
     """Shows what it is given; colours tokens by who proposed them."""
 
     def __init__(self, title: str, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        dress(self, "card")
         self.setAccessibleName(title)
         self._runs: list[tuple[str, str]] = []
         self.tokens = 0
-        self._title = QLabel(title, self)
         self.clock = Heading("", 1.8, self)
-        self._speed = QLabel(self)
-        self._bar = QProgressBar(self)
+        self._speed = muted("", self)  # on two lines where two lanes need more than a narrow window has
+        self._bar = BusyBar(self.tr("Progress of: {}").format(title), self)
         self.text = QPlainTextEdit(self)
         self._lay_out(title)
         self._scale()
@@ -155,7 +151,7 @@ class RaceLane(QFrame):
 
     def show_share(self, done: float) -> None:
         """How much of the way is done, 0 to 1."""
-        self._bar.setValue(round(done * _PARTS))
+        self._bar.show_share(done, 1)
 
     def changeEvent(self, event: QEvent) -> None:  # noqa: N802
         super().changeEvent(event)
@@ -188,25 +184,17 @@ class RaceLane(QFrame):
         self.text.setAccessibleName(self.tr("Text of: {}").format(title))
         self.text.setFrameShape(QFrame.Shape.NoFrame)
         self.text.setMinimumHeight(_TEXT_HEIGHT)
-        self._bar.setRange(0, _PARTS)
-        self._bar.setTextVisible(False)
-        self._bar.setAccessibleName(self.tr("Progress of: {}").format(title))
-        dress(self._title, "section")
-        dress(self._speed, "muted")
-        self._speed.setWordWrap(True)  # or two lanes need more than a narrow window has
         names = QVBoxLayout()
         names.setSpacing(TINY)
-        names.addWidget(self._title)
+        names.addWidget(section(title, self))
         names.addWidget(self._speed)
         head = QHBoxLayout()
         head.addLayout(names, 1)
         head.addWidget(self.clock)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(MEDIUM, MEDIUM, MEDIUM, SMALL)
-        column.setSpacing(SMALL)
-        column.addLayout(head)
-        column.addWidget(self._bar)
-        column.addWidget(self.text, 1)
+        self.column.setContentsMargins(MEDIUM, MEDIUM, MEDIUM, SMALL)
+        self.column.addLayout(head)
+        self.column.addWidget(self._bar)
+        self.column.addWidget(self.text, 1)
 
 
 _LINES = 3  # of the prompt's box
@@ -222,14 +210,13 @@ class RaceRequest:
     tokens: int  # longest answer
 
 
-class RaceForm(QFrame):
+class RaceForm(Card):
     """Ctrl+Enter in the prompt submits."""
 
     submitted = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        dress(self, "card")
         self.examples = QComboBox(self)
         self.prompt = QPlainTextEdit(self)
         self.seed = QSpinBox(self)
@@ -309,11 +296,8 @@ class RaceForm(QFrame):
             (self.tr("Temperature"), self.temperature),
             (self.tr("Longest answer in tokens"), self.tokens),
         )
-        column = QVBoxLayout(self)
-        column.setContentsMargins(LARGE, MEDIUM, LARGE, MEDIUM)
-        column.setSpacing(SMALL)
-        column.addWidget(self.prompt)
-        column.addWidget(flowing([TitledField(text, field, self, above=True) for text, field in named], self))
+        self.column.addWidget(self.prompt)
+        self.column.addWidget(flowing([TitledField(text, field, self, above=True) for text, field in named], self))
 
 
 _WIDEST = 1500  # pixels: it is shown to an audience
@@ -332,8 +316,8 @@ class RacePage(JobPage):
         self.form = RaceForm(self)
         self._replay = QPushButton(self.tr("Replay both at once"), self)
         self._speedup = Heading("", 2.6, self)
-        self._speeds = QLabel(self)
-        self._proof = QLabel(self)
+        self._speeds = label("", self, selectable=True)
+        self._proof = label("", self, selectable=True)
         self.lanes = (RaceLane(self.tr("Plain"), self), RaceLane(self.tr("With speculation"), self))
         self._legend = Legend(self)
         self._lay_out()
@@ -388,15 +372,13 @@ class RacePage(JobPage):
         )
 
     def _lay_out(self) -> None:
-        intro = QLabel(
+        intro = muted(
             self.tr(
                 "The same request twice on an idle engine, with exact numerics: first plain, then with speculation. "
                 "Speculation may only save time: both texts must be equal, token for token."
             ),
             self,
         )
-        intro.setWordWrap(True)
-        dress(intro, "muted")
         self.run.insert(self._replay)
         lanes = QHBoxLayout()
         lanes.setSpacing(MEDIUM)
@@ -412,10 +394,8 @@ class RacePage(JobPage):
         dress(self._verdict, "bar")
         words = QVBoxLayout()
         words.setSpacing(TINY)
-        for label in (self._proof, self._speeds):
-            label.setWordWrap(True)
-            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-            words.addWidget(label)
+        words.addWidget(self._proof)
+        words.addWidget(self._speeds)
         row = QHBoxLayout(self._verdict)
         row.setContentsMargins(LARGE, SMALL, LARGE, SMALL)
         row.setSpacing(LARGE)

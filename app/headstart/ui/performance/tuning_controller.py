@@ -163,7 +163,7 @@ class TuningController(EngineJob):
     @Slot()
     def _show_time(self) -> None:
         spent = self._clock.elapsed() / 1000
-        self._page.show_progress(min(spent / self._seconds, 1.0))
+        self._page.show_progress(spent, self._seconds)
         left = self._seconds - spent
         ending = self.tr("Ends soon.") if left <= 0 else self.tr("At most {} s left.").format(whole(left))
         self._page.run.say(sentences(self._doing, ending))

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from PySide6.QtCore import QT_TRANSLATE_NOOP, QDateTime, QLocale, Qt, Signal, Slot
-from PySide6.QtWidgets import QFrame, QLabel, QProgressBar, QPushButton, QSpinBox, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QSpinBox, QWidget
 
 from headstart.engine.tuning.messages import (
     DEFAULT,
@@ -24,10 +24,11 @@ from headstart.ui.performance.engine_job import JobPage
 from headstart.ui.spelling import decimal, listed, titled
 from headstart.ui.translation import translate
 from headstart.ui.widgets.figure_table import FigureTable
-from headstart.ui.widgets.labels import muted
-from headstart.ui.widgets.layouts import TitledField, flowing
-from headstart.ui.widgets.stylesheet import dress, inset
-from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL
+from headstart.ui.widgets.labels import button, label, muted
+from headstart.ui.widgets.layouts import Card, TitledField, flowing
+from headstart.ui.widgets.progress import BusyBar
+from headstart.ui.widgets.stylesheet import inset
+from headstart.ui.widgets.theme import MEDIUM, SMALL
 
 _SUBJECTS: Mapping[str, Any] = {
     TARGET: QT_TRANSLATE_NOOP("Tuning", "Model"),
@@ -165,22 +166,21 @@ def _worded(name: str, known: tuple[Any, ...]) -> str:
 _NOTHING = "–"
 
 
-class TuneReport(QFrame):
+class TuneReport(Card):
     """Filled stage by stage while it is being found out, or all at once."""
 
     forget_requested = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        dress(self, "card")
-        self._title = QLabel(self)
-        self._where = QLabel(self)
+        self._title = label("", self, "section", selectable=True)
+        self._where = muted("", self, selectable=True)
         self._stages: list[QWidget] = []
-        self.forget = QPushButton(self.tr("Forget"), self)
+        self.forget = button(self.tr("Forget"), self)
         self.forget.setToolTip(self.tr("Load this model with the defaults again"))
         self._buttons = flowing([self.forget], self)
-        self._column = QVBoxLayout(self)
-        self._lay_out()
+        for part in (self._title, self._where, self._buttons):
+            self.column.addWidget(part)
         self.forget.clicked.connect(self.forget_requested)
 
     def begin(self, model: str) -> None:
@@ -192,7 +192,9 @@ class TuneReport(QFrame):
 
     def add_stage(self, stage: Stage) -> None:
         """One more is decided."""
-        self._add(self._label(reason(stage)))
+        why = label(reason(stage), self, selectable=True)
+        why.setContentsMargins(0, SMALL, 0, 0)
+        self._add(why)
         self._add(_table(stage, self))
 
     def show_findings(self, found: Findings) -> None:
@@ -208,7 +210,7 @@ class TuneReport(QFrame):
     def text(self) -> str:
         """The sentences."""
         labels = [part for part in (self._title, self._where, *self._stages) if isinstance(part, QLabel)]
-        return "\n".join(label.text() for label in labels)
+        return "\n".join(part.text() for part in labels)
 
     def tables(self) -> Sequence[FigureTable]:
         """One for each stage."""
@@ -233,29 +235,9 @@ class TuneReport(QFrame):
         self._stages = []
 
     def _add(self, part: QWidget) -> None:
-        self._column.insertWidget(self._column.count() - 1, part)
+        self.column.insertWidget(self.column.count() - 1, part)
         self._stages.append(part)
         part.show()
-
-    def _label(self, text: str) -> QLabel:
-        label = QLabel(text, self)
-        label.setContentsMargins(0, SMALL, 0, 0)
-        self._dress(label, "")
-        return label
-
-    def _dress(self, label: QLabel, kind: str) -> None:
-        label.setWordWrap(True)
-        label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        dress(label, kind)
-
-    def _lay_out(self) -> None:
-        self._dress(self._title, "section")
-        self._dress(self._where, "muted")
-        dress(self.forget, "plain")
-        self._column.setContentsMargins(LARGE, MEDIUM, LARGE, MEDIUM)
-        self._column.setSpacing(SMALL)
-        for part in (self._title, self._where, self._buttons):
-            self._column.addWidget(part)
 
 
 def _table(stage: Stage, parent: TuneReport) -> FigureTable:
@@ -293,7 +275,6 @@ def _standing(row: Row) -> tuple[str, str]:
 _WIDEST = 1100  # pixels
 _LONGEST = 1800  # seconds
 _WIDTH = 110  # pixels of the number
-_FINE = 1000  # steps of the bar
 
 
 class TuningPage(JobPage):
@@ -305,7 +286,7 @@ class TuningPage(JobPage):
         self.run.start.setText(self.tr("Start tuning"))
         self.seconds = QSpinBox(self)
         self._plan = muted("", self)
-        self._bar = QProgressBar(self)
+        self._bar = BusyBar(self.tr("Progress of the tuning"), self)
         self._empty = muted("", self)
         self.report = TuneReport(self)
         self.report.hide()
@@ -325,15 +306,15 @@ class TuningPage(JobPage):
         """What will be tried, in order."""
         self._plan.setText("\n".join(f"{number}. {step}" for number, step in enumerate(steps, start=1)))
 
-    def show_progress(self, share: float) -> None:
-        """Of the time it may take."""
-        self._bar.setValue(round(_FINE * share))
+    def show_progress(self, spent: float, seconds: float) -> None:
+        """How much of the time that it may take."""
+        self._bar.show_share(min(spent, seconds), seconds)
 
     def begin(self, model: str) -> None:
         """A tuning has begun."""
         self.notice.hide()
         self._empty.hide()
-        self.show_progress(0.0)
+        self.show_progress(0, 1)
         self.report.begin(model)
         self.report.show()
 
@@ -357,20 +338,16 @@ class TuningPage(JobPage):
     def _ask(self) -> None:
         self.start_requested.emit(self.seconds.value())
 
-    def _form(self) -> QFrame:
-        card = QFrame(self)
-        dress(card, "card")
+    def _form(self) -> Card:
+        card = Card(self, spacing=MEDIUM)
         self.seconds.setRange(LEAST_SECONDS, _LONGEST)
         self.seconds.setSingleStep(10)
         self.seconds.setValue(USUAL_SECONDS)
         self.seconds.setMinimumWidth(_WIDTH)
         inset(self.seconds)
-        column = QVBoxLayout(card)
-        column.setContentsMargins(LARGE, MEDIUM, LARGE, MEDIUM)
-        column.setSpacing(MEDIUM)
         field = TitledField(self.tr("Longest time in seconds"), self.seconds, card, above=True)
-        column.addWidget(flowing([field], card))
-        column.addWidget(self._plan)
+        card.column.addWidget(flowing([field], card))
+        card.column.addWidget(self._plan)
         return card
 
     def _lay_out(self) -> None:
@@ -382,9 +359,6 @@ class TuningPage(JobPage):
             ),
             self,
         )
-        self._bar.setTextVisible(False)
-        self._bar.setRange(0, _FINE)
-        self._bar.setAccessibleName(self.tr("Progress of the tuning"))
         parts: tuple[QWidget, ...] = (intro, self._form(), self.notice, self.run, self._bar, self._empty, self.report)
         for part in parts:
             self.column.addWidget(part)

@@ -4,12 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import Signal, Slot
-from PySide6.QtWidgets import QCheckBox, QHBoxLayout, QLineEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
 from headstart.chat.key_file import SHORTEST
-from headstart.ui.widgets.labels import muted
-from headstart.ui.widgets.layouts import TitledField
-from headstart.ui.widgets.stylesheet import dress
+from headstart.ui.widgets.labels import StatusLine, button
+from headstart.ui.widgets.layouts import TitledField, row
 from headstart.ui.widgets.theme import SMALL
 
 
@@ -36,10 +35,9 @@ class PassphraseForm(QWidget):
         self.shown = QCheckBox(self.tr("Show what is typed"), self)
         self.consent = QCheckBox(wanted.consent, self)
         self.consent.setVisible(bool(wanted.consent))
-        self._state = muted("", self)
-        self.button = QPushButton(wanted.action, self)
+        self._state = StatusLine(self)
+        self.button = button(wanted.action, self, "primary")
         self.button.setAutoDefault(False)  # Enter goes to the next field, and no other form's button is pressed by it
-        dress(self.button, "primary")
         self._lay_out()
         self._connect()
         self._reveal()
@@ -47,11 +45,7 @@ class PassphraseForm(QWidget):
 
     def say(self, text: str, kind: str = "success") -> None:
         """How it went."""
-        self._state.setText(text)
-        self._state.setVisible(bool(text))
-        dress(self._state, kind)
-        self._state.style().unpolish(self._state)
-        self._state.style().polish(self._state)
+        self._state.say(text, kind)
 
     def refuse(self, text: str) -> None:
         """It was not this; the next one can be typed at once."""
@@ -89,12 +83,8 @@ class PassphraseForm(QWidget):
         column.addWidget(self.shown)
         column.addWidget(self.consent)
         column.addWidget(self._state)
-        self._buttons = QHBoxLayout()
-        self._buttons.setSpacing(SMALL)
-        self._buttons.addWidget(self.button)
-        self._buttons.addStretch(1)
+        self._buttons = row(self.button)
         column.addLayout(self._buttons)
-        self._state.hide()
 
     def _connect(self) -> None:
         for field, after in zip(self.fields, [*self.fields[1:], None], strict=True):

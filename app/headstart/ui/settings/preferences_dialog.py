@@ -12,7 +12,6 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QLabel,
     QListWidget,
-    QPushButton,
     QStackedWidget,
     QVBoxLayout,
     QWidget,
@@ -25,9 +24,8 @@ from headstart.ui.settings.side_panel import GUESSING, LOADED, LOADING, PROMPT, 
 from headstart.ui.spelling import place
 from headstart.ui.translation import translate
 from headstart.ui.widgets import stylesheet
-from headstart.ui.widgets.labels import muted
-from headstart.ui.widgets.layouts import scrolled
-from headstart.ui.widgets.stylesheet import dress
+from headstart.ui.widgets.labels import button, label, muted
+from headstart.ui.widgets.layouts import Card, scrolled
 from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, Theme, scaled
 
 
@@ -72,7 +70,7 @@ class EncryptionPage(QWidget):
             card.hide()
         column.addStretch(1)
 
-    def _encrypting_card(self) -> QFrame:
+    def _encrypting_card(self) -> Card:
         what = self.tr(
             "With a passphrase, nobody can read your chats on a stolen disk or in a copied folder: titles, messages, "
             "attached files, drafts, the words of the search and the backups are encrypted. You type it at every start."
@@ -92,7 +90,7 @@ class EncryptionPage(QWidget):
             self.tr("Encrypt your chats"), [what, not_that, deleted, lost, closing], self.encrypting, danger=lost
         )
 
-    def _changing_card(self) -> QFrame:
+    def _changing_card(self) -> Card:
         hold = self.tr("Your chats are encrypted, and the passphrase is asked for at every start.")
         old = self.tr(
             "Whoever has copied the folder of the chats before can open that copy with the old passphrase. For another "
@@ -100,30 +98,20 @@ class EncryptionPage(QWidget):
         )
         return self._card(self.tr("Another passphrase"), [hold, old], self.changing)
 
-    def _decrypting_card(self) -> QFrame:
+    def _decrypting_card(self) -> Card:
         what = self.tr(
             "Everybody who has the disk can read the chats then. Encrypted backups are deleted, and a new one is made."
         )
         closing = self.tr("The window is closed for this and opened again; an answer being written is stopped.")
         return self._card(self.tr("Stop encrypting"), [what, closing], self.decrypting)
 
-    def _card(self, title: str, sentences: list[str], form: PassphraseForm, danger: str = "") -> QFrame:
-        card = QFrame(self)
+    def _card(self, title: str, sentences: list[str], form: PassphraseForm, danger: str = "") -> Card:
+        card = Card(self, title)
         card.setAccessibleName(title)
-        dress(card, "card")
-        heading = QLabel(title, card)
-        dress(heading, "section")
-        column = QVBoxLayout(card)
-        column.setContentsMargins(LARGE, MEDIUM, LARGE, MEDIUM)
-        column.setSpacing(SMALL)
-        column.addWidget(heading)
         for sentence in sentences:
-            label = muted(sentence, card)
-            if sentence == danger:
-                dress(label, "danger")
-            column.addWidget(label)
-        column.addSpacing(SMALL)
-        column.addWidget(form)
+            card.column.addWidget(label(sentence, card, "danger" if sentence == danger else "muted"))
+        card.column.addSpacing(SMALL)
+        card.column.addWidget(form)
         return card
 
 
@@ -147,8 +135,8 @@ class PreferencesDialog(QDialog):
         self.list.setAccessibleName(self.tr("Pages of the preferences"))
         self.pages = QStackedWidget(self)
         self._forms = [self._page(title, *names) for title, names in self._sections()]
-        self._restore = QPushButton(self.tr("Restore defaults of this page"), self)
-        self._close = QPushButton(self.tr("Close"), self)
+        self._restore = button(self.tr("Restore defaults of this page"), self)
+        self._close = button(self.tr("Close"), self)
         self.encryption = EncryptionPage(self)
         self._add(self.tr("Privacy"), self.encryption)
         self._add(self.tr("Folders"), _folders(folders, self))
@@ -201,9 +189,8 @@ class PreferencesDialog(QDialog):
     def _lay_out(self) -> None:
         self.list.setFixedWidth(self.list.sizeHintForColumn(0) + 4 * LARGE)
         self.list.setFrameShape(QFrame.Shape.NoFrame)
-        for button in (self._restore, self._close):
-            dress(button, "plain")
-            button.setAutoDefault(False)
+        for each in (self._restore, self._close):
+            each.setAutoDefault(False)
         foot = QHBoxLayout()
         foot.setContentsMargins(MEDIUM, SMALL, MEDIUM, MEDIUM)
         foot.addStretch(1)
@@ -240,16 +227,13 @@ def _folders(folders: Mapping[str, Path], parent: PreferencesDialog) -> QWidget:
     grid.setVerticalSpacing(MEDIUM)
     grid.setHorizontalSpacing(LARGE)
     for row, (title, folder) in enumerate(folders.items()):
-        path = muted(place(folder), page)
-        path.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        button = QPushButton(translate("PreferencesDialog", "Show"), page)
-        button.setAccessibleName(translate("PreferencesDialog", "Show the folder: {}").format(title))
-        button.setEnabled(folder.is_dir())
-        dress(button, "plain")
-        button.clicked.connect(lambda _=False, folder=folder: QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder))))
+        show = button(translate("PreferencesDialog", "Show"), page)
+        show.setAccessibleName(translate("PreferencesDialog", "Show the folder: {}").format(title))
+        show.setEnabled(folder.is_dir())
+        show.clicked.connect(lambda _=False, folder=folder: QDesktopServices.openUrl(QUrl.fromLocalFile(str(folder))))
         grid.addWidget(QLabel(title, page), row, 0)
-        grid.addWidget(path, row, 1)
-        grid.addWidget(button, row, 2)
+        grid.addWidget(muted(place(folder), page, selectable=True), row, 1)
+        grid.addWidget(show, row, 2)
     grid.setColumnStretch(1, 1)
     grid.setRowStretch(len(folders), 1)
     return page

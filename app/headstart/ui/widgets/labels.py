@@ -1,19 +1,55 @@
-"""A label in letters larger or smaller than those around it, also after zoom or text size have changed."""
+"""Labels and buttons."""
 
 from PySide6.QtCore import QEvent, QObject, QSize, Qt, Slot
 from PySide6.QtGui import QFont, QGuiApplication, QPainter, QPaintEvent
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QPlainTextEdit, QPushButton, QSizePolicy, QWidget
 
-from headstart.ui.widgets.stylesheet import dress
+from headstart.ui.widgets.stylesheet import dress, mark
 from headstart.ui.widgets.theme import SMALL, mono_families
 
 
-def muted(text: str, parent: QWidget) -> QLabel:
+def label(text: str, parent: QWidget, kind: str = "", *, selectable: bool = False) -> QLabel:
+    """Text of any length, which the style sheet draws as it draws this kind."""
+    made = QLabel(text, parent)
+    made.setWordWrap(True)
+    if selectable:
+        made.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+    dress(made, kind)
+    return made
+
+
+def muted(text: str, parent: QWidget, *, selectable: bool = False) -> QLabel:
     """A remark below something."""
-    label = QLabel(text, parent)
-    label.setWordWrap(True)
-    dress(label, "muted")
-    return label
+    return label(text, parent, "muted", selectable=selectable)
+
+
+def section(text: str, parent: QWidget) -> QLabel:
+    """What stands above a group."""
+    made = QLabel(text, parent)
+    dress(made, "section")
+    return made
+
+
+def button(text: str, parent: QWidget, kind: str = "plain") -> QPushButton:
+    """One with words on it."""
+    made = QPushButton(text, parent)
+    dress(made, kind)
+    return made
+
+
+class StatusLine(QLabel):
+    """There while it says something."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setWordWrap(True)
+        self.say("")
+
+    def say(self, text: str, kind: str = "muted", *, bad: bool = False) -> None:
+        """Another text, or none."""
+        self.setText(text)
+        self.setVisible(bool(text))
+        mark(self, "kind", "danger" if bad else kind)
 
 
 class ElidedLabel(QLabel):

@@ -1,11 +1,23 @@
-"""A field with its title beside or above it, and a row of widgets that goes on below when full."""
+"""Cards, rows and pages that scroll."""
 
 from collections.abc import Iterable
 
 from PySide6.QtCore import QPoint, QRect, QSize, Qt
-from PySide6.QtWidgets import QBoxLayout, QLabel, QLayout, QLayoutItem, QScrollArea, QWidget
+from PySide6.QtWidgets import (
+    QBoxLayout,
+    QFrame,
+    QHBoxLayout,
+    QLabel,
+    QLayout,
+    QLayoutItem,
+    QScrollArea,
+    QVBoxLayout,
+    QWidget,
+)
 
-from headstart.ui.widgets.theme import MEDIUM, SMALL
+from headstart.ui.widgets.labels import section
+from headstart.ui.widgets.stylesheet import dress
+from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL
 
 
 class Flow(QLayout):
@@ -64,6 +76,19 @@ class Flow(QLayout):
         return y + line - rect.y()
 
 
+class Card(QFrame):
+    """What it shows goes into `column`, below a title where there is one."""
+
+    def __init__(self, parent: QWidget | None, title: str = "", *, spacing: int = SMALL) -> None:
+        super().__init__(parent)
+        dress(self, "card")
+        self.column = QVBoxLayout(self)
+        self.column.setContentsMargins(LARGE, MEDIUM, LARGE, MEDIUM)
+        self.column.setSpacing(spacing)
+        if title:
+            self.column.addWidget(section(title, self))
+
+
 class TitledField(QWidget):
     """Screen readers call the field by its title, too."""
 
@@ -78,6 +103,16 @@ class TitledField(QWidget):
         row.setSpacing(SMALL)
         row.addWidget(label)
         row.addWidget(field)
+
+
+def row(*widgets: QWidget) -> QHBoxLayout:
+    """Side by side from the left."""
+    made = QHBoxLayout()
+    made.setSpacing(SMALL)
+    for widget in widgets:
+        made.addWidget(widget)
+    made.addStretch(1)
+    return made
 
 
 def flowing(widgets: Iterable[QWidget], parent: QWidget) -> QWidget:

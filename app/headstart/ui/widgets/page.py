@@ -1,11 +1,12 @@
 """A page beside that of the chat: title, way back, and a column that scrolls."""
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Signal
 from PySide6.QtGui import QHideEvent, QPalette, QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QToolButton, QVBoxLayout, QWidget
 
 from headstart.ui.widgets.icons import icon
 from headstart.ui.widgets.labels import Heading
+from headstart.ui.widgets.layouts import scrolled
 from headstart.ui.widgets.stylesheet import dress
 from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL
 
@@ -34,7 +35,8 @@ class Page(QFrame):
         outside = QVBoxLayout(self)
         outside.setContentsMargins(0, 0, 0, 0)
         outside.addLayout(self._head())
-        outside.addWidget(self._scrolled(), 1)
+        self.scroll_area = scrolled(self.inner, self, sideways=True)
+        outside.addWidget(self.scroll_area, 1)
 
     def set_title(self, title: str) -> None:
         """What stands above it."""
@@ -63,12 +65,3 @@ class Page(QFrame):
         head.addWidget(self._title)
         head.addStretch(1)
         return head
-
-    def _scrolled(self) -> QScrollArea:
-        scroll = QScrollArea(self)
-        scroll.setWidgetResizable(True)
-        scroll.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        scroll.setWidget(self.inner)
-        scroll.viewport().setAutoFillBackground(False)
-        self.inner.setAutoFillBackground(False)
-        return scroll

@@ -43,11 +43,11 @@ class BusyBar(QProgressBar):
         self.setRange(0, 2 if self._still else 0)
         self.setValue(1)
 
-    def show_share(self, done: int, total: int) -> None:
+    def show_share(self, done: float, total: float) -> None:
         """How far it is; of any size."""
         self._is_measured = True
         self.setRange(0, _PARTS)
-        self.setValue(done * _PARTS // max(total, 1))
+        self.setValue(int(done * _PARTS // max(total, 1)))
 
 
 _PATIENCE = 300  # ms; what ends before that needs no bar
