@@ -45,9 +45,9 @@ class Heartbeat(QObject):
 
 def streaming(program: Program, application: QApplication, model: str, tokens: int) -> dict[str, object]:
     """Milliseconds late while the model reads and answers; raises TimeoutError where it does not load."""
-    program.change(model=model, max_new_tokens=tokens)
+    program.settings.change(model=model, max_new_tokens=tokens)
     program.model_in_use.load()
-    wait(application, lambda: program.loader.is_ready and program.loader.name(program.settings) == model)
+    wait(application, lambda: program.loader.is_ready and program.loader.name(program.settings.now) == model)
     heart, loop = Heartbeat(), QEventLoop()
     program.chat_controller.answered.connect(loop.quit)
     heart.start()

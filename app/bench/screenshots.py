@@ -98,7 +98,7 @@ def chinese(showcase: Showcase, take: _Take) -> None:
     """A chat in Simplified Chinese."""
     translation = Translation(make_application())
     for language in ("zh_CN", "en"):
-        showcase.program.change(language=language)
+        showcase.program.settings.change(language=language)
         translation.speak(language)
         showcase.reopen()
         if language == "zh_CN":
@@ -206,7 +206,7 @@ def _race(showcase: Showcase) -> None:
 def _take(showcase: Showcase, path: Path) -> None:
     """The window with what stands before it, in both themes."""
     for theme, ending in (("light", ""), ("dark", "-dark")):
-        showcase.program.change(theme=theme)
+        showcase.program.settings.change(theme=theme)
         for _ in range(2):  # what is laid out may ask for another layout
             showcase.settle()
         writer = QImageWriter(f"{path}{ending}.png", b"png")

@@ -93,7 +93,7 @@ def main() -> None:
     toy = None if given.model else EngineChoice(PROGRAM, toy_model)
     with own_home(paths.models_folder() if given.model else None), opened(application, toy) as program:
         if given.model:
-            program.change(model=given.model, max_new_tokens=given.tokens)
+            program.settings.change(model=given.model, max_new_tokens=given.tokens)
             program.model_in_use.load()
         wait(application, lambda: program.loader.is_ready)
         print(json.dumps(_soaked(program, given), indent=2))

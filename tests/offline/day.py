@@ -66,7 +66,7 @@ def _load(program: Program) -> None:
 
 
 def _chat(program: Program) -> None:
-    program.change(max_new_tokens=16)
+    program.settings.change(max_new_tokens=16)
     for count in (2, 4):
         assert program.chat_controller.session.send(_QUESTION)
         _until(lambda: not program.chat_controller.session.is_answering)
@@ -96,7 +96,7 @@ def _is_written(file: Path) -> bool:
 
 
 def _set(program: Program) -> None:
-    program.change(theme="dark", language="zh_CN")
+    program.settings.change(theme="dark", language="zh_CN")
     for name in ("preferences", "about", "models", "race", "bench", "tune"):
         program.window.actions_by_name[name].trigger()
         QApplication.processEvents()

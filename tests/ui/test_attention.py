@@ -50,7 +50,7 @@ def test_a_long_answer_tells_its_chat_and_not_its_text(away: Program, desktop: N
     assert not desktop.shown
     away.attention.note_answer("a chat", "secret", LONG)
     assert desktop.shown == [("The answer is complete", "a chat")]
-    away.change(notification_text=True)
+    away.settings.change(notification_text=True)
     away.attention.note_answer("a chat", "no\nsecret" + "!" * 500, LONG)
     assert desktop.shown[-1][1].startswith("no secret!")
     assert len(desktop.shown[-1][1]) == 160
@@ -62,10 +62,10 @@ def test_whoever_looks_or_wants_silence_is_not_called(
     monkeypatch.setattr(app.window, "isActiveWindow", lambda: True)
     app.attention.call("done")
     monkeypatch.setattr(app.window, "isActiveWindow", lambda: False)
-    app.change(notifications=False)
+    app.settings.change(notifications=False)
     app.attention.call("done")
     assert not desktop.shown
-    app.change(notifications=True)
+    app.settings.change(notifications=True)
     app.attention.call("done")
     assert desktop.shown == [("done", "")]
 
@@ -94,7 +94,7 @@ def test_without_a_session_bus_nothing_happens(
     monkeypatch.delenv("DBUS_SESSION_BUS_ADDRESS", raising=False)
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     assert notifications.desktop_message(qapp, app) is None
-    alone = Attention(qapp, app.window, app.settings, app)
+    alone = Attention(qapp, app.window, app.settings.now, app)
     alone.call("done")
 
 

@@ -63,7 +63,7 @@ def test_a_stopped_engine_is_forgotten_when_it_is_back(qtbot: QtBot, app: Progra
 
 
 def test_advice_on_a_setting_goes_when_settings_change(qtbot: QtBot, app: Program) -> None:
-    app.change(temperature=0.0)
+    app.settings.change(temperature=0.0)
     ask(qtbot, app, "hello")
     with qtbot.waitSignal(app.chat_controller.answered, timeout=WAIT):
         app.chat_controller.regenerate_last()

@@ -21,9 +21,9 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
+from headstart.ui.command_palette import CommandPalette
 from headstart.ui.program import Program
 from headstart.ui.widgets.labels import ElidedLabel
-from headstart.ui.window_commands import CommandPalette
 from tests.ui import reach
 from tests.ui.conftest import Speak
 from tests.ui.person import ask
@@ -134,7 +134,7 @@ def twice(actions: list[QAction]) -> set[str]:
 def test_every_page_is_chinese_and_fits(qtbot: QtBot, app: Program) -> None:
     ask(qtbot, app, "toy: words 50")
     for zoom in ZOOMS:
-        app.change(zoom=zoom)
+        app.settings.change(zoom=zoom)
         for page in pages(app):
             assert not in_english(app.window), type(page).__name__
             assert not tight(app.window), (type(page).__name__, zoom)
@@ -152,7 +152,7 @@ def test_the_panel_keeps_its_width_beside_live_figures(qtbot: QtBot, app: Progra
 
 def test_every_dialog_is_chinese_and_fits(app: Program) -> None:
     for zoom, name in product(ZOOMS, DIALOGS):
-        app.change(zoom=zoom)
+        app.settings.change(zoom=zoom)
         dialog = dialog_of(app, name)
         assert HAN.search(dialog.windowTitle()), name
         assert not in_english(dialog), name

@@ -321,7 +321,7 @@ def test_one_start_encrypts_reopens_and_asks_only_at_the_next(
         copies = [backup.path.name for backup in backups.list_backups(plain)]
         seen.append((program.store.key is not None, copies))
         if len(seen) == 1:
-            program.reopen_after(Order(encrypts=True, passphrase=PASSPHRASE))
+            program.restart(Order(encrypts=True, passphrase=PASSPHRASE))
         program.close()
         return 0
 

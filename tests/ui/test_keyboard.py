@@ -10,8 +10,8 @@ from PySide6.QtWidgets import QApplication, QDialog, QLabel, QLineEdit, QPushBut
 from pytestqt.qtbot import QtBot
 
 from headstart.ui import actions
+from headstart.ui.command_palette import CommandPalette
 from headstart.ui.program import Program
-from headstart.ui.window_commands import CommandPalette
 from tests.ui import reach
 from tests.ui.person import WAIT, ask
 
@@ -24,7 +24,7 @@ def full(qtbot: QtBot, app: Program) -> Program:
     ask(qtbot, app, "hello **there**")
     for name in ("panel", "live", "origins"):
         app.window.actions_by_name[name].setChecked(True)
-    app.change(speculation="fixed", num_assistant_tokens=4, assistant_confidence_threshold=0.5, context=2048)
+    app.settings.change(speculation="fixed", num_assistant_tokens=4, assistant_confidence_threshold=0.5, context=2048)
     app.window.chat.composer.set_text("more")
     app.window.actions_by_name["find"].trigger()
     app.window.resize(1600, 1000)

@@ -82,12 +82,12 @@ def test_what_8_bits_save_is_shown_for_the_pair_and_its_context(app: Program) ->
     assert texts(box(dialog, "kv_precision")) == ["Automatic", "16 bits", "8 bits"]
     # 12,288 bytes a token and model in 16 bits
     assert note(dialog) == "With 4,096 tokens of context: 101 MB in 16 bits, 60 MB in 8 bits, which saves 40 MB."
-    app.change(context=2048)
+    app.settings.change(context=2048)
     assert note(dialog) == "With 2,048 tokens of context: 50 MB in 16 bits, 30 MB in 8 bits, which saves 20 MB."
-    app.change(draft="none")
+    app.settings.change(draft="none")
     assert "25 MB in 16 bits" in note(dialog)
     assert note(app.window.panel) == note(dialog)
-    app.change(model="remote:office")
+    app.settings.change(model="remote:office")
     assert note(dialog) == ""
 
 
@@ -107,7 +107,7 @@ def test_engine_and_precision_hold_from_the_next_load_on(qtbot: QtBot, app: Prog
 def test_a_chat_may_have_its_own(qtbot: QtBot, app: Program) -> None:
     with qtbot.waitSignal(app.link.loaded, timeout=WAIT):
         choose(box(app.window.panel, "kv_precision"), "u8")
-    assert (app.chat_controller.session.settings.kv_precision, app.settings.kv_precision) == ("u8", "auto")
+    assert (app.chat_controller.session.settings.kv_precision, app.settings.now.kv_precision) == ("u8", "auto")
 
 
 def test_what_it_takes_counts_less_of_8_bits(app: Program) -> None:
@@ -122,7 +122,7 @@ def test_what_it_takes_counts_less_of_8_bits(app: Program) -> None:
 def test_what_exact_numerics_refuse_is_greyed_with_the_reason(app: Program) -> None:
     field = box(preferences(app), "kv_precision")
     assert is_offered(field, "u8")
-    app.change(numerics="exact")
+    app.settings.change(numerics="exact")
     assert not is_offered(field, "u8")
     assert "exact numerics need 16 bits" in texts(field)[2]
 

@@ -32,7 +32,7 @@ def app(qtbot: QtBot, open_program: Open, headstart_home: Path) -> Program:
     """The window on the page of the server, with one model in its library, which a toy stands for."""
     write_model(headstart_home / "models" / "smol")
     program = open_program(pace=0.01, find=installed_model)
-    program.change(server_port=free_port())
+    program.settings.change(server_port=free_port())
     program.window.show_page(program.window.server)
     return program
 
@@ -103,7 +103,7 @@ def test_it_is_off_until_it_is_switched_on_and_answers_who_has_the_key(qtbot: Qt
     switch(qtbot, app, ServerState.READY)
     assert page.card.switch.isChecked()
     assert "Model: smol" in words(page)
-    assert page.door.url.text == f"http://127.0.0.1:{app.settings.server_port}/v1"
+    assert page.door.url.text == f"http://127.0.0.1:{app.settings.now.server_port}/v1"
     key = page.door.key.text
     assert keys.fits(key, paths.server_key().read_text(encoding="ascii").strip())
     assert ask(qtbot, app, "wrong")[0] == 401
@@ -142,7 +142,7 @@ def test_it_says_when_it_is_busy_and_ends_with_the_window(qtbot: QtBot, app: Pro
     qtbot.waitUntil(lambda: app.server.state is ServerState.BUSY, timeout=WAIT)
     assert "being answered" in words(app.window.server.card)
     app.window.close()
-    qtbot.waitUntil(lambda: refuses(app.settings.server_port), timeout=WAIT)
+    qtbot.waitUntil(lambda: refuses(app.settings.now.server_port), timeout=WAIT)
     task.cancel()
 
 
@@ -190,7 +190,7 @@ def test_a_port_that_is_taken_is_said_and_another_one_helps(qtbot: QtBot, app: P
 
 def test_what_keeps_the_engine_from_loading_is_said(qtbot: QtBot, app: Program, headstart_home: Path) -> None:
     write_model(headstart_home / "models" / "broken")
-    app.change(model="broken")
+    app.settings.change(model="broken")
     switch(qtbot, app, ServerState.FAILED)
     assert "is no model" in words(app.window.server.card)
 
@@ -221,8 +221,8 @@ def test_it_comes_back_at_its_port_with_the_next_model(qtbot: QtBot, app: Progra
     key, url = app.window.server.door.key.text, app.window.server.door.url.text
     write_model(headstart_home / "models" / "other")
     app.model_in_use.show_installed()
-    app.change(model="other")
-    app.loader.require(app.settings)
+    app.settings.change(model="other")
+    app.loader.require(app.settings.now)
     assert app.server.state is ServerState.STARTING
     qtbot.waitUntil(lambda: app.server.state is ServerState.READY, timeout=WAIT)
     assert app.window.server.door.url.text == url
@@ -249,7 +249,7 @@ def test_it_comes_back_with_an_engine_that_died(qtbot: QtBot, app: Program) -> N
 
 
 def test_a_model_of_another_computer_is_not_served(qtbot: QtBot, app: Program) -> None:
-    app.change(model="remote:office")
+    app.settings.change(model="remote:office")
     app.server.show()
     assert "is on another computer" in words(app.window.server.card)
     switch(qtbot, app, ServerState.FAILED)
@@ -260,7 +260,7 @@ def test_another_model_is_served_from_the_next_start_on(qtbot: QtBot, app: Progr
     switch(qtbot, app, ServerState.READY)
     write_model(headstart_home / "models" / "other")
     app.model_in_use.show_installed()
-    app.change(model="other")
+    app.settings.change(model="other")
     assert "Model: smol" in words(app.window.server.card)
     assert "switch off and on" in words(app.window.server.card)
     switch(qtbot, app, ServerState.OFF)

@@ -51,7 +51,7 @@ def test_both_logs_rotate(kept: Path, tmp_path: Path) -> None:
 
 
 def test_what_people_write_is_in_no_log(qtbot: QtBot, kept: Path, app: Program) -> None:
-    app.change(system_prompt=PRIVATE, prompts={"mine": PRIVATE})
+    app.settings.change(system_prompt=PRIVATE, prompts={"mine": PRIVATE})
     ask(qtbot, app, f"{PRIVATE} one")
     ask(qtbot, app, f"toy: refuse {PRIVATE}")
     app.chats.rename(app.chat_controller.session.chat.id, PRIVATE)

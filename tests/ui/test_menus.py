@@ -92,17 +92,17 @@ def test_every_entry_can_be_chosen_before_there_is_a_chat(qtbot: QtBot, app: Pro
 
 @pytest.mark.parametrize("name", DIALOGS)
 def test_what_stands_beside_the_window_follows_its_theme(app: Program, name: str) -> None:
-    app.change(theme="light")
+    app.settings.change(theme="light")
     app.window.actions_by_name[name].trigger()
     dialog = next(child for child in app.window.findChildren(QDialog) if child.isVisible())
     before = dialog.styleSheet()
-    app.change(theme="dark")
+    app.settings.change(theme="dark")
     assert dialog.styleSheet() != before
     dialog.close()
 
 
 def test_the_same_answer_once_more_is_no_fault(qtbot: QtBot, app: Program) -> None:
-    app.change(temperature=0.0)
+    app.settings.change(temperature=0.0)
     ask(qtbot, app, "hello")
     app.window.actions_by_name["regenerate"].trigger()
     qtbot.waitUntil(lambda: not app.chat_controller.session.is_answering)

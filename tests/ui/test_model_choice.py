@@ -77,7 +77,7 @@ def test_the_composer_names_the_model_and_switches_it_for_this_chat(
     qtbot.waitUntil(lambda: bool(app.link.facts and app.link.facts.model == "smol"), timeout=WAIT)
     assert button.text() == "smol"
     assert app.chat_controller.session.settings.model == "smol"
-    assert app.settings.model == "smol"
+    assert app.settings.now.model == "smol"
     app.window.sidebar.new_requested.emit()
     choose(app, "All Models")
     assert app.window.pages.currentWidget() is app.window.models

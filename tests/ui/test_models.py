@@ -128,7 +128,7 @@ def test_devices_and_context_are_chosen_for_all_chats(qtbot: QtBot, root: Path, 
     assert "longest prompt compiled in" in words(placement)
     placement.edited.emit("context", 2048)
     placement.edited.emit("draft_device", "GPU.0")
-    assert (app.settings.context, app.settings.draft_device) == (2048, "GPU.0")
+    assert (app.settings.now.context, app.settings.now.draft_device) == (2048, "GPU.0")
     qtbot.waitUntil(lambda: bool(app.link.facts and app.link.facts.context == 2048), timeout=WAIT)
 
 
@@ -140,8 +140,8 @@ def test_a_chosen_model_is_loaded_and_remembered(qtbot: QtBot, root: Path, open_
     assert app.link.facts.has_draft
     press(app.window.models, "Use smol")
     qtbot.waitUntil(lambda: bool(app.link.facts and app.link.facts.model == "smol"), timeout=WAIT)
-    assert app.settings.model == "smol"
-    assert open_program(find=installed_model).loader.name(app.settings) == "smol"
+    assert app.settings.now.model == "smol"
+    assert open_program(find=installed_model).loader.name(app.settings.now) == "smol"
 
 
 def test_verifying_reads_loads_and_asks(qtbot: QtBot, root: Path, open_program: Open) -> None:
@@ -197,7 +197,7 @@ def test_removing_the_chosen_one_falls_back_to_another(
     monkeypatch.setattr(app.models, "_confirms", lambda _entry: True)
     press(app.window.models, "Remove smol")
     qtbot.waitUntil(lambda: bool(app.link.facts and app.link.facts.model == "other"), timeout=WAIT)
-    assert app.settings.model == ""
+    assert app.settings.now.model == ""
 
 
 def test_a_first_start_gets_a_model_with_one_button(

@@ -27,18 +27,18 @@ def test_the_setting_holds_everything_still_and_lets_it_go(qapp: QApplication, a
     effect = Qt.UIEffect.UI_AnimateMenu
     flash, animated = qapp.cursorFlashTime(), qapp.isEffectEnabled(effect)
     assert len(_moving(app)) == len(app.window.findChildren(BusyBar))
-    app.change(reduced_motion=True)
+    app.settings.change(reduced_motion=True)
     assert not _moving(app)
     assert (qapp.cursorFlashTime(), qapp.isEffectEnabled(effect)) == (0, False)
     assert app.race._still
-    app.change(reduced_motion=False)
+    app.settings.change(reduced_motion=False)
     assert _moving(app)
     assert (qapp.cursorFlashTime(), qapp.isEffectEnabled(effect)) == (flash, animated)
 
 
 def test_a_closed_window_leaves_the_cursor_as_it_was(qapp: QApplication, qtbot: QtBot, app: Program) -> None:
     flash = qapp.cursorFlashTime()
-    app.change(reduced_motion=True)
+    app.settings.change(reduced_motion=True)
     app.window.close()
     assert qapp.cursorFlashTime() == flash
 

@@ -68,20 +68,20 @@ def test_what_is_changed_elsewhere_is_shown(app: Program, dialog: PreferencesDia
 
 def test_defaults_of_chats_reach_the_open_chat_and_its_panel(app: Program, dialog: PreferencesDialog) -> None:
     _choose(_field(dialog, QComboBox, "speculation"), "fixed")
-    assert (app.settings.guessing.mode, app.settings.guessing.num_assistant_tokens) == ("fixed", 4)
+    assert (app.settings.now.guessing.mode, app.settings.now.guessing.num_assistant_tokens) == ("fixed", 4)
     assert app.chat_controller.session.settings.guessing.num_assistant_tokens == 4
     shown = _field(dialog, QSpinBox, "num_assistant_tokens")
     beside = app.window.panel.findChildren(QSpinBox)
     assert shown.value() in [spin.value() for spin in beside if spin.accessibleName() == title("num_assistant_tokens")]
     app.window.panel.edited.emit("num_assistant_tokens", 7)
-    both = (app.chat_controller.session.settings, app.settings)
+    both = (app.chat_controller.session.settings, app.settings.now)
     assert [each.guessing.num_assistant_tokens for each in both] == [7, 4]
 
 
 def test_a_page_goes_back_to_its_defaults_and_leaves_the_others(app: Program, dialog: PreferencesDialog) -> None:
-    app.change(zoom=200, temperature=0.5)
+    app.settings.change(zoom=200, temperature=0.5)
     dialog._restore.click()
-    assert (app.settings.zoom, app.settings.sampling.temperature) == (100, 0.5)
+    assert (app.settings.now.zoom, app.settings.now.sampling.temperature) == (100, 0.5)
 
 
 def test_the_keyboard_alone_turns_pages_and_closes(qtbot: QtBot, app: Program, dialog: PreferencesDialog) -> None:
@@ -101,9 +101,9 @@ def test_folders_are_named_from_home(app: Program, headstart_home: Path, monkeyp
 
 
 def test_settings_survive_a_restart(qtbot: QtBot, open_program: Callable[..., Program]) -> None:
-    open_program().change(language="zh_TW", notification_text=True)
+    open_program().settings.change(language="zh_TW", notification_text=True)
     again = open_program()
-    assert (again.settings.language, again.settings.notification_text) == ("zh_TW", True)
+    assert (again.settings.now.language, again.settings.now.notification_text) == ("zh_TW", True)
 
 
 def test_another_language_offers_to_open_the_window_anew(qtbot: QtBot, app: Program) -> None:

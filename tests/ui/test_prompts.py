@@ -104,7 +104,7 @@ def test_a_path_is_no_prompt(qtbot: QtBot, app: Program) -> None:
 
 
 def test_what_is_selected_in_the_chat_or_copied_goes_into_the_prompt(qtbot: QtBot, app: Program) -> None:
-    app.change(prompts={"both": "{selection} and {clipboard}"})
+    app.settings.change(prompts={"both": "{selection} and {clipboard}"})
     ask(qtbot, app, "tiger")
     _select_all(app)
     QGuiApplication.clipboard().setText("lion")
@@ -127,7 +127,7 @@ def test_prompts_are_added_changed_and_removed_for_good(qtbot: QtBot, open_progr
     dialog.text.setPlainText("Better!")
     dialog.save_button.click()
     again = open_program()
-    assert again.settings.prompts == {"my-own": "You wrote: tiger", "rewrite": "Better!", "tests": ""}
+    assert again.settings.now.prompts == {"my-own": "You wrote: tiger", "rewrite": "Better!", "tests": ""}
     edit = again.window.chat.composer.edit
     edit.setFocus()
     QTest.keyClicks(edit, "/")
@@ -137,7 +137,7 @@ def test_prompts_are_added_changed_and_removed_for_good(qtbot: QtBot, open_progr
     dialog = again.window.findChildren(PromptDialog)[-1]
     dialog.restore_button.click()
     dialog.save_button.click()
-    assert again.settings.prompts == {"my-own": "You wrote: tiger"}
+    assert again.settings.now.prompts == {"my-own": "You wrote: tiger"}
 
 
 def test_the_dialog_says_what_is_wrong(qtbot: QtBot, app: Program) -> None:
@@ -153,7 +153,7 @@ def test_the_dialog_says_what_is_wrong(qtbot: QtBot, app: Program) -> None:
     _retype(dialog, "/ ")
     assert dialog._fault.text() == "Every prompt needs a name."
     dialog.reject()
-    assert not app.settings.prompts
+    assert not app.settings.now.prompts
 
 
 def test_a_system_prompt_is_kept_as_a_preset_and_used_in_another_chat(qtbot: QtBot, open_program: Open) -> None:
@@ -162,7 +162,7 @@ def test_a_system_prompt_is_kept_as_a_preset_and_used_in_another_chat(qtbot: QtB
     assert _entries(editor) == {"Save as Preset…": False, "Rename Preset…": False, "Delete Preset": False}
     editor._field.setPlainText("Be terse.")
     editor.save(" A terse voice ")
-    assert app.settings.presets == {"A terse voice": "Be terse."}
+    assert app.settings.now.presets == {"A terse voice": "Be terse."}
     assert app.chat_controller.session.settings.system_prompt == "Be terse."
     assert editor.button.accessibleName() == "Preset: A terse voice"
     again = open_program()
@@ -171,11 +171,11 @@ def test_a_system_prompt_is_kept_as_a_preset_and_used_in_another_chat(qtbot: QtB
     editor.fill()
     editor.menu.actions()[0].trigger()
     assert again.chat_controller.session.settings.system_prompt == "Be terse."
-    assert again.settings.system_prompt == ""
+    assert again.settings.now.system_prompt == ""
 
 
 def test_presets_are_renamed_and_deleted(qtbot: QtBot, app: Program) -> None:
-    app.change(presets={"a": "A", "b": "B", "c": "C"})
+    app.settings.change(presets={"a": "A", "b": "B", "c": "C"})
     editor = _presets(app)
     editor.fill()
     editor.menu.actions()[1].trigger()
@@ -184,9 +184,9 @@ def test_presets_are_renamed_and_deleted(qtbot: QtBot, app: Program) -> None:
     assert dialog.textValue() == "b"
     dialog.setTextValue("a")
     dialog.accept()
-    assert app.settings.presets == {"a": "B", "c": "C"}
+    assert app.settings.now.presets == {"a": "B", "c": "C"}
     _action(editor, "Delete Preset").trigger()
-    assert app.settings.presets == {"c": "C"}
+    assert app.settings.now.presets == {"c": "C"}
     assert app.chat_controller.session.settings.system_prompt == "B"
 
 

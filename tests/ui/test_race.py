@@ -99,7 +99,7 @@ def test_a_replay_can_be_cut_short(qtbot: QtBot, open_program: Open) -> None:
 
 
 def test_with_reduced_motion_nothing_is_replayed_by_itself(qtbot: QtBot, app: Program) -> None:
-    app.change(reduced_motion=True)
+    app.settings.change(reduced_motion=True)
     page = start(app)
     end(qtbot, page)
     assert not app.race._replay.is_running

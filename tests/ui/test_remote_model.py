@@ -38,7 +38,7 @@ def program(qtbot: QtBot, script: Script, history: Path) -> Iterator[Program]:
     with serving(script) as address:
         remotes.add(Remote("office", address))
         opened = Program(application, open_store(history), EngineChoice(None, installed_model))
-        opened.change(model="remote:office")
+        opened.settings.change(model="remote:office")
         opened.start()
         opened.window.show()
         qtbot.waitUntil(lambda: opened.loader.is_ready, timeout=WAIT)
@@ -98,7 +98,7 @@ def test_the_menu_marks_what_is_elsewhere(open_program: Open) -> None:
     app.switch.menu.aboutToShow.emit()
     texts = [action.text() for action in app.switch.menu.actions()]
     assert "office/large\tanother computer" in texts
-    models = {value: words for value, words, _ in app.choices.by_setting(app.settings)["model"]}
+    models = {value: words for value, words, _ in app.choices.by_setting(app.settings.now)["model"]}
     assert models["remote:office/large"] == "office/large (another computer)"
 
 

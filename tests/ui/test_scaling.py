@@ -24,7 +24,7 @@ DIALOGS = ("preferences", "about")
 @pytest.mark.parametrize("zoom", [100, 150, 200])
 def test_nothing_is_cut(app: Program, qtbot: QtBot, zoom: int) -> None:
     app.window.actions_by_name["panel"].setChecked(True)
-    app.change(zoom=zoom)
+    app.settings.change(zoom=zoom)
     for index in range(app.window.pages.count()):
         page = app.window.pages.widget(index)
         assert page
@@ -35,7 +35,7 @@ def test_nothing_is_cut(app: Program, qtbot: QtBot, zoom: int) -> None:
 
 @pytest.mark.parametrize("name", DIALOGS)
 def test_no_dialog_is_cut(app: Program, name: str) -> None:
-    app.change(zoom=200)
+    app.settings.change(zoom=200)
     app.window.actions_by_name[name].trigger()
     QApplication.processEvents()
     dialog = next(child for child in app.window.findChildren(QDialog) if child.isVisible())
@@ -87,7 +87,7 @@ def test_headings_grow_with_the_text(open_program: Callable[..., Program]) -> No
     app = open_program()
     _show_every_page(app)
     before = [heading.font().pointSizeF() for heading in app.window.findChildren(Heading)]
-    app.change(zoom=200)
+    app.settings.change(zoom=200)
     after = [heading.font().pointSizeF() for heading in app.window.findChildren(Heading)]
     assert before
     assert after == pytest.approx([2 * size for size in before])
@@ -106,11 +106,11 @@ def test_icons_grow_with_the_text(open_program: Callable[..., Program]) -> None:
     app.window.chat.transcript.add(MessageContent("a", "assistant", "An answer", versions=2))
     before = _icons(app)
     assert {"Copy message", "Next version", "Send", "New chat", "Models", "Live figures", "Close find"} <= before.keys()
-    app.change(zoom=200)
+    app.settings.change(zoom=200)
     assert _icons(app) == {name: 2 * size for name, size in before.items()}
-    app.change(zoom=100, font_size=22)
+    app.settings.change(zoom=100, font_size=22)
     assert _icons(app) == {name: 2 * size for name, size in before.items()}
-    app.change(font_size=11)
+    app.settings.change(font_size=11)
     assert _icons(app) == before
 
 
@@ -146,7 +146,7 @@ def test_rows_of_a_table_grow_with_the_text(app: Program) -> None:
     table.begin(("class", "a title of several words"))
     for _ in range(3):
         table.add(("code", "1.5"))
-    app.change(zoom=300)
+    app.settings.change(zoom=300)
     QApplication.processEvents()
     row = table.visualRect(table.model().index(0, 0)).height()
     assert row >= table.fontMetrics().height()
@@ -160,7 +160,7 @@ def test_the_buttons_of_the_panel_stay_within_it(app: Program, zoom: int, shown_
     app.window.resize(1180, 780)
     app.window.chat.composer.show_model("a model with a name of many words", "")
     app.window.actions_by_name["panel"].setChecked(shown_first)
-    app.change(zoom=zoom)
+    app.settings.change(zoom=zoom)
     app.window.actions_by_name["panel"].setChecked(True)
     for _ in range(3):  # what is laid out may ask for another layout
         QApplication.processEvents()
@@ -178,14 +178,14 @@ def test_boxes_grow_in_the_window_where_the_zoom_is_set(app: Program) -> None:
     box = dialog.findChildren(QCheckBox)[0]
     widths = []
     for zoom in (100, 200, 100):
-        app.change(zoom=zoom)
+        app.settings.change(zoom=zoom)
         QApplication.processEvents()
         widths.append(box.style().pixelMetric(QStyle.PixelMetric.PM_IndicatorWidth, None, box))
     assert widths == [16, 30, 16]
 
 
 def test_preferences_leave_room_for_settings_at_twice_the_size(app: Program) -> None:
-    app.change(zoom=200)
+    app.settings.change(zoom=200)
     app.window.actions_by_name["preferences"].trigger()
     QApplication.processEvents()
     dialog = app.window.findChild(PreferencesDialog)

@@ -88,7 +88,7 @@ def test_a_server_is_used_and_removed(qtbot: QtBot, app: Program, monkeypatch: p
     fill(page, "office", "https://10.0.0.7/v1", key="secret-1")
     qtbot.waitUntil(lambda: keys.find("office") is not None, timeout=WAIT)
     press(card(app, "office"), "Use")
-    assert app.settings.model == "remote:office"
+    assert app.settings.now.model == "remote:office"
     assert "in use" in words(card(app, "office"))
     answer_box(monkeypatch, "Cancel")
     press(card(app, "office"), "Remove…")
@@ -97,7 +97,7 @@ def test_a_server_is_used_and_removed(qtbot: QtBot, app: Program, monkeypatch: p
     press(card(app, "office"), "Remove…")
     assert remotes.configured() == ()
     assert page.server_card("office") is None
-    assert app.settings.model == ""
+    assert app.settings.now.model == ""
     qtbot.waitUntil(lambda: keys.find("office") is None, timeout=WAIT)
 
 

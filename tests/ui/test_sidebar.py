@@ -11,9 +11,9 @@ from pytestqt.qtbot import QtBot
 
 from headstart.chat.exchange.json_chats import read_chats
 from headstart.ui.chat.message import MessageAction
+from headstart.ui.command_palette import CommandPalette
 from headstart.ui.program import Program
 from headstart.ui.sidebar.sidebar import ChatMenu
-from headstart.ui.window_commands import CommandPalette
 from tests.ui.person import WAIT, ask, chat_rows, click_chat, shown, texts, write
 
 Open = Callable[..., Program]

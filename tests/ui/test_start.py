@@ -183,7 +183,7 @@ class Watched(application.Program):
         print(self.window.menuBar().actions()[0].text(), self.chats.current.chat.title)
         if len(opened) == 1:
             self.chats.open(chats[0])
-            self.change(language="zh_CN", restore_chat=False)
+            self.settings.change(language="zh_CN", restore_chat=False)
             self.restart()
         else:
             self.window.close()

@@ -15,12 +15,12 @@ from headstart.engine.engine import Request
 from headstart.settings import Settings
 from headstart.ui.asking import Loadable, installed_model
 from headstart.ui.chat.message import MessageAction
+from headstart.ui.command_palette import CommandPalette
 from headstart.ui.performance.benchmark_page import BenchmarkPage
 from headstart.ui.performance.race_page import RacePage
 from headstart.ui.performance.tuning_page import TuningPage
 from headstart.ui.program import Program
 from headstart.ui.widgets.labels import ElidedLabel
-from headstart.ui.window_commands import CommandPalette
 from tests.model_folders import write_model
 from tests.ui.person import WAIT, ask, begin, shown, texts, write
 

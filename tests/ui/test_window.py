@@ -9,8 +9,8 @@ from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
 from headstart.ui.chat.message_view import MessageView
+from headstart.ui.command_palette import CommandPalette
 from headstart.ui.program import Program
-from headstart.ui.window_commands import CommandPalette
 from tests.ui.person import WAIT, ask, shown, texts, write
 
 Open = Callable[..., Program]
@@ -74,7 +74,7 @@ def test_fixed_speculation_comes_with_a_number(qtbot: QtBot, app: Program) -> No
 def test_settings_can_become_those_of_all_chats(qtbot: QtBot, app: Program) -> None:
     app.window.panel.edited.emit("temperature", 0.7)
     app.window.panel.adopt_requested.emit()
-    assert app.settings.sampling.temperature == 0.7
+    assert app.settings.now.sampling.temperature == 0.7
     assert not app.chat_controller.session.chat.settings
 
 
@@ -135,7 +135,7 @@ def test_themes_and_zoom_change_live(qtbot: QtBot, app: Program) -> None:
     assert app.looks.theme.dark
     before = app.looks.font.pointSizeF()
     app.window.actions_by_name["zoom_in"].trigger()
-    assert app.settings.zoom == 110
+    assert app.settings.now.zoom == 110
     assert app.looks.font.pointSizeF() == pytest.approx(before * 1.1)
     app.window.actions_by_name["theme_light"].trigger()
     assert not app.looks.theme.dark
@@ -146,7 +146,7 @@ def test_the_palette_runs_a_command(qtbot: QtBot, app: Program) -> None:
     palette = next(child for child in app.window.children() if isinstance(child, CommandPalette))
     QTest.keyClicks(palette.field, "dark th")
     QTest.keyClick(palette.field, Qt.Key.Key_Return)
-    assert app.settings.theme == "dark"
+    assert app.settings.now.theme == "dark"
 
 
 def test_no_two_commands_share_a_key(qtbot: QtBot, app: Program) -> None:

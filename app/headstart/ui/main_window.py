@@ -1,8 +1,10 @@
 """The window: sidebar, pages and side panel beside one another, menus above."""
 
-from PySide6.QtCore import QByteArray, Qt, Signal
+from functools import partial
+
+from PySide6.QtCore import QByteArray, Qt, Signal, Slot
 from PySide6.QtGui import QCloseEvent, QFont, QHideEvent, QShowEvent
-from PySide6.QtWidgets import QMainWindow, QSplitter, QStackedWidget, QWidget
+from PySide6.QtWidgets import QLineEdit, QMainWindow, QPlainTextEdit, QSplitter, QStackedWidget, QTextEdit, QWidget
 
 from headstart.ui import actions
 from headstart.ui.chat.chat_page import ChatPage
@@ -21,6 +23,7 @@ from headstart.ui.widgets.theme import Theme, scaled
 
 _SIDES = (248, 720, 320)  # sidebar, pages, panel
 _SIDEBAR, _PANEL = (180, 260), (260, 460)  # least widths, at the usual size of text and at any
+_PAGE_ACTIONS = ("models", "race", "bench", "tune", "server")  # in the order of `beside_the_chat`
 _SIDE_ACTIONS = ("sidebar", "panel")
 
 
@@ -49,6 +52,7 @@ class MainWindow(QMainWindow):
         self._split = QSplitter(Qt.Orientation.Horizontal, self)
         self._keeper = FocusKeeper(self)
         self._lay_out()
+        self._connect()
         self.set_looks(theme, font)
 
     def show_page(self, page: QWidget) -> None:
@@ -106,6 +110,54 @@ class MainWindow(QMainWindow):
     def hideEvent(self, event: QHideEvent) -> None:  # noqa: N802
         super().hideEvent(event)
         self.hidden_changed.emit(True)  # noqa: FBT003 - Qt's own signature
+
+    def _connect(self) -> None:
+        """What menus, keys and buttons do to the window itself."""
+        chat, sidebar, do = self.chat, self.sidebar, self.actions_by_name
+        for name, page in zip(_PAGE_ACTIONS, self.beside_the_chat(), strict=True):
+            do[name].triggered.connect(partial(self._show_page, page))
+            page.back_requested.connect(partial(self.show_page, chat))
+        sidebar.models_requested.connect(do["models"].trigger)
+        self.models.serve.page_requested.connect(do["server"].trigger)
+        for name in ("cut", "copy", "paste", "select_all"):
+            do[name].triggered.connect(partial(self._in_field, name))
+        for name, act in (("quit", self.close), ("find", chat.find_bar.open_find), ("search", self._search)):
+            do[name].triggered.connect(act)
+        do["write"].triggered.connect(self._write)
+        do["attach"].triggered.connect(self._attach)
+        do["sidebar"].setChecked(True)
+        shown = {"sidebar": sidebar, "panel": self.panel, "live": chat.live, "origins": None}
+        buttons = (chat.sidebar_button, chat.panel_button, chat.live_button, chat.origins_button)
+        for (name, part), button in zip(shown.items(), buttons, strict=True):
+            button.clicked.connect(do[name].trigger)
+            if part:
+                do[name].toggled.connect(part.setVisible)
+                do[name].toggled.connect(button.setChecked)
+
+    def _show_page(self, page: QWidget, _checked: bool = False) -> None:
+        self.show_page(page)
+
+    def _in_field(self, name: str, _checked: bool = False) -> None:
+        field = self.focusWidget()
+        if isinstance(field, QLineEdit | QPlainTextEdit | QTextEdit):
+            does = {"cut": field.cut, "copy": field.copy, "paste": field.paste, "select_all": field.selectAll}
+            does[name]()
+
+    @Slot()
+    def _search(self) -> None:
+        self.actions_by_name["sidebar"].setChecked(True)
+        self.sidebar.search.setFocus()
+        self.sidebar.search.selectAll()
+
+    @Slot()
+    def _write(self) -> None:
+        self.show_page(self.chat)
+        self.chat.composer.setFocus()
+
+    @Slot()
+    def _attach(self) -> None:
+        self._write()
+        self.chat.composer.ask_for_files()
 
     def _lay_out(self) -> None:
         for page in (self.chat, *self.beside_the_chat()):

@@ -1,27 +1,26 @@
 """Which model answers: loads it, shows it, and follows what is chosen, added and removed."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, QTimer, Slot
+from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
 from headstart import library, remotes
+from headstart.chat.store import Store
 from headstart.engine.protocol import Description
 from headstart.errors import EngineBusyError, HeadstartError
+from headstart.settings import Settings
 from headstart.ui.chat.live_answer import NOTICE
+from headstart.ui.current_settings import CurrentSettings
 from headstart.ui.fault_words import said
+from headstart.ui.main_window import MainWindow
 from headstart.ui.models import model_facts
+from headstart.ui.models.model_loader import ModelLoader
+from headstart.ui.models.models_controller import ModelsController
 from headstart.ui.settings.settings_form import title, word
+from headstart.ui.sidebar.chats_controller import ChatsController
 from headstart.ui.spelling import titled
 from headstart.ui.widgets.notice_bar import Cause
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from headstart.settings import Settings
-    from headstart.ui.program import Program
 
 _WARNED = "told that {} is elsewhere"  # the memo with the address that a person was told of
 
@@ -29,35 +28,46 @@ _WARNED = "told that {} is elsewhere"  # the memo with the address that a person
 class ModelInUse(QObject):
     """Connects the engine and whatever lists models, once."""
 
-    def __init__(self, program: Program) -> None:
-        """The window and everything behind it exist by now."""
-        super().__init__(program)
-        self._program = program
+    shown = Signal(bool)  # whether the model of the open chat is loaded
+
+    def __init__(
+        self,
+        window: MainWindow,
+        loader: ModelLoader,
+        chats: ChatsController,
+        models: ModelsController,
+        settings: CurrentSettings,
+        store: Store,
+    ) -> None:
+        """`store` remembers of which servers a person was warned."""
+        super().__init__(window)
+        self._window, self._loader, self._chats = window, loader, chats
+        self._models, self._settings, self._store = models, settings, store
         self._connect()
 
     @Slot()
     def load(self) -> None:
         """Load what the open chat will need; without any model the page of models says what to do."""
-        session = self._program.chats.current
+        session = self._chats.current
         if not session or not self._has_model():
             return
         try:
-            self._program.loader.require(session.settings)
+            self._loader.require(session.settings)
         except HeadstartError as error:
             self.tell(said(error), Cause.BUSY if isinstance(error, EngineBusyError) else Cause.MODEL)
 
     @Slot()
     def load_again(self) -> None:
         """Load what may have failed before."""
-        self._attempt(self._program.loader.reload)
+        self._attempt(self._loader.reload)
 
     @Slot(str, object)
     def tell(self, sentence: str, cause: Cause | None = None) -> None:
         """What went wrong; where it is the lack of a model, with the way to one."""
-        notice, adding = self._program.window.chat.notice, self._program.models.adding
+        notice, adding = self._window.chat.notice, self._models.adding
         if cause is not Cause.MODEL:
-            self._program.chat_controller.say(sentence, cause)
-        elif self._program.choices.usable:
+            notice.say(sentence, bad=True, cause=cause)
+        elif self._models.choices.usable:
             notice.say(sentence, self.tr("Show models"), self._show_models, bad=True, cause=cause)
         elif adding.is_busy:
             words = self.tr("A model is being prepared. Ask again when it is there.")
@@ -68,24 +78,20 @@ class ModelInUse(QObject):
     @Slot()
     def show_installed(self) -> None:
         """Everything that lists models."""
-        self._program.choices.entries = library.installed()
-        self._program.choices.servers = remotes.configured()
-        self._program.models.show(self._program.loader.name(self._program.settings), self._program.settings)
-        self._program.placement.show_settings(self._program.settings)
+        self._models.choices.set_models(library.installed(), remotes.configured())
+        self._models.show(self._loader.name(self._settings.now), self._settings.now)
         if not self._has_model():
-            self._program.window.show_page(self._program.window.models)
-        if self._program.chats.current:
-            self._program.panel.show_settings(self._program.chats.current.settings)
+            self._window.show_page(self._window.models)
 
     def _connect(self) -> None:
-        self._program.loader.changed.connect(self.show)
-        self._program.loader.refused.connect(self._note_refusal)
-        self._program.link.crashed.connect(self._note_crash)
-        self._program.link.described.connect(self._note_machine)
-        self._program.link.loaded.connect(self._program.link.describe)
-        self._program.link.loaded.connect(self._keep_choice)
-        self._program.link.loaded.connect(self._note_loaded)
-        models = self._program.models
+        loader, models = self._loader, self._models
+        loader.changed.connect(self.show)
+        loader.refused.connect(self._note_refusal)
+        loader.link.crashed.connect(self._note_crash)
+        loader.link.described.connect(self._note_machine)
+        loader.link.loaded.connect(loader.link.describe)
+        loader.link.loaded.connect(self._keep_choice)
+        loader.link.loaded.connect(self._note_loaded)
         models.chosen.connect(self._choose_model)
         models.changed.connect(self._note_models)
         models.removing.connect(self._note_removal)
@@ -93,39 +99,41 @@ class ModelInUse(QObject):
         models.servers.chosen.connect(self._choose_model)
         models.servers.changed.connect(self._note_servers)
         models.servers.removing.connect(self._note_server_removal)
-        self._program.window.hidden_changed.connect(self._program.link.set_hidden)
+        self._window.hidden_changed.connect(loader.link.set_hidden)
+        self._window.actions_by_name["load"].triggered.connect(self.load_again)
+        self._window.actions_by_name["unload"].triggered.connect(loader.unload)
 
     @Slot()
     def show(self) -> None:
         """What answers now, or what keeps it from answering, below the message box."""
-        session, loader = self._program.chats.current, self._program.loader
+        session, loader = self._chats.current, self._loader
         is_loaded = bool(session and loader.holds(session.settings))
         is_told = bool(session and session.is_answering)  # below the name of the one that waits for it
         progress = ("", "") if is_told else (loader.loading.step, loader.loading.seconds)
-        self._program.window.chat.composer.show_model(*self._model_words(is_loaded=is_loaded), progress)
-        self._program.count.set_exact(is_loaded)
-        self._program.window.chat.composer.set_blocked(self._program.loader.occupation)
-        if not loader.occupation and self._program.link.generation is None:
-            self._program.window.chat.notice.retract(Cause.BUSY)
+        self._window.chat.composer.show_model(*self._model_words(is_loaded=is_loaded), progress)
+        self._window.chat.composer.set_blocked(self._loader.occupation)
+        if not loader.occupation and self._loader.link.generation is None:
+            self._window.chat.notice.retract(Cause.BUSY)
+        self._window.actions_by_name["unload"].setEnabled(loader.is_ready)
         self._show_reach()
-        self._program.commands.update()
+        self.shown.emit(is_loaded)
 
     def _show_reach(self) -> None:
-        session, servers = self._program.chats.current, self._program.choices.servers
+        session, servers = self._chats.current, self._models.choices.servers
         if session is None:
             return
-        reach = model_facts.reach(session.settings, servers, fetching=self._program.models.adding.is_fetching)
-        self._program.window.chat.composer.show_reach(reach.text, reach.tip, leaves=reach.leaves)
+        reach = model_facts.reach(session.settings, servers, fetching=self._models.adding.is_fetching)
+        self._window.chat.composer.show_reach(reach.text, reach.tip, leaves=reach.leaves)
         server = model_facts.chosen(session.settings, servers)
         if not reach.leaves:
-            self._program.window.chat.notice.retract(Cause.REACH)
-        if server and reach.leaves and self._program.store.recall(_WARNED.format(server.name)) != server.url:
-            self._program.store.remember(_WARNED.format(server.name), server.url)
-            self._program.window.chat.notice.say(model_facts.warning(server), cause=Cause.REACH)
+            self._window.chat.notice.retract(Cause.REACH)
+        if server and reach.leaves and self._store.recall(_WARNED.format(server.name)) != server.url:
+            self._store.remember(_WARNED.format(server.name), server.url)
+            self._window.chat.notice.say(model_facts.warning(server), cause=Cause.REACH)
 
     def _model_words(self, *, is_loaded: bool) -> tuple[str, str, str]:
         """Name, what else is to be known, and what is still to come."""
-        session, loader, facts = self._program.chats.current, self._program.loader, self._program.link.facts
+        session, loader, facts = self._chats.current, self._loader, self._loader.link.facts
         if loader.status:
             return loader.status, loader.progress, ""
         if loader.fault:
@@ -148,13 +156,13 @@ class ModelInUse(QObject):
 
     @Slot()
     def _note_loaded(self) -> None:
-        self._program.window.chat.notice.retract(Cause.MODEL)
+        self._window.chat.notice.retract(Cause.MODEL)
 
     @Slot(str, bool)
     def _note_refusal(self, sentence: str, may_insist: bool) -> None:
-        act = partial(self._attempt, self._program.loader.load_anyway) if may_insist else self.load_again
+        act = partial(self._attempt, self._loader.load_anyway) if may_insist else self.load_again
         label = self.tr("Load anyway") if may_insist else self.tr("Load again")
-        self._program.window.chat.notice.say(sentence, label, act, bad=True, cause=Cause.MODEL)
+        self._window.chat.notice.say(sentence, label, act, bad=True, cause=Cause.MODEL)
 
     @Slot(str)
     def _note_crash(self, sentence: str) -> None:
@@ -162,41 +170,42 @@ class ModelInUse(QObject):
 
     def _tell_of_crash(self, sentence: str) -> None:
         """Unless it stands below the answer that it ended, with the ways on."""
-        session, link = self._program.chats.current, self._program.link
+        session, link = self._chats.current, self._loader.link
         last = session.path[-1] if session and session.path else None
         if last and last.stats.get(NOTICE) == sentence:
             return
         if link.is_restarting or link.facts:
-            self._program.chat_controller.say(sentence, Cause.MODEL)
+            self._window.chat.notice.say(sentence, bad=True, cause=Cause.MODEL)
         else:
             self._note_refusal(sentence, may_insist=False)
 
     def _attempt(self, load: Callable[[Settings], None]) -> None:
+        assert self._chats.current
         try:
-            load(self._program.chat_controller.session.settings)
+            load(self._chats.current.settings)
         except HeadstartError as error:
             self.tell(said(error), Cause.MODEL)
 
     @Slot()
     def _show_models(self) -> None:
-        self._program.window.show_page(self._program.window.models)
+        self._window.show_page(self._window.models)
 
     @Slot(object)
     def _note_machine(self, machine: Description) -> None:
-        self._program.choices.set_devices(device.name for device in machine.devices)
-        self._program.models.show_memory()
+        self._models.choices.set_devices(device.name for device in machine.devices)
+        self._models.show_memory()
 
     @Slot()
     def _keep_choice(self) -> None:
         """New chats take the model last used."""
-        used = self._program.loader.settings
-        if used.model and used.model != self._program.settings.model:
-            self._program.change(model=used.model, draft=used.draft)
+        used = self._loader.settings
+        if used.model and used.model != self._settings.now.model:
+            self._settings.change(model=used.model, draft=used.draft)
 
     @Slot(str)
     def _choose_model(self, name: str) -> None:
-        self._program.change(model=name, draft="")
-        session = self._program.chats.current
+        self._settings.change(model=name, draft="")
+        session = self._chats.current
         if session and {"model", "draft"} & session.chat.settings.keys():
             own = {key: value for key, value in session.chat.settings.items() if key not in {"model", "draft"}}
             session.change_settings(own)
@@ -206,39 +215,39 @@ class ModelInUse(QObject):
 
     @Slot(str)
     def _note_removal(self, name: str) -> None:
-        session = self._program.chats.current
-        if session and self._program.loader.name(session.settings) == name:
-            self._program.loader.unload()
-        if self._program.settings.model == name:
-            self._program.change(model="", draft="")
+        session = self._chats.current
+        if session and self._loader.name(session.settings) == name:
+            self._loader.unload()
+        if self._settings.now.model == name:
+            self._settings.change(model="", draft="")
 
     @Slot(str)
     def _note_server_removal(self, name: str) -> None:
-        session, servers = self._program.chats.current, self._program.choices.servers
+        session, servers = self._chats.current, self._models.choices.servers
         used = model_facts.chosen(session.settings, servers) if session else None
         if used and used.name == name:
-            self._program.loader.unload()
-        usual = model_facts.chosen(self._program.settings, servers)
+            self._loader.unload()
+        usual = model_facts.chosen(self._settings.now, servers)
         if usual and usual.name == name:
-            self._program.change(model="", draft="")
+            self._settings.change(model="", draft="")
 
     @Slot()
     def _note_servers(self) -> None:
         self.show_installed()
         self.show()
-        session = self._program.chats.current
+        session = self._chats.current
         if session and remotes.is_remote(session.settings.model):  # maybe by this one, at another address now
             self.load()
 
     @Slot()
     def _note_models(self) -> None:
-        self._program.window.chat.notice.retract(Cause.MODEL)
-        had_none = not self._program.loader.is_ready and not self._program.loader.status
+        self._window.chat.notice.retract(Cause.MODEL)
+        had_none = not self._loader.is_ready and not self._loader.status
         self.show_installed()
         self.show()
         if had_none and self._has_model():
-            self._program.window.show_page(self._program.window.chat)
+            self._window.show_page(self._window.chat)
         self.load()
 
     def _has_model(self) -> bool:
-        return bool(self._program.loader.name(self._program.settings))
+        return bool(self._loader.name(self._settings.now))

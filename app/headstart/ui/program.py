@@ -1,12 +1,11 @@
 """Builds the window and everything behind it, and connects them."""
 
-import dataclasses
 import gc
 import logging
 from dataclasses import dataclass
 from pathlib import Path
 
-from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QObject, Qt, QTimer, Slot
 from PySide6.QtWidgets import QApplication
 
 from headstart import intake, paths
@@ -14,16 +13,15 @@ from headstart.chat.reader import Hit
 from headstart.chat.store import Store
 from headstart.engine.memory import free_memory
 from headstart.engine.process.watch import Patience
-from headstart.errors import SettingsError
 from headstart.settings import Settings
-from headstart.settings_file import load, save
 from headstart.ui.asking import Find, installed_model
 from headstart.ui.chat.chat_controller import ChatController
 from headstart.ui.chat.chat_session import ChatSession
 from headstart.ui.chat.prompts_controller import PromptsController
 from headstart.ui.chat.token_count import TokenCount
+from headstart.ui.current_settings import CurrentSettings
+from headstart.ui.dialogs import Dialogs
 from headstart.ui.engine_link import EngineLink
-from headstart.ui.fault_words import said
 from headstart.ui.history.encryption_work import Order
 from headstart.ui.history.upkeep import Settling
 from headstart.ui.local_server.server_controller import ServerController
@@ -93,7 +91,6 @@ class EngineChoice:
 class Program(QObject):
     """One world of chats with its window. `close` ends the engine and lets go of the history."""
 
-    settings_changed = Signal(object)  # Settings
     reopens: str | None = None  # the id of a chat: the window wants to be built anew and to show that
     order: Order | None = None  # what is to be done with the history before that
     _is_closed = False
@@ -101,21 +98,22 @@ class Program(QObject):
     def __init__(self, application: QApplication, store: Store, engine: EngineChoice | None = None) -> None:
         """`engine` is another than the usual one, for tests and self-checks."""
         super().__init__()
-        self.settings = load()
+        self.settings = CurrentSettings(self)
+        self.settings.changed.connect(self._follow_settings)  # before all others
         self.store = store
-        self.looks = Looks(application, self.settings, self)
+        self.looks = Looks(application, self.settings.now, self)
         self._engine = engine or EngineChoice()
         self.link = EngineLink(self._engine.command, parent=self, patience=self._engine.patience)
         self.loader = ModelLoader(self.link, self._engine.find, self)
-        self.chats = ChatsController(store, self.loader, self.settings, self)
+        self.chats = ChatsController(store, self.loader, self.settings.now, self)
         self.tags = TagsController(store, self)
         self.undoing, self.settling = Undoing(self), Settling(store, self)
         self.sweeping = Sweeping(self)
         self.window = MainWindow(self.looks.theme, self.looks.font)
         self.count = TokenCount(self.link, self)
         self.chat_controller = ChatController(self.window.chat, self.count, self)
-        self.attention = Attention(application, self.window, self.settings, self)
-        self.motion = Motion(application, self.settings, self)
+        self.attention = Attention(application, self.window, self.settings.now, self)
+        self.motion = Motion(application, self.settings.now, self)
         self.choices = ModelChoices(lambda: free_memory(self.link.pid), self)
         self.models = ModelsController(self.window.models, self.choices, self._engine.find, self._another_engine, self)
         self.placement = SettingsController(self.window.models.placement, self.choices, self)
@@ -126,8 +124,11 @@ class Program(QObject):
         self.tune = TuningController(self.window.tune, self.loader, self._chat_settings, self)
         self.server = ServerController(self.window.server, self.loader, self._chat_settings, self)
         self.prompts = PromptsController(self.window.chat, lambda: self.looks.theme, self)
-        self.commands = WindowCommands(self)
-        self.model_in_use = ModelInUse(self)
+        self.commands = WindowCommands(
+            self.window, store, self.chats, self.chat_controller, self.settings, self.undoing
+        )
+        Dialogs(self.window, self.settings, self.looks, self.choices, store, self.restart)
+        self.model_in_use = ModelInUse(self.window, self.loader, self.chats, self.models, self.settings, store)
         self._connect()
 
     def start(self) -> None:
@@ -136,9 +137,10 @@ class Program(QObject):
         state = self.store.recall(GEOMETRY)
         if state:
             self.window.restore(state)
-        self.window.chat.show_origins(self.settings.show_origins)
-        self.window.chat.composer.edit.enter_sends = self.settings.enter_sends
-        self.prompts.show(self.settings.prompts)
+        self.window.chat.show_origins(self.settings.now.show_origins)
+        self.window.chat.composer.edit.enter_sends = self.settings.now.enter_sends
+        self.prompts.show(self.settings.now.prompts)
+        self.placement.show_settings(self.settings.now)
         self.chats.start()
         self.model_in_use.show_installed()
         QTimer.singleShot(0, self, self._load_first)
@@ -149,24 +151,16 @@ class Program(QObject):
         if not self._is_closed:
             self.model_in_use.load()
 
-    def change(self, **values: object) -> None:
-        """Change settings of the program, save them and let everything follow."""
-        try:
-            changed = dataclasses.replace(self.settings, **values)  # type: ignore[arg-type]
-            save(changed)
-        except SettingsError as error:
-            self.chat_controller.say(said(error), Cause.SETTINGS)
-            return
+    @Slot(object)
+    def _follow_settings(self, changed: Settings) -> None:
         self.window.chat.notice.retract(Cause.SETTINGS)
         session = self.chats.current
         before = session.settings if session else changed
-        self.settings = changed
         self.chats.set_settings(changed)
         self.looks.set_settings(changed)
         self.window.chat.composer.edit.enter_sends = changed.enter_sends
         self.prompts.show(changed.prompts)
         self._follow(before)
-        self.settings_changed.emit(changed)
 
     @Slot()
     def come_forward(self) -> None:
@@ -182,16 +176,11 @@ class Program(QObject):
         """Add the chats of an exported file."""
         self.commands.bring_in(Path(file))
 
-    @Slot()
-    def restart(self) -> None:
-        """Close the window, to be built anew with the open chat."""
+    def restart(self, order: Order | None = None) -> None:
+        """Close the window, which lets go of the history, and open it anew when something was done with that."""
+        self.order = order
         self.reopens = self.chats.current.chat.id if self.chats.current else ""
         self.window.close()
-
-    def reopen_after(self, order: Order) -> None:
-        """Close the window, which lets go of the history, and open another when something was done with that."""
-        self.order = order
-        self.restart()
 
     def close(self) -> None:
         """End everything; harmless twice."""
@@ -228,6 +217,8 @@ class Program(QObject):
         chats.answered.connect(self.model_in_use.show)
         chats.advised.connect(self.chat_controller.advise)
         chats.caught_up.connect(self.chat_controller.reassure)
+        self.model_in_use.shown.connect(self.count.set_exact)
+        self.model_in_use.shown.connect(self.commands.update)
         self.undoing.changed.connect(self.commands.update)
         self.chat_controller.undoable.connect(self.undoing.keep)
         self.chat_controller.fork_requested.connect(chats.fork)
@@ -241,29 +232,27 @@ class Program(QObject):
         self.tags.changed.connect(lambda _: self.window.chat.notice.retract(Cause.TAGS))
         sidebar.new_requested.connect(self._new)
         sidebar.chosen.connect(self._choose)
-        sidebar.models_requested.connect(lambda: self.window.show_page(self.window.models))
 
     def _connect_rest(self) -> None:
+        self.settings.refused.connect(lambda sentence: self.chat_controller.say(sentence, Cause.SETTINGS))
         self.looks.changed.connect(self.window.set_looks)
-        self.settings_changed.connect(self.attention.set_settings)
-        self.settings_changed.connect(self.motion.set_settings)
+        self.settings.changed.connect(self.attention.set_settings)
+        self.settings.changed.connect(self.motion.set_settings)
         for part in (self.window, self.race):
             self.motion.changed.connect(part.set_still)
             part.set_still(self.motion.reduced)
         self.attention.wanted.connect(self.come_forward)
         self.models.exported.connect(lambda _, sentence: self.attention.call(self.tr("The export has ended"), sentence))
         self.window.closing.connect(self.close)
-        for page in self.window.beside_the_chat():
-            page.back_requested.connect(self._show_chat)
         self.panel.changed.connect(self._change_chat)
-        self.placement.changed.connect(lambda values: self.change(**values))
-        self.settings_changed.connect(self.placement.show_settings)
+        self.placement.changed.connect(lambda values: self.settings.change(**values))
+        self.settings.changed.connect(self.placement.show_settings)
         self.switch.chosen.connect(lambda name: self._change_chat({"model": name, "draft": ""}))
-        self.switch.page_requested.connect(lambda: self.window.show_page(self.window.models))
-        self.window.models.serve.page_requested.connect(lambda: self.window.show_page(self.window.server))
-        self.server.port_chosen.connect(lambda port: self.change(server_port=port))
-        self.settings_changed.connect(self.server.follow)
-        self.prompts.changed.connect(lambda own: self.change(prompts=own))
+        self.switch.page_requested.connect(self.window.actions_by_name["models"].trigger)
+        self.window.actions_by_name["prompts"].triggered.connect(self.prompts.open_library)
+        self.server.port_chosen.connect(lambda port: self.settings.change(server_port=port))
+        self.settings.changed.connect(self.server.follow)
+        self.prompts.changed.connect(lambda own: self.settings.change(prompts=own))
         self.window.panel.reset_requested.connect(lambda: self._change_chat({}))
         self.window.panel.adopt_requested.connect(self._adopt)
 
@@ -305,10 +294,10 @@ class Program(QObject):
     def _change_chat(self, own: dict[str, object]) -> None:
         session = self.chats.current
         if "presets" in own:  # of all chats
-            self.change(presets=own["presets"])
+            self.settings.change(presets=own["presets"])
         elif session:
             if own.get("model"):
-                self.change(model=own["model"], draft="")
+                self.settings.change(model=own["model"], draft="")
             before = session.settings
             self.window.chat.notice.retract(Cause.SETTINGS)
             session.change_settings({**session.chat.settings, **own} if own else {})
@@ -331,16 +320,12 @@ class Program(QObject):
         session = self.chats.current
         if session:
             own = session.settings.chat_values()
-            self.change(**{name: getattr(session.settings, name) for name in own})
+            self.settings.change(**{name: getattr(session.settings, name) for name in own})
             session.change_settings({})
-
-    @Slot()
-    def _show_chat(self) -> None:
-        self.window.show_page(self.window.chat)
 
     def _chat_settings(self) -> Settings:
         """Those of the open chat."""
-        return self.chats.current.settings if self.chats.current else self.settings
+        return self.chats.current.settings if self.chats.current else self.settings.now
 
 
 def _loading(settings: Settings) -> tuple[object, ...]:

@@ -127,7 +127,7 @@ class ModelChoices(QObject):
         super().__init__(parent)
         self.free = free
         self.entries: tuple[Entry, ...] = ()
-        self.servers: tuple[Remote, ...] = ()  # on other computers
+        self.servers: tuple[Remote, ...] = ()
         self._devices = ["CPU"]
         self._fits = DraftFits(self)
         self._fits.found.connect(self.changed)
@@ -137,6 +137,11 @@ class ModelChoices(QObject):
         """What is installed and whole; pairs first, as the program prefers them."""
         found = [entry for entry in self.entries if not isinstance(entry, Broken)]
         return sorted(found, key=lambda entry: not isinstance(entry, Pair))
+
+    def set_models(self, entries: tuple[Entry, ...], servers: tuple[Remote, ...]) -> None:
+        """What is installed here, and the servers on other computers."""
+        self.entries, self.servers = entries, servers
+        self.changed.emit()
 
     def set_devices(self, names: Iterable[str]) -> None:
         """The devices of this machine."""

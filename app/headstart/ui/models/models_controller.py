@@ -41,7 +41,7 @@ class ModelsController(QObject):
     ) -> None:
         """Shows nothing yet. `make_link` gives an engine to try a model in."""
         super().__init__(parent)
-        self._page, self._choices, self._find, self._make_link = page, choices, find, make_link
+        self._page, self.choices, self._find, self._make_link = page, choices, find, make_link
         self._settings = Settings()
         self._verifications: dict[str, Verification] = {}
         self.adding = AddModelController(page.work, self)
@@ -53,18 +53,18 @@ class ModelsController(QObject):
         """List what is installed; `current` is the model of new chats, which have these settings."""
         self._settings = settings
         self._show_exporter()
-        self._page.show_entries(self._choices.entries, current, place(paths.models_folder()))
-        names = [entry.name for entry in self._choices.usable]
+        self._page.show_entries(self.choices.entries, current, place(paths.models_folder()))
+        names = [entry.name for entry in self.choices.usable]
         self._page.serve.show_model(current if current in names else next(iter(names), ""))
-        self.servers.show(self._choices.servers, settings)
+        self.servers.show(self.choices.servers, settings)
         self.show_memory()
 
     @Slot()
     def show_memory(self) -> None:
         """What each model takes against what is free now."""
-        free = self._choices.free()
+        free = self.choices.free()
         self._page.placement.show_memory(free)
-        for entry in self._choices.usable:
+        for entry in self.choices.usable:
             card = self._page.card(entry.name)
             if card:
                 card.show_memory(model_facts.memory(model_facts.models(entry), self._settings), free)
@@ -163,4 +163,4 @@ class ModelsController(QObject):
         return confirms(self._page, self.tr("Remove model"), question, self.tr("Remove"))
 
     def _entry(self, name: str) -> Entry | None:
-        return next((entry for entry in self._choices.entries if entry.name == name), None)
+        return next((entry for entry in self.choices.entries if entry.name == name), None)

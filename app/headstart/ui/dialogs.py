@@ -1,0 +1,117 @@
+"""What opens beside the window: preferences, About, the command palette, the folder of logs."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import QObject, Qt, QUrl, Slot
+from PySide6.QtGui import QDesktopServices
+from PySide6.QtWidgets import QMessageBox
+
+from headstart import own_folder, paths
+from headstart.chat.store import Store
+from headstart.licences import components
+from headstart.settings import defaults
+from headstart.ui.about import AboutDialog, version_report
+from headstart.ui.command_palette import CommandPalette
+from headstart.ui.current_settings import CurrentSettings
+from headstart.ui.encryption_controller import EncryptionController
+from headstart.ui.history.encryption_work import Order
+from headstart.ui.looks import Looks
+from headstart.ui.main_window import MainWindow
+from headstart.ui.models.model_choices import ModelChoices
+from headstart.ui.settings.preferences_dialog import PreferencesDialog
+from headstart.ui.settings_controller import SettingsController
+from headstart.ui.translation import chosen, spoken
+
+
+class Dialogs(QObject):
+    """One for the window."""
+
+    def __init__(
+        self,
+        window: MainWindow,
+        settings: CurrentSettings,
+        looks: Looks,
+        choices: ModelChoices,
+        store: Store,
+        restart: Callable[[Order | None], None],
+    ) -> None:
+        """Opens nothing yet."""
+        super().__init__(window)
+        self._window, self._settings, self._looks, self._choices = window, settings, looks, choices
+        self._store, self._restart = store, restart
+        for name, show in (
+            ("preferences", self._show_preferences),
+            ("logs", self._show_logs),
+            ("about", self._show_about),
+            ("palette", self._show_palette),
+        ):
+            window.actions_by_name[name].triggered.connect(show)
+
+    @Slot()
+    def _show_preferences(self) -> None:
+        """The settings that hold everywhere; each change is saved and followed at once."""
+        dialog = PreferencesDialog(self._looks.theme, self._folders(), self._window)
+        controller = SettingsController(dialog, self._choices, dialog)
+        controller.changed.connect(lambda values: self._change(dialog, values))
+        dialog.restore_requested.connect(lambda names: self._change(dialog, {name: defaults()[name] for name in names}))
+        EncryptionController(dialog.encryption, self._store, self._restart)
+        self._settings.changed.connect(controller.show_settings)
+        self._follow(dialog)
+        controller.show_settings(self._settings.now)
+        dialog.open()
+
+    def _change(self, dialog: PreferencesDialog, values: dict[str, object]) -> None:
+        before = self._settings.now.language
+        self._settings.change(**values)
+        if spoken(chosen(self._settings.now.language)) != spoken(chosen(before)):
+            self._offer_restart(dialog)
+
+    def _offer_restart(self, dialog: PreferencesDialog) -> None:
+        """What was built has its words; anew it has others."""
+        question = self.tr(
+            "The window speaks another language when it is opened anew. Do that now? The chat is shown again; an "
+            "answer being written is stopped."
+        )
+        box = QMessageBox(QMessageBox.Icon.Question, self.tr("Another language"), question, parent=dialog)
+        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        now = box.addButton(self.tr("Reopen now"), QMessageBox.ButtonRole.AcceptRole)
+        box.addButton(self.tr("Later"), QMessageBox.ButtonRole.RejectRole)
+        box.setDefaultButton(now)
+        box.accepted.connect(lambda: self._restart(None))
+        box.open()
+
+    @Slot()
+    def _show_palette(self) -> None:
+        """Every command and chat by its name."""
+        commands = self._window.actions_by_name.values()
+        palette = CommandPalette(commands, self._store.titles(), self._looks.theme, self._window)
+        palette.chat_chosen.connect(lambda chat: self._window.sidebar.chosen.emit(chat, None))
+        palette.open()
+
+    @Slot()
+    def _show_about(self) -> None:
+        """What this is, and what it is made of."""
+        dialog = AboutDialog(self._looks.theme, version_report(), components(), self._window)
+        self._follow(dialog)
+        dialog.open()
+
+    @Slot()
+    def _show_logs(self) -> None:
+        """The folder where window, engine and local server write down what they do."""
+        own_folder.make(paths.logs_folder())
+        QDesktopServices.openUrl(QUrl.fromLocalFile(str(paths.logs_folder())))
+
+    def _folders(self) -> dict[str, Path]:
+        return {
+            self.tr("Models"): paths.models_folder(),
+            self.tr("Chats"): paths.history_folder(),
+            self.tr("Settings"): paths.config_folder(),
+            self.tr("Measurements"): paths.measurements_folder(),
+            self.tr("Logs"): paths.logs_folder(),
+            self.tr("Downloads"): paths.cache_folder(),
+        }
+
+    def _follow(self, dialog: AboutDialog | PreferencesDialog) -> None:
+        """Theme and font may change while it is open."""
+        self._looks.changed.connect(dialog.set_looks)
