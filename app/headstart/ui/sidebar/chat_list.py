@@ -349,7 +349,7 @@ class ChatPainter(QStyledItemDelegate):
     def _paint_file(self, painter: QPainter, area: QRect, name: str) -> None:
         """A paper clip with the name of the file that was hit."""
         clip = QRect(area.left(), area.top(), area.height(), area.height())
-        icon("attach", self.theme.muted, area.height()).paint(painter, clip)
+        icon("attach", self.theme.muted).paint(painter, clip)
         room = area.adjusted(clip.width() + TINY, 0, 0, 0)
         shown = painter.fontMetrics().elidedText(name, Qt.TextElideMode.ElideMiddle, room.width())
         paint_text(painter, room, shown, self.theme.muted, ((), self.theme.match))

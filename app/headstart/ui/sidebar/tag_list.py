@@ -177,7 +177,7 @@ class _TagPainter(QStyledItemDelegate):
         area = area.adjusted(SMALL + TINY, 0, -SMALL - TINY, 0)
         colour = self.theme.link if tag.name == self.chosen else self.theme.muted
         side = scaled(ICON, option.font)
-        icon("tag", colour, side).paint(painter, QRect(area.left(), area.top(), side, area.height()))
+        icon("tag", colour).paint(painter, QRect(area.left(), area.top(), side, area.height()))
         count = painter.fontMetrics().horizontalAdvance(str(tag.chats)) + SMALL
         line = QRect(area.left() + side + SMALL, area.top(), area.width() - side - SMALL - count, area.height())
         line.setTop(area.top() + (area.height() - line_height(option.font)) // 2)
