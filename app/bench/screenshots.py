@@ -1,7 +1,10 @@
 """Pictures for the README, light and dark, on a profile of recorded answers; needs neither a model nor a screen.
 
-PYTHONPATH=app python app/bench/screenshots.py [--output app/docs] [--only chat race] [--record chats bench tune]
+PYTHONPATH=app python app/bench/screenshots.py [--output app/docs] [--only chat race]
+PYTHONPATH=app python app/bench/screenshots.py --animate
+PYTHONPATH=app python app/bench/screenshots.py --record chats bench tune
 
+`--animate` films an answer at the speed at which it was recorded, into `chat.webp`; it needs Pillow (extra `plots`).
 `--record` has the installed pair answer (or be measured) in place of the recording, and takes minutes.
 """
 
@@ -14,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
-from PySide6.QtCore import QPointF, QRectF
+from PySide6.QtCore import QPointF, QRectF, QTimer
 from PySide6.QtGui import QColor, QImage, QImageWriter, QPainter, QPixmap
 from PySide6.QtWidgets import QDialog, QScrollArea, QWidget
 
@@ -26,6 +29,8 @@ from headstart.ui.translation import Translation
 ROOT = Path(__file__).resolve().parents[2]
 _GUESSING_AHEAD = 3  # the page of the preferences that is shown
 _COLOURS = 256  # of a picture: a palette makes it a third as large
+_FRAME_MS, _LAST_MS = 100, 4000  # of a film: between two frames, and how long the last one stays
+_QUALITY = 60  # of its frames
 _SHADE = 90  # of 255: how dark the window is behind a dialog
 _Take = Callable[[str], None]
 
@@ -117,6 +122,7 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=ROOT / "app" / "docs")
     parser.add_argument("--only", nargs="+", choices=SCENES, default=tuple(SCENES))
     parser.add_argument("--record", nargs="+", choices=("chats", "bench", "tune"))
+    parser.add_argument("--animate", action="store_true")
     given = parser.parse_args()
     os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
     installed = Path(os.environ.get("HEADSTART_HOME", ""))
@@ -128,6 +134,9 @@ def main() -> None:
         install()
         showcase = Showcase(make_application())
         showcase.talk()
+        if given.animate:
+            _film(showcase, given.output / "chat.webp")
+            return
         for name in given.only:
             SCENES[name](showcase, lambda picture: _take(showcase, given.output / picture))
         showcase.program.window.close()
@@ -147,7 +156,7 @@ def _record(parts: list[str], installed: Path, home: Path) -> None:
     (home / "models").symlink_to(installed / "models")
     shutil.copytree(installed / "measured", home / "measured")
     note_models()
-    showcase = Showcase(make_application(), record=True)
+    showcase = Showcase(make_application(), "record")
     if "chats" in parts:
         showcase.talk()
         _open_chat(showcase, TALKS[-1].title)
@@ -201,6 +210,35 @@ def _race(showcase: Showcase) -> None:
     page.start_requested.emit(page.form.wish())
     showcase.settle(lambda: not showcase.program.loader.occupation)
     page.stop_requested.emit()  # the replay: to its end
+
+
+def _film(showcase: Showcase, path: Path) -> None:
+    """The window while the last answer of the last chat is written anew, with marks and live figures."""
+    from PIL import Image  # noqa: PLC0415 - for who asks for a film
+
+    showcase.reopen("replay")
+    _open_chat(showcase, TALKS[-1].title)
+    _press(showcase, "origins", "live")
+    session, frames = showcase.program.chat_controller.session, []
+
+    def grab() -> None:
+        seen = showcase.program.window.grab().toImage().convertToFormat(QImage.Format.Format_RGB888)
+        frames.append(
+            Image.frombytes("RGB", (seen.width(), seen.height()), seen.constBits(), "raw", "RGB", seen.bytesPerLine())
+        )
+
+    timer = QTimer(interval=_FRAME_MS)
+    timer.timeout.connect(grab)
+    showcase.program.window.actions_by_name["regenerate"].trigger()
+    timer.start()
+    showcase.settle(lambda: not session.is_answering)
+    timer.stop()
+    grab()
+    durations = [_FRAME_MS] * (len(frames) - 1) + [_LAST_MS]
+    frames[0].save(
+        path, save_all=True, append_images=frames[1:], duration=durations, loop=0, quality=_QUALITY, method=6
+    )
+    showcase.program.window.close()
 
 
 def _take(showcase: Showcase, path: Path) -> None:

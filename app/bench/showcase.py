@@ -77,11 +77,10 @@ TALKS = (
 class Showcase:
     """The window on such a profile; HEADSTART_HOME says where that is."""
 
-    def __init__(self, application: QApplication, *, record: bool = False) -> None:
-        """`record` has the real engine answer, with the models that are installed."""
+    def __init__(self, application: QApplication, mode: str = "play") -> None:
+        """`mode` of the tape: `record` has the real engine answer, with the models that are installed."""
         self._application = application
-        command = (sys.executable, "-P", "-m", "bench.tape", "record" if record else "play", str(RECORDED))
-        self._engine = EngineChoice(command, installed_model)
+        self._use(mode)
         self.program = self._opened()
 
     def talk(self) -> None:
@@ -98,9 +97,13 @@ class Showcase:
         _grow_old()
         self.program = self._opened()
 
-    def reopen(self) -> None:
+    def _use(self, mode: str) -> None:
+        self._engine = EngineChoice((sys.executable, "-P", "-m", "bench.tape", mode, str(RECORDED)), installed_model)
+
+    def reopen(self, mode: str = "play") -> None:
         """End and start again, as after a change that the next start follows."""
         self.program.window.close()
+        self._use(mode)
         self.program = self._opened()
 
     def settle(self, until: Callable[[], bool] = lambda: True) -> None:

@@ -2,6 +2,7 @@
 
 python -m bench.tape record FILE    everything is passed on to the real engine and written down
 python -m bench.tape play FILE      the same orders get the same reports, each figure as it was measured
+python -m bench.tape replay FILE    likewise, each round as long as it took
 """
 
 import json
@@ -64,15 +65,15 @@ class _Recorded:
 class _Played:
     """Implements Engine: answers from a tape."""
 
-    def __init__(self, tape: Tape, facts: Facts) -> None:
-        self._tape, self._facts = tape, facts
+    def __init__(self, tape: Tape, facts: Facts, *, in_time: bool) -> None:
+        self._tape, self._facts, self._in_time = tape, facts, in_time
 
     def generate(self, request: Request, cancel: CancelEvent | None = None) -> Iterator[Event]:  # noqa: ARG002
         """See Engine.generate."""
         for data in self._tape.get("answers", _asked(request, self._facts)):
             event: Event = from_data(_KINDS[data["type"]], data)
             if isinstance(event, Step):
-                time.sleep(_PACE)
+                time.sleep(event.round.timing.total_ms / 1000.0 if self._in_time else _PACE)
             yield event
 
     def close(self) -> None:
@@ -127,14 +128,14 @@ class Recording:
 class Playing:
     """Implements Models: what a tape has of them."""
 
-    def __init__(self, tape: Tape) -> None:
-        """Reads nothing more than the tape."""
-        self._tape = tape
+    def __init__(self, tape: Tape, *, in_time: bool) -> None:
+        """`in_time`: a round takes as long as it took."""
+        self._tape, self._in_time = tape, in_time
 
     def open(self, options: LoadOptions, tell: Tell) -> Opened:  # noqa: ARG002
         """See Models.open."""
         facts = from_data(Facts, self._tape.get("facts", options.numerics.value))
-        return Opened(_Played(self._tape, facts), facts, self._count, self._bench)
+        return Opened(_Played(self._tape, facts, in_time=self._in_time), facts, self._count, self._bench)
 
     def describe(self) -> Description:
         """See Models.describe."""
@@ -185,7 +186,7 @@ def main() -> None:
     """Be the engine's process."""
     mode, path, *rest = sys.argv[1:]
     tape = Tape(Path(path))
-    engine_process.main(rest, Recording(tape) if mode == "record" else Playing(tape))
+    engine_process.main(rest, Recording(tape) if mode == "record" else Playing(tape, in_time=mode == "replay"))
 
 
 if __name__ == "__main__":
