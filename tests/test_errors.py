@@ -9,7 +9,7 @@ from headstart.errors import DeviceError, HeadstartError, SettingsError, UnfitEr
 def test_a_sentence_is_its_template_with_the_values_put_in() -> None:
     error = HeadstartError("{name} has {count:,} tokens.", name="a", count=12345)
     assert str(error) == "a has 12,345 tokens."
-    assert (error.template, error.values) == ("{name} has {count:,} tokens.", {"name": "a", "count": 12345})
+    assert (error.text.template, error.text.values) == ("{name} has {count:,} tokens.", {"name": "a", "count": 12345})
 
 
 def test_braces_of_a_sentence_without_values_are_left_alone() -> None:

@@ -11,7 +11,7 @@ from hypothesis import given
 from pypdf import PdfWriter
 
 from headstart import cli, pdf_text
-from headstart.errors import AttachmentError
+from headstart.errors import AttachmentError, Translatable
 from headstart.pdf_text import MOST_PAGES, open_pdf, pages
 from tests.junk import fuzz, scarred
 
@@ -66,7 +66,7 @@ def test_programs_get_lines(hello: Path) -> None:
 
 def test_programs_get_the_reason_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["dev", "text", "--lines", str(tmp_path / "gone.pdf")]) == 1
-    assert "cannot be read" in json.loads(capsys.readouterr().out)["error"]
+    assert "cannot be read" in Translatable.from_data(json.loads(capsys.readouterr().out)["error"])
 
 
 def test_a_file_with_a_password_is_refused(tmp_path: Path) -> None:

@@ -1,15 +1,16 @@
 """`python -m tests.translations` brings the files of translators up to date and compiles them. Translates nothing."""
 
+import ast
+import builtins
 import re
 import subprocess
 import sys
 import tempfile
 import xml.etree.ElementTree as ET
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from headstart.settings import about
-from headstart.ui.fault_sentences import DETAILS, SENTENCES
 from headstart.ui.translation import FOLDER, LANGUAGES
 from tests import source_tree
 from tests.source_tree import Module
@@ -21,10 +22,38 @@ _OF_A_TERMINAL = re.compile(
     r"(?<![\w-])--[a-z]|(?<!`)`(?!`)|\{command\}|\bheadstart-|pip install|remote:|the command again"
 )
 
+# Their errors end in a terminal, or with a program that asks the local server.
+_NOT_OF_A_WINDOW = (
+    "headstart.cli", "headstart.parameters", "headstart.engine.bench", "headstart.engine.trace",
+    "headstart.engine.grammar", "headstart.engine.backends.genai.batching", "headstart.ui.display",
+    "headstart_export.bigram", "headstart_export.distillation",
+)  # fmt: skip
+
 
 def window_sources() -> list[Module]:
     """The modules that say something to a person through Qt."""
     return [module for module in source_tree.modules("headstart") if module.is_in("headstart.ui")]
+
+
+def fault_sources() -> list[Module]:
+    """The modules whose errors a window may show."""
+    modules = [*source_tree.modules("headstart"), *source_tree.modules("headstart_export")]
+    return [module for module in modules if not any(map(module.is_in, _NOT_OF_A_WINDOW))]
+
+
+def fault_calls(module: Module) -> Iterator[ast.Call]:
+    """Where it makes an error, or a part of the sentence of one."""
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args:
+            name = node.func.id
+            if name == "Translatable" or (name.endswith("Error") and not hasattr(builtins, name)):
+                yield node
+
+
+def faults() -> list[str]:
+    """The templates of the errors, and of the parts of them, that a window may show."""
+    texts = (call.args[0] for module in fault_sources() for call in fault_calls(module))
+    return sorted({text.value for text in texts if isinstance(text, ast.Constant) and isinstance(text.value, str)})
 
 
 def is_of_a_terminal(text: str) -> bool:
@@ -34,7 +63,7 @@ def is_of_a_terminal(text: str) -> bool:
 
 def reworded() -> list[str]:
     """The faults that the window says in other English than the parts that they come from."""
-    return [text for text in map(str, (*SENTENCES, *DETAILS)) if is_of_a_terminal(text)]
+    return [text for text in faults() if is_of_a_terminal(text)]
 
 
 def update(catalogue: Path, language: str) -> None:
@@ -49,6 +78,7 @@ def update(catalogue: Path, language: str) -> None:
         else:
             sources = [str(module.path) for module in window_sources()]
             noops = [_noop("Settings", known.meaning) for known in about().values()]
+            noops += [_noop("Faults", text) for text in faults()]
         texts.write_text("\n".join(noops), encoding="utf-8")
         options = ["-silent", "-no-obsolete", "-locations", "none", "-target-language", language]
         _run("lupdate", *options, *sources, str(texts), "-ts", str(catalogue))

@@ -80,7 +80,7 @@ from headstart.engine.tuning.messages import (
     TuneTrying,
 )
 from headstart.engine.wire import from_data, to_data
-from headstart.errors import BrokenModelError, ContextOverflowError, MemoryBudgetError
+from headstart.errors import BrokenModelError, ContextOverflowError, MemoryBudgetError, Translatable
 
 PROGRAM = (sys.executable, "-P", __file__)  # takes the arguments of the engine's process, and `--pace SECONDS`
 CONTEXT = 2048  # words
@@ -288,7 +288,7 @@ _STAGES = (
         (
             Row(DEFAULT, {ANSWER: 80.0}),
             Row("1 thread", {ANSWER: 60.0}, Spread(1.33, 1.2, 1.4), 9, 9, chosen=True),
-            Row("on NPU", {}, failure="The toy has no NPU."),
+            Row("on NPU", {}, failure=Translatable("The toy has no NPU.")),
             Row("threads not tied to cores", {}),
         ),
     ),

@@ -1,20 +1,68 @@
 """Every error a user may read: one base class, one sentence each with the remedy."""
 
-from typing import ClassVar
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar, Self
+
+
+class Translatable(str):
+    """An English text for people, which whoever shows it may put into another language: a template and its values."""
+
+    template: str
+    values: Mapping[str, object]
+
+    def __new__(cls, template: str = "", /, **values: object) -> Self:
+        """A template without values is the text itself, whatever braces it has. A value may be translatable, too."""
+        if isinstance(template, cls) and not values:
+            return template
+        self = super().__new__(cls, template.format(**values) if values else template)
+        self.template, self.values = str(template), values
+        return self
+
+    def as_data(self) -> dict[str, Any]:
+        """As JSON has it; values that are neither texts nor numbers become texts."""
+        return {"template": self.template, "values": {name: _plain(value) for name, value in self.values.items()}}
+
+    @classmethod
+    def from_data(cls, data: object) -> Self:
+        """The text of such data, or of a mere string. Raises ValueError for something else."""
+        match data:
+            case str():
+                return cls(data)
+            case {"template": str(template), "values": dict(given)}:
+                values = {
+                    name: cls.from_data(value) if isinstance(value, dict) else value for name, value in given.items()
+                }
+                try:
+                    return cls(template, **values)
+                except (LookupError, TypeError, AttributeError) as error:
+                    raise ValueError(f"{template!r} does not fit its values ({error!r})") from None
+        raise ValueError(f"{data!r} is no text")
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Translatable):
+        return value.as_data()
+    return value if isinstance(value, str | int | float | None) else str(value)
+
+
+def listed(parts: Iterable[str]) -> Translatable:
+    """Several parts of a sentence as one."""
+    first, *more = parts
+    listing = Translatable(first)
+    for part in more:
+        listing = Translatable("{listing}; {part}", listing=listing, part=part)
+    return listing
 
 
 class HeadstartError(Exception):
-    """A fault of the world, not of the code; `str(error)` is a sentence that says what to do.
-
-    The sentence is `template` with `values` put in: whoever shows it may put the template into another language first.
-    """
+    """A fault of the world, not of the code; `str(error)` is a sentence that says what to do."""
 
     exit_code: ClassVar[int] = 1  # of the command that ends with it
 
     def __init__(self, template: str = "", /, **values: object) -> None:
-        """A template without values is the sentence itself, whatever braces it has."""
-        super().__init__(template.format(**values) if values else template)
-        self.template, self.values = template, values
+        """See Translatable."""
+        self.text = Translatable(template, **values)
+        super().__init__(self.text)
 
 
 class SettingsError(HeadstartError):
@@ -45,7 +93,7 @@ class UnfitError(DeviceError):
     @property
     def reason(self) -> str:
         """What a check of it found."""
-        return str(self.values["reason"])
+        return str(self.text.values["reason"])
 
 
 class MemoryBudgetError(HeadstartError):

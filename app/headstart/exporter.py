@@ -81,12 +81,14 @@ def export(source: str, more: Sequence[str] = ()) -> Path:
     program_ = command()
     if program_ is None:
         raise ExportError(
-            f"{source} must be exported first, and the exporter is not installed; run: {install_command([source])}"
+            "{source} must be exported first, and the exporter is not installed; run: {command}",
+            source=source,
+            command=install_command([source]),
         )
     done = subprocess.run([*program_, source, "--if-missing", *more], stdout=subprocess.PIPE, text=True, check=False)
     folder = done.stdout.strip().rpartition("\n")[2]
     if done.returncode or not folder:
-        raise ExportError(f"{source} was not exported, for the reason above.")
+        raise ExportError("{source} was not exported, for the reason above.", source=source)
     return Path(folder)
 
 

@@ -53,7 +53,12 @@ def take_in(folder: Path, go_on: GoOn, root: Path | None = None) -> str:
             _copy(files, copied, go_on)
             copied.rename(root / folder.name)
     except OSError as error:
-        raise ExportError(f"{folder} cannot be copied to {root} ({error.strerror}); nothing was kept.") from None
+        raise ExportError(
+            "{folder} cannot be copied to {root} ({strerror}); nothing was kept.",
+            folder=folder,
+            root=root,
+            strerror=error.strerror,
+        ) from None
     return folder.name
 
 
@@ -102,7 +107,9 @@ def _listed(model: Model, folder: Path, name: str) -> _File:
     """A file of the manifest; a name that leads out of the folder would be copied anywhere."""
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or "\\" in name or ":" in name:
-        raise BrokenModelError(f"{model.name} is damaged: {name!r} is no file of it; export it again.")
+        raise BrokenModelError(
+            "{model} is damaged: {name!r} is no file of it; export it again.", model=model.name, name=name
+        )
     listed = model.manifest.files[name]
     return _File(model.folder / path, _within(model.folder, folder) / path, listed.sha256, listed.size)
 
@@ -118,9 +125,11 @@ def _within(model: Path, folder: Path) -> PurePosixPath:
 
 def _require_new(folder: Path, root: Path) -> None:
     if folder.parent == root.resolve():
-        raise SettingsError(f"{folder.name} is installed already; it lies in the folder of the models.")
+        raise SettingsError("{folder} is installed already; it lies in the folder of the models.", folder=folder.name)
     if folder.name.startswith(".") or (root / folder.name).exists():
-        raise SettingsError(f"A model named {folder.name} is installed already; remove it or rename the new folder.")
+        raise SettingsError(
+            "A model named {folder} is installed already; remove it or rename the new folder.", folder=folder.name
+        )
 
 
 def _require_room(folder: Path, root: Path, wanted: int) -> None:
@@ -128,8 +137,11 @@ def _require_room(folder: Path, root: Path, wanted: int) -> None:
     free = shutil.disk_usage(present).free - _SLACK
     if wanted > free:
         raise NotEnoughSpaceError(
-            f"{folder.name} needs {_amount(wanted)} of disk space at {root}, but only {_amount(max(free, 0))} is free; "
-            "make room and add it again."
+            "{folder} needs {wanted} of disk space at {root}, but only {free} is free; make room and add it again.",
+            folder=folder.name,
+            wanted=_amount(wanted),
+            root=root,
+            free=_amount(max(free, 0)),
         )
 
 
@@ -147,7 +159,8 @@ def _copy(files: list[_File], into: Path, go_on: GoOn) -> None:
                 _ask(go_on, done, total)
         if file.sha256 and digest.hexdigest() != file.sha256:
             raise BrokenModelError(
-                f"{file.place} does not have the content it was exported with; copy the folder again, or export again."
+                "{place} does not have the content it was exported with; copy the folder again, or export again.",
+                place=file.place,
             )
 
 

@@ -68,8 +68,11 @@ def keep(server: str, secret: str) -> Key:
         own_folder.write(path, secret + "\n")
     except OSError as error:
         raise SettingsError(
-            f"The key cannot be kept: there is no keyring, and {path} cannot be written ({error.strerror}). "
-            f"Set it in the environment variable {variable(server)} instead."
+            "The key cannot be kept: there is no keyring, and {path} cannot be written ({strerror}). "
+            "Set it in the environment variable {variable} instead.",
+            path=path,
+            strerror=error.strerror,
+            variable=variable(server),
         ) from None
     return Key(secret, Place.FILE, str(path))
 
@@ -108,7 +111,10 @@ def _from_keyring(server: str) -> Key | None:
 def _from_file(path: Path) -> Key | None:
     try:
         if os.name == "posix" and path.stat().st_mode & 0o077:
-            raise SettingsError(f"Others may read the key in {path}: run `chmod 600 {path}`, and change the key.")
+            command = f"`chmod 600 {path}`"
+            raise SettingsError(
+                "Others may read the key in {path}: run {command}, and change the key.", path=path, command=command
+            )
         secret = path.read_text(encoding="utf-8").strip()
     except FileNotFoundError:
         return None
@@ -118,4 +124,6 @@ def _from_file(path: Path) -> Key | None:
 
 
 def _unreadable(where: str, reason: str) -> SettingsError:
-    return SettingsError(f"The key in {where} cannot be read ({reason}); make it readable for you.")
+    return SettingsError(
+        "The key in {where} cannot be read ({reason}); make it readable for you.", where=where, reason=reason
+    )

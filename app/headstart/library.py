@@ -6,13 +6,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headstart import manifest, paths, vocabulary
-from headstart.errors import BrokenModelError, MismatchedDraftError, ModelNotFoundError, SettingsError
+from headstart.errors import (
+    BrokenModelError,
+    MismatchedDraftError,
+    ModelNotFoundError,
+    SettingsError,
+    Translatable,
+    listed,
+)
 from headstart.manifest import Manifest, PairManifest
 
 NO_DRAFT = "none"
 ELSEWHERE = "remote:"  # before the name of a model on another computer
 _MOST_DRAFTS = 3  # that may be tried for a target
 FIRST_EXPORT = "headstart-export smollm2-135m-instruct"
+_COMMAND = f"`{FIRST_EXPORT}`"
 
 
 @dataclass(frozen=True)
@@ -24,7 +32,7 @@ class Model:
     manifest: Manifest
 
     @property
-    def misreading(self) -> str:
+    def misreading(self) -> Translatable:
         """See manifest.misreading."""
         return manifest.misreading(self.folder, self.manifest)
 
@@ -46,7 +54,7 @@ class Broken:
 
     name: str
     folder: Path
-    reason: str
+    reason: Translatable
 
 
 Entry = Model | Pair | Broken
@@ -78,12 +86,14 @@ def find(name: str, root: Path | None = None) -> Model | Pair:
     on this computer.
     """
     if name.startswith(ELSEWHERE):
-        raise SettingsError(f"{name} is on another computer and can only chat; choose a model of `headstart models`.")
+        raise SettingsError(
+            "{name} is on another computer and can only chat; choose a model of `headstart models`.", name=name
+        )
     entries = installed(root)
     known = {entry.name: entry for entry in entries} | {part.name: part for part in _parts(entries)}
     entry = known.get(name) or _at_path(name)
     if entry is None:
-        raise ModelNotFoundError(_not_found(name, entries))
+        raise _not_found(name, entries)
     if isinstance(entry, Broken):
         raise BrokenModelError(entry.reason)
     return entry
@@ -126,11 +136,14 @@ def require_same_vocabulary(target: Model, draft: Model) -> None:
     difference = vocabulary_difference(target, draft)
     if difference is not None:
         raise MismatchedDraftError(
-            f"draft {draft.name} does not fit {target.name}: {difference}; choose a draft with the same tokenizer."
+            "draft {draft} does not fit {target}: {difference}; choose a draft with the same tokenizer.",
+            draft=draft.name,
+            target=target.name,
+            difference=difference,
         )
 
 
-def vocabulary_difference(target: Model, draft: Model) -> str | None:
+def vocabulary_difference(target: Model, draft: Model) -> Translatable | None:
     """Where the vocabulary of a draft ("here") leaves that of its target ("there"); None where it fits."""
     if target.manifest.tokenizer.fingerprint == draft.manifest.tokenizer.fingerprint:
         return None
@@ -139,7 +152,14 @@ def vocabulary_difference(target: Model, draft: Model) -> str | None:
         _without_padding(mine, theirs, rows=target.manifest.logit_rows),
         _without_padding(theirs, mine, rows=draft.manifest.logit_rows),
     )
-    return f"id {found.id} is {_quoted(found.first)} here and {_quoted(found.second)} there" if found else None
+    if not found:
+        return None
+    return Translatable(
+        "id {id} is {first} here and {second} there",
+        id=found.id,
+        first=_quoted(found.first),
+        second=_quoted(found.second),
+    )
 
 
 def fitting_drafts(target: Model) -> dict[str, Path]:
@@ -168,7 +188,7 @@ def _entry(folder: Path) -> Entry:
     try:
         return _open(folder, folder.name)
     except BrokenModelError as error:
-        return Broken(folder.name, folder, str(error))
+        return Broken(folder.name, folder, error.text)
 
 
 def _open(folder: Path, name: str) -> Model | Pair:
@@ -178,13 +198,15 @@ def _open(folder: Path, name: str) -> Model | Pair:
         return Pair(name, folder, read, _open_part(folder, name, read.target), _open_part(folder, name, read.draft))
     faults = manifest.damaged_files(folder, read, hashes=False)
     if faults:
-        raise BrokenModelError(f"{name} is damaged: {'; '.join(faults)}; export it again with headstart-export.")
+        raise BrokenModelError(
+            "{name} is damaged: {faults}; export it again with headstart-export.", name=name, faults=listed(faults)
+        )
     return Model(name, folder, read)
 
 
 def _open_part(folder: Path, name: str, part: str) -> Model:
     if Path(part).name != part:
-        raise BrokenModelError(f"{name} is damaged: {part!r} is no folder of it; export it again.")
+        raise BrokenModelError("{name} is damaged: {part!r} is no folder of it; export it again.", name=name, part=part)
     manifest.read_model(folder / part)  # a pair inside a pair is refused here
     model = _open(folder / part, f"{name}/{part}")
     assert isinstance(model, Model)
@@ -208,11 +230,11 @@ def _only(entries: tuple[Entry, ...]) -> Model | Pair:
     usable = [entry for entry in entries if not isinstance(entry, Broken)]
     if len(usable) > 1:
         names = ", ".join(entry.name for entry in usable)
-        raise SettingsError(f"Several models are installed ({names}): choose one with --model NAME.")
+        raise SettingsError("Several models are installed ({names}): choose one with --model NAME.", names=names)
     if not usable and entries:
         raise ModelNotFoundError("No installed model can be used; `headstart models` says why.")
     if not usable:
-        raise ModelNotFoundError(f"No model is installed yet; run `{FIRST_EXPORT}` to get a small one.")
+        raise ModelNotFoundError("No model is installed yet; run {command} to get a small one.", command=_COMMAND)
     return usable[0]
 
 
@@ -223,7 +245,9 @@ def _draft(entry: Model | Pair, name: str | None, root: Path | None) -> Model | 
         return entry.draft if isinstance(entry, Pair) else None
     draft = find(name, root)
     if isinstance(draft, Pair):
-        raise SettingsError(f"{name} is a pair; name one model of it as the draft: {draft.draft.name}.")
+        raise SettingsError(
+            "{name} is a pair; name one model of it as the draft: {draft}.", name=name, draft=draft.draft.name
+        )
     return draft
 
 
@@ -234,10 +258,15 @@ def _without_padding(tokens: dict[int, str], other: dict[int, str], *, rows: int
 
 
 def _quoted(token: str | None) -> str:
-    return "nothing" if token is None else repr(token)
+    return Translatable("nothing") if token is None else repr(token)
 
 
-def _not_found(name: str, entries: tuple[Entry, ...]) -> str:
+def _not_found(name: str, entries: tuple[Entry, ...]) -> ModelNotFoundError:
     if not entries:
-        return f"There is no model {name!r}: none is installed yet; run `{FIRST_EXPORT}` to get a small one."
-    return f"There is no model {name!r}; installed are {', '.join(entry.name for entry in entries)}."
+        return ModelNotFoundError(
+            "There is no model {name!r}: none is installed yet; run {command} to get a small one.",
+            name=name,
+            command=_COMMAND,
+        )
+    names = ", ".join(entry.name for entry in entries)
+    return ModelNotFoundError("There is no model {name!r}; installed are {names}.", name=name, names=names)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from headstart.errors import BrokenModelError
+from headstart.errors import BrokenModelError, Translatable
 
 FILE_NAME = "manifest.json"
 SCHEMA = 1
@@ -184,17 +184,23 @@ def read(folder: Path) -> Manifest | PairManifest:
         data = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise BrokenModelError(
-            f"{folder} is not a Headstart model: {FILE_NAME} is missing; export it with headstart-export."
+            "{folder} is not a Headstart model: {file_name} is missing; export it with headstart-export.",
+            folder=folder,
+            file_name=FILE_NAME,
         ) from None
     except (OSError, ValueError, RecursionError) as error:  # ValueError: no UTF-8, or no JSON
-        raise BrokenModelError(f"{path} cannot be read ({error}); export the model again.") from None
+        raise BrokenModelError(
+            "{path} cannot be read ({error}); export the model again.", path=path, error=error
+        ) from None
     if not isinstance(data, dict) or data.get("schema") != SCHEMA:
-        raise BrokenModelError(f"{path} was written for another version of Headstart; export the model again.")
+        raise BrokenModelError(
+            "{path} was written for another version of Headstart; export the model again.", path=path
+        )
     wanted: type[Manifest] | type[PairManifest] = PairManifest if data.get("kind") == "pair" else Manifest
     try:
         manifest: Manifest | PairManifest = _build(wanted, data)
     except (TypeError, ValueError) as error:
-        raise BrokenModelError(f"{path} is damaged ({error}); export the model again.") from None
+        raise BrokenModelError("{path} is damaged ({error}); export the model again.", path=path, error=error) from None
     return manifest
 
 
@@ -202,7 +208,12 @@ def read_model(folder: Path) -> Manifest:
     """Like `read`, for a folder that must hold one model."""
     manifest = read(folder)
     if isinstance(manifest, PairManifest):
-        raise BrokenModelError(f"{folder} holds a pair; name its {TARGET_FOLDER} or {DRAFT_FOLDER} folder instead.")
+        raise BrokenModelError(
+            "{folder} holds a pair; name its {target_folder} or {draft_folder} folder instead.",
+            folder=folder,
+            target_folder=TARGET_FOLDER,
+            draft_folder=DRAFT_FOLDER,
+        )
     return manifest
 
 
@@ -227,29 +238,39 @@ def hash_files(folder: Path) -> dict[str, File]:
     return {path.relative_to(folder).as_posix(): File(hash_file(path), path.stat().st_size) for path in paths}
 
 
-def damaged_files(folder: Path, manifest: Manifest, *, hashes: bool) -> list[str]:
+def damaged_files(folder: Path, manifest: Manifest, *, hashes: bool) -> list[Translatable]:
     """A sentence part for each listed file that is missing or differs; sizes only unless `hashes`."""
     faults = []
     for name, listed in manifest.files.items():
         path = folder / name
         if not path.is_file():
-            faults.append(f"{name} is missing")
+            faults.append(Translatable("{name} is missing", name=name))
         elif path.stat().st_size != listed.size:
-            faults.append(f"{name} has {path.stat().st_size} bytes instead of {listed.size}")
+            faults.append(
+                Translatable(
+                    "{name} has {present} bytes instead of {wanted}",
+                    name=name,
+                    present=path.stat().st_size,
+                    wanted=listed.size,
+                )
+            )
         elif hashes and hash_file(path) != listed.sha256:
-            faults.append(f"{name} does not have the content it was exported with")
+            faults.append(Translatable("{name} does not have the content it was exported with", name=name))
     return faults
 
 
-def misreading(folder: Path, manifest: Manifest) -> str:
+def misreading(folder: Path, manifest: Manifest) -> Translatable:
     """What is wrong with the tokens of a model from before tokenizers were proven, in a sentence; mostly nothing."""
     if manifest.tokenizer.proof is not None or not _joins_splits(folder):
-        return ""
+        return Translatable()
     source = manifest.source
     name = manifest.name if source.kind == "packages" or source.sha256 else source.id
-    return (
-        f"{manifest.name} reads blank space before a digit, as in a list, as wrong tokens, which makes its answers "
-        f"worse; export it again with `headstart-export {name} --force`."
+    command = f"`headstart-export {name} --force`"
+    return Translatable(
+        "{name} reads blank space before a digit, as in a list, as wrong tokens, which makes its answers "
+        "worse; export it again with {command}.",
+        name=manifest.name,
+        command=command,
     )
 
 

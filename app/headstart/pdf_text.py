@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from headstart.errors import AttachmentError
+from headstart.errors import AttachmentError, Translatable
 
 if TYPE_CHECKING:
     from pypdf import PdfReader
@@ -31,16 +31,19 @@ def open_pdf(path: Path) -> "PdfReader":
     try:
         reader = PdfReader(path)
         if reader.is_encrypted and not reader.decrypt(""):  # many are encrypted without a password to open them
-            raise AttachmentError(_locked(path))
+            raise _locked(path)
         count = len(reader.pages)
     except DependencyError:
-        raise AttachmentError(_locked(path)) from None
+        raise _locked(path) from None
     except (PyPdfError, *_DAMAGE):
-        raise AttachmentError(_damaged(path)) from None
+        raise _damaged(path) from None
     if count > MOST_PAGES:
         raise AttachmentError(
-            f"{path.name} has {count:,} pages, and {MOST_PAGES} is the most; attach those that matter as a file of "
-            "their own."
+            "{path} has {count:,} pages, and {most_pages} is the most; attach those that matter as a file of "
+            "their own.",
+            path=path.name,
+            count=count,
+            most_pages=MOST_PAGES,
         )
     return reader
 
@@ -57,13 +60,14 @@ def pages(path: Path, reader: "PdfReader") -> Iterator[str]:
         try:
             text = reader.pages[number].extract_text()
         except (PyPdfError, *_DAMAGE):
-            raise AttachmentError(_damaged(path, f" on page {number + 1}")) from None
+            raise _damaged(path, Translatable(" on page {number}", number=number + 1)) from None
         found = found or bool(text.strip())
         yield text.replace("\t", " ").strip()  # where one glyph serves for both, a space is read as a tab
     if not found:
         raise AttachmentError(
-            f"{path.name} holds pictures of pages but no text, as scans do; have its text recognised (OCR) first, "
-            "then attach that."
+            "{path} holds pictures of pages but no text, as scans do; have its text recognised (OCR) first, "
+            "then attach that.",
+            path=path.name,
         )
 
 
@@ -71,17 +75,27 @@ def _require_small(path: Path) -> None:
     try:
         size = path.stat().st_size
     except OSError as error:
-        raise AttachmentError(f"{path.name} cannot be read ({error.strerror}); check that it is there.") from None
+        raise AttachmentError(
+            "{path} cannot be read ({strerror}); check that it is there.", path=path.name, strerror=error.strerror
+        ) from None
     if size > LARGEST:
         raise AttachmentError(
-            f"{path.name} has {size / 1e6:.1f} MB, and {LARGEST / 1e6:.0f} MB is the most for a PDF; attach a part "
-            "of it."
+            "{path} has {size:.1f} MB, and {largest:.0f} MB is the most for a PDF; attach a part of it.",
+            path=path.name,
+            size=size / 1e6,
+            largest=LARGEST / 1e6,
         )
 
 
-def _locked(path: Path) -> str:
-    return f"{path.name} is encrypted; open it with its password, save a copy without one, and attach that."
+def _locked(path: Path) -> AttachmentError:
+    return AttachmentError(
+        "{path} is encrypted; open it with its password, save a copy without one, and attach that.", path=path.name
+    )
 
 
-def _damaged(path: Path, where: str = "") -> str:
-    return f"{path.name} is damaged{where} or no PDF; open it in a PDF viewer, save it again, and attach that."
+def _damaged(path: Path, where: str = "") -> AttachmentError:
+    return AttachmentError(
+        "{path} is damaged{where} or no PDF; open it in a PDF viewer, save it again, and attach that.",
+        path=path.name,
+        where=where,
+    )

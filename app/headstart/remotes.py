@@ -12,7 +12,7 @@ from urllib.parse import urlsplit, urlunsplit
 
 from headstart import own_folder, paths
 from headstart.engine.engine import LoadOptions, Remote
-from headstart.errors import ModelNotFoundError, SettingsError
+from headstart.errors import ModelNotFoundError, SettingsError, Translatable
 from headstart.library import ELSEWHERE
 
 FILE_NAME = "remotes.toml"
@@ -49,9 +49,10 @@ def find(model: str, path: Path | None = None) -> Remote:
     server = next((server for server in known if server.name == name), None)
     if server is None:
         names = ", ".join(server.name for server in known)
-        there = f"known are {names}" if names else "none is known yet"
+        there = Translatable("known are {names}", names=names) if names else Translatable("none is known yet")
+        command = f"`headstart remote add {name or 'NAME'} ADDRESS`"
         raise ModelNotFoundError(
-            f"There is no server {name!r}; {there}. Add it with `headstart remote add {name or 'NAME'} ADDRESS`."
+            "There is no server {name!r}; {there}. Add it with {command}.", name=name, there=there, command=command
         )
     return dataclasses.replace(server, model=chosen) if chosen else server
 
@@ -88,7 +89,8 @@ def checked(server: Remote) -> Remote:
     """The server with its address in the usual form. Raises SettingsError."""
     if not _NAME.fullmatch(server.name):
         raise SettingsError(
-            f"A server's name has up to 40 letters, digits, dots, dashes and underscores, unlike {server.name!r}."
+            "A server's name has up to 40 letters, digits, dots, dashes and underscores, unlike {name!r}.",
+            name=server.name,
         )
     return dataclasses.replace(server, url=_address(server.url))
 
@@ -115,7 +117,7 @@ def _address(url: str) -> str:
     except ValueError:
         is_whole = False
     if not is_whole or parts.query or parts.fragment:
-        raise SettingsError(f"{url!r} is no address of a server; write it like https://host:8000/v1.")
+        raise SettingsError("{url!r} is no address of a server; write it like https://host:8000/v1.", url=url)
     if parts.username is not None or parts.password is not None:
         raise SettingsError("An address must not hold a password; give the key with --key instead.")
     return urlunsplit((parts.scheme, parts.netloc, parts.path.rstrip("/") or _API, "", ""))
@@ -124,7 +126,7 @@ def _address(url: str) -> str:
 def _read(name: str, table: Any) -> Remote | None:
     try:
         if not isinstance(table, dict) or not all(isinstance(value, str) for value in table.values()):
-            raise SettingsError(f"servers.{name} must be a table of texts.")
+            raise SettingsError("servers.{name} must be a table of texts.", name=name)
         certificate = table.get("certificate")
         url, model = table.get("url", ""), table.get("model") or None
         return checked(Remote(name, url, model, Path(certificate) if certificate else None))
@@ -144,5 +146,7 @@ def _save(servers: Iterable[Remote], path: Path) -> None:
         own_folder.write(path, tomlkit.dumps({"version": 1, "servers": tables}))
     except OSError as error:
         raise SettingsError(
-            f"The servers cannot be saved in {path} ({error.strerror}); make the folder writable and try again."
+            "The servers cannot be saved in {path} ({strerror}); make the folder writable and try again.",
+            path=path,
+            strerror=error.strerror,
         ) from None

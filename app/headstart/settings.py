@@ -185,16 +185,21 @@ def check(name: str, value: object) -> None:
     """Raises SettingsError with a sentence that names the setting and what it may be."""
     known = about()[name]
     if not _is_a(_hints()[name], value):
-        raise SettingsError(f"{name} must be {_KINDS[_hints()[name]]}, not {_shown(value)}.")
+        raise _refusal(name, _KINDS[_hints()[name]], _shown(value))
     if known.choices and value not in known.choices:
-        raise SettingsError(f"{name} must be one of {', '.join(map(repr, known.choices))}, not {value!r}.")
+        raise _refusal(name, f"one of {', '.join(map(repr, known.choices))}", repr(value))
     if isinstance(value, int | float) and not _is_within(known, value):
-        raise SettingsError(f"{name} must be {_bounds(known)}, not {value}.")
+        raise _refusal(name, _bounds(known), value)
     if isinstance(value, tuple) and not all(value):
-        raise SettingsError(f"{name} must not hold an empty text.")
+        raise SettingsError("{name} must not hold an empty text.", name=name)
     if isinstance(value, Mapping) and not all(key and not set(key) & set(known.barred) for key in value):
-        without = " without spaces and strokes" if known.barred else ""
-        raise SettingsError(f"{name} must have names{without}.")
+        if known.barred:
+            raise SettingsError("{name} must have names without spaces and strokes.", name=name)
+        raise SettingsError("{name} must have names.", name=name)
+
+
+def _refusal(name: str, allowed: str, value: object) -> SettingsError:
+    return SettingsError("{name} must be {allowed}, not {value}.", name=name, allowed=allowed, value=value)
 
 
 _KINDS: Mapping[Any, str] = {

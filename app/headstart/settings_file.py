@@ -54,7 +54,9 @@ def save(settings: Settings, path: Path | None = None) -> None:
         own_folder.write(path, document.as_string())
     except OSError as error:
         raise SettingsError(
-            f"The settings cannot be saved in {path} ({error.strerror}); make the folder writable and try again."
+            "The settings cannot be saved in {path} ({strerror}); make the folder writable and try again.",
+            path=path,
+            strerror=error.strerror,
         ) from error
 
 

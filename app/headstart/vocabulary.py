@@ -33,7 +33,9 @@ def read(folder: Path) -> dict[int, str]:
         )
         tokens.update({int(token["id"]): str(token["content"]) for token in data.get("added_tokens", [])})
     except (KeyError, TypeError, ValueError, IndexError) as error:
-        raise BrokenModelError(f"{folder / FILE_NAME} is damaged ({error!r}); export the model again.") from None
+        raise BrokenModelError(
+            "{path} is damaged ({error}); export the model again.", path=folder / FILE_NAME, error=repr(error)
+        ) from None
     return tokens
 
 
@@ -55,7 +57,7 @@ def reading(folder: Path) -> Reading:
     data = _load(folder / FILE_NAME)
     added = data.get("added_tokens", [])
     if not isinstance(added, list) or not all(isinstance(token, dict) and "content" in token for token in added):
-        raise BrokenModelError(f"{folder / FILE_NAME} is damaged (its added tokens); export the model again.")
+        raise BrokenModelError("{path} is damaged (its added tokens); export the model again.", path=folder / FILE_NAME)
     special = (token for token in added if token.get("special"))
     every, control = (frozenset(str(token["content"]) for token in tokens) for tokens in (added, special))
     return Reading(every, control, _composes(data.get("normalizer")))
@@ -88,9 +90,11 @@ def _load(path: Path) -> dict[str, Any]:
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise BrokenModelError(f"{path} is missing; export the model again.") from None
+        raise BrokenModelError("{path} is missing; export the model again.", path=path) from None
     except (OSError, ValueError, RecursionError) as error:
-        raise BrokenModelError(f"{path} cannot be read ({error}); export the model again.") from None
+        raise BrokenModelError(
+            "{path} cannot be read ({error}); export the model again.", path=path, error=error
+        ) from None
     if not isinstance(data, dict):
-        raise BrokenModelError(f"{path} is damaged; export the model again.")
+        raise BrokenModelError("{path} is damaged; export the model again.", path=path)
     return data

@@ -14,7 +14,7 @@ from typing import NoReturn
 
 import headstart
 from headstart import manifest, paths
-from headstart.errors import HeadstartError
+from headstart.errors import HeadstartError, Translatable
 from headstart.manifest import Manifest
 from headstart_export import bigram, progress, quiet
 from headstart_export import order as orders
@@ -81,8 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with _ended_by_a_signal():
             command(options)
     except HeadstartError as error:
-        print(f"headstart-export: {error}", file=sys.stderr)
-        return 1
+        return _failed(error.text, options)
     except KeyboardInterrupt:
         print("headstart-export: interrupted; run it again to go on with what was fetched.", file=sys.stderr)
         return 130
@@ -90,13 +89,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.verbose:
             traceback.print_exc()
         reason = " ".join(str(error).split())[:300].rstrip(".")
-        print(
-            f"headstart-export: Something unexpected happened ({type(error).__name__}: {reason}); nothing half done "
-            "was left. Add --verbose to see where, and report it.",
-            file=sys.stderr,
+        sentence = Translatable(
+            "Something unexpected happened ({kind}: {reason}); nothing half done was left. Add --verbose to see where, "
+            "and report it.",
+            kind=type(error).__name__,
+            reason=reason,
         )
-        return 1
+        return _failed(sentence, options)
     return 0
+
+
+def _failed(sentence: Translatable, options: argparse.Namespace) -> int:
+    """Say so to a person, and to a program that asked for JSON."""
+    print(f"headstart-export: {sentence}", file=sys.stderr)
+    if getattr(options, "json", False):
+        print(json.dumps({"error": sentence.as_data()}), flush=True)
+    return 1
 
 
 @contextlib.contextmanager
@@ -142,7 +150,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--for", choices=("ovms",), dest="server", help="also write what OpenVINO Model Server needs to serve it"
     )
-    parser.add_argument("--json", action="store_true", help="print JSON on standard output (also the list)")
+    parser.add_argument(
+        "--json", action="store_true", help="print JSON on standard output (also the list, and an error)"
+    )
     parser.add_argument("--trust-remote-code", action="store_true", help="run Python code that comes with the model")
     parser.add_argument("--verbose", action="store_true", help="show what the libraries underneath print")
     parser.add_argument("--list", action="store_true", help="list the recipes and stop")

@@ -33,7 +33,9 @@ def load_tokenizer(source: Path) -> Any:
         return gguf.rebuild(source)
     if not (source / vocabulary.FILE_NAME).is_file():
         raise ExportError(
-            f"{source.name} has no {vocabulary.FILE_NAME}, which Headstart needs; use a newer version of the model."
+            "{source} has no {file_name}, which Headstart needs; use a newer version of the model.",
+            source=source.name,
+            file_name=vocabulary.FILE_NAME,
         )
     quiet.prepare()
     from transformers import PreTrainedTokenizerFast  # noqa: PLC0415
@@ -41,7 +43,9 @@ def load_tokenizer(source: Path) -> Any:
     try:
         return PreTrainedTokenizerFast.from_pretrained(source, local_files_only=True)
     except FAULTS as error:
-        raise ExportError(f"The tokenizer in {source.name} cannot be loaded ({first_line(error)}).") from None
+        raise ExportError(
+            "The tokenizer in {source} cannot be loaded ({error}).", source=source.name, error=first_line(error)
+        ) from None
 
 
 def load_config(source: Path, *, code: bool) -> Any:
@@ -53,7 +57,9 @@ def load_config(source: Path, *, code: bool) -> Any:
     try:
         config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=code, **more)
     except FAULTS as error:
-        raise ExportError(f"config.json in {source.name} cannot be used ({first_line(error)}).") from None
+        raise ExportError(
+            "config.json in {source} cannot be used ({error}).", source=source.name, error=first_line(error)
+        ) from None
     return config.get_text_config()
 
 
@@ -69,7 +75,9 @@ def load_weights(source: Path, *, code: bool) -> Any:
         else:
             model, info = AutoModelForCausalLM.from_pretrained(source, dtype="auto", use_safetensors=True, **options)
     except FAULTS as error:
-        raise ExportError(f"The weights in {source.name} cannot be loaded ({first_line(error)}).") from None
+        raise ExportError(
+            "The weights in {source} cannot be loaded ({error}).", source=source.name, error=first_line(error)
+        ) from None
     require_all(info, source)
     model.config.architectures = [type(model).__name__]  # missing where the configuration comes from a GGUF file
     return model.eval()
@@ -89,7 +97,9 @@ def to_openvino(model: Any, folder: Path) -> None:
         export_from_model(model, folder, task=TASK, ov_config=OVConfig(dtype="fp16"), patch_16bit_model=half)
     except FAULTS as error:
         raise ExportError(
-            f"Models of the kind {model.config.model_type!r} cannot be converted ({first_line(error)})."
+            "Models of the kind {model_type!r} cannot be converted ({error}).",
+            model_type=model.config.model_type,
+            error=first_line(error),
         ) from None
 
 
@@ -103,7 +113,9 @@ def convert_tokenizer(tokenizer: Any, folder: Path) -> None:
         with _separate_splits():
             encoder, decoder = convert(tokenizer, with_detokenizer=True, clean_up_tokenization_spaces=False)
     except FAULTS as error:
-        raise ExportError(f"This tokenizer cannot be converted to OpenVINO ({first_line(error)}).") from None
+        raise ExportError(
+            "This tokenizer cannot be converted to OpenVINO ({error}).", error=first_line(error)
+        ) from None
     openvino.save_model(encoder, folder / "openvino_tokenizer.xml")
     openvino.save_model(decoder, folder / "openvino_detokenizer.xml")
 
@@ -137,8 +149,11 @@ def require_all(info: dict[str, Any], source: Path) -> None:
     lost = [str(name) for kind in ("missing_keys", "mismatched_keys") for name in info[kind]]
     if lost:
         raise ExportError(
-            f"{source.name} does not hold all weights of its architecture: {lost[0]} is missing or has another shape "
-            f"({len(lost)} in all). Choose another version of the model."
+            "{source} does not hold all weights of its architecture: {name} is missing or has another shape "
+            "({count} in all). Choose another version of the model.",
+            source=source.name,
+            name=lost[0],
+            count=len(lost),
         )
 
 

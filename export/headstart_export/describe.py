@@ -116,7 +116,9 @@ def _known_ids(tokenizer: Any, tokens: Iterable[str], *, required: bool) -> list
     if required:
         for token in tokens:
             if token not in known:
-                raise ExportError(f"The recipe says {token} ends an answer, but the tokenizer has no such token.")
+                raise ExportError(
+                    "The recipe says {token} ends an answer, but the tokenizer has no such token.", token=token
+                )
     return [known[token] for token in tokens if token in known]
 
 
@@ -156,8 +158,13 @@ def require_agreement(target: Any, draft: Any, names: tuple[str, str], scratch: 
     difference = vocabulary.first_difference(first, second)
     if difference is not None:
         raise MismatchedDraftError(
-            f"{names[1]} cannot draft for {names[0]}: id {difference.id} is {_shown(difference.first)} in {names[0]} "
-            f"but {_shown(difference.second)} in {names[1]}; choose a draft with the same vocabulary."
+            "{draft} cannot draft for {target}: id {id} is {first} in {target} "
+            "but {second} in {draft}; choose a draft with the same vocabulary.",
+            draft=names[1],
+            target=names[0],
+            id=difference.id,
+            first=_shown(difference.first),
+            second=_shown(difference.second),
         )
     return len(first)
 

@@ -191,7 +191,9 @@ def _lessons(plan: Plan, target: Path, folder: Path, job: Job) -> Lessons:
 def _written(path: Path, **request: object) -> list[Text]:
     """Written now, in a process of its own, or by an earlier run."""
     if not path.is_file():
-        failure = "The target cannot write the texts that its draft is to learn from ({}); --texts asks for fewer."
+        failure = (
+            "The target cannot write the texts that its draft is to learn from ({reason}); --texts asks for fewer."
+        )
         texts = own_process.call(draft_vocab.answers, minutes=_MINUTES, failure=failure, **request)
         half = path.with_name(f".{path.name}.new")
         half.write_text(json.dumps(texts), encoding="utf-8")

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headstart.errors import Translatable
 from headstart_export import own_process, quality
 from headstart_export.convert import MODEL_FILE
 
@@ -62,7 +63,9 @@ def answers(folder: str, asked: Sequence[str], tokens: int, temperature: float, 
 
 def count(folder: Path, output: Path) -> Counts:
     """Have a finished model write and count, in a process of its own. Raises ExportError when it fails."""
-    failure = "The target cannot write the texts whose tokens are counted ({}); --draft-vocab full does without."
+    failure = Translatable(
+        "The target cannot write the texts whose tokens are counted ({reason}); --draft-vocab full does without."
+    )
     own_process.call(_count, minutes=_MINUTES, failure=failure, folder=str(folder), output=str(output))
     counts: Counts = np.load(output)
     return counts

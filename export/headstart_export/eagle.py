@@ -24,20 +24,31 @@ def require_fit(head: Path, target: Path, names: tuple[str, str], *, code: bool)
     made, wanted = (convert.load_config(path, code=code) for path in (head, target))
     if made.model_type != "llama" or made.num_hidden_layers != 1:
         raise ExportError(
-            f"{names[1]} is an EAGLE-3 head of a kind that cannot be converted ({made.model_type}, "
-            f"{made.num_hidden_layers} layers); choose one of a single Llama layer."
+            "{head} is an EAGLE-3 head of a kind that cannot be converted ({model_type}, "
+            "{num_hidden_layers} layers); choose one of a single Llama layer.",
+            head=names[1],
+            model_type=made.model_type,
+            num_hidden_layers=made.num_hidden_layers,
         )
     for measure, known in (("hidden size", "hidden_size"), ("vocabulary size", "vocab_size")):
         first, second = getattr(wanted, known), getattr(made, known)
         if first != second:
             raise MismatchedDraftError(
-                f"{names[1]} cannot guess for {names[0]}: it was made for a {measure} of {second}, "
-                f"but {names[0]} has {first}; choose the EAGLE-3 head that was made for this model."
+                "{head} cannot guess for {target}: it was made for a {measure} of {second}, "
+                "but {target} has {first}; choose the EAGLE-3 head that was made for this model.",
+                head=names[1],
+                target=names[0],
+                measure=measure,
+                second=second,
+                first=first,
             )
     if wanted.num_hidden_layers < LEAST_LAYERS:
         raise MismatchedDraftError(
-            f"{names[0]} has {wanted.num_hidden_layers} layers, but OpenVINO GenAI runs EAGLE-3 heads with models of "
-            f"at least {LEAST_LAYERS}; choose an ordinary draft."
+            "{target} has {num_hidden_layers} layers, but OpenVINO GenAI runs EAGLE-3 heads with models of "
+            "at least {least_layers}; choose an ordinary draft.",
+            target=names[0],
+            num_hidden_layers=wanted.num_hidden_layers,
+            least_layers=LEAST_LAYERS,
         )
 
 
@@ -58,7 +69,9 @@ def load(head: Path, target: Path, *, code: bool) -> Any:
             head, config=config, dtype="auto", use_safetensors=True, local_files_only=True, output_loading_info=True
         )
     except convert.FAULTS as error:
-        raise ExportError(f"The weights in {head.name} cannot be loaded ({convert.first_line(error)}).") from None
+        raise ExportError(
+            "The weights in {head} cannot be loaded ({error}).", head=head.name, error=convert.first_line(error)
+        ) from None
     missing = set(info["missing_keys"])
     convert.require_all(info | {"missing_keys": sorted(missing - set(_OPTIONAL))}, head)
     model.config.architectures = [known.__name__]  # marks the IR for those who run it

@@ -29,9 +29,11 @@ _MINUTES = 2  # to look at a file; the metadata of the largest vocabularies take
 def probe(path: Path) -> dict[str, Any]:
     """Parameters, licence and layers of a sane file whose tokenizer can be rebuilt. Raises ExportError for another."""
     try:
-        found: dict[str, Any] = own_process.call(_look, minutes=_MINUTES, failure="{}", path=str(path))
+        found: dict[str, Any] = own_process.call(_look, minutes=_MINUTES, failure="{reason}", path=str(path))
     except ExportError as error:
-        raise ExportError(f"{path.name} is not a GGUF file that can be used: {error}. Fetch it again.") from None
+        raise ExportError(
+            "{path} is not a GGUF file that can be used: {error}. Fetch it again.", path=path.name, error=error.text
+        ) from None
     require_supported(found.pop("tokenizer"), found.pop("splitting"), path.name)
     return found
 
@@ -243,13 +245,18 @@ def require_supported(model: str | None, splitting: str | None, name: str) -> No
     """Raise ExportError unless a tokenizer of this model and splitting can be rebuilt faithfully."""
     if model != "gpt2":
         raise ExportError(
-            f"{name} has a tokenizer of the kind {model!r}, which cannot be rebuilt faithfully from a GGUF file; "
-            "use the model's Hugging Face folder or hub id instead."
+            "{name} has a tokenizer of the kind {model!r}, which cannot be rebuilt faithfully from a GGUF file; "
+            "use the model's Hugging Face folder or hub id instead.",
+            name=name,
+            model=model,
         )
     if splitting not in SPLITTINGS:
         raise ExportError(
-            f"{name} splits its text by the rule {splitting!r}, which is not known here; "
-            f"known are {', '.join(sorted(SPLITTINGS))}. Use the model's Hugging Face folder or hub id instead."
+            "{name} splits its text by the rule {splitting!r}, which is not known here; "
+            "known are {splittings}. Use the model's Hugging Face folder or hub id instead.",
+            name=name,
+            splitting=splitting,
+            splittings=", ".join(sorted(SPLITTINGS)),
         )
 
 
@@ -280,7 +287,11 @@ def _require_known(metadata: Metadata, name: str) -> None:
     for merge in metadata.merges:
         first, _, second = merge.partition(" ")
         if not {first, second, first + second} <= known:
-            raise ExportError(f"{name} merges {merge!r}, but its vocabulary does not hold that; fetch the file again.")
+            raise ExportError(
+                "{name} merges {merge!r}, but its vocabulary does not hold that; fetch the file again.",
+                name=name,
+                merge=merge,
+            )
 
 
 def _build(metadata: Metadata) -> Any:

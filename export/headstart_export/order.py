@@ -66,7 +66,7 @@ def understand(words: Words) -> Order:
     if words.draft is None:
         for name in ("draft_weights", "draft_vocab", "draft_revision"):
             if getattr(words, name):
-                raise ExportError(f"--{name.replace('_', '-')} needs --draft, or the recipe of a pair.")
+                raise ExportError("--{option} needs --draft, or the recipe of a pair.", option=name.replace("_", "-"))
         return target
     if words.draft == OWN_COPY:
         draft = _own_copy(target, words)
@@ -79,14 +79,18 @@ def understand(words: Words) -> Order:
 
 def _own_copy(target: ModelOrder, words: Words) -> ModelOrder:
     if words.draft_revision:
-        raise ExportError(f"A draft of {target.name}'s own weights has its revision: leave out --draft-revision.")
+        raise ExportError(
+            "A draft of {target}'s own weights has its revision: leave out --draft-revision.", target=target.name
+        )
     recipe = replace(target.recipe, name=f"{target.name}-{OWN_COPY}")
     return ModelOrder(recipe, words.draft_weights or SELF_WEIGHTS, "draft", target.code, copy=True)
 
 
 def _recipe_pair(pair: PairRecipe, words: Words) -> PairOrder:
     if words.draft:
-        raise ExportError(f"{pair.name} is the recipe of a pair: it names both models, so --draft does not fit.")
+        raise ExportError(
+            "{pair} is the recipe of a pair: it names both models, so --draft does not fit.", pair=pair.name
+        )
     target = _at(recipes.find_model(pair.target), words.revision)
     draft = _at(recipes.find_model(pair.draft), words.draft_revision)
     return PairOrder(
@@ -101,13 +105,15 @@ def _draft_vocab(words: Words, usual: int) -> int:
     try:
         return usual if words.draft_vocab is None else recipes.rows(words.draft_vocab)
     except ValueError as error:
-        raise ExportError(f"--{error}.") from None
+        raise ExportError("--{error}.", error=error) from None
 
 
 def _model(source: str, words: Words, role: str | None = None) -> ModelOrder:
     recipe = recipes.find(source) or _unlisted(source)
     if isinstance(recipe, PairRecipe):
-        raise ExportError(f"{source} is the recipe of a pair and cannot be a draft; name one of its models.")
+        raise ExportError(
+            "{source} is the recipe of a pair and cannot be a draft; name one of its models.", source=source
+        )
     recipe = _at(recipe, words.revision)
     return ModelOrder(recipe, words.weights or recipe.weights, role or recipe.role, words.trust_remote_code)
 
@@ -118,7 +124,9 @@ def _at(recipe: ModelRecipe, revision: str | None) -> ModelRecipe:
         return recipe
     found = tuple(replace(source, revision=revision) for source in recipe.sources if isinstance(source, HubSource))
     if not found:
-        raise ExportError(f"A revision belongs to a model of the hub, but {recipe.title} does not come from there.")
+        raise ExportError(
+            "A revision belongs to a model of the hub, but {title} does not come from there.", title=recipe.title
+        )
     return replace(recipe, sources=found)
 
 
@@ -129,13 +137,14 @@ def _unlisted(source: str) -> ModelRecipe:
     if path.exists():
         path = path.resolve()
         if path.is_file() and path.suffix.lower() != ".gguf":
-            raise ExportError(f"{path.name} is neither a folder nor a .gguf file; name the model's folder.")
+            raise ExportError("{path} is neither a folder nor a .gguf file; name the model's folder.", path=path.name)
         return _plain_recipe((path.stem if path.is_file() else path.name).lower(), path.name, LocalSource(path))
     if _HUB_ID.fullmatch(source):
         return _plain_recipe(source.rpartition("/")[2].lower(), source, HubSource(source))
     raise ExportError(
-        f"{source!r} is no recipe, no folder, no .gguf file and no hub id; "
-        f"the recipes are {', '.join(recipes.names())}."
+        "{source!r} is no recipe, no folder, no .gguf file and no hub id; the recipes are {names}.",
+        source=source,
+        names=", ".join(recipes.names()),
     )
 
 

@@ -11,14 +11,14 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from headstart.errors import ExportError
+from headstart.errors import ExportError, Translatable
 from headstart_export import quiet
 
 
 def call(function: Callable[..., Any], *, minutes: float, failure: str, **arguments: object) -> Any:
     """What a function of a module returns for these arguments, all of them as JSON has them.
 
-    Raises ExportError with the sentence `failure`, whose {} is the reason, when it fails or takes too long.
+    Raises ExportError with the sentence `failure`, whose {reason} is put in, when it fails or takes too long.
     """
     place = f"{function.__module__}:{function.__qualname__}"
     command = [sys.executable, "-m", "headstart_export.own_process", place]
@@ -28,10 +28,10 @@ def call(function: Callable[..., Any], *, minutes: float, failure: str, **argume
             command, input=question, capture_output=True, text=True, timeout=60 * minutes, check=False
         )
     except subprocess.TimeoutExpired:
-        raise ExportError(failure.format(f"it took more than {minutes} min")) from None
+        raise ExportError(failure, reason=Translatable("it took more than {minutes} min", minutes=minutes)) from None
     if done.returncode:
         reason = (done.stderr.strip().splitlines() or [f"status {done.returncode}"])[-1]
-        raise ExportError(failure.format(reason))
+        raise ExportError(failure, reason=reason)
     return json.loads(done.stdout.splitlines()[-1])
 
 

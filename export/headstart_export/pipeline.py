@@ -100,7 +100,9 @@ def _export_pair(order: PairOrder, job: Job) -> None:
     else:
         draft = prepare(order.draft, job, target)
     if draft.head_of and order.draft_vocab:
-        raise ExportError(f"{draft.order.name} guesses among the tokens that it was made for: leave out --draft-vocab.")
+        raise ExportError(
+            "{order} guesses among the tokens that it was made for: leave out --draft-vocab.", order=draft.order.name
+        )
     names = (order.target.name, order.draft.name)
     shared = describe.require_agreement(target.tokenizer, draft.tokenizer, names, job.space.scratch)
     target_folder, draft_folder = (job.space.result / name for name in (manifest.TARGET_FOLDER, manifest.DRAFT_FOLDER))
@@ -141,7 +143,9 @@ def _converted(order: ModelOrder, fetched: Fetched, tokenizer: Any, job: Job, ta
 
 def _head(order: ModelOrder, fetched: Fetched, facts: Facts, job: Job, target: Prepared | None) -> Prepared:
     if target is None:
-        raise ExportError(f"{order.name} is an EAGLE-3 head, no model by itself: name its target, and it with --draft.")
+        raise ExportError(
+            "{order} is an EAGLE-3 head, no model by itself: name its target, and it with --draft.", order=order.name
+        )
     names = (target.order.name, order.name)
     eagle.require_fit(fetched.path, target.fetched.path, names, code=target.order.code)
     has_own = (fetched.path / vocabulary.FILE_NAME).is_file()
@@ -221,8 +225,9 @@ def _full_disk_as_sentence(output: Path, cache: Path) -> Iterator[None]:
         out_of_space = isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EDQUOT}
         if full or out_of_space:
             raise NotEnoughSpaceError(
-                f"The disk at {full[0] if full else output.parent} became full; nothing half done was left. "
-                "Make room and run the command again: what was fetched is kept."
+                "The disk at {place} became full; nothing half done was left. "
+                "Make room and run the command again: what was fetched is kept.",
+                place=full[0] if full else output.parent,
             ) from None
         raise
     except MemoryError:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.errors import ExportError
+from headstart.errors import ExportError, Translatable
 from headstart.manifest import Quality
 from headstart_export import eagle, own_process, quantize
 from headstart_export.convert import MODEL_FILE
@@ -160,11 +160,13 @@ class Answer:
 
 def run(request: Request) -> Answer:
     """Try it in a child process. Raises ExportError when the child fails."""
-    failure = "The converted model cannot be used ({}); nothing was kept."
+    failure = Translatable("The converted model cannot be used ({reason}); nothing was kept.")
     answer = own_process.call(_answer, minutes=_MINUTES, failure=failure, **dataclasses.asdict(request))
     measured = answer["quality"]
     if answer["cache_fault"]:
-        raise ExportError(f"The converted model computes otherwise {answer['cache_fault']}; nothing was kept.")
+        raise ExportError(
+            "The converted model computes otherwise {fault}; nothing was kept.", fault=answer["cache_fault"]
+        )
     return Answer(**{**answer, "quality": Quality(**measured) if measured else None})
 
 

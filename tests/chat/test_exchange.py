@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from headstart.chat.conversation import Attachment, Chat, Conversation, Outcome, Role, Run, State
 from headstart.chat.exchange import files
 from headstart.chat.exchange.documents import Wording, to_html, to_html_all, to_markdown, to_markdown_all
-from headstart.chat.exchange.files import Malformed, write_export
+from headstart.chat.exchange.files import MalformedError, write_export
 from headstart.chat.exchange.json_chats import parse_chats, read_chats, to_json
 from headstart.errors import ExchangeError
 from tests.chat.trees import CONVERSATIONS, PATIENT
@@ -212,7 +212,7 @@ def test_an_export_with_strange_parts_is_read_or_refused(data: st.DataObject) ->
     holder[key] = data.draw(JUNK)
     try:
         found = _imported(content)
-    except Malformed:
+    except MalformedError:
         return
     for chat, tree in found:
         (*chat.title.encode(), *to_json([(chat, tree)]).encode())
@@ -251,7 +251,7 @@ def test_a_missing_file_is_refused(tmp_path: Path) -> None:
 def test_a_message_that_does_not_follow_its_parent_is_refused() -> None:
     content = json.loads(to_json([(CHAT, _talk("q", "a"))]))
     content["chats"][0]["messages"].reverse()
-    with pytest.raises(Malformed, match="does not follow its parent"):
+    with pytest.raises(MalformedError, match="does not follow its parent"):
         _imported(content)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from headstart.chat.conversation import Conversation
-from headstart.chat.exchange.files import Malformed
+from headstart.chat.exchange.files import MalformedError
 from headstart.chat.exchange.json_chats import parse_chats, to_json
 from headstart.chat.reader import Tag
 from headstart.chat.store import Store, open_store
@@ -133,5 +133,5 @@ def test_a_folder_of_an_older_file_becomes_a_tag(store: Store) -> None:
     ((read, _),) = parse_chats(json.dumps(document).encode())
     assert read.tags == ("zoo",)
     entry["tags"] = "zoo"
-    with pytest.raises(Malformed, match="no list"):
+    with pytest.raises(MalformedError, match="no list"):
         parse_chats(json.dumps(document).encode())

@@ -16,6 +16,7 @@ from headstart.engine.tuning import search
 from headstart.engine.tuning.messages import DEFAULT, Findings, Row, Stage, Trying, TuneWish
 from headstart.engine.tuning.search import Tell, Trial, decided
 from headstart.engine.tuning.store import Tuned
+from headstart.errors import Translatable
 from headstart.library import fitting_drafts
 from tests.fakes import RecordingLoad
 
@@ -34,7 +35,7 @@ WON = Stage(
     (
         Row(DEFAULT, {"1 token": 80.0}),
         Row("1 thread", {"1 token": 60.0}, Spread(1.33, 1.2, 1.4), 9, 9, chosen=True),
-        Row("on NPU", {}, failure="NPU refuses it."),
+        Row("on NPU", {}, failure=Translatable("NPU refuses it.")),
         Row("2 threads", {}),
     ),
 )
@@ -166,7 +167,7 @@ def test_a_gain_is_told_with_its_figures() -> None:
         ),
         ([Trial("x", [101.0] * 9, [100.0] * 9)], "gained too little to tell"),
         ([Trial("x", [150.0] * 3, [100.0] * 3)], "not faster often enough to rule out chance"),
-        ([Trial("x", failure="no kernel")], "nothing else runs here (x: no kernel)"),
+        ([Trial("x", failure=Translatable("no kernel"))], "nothing else runs here (x: no kernel)"),
         ([Trial("x")], "give it more --seconds"),
     ],
 )

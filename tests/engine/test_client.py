@@ -91,7 +91,7 @@ def test_errors_arrive_as_what_they_were(client: EngineClient) -> None:
         list(client.generate(ask("toy: bug")))
     with pytest.raises(BrokenModelError, match="is no model"):
         client.load(LoadOptions(Path("broken")))
-    assert refused.value.template == "The toy refuses; ask for something else."
+    assert refused.value.text.template == "The toy refuses; ask for something else."
 
 
 def test_cancel_ends_the_answer(client: EngineClient) -> None:

@@ -39,6 +39,7 @@ from headstart.engine.protocol import (
     decode_report,
     encode,
 )
+from headstart.errors import Translatable
 
 TOY = Load(LoadOptions(Path("toy"), context=100))
 
@@ -124,8 +125,8 @@ def test_it_is_ready_then_loads_and_answers(wire: Wire) -> None:
 def test_an_answer_without_a_model_fails(wire: Wire) -> None:
     wire.hear()
     wire.say(ask("hello", generation=9))
-    sentence = "No model is loaded; choose one first."
-    assert wire.hear() == Failed("ModelNotFoundError", sentence, "Generate", 9, template=sentence)
+    sentence = Translatable("No model is loaded; choose one first.")
+    assert wire.hear() == Failed("ModelNotFoundError", sentence, "Generate", 9)
 
 
 def test_cancel_takes_effect_within_a_round(loaded: Wire) -> None:
@@ -184,8 +185,8 @@ def test_a_benchmark_can_be_stopped_and_work_goes_on(loaded: Wire, heard: type[R
 def test_a_benchmark_without_a_model_fails(wire: Wire) -> None:
     wire.hear()
     wire.say(Bench(5, BenchSize(1, 6, 1, with_peer=False)))
-    sentence = "No model is loaded; choose one first."
-    assert wire.hear() == Failed("ModelNotFoundError", sentence, "Bench", None, 5, template=sentence)
+    sentence = Translatable("No model is loaded; choose one first.")
+    assert wire.hear() == Failed("ModelNotFoundError", sentence, "Bench", ticket=5)
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from headstart.engine.runners.proof import rollback_error
 from headstart.engine.runners.runner import Branch
 from headstart.engine.runners.stateful import StatefulRunner
 from headstart.engine.validation import Verdict, note, refuse
-from headstart.errors import BrokenModelError, DeviceError
+from headstart.errors import BrokenModelError, DeviceError, Translatable
 from tests.engine.answers import LIST, ask, flip_a_bit, forget, request
 from tests.toy import ToyRunner
 
@@ -68,15 +68,15 @@ def test_the_fastest_precision_that_proved_right_is_taken(tiny_target: Path, mea
     known = load_model(tiny_target, FAST, measured).measurements
     for hint, ms in (("f32", 9.0), ("bf16", 8.0)):
         note(known, properties(Numerics.FAST, hint), Verdict(ms={1: ms, VERIFY: ms}))
-    note(known, properties(Numerics.FAST, "f16"), Verdict("64 of 64 results are not numbers"))
+    note(known, properties(Numerics.FAST, "f16"), Verdict(Translatable("64 of 64 results are not numbers")))
     assert load_model(tiny_target, FAST, measured).properties == properties(Numerics.FAST, "bf16")
-    refuse(known, properties(Numerics.FAST, "bf16"), "it gave results that are not numbers")
+    refuse(known, properties(Numerics.FAST, "bf16"), Translatable("it gave results that are not numbers"))
     assert load_model(tiny_target, FAST, measured).properties == plain()
 
 
 def test_a_refused_precision_is_replaced_and_a_person_is_told(tiny_target: Path, measured: Path) -> None:
     known = load_model(tiny_target, FAST, measured).measurements
-    refuse(known, properties(Numerics.FAST, "f16"), "64 of 64 results are not numbers")
+    refuse(known, properties(Numerics.FAST, "f16"), Translatable("64 of 64 results are not numbers"))
     loaded = load_model(tiny_target, dataclasses.replace(FAST, precision=Precision.F16), measured)
     assert loaded.properties == plain()
     assert loaded.notes == (
@@ -87,7 +87,7 @@ def test_a_refused_precision_is_replaced_and_a_person_is_told(tiny_target: Path,
 def test_where_no_arithmetic_is_right_the_model_is_refused(tiny_target: Path, measured: Path) -> None:
     known = load_model(tiny_target, FAST, measured).measurements
     for properties_ in (plain(), properties(Numerics.EXACT)):
-        refuse(known, properties_, "64 of 64 results are not numbers")
+        refuse(known, properties_, Translatable("64 of 64 results are not numbers"))
     with pytest.raises(BrokenModelError, match="64 of 64 results are not numbers, in f32 too"):
         load_model(tiny_target, FAST, measured)
 

@@ -88,7 +88,14 @@ from headstart.engine.tuning.messages import (
     TuneTrying,
     TuneWish,
 )
-from headstart.errors import DeviceError, ProtocolError, ProtocolVersionError, SettingsError
+from headstart.errors import (
+    DeviceError,
+    HeadstartError,
+    ProtocolError,
+    ProtocolVersionError,
+    SettingsError,
+    Translatable,
+)
 from tests.fakes import HALF
 from tests.junk import JUNK, changed, fuzz
 
@@ -107,7 +114,7 @@ STAGE = Stage(
     (
         Row(DEFAULT, {"1 token": 80.0}),
         Row("1 thread", {"1 token": 60.0}, Spread(1.33, 1.2, 1.4), 9, 9, chosen=True),
-        Row("on NPU", {}, failure="NPU refuses it."),
+        Row("on NPU", {}, failure=Translatable("{device} refuses it.", device="NPU")),
     ),
 )
 ORDERS: tuple[protocol.Order, ...] = (
@@ -154,7 +161,7 @@ REPORTS: tuple[protocol.Report, ...] = (
     TurnTaken(Prefill(0, 17)),
     TurnTaken(),
     TurnEnded(),
-    Failed("BrokenModelError", "A sentence.", "Generate", 3, None),
+    Failed("BrokenModelError", Translatable("A sentence."), "Generate", 3, None),
     Logged("WARNING", "openvino", "a line\nand another"),
 )
 
@@ -303,14 +310,27 @@ def test_an_endless_line_takes_no_memory_and_the_next_one_is_read() -> None:
 
 def test_a_failure_crosses_as_a_template_and_its_values() -> None:
     error = DeviceError("{device} refuses {folder} after {seconds:.1f} s.", device="NPU", folder=Path("a"), seconds=2)
+    sentence = _crossed(error)
+    assert sentence == str(error) == "NPU refuses a after 2.0 s."
+    assert sentence.template == error.text.template
+    assert sentence.values == {"device": "NPU", "folder": "a", "seconds": 2}
+
+
+def test_a_value_of_a_failure_may_be_a_template_too() -> None:
+    reason = Translatable("it gave no sign for {seconds:.0f} seconds", seconds=3.2)
+    found = _crossed(DeviceError("{device} refuses it ({reason}).", device="NPU", reason=reason)).values["reason"]
+    assert isinstance(found, Translatable)
+    assert (found, found.template, found.values) == (reason, reason.template, reason.values)
+
+
+def _crossed(error: HeadstartError) -> Translatable:
     failed = decode_report(encode(protocol.failure(error)))
     assert isinstance(failed, Failed)
-    assert failed.sentence == str(error) == "NPU refuses a after 2.0 s."
-    assert failed.values == {"device": "NPU", "folder": "a", "seconds": 2}
+    return failed.sentence
 
 
 def test_a_failure_names_its_order() -> None:
     error = SettingsError("No.")
-    assert protocol.failure(error, Generate(3, REQUEST)) == Failed("SettingsError", "No.", "Generate", 3, None, "No.")
-    assert protocol.failure(error, Describe(4)) == Failed("SettingsError", "No.", "Describe", None, 4, "No.")
-    assert protocol.failure(error) == Failed("SettingsError", "No.", template="No.")
+    assert protocol.failure(error, Generate(3, REQUEST)) == Failed("SettingsError", error.text, "Generate", 3)
+    assert protocol.failure(error, Describe(4)) == Failed("SettingsError", error.text, "Describe", ticket=4)
+    assert protocol.failure(error) == Failed("SettingsError", error.text)

@@ -15,6 +15,7 @@ from headstart.engine.local import draft_place, load, target_place
 from headstart.engine.measurements import Measurements
 from headstart.engine.runners.precision import plain, properties
 from headstart.engine.validation import Subject, Trial, Verdict, known, refusals, refuse
+from headstart.errors import Translatable
 from tests.engine.answers import LIST, ask, request
 
 ODD = (sys.executable, "-m", "tests.engine.odd_trial")
@@ -51,7 +52,7 @@ def test_what_is_wrong_is_refused_with_the_reason(subject: Subject, fault: str, 
 
 def test_what_hangs_is_ended_and_refused(subject: Subject) -> None:
     Trial(ODD, patience=3.0).run(subject, [setting("hang")])
-    assert known(subject.measurements, setting("hang")) == Verdict("it gave no sign for 3 seconds")
+    assert known(subject.measurements, setting("hang")) == Verdict(Translatable("it gave no sign for 3 seconds"))
 
 
 def test_one_that_ends_the_process_costs_the_others_nothing(subject: Subject) -> None:
@@ -67,9 +68,9 @@ def test_one_that_ends_the_process_costs_the_others_nothing(subject: Subject) ->
 
 
 def test_what_is_known_is_not_tried_again(subject: Subject) -> None:
-    refuse(subject.measurements, setting("right"), "it was seen to fail")
+    refuse(subject.measurements, setting("right"), Translatable("it was seen to fail"))
     Trial((sys.executable, "-c", "raise SystemExit(3)")).run(subject, [setting("right")])
-    assert known(subject.measurements, setting("right")) == Verdict("it was seen to fail")
+    assert known(subject.measurements, setting("right")) == Verdict(Translatable("it was seen to fail"))
 
 
 def test_what_proved_right_untimed_is_timed_where_that_is_asked_for(subject: Subject) -> None:
@@ -102,7 +103,7 @@ def test_findings_that_make_no_sense_count_as_none(subject: Subject) -> None:
 
 
 def test_refusals_are_listed_by_model_and_setting(subject: Subject, measured: Path) -> None:
-    refuse(subject.measurements, properties(Numerics.FAST, "f16"), "64 of 64 results are not numbers")
+    refuse(subject.measurements, properties(Numerics.FAST, "f16"), Translatable("64 of 64 results are not numbers"))
     assert list(refusals(measured)) == [({"model": "toy"}, "f16", "64 of 64 results are not numbers")]
 
 

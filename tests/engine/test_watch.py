@@ -39,6 +39,7 @@ from headstart.engine.protocol import (
 )
 from headstart.engine.runners.runner import PREFILL_CHUNK
 from headstart.engine.tally import Tally
+from headstart.errors import Translatable
 
 QUESTION = Generate(1, Request((Message("user", "hello"),)))
 STEP = Stepped(1, Step("a", Round((), 0, 0, Origin.TARGET, Timing())))
@@ -111,7 +112,7 @@ def test_tokens_that_are_counted_beside_it_are_no_sign() -> None:
     engine.watch.note_order(QUESTION)
     engine.silent(P.round - LOOK)
     engine.watch.note_report(Counted(1, 2, 3))
-    engine.watch.note_report(Failed("SettingsError", "No.", order="CountTokens"))
+    engine.watch.note_report(Failed("SettingsError", Translatable("No."), order="CountTokens"))
     assert engine.hangs_after() == pytest.approx(P.round + LOOK)
 
 
@@ -202,10 +203,10 @@ def test_a_clock_that_goes_back_gives_no_sign_and_takes_none() -> None:
 def test_what_failed_is_not_waited_for() -> None:
     engine = Engine()
     engine.watch.note_order(QUESTION)
-    engine.watch.note_report(Failed("EngineLostError", "No.", order="Generate", generation=1))
+    engine.watch.note_report(Failed("EngineLostError", Translatable("No."), order="Generate", generation=1))
     assert engine.watch.is_idle
     engine.watch.note_order(QUESTION)
-    engine.watch.note_report(Failed("ProtocolError", "Unreadable."))
+    engine.watch.note_report(Failed("ProtocolError", Translatable("Unreadable.")))
     assert engine.watch.is_idle
 
 

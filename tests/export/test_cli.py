@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from headstart import manifest
+from headstart.errors import Translatable
 from headstart_export import cli, pipeline, progress
 from tests.export.conftest import Spoken
 from tests.model_folders import describe, write_model, write_pair
@@ -54,6 +55,14 @@ def test_a_refusal_is_one_sentence(arguments: list[str], sentence: str, capsys: 
     assert caught.out == ""
     assert caught.err.startswith(f"headstart-export: {sentence}")
     assert len(caught.err.splitlines()) == 1
+
+
+def test_a_refusal_is_also_data_for_a_program(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["qwen2.5-coder", "--draft", "x", "--json"]) == 1
+    caught = capsys.readouterr()
+    sentence = Translatable.from_data(json.loads(caught.out)["error"])
+    assert caught.err == f"headstart-export: {sentence}\n"
+    assert sentence.values == {"pair": "qwen2.5-coder"}
 
 
 def test_an_unknown_precision_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,11 +1,10 @@
 """The window's own English: what other parts say with flags and commands, it says with the names of its settings."""
 
-import ast
 import importlib.util
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import httpx
@@ -21,37 +20,15 @@ from headstart.engine.engine import EngineKind, LoadOptions, Remote, Request, Sa
 from headstart.engine.runners import proof
 from headstart.errors import HeadstartError
 from headstart.server import server
-from headstart.ui import fault_words
-from headstart.ui.fault_words import said
 from headstart.ui.models.export_run import ExportRun
-from tests import source_tree, translations
-from tests.source_tree import Module
+from headstart.ui.translation import said
+from tests import translations
 from tests.translations import Message, is_of_a_terminal
 from tests.ui.conftest import Speak
 from tests.ui.test_chinese import CHINESE, catalogue, holes
-from tests.ui.test_fault_words import ASKED_OF_A_TERMINAL, heard, sentence
 
 # There a command is what the text is about, mostly to be copied.
 ABOUT_A_TERMINAL = {"AddModelController", "EncryptionPage", "ExporterOffer"}
-ELSEWHERE = (
-    'pip install ".[export]" && {}', '{} -m venv --clear "{}"',  # commands to be copied
-    "`headstart remote add {} {} --key`",  # stands in {command}
-    "--engine headstart", "--device CPU",  # behind "use", and so a remedy that is known
-    "; `headstart doctor`",  # ends a sentence that is known
-    "{}: {}, as the time was over", "; not all were timed",  # `tune_words` has these in words of its own
-    "Exact numerics compute in f32", "OpenVINO GenAI cannot answer in batches", "use --batch-engine own",
-    "use a smaller --batch-size",  # the window offers neither
-    "Port {} is taken", "Port {} may not be used",  # the first likewise; the window's ports are above 1023
-)  # fmt: skip
-# The window gives the exporter a source, a draft and a precision, and nothing else.
-OF_OTHER_EXPORTS = (
-    "A draft of {}'s own weights",
-    "--{}",
-    "{} guesses among the tokens",
-    "{} of {} is not the file that",
-)
-OF_ITS_LOG = ("{} is not pinned",)
-NOT_OF_A_WINDOW = {"assisted", "bigram", "cli", "distillation"}
 SERVER = Remote("office", "https://office:8443/v1", "big")
 NAMED = re.compile("“([^{}”]+)”")
 
@@ -59,20 +36,6 @@ NAMED = re.compile("“([^{}”]+)”")
 @pytest.fixture(scope="module")
 def english() -> dict[Message, str]:
     return translations.words(catalogue("en"))
-
-
-def _texts(module: Module) -> Iterator[str]:
-    """What is written in a module, docstrings aside, with braces where something is put in."""
-    nodes = list(ast.walk(module.tree))
-    inner = {part for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
-    alone = {node.value for node in nodes if isinstance(node, ast.Expr)}
-    for node in nodes:
-        if isinstance(node, ast.JoinedStr | ast.Constant) and node not in inner | alone:
-            yield sentence(node)
-
-
-def _is_known(text: str) -> bool:
-    return any(form.fullmatch(text) for _, form in (*fault_words._sentences(), *fault_words._details()))
 
 
 def test_everything_that_needs_other_words_has_them(english: dict[Message, str], tmp_path: Path) -> None:
@@ -93,25 +56,6 @@ def test_nothing_that_a_window_shows_is_of_a_terminal(english: dict[Message, str
     plain = {message: message[1] for message in translations.messages(catalogue(CHINESE[0]))}
     shown = {**plain, **english} if language == "en" else translations.words(catalogue(language))
     assert not {text for (about, _), text in shown.items() if about not in ABOUT_A_TERMINAL and is_of_a_terminal(text)}
-
-
-def test_every_fault_with_a_flag_is_known() -> None:
-    parts = [module for module in heard() if not module.is_in("headstart.ui")]
-    found = {text for module in parts for text in _texts(module) if " " in text and is_of_a_terminal(text)}
-    assert len(found) > 20
-    known_elsewhere = (*ASKED_OF_A_TERMINAL, *ELSEWHERE, library.FIRST_EXPORT)
-    assert not {text for text in found if not _is_known(text) and not text.startswith(known_elsewhere)}
-
-
-def test_what_the_exporter_ends_with_is_known_where_it_has_a_flag() -> None:
-    parts = [module for module in source_tree.modules("headstart_export") if _own_name(module) not in NOT_OF_A_WINDOW]
-    found = {text for module in parts for text in _texts(module) if text.endswith(".") and is_of_a_terminal(text)}
-    assert len(found) > 10
-    assert not {text for text in found if not _is_known(text) and not text.startswith((*OF_OTHER_EXPORTS, *OF_ITS_LOG))}
-
-
-def _own_name(module: Module) -> str:
-    return module.name.rpartition(".")[2]
 
 
 def test_settings_and_buttons_have_the_names_that_the_window_gives_them(english: dict[Message, str]) -> None:
@@ -206,14 +150,14 @@ def test_a_real_fault_is_told_in_the_windows_words(speak: Speak, name: str, lang
 
 
 def test_a_missing_device_is_told_with_the_setting_that_chose_it(speak: Speak) -> None:
-    told = devices._refusal("GPU", ("CPU", "NPU"), "--draft-device")
-    assert "--draft-device; `headstart doctor`" in told
+    told = devices._refusal("GPU", ("CPU", "NPU"), devices.DRAFT_DEVICE)
+    assert "--draft-device; `headstart doctor`" in str(told)
     speak("en")
     assert said(told) == (
         "There is no device GPU here; present: CPU, NPU. Choose one with “Device of the draft”. If this computer has a "
         "GPU, its driver is missing or closed to you."
     )
-    assert said(devices._refusal("HETERO:CPU", ("CPU",), "--device")) == (
+    assert said(devices._refusal("HETERO:CPU", ("CPU",), devices.DEVICE)) == (
         "Headstart runs a model on one device, not on HETERO:CPU; present: CPU. Choose one with “Device”, or AUTO."
     )
 
@@ -227,12 +171,11 @@ def test_a_first_model_is_looked_for_on_its_page(speak: Speak, tmp_path: Path) -
 
 
 def test_an_export_ends_in_the_windows_words(qtbot: QtBot, speak: Speak, headstart_home: Path) -> None:
-    refusal = "small exists already; add --force to replace it, or choose another --output."
     speak("en")
     run = ExportRun()
     with qtbot.waitSignal(run.ended, timeout=60_000) as ended:
-        run.start((sys.executable, "-c", f"import sys; sys.exit('headstart-export: {refusal}')"), ())
-    assert ended.args == [False, "small exists already; remove that model first, then export it again."]
+        run.start((sys.executable, "-m", "headstart_export"), ("qwen3-4b+0.6b", "--draft", "small"))
+    assert ended.args == [False, "qwen3-4b+0.6b is the recipe of a pair: it names both models, so leave “Draft” empty."]
 
 
 @pytest.mark.parametrize(

@@ -260,7 +260,7 @@ def test_a_refused_export_says_why(
     press(add, "Export")
     work = app.window.models.work
     qtbot.waitUntil(lambda: "bad is no recipe." in work.text, timeout=WAIT)
-    assert "Fetching bad --draft small one --weights int4 ..." in work.log
+    assert "Fetching bad --draft small one --weights int4 --json ..." in work.log
 
 
 def test_the_catalogue_comes_from_the_exporter(

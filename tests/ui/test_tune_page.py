@@ -14,6 +14,7 @@ from headstart.engine.bench.result import Spread
 from headstart.engine.engine import LoadOptions, Open
 from headstart.engine.tuning.messages import DEFAULT, DRAFTS, TARGET, Row, Stage, Trying
 from headstart.engine.tuning.search import Hardware, drafts, settings
+from headstart.errors import Translatable
 from headstart.settings import Settings
 from headstart.ui.asking import Loadable, installed_model
 from headstart.ui.performance import tuning_page
@@ -161,7 +162,7 @@ STAGES = (
     Stage(TARGET, (Row(DEFAULT, {"token of an answer": 80.0}), WON)),
     Stage(TARGET, (Row(DEFAULT, {"token of an answer": 80.0}, chosen=True),)),
     kept(Row("no draft model", {}), subject=DRAFTS),
-    kept(Row("no draft model", {}, failure="No."), subject=DRAFTS),
+    kept(Row("no draft model", {}, failure=Translatable("No.")), subject=DRAFTS),
     kept(Row("1 thread", {}, Spread(0.9, 0.8, 1.0), 0, 3)),
     kept(Row("1 thread", {}, Spread(1.01, 0.8, 1.2), 2, 3)),
     kept(Row("1 thread", {}, Spread(1.2, 0.8, 1.4), 2, 3), Row("2 threads", {})),

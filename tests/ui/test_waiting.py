@@ -9,6 +9,7 @@ from pytestqt.qtbot import QtBot
 
 from headstart.engine.engine import Phase, Prefill
 from headstart.engine.protocol import Loading
+from headstart.errors import Translatable
 from headstart.ui.asking import installed_model
 from headstart.ui.local_server.server_page import ServerState
 from headstart.ui.program import Program
@@ -41,7 +42,7 @@ def test_it_is_said_why_a_conversation_is_read_again(qtbot: QtBot, open_program:
     app = open_program(pace=0.5)
     write(app, "toy: words 400")
     qtbot.waitUntil(lambda: app.link.generation is not None, timeout=WAIT)
-    app.link.prefill.emit(app.link.generation, Prefill(10, 1055, "The device changed."))
+    app.link.prefill.emit(app.link.generation, Prefill(10, 1055, Translatable("The device changed.")))
     assert shown(app)[-1].notice == "Reading the conversation: 10 of 1,055 tokens The device changed."
 
 

@@ -99,7 +99,7 @@ def require_sound(connection: sqlite3.Connection, path: Path) -> None:
     found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
     if found != "ok":
         _note_damage(path)
-        raise DamagedHistoryError(damaged(path, str(found)))
+        raise damaged(path, str(found))
     path.with_name(DAMAGE).unlink(missing_ok=True)
 
 
@@ -122,11 +122,16 @@ def explained(path: Path) -> Iterator[None]:
         raise _explanation(path, error) from error
     except (json.JSONDecodeError, msgspec.DecodeError) as error:
         # In a row: damage that the check of the file's structure cannot see.
-        raise DamagedHistoryError(damaged(path, str(error))) from error
+        raise damaged(path, str(error)) from error
     except OSError as error:
         _log.warning("%s: %s", path, error)
         reason = error.strerror or str(error)
-        raise HistoryError(f"The chat history in {path.parent} cannot be used ({reason}); {_MAKE_WRITABLE}") from error
+        raise HistoryError(
+            "The chat history in {path} cannot be used ({reason}); make the folder readable and writable for you, then "
+            "try again.",
+            path=path.parent,
+            reason=reason,
+        ) from error
 
 
 @contextmanager
@@ -141,19 +146,19 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
             connection.execute("ROLLBACK")
 
 
-def damaged(path: Path, reason: str) -> str:
-    """The sentence for a broken file; `headstart.chat.backups` knows what it can be replaced by."""
-    fault = " ".join(reason.split())[:200]
-    return f"The chat history {path} is damaged ({fault}): restore a backup; the damaged file is kept beside it."
+def damaged(path: Path, reason: str) -> DamagedHistoryError:
+    """The error of a broken file; `headstart.chat.backups` knows what it can be replaced by."""
+    return DamagedHistoryError(
+        "The chat history {path} is damaged ({fault}): restore a backup; the damaged file is kept beside it.",
+        path=path,
+        fault=" ".join(reason.split())[:200],
+    )
 
 
 def _note_damage(path: Path) -> None:
     if path.name == FILE_NAME:  # and no backup, of which there are others
         with contextlib.suppress(OSError):
             path.with_name(DAMAGE).touch(mode=0o600)
-
-
-_MAKE_WRITABLE = "make the folder readable and writable for you, then try again."
 
 
 def _make_private(path: Path) -> None:
@@ -179,17 +184,26 @@ def _explanation(path: Path, error: sqlite3.Error) -> HistoryError:
             "The index of the search is damaged; start Headstart again to have it made anew: no chat is lost."
         )
     if code in _DAMAGE:
-        return DamagedHistoryError(damaged(path, str(error)))
+        return damaged(path, str(error))
     if code == sqlite3.SQLITE_FULL:
         return HistoryError(
-            f"The disk is full, so the last change was not saved in {path}; free some space and try again: "
-            "everything saved before is still there."
+            "The disk is full, so the last change was not saved in {path}; free some space and try again: "
+            "everything saved before is still there.",
+            path=path,
         )
     if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
-        return HistoryError(f"The chat history in {path.parent} cannot be written; {_MAKE_WRITABLE}")
+        return HistoryError(
+            "The chat history in {path} cannot be written; make the folder readable and writable for you, then try "
+            "again.",
+            path=path.parent,
+        )
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-        return HistoryError(f"Another program is using the chat history {path}; close it and try again.")
-    return HistoryError(f"The chat history {path} could not be used ({error}); try again, then restart the program.")
+        return HistoryError("Another program is using the chat history {path}; close it and try again.", path=path)
+    return HistoryError(
+        "The chat history {path} could not be used ({error}); try again, then restart the program.",
+        path=path,
+        error=error,
+    )
 
 
 def has_cipher() -> bool:
@@ -201,8 +215,9 @@ def require_cipher() -> None:
     """Raises HistoryError with the remedy where it is not installed."""
     if not has_cipher():
         raise HistoryError(
-            f"Encrypted chat histories need packages that are not installed: pip install {' '.join(_PACKAGES)}, then "
-            "start Headstart again."
+            "Encrypted chat histories need packages that are not installed: pip install {packages}, then "
+            "start Headstart again.",
+            packages=" ".join(_PACKAGES),
         )
 
 

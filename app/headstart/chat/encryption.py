@@ -23,7 +23,7 @@ from headstart.chat.database import (
     explained,
     require_cipher,
 )
-from headstart.errors import DamagedHistoryError, LockedHistoryError
+from headstart.errors import LockedHistoryError
 
 MARK = "history.changing"
 UNFINISHED = "history.rewritten"
@@ -49,7 +49,7 @@ def require_key(folder: Path, key: Key | None) -> Key | None:
     require_cipher()
     if key is None:
         raise LockedHistoryError(
-            f"The chat history in {folder} is encrypted; open it in the window, with its passphrase."
+            "The chat history in {folder} is encrypted; open it in the window, with its passphrase.", folder=folder
         )
     return key
 
@@ -217,7 +217,7 @@ def _require_same(connection: sqlite3.Connection, path: Path) -> None:
     tables = [row[0] for row in connection.execute(_TABLES).fetchall()]
     differing = [table for table in tables if not _has_same_rows(connection, table)]
     if faults or schemas[0] != schemas[1] or differing:
-        raise DamagedHistoryError(damaged(path, f"{faults} {differing}"))
+        raise damaged(path, f"{faults} {differing}")
 
 
 def _has_same_rows(connection: sqlite3.Connection, table: str) -> bool:

@@ -68,7 +68,7 @@ def lock(path: Path, key: Key, passphrase: str) -> None:
 def require_long(passphrase: str) -> None:
     """Raises HistoryError for a passphrase that is soon guessed, whatever a guess takes."""
     if len(passphrase) < SHORTEST:
-        raise HistoryError(f"A passphrase needs at least {SHORTEST} characters; take several words.")
+        raise HistoryError("A passphrase needs at least {shortest} characters; take several words.", shortest=SHORTEST)
 
 
 def unlock(path: Path, passphrase: str) -> Key:
@@ -131,8 +131,9 @@ def _read(path: Path) -> Locked:
             raise ValueError(said["version"])
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise HistoryError(
-            f"The key of the chat history is damaged: put a copy of it in the place of {path}; without it the chats "
-            "cannot be read."
+            "The key of the chat history is damaged: put a copy of it in the place of {path}; without it the chats "
+            "cannot be read.",
+            path=path,
         ) from error
     return locked
 
@@ -159,7 +160,8 @@ def _stretched(passphrase: str, salt: bytes, cost: Cost) -> bytes:
         return stretching.derive(typed)
     except MemoryError:
         raise HistoryError(
-            f"To check a passphrase takes {cost.memory // 1024} MiB of memory; close other programs and try again."
+            "To check a passphrase takes {memory} MiB of memory; close other programs and try again.",
+            memory=cost.memory // 1024,
         ) from None
 
 

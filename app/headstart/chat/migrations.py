@@ -144,8 +144,11 @@ def migrate(connection: sqlite3.Connection, path: Path, key: Key | None = None) 
     version = schema_version(connection)
     if version > NEWEST:
         raise HistoryError(
-            f"The chat history {path} was written by a newer version of Headstart (schema {version}, this one knows "
-            f"{NEWEST}); update Headstart to open it."
+            "The chat history {path} was written by a newer version of Headstart (schema {version}, this one knows "
+            "{newest}); update Headstart to open it.",
+            path=path,
+            version=version,
+            newest=NEWEST,
         )
     if 0 < version < NEWEST:
         backups.back_up(connection, path.parent, f"before-{NEWEST}", key)

@@ -79,9 +79,9 @@ class Store(Reader):
         with self._saving():
             row = self._connection.execute("SELECT rank FROM tag WHERE name = ?", (name,)).fetchone()
             if row is None:
-                raise HistoryError(f"There is no tag “{name}” any more; make a new one.")
+                raise HistoryError("There is no tag “{name}” any more; make a new one.", name=name)
             if self._connection.execute(query, (kept, row[0])).fetchone()[0]:
-                raise HistoryError(f"There already is a tag “{kept}”; choose another name.")
+                raise HistoryError("There already is a tag “{kept}”; choose another name.", kept=kept)
             self._connection.execute("UPDATE tag SET name = ? WHERE rank = ?", (kept, row[0]))
         return kept
 
@@ -190,12 +190,12 @@ class Store(Reader):
         assignments = ", ".join(f"{name} = :{name}" for name in columns)
         query = f"UPDATE chat SET {assignments} WHERE id = :chat_id"  # noqa: S608
         if not self._connection.execute(query, {**columns, "chat_id": chat_id}).rowcount:
-            raise HistoryError(_GONE)
+            raise _gone()
 
     def _rank(self, chat_id: str) -> int:
         row = self._connection.execute("SELECT rank FROM chat WHERE id = ?", (chat_id,)).fetchone()
         if row is None:
-            raise HistoryError(_GONE)
+            raise _gone()
         return int(row[0])
 
     @contextmanager
@@ -233,9 +233,12 @@ def _prepare(connection: sqlite3.Connection, path: Path, key: Key | None) -> Non
     connection.execute("UPDATE message SET state = 'interrupted' WHERE state = 'streaming'")
 
 
-_GONE = "This chat no longer exists in the history; start a new one."
 _CHAT, _TAG = "(SELECT rank FROM chat WHERE id = ?)", "(SELECT rank FROM tag WHERE name = ?)"
 _THIS_MESSAGE = "chat = (SELECT rank FROM chat WHERE id = ?) AND id = ?"
+
+
+def _gone() -> HistoryError:
+    return HistoryError("This chat no longer exists in the history; start a new one.")
 
 
 def _tag_name(name: str) -> str:

@@ -220,7 +220,7 @@ def _run_for_programs(path: Path) -> int:
             found.append(text)
             print(json.dumps({"page": number, "pages": len(reader.pages)}), flush=True)
     except AttachmentError as error:
-        print(json.dumps({"error": str(error)}), flush=True)
+        print(json.dumps({"error": error.text.as_data()}), flush=True)
         return 1
     print(json.dumps({"text": "\n\n".join(found)}), flush=True)
     return 0

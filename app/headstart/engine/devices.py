@@ -8,9 +8,10 @@ from dataclasses import dataclass
 
 from headstart import __version__
 from headstart.engine.runtime import core, openvino, openvino_genai
-from headstart.errors import DeviceError
+from headstart.errors import DeviceError, Translatable
 
 AUTO = "AUTO"
+DEVICE, DRAFT_DEVICE = Translatable("--device"), Translatable("--draft-device")  # the options
 _SEVERAL = {"MULTI", "HETERO", "BATCH"}  # OpenVINO's words for more than one device at once
 
 
@@ -19,7 +20,7 @@ def available() -> tuple[str, ...]:
     return tuple(core().available_devices)
 
 
-def require(device: str, option: str = "--device") -> str:
+def require(device: str, option: str = DEVICE) -> str:
     """`device` in upper case, if it exists; for AUTO the device that it means here.
 
     Raises DeviceError with those present, to be chosen with `option`.
@@ -27,7 +28,7 @@ def require(device: str, option: str = "--device") -> str:
     present = available()
     wanted = _best(device, present) if leaves_choice(device) else device.upper()
     if wanted not in present and not any(name.startswith(f"{wanted}.") for name in present):
-        raise DeviceError(_refusal(device, present, option))
+        raise _refusal(device, present, option)
     return wanted
 
 
@@ -78,14 +79,33 @@ def _best(device: str, present: tuple[str, ...]) -> str:
     return order[0] if order else device.upper()
 
 
-def _refusal(device: str, present: tuple[str, ...], option: str) -> str:
+def _refusal(device: str, present: tuple[str, ...], option: str) -> DeviceError:
     wanted = re.split(r"[.:]", device.upper())[0]
-    here = f"present: {', '.join(present)}"
+    here = ", ".join(present)
     if wanted in _SEVERAL:
-        return f"Headstart runs a model on one device, not on {device}; {here}. Choose one with {option}, or AUTO."
+        return DeviceError(
+            "Headstart runs a model on one device, not on {device}; present: {here}. Choose one with "
+            "{option}, or AUTO.",
+            device=device,
+            here=here,
+            option=option,
+        )
     missing = wanted in {"GPU", "NPU"} and not any(kind(name) == wanted for name in present)
-    why = f"; `headstart doctor` says what speaks against a {wanted}" if missing else ""
-    return f"There is no device {device} here; {here}. Choose one with {option}{why}."
+    if missing:
+        return DeviceError(
+            "There is no device {device} here; present: {here}. Choose one with {option}; `headstart doctor` says "
+            "what speaks against a {wanted}.",
+            device=device,
+            here=here,
+            option=option,
+            wanted=wanted,
+        )
+    return DeviceError(
+        "There is no device {device} here; present: {here}. Choose one with {option}.",
+        device=device,
+        here=here,
+        option=option,
+    )
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from headstart import parameters
 from headstart.engine.cancelling import CancelEvent
-from headstart.errors import SettingsError
+from headstart.errors import SettingsError, Translatable
 
 Drafter = parameters.Drafter
 EngineKind = parameters.EngineKind
@@ -116,7 +116,7 @@ class Prefill:
 
     done: int
     total: int
-    note: str = ""
+    note: Translatable = field(default_factory=Translatable)
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ from headstart.engine.runners.proof import (
 from headstart.engine.runners.runner import Runner
 from headstart.engine.runtime import openvino
 from headstart.engine.validation import Subject, Trial, Verdict, limit_of
-from headstart.errors import BrokenModelError, UnfitError
+from headstart.errors import BrokenModelError, Translatable, UnfitError, listed
 
 _MODEL, _WEIGHTS = _MODEL_FILES = ("openvino_model.xml", "openvino_model.bin")
 _SMALL_FILE = 64 * 2**20  # bytes; smaller files are hashed at each load, larger ones when they changed
@@ -58,7 +58,7 @@ class LoadedModel:
     manifest: manifests.Manifest
     measurements: Measurements
     properties: Properties  # that it was compiled with
-    notes: tuple[str, ...] = ()  # what a person should know of how it was loaded, in sentences
+    notes: tuple[Translatable, ...] = ()  # what a person should know of how it was loaded, in sentences
     kept: Ids | None = None  # tokens that a trimmed output head scores
 
 
@@ -181,18 +181,20 @@ def read_shortlist(folder: Path, manifest: manifests.Manifest, rows: int | None 
     try:
         ranked = np.load(folder / listed.file, allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
-        raise _broken(folder, f"cannot be read ({error})") from None
+        raise _broken(folder, Translatable("cannot be read ({error})", error=error)) from None
     if ranked.ndim != 1 or not ranked.size or not np.issubdtype(ranked.dtype, np.integer):
-        raise _broken(folder, "is not a list of token ids")
+        raise _broken(folder, Translatable("is not a list of token ids"))
     if ranked.min() < 0 or ranked.max() >= manifest.logit_rows:
-        raise _broken(folder, f"names a token outside the model's {manifest.logit_rows}")
+        raise _broken(
+            folder, Translatable("names a token outside the model's {logit_rows}", logit_rows=manifest.logit_rows)
+        )
     if np.unique(ranked).size != ranked.size:
-        raise _broken(folder, "names a token twice")
+        raise _broken(folder, Translatable("names a token twice"))
     ids: Ids = np.sort(ranked[: rows or listed.rows].astype(np.int64))
     return ids if ids.size < manifest.logit_rows else None
 
 
-def _broken(folder: Path, fault: str) -> BrokenModelError:
+def _broken(folder: Path, fault: Translatable) -> BrokenModelError:
     return BrokenModelError(
         "The list of draft tokens in {folder} {fault}; export the model again.", folder=folder, fault=fault
     )
@@ -229,12 +231,12 @@ def _whole(folder: Path, device: str, measured: Path) -> tuple[manifests.Manifes
     try:
         faults = manifests.damaged_files(folder, replace(manifest, files=doubted), hashes=True)
     except OSError as error:
-        faults = [f"it cannot be read ({error})"]
+        faults = [Translatable("it cannot be read ({error})", error=error)]
     if faults:
         raise BrokenModelError(
             "{name} is damaged: {names}. Export it again with headstart-export.",
             name=manifest.name,
-            names="; ".join(faults),
+            names=listed(faults),
         )
     if stamps != seen:
         measurements.put("verified", stamps)
@@ -261,7 +263,7 @@ def _is_trusted(chosen: Properties, device: str) -> bool:
 
 def _arithmetic(
     subject: Subject, model: str, wanted: Properties, watcher: Watcher
-) -> tuple[Properties, tuple[str, ...]]:
+) -> tuple[Properties, tuple[Translatable, ...]]:
     """What to compile with, and a sentence where that is not what was asked for. All but f32 must be proven first.
 
     Raises BrokenModelError or DeviceError where nothing is left.
@@ -272,13 +274,19 @@ def _arithmetic(
         if found is None and not _is_trusted(chosen, subject.device):
             watcher.when_tried()
             Trial().run(subject, [chosen], timed=False)
-            found = validation.known(subject.measurements, chosen) or Verdict("it could not be tried")
+            found = validation.known(subject.measurements, chosen) or Verdict(Translatable("it could not be tried"))
         if found is None or not found.reason:
             name, instead = name_of(wanted), name_of(chosen)
-            note = f"{model} does not run in {name} here, as {why}; it runs in {instead}."
+            note = Translatable(
+                "{model} does not run in {name} here, as {why}; it runs in {instead}.",
+                model=model,
+                name=name,
+                why=why,
+                instead=instead,
+            )
             return chosen, (note,) if why else ()
         why = why or found.reason
-    raise refusal(subject.folder, subject.device, f"{why}, in f32 too")
+    raise refusal(subject.folder, subject.device, Translatable("{why}, in f32 too", why=why))
 
 
 def _fastest(measurements: Measurements, hints: Sequence[str]) -> str:

@@ -37,7 +37,7 @@ from headstart.engine.speculative import Decoder
 from headstart.engine.tally import Tally
 from headstart.engine.tokenizer import Tokenizer
 from headstart.engine.trace import Recorder, Trace
-from headstart.errors import BrokenModelError
+from headstart.errors import BrokenModelError, Translatable
 
 _POLICY, _PRICES = "learned policy", "prices are measured"
 
@@ -83,7 +83,7 @@ class LocalEngine:
         return tuple(model.manifest for model in (self.target, self.draft) if model)
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[Translatable, ...]:
         """What a person should know of how the models were loaded, in sentences."""
         return tuple(note for model in (self.target, self.draft) if model for note in model.notes)
 
@@ -126,27 +126,27 @@ class LocalEngine:
     ) -> Iterator[Prefill | Round | FinishReason]:
         """Those of the decoder. Where the target's arithmetic breaks, another target goes on where it stopped."""
         written: list[int] = []
-        note = ""
+        note = Translatable()
         while True:
             try:
                 for event in self._decoder.run(self._job(request, scorer, tuple(written)), cancel):
                     if isinstance(event, Round):
                         written += [token.id for token in event.tokens]
                     elif isinstance(event, Prefill) and note:
-                        event, note = replace(event, note=note), ""  # noqa: PLW2901 - the first one tells why
+                        event, note = replace(event, note=note), Translatable()  # noqa: PLW2901 - the first one tells why
                     yield event
             except NonFiniteError:
                 note = self._replace_target()
             else:
                 return
 
-    def _replace_target(self) -> str:
+    def _replace_target(self) -> Translatable:
         """Never use this arithmetic again, and load the target in the next; why, in a sentence.
 
         Raises what loading raises, as where no arithmetic is left.
         """
         broken = self.target
-        validation.refuse(broken.measurements, broken.properties, "it gave results that are not numbers")
+        validation.refuse(broken.measurements, broken.properties, Translatable("it gave results that are not numbers"))
         if self._reload is None:
             raise BrokenModelError(
                 "{name} gave results that are not numbers; load it again, in another precision.",
@@ -157,7 +157,12 @@ class LocalEngine:
         self._decoder = Decoder(self.target.runner, self._drafters, self._policy)
         was, now = name_of(broken.properties), name_of(self.target.properties)
         _log.warning("%s gave results that are not numbers in %s; it goes on in %s", broken.manifest.name, was, now)
-        return f"{broken.manifest.name} gave results that are not numbers in {was}; it goes on in {now}."
+        return Translatable(
+            "{name} gave results that are not numbers in {was}; it goes on in {now}.",
+            name=broken.manifest.name,
+            was=was,
+            now=now,
+        )
 
     def _job(self, request: Request, scorer: Scorer | None, written: tuple[int, ...]) -> Job:
         job = Job(

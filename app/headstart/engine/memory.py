@@ -14,7 +14,7 @@ import psutil
 
 from headstart.engine import devices
 from headstart.engine.engine import KvPrecision, LoadOptions
-from headstart.errors import MemoryBudgetError, OutOfMemoryError
+from headstart.errors import MemoryBudgetError, OutOfMemoryError, Translatable
 from headstart.manifest import Manifest
 
 DEFAULT_CONTEXT = 8192  # tokens; more only when asked for, as the cache takes memory when it fills
@@ -130,11 +130,13 @@ def require(target: Manifest, draft: Manifest | None, options: LoadOptions) -> N
     for device, wanted in away.items():
         size = devices.memory(device) or 0
         if wanted > size:
-            raise MemoryBudgetError(_sentence(models, options, wanted, f"{device} has {amount(size)}"))
+            raise _over_budget(
+                models, options, wanted, Translatable("{device} has {size}", device=device, size=amount(size))
+            )
     wanted, free = need(models, options.context, options.kv_precision).total - away.total(), free_memory()
     if wanted > free:
         fitting = None if away else largest_context(models, free, options.kv_precision)
-        raise MemoryBudgetError(_sentence(models, options, wanted, f"{amount(free)} is free", fitting))
+        raise _over_budget(models, options, wanted, Translatable("{free} is free", free=amount(free)), fitting)
 
 
 def free_memory(ending: int = 0) -> int:
@@ -161,16 +163,26 @@ def _away(models: tuple[Manifest, ...], options: LoadOptions) -> Counter[str]:
     return taken
 
 
-def _sentence(
-    models: tuple[Manifest, ...], options: LoadOptions, wanted: int, present: str, fitting: int | None = None
-) -> str:
-    names = " and ".join(model.name for model in models)
+def _over_budget(
+    models: tuple[Manifest, ...], options: LoadOptions, wanted: int, present: Translatable, fitting: int | None = None
+) -> MemoryBudgetError:
+    names: str = models[0].name
+    if len(models) > 1:
+        names = Translatable("{target} and {draft}", target=models[0].name, draft=models[1].name)
     context = context_of(models[0], options.context)
-    shorter = f"a smaller context ({fitting} tokens would fit)" if fitting else "a smaller context"
-    lighter = "a smaller draft or none" if len(models) > 1 else "INT4 weights"
-    return (
-        f"Loading {names} with {context} tokens of context takes about {amount(wanted)} of memory, but {present}: "
-        f"choose {shorter}, {lighter}, or a smaller model."
+    shorter = Translatable("a smaller context")
+    if fitting:
+        shorter = Translatable("a smaller context ({fitting} tokens would fit)", fitting=fitting)
+    lighter = Translatable("a smaller draft or none") if len(models) > 1 else Translatable("INT4 weights")
+    return MemoryBudgetError(
+        "Loading {names} with {context} tokens of context takes about {wanted} of memory, but {present}: "
+        "choose {shorter}, {lighter}, or a smaller model.",
+        names=names,
+        context=context,
+        wanted=amount(wanted),
+        present=present,
+        shorter=shorter,
+        lighter=lighter,
     )
 
 

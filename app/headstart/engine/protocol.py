@@ -33,7 +33,7 @@ from headstart.engine.tuning.messages import (
     TuneTrying,
 )
 from headstart.engine.wire import Tagged, from_data, to_data
-from headstart.errors import HeadstartError, ProtocolError, ProtocolVersionError, SettingsError
+from headstart.errors import HeadstartError, ProtocolError, ProtocolVersionError, SettingsError, Translatable
 
 VERSION = 1
 LONGEST_LINE = 16 * 2**20  # bytes; the longest chats are far below, so more means that something else writes here
@@ -145,7 +145,7 @@ class Facts:
     server: str = ""
     engine: str = EngineKind.HEADSTART.value
     reason: str = ""
-    notes: tuple[str, ...] = ()
+    notes: tuple[Translatable, ...] = ()
     sampling: Sampling | None = None
 
     @property
@@ -304,16 +304,14 @@ class TurnEnded(Tagged, frozen=True):
 class Failed(Tagged, frozen=True):
     """An order could not be carried out; the process goes on. `order` is its class name, "" when it was unreadable.
 
-    `kind` is the class name of the HeadstartError, `sentence` its `template` with `values` put in.
+    `kind` is the class name of the HeadstartError, `sentence` its text.
     """
 
     kind: str
-    sentence: str
+    sentence: Translatable
     order: str = ""
     generation: int | None = None
     ticket: int | None = None
-    template: str = ""
-    values: Mapping[str, str | int | float | None] = {}
 
 
 class Logged(Tagged, frozen=True):
@@ -358,15 +356,10 @@ def failure(error: HeadstartError, order: object = None) -> Failed:
     """The report that `order` failed with `error`."""
     return Failed(
         kind=type(error).__name__,
-        sentence=str(error),
+        sentence=error.text,
         order=type(order).__name__ if order else "",
         generation=getattr(order, "generation", None),
         ticket=getattr(order, "ticket", None),
-        template=error.template,
-        values={
-            name: value if isinstance(value, str | int | float | None) else str(value)
-            for name, value in error.values.items()
-        },
     )
 
 

@@ -56,7 +56,7 @@ def settled(options: LoadOptions) -> LoadOptions:
     if devices.leaves_choice(options.device):
         options = replace(options, device=devices.require(options.device))
     if options.draft_device and devices.leaves_choice(options.draft_device):
-        options = replace(options, draft_device=devices.require(options.draft_device, "--draft-device"))
+        options = replace(options, draft_device=devices.require(options.draft_device, devices.DRAFT_DEVICE))
     return options
 
 

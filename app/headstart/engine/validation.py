@@ -37,6 +37,8 @@ from headstart.engine.runners.precision import (
 )
 from headstart.engine.runners.runner import Branch, Logits, Runner
 from headstart.engine.supervision import ending, program
+from headstart.engine.wire import from_data, to_data
+from headstart.errors import Translatable
 
 Build = Callable[[Properties, int], Runner]  # compiles the model with these properties and room for so many tokens
 
@@ -73,7 +75,7 @@ class Verdict:
     `ms`: milliseconds of a pass by its number of tokens; `switch_ms`: what a change of that number costs more.
     """
 
-    reason: str = ""
+    reason: Translatable = field(default_factory=Translatable)
     ms: Mapping[int, float] = field(default_factory=dict)
     switch_ms: float = 0.0
 
@@ -86,10 +88,10 @@ def known(measurements: Measurements, properties: Properties) -> Verdict | None:
 def note(measurements: Measurements, properties: Properties, verdict: Verdict) -> None:
     """Remember what was found of these properties."""
     kept = {**_verdicts(measurements.get(_KEY)), _key(properties): verdict}
-    measurements.put(_KEY, msgspec.to_builtins(kept, str_keys=True))
+    measurements.put(_KEY, to_data(kept))
 
 
-def refuse(measurements: Measurements, properties: Properties, reason: str) -> None:
+def refuse(measurements: Measurements, properties: Properties, reason: Translatable) -> None:
     """Remember that these properties must not be used."""
     note(measurements, properties, Verdict(reason))
 
@@ -190,12 +192,16 @@ class Trial:
                         if self._stopped:
                             return
                         if not line and time.monotonic() - began >= patience:
-                            yield Verdict(f"it gave no sign for {patience:.0f} seconds")
+                            yield Verdict(Translatable("it gave no sign for {patience:.0f} seconds", patience=patience))
                             return
                         if not line:
-                            yield Verdict(f"it ended the process that tried it ({_ending(child, errors)})")
+                            yield Verdict(
+                                Translatable(
+                                    "it ended the process that tried it ({ending})", ending=_ending(child, errors)
+                                )
+                            )
                             return
-                        report = msgspec.json.decode(line, type=Verdict | str)
+                        report = from_data(Verdict | str, json.loads(line))
                         if isinstance(report, str):
                             _log.warning("%s cannot be tried on %s: %s", subject.folder, subject.device, report)
                             return
@@ -215,7 +221,7 @@ def answer(orders: IO[bytes], reports: IO[bytes], build: Callable[[str, Path, st
     compile_model = build(order.runner, folder, order.device)
 
     def tell(report: Verdict | str) -> None:
-        reports.write(msgspec.json.encode(report) + b"\n")
+        reports.write(json.dumps(to_data(report)).encode("ascii") + b"\n")
         reports.flush()
 
     try:
@@ -246,9 +252,10 @@ def _tried(compile_model: Build, chosen: Properties, ids: Sequence[int], expecte
                 return Verdict(reason)
         runner.rollback(0)
         ms = {tokens: pass_ms(runner, tokens, repeats=3) for tokens in order.sizes}
-        return Verdict("", ms, switch_ms(runner, repeats=3) if ms else 0.0)
+        return Verdict(Translatable(), ms, switch_ms(runner, repeats=3) if ms else 0.0)
     except RuntimeError as error:
-        return Verdict(f"the device refuses it ({str(error).strip().splitlines()[-1]})")
+        last_line = str(error).strip().splitlines()[-1]
+        return Verdict(Translatable("the device refuses it ({reason})", reason=last_line))
 
 
 def _scenes(runner: Runner, ids: Sequence[int]) -> Iterator[tuple[int, Logits]]:
@@ -272,14 +279,18 @@ def _scenes(runner: Runner, ids: Sequence[int]) -> Iterator[tuple[int, Logits]]:
         yield place, runner.forward([ids[place]]).copy()
 
 
-def _fault(expected: Logits, found: Logits, limit: float) -> str:
+def _fault(expected: Logits, found: Logits, limit: float) -> Translatable:
     """What is wrong with some rows, both [rows, vocabulary]; empty: nothing."""
     broken = int(np.count_nonzero(~np.isfinite(found).all(axis=1)))
     if broken:
-        return f"{broken} of {len(found)} results are not numbers"
+        return Translatable("{broken} of {found} results are not numbers", broken=broken, found=len(found))
     divergence = float(np.mean([_divergence(*rows) for rows in zip(expected, found, strict=True)]))
-    return (
-        f"results differ from exact ones by {divergence:.3g} nats, more than {limit:.3g}" if divergence > limit else ""
+    if divergence <= limit:
+        return Translatable()
+    return Translatable(
+        "results differ from exact ones by {divergence:.3g} nats, more than {limit:.3g}",
+        divergence=divergence,
+        limit=limit,
     )
 
 
@@ -312,10 +323,11 @@ def _text_ids(folder: Path) -> list[int]:
 def _verdicts(kept: object) -> dict[str, Verdict]:
     """By key; what cannot be read counts as not tried."""
     try:
-        return msgspec.convert(kept or {}, dict[str, Verdict], str_keys=True)
-    except msgspec.ValidationError:
+        verdicts: dict[str, Verdict] = from_data(dict[str, Verdict], kept or {})
+    except ValueError:
         _log.warning("what was found of precisions cannot be read and is tried again")
         return {}
+    return verdicts
 
 
 def _key(properties: Properties) -> str:

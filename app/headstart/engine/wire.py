@@ -5,6 +5,8 @@ from typing import Any
 
 import msgspec
 
+from headstart.errors import Translatable
+
 
 class Tagged(msgspec.Struct, frozen=True, tag=True, tag_field="is"):
     """A message that says by its class name which one it is."""
@@ -12,18 +14,20 @@ class Tagged(msgspec.Struct, frozen=True, tag=True, tag_field="is"):
 
 def to_data(value: Any) -> Any:
     """`value` as what `json.dumps` takes."""
-    return msgspec.to_builtins(value, enc_hook=_text)
+    return msgspec.to_builtins(value, str_keys=True, enc_hook=_plain)
 
 
 def from_data(wanted: Any, data: Any) -> Any:
     """`data` from JSON as the declared type; unknown keys are ignored. ValueError says what does not fit."""
     try:
-        return msgspec.convert(data, wanted, dec_hook=_value)
+        return msgspec.convert(data, wanted, str_keys=True, dec_hook=_value)
     except msgspec.ValidationError as error:
         raise ValueError(str(error)) from None
 
 
-def _text(value: Any) -> str:
+def _plain(value: Any) -> object:
+    if isinstance(value, Translatable):
+        return value.as_data()
     if isinstance(value, Path):
         return str(value)
     raise TypeError(f"{type(value).__name__} is no value of a message")
@@ -32,4 +36,6 @@ def _text(value: Any) -> str:
 def _value(wanted: type, data: Any) -> Any:
     if wanted is Path:
         return Path(data)
+    if wanted is Translatable:
+        return Translatable.from_data(data)
     raise TypeError(f"{wanted.__name__} is no value of a message")

@@ -6,7 +6,7 @@ from typing import Any
 from PySide6.QtCore import QObject, QThreadPool, Signal
 
 from headstart.errors import HeadstartError
-from headstart.ui.fault_words import said
+from headstart.ui.translation import said
 
 
 class BackgroundTask(QObject):

@@ -6,7 +6,7 @@ from PySide6.QtCore import QObject, Signal
 
 from headstart.errors import SettingsError
 from headstart.settings_file import load, save
-from headstart.ui.fault_words import said
+from headstart.ui.translation import said
 
 
 class CurrentSettings(QObject):

@@ -9,10 +9,10 @@ from headstart.chat import database, encryption
 from headstart.chat.store import Store
 from headstart.errors import HistoryError
 from headstart.ui.background_task import BackgroundTask
-from headstart.ui.fault_words import said
 from headstart.ui.history.encryption_work import Order
 from headstart.ui.settings.passphrase_form import PassphraseForm
 from headstart.ui.settings.preferences_dialog import EncryptionPage
+from headstart.ui.translation import said
 
 
 class EncryptionController(QObject):

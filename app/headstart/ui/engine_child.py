@@ -9,7 +9,7 @@ from headstart.engine.process.watch import LOOK, Doing, Patience
 from headstart.engine.protocol import Order
 from headstart.engine.supervision import CLOSE_GRACE, KILL_GRACE, OUT_OF_MEMORY, Journal, ending
 from headstart.errors import EngineLostError, HeadstartError, ProtocolVersionError
-from headstart.ui.fault_words import said
+from headstart.ui.translation import said
 
 
 class EngineChild(QObject):
@@ -84,8 +84,7 @@ class EngineChild(QObject):
         if isinstance(told, Ended):
             self._end(*(self._fault or (self._sentence(told), True)))
         elif isinstance(told, EngineLostError):  # it could not even be started
-            sentence = self.tr("The engine cannot be started ({}); install Headstart again.")
-            self._end(sentence.format(told.values["error"]), hopeful=False)
+            self._end(said(told), hopeful=False)
         elif self._fault or not self._process:
             return
         elif isinstance(told, HeadstartError):  # nothing that it says can be trusted any more

@@ -56,8 +56,8 @@ from headstart.engine.tuning.messages import (
 )
 from headstart.errors import OutOfMemoryError
 from headstart.ui.engine_child import EngineChild
-from headstart.ui.fault_words import said
 from headstart.ui.spelling import sentences
+from headstart.ui.translation import said
 
 _PAUSE = 250  # ms between two counts; counting at every key would take its processor time from an answer being written
 _SHOWN, _HIDDEN = 33, 100  # ms between two `steps`

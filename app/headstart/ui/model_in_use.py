@@ -12,7 +12,6 @@ from headstart.errors import EngineBusyError, HeadstartError
 from headstart.settings import Settings
 from headstart.ui.chat.live_answer import NOTICE
 from headstart.ui.current_settings import CurrentSettings
-from headstart.ui.fault_words import said
 from headstart.ui.main_window import MainWindow
 from headstart.ui.models import model_facts
 from headstart.ui.models.model_loader import ModelLoader
@@ -20,6 +19,7 @@ from headstart.ui.models.models_controller import ModelsController
 from headstart.ui.settings.settings_form import title, word
 from headstart.ui.sidebar.chats_controller import ChatsController
 from headstart.ui.spelling import titled
+from headstart.ui.translation import said
 from headstart.ui.widgets.notice_bar import Cause
 
 _WARNED = "told that {} is elsewhere"  # the memo with the address that a person was told of

@@ -31,12 +31,8 @@ def amount(size_bytes: float) -> str:
 
 def listed(parts: Iterable[str]) -> str:
     """One behind the other; empty for none."""
-    return _joined(translate("Spelling", "{}, {}"), parts)
-
-
-def set_apart(parts: Iterable[str]) -> str:
-    """Likewise parts that may have commas of their own."""
-    return _joined(translate("Spelling", "{}; {}"), parts)
+    several = list(parts)
+    return reduce(translate("Spelling", "{}, {}").format, several) if several else ""
 
 
 def titled(title: str, text: str) -> str:
@@ -53,8 +49,3 @@ def place(folder: Path) -> str:
     """A folder as people write it, their home as "~"."""
     home = Path.home()
     return f"~/{folder.relative_to(home).as_posix()}" if folder.is_relative_to(home) else str(folder)
-
-
-def _joined(form: str, parts: Iterable[str]) -> str:
-    several = list(parts)
-    return reduce(form.format, several) if several else ""

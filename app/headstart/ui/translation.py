@@ -4,10 +4,22 @@ from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication, QLibraryInfo, QLocale, QObject, QTranslator
 
+from headstart.errors import HeadstartError, Translatable
+
 LANGUAGES = ("en", "zh_CN", "zh_TW")
 FOLDER = Path(__file__).parent / "i18n"
 
 translate = QCoreApplication.translate  # of modules without a QObject: `translate("Context", "text")`, both literal
+
+
+def said(fault: Exception | str) -> str:
+    """A text of a part without a window, in the window's language; one that is not translatable stays."""
+    text = fault.text if isinstance(fault, HeadstartError) else fault
+    if not isinstance(text, Translatable):
+        return str(text)
+    template = translate("Faults", text.template)
+    values = {name: said(value) if isinstance(value, str) else value for name, value in text.values.items()}
+    return template.format(**values) if values else template
 
 
 class Translation(QObject):

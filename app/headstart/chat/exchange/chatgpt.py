@@ -18,7 +18,7 @@ def is_chatgpt(content: object) -> bool:
 
 
 def read_chatgpt(content: list[Any]) -> tuple[Bundle, ...]:
-    """Every chat that has a message. Raises Malformed where a limit is passed."""
+    """Every chat that has a message. Raises MalformedError where a limit is passed."""
     chats = (_read_chat(entry) for entry in content if _is_chat(entry))
     return tuple(chat for chat in chats if chat[1].messages)
 

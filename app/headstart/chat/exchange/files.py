@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from headstart.chat.conversation import Chat, Conversation, storable
-from headstart.errors import ExchangeError
+from headstart.errors import ExchangeError, HeadstartError
 
 Bundle = tuple[Chat, Conversation]
 
@@ -20,7 +20,7 @@ MOST_CHARACTERS = 4_000_000  # in one text
 LONGEST_TITLE = 500
 
 
-class Malformed(Exception):  # noqa: N818  not for people: `read_chats` makes a sentence of it
+class MalformedError(HeadstartError):
     """What is wrong with a file, as the part of a sentence."""
 
 
@@ -32,9 +32,11 @@ def new_chat(title: str, *, created: float, updated: float, **others: Any) -> Ch
 def long_text(value: object) -> str:
     """A text, not too long and without what no file can hold."""
     if not isinstance(value, str):
-        raise Malformed(f"{str(value)[:40]!r} stands where a text should")
+        raise MalformedError("{value!r} stands where a text should", value=str(value)[:40])
     if len(value) > MOST_CHARACTERS:
-        raise Malformed(f"a text in it has more than {MOST_CHARACTERS:,} characters")
+        raise MalformedError(
+            "a text in it has more than {most_characters:,} characters", most_characters=MOST_CHARACTERS
+        )
     return storable(value)
 
 
@@ -42,7 +44,7 @@ def text_at(entry: Mapping[str, Any], name: str, default: str | None = None) -> 
     """A text by its name in a table."""
     value = entry.get(name, default)
     if value is None:
-        raise Malformed(f"{name} is missing")
+        raise MalformedError("{name} is missing", name=name)
     return long_text(value)
 
 
@@ -52,9 +54,9 @@ def one_line(text: str) -> str:
 
 
 def require_few(count: int, most: int, what: str) -> None:
-    """Raises Malformed above `most`."""
+    """Raises MalformedError above `most`."""
     if count > most:
-        raise Malformed(f"it has {count:,} {what} and at most {most:,} are read")
+        raise MalformedError("it has {count:,} {what} and at most {most:,} are read", count=count, what=what, most=most)
 
 
 def now() -> float:
@@ -75,5 +77,7 @@ def write_export(path: Path, content: str | bytes) -> None:
             Path(name).unlink(missing_ok=True)
     except OSError as error:
         raise ExchangeError(
-            f"{path} cannot be written ({error.strerror}); choose another folder or make room there."
+            "{path} cannot be written ({strerror}); choose another folder or make room there.",
+            path=path,
+            strerror=error.strerror,
         ) from error

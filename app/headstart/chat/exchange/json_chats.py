@@ -14,13 +14,13 @@ from headstart.chat.exchange.files import (
     MOST_CHATS,
     MOST_MESSAGES,
     Bundle,
-    Malformed,
+    MalformedError,
     long_text,
     new_chat,
     require_few,
     text_at,
 )
-from headstart.errors import ExchangeError
+from headstart.errors import ExchangeError, Translatable
 
 FORMAT = "headstart-chats"
 VERSION = 1
@@ -40,34 +40,40 @@ def read_chats(path: Path) -> tuple[Bundle, ...]:
     try:
         size = path.stat().st_size
         if size > MOST_BYTES:
-            raise Malformed(f"it has {size >> 20:,} MB and at most {MOST_BYTES >> 20} MB are read")
+            raise MalformedError(
+                "it has {size:,} MB and at most {most_bytes} MB are read", size=size >> 20, most_bytes=MOST_BYTES >> 20
+            )
         return parse_chats(path.read_bytes())
     except OSError as error:
         raise ExchangeError(
-            f"{path.name} cannot be read ({error.strerror}); choose a file that you may open."
+            "{path} cannot be read ({strerror}); choose a file that you may open.",
+            path=path.name,
+            strerror=error.strerror,
         ) from error
-    except Malformed as error:
+    except MalformedError as error:
         raise ExchangeError(
-            f"{path.name} was not imported because {error}; choose a JSON file exported by Headstart or the "
-            "conversations.json from a ChatGPT export."
+            "{path} was not imported because {reason}; choose a JSON file exported by Headstart or the "
+            "conversations.json from a ChatGPT export.",
+            path=path.name,
+            reason=error.text,
         ) from error
 
 
 def parse_chats(data: bytes) -> tuple[Bundle, ...]:
-    """The chats in the bytes of such a file. Raises Malformed."""
+    """The chats in the bytes of such a file. Raises MalformedError."""
     content = _parse(data)
     if isinstance(content, Mapping) and content.get("format") == FORMAT:
         found = _read_own(content)
     elif isinstance(content, list) and is_chatgpt(content):
-        require_few(len(content), MOST_CHATS, "chats")
+        require_few(len(content), MOST_CHATS, Translatable("chats"))
         found = read_chatgpt(content)
     else:
-        raise Malformed("it is no export of chats")
-    require_few(len(found), MOST_CHATS, "chats")
+        raise MalformedError("it is no export of chats")
+    require_few(len(found), MOST_CHATS, Translatable("chats"))
     for _, conversation in found:
-        require_few(len(conversation.messages), MOST_MESSAGES, "messages in one chat")
+        require_few(len(conversation.messages), MOST_MESSAGES, Translatable("messages in one chat"))
     if not found:
-        raise Malformed("there is no chat in it")
+        raise MalformedError("there is no chat in it")
     return found
 
 
@@ -75,24 +81,28 @@ def _parse(data: bytes) -> Any:
     try:
         return json.loads(data.decode("utf-8-sig"), parse_constant=_refuse)
     except UnicodeDecodeError as error:
-        raise Malformed("it is not UTF-8 text") from error
+        raise MalformedError("it is not UTF-8 text") from error
     except RecursionError as error:
-        raise Malformed("its parts are nested too deeply") from error
+        raise MalformedError("its parts are nested too deeply") from error
     except ValueError as error:
-        raise Malformed(f"it is not JSON ({error})") from error
+        raise MalformedError("it is not JSON ({error})", error=error) from error
 
 
 def _refuse(constant: str) -> NoReturn:
-    raise Malformed(f"{constant} in it is no number")
+    raise MalformedError("{constant} in it is no number", constant=constant)
 
 
 def _read_own(content: Mapping[str, Any]) -> tuple[Bundle, ...]:
-    """The chats of a parsed document. Raises Malformed with what is wrong."""
+    """The chats of a parsed document. Raises MalformedError with what is wrong."""
     if content.get("version") != VERSION:
-        raise Malformed(f"it has version {content.get('version')!r} of the format and only {VERSION} is known")
+        raise MalformedError(
+            "it has version {found!r} of the format and only {version} is known",
+            found=content.get("version"),
+            version=VERSION,
+        )
     chats = content.get("chats")
     if not isinstance(chats, list):
-        raise Malformed("it has no list of chats")
+        raise MalformedError("it has no list of chats")
     return tuple(_read_chat(chat) for chat in chats)
 
 
@@ -148,7 +158,7 @@ def _read_chat(value: object) -> Bundle:
     entry = _table(value, "a chat")
     messages = entry.get("messages")
     if not isinstance(messages, list):
-        raise Malformed("a chat has no list of messages")
+        raise MalformedError("a chat has no list of messages")
     chat = new_chat(
         text_at(entry, "title"),
         created=_read_time(entry, "created"),
@@ -165,7 +175,7 @@ def _read_tags(entry: Mapping[str, Any]) -> tuple[str, ...]:
     """Files from before there were tags name one folder."""
     names = entry.get("tags", [text_at(entry, "folder", "")])
     if not isinstance(names, list):
-        raise Malformed("tags in it are no list")
+        raise MalformedError("tags in it are no list")
     cut = (" ".join(long_text(name).split())[:LONGEST_TAG].rstrip() for name in names)
     return tuple(sorted({name for name in cut if name}))
 
@@ -178,7 +188,9 @@ def _read_conversation(entries: list[Mapping[str, Any]]) -> Conversation:
         message = _read_message(entry)
         known = message.parent is None or message.parent in messages
         if not known or message.id <= last:
-            raise Malformed(f"message {message.id} does not follow its parent or stands twice")
+            raise MalformedError(
+                "message {message_id} does not follow its parent or stands twice", message_id=message.id
+            )
         messages[message.id] = message
         last = message.id
         if entry.get("shown") is True:
@@ -207,7 +219,7 @@ def _read_message(entry: Mapping[str, Any]) -> Message:
             edited=entry.get("edited") is True,
         )
     except (KeyError, ValueError, TypeError, AttributeError) as error:
-        raise Malformed(f"a message in it is not as it should be ({error!r})") from error
+        raise MalformedError("a message in it is not as it should be ({error})", error=repr(error)) from error
 
 
 def _read_state(value: object) -> State:
@@ -219,19 +231,19 @@ def _read_time(entry: Mapping[str, Any], name: str) -> float:
     try:
         seconds = datetime.fromisoformat(entry[name]).timestamp()
     except (KeyError, TypeError, ValueError, OverflowError, OSError) as error:
-        raise Malformed(f"{name} is not a time") from error
+        raise MalformedError("{name} is not a time", name=name) from error
     if seconds < 0:
-        raise Malformed(f"{name} lies before 1970")
+        raise MalformedError("{name} lies before 1970", name=name)
     return round(seconds, 3)
 
 
 def _number(value: object) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value < 2**53:
-        raise Malformed(f"{value!r} stands where a number from 1 should")
+        raise MalformedError("{value!r} stands where a number from 1 should", value=value)
     return value
 
 
 def _table(value: object, what: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        raise Malformed(f"{what} in it is no table")
+        raise MalformedError("{what} in it is no table", what=what)
     return value

@@ -34,7 +34,14 @@ from headstart.engine.engine import (
     Timing,
 )
 from headstart.engine.protocol import LineSplitter
-from headstart.errors import ContextOverflowError, HeadstartError, ModelNotFoundError, RemoteError, SettingsError
+from headstart.errors import (
+    ContextOverflowError,
+    HeadstartError,
+    ModelNotFoundError,
+    RemoteError,
+    SettingsError,
+    Translatable,
+)
 from headstart.parameters import declared
 
 _Body = dict[str, Any]
@@ -228,31 +235,68 @@ def refusal(remote: Remote, response: httpx.Response) -> HeadstartError:
     error: type[HeadstartError] = RemoteError
     match status:
         case 401 | 403 if "Authorization" in response.request.headers:
-            sentence = f"{name} refuses the key{in_brackets}; give another one with {command}."
+            sentence = Translatable(
+                "{name} refuses the key{in_brackets}; give another one with {command}.",
+                name=name,
+                in_brackets=in_brackets,
+                command=command,
+            )
         case 401 | 403:
-            sentence = f"{name} wants a key{in_brackets}; give it with {command}."
+            sentence = Translatable(
+                "{name} wants a key{in_brackets}; give it with {command}.",
+                name=name,
+                in_brackets=in_brackets,
+                command=command,
+            )
         case 301 | 302 | 303 | 307 | 308:
             target = response.headers.get("location", "another address")
-            sentence = f"{name} has moved to {target}; if you trust that, add it again with that address."
+            sentence = Translatable(
+                "{name} has moved to {target}; if you trust that, add it again with that address.",
+                name=name,
+                target=target,
+            )
         case 404 if "model" in words.lower():
             error = ModelNotFoundError
-            sentence = (
-                f"{name} does not know the model {remote.model!r}{in_brackets}; "
-                f"`headstart remote check {name}` lists what it has."
+            command = f"`headstart remote check {name}`"
+            sentence = Translatable(
+                "{name} does not know the model {model!r}{in_brackets}; {command} lists what it has.",
+                name=name,
+                model=remote.model,
+                in_brackets=in_brackets,
+                command=command,
             )
         case 404:
-            sentence = (
-                f"There is no such API at {remote.url}{in_brackets}; check the address of {name}: it often ends in /v1."
+            sentence = Translatable(
+                "There is no such API at {url}{in_brackets}; check the address of {name}: it often ends in /v1.",
+                url=remote.url,
+                in_brackets=in_brackets,
+                name=name,
             )
         case 429:
-            sentence = f"{name} is busy{in_brackets}; try again in a while."
+            sentence = Translatable(
+                "{name} is busy{in_brackets}; try again in a while.", name=name, in_brackets=in_brackets
+            )
         case _ if _is_overburdened(status):
-            sentence = f"{name} failed (status {status}{after_comma}); try again, or look into that server's log."
+            sentence = Translatable(
+                "{name} failed (status {status}{after_comma}); try again, or look into that server's log.",
+                name=name,
+                status=status,
+                after_comma=after_comma,
+            )
         case _ if _is_about_context(words.lower()):
             error = ContextOverflowError
-            sentence = f"The conversation is too long for {name} ({words}): start a new chat, or allow shorter answers."
+            sentence = Translatable(
+                "The conversation is too long for {name} ({words}): start a new chat, or allow shorter answers.",
+                name=name,
+                words=words,
+            )
         case _:
-            sentence = f"{name} does not take this request (status {status}{after_comma}); change what it names."
+            sentence = Translatable(
+                "{name} does not take this request (status {status}{after_comma}); change what it names.",
+                name=name,
+                status=status,
+                after_comma=after_comma,
+            )
     return error(sentence)
 
 
@@ -471,9 +515,9 @@ def _unreachable(remote: Remote, error: httpx.RequestError) -> RemoteError:
             )
     detail = str(error).strip().rstrip(".") or type(error).__name__
     if isinstance(error, httpx.TimeoutException):
-        detail = "no answer in time"
+        detail = Translatable("no answer in time")
     elif any(isinstance(cause, ConnectionRefusedError) for cause in _causes(error)):
-        detail = "the connection is refused"
+        detail = Translatable("the connection is refused")
     return RemoteError(
         "{name} cannot be reached at {url} ({detail}); check that the server runs there and that "
         "this computer has a network.",

@@ -17,7 +17,7 @@ from headstart import manifest as manifests
 from headstart.engine.drafters.base import Draft, WantsMore
 from headstart.engine.engine import Origin
 from headstart.engine.sequence import Sequence as Text
-from headstart.errors import BrokenModelError
+from headstart.errors import BrokenModelError, Translatable
 from headstart.manifest import Manifest
 
 BIGRAM_REACH = 8  # candidates at most: a chain of guesses is soon wrong
@@ -90,9 +90,9 @@ def read(folder: Path, manifest: Manifest) -> BigramDrafter | None:
         _check(parts, manifest.logit_rows)
         fingerprint = header["vocabulary"]
     except (*_UNREADABLE, TypeError) as error:
-        raise _broken(path, f"is damaged ({error})") from None
+        raise _broken(path, Translatable("is damaged ({error})", error=error)) from None
     if fingerprint != manifest.tokenizer.fingerprint:
-        raise _broken(path, f"was built for another vocabulary than that of {manifest.name}")
+        raise _broken(path, Translatable("was built for another vocabulary than that of {name}", name=manifest.name))
     return BigramDrafter(parts["keys"], parts["tokens"], parts["chances"])
 
 
@@ -108,5 +108,5 @@ def _check(parts: Mapping[str, NDArray[Any]], rows: int) -> None:
         raise ValueError(f"it names a token outside the model's {rows}")
 
 
-def _broken(path: Path, what: str) -> BrokenModelError:
+def _broken(path: Path, what: Translatable) -> BrokenModelError:
     return BrokenModelError("{path} {what}; build it again with headstart-export bigram.", path=path, what=what)

@@ -341,7 +341,7 @@ class EngineClient:
         )
 
     def _fault(self, report: Failed) -> HeadstartError:
-        error: HeadstartError = getattr(errors, report.kind)(report.template, **report.values)
+        error: HeadstartError = getattr(errors, report.kind)(report.sentence)
         if isinstance(error, OutOfMemoryError):  # what ran out of memory is not trusted, and gives none back
             self._drop(CLOSE_GRACE)
         return error

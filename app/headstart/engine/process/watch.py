@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import Enum
 
 from headstart.engine.engine import EngineKind, LoadOptions, Prefill
 from headstart.engine.protocol import (
@@ -34,6 +34,7 @@ from headstart.engine.protocol import (
     TurnTaken,
 )
 from headstart.engine.tuning.messages import Tune, TunedKnown, TuneEnded
+from headstart.errors import Translatable
 
 LOOK = 1.0  # seconds between two looks
 _MOST_COUNTED = 2 * LOOK  # seconds between two looks beyond which this side stood still itself
@@ -71,14 +72,14 @@ class Patience:
     computing: float = 10.0  # so many times as long while the process uses a fifth of a processor core: it is slow
 
 
-class Doing(StrEnum):
+class Doing(Enum):
     """What an engine does while it is silent, as a sentence says it."""
 
-    START = "starting"
-    LOAD = "loading the model"
-    READ = "reading the message"
-    WRITE = "writing the answer"
-    MEASURE = "measuring"
+    START = Translatable("starting")
+    LOAD = Translatable("loading the model")
+    READ = Translatable("reading the message")
+    WRITE = Translatable("writing the answer")
+    MEASURE = Translatable("measuring")
 
 
 @dataclass(frozen=True)
@@ -89,11 +90,13 @@ class Silence:
     seconds: float
 
     @property
-    def sentence(self) -> str:
+    def sentence(self) -> Translatable:
         """What a person reads."""
-        return (
-            f"The engine gave no sign for {self.seconds:.0f} seconds while {self.doing.value}, so it was ended; "
-            "it starts again when it is needed."
+        return Translatable(
+            "The engine gave no sign for {seconds:.0f} seconds while {doing}, so it was ended; "
+            "it starts again when it is needed.",
+            seconds=self.seconds,
+            doing=self.doing.value,
         )
 
 

@@ -32,7 +32,6 @@ _MOST_ERROR = 0.01
 # Of what one token too many does to the logits: pages gave 0 to 0.06, in any arithmetic; a branch that sees what stands
 # beside it, or is kept where it was computed, 0.95 to 11.
 _MOST_BRANCH_ERROR = 0.25
-_UNFIT = "{device} refuses {model} ({reason}). Try --device CPU."
 
 
 def is_undecided(measurements: Measurements) -> bool:
@@ -67,7 +66,7 @@ def proven_runner(folder: Path, device: str, measurements: Measurements) -> Runn
     if isinstance(known, str) and known in RUNNERS:
         return RUNNERS[known]
     if isinstance(refused, str):
-        raise UnfitError(_UNFIT, device=device, model=folder.name, reason=refused)
+        raise _unfit(folder, device, refused)
     reasons = []
     for name, kind in RUNNERS.items():
         try:
@@ -83,7 +82,13 @@ def proven_runner(folder: Path, device: str, measurements: Measurements) -> Runn
     if device == "CPU":
         raise refusal(folder, device, "; ".join(reasons))
     measurements.put(_REFUSED, "; ".join(reasons))
-    raise UnfitError(_UNFIT, device=device, model=folder.name, reason="; ".join(reasons))
+    raise _unfit(folder, device, "; ".join(reasons))
+
+
+def _unfit(folder: Path, device: str, reason: str) -> UnfitError:
+    return UnfitError(
+        "{device} refuses {name} ({reason}). Try --device CPU.", device=device, name=folder.name, reason=reason
+    )
 
 
 def fault(runner: Runner) -> str:

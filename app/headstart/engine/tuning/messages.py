@@ -7,7 +7,7 @@ from pathlib import Path
 from headstart.engine.bench.result import Spread
 from headstart.engine.engine import LoadOptions
 from headstart.engine.wire import Tagged
-from headstart.errors import SettingsError
+from headstart.errors import SettingsError, Translatable
 
 TARGET, DRAFTS = "target", "drafts"  # what is decided, in this order
 DEFAULT = "as it is"
@@ -35,7 +35,7 @@ class Row:
     better: int = 0  # pairs in which it was faster
     pairs: int = 0
     chosen: bool = False
-    failure: str = ""  # why it cannot be had
+    failure: Translatable = field(default_factory=Translatable)  # why it cannot be had
 
     @property
     def untimed(self) -> bool:

@@ -45,7 +45,7 @@ from headstart.engine.tuning.messages import (
 )
 from headstart.engine.tuning.store import Tuned
 from headstart.engine.validation import Trial as PrecisionTrial
-from headstart.errors import HeadstartError, MemoryBudgetError
+from headstart.errors import DeviceError, HeadstartError, MemoryBudgetError, Translatable
 
 FIRST_PAIRS, MORE_PAIRS = 3, 9  # answers of the default and of a candidate
 _CHANCE = 0.05  # that a setting which gains nothing is taken, over all candidates of a stage
@@ -108,7 +108,7 @@ class Trial:
     name: str
     base: list[float] = field(default_factory=list)
     mine: list[float] = field(default_factory=list)
-    failure: str = ""
+    failure: Translatable = field(default_factory=Translatable)
 
     @property
     def spread(self) -> Spread | None:
@@ -153,8 +153,10 @@ def search(
                 if pair is not None:
                     trial.base.append(pair[0])
                     trial.mine.append(pair[1])
-        except (RuntimeError, HeadstartError) as error:
-            trial.failure = str(error).strip().splitlines()[0]
+        except HeadstartError as error:
+            trial.failure = error.text
+        except RuntimeError as error:
+            trial.failure = Translatable(str(error).strip().splitlines()[0])
 
     for trial in trials:
         extend(trial, FIRST_PAIRS)
@@ -266,7 +268,7 @@ class _AnswerRace:
     def _engine(self, load: LoadOptions, *, is_candidate: bool = False) -> LocalEngine:
         target = self._model(load.target, target_place(load), is_candidate=is_candidate)
         if is_candidate and target is not self.default.target and target.notes:
-            raise RuntimeError(target.notes[0])  # it was refused, and something else was loaded
+            raise DeviceError(target.notes[0])  # it was refused, and something else was loaded
         draft = None
         if load.draft:
             draft = self._model(load.draft, draft_place(load.draft, load), is_candidate=is_candidate)

@@ -5,14 +5,15 @@ import sys
 from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from PySide6.QtCore import QObject, QProcess, Signal, Slot
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QToolButton, QWidget
 
 from headstart.chat.conversation import Attachment
-from headstart.errors import AttachmentError
-from headstart.ui.fault_words import said
+from headstart.errors import AttachmentError, Translatable
 from headstart.ui.spelling import decimal, whole
+from headstart.ui.translation import said
 from headstart.ui.widgets.icons import show_icon
 from headstart.ui.widgets.layouts import Flow
 from headstart.ui.widgets.stylesheet import dress
@@ -39,7 +40,7 @@ class PdfReading(QObject):
         """Nothing runs before `start`."""
         super().__init__(parent)
         self.path = path
-        self._outcome: dict[str, str] = {}
+        self._outcome: dict[str, Any] = {}
         self._rest = b""
         self._process = QProcess(self)
         self._process.readyReadStandardOutput.connect(self._read)
@@ -82,8 +83,11 @@ class PdfReading(QObject):
             self._fail()
 
     def _fail(self) -> None:
+        if "error" in self._outcome:
+            self.failed.emit(said(Translatable.from_data(self._outcome["error"])))
+            return
         unread = self.tr("{} could not be read to its end; save its text as a file and attach that.")
-        self.failed.emit(self._outcome.get("error") or unread.format(self.path.name))
+        self.failed.emit(unread.format(self.path.name))
 
 
 LARGEST = 2_000_000  # bytes; about half a million tokens, more than any context here
@@ -97,14 +101,19 @@ def read(path: Path) -> Attachment:
     try:
         size = path.stat().st_size
         if path.is_dir():
-            raise AttachmentError(f"{path.name} is a folder; drop the files in it instead.")
+            raise AttachmentError("{path} is a folder; drop the files in it instead.", path=path.name)
         if size > LARGEST:
             raise AttachmentError(
-                f"{path.name} has {size / 1e6:.1f} MB, and {LARGEST / 1e6:.0f} MB is the most; attach a part of it."
+                "{path} has {size:.1f} MB, and {largest:.0f} MB is the most; attach a part of it.",
+                path=path.name,
+                size=size / 1e6,
+                largest=LARGEST / 1e6,
             )
         content = path.read_bytes()
     except OSError as error:
-        raise AttachmentError(f"{path.name} cannot be read ({error.strerror}); check that it is there.") from None
+        raise AttachmentError(
+            "{path} cannot be read ({strerror}); check that it is there.", path=path.name, strerror=error.strerror
+        ) from None
     return Attachment(path.name, _text(path.name, content))
 
 
@@ -124,8 +133,10 @@ def require_short(attachment: Attachment) -> None:
     length = len(attachment.text.encode(errors="replace"))
     if length > LARGEST:
         raise AttachmentError(
-            f"{attachment.name} has {length / 1e6:.1f} MB of text, and {LARGEST / 1e6:.0f} MB is the most; attach a "
-            "part of it."
+            "{name} has {length:.1f} MB of text, and {largest:.0f} MB is the most; attach a part of it.",
+            name=attachment.name,
+            length=length / 1e6,
+            largest=LARGEST / 1e6,
         )
 
 
@@ -140,16 +151,19 @@ def _text(name: str, content: bytes) -> str:
     try:
         text = content.decode(encoding)
     except UnicodeDecodeError:
-        raise AttachmentError(_not_text(name)) from None
+        raise _not_text(name) from None
     if "\0" in text:
-        raise AttachmentError(_not_text(name))
+        raise _not_text(name)
     if not text.strip():
-        raise AttachmentError(f"{name} is empty; there is nothing to attach.")
+        raise AttachmentError("{name} is empty; there is nothing to attach.", name=name)
     return text.replace("\r\n", "\n")
 
 
-def _not_text(name: str) -> str:
-    return f"{name} is no PDF and no text in UTF-8; attach text, Markdown, code or PDF, or save it as text first."
+def _not_text(name: str) -> AttachmentError:
+    return AttachmentError(
+        "{name} is no PDF and no text in UTF-8; attach text, Markdown, code or PDF, or save it as text first.",
+        name=name,
+    )
 
 
 _LONGEST_NAME = 36  # characters
@@ -220,7 +234,9 @@ class AttachmentTray(QWidget):
 
     def _require_room(self, path: Path) -> None:
         if len(self._chips) + len(self._readings) >= MOST:
-            raise AttachmentError(f"{path.name} was not attached: {MOST} files is the most for one message.")
+            raise AttachmentError(
+                "{path} was not attached: {most} files is the most for one message.", path=path.name, most=MOST
+            )
 
     def _add(self, attachment: Attachment) -> None:
         if attachment in self._chips:  # the same file again
@@ -247,7 +263,7 @@ class AttachmentTray(QWidget):
         try:
             require_short(attachment)
         except AttachmentError as error:
-            self._fail(reading, str(error))
+            self._fail(reading, said(error))
             return
         self._drop(reading)
         self._add(attachment)
@@ -256,7 +272,7 @@ class AttachmentTray(QWidget):
     def _fail(self, reading: PdfReading, sentence: str) -> None:
         self._drop(reading)
         self._note_change()
-        self.troubled.emit(said(sentence))
+        self.troubled.emit(sentence)
 
     def _abandon(self, reading: PdfReading) -> None:
         self._drop(reading)

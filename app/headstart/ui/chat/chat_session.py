@@ -15,9 +15,9 @@ from headstart.settings import Settings
 from headstart.ui import asking
 from headstart.ui.chat import live_answer
 from headstart.ui.chat.live_answer import NOTICE, ROUNDS, LiveAnswer, resumed
-from headstart.ui.fault_words import said
 from headstart.ui.models.model_loader import ModelLoader
 from headstart.ui.spelling import sentences, whole
+from headstart.ui.translation import said
 from headstart.ui.widgets.notice_bar import Cause
 
 _SAVE_EVERY = 700  # ms: a kill must cost less than a second of text, and timers come late

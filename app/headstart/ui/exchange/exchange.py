@@ -24,9 +24,9 @@ from headstart.chat.store import Store
 from headstart.errors import HeadstartError
 from headstart.ui.chat.message_text import attached_blocks, split
 from headstart.ui.exchange.pdf_export import PdfSaving, writing_pdf
-from headstart.ui.fault_words import said
 from headstart.ui.markdown.blocks import Block, Paragraph, Place, Rule, Span, Style
 from headstart.ui.markdown.markdown import parse, parse_literal
+from headstart.ui.translation import said
 from headstart.ui.widgets.notice_bar import Cause, NoticeBar
 
 _LISTS = 1_000_000  # more than one message has: lists of two messages must not become one

@@ -25,12 +25,11 @@ from PySide6.QtGui import (
 
 from headstart.chat.exchange.files import write_export
 from headstart.errors import HeadstartError
-from headstart.ui.fault_words import said
 from headstart.ui.markdown.blocks import Block, Code, Paragraph, Rule, spans
 from headstart.ui.markdown.document import DocumentWriter
 from headstart.ui.markdown.document_formats import Formats
 from headstart.ui.markdown.highlighting import Highlighter
-from headstart.ui.translation import translate
+from headstart.ui.translation import said, translate
 from headstart.ui.widgets import theme
 from headstart.ui.widgets.theme import LIGHT
 

@@ -14,8 +14,8 @@ from headstart.chat.database import Key
 from headstart.chat.store import Store, open_store
 from headstart.errors import DamagedHistoryError, HistoryError, LockedHistoryError
 from headstart.ui.background_task import BackgroundTask
-from headstart.ui.fault_words import said
 from headstart.ui.settings.passphrase_form import PassphraseForm, Wanted
+from headstart.ui.translation import said
 from headstart.ui.widgets import stylesheet
 from headstart.ui.widgets.labels import muted
 from headstart.ui.widgets.stylesheet import dress

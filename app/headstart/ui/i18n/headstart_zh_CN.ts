@@ -1435,10 +1435,6 @@
         <translation>引擎未能及时结束。</translation>
     </message>
     <message>
-        <source>The engine cannot be started ({}); install Headstart again.</source>
-        <translation>无法启动引擎（{}）；请重新安装 Headstart。</translation>
-    </message>
-    <message>
         <source>exit code {}</source>
         <translation>退出代码 {}</translation>
     </message>
@@ -1629,40 +1625,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
 <context>
     <name>Faults</name>
     <message>
-        <source>No Python was found on this computer; install Python 3.11 or newer, of 64 bits (Debian and Ubuntu: apt install python3 python3-venv), and try again.</source>
-        <translation>在本计算机上未找到 Python；请安装 64 位的 Python 3.11 或更高版本（Debian 和 Ubuntu：apt install python3 python3-venv），然后重试。</translation>
-    </message>
-    <message>
-        <source>The Python found here is {}, and 3.11 or newer is needed; install one and try again.</source>
-        <translation>这里找到的是 Python {}，需要 3.11 或更高版本；请安装后重试。</translation>
-    </message>
-    <message>
-        <source>The exporter needs {} on the disk while it is set up, and {} are free; make room and try again.</source>
-        <translation>设置导出工具期间需要 {} 的磁盘空间，而可用空间为 {}；请腾出空间后重试。</translation>
-    </message>
-    <message>
-        <source>The disk is full; make room and try again.</source>
-        <translation>磁盘已满；请腾出空间后重试。</translation>
-    </message>
-    <message>
-        <source>The set-up was ended from outside, perhaps for want of memory; try again.</source>
-        <translation>设置过程被外部终止，可能是内存不足；请重试。</translation>
-    </message>
-    <message>
-        <source>The exporter could not be set up: {}</source>
-        <translation>无法设置导出工具：{}</translation>
-    </message>
-    <message>
-        <source>The package index cannot be reached; check this computer&apos;s network and try again. What was fetched to its end is not fetched again.</source>
-        <translation>无法连接软件包索引；请检查本计算机的网络后重试。已完整下载的内容不会再次下载。</translation>
-    </message>
-    <message>
-        <source>The package index lacks something for Python {}; the log names it. Another Python, 3.11 or newer, may have all: install one and try again.</source>
-        <translation>软件包索引中缺少适用于 Python {} 的内容，日志中有其名称。换用另一个 3.11 或更高版本的 Python 也许可行：请安装后重试。</translation>
-    </message>
-    <message>
-        <source>Python {} can make no environments here, as its module venv is missing; on Debian and Ubuntu, apt install python3-venv brings it. Then try again.</source>
-        <translation>这里的 Python {} 缺少 venv 模块，无法创建环境；在 Debian 和 Ubuntu 上可用 apt install python3-venv 安装。然后重试。</translation>
+        <source> on page {number}</source>
+        <translation>（第 {number} 页）</translation>
     </message>
     <message>
         <source>--device</source>
@@ -1673,144 +1637,128 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>“草稿模型的设备”</translation>
     </message>
     <message>
-        <source>known are {}</source>
-        <translation>已知的有 {}</translation>
+        <source>--{error}.</source>
+        <translation>{error}。</translation>
     </message>
     <message>
-        <source>none is known yet</source>
-        <translation>目前没有已知的服务器</translation>
+        <source>--{option} needs --draft, or the recipe of a pair.</source>
+        <translation>{option} 需要草稿模型或模型对的配方。</translation>
     </message>
     <message>
-        <source>{} {fault}; build it again with headstart-export bigram.</source>
-        <translation>{} {fault}；请在模型页面重新导出该模型。</translation>
+        <source>A benchmark measures this computer, but {name} is another one: choose a model that is here.</source>
+        <translation>基准测试测量的是这台电脑，而 {name} 是另一台电脑：请选择这台电脑上的模型。</translation>
     </message>
     <message>
-        <source>No model is installed yet.</source>
-        <translation>尚未安装模型。</translation>
+        <source>A benchmark needs at least one prompt, one repeat and answers of two tokens.</source>
+        <translation>基准测试至少需要一个提示、一次重复和两个 token 的回答。</translation>
     </message>
     <message>
-        <source>is damaged ({})</source>
-        <translation>已损坏（{}）</translation>
+        <source>A benchmark times Headstart&apos;s own engine, and OpenVINO GenAI beside it: load the model on a CPU, without an EAGLE-3 head, and run it again.</source>
+        <translation>基准测试测量 Headstart 自己的引擎，并与 OpenVINO GenAI 比较：请在 CPU 上加载模型，不使用 EAGLE-3 草稿头，然后重新运行。</translation>
     </message>
     <message>
-        <source>was built for another vocabulary than that of {}</source>
-        <translation>是为与 {} 不同的词汇表生成的</translation>
+        <source>A draft of {target}&apos;s own weights has its revision: leave out --draft-revision.</source>
+        <translation>由 {target} 自身权重制成的草稿模型使用同一修订版本：不能另外指定。</translation>
     </message>
     <message>
-        <source>OpenVINO GenAI failed ({}); {remedy}.</source>
-        <translation>OpenVINO GenAI 出错（{}）；请{remedy}。</translation>
+        <source>A model named {folder} is installed already; remove it or rename the new folder.</source>
+        <translation>已安装名为 {folder} 的模型；请移除它，或为新文件夹改名。</translation>
     </message>
     <message>
-        <source>Cancelled.</source>
-        <translation>已取消。</translation>
+        <source>A name is empty: name a recipe, a hub id, a Hugging Face folder or a .gguf file.</source>
+        <translation>名称为空：请填写配方、hub ID、Hugging Face 文件夹或 .gguf 文件。</translation>
     </message>
     <message>
-        <source>ask again, or use --engine headstart</source>
-        <translation>重新提问，或将引擎改为 Headstart</translation>
+        <source>A passphrase needs at least {shortest} characters; take several words.</source>
+        <translation>密码短语至少需要 {shortest} 个字符；请使用多个词。</translation>
     </message>
     <message>
-        <source>ask again, or use --device CPU</source>
-        <translation>重新提问，或将设备改为 CPU</translation>
+        <source>A revision belongs to a model of the hub, but {title} does not come from there.</source>
+        <translation>修订版本属于 hub 上的模型，而 {title} 并非来自那里。</translation>
     </message>
     <message>
-        <source>load the model with a smaller --context</source>
-        <translation>调小上下文后重新加载模型</translation>
-    </message>
-    <message>
-        <source>The chat history {} is damaged ({}): restore a backup; the damaged file is kept beside it.</source>
-        <translation>聊天历史记录 {} 已损坏（{}）：请恢复备份；损坏的文件会保留在其旁边。</translation>
-    </message>
-    <message>
-        <source>The chat history {} could not be used ({}); try again, then restart the program.</source>
-        <translation>无法使用聊天历史记录 {}（{}）；请重试，仍不行则重启程序。</translation>
-    </message>
-    <message>
-        <source>The index of the search is damaged; start Headstart again to have it made anew: no chat is lost.</source>
-        <translation>搜索索引已损坏；请重新启动 Headstart 以重建索引：不会丢失任何对话。</translation>
-    </message>
-    <message>
-        <source>The disk is full, so the last change was not saved in {}; free some space and try again: everything saved before is still there.</source>
-        <translation>磁盘已满，上次的更改未能保存到 {}；请腾出空间后重试：此前保存的内容都还在。</translation>
-    </message>
-    <message>
-        <source>The chat history in {} cannot be written; make the folder readable and writable for you, then try again.</source>
-        <translation>无法写入 {} 中的聊天历史记录；请让您可以读写该文件夹，然后重试。</translation>
-    </message>
-    <message>
-        <source>Another program is using the chat history {}; close it and try again.</source>
-        <translation>另一个程序正在使用聊天历史记录 {}；请关闭该程序后重试。</translation>
-    </message>
-    <message>
-        <source>The chat history in {} cannot be used ({}); make the folder readable and writable for you, then try again.</source>
-        <translation>无法使用 {} 中的聊天历史记录（{}）；请让您可以读写该文件夹，然后重试。</translation>
-    </message>
-    <message>
-        <source>The chat history {} was written by a newer version of Headstart (schema {}, this one knows {}); update Headstart to open it.</source>
-        <translation>聊天历史记录 {} 由更新版本的 Headstart 写入（架构版本 {}，此版本支持到 {}）；请更新 Headstart 后再打开。</translation>
-    </message>
-    <message>
-        <source>The chat history in {} is encrypted; open it in the window, with its passphrase.</source>
-        <translation>{} 中的聊天历史记录已加密；请在窗口中用密码短语打开。</translation>
-    </message>
-    <message>
-        <source>This is not the passphrase of the chat history; try again, and mind capitals and the keyboard&apos;s language.</source>
-        <translation>这不是聊天历史记录的密码短语；请重试，并留意大小写和键盘语言。</translation>
-    </message>
-    <message>
-        <source>A passphrase needs at least {} characters; take several words.</source>
-        <translation>密码短语至少需要 {} 个字符；请使用多个词。</translation>
-    </message>
-    <message>
-        <source>The key of the chat history is damaged: put a copy of it in the place of {}; without it the chats cannot be read.</source>
-        <translation>聊天历史记录的密钥已损坏：请用它的副本替换 {}；没有密钥便无法读取对话。</translation>
-    </message>
-    <message>
-        <source>To check a passphrase takes {} MiB of memory; close other programs and try again.</source>
-        <translation>核对密码短语需要 {} MiB 内存；请关闭其他程序后重试。</translation>
-    </message>
-    <message>
-        <source>Encrypted chat histories need packages that are not installed: pip install {}, then start Headstart again.</source>
-        <translation>加密的聊天历史记录需要未安装的软件包：请用 pip 安装 {}，然后重新启动 Headstart。</translation>
-    </message>
-    <message>
-        <source>This chat no longer exists in the history; start a new one.</source>
-        <translation>历史记录中已没有此对话；请新建对话。</translation>
+        <source>A server&apos;s name has up to 40 letters, digits, dots, dashes and underscores, unlike {name!r}.</source>
+        <translation>服务器名称最多可有 40 个字母、数字、点、连字符和下划线，{name!r} 不符合。</translation>
     </message>
     <message>
         <source>A tag needs a name; type one.</source>
         <translation>标签需要名称；请输入名称。</translation>
     </message>
     <message>
-        <source>There is no tag “{}” any more; make a new one.</source>
-        <translation>标签“{}”已不存在；请新建标签。</translation>
+        <source>An NPU compiles a fixed prompt length in, while Headstart&apos;s own engine feeds passes of any length: leave out --engine headstart, or use --device CPU.</source>
+        <translation>NPU 会将提示词长度编译为固定值，而 Headstart 自己的引擎需要任意长度的计算：请将引擎改为自动，或将设备改为 CPU。</translation>
     </message>
     <message>
-        <source>There already is a tag “{}”; choose another name.</source>
-        <translation>已有标签“{}”；请换一个名称。</translation>
+        <source>An NPU computes with symmetric weights, but {name} has {weights}: export it with --weights int4-sym, or use --device CPU.</source>
+        <translation>NPU 使用对称量化的权重，而 {name} 为 {weights}：请将权重设为 INT4-SYM 后重新导出，或将设备改为 CPU。</translation>
     </message>
     <message>
-        <source>{} cannot be read ({}); choose a file that you may open.</source>
-        <translation>无法读取 {}（{}）；请选择您有权打开的文件。</translation>
+        <source>An NPU decides itself how it keeps keys and values: leave out --kv-precision.</source>
+        <translation>NPU 自行决定键与值的精度：请将键与值改为自动。</translation>
     </message>
     <message>
-        <source>{} was not imported because {reason}; choose a JSON file exported by Headstart or the conversations.json from a ChatGPT export.</source>
-        <translation>未能导入 {}，原因是{reason}；请选择由 Headstart 导出的 JSON 文件，或 ChatGPT 导出内容中的 conversations.json。</translation>
+        <source>An NPU has arithmetic of its own: leave out --numerics exact, or use --device CPU.</source>
+        <translation>NPU 有自己的运算方式：请将数值运算改为快速，或将设备改为 CPU。</translation>
     </message>
     <message>
-        <source>{} cannot be written ({}); choose another folder or make room there.</source>
-        <translation>无法写入 {}（{}）；请选择其他文件夹，或在该处腾出空间。</translation>
+        <source>An NPU needs a context of at least {least} tokens, not {context}: use another --context.</source>
+        <translation>NPU 至少需要 {least} 个 token 的上下文，而不是 {context} 个：请更改上下文。</translation>
     </message>
     <message>
-        <source>There is no device {} here; present: {}. Choose one with {option}; `headstart doctor` says what speaks against a {}.</source>
-        <translation>这台电脑上没有设备 {}；现有设备：{}。请用{option}选择其中之一。如果这台电脑有 {}，则其驱动程序缺失或您无权使用。</translation>
+        <source>An NPU takes no guesses from the text: use a draft model, or --speculation off.</source>
+        <translation>NPU 不能从文本中猜测：请使用草稿模型，或关闭推测解码。</translation>
     </message>
     <message>
-        <source>There is no device {} here; present: {}. Choose one with {option}.</source>
-        <translation>这台电脑上没有设备 {}；现有设备：{}。请用{option}选择其中之一。</translation>
+        <source>An address must not hold a password; give the key with --key instead.</source>
+        <translation>地址中不得包含密码；请改在“密钥”中填写。</translation>
     </message>
     <message>
-        <source>No model is loaded; choose one first.</source>
-        <translation>尚未加载模型；请先选择模型。</translation>
+        <source>Another program is using the chat history {path}; close it and try again.</source>
+        <translation>另一个程序正在使用聊天历史记录 {path}；请关闭该程序后重试。</translation>
+    </message>
+    <message>
+        <source>Cancelled.</source>
+        <translation>已取消。</translation>
+    </message>
+    <message>
+        <source>Encrypted chat histories need packages that are not installed: pip install {packages}, then start Headstart again.</source>
+        <translation>加密的聊天历史记录需要未安装的软件包：请用 pip 安装 {packages}，然后重新启动 Headstart。</translation>
+    </message>
+    <message>
+        <source>Exact numerics compute in f32: leave out --precision {precision}.</source>
+        <translation>精确数值以 f32 计算：不能指定精度 {precision}。</translation>
+    </message>
+    <message>
+        <source>Exact numerics need keys and values in 16 bits: leave out --kv-precision u8.</source>
+        <translation>精确运算需要 16 位的键与值：请将键与值改为自动。</translation>
+    </message>
+    <message>
+        <source>Exporting {name} needs about {wanted} of memory, but only {free} is free; close other programs, or export a smaller model.</source>
+        <translation>导出 {name} 约需 {wanted} 内存，但可用内存只有 {free}；请关闭其他程序，或导出更小的模型。</translation>
+    </message>
+    <message>
+        <source>Exporting {name} needs {wanted} of disk space at {place}, but only {free} is free; make room, or choose another --output.</source>
+        <translation>导出 {name} 需要 {wanted} 磁盘空间（位于 {place}），但可用空间仅 {free}；请在该处腾出空间。</translation>
+    </message>
+    <message>
+        <source>Fixed speculation needs a number of assistant tokens: set 1 to 16, or use automatic.</source>
+        <translation>固定推测需要辅助 token 数：请设为 1 至 16，或改用自动。</translation>
+    </message>
+    <message>
+        <source>Headstart runs a model on one device, not on {device}; present: {here}. Choose one with {option}, or AUTO.</source>
+        <translation>Headstart 在一个设备上运行模型，而不是 {device}；现有设备：{here}。请用{option}选择其一，或选 AUTO。</translation>
+    </message>
+    <message>
+        <source>INT4 weights</source>
+        <translation>INT4 权重</translation>
+    </message>
+    <message>
+        <source>It takes about {wanted} of memory, but {free} is free: close other programs and tune again.</source>
+        <translation>约需 {wanted} 内存，但只有 {free} 可用：请关闭其他程序，然后重新调优。</translation>
+    </message>
+    <message>
+        <source>Loading {names} with {context} tokens of context takes about {wanted} of memory, but {present}: choose {shorter}, {lighter}, or a smaller model.</source>
+        <translation>以 {context} 个 token 的上下文加载 {names} 约需 {wanted} 内存，但{present}：请选择{shorter}、{lighter}，或更小的模型。</translation>
     </message>
     <message>
         <source>Memory ran out while the model was loaded: close other programs, choose a smaller context, or a smaller model.</source>
@@ -1821,672 +1769,1156 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>内存不足，引擎正在重新启动：请关闭其他程序、新建对话，或选择较小的上下文。</translation>
     </message>
     <message>
-        <source>The engine failed. Details are in the log: {}</source>
-        <translation>引擎出错。详情请见日志：{}</translation>
+        <source>Models of the kind {model_type!r} cannot be converted ({error}).</source>
+        <translation>无法转换 {model_type!r} 类型的模型（{error}）。</translation>
     </message>
     <message>
-        <source>The engine gave no sign for {} seconds while {doing}, so it was ended; it starts again when it is needed.</source>
-        <translation>引擎在{doing}时有 {} 秒没有任何响应，因此已被结束；需要时会重新启动。</translation>
+        <source>Name what to export: a recipe, a hub id, a folder or a .gguf file (--list shows recipes).</source>
+        <translation>请填写要导出的内容：配方、hub ID、文件夹或 .gguf 文件。</translation>
     </message>
     <message>
-        <source>{} refuses {} ({}). Try --device CPU.</source>
-        <translation>{} 无法运行 {}（{}）。请将设备改为 CPU 再试。</translation>
+        <source>Neither the model nor its chat template says which token ends an answer, so it cannot be used.</source>
+        <translation>模型及其对话模板都没有说明用哪个 token 结束回答，因此无法使用。</translation>
     </message>
     <message>
-        <source>{} cannot be loaded ({}). Export it again with headstart-export.</source>
-        <translation>无法加载 {}（{}）。请在模型页面重新导出。</translation>
+        <source>No Python was found on this computer; install Python 3.11 or newer, of 64 bits (Debian and Ubuntu: apt install python3 python3-venv), and try again.</source>
+        <translation>在本计算机上未找到 Python；请安装 64 位的 Python 3.11 或更高版本（Debian 和 Ubuntu：apt install python3 python3-venv），然后重试。</translation>
     </message>
     <message>
-        <source>{} gave results that are not numbers; load it again, in another precision.</source>
-        <translation>{} 的计算结果不是有效数字；请换一种精度重新加载。</translation>
+        <source>No computer is found by the address of {name}, {url}; check the spelling and your network.</source>
+        <translation>找不到 {name} 的地址 {url} 所指的电脑；请检查拼写和网络。</translation>
     </message>
     <message>
-        <source>{} gave results that are not numbers in {}; it goes on in {}.</source>
-        <translation>{} 以 {} 计算的结果不是有效数字；已改用 {} 继续。</translation>
+        <source>No installed model can be used; `headstart models` says why.</source>
+        <translation>已安装的模型都无法使用；模型页面上说明了原因。</translation>
     </message>
     <message>
-        <source>{} does not run in {} here, as {why}; it runs in {}.</source>
-        <translation>{} 在此处不能以 {} 运行（{why}）；已改用 {}。</translation>
-    </message>
-    <message>
-        <source>{} is damaged: {faults}. Export it again with headstart-export.</source>
-        <translation>{} 已损坏：{faults}。请在模型页面重新导出。</translation>
-    </message>
-    <message>
-        <source>The manifest of {} does not list {}; export the model again.</source>
-        <translation>{} 的清单中没有列出 {}；请重新导出模型。</translation>
-    </message>
-    <message>
-        <source>The conversation has {} tokens, but the context holds {}: start a new chat, shorten the text, or load the model with a longer --context.</source>
-        <translation>对话有 {} 个 token，而上下文只能容纳 {} 个：请新建对话、缩短文本，或调大上下文后重新加载模型。</translation>
-    </message>
-    <message>
-        <source>{} has no chat template, so it cannot hold a conversation; export the instruct or chat version of this model.</source>
-        <translation>{} 没有对话模板，因此无法进行对话；请导出此模型的 instruct 或 chat 版本。</translation>
-    </message>
-    <message>
-        <source>The chat template of {} has no place for a message of role &quot;{}&quot; here; leave it out, or use the roles system, user and assistant in their usual order.</source>
-        <translation>{} 的对话模板在此处不接受角色为“{}”的消息；请去掉该消息，或按通常的顺序使用 system、user 和 assistant 角色。</translation>
-    </message>
-    <message>
-        <source>The chat template of {} refused this conversation ({}); change the system prompt or the order of the messages, or start a new conversation.</source>
-        <translation>{} 的对话模板拒绝了此对话（{}）；请更改系统提示词或消息顺序，或新建对话。</translation>
-    </message>
-    <message>
-        <source>The engine program belongs to another version of Headstart (its messages have version {}, not {}); install Headstart again.</source>
-        <translation>引擎程序属于另一版本的 Headstart（其消息版本为 {}，而不是 {}）；请重新安装 Headstart。</translation>
-    </message>
-    <message>
-        <source>Loading {} with {} tokens of context takes about {} of memory, but {present}: choose {shorter}, {lighter}, or a smaller model.</source>
-        <translation>以 {1} 个 token 的上下文加载 {0} 约需 {2} 内存，但{present}：请选择{shorter}、{lighter}，或更小的模型。</translation>
-    </message>
-    <message>
-        <source>The list of draft tokens in {} {fault}; export the model again.</source>
-        <translation>{} 中的草稿 token 列表有误（{fault}）；请重新导出模型。</translation>
-    </message>
-    <message>
-        <source>The tokenizer in {} is damaged ({}); export the model again.</source>
-        <translation>{} 中的分词器已损坏（{}）；请重新导出模型。</translation>
-    </message>
-    <message>
-        <source>The tokenizer in {} swallows spaces before punctuation, which would damage code; export the model again with clean_up_tokenization_spaces off.</source>
-        <translation>{} 中的分词器会吞掉标点前的空格，这会破坏代码；请关闭 clean_up_tokenization_spaces 后重新导出模型。</translation>
-    </message>
-    <message>
-        <source>{} lacks {}; export the model again.</source>
-        <translation>{} 缺少 {}；请重新导出模型。</translation>
-    </message>
-    <message>
-        <source>{} is damaged: {} is no file of it; export it again.</source>
-        <translation>{} 已损坏：{} 不是它的文件；请重新导出。</translation>
-    </message>
-    <message>
-        <source>{} is installed already; it lies in the folder of the models.</source>
-        <translation>{} 已安装；它就在模型文件夹中。</translation>
-    </message>
-    <message>
-        <source>A model named {} is installed already; remove it or rename the new folder.</source>
-        <translation>已安装名为 {} 的模型；请移除它，或为新文件夹改名。</translation>
-    </message>
-    <message>
-        <source>{} needs {} of disk space at {}, but only {} is free; make room and add it again.</source>
-        <translation>{} 需要 {} 磁盘空间（位于 {}），但只剩 {} 可用；请腾出空间后重新添加。</translation>
-    </message>
-    <message>
-        <source>{} cannot be copied to {} ({}); nothing was kept.</source>
-        <translation>无法将 {} 复制到 {}（{}）；没有保留任何内容。</translation>
-    </message>
-    <message>
-        <source>{} does not have the content it was exported with; copy the folder again, or export again.</source>
-        <translation>{} 的内容与导出时不同；请重新复制该文件夹，或重新导出。</translation>
-    </message>
-    <message>
-        <source>There is no model {}; installed are {}.</source>
-        <translation>没有模型 {}；已安装的有 {}。</translation>
-    </message>
-    <message>
-        <source>There is no model {}: none is installed yet; run {command} to get a small one.</source>
-        <translation>没有模型 {}：尚未安装任何模型；请在模型页面添加一个。</translation>
-    </message>
-    <message>
-        <source>draft {} does not fit {}: {difference}; choose a draft with the same tokenizer.</source>
-        <translation>草稿模型 {} 与 {} 不匹配：{difference}；请选择分词器相同的草稿模型。</translation>
-    </message>
-    <message>
-        <source>{} is damaged: {faults}; export it again with headstart-export.</source>
-        <translation>{} 已损坏：{faults}；请在模型页面重新导出。</translation>
-    </message>
-    <message>
-        <source>{} reads blank space before a digit, as in a list, as wrong tokens, which makes its answers worse; export it again with {command}.</source>
-        <translation>{} 把数字前的空白（例如列表中的空白）读成错误的 token，因此回答质量会变差；请在模型页面重新导出。</translation>
-    </message>
-    <message>
-        <source>{} is damaged: {} is no folder of it; export it again.</source>
-        <translation>{} 已损坏：{} 不是它的文件夹；请重新导出。</translation>
-    </message>
-    <message>
-        <source>{} is a pair; name one model of it as the draft: {}.</source>
-        <translation>{} 是模型组合；请指定其中一个模型作为草稿模型：{}。</translation>
+        <source>No model is installed yet.</source>
+        <translation>尚未安装模型。</translation>
     </message>
     <message>
         <source>No model is installed yet; run {command} to get a small one.</source>
         <translation>尚未安装模型；请在模型页面添加一个。</translation>
     </message>
     <message>
-        <source>{} was written for another version of Headstart; export the model again.</source>
-        <translation>{} 是为另一版本的 Headstart 写入的；请重新导出模型。</translation>
+        <source>No model is loaded; choose one first.</source>
+        <translation>尚未加载模型；请先选择模型。</translation>
     </message>
     <message>
-        <source>{} holds a pair; name its {} or {} folder instead.</source>
-        <translation>{} 中是模型组合；请改用其中的 {} 或 {} 文件夹。</translation>
+        <source>OpenVINO GenAI cannot bound its guesses under a confidence threshold, and sixty in one round were seen: {ours}, or --num-assistant-tokens alone.</source>
+        <translation>设有置信度阈值时，OpenVINO GenAI 无法限制猜测数量，曾在一轮中猜测六十个：请{ours}，或只设辅助 token 数。</translation>
     </message>
     <message>
-        <source>{} is not a Headstart model: {} is missing; export it with headstart-export.</source>
-        <translation>{} 不是 Headstart 模型：缺少 {}；请在模型页面导出。</translation>
+        <source>OpenVINO GenAI cannot run {name} ({way}) on {device} ({reason}); {remedy}.</source>
+        <translation>OpenVINO GenAI 无法运行 {name}（{way}），设备为 {device}（{reason}）；请{remedy}。</translation>
     </message>
     <message>
-        <source>{} cannot be read ({}); export the model again.</source>
-        <translation>无法读取 {}（{}）；请重新导出模型。</translation>
+        <source>OpenVINO GenAI does not tell what a trace holds: use --engine headstart.</source>
+        <translation>OpenVINO GenAI 不提供轨迹所需的数据：请将引擎改为 Headstart。</translation>
     </message>
     <message>
-        <source>{} is damaged ({}); export the model again.</source>
-        <translation>{} 已损坏（{}）；请重新导出模型。</translation>
+        <source>OpenVINO GenAI failed ({reason}); {remedy}.</source>
+        <translation>OpenVINO GenAI 出错（{reason}）；请{remedy}。</translation>
     </message>
     <message>
-        <source>{} is damaged (its added tokens); export the model again.</source>
-        <translation>{} 已损坏（附加 token 有误）；请重新导出模型。</translation>
+        <source>OpenVINO GenAI garbles sampled answers when a draft model guesses ahead (its issue 4190): {ours}, --temperature 0 or --speculation off.</source>
+        <translation>有草稿模型预先猜测时，OpenVINO GenAI 会弄乱采样得到的回答（其问题编号 4190）：请{ours}，或将温度设为 0，或关闭推测解码。</translation>
     </message>
     <message>
-        <source>{} is damaged; export the model again.</source>
-        <translation>{} 已损坏；请重新导出模型。</translation>
+        <source>OpenVINO GenAI has no acceptance threshold: {ours}.</source>
+        <translation>OpenVINO GenAI 没有接受阈值：请{ours}。</translation>
     </message>
     <message>
-        <source>{} is missing; export the model again.</source>
-        <translation>缺少 {}；请重新导出模型。</translation>
+        <source>OpenVINO GenAI has no table of likely next tokens: {ours}.</source>
+        <translation>OpenVINO GenAI 没有后续 token 的概率表：请{ours}。</translation>
     </message>
     <message>
-        <source>{} is encrypted; open it with its password, save a copy without one, and attach that.</source>
-        <translation>{} 已加密；请用密码打开它，另存一份无密码的副本，再附加该副本。</translation>
+        <source>OpenVINO GenAI is not asked how likely its tokens were: {ours}, or leave out logprobs.</source>
+        <translation>OpenVINO GenAI 不提供其 token 的概率：请{ours}，或不要求 logprobs。</translation>
     </message>
     <message>
-        <source>{} is damaged{where} or no PDF; open it in a PDF viewer, save it again, and attach that.</source>
-        <translation>{} 已损坏{where}或不是 PDF；请用 PDF 阅读器打开并重新保存，再附加。</translation>
+        <source>OpenVINO GenAI is not asked to keep to a JSON schema: {ours}, or leave the schema out.</source>
+        <translation>OpenVINO GenAI 不支持遵循 JSON 架构：请{ours}，或不使用架构。</translation>
     </message>
     <message>
-        <source>{} has {} pages, and {} is the most; attach those that matter as a file of their own.</source>
-        <translation>{} 有 {} 页，而最多为 {} 页；请将需要的页面另存为文件后附加。</translation>
+        <source>OpenVINO GenAI makes unlikely tokens likelier by presence and frequency penalties: {ours}, or --repetition-penalty.</source>
+        <translation>OpenVINO GenAI 的存在惩罚和频率惩罚会使不太可能的 token 变得更可能：请{ours}，或改用重复惩罚。</translation>
     </message>
     <message>
-        <source>{} holds pictures of pages but no text, as scans do; have its text recognised (OCR) first, then attach that.</source>
-        <translation>{} 像扫描件那样只有页面图像，没有文本；请先进行文字识别 (OCR)，再附加。</translation>
+        <source>Others may read the key in {path}: run {command}, and change the key.</source>
+        <translation>其他人可以读取 {path} 中的密钥：请将该文件改为仅自己可读，并更换密钥。</translation>
     </message>
     <message>
-        <source>{} has {} MB, and {} MB is the most for a PDF; attach a part of it.</source>
-        <translation>{} 有 {} MB，而 PDF 最多为 {} MB；请附加其中一部分。</translation>
+        <source>Port {port} is taken by another program, maybe by another `headstart serve`: choose another one with --port, or --port 0 for any that is free.</source>
+        <translation>端口 {port} 已被其他程序占用：请选择其他端口。</translation>
     </message>
     <message>
-        <source>{} cannot be read ({}); check that it is there.</source>
-        <translation>无法读取 {}（{}）；请检查它是否存在。</translation>
+        <source>Port {port} may not be used by this user: choose one above 1023 with --port.</source>
+        <translation>当前用户不能使用端口 {port}：请选择大于 1023 的端口。</translation>
     </message>
     <message>
-        <source>Fixed speculation needs a number of assistant tokens: set 1 to 16, or use automatic.</source>
-        <translation>固定推测需要辅助 token 数：请设为 1 至 16，或改用自动。</translation>
+        <source>Python {version} can make no environments here, as its module venv is missing; on Debian and Ubuntu, apt install python3-venv brings it. Then try again.</source>
+        <translation>这里的 Python {version} 缺少 venv 模块，无法创建环境；在 Debian 和 Ubuntu 上可用 apt install python3-venv 安装。然后重试。</translation>
     </message>
     <message>
-        <source>The settings cannot be saved in {} ({}); make the folder writable and try again.</source>
-        <translation>无法将设置保存到 {}（{}）；请让该文件夹可写入，然后重试。</translation>
+        <source>Several models are installed ({names}): choose one with --model NAME.</source>
+        <translation>已安装多个模型（{names}）：请选择其中一个模型。</translation>
     </message>
     <message>
-        <source>{} was not attached: {} files is the most for one message.</source>
-        <translation>未附加 {}：一条消息最多可附加 {} 个文件。</translation>
+        <source>Something unexpected happened ({kind}: {reason}); nothing half done was left. Add --verbose to see where, and report it.</source>
+        <translation>发生意外错误（{kind}：{reason}）；没有留下未完成的内容。请重试；如果再次出现，请报告此问题。</translation>
     </message>
     <message>
-        <source>{} is a folder; drop the files in it instead.</source>
-        <translation>{} 是文件夹；请改为拖入其中的文件。</translation>
+        <source>The Python found here is {version}, and 3.11 or newer is needed; install one and try again.</source>
+        <translation>这里找到的是 Python {version}，需要 3.11 或更高版本；请安装后重试。</translation>
     </message>
     <message>
-        <source>{} has {} MB, and {} MB is the most; attach a part of it.</source>
-        <translation>{} 有 {} MB，而最多为 {} MB；请附加其中一部分。</translation>
+        <source>The certificate of {name} at {url} is not trusted ({fault}); if it is your own, add the server again with --certificate FILE, the authority that signed it.</source>
+        <translation>{name}（{url}）的证书不受信任（{fault}）；如果是您自己的证书，请重新添加该服务器，并在“证书”中选择签发机构的证书。</translation>
     </message>
     <message>
-        <source>{} has {} MB of text, and {} MB is the most; attach a part of it.</source>
-        <translation>{} 有 {} MB 文本，而最多为 {} MB；请附加其中一部分。</translation>
+        <source>The certificate {certificate} cannot be used ({error}); name a file in PEM form.</source>
+        <translation>无法使用证书 {certificate}（{error}）；请指定 PEM 格式的文件。</translation>
     </message>
     <message>
-        <source>{} is empty; there is nothing to attach.</source>
-        <translation>{} 是空的；没有可附加的内容。</translation>
+        <source>The chat history in {folder} is encrypted; open it in the window, with its passphrase.</source>
+        <translation>{folder} 中的聊天历史记录已加密；请在窗口中用密码短语打开。</translation>
     </message>
     <message>
-        <source>{} is no PDF and no text in UTF-8; attach text, Markdown, code or PDF, or save it as text first.</source>
-        <translation>{} 不是 PDF，也不是 UTF-8 文本；请附加文本、Markdown、代码或 PDF，或先将其另存为文本。</translation>
+        <source>The chat history in {path} cannot be used ({reason}); make the folder readable and writable for you, then try again.</source>
+        <translation>无法使用 {path} 中的聊天历史记录（{reason}）；请让您可以读写该文件夹，然后重试。</translation>
     </message>
     <message>
-        <source>{} is on another computer and can only chat; choose a model of `headstart models`.</source>
-        <translation>{} 在另一台电脑上，只能用于聊天；请选择这台电脑上的模型。</translation>
+        <source>The chat history in {path} cannot be written; make the folder readable and writable for you, then try again.</source>
+        <translation>无法写入 {path} 中的聊天历史记录；请让您可以读写该文件夹，然后重试。</translation>
     </message>
     <message>
-        <source>{} does not speak TLS as expected at {} ({}); check the port, or whether the address begins with http://.</source>
-        <translation>{} 在 {} 处未按预期使用 TLS（{}）；请检查端口，或地址是否应以 http:// 开头。</translation>
+        <source>The chat history {path} could not be used ({error}); try again, then restart the program.</source>
+        <translation>无法使用聊天历史记录 {path}（{error}）；请重试，仍不行则重启程序。</translation>
     </message>
     <message>
-        <source>No computer is found by the address of {}, {}; check the spelling and your network.</source>
-        <translation>找不到 {} 的地址 {} 所指的电脑；请检查拼写和网络。</translation>
+        <source>The chat history {path} is damaged ({fault}): restore a backup; the damaged file is kept beside it.</source>
+        <translation>聊天历史记录 {path} 已损坏（{fault}）：请恢复备份；损坏的文件会保留在其旁边。</translation>
     </message>
     <message>
-        <source>{} cannot be reached at {} ({}); check that the server runs there and that this computer has a network.</source>
-        <translation>无法连接 {}，地址为 {}（{}）；请确认服务器正在运行，且这台电脑已联网。</translation>
+        <source>The chat history {path} was written by a newer version of Headstart (schema {version}, this one knows {newest}); update Headstart to open it.</source>
+        <translation>聊天历史记录 {path} 由更新版本的 Headstart 写入（架构版本 {version}，此版本支持到 {newest}）；请更新 Headstart 后再打开。</translation>
     </message>
     <message>
-        <source>The connection to {} broke in the middle of the answer; what came of it is kept: continue it, or ask again.</source>
-        <translation>与 {} 的连接在回答途中中断；已收到的部分会保留：请继续生成，或重新提问。</translation>
+        <source>The chat template cannot be used ({reason}); choose another version of the model.</source>
+        <translation>无法使用对话模板（{reason}）；请选择该模型的其他版本。</translation>
     </message>
     <message>
-        <source>{} broke off the answer ({}); ask again, or look into the log of that server.</source>
-        <translation>{} 中断了回答（{}）；请重新提问，或查看该服务器的日志。</translation>
+        <source>The chat template of {name} has no place for a message of role &quot;{role}&quot; here; leave it out, or use the roles system, user and assistant in their usual order.</source>
+        <translation>{name} 的对话模板在此处不接受角色为“{role}”的消息；请去掉该消息，或按通常的顺序使用 system、user 和 assistant 角色。</translation>
     </message>
     <message>
-        <source>{} has moved to {}; if you trust that, add it again with that address.</source>
-        <translation>{} 已迁移到 {}；如果您信任该地址，请用它重新添加。</translation>
+        <source>The chat template of {name} refused this conversation ({reason}); change the system prompt or the order of the messages, or start a new conversation.</source>
+        <translation>{name} 的对话模板拒绝了此对话（{reason}）；请更改系统提示词或消息顺序，或新建对话。</translation>
     </message>
     <message>
-        <source>{} is busy{}; try again in a while.</source>
-        <translation>{} 正忙{}；请稍后再试。</translation>
+        <source>The connection to {name} broke in the middle of the answer; what came of it is kept: continue it, or ask again.</source>
+        <translation>与 {name} 的连接在回答途中中断；已收到的部分会保留：请继续生成，或重新提问。</translation>
     </message>
     <message>
-        <source>{} failed (status {}); try again, or look into that server&apos;s log.</source>
-        <translation>{} 出错（状态 {}）；请重试，或查看该服务器的日志。</translation>
+        <source>The conversation has {count} tokens, but the NPU was compiled for prompts of at most {prompt}: start a new chat, shorten the text, or load it with a longer --context.</source>
+        <translation>对话有 {count} 个 token，而 NPU 编译时限定提示词最多 {prompt} 个：请新建对话、缩短文本，或调大上下文后重新加载模型。</translation>
     </message>
     <message>
-        <source>The conversation is too long for {} ({}): start a new chat, or allow shorter answers.</source>
-        <translation>对 {} 来说对话太长（{}）：请新建对话，或允许更短的回答。</translation>
+        <source>The conversation has {count} tokens, but the context holds {room}: start a new chat, shorten the text, or load the model with a longer --context.</source>
+        <translation>对话有 {count} 个 token，而上下文只能容纳 {room} 个：请新建对话、缩短文本，或调大上下文后重新加载模型。</translation>
     </message>
     <message>
-        <source>{} does not take this request (status {}); change what it names.</source>
-        <translation>{} 不接受此请求（状态 {}）；请更改其中指出的内容。</translation>
+        <source>The conversation is too long for {name} ({words}): start a new chat, or allow shorter answers.</source>
+        <translation>对 {name} 来说对话太长（{words}）：请新建对话，或允许更短的回答。</translation>
     </message>
     <message>
-        <source>{} does not tell its models at {}/models; check the address (it often ends in /v1), or name a model: remote:{}/MODEL.</source>
-        <translation>{} 在 {}/models 处没有列出模型；请检查地址（通常以 /v1 结尾），或重新添加 {} 并填写模型名称。</translation>
+        <source>The converted model cannot be used ({reason}); nothing was kept.</source>
+        <translation>无法使用转换后的模型（{reason}）；未保留任何内容。</translation>
     </message>
     <message>
-        <source>{} has these models: {}; name one of them: remote:{}/MODEL.</source>
-        <translation>{} 有这些模型：{}；请重新添加 {} 并将模型填为其中之一。</translation>
+        <source>The converted model computes otherwise {fault}; nothing was kept.</source>
+        <translation>转换后的模型的计算结果不同（{fault}）；未保留任何内容。</translation>
     </message>
     <message>
-        <source>{} has no model {}; it has {}.</source>
-        <translation>{} 没有模型 {}；它有 {}。</translation>
+        <source>The converted tokenizer cannot be compared with its source ({reason}); nothing was kept.</source>
+        <translation>无法将转换后的分词器与其来源比较（{reason}）；未保留任何内容。</translation>
     </message>
     <message>
-        <source>The certificate of {} at {} is not trusted ({}); if it is your own, add the server again with --certificate FILE, the authority that signed it.</source>
-        <translation>{}（{}）的证书不受信任（{}）；如果是您自己的证书，请重新添加该服务器，并在“证书”中选择签发机构的证书。</translation>
+        <source>The disk at {place} became full; nothing half done was left. Make room and run the command again: what was fetched is kept.</source>
+        <translation>{place} 所在的磁盘已满；没有留下未完成的内容。请腾出空间后重新导出：已下载的内容会保留。</translation>
     </message>
     <message>
-        <source>{} refuses the key{}; give another one with {command}.</source>
-        <translation>{} 拒绝该密钥{}；请换一个密钥重新添加该服务器。</translation>
+        <source>The disk is full, so the last change was not saved in {path}; free some space and try again: everything saved before is still there.</source>
+        <translation>磁盘已满，上次的更改未能保存到 {path}；请腾出空间后重试：此前保存的内容都还在。</translation>
     </message>
     <message>
-        <source>{} wants a key{}; give it with {command}.</source>
-        <translation>{} 需要密钥{}；请填写密钥并重新添加该服务器。</translation>
+        <source>The disk is full; make room and try again.</source>
+        <translation>磁盘已满；请腾出空间后重试。</translation>
     </message>
     <message>
-        <source>{} does not know the model {}; {command} lists what it has.</source>
-        <translation>{} 没有模型 {}；请重新添加该服务器，并将模型填为它所具有的一个。</translation>
+        <source>The engine cannot be started ({error}); install Headstart again.</source>
+        <translation>无法启动引擎（{error}）；请重新安装 Headstart。</translation>
     </message>
     <message>
-        <source>There is no such API at {}; check the address of {}: it often ends in /v1.</source>
-        <translation>{} 处没有这样的 API；请检查 {} 的地址：通常以 /v1 结尾。</translation>
+        <source>The engine did not answer in time and was ended; it starts again when needed.</source>
+        <translation>引擎未及时回应，已被结束；需要时会重新启动。</translation>
     </message>
     <message>
-        <source>A benchmark measures this computer, but {} is another one: choose a model that is here.</source>
-        <translation>基准测试测量的是这台电脑，而 {} 是另一台电脑：请选择这台电脑上的模型。</translation>
+        <source>The engine did not stop in time and was ended; it starts again when needed.</source>
+        <translation>引擎未及时停止，已被结束；需要时会重新启动。</translation>
     </message>
     <message>
-        <source>The certificate {} cannot be used ({}); name a file in PEM form.</source>
-        <translation>无法使用证书 {}（{}）；请指定 PEM 格式的文件。</translation>
+        <source>The engine does not start; see {path}.</source>
+        <translation>引擎没有启动；请查看 {path}。</translation>
     </message>
     <message>
-        <source>Others may read the key in {}: run {command}, and change the key.</source>
-        <translation>其他人可以读取 {} 中的密钥：请将该文件改为仅自己可读，并更换密钥。</translation>
+        <source>The engine failed. Details are in the log: {path}</source>
+        <translation>引擎出错。详情请见日志：{path}</translation>
     </message>
     <message>
-        <source>The key in {} cannot be read ({}); make it readable for you.</source>
-        <translation>无法读取 {} 中的密钥（{}）；请使其可供您读取。</translation>
+        <source>The engine gave no sign for {seconds:.0f} seconds while {doing}, so it was ended; it starts again when it is needed.</source>
+        <translation>引擎在{doing}时有 {seconds:.0f} 秒没有任何响应，因此已被结束；需要时会重新启动。</translation>
     </message>
     <message>
-        <source>There is no server {}; {known}. Add it with {command}.</source>
-        <translation>没有服务器 {}；{known}。请在模型页面添加。</translation>
+        <source>The engine program belongs to another version of Headstart (its messages have version {found!r}, not {version}); install Headstart again.</source>
+        <translation>引擎程序属于另一版本的 Headstart（其消息版本为 {found!r}，而不是 {version}）；请重新安装 Headstart。</translation>
     </message>
     <message>
-        <source>it is no export of chats</source>
-        <translation>它不是导出的对话</translation>
+        <source>The engine stopped too often; load the model again, or see {path}.</source>
+        <translation>引擎停止得过于频繁；请重新加载模型，或查看 {path}。</translation>
     </message>
     <message>
-        <source>there is no chat in it</source>
-        <translation>其中没有对话</translation>
+        <source>The engine stopped unexpectedly ({ending}); see {path}.</source>
+        <translation>引擎意外停止（{ending}）；请查看 {path}。</translation>
     </message>
     <message>
-        <source>it is not UTF-8 text</source>
-        <translation>它不是 UTF-8 文本</translation>
+        <source>The engine stopped unexpectedly ({ending}, as the system does when memory runs out); it starts again when it is needed.</source>
+        <translation>引擎意外停止（{ending}，系统在内存不足时会这样做）；需要时会重新启动。</translation>
     </message>
     <message>
-        <source>its parts are nested too deeply</source>
-        <translation>其内容嵌套过深</translation>
+        <source>The engine&apos;s line is no message of Headstart: {excerpt}</source>
+        <translation>引擎的这一行不是 Headstart 的消息：{excerpt}</translation>
     </message>
     <message>
-        <source>it is not JSON ({})</source>
-        <translation>它不是 JSON（{}）</translation>
+        <source>The engine&apos;s line is of an unknown kind: {excerpt}</source>
+        <translation>引擎的这一行属于未知的类型：{excerpt}</translation>
     </message>
     <message>
-        <source>it has {} MB and at most {} MB are read</source>
-        <translation>它有 {} MB，而最多只能读取 {} MB</translation>
+        <source>The engine&apos;s line was longer than {mebibytes} MiB, so it cannot be a message of Headstart.</source>
+        <translation>引擎的一行超过 {mebibytes} MiB，因此不可能是 Headstart 的消息。</translation>
     </message>
     <message>
-        <source>a smaller context ({} tokens would fit)</source>
-        <translation>更小的上下文（{} 个 token 可以容纳）</translation>
+        <source>The engine&apos;s message {name} is damaged ({error}).</source>
+        <translation>引擎的消息 {name} 已损坏（{error}）。</translation>
     </message>
     <message>
-        <source>a smaller context</source>
-        <translation>更小的上下文</translation>
+        <source>The exporter could not be set up: {reason}</source>
+        <translation>无法设置导出工具：{reason}</translation>
     </message>
     <message>
-        <source>a smaller draft or none</source>
-        <translation>更小的草稿模型或不用草稿模型</translation>
+        <source>The exporter needs {needed} on the disk while it is set up, and {free} are free; make room and try again.</source>
+        <translation>设置导出工具期间需要 {needed} 的磁盘空间，而可用空间为 {free}；请腾出空间后重试。</translation>
     </message>
     <message>
-        <source>INT4 weights</source>
-        <translation>INT4 权重</translation>
+        <source>The index of the search is damaged; start Headstart again to have it made anew: no chat is lost.</source>
+        <translation>搜索索引已损坏；请重新启动 Headstart 以重建索引：不会丢失任何对话。</translation>
     </message>
     <message>
-        <source>is not a list of token ids</source>
-        <translation>不是 token ID 列表</translation>
+        <source>The key cannot be kept: there is no keyring, and {path} cannot be written ({strerror}). Set it in the environment variable {variable} instead.</source>
+        <translation>无法保存密钥：没有系统密钥环，且无法写入 {path}（{strerror}）。请改在环境变量 {variable} 中设置密钥。</translation>
     </message>
     <message>
-        <source>names a token twice</source>
-        <translation>有重复的 token</translation>
+        <source>The key in {where} cannot be read ({reason}); make it readable for you.</source>
+        <translation>无法读取 {where} 中的密钥（{reason}）；请使其可供您读取。</translation>
     </message>
     <message>
-        <source>cannot be read ({})</source>
-        <translation>无法读取：{}</translation>
+        <source>The key of the chat history is damaged: put a copy of it in the place of {path}; without it the chats cannot be read.</source>
+        <translation>聊天历史记录的密钥已损坏：请用它的副本替换 {path}；没有密钥便无法读取对话。</translation>
     </message>
     <message>
-        <source>{} is free</source>
-        <translation>可用内存为 {}</translation>
+        <source>The list of draft tokens in {folder} {fault}; export the model again.</source>
+        <translation>{folder} 中的草稿 token 列表有误（{fault}）；请重新导出模型。</translation>
     </message>
     <message>
-        <source>{} has {}</source>
-        <translation>{} 只有 {}</translation>
+        <source>The manifest of {folder} does not list {names}; export the model again.</source>
+        <translation>{folder} 的清单中没有列出 {names}；请重新导出模型。</translation>
     </message>
     <message>
-        <source>{} does not have the content it was exported with</source>
-        <translation>{} 的内容与导出时不同</translation>
+        <source>The memory was used up; close other programs, or export a smaller model.</source>
+        <translation>内存已用尽；请关闭其他程序，或导出更小的模型。</translation>
     </message>
     <message>
-        <source>{} cannot be read ({})</source>
-        <translation>无法读取 {}（{}）</translation>
+        <source>The model&apos;s config.json does not say how long its context is, so it cannot be used.</source>
+        <translation>该模型的 config.json 没有说明上下文的长度，因此无法使用。</translation>
     </message>
     <message>
-        <source>{} is missing</source>
-        <translation>缺少 {}</translation>
+        <source>The package index cannot be reached; check this computer&apos;s network and try again. What was fetched to its end is not fetched again.</source>
+        <translation>无法连接软件包索引；请检查本计算机的网络后重试。已完整下载的内容不会再次下载。</translation>
     </message>
     <message>
-        <source>{} has {} bytes instead of {}</source>
-        <translation>{} 有 {} 字节，应为 {} 字节</translation>
+        <source>The package index lacks something for Python {version}; the log names it. Another Python, 3.11 or newer, may have all: install one and try again.</source>
+        <translation>软件包索引中缺少适用于 Python {version} 的内容，日志中有其名称。换用另一个 3.11 或更高版本的 Python 也许可行：请安装后重试。</translation>
     </message>
     <message>
-        <source>id {} is {} here and {} there</source>
-        <translation>ID {} 在此处为 {}，在彼处为 {}</translation>
+        <source>The package {package} is damaged ({error}) and was deleted; run the command again to fetch it anew.</source>
+        <translation>软件包 {package} 已损坏（{error}），已被删除；请重新导出，以重新下载。</translation>
     </message>
     <message>
-        <source> on page {}</source>
-        <translation>（第 {} 页）</translation>
+        <source>The recipe says {token} ends an answer, but the tokenizer has no such token.</source>
+        <translation>配方称回答以 {token} 结束，但分词器没有这个 token。</translation>
     </message>
     <message>
-        <source>{} of {} results are not numbers</source>
-        <translation>{} / {} 个结果不是有效数字</translation>
+        <source>The recipe {path} is wrong: {reason}.</source>
+        <translation>配方 {path} 有误：{reason}。</translation>
     </message>
     <message>
-        <source>results differ from exact ones by {} nats, more than {}</source>
-        <translation>结果与精确值相差 {} nat，超过 {}</translation>
+        <source>The servers cannot be saved in {path} ({strerror}); make the folder writable and try again.</source>
+        <translation>无法将服务器保存到 {path}（{strerror}）；请让该文件夹可写入，然后重试。</translation>
     </message>
     <message>
-        <source>it ended the process that tried it ({})</source>
-        <translation>试用它的进程因此终止（{}）</translation>
+        <source>The set-up was ended from outside, perhaps for want of memory; try again.</source>
+        <translation>设置过程被外部终止，可能是内存不足；请重试。</translation>
     </message>
     <message>
-        <source>it gave no sign for {} seconds</source>
-        <translation>{} 秒没有任何响应</translation>
+        <source>The settings cannot be saved in {path} ({strerror}); make the folder writable and try again.</source>
+        <translation>无法将设置保存到 {path}（{strerror}）；请让该文件夹可写入，然后重试。</translation>
     </message>
     <message>
-        <source>the device refuses it ({})</source>
-        <translation>设备拒绝使用它（{}）</translation>
+        <source>The target cannot write the texts whose tokens are counted ({reason}); --draft-vocab full does without.</source>
+        <translation>目标模型无法写出用于统计 token 的文本（{reason}）；请分别导出两个模型，这样就不需要这些文本。</translation>
     </message>
     <message>
-        <source>it gave results that are not numbers</source>
-        <translation>计算结果不是有效数字</translation>
+        <source>The tokenizer in {folder} is damaged ({reason}); export the model again.</source>
+        <translation>{folder} 中的分词器已损坏（{reason}）；请重新导出模型。</translation>
     </message>
     <message>
-        <source>it could not be tried</source>
-        <translation>无法试用</translation>
+        <source>The tokenizer in {folder} swallows spaces before punctuation, which would damage code; export the model again with clean_up_tokenization_spaces off.</source>
+        <translation>{folder} 中的分词器会吞掉标点前的空格，这会破坏代码；请关闭 clean_up_tokenization_spaces 后重新导出模型。</translation>
     </message>
     <message>
-        <source>starting</source>
-        <translation>启动</translation>
+        <source>The tokenizer in {source} cannot be loaded ({error}).</source>
+        <translation>无法加载 {source} 中的分词器（{error}）。</translation>
     </message>
     <message>
-        <source>loading the model</source>
-        <translation>加载模型</translation>
+        <source>The tokenizer rebuilt from {name} turns {text!r} into {back!r}; use the model&apos;s Hugging Face folder or hub id instead.</source>
+        <translation>由 {name} 重建的分词器将 {text!r} 变成了 {back!r}；请改用该模型的 Hugging Face 文件夹或 hub ID。</translation>
     </message>
     <message>
-        <source>reading the message</source>
-        <translation>读取消息</translation>
+        <source>The weights in {folder} are compressed already; use the original model: it is then compressed once, and the loss is measured.</source>
+        <translation>{folder} 中的权重已经压缩过；请使用原始模型：这样只压缩一次，并会测量损失。</translation>
     </message>
     <message>
-        <source>writing the answer</source>
-        <translation>撰写回答</translation>
+        <source>The weights in {head} cannot be loaded ({error}).</source>
+        <translation>无法加载 {head} 中的权重（{error}）。</translation>
     </message>
     <message>
-        <source>measuring</source>
-        <translation>测量</translation>
+        <source>The weights in {source} cannot be loaded ({error}).</source>
+        <translation>无法加载 {source} 中的权重（{error}）。</translation>
     </message>
     <message>
-        <source>{} is an EAGLE-3 head, which only OpenVINO GenAI can use: leave out --engine headstart.</source>
-        <translation>{} 是 EAGLE-3 草稿头，只有 OpenVINO GenAI 能使用：请将引擎改为自动。</translation>
+        <source>The weights should have become {asked}, but the converted model says {weights}; nothing was kept. Please report this with the versions of nncf and openvino.</source>
+        <translation>权重本应变为 {asked}，但转换后的模型却是 {weights}；未保留任何内容。请连同 nncf 和 openvino 的版本一起报告此问题。</translation>
     </message>
     <message>
-        <source>An NPU compiles a fixed prompt length in, while Headstart&apos;s own engine feeds passes of any length: leave out --engine headstart, or use --device CPU.</source>
-        <translation>NPU 会将提示词长度编译为固定值，而 Headstart 自己的引擎需要任意长度的计算：请将引擎改为自动，或将设备改为 CPU。</translation>
+        <source>There already is a tag “{kept}”; choose another name.</source>
+        <translation>已有标签“{kept}”；请换一个名称。</translation>
     </message>
     <message>
-        <source>Exact numerics need keys and values in 16 bits: leave out --kv-precision u8.</source>
-        <translation>精确运算需要 16 位的键与值：请将键与值改为自动。</translation>
+        <source>There is no device {device} here; present: {here}. Choose one with {option}.</source>
+        <translation>这台电脑上没有设备 {device}；现有设备：{here}。请用{option}选择其中之一。</translation>
     </message>
     <message>
-        <source>The conversation has {} tokens, but the NPU was compiled for prompts of at most {}: start a new chat, shorten the text, or load it with a longer --context.</source>
-        <translation>对话有 {} 个 token，而 NPU 编译时限定提示词最多 {} 个：请新建对话、缩短文本，或调大上下文后重新加载模型。</translation>
+        <source>There is no device {device} here; present: {here}. Choose one with {option}; `headstart doctor` says what speaks against a {wanted}.</source>
+        <translation>这台电脑上没有设备 {device}；现有设备：{here}。请用{option}选择其中之一。如果这台电脑有 {wanted}，则其驱动程序缺失或您无权使用。</translation>
     </message>
     <message>
-        <source>OpenVINO GenAI garbles sampled answers when a draft model guesses ahead (its issue 4190): {remedy}, --temperature 0 or --speculation off.</source>
-        <translation>有草稿模型预先猜测时，OpenVINO GenAI 会弄乱采样得到的回答（其问题编号 4190）：请{remedy}，或将温度设为 0，或关闭推测解码。</translation>
+        <source>There is no model recipe {name!r}; there are {names}.</source>
+        <translation>没有模型配方 {name!r}；可用的有 {names}。</translation>
     </message>
     <message>
-        <source>OpenVINO GenAI makes unlikely tokens likelier by presence and frequency penalties: {remedy}, or --repetition-penalty.</source>
-        <translation>OpenVINO GenAI 的存在惩罚和频率惩罚会使不太可能的 token 变得更可能：请{remedy}，或改用重复惩罚。</translation>
+        <source>There is no model {name!r}: none is installed yet; run {command} to get a small one.</source>
+        <translation>没有模型 {name!r}：尚未安装任何模型；请在模型页面添加一个。</translation>
     </message>
     <message>
-        <source>OpenVINO GenAI has no table of likely next tokens: {remedy}.</source>
-        <translation>OpenVINO GenAI 没有后续 token 的概率表：请{remedy}。</translation>
+        <source>There is no model {name!r}; installed are {names}.</source>
+        <translation>没有模型 {name!r}；已安装的有 {names}。</translation>
     </message>
     <message>
-        <source>OpenVINO GenAI cannot bound its guesses under a confidence threshold, and sixty in one round were seen: {remedy}, or --num-assistant-tokens alone.</source>
-        <translation>设有置信度阈值时，OpenVINO GenAI 无法限制猜测数量，曾在一轮中猜测六十个：请{remedy}，或只设辅助 token 数。</translation>
+        <source>There is no server {name!r}; {there}. Add it with {command}.</source>
+        <translation>没有服务器 {name!r}；{there}。请在模型页面添加。</translation>
     </message>
     <message>
-        <source>OpenVINO GenAI has no acceptance threshold: {remedy}.</source>
-        <translation>OpenVINO GenAI 没有接受阈值：请{remedy}。</translation>
+        <source>There is no such API at {url}{in_brackets}; check the address of {name}: it often ends in /v1.</source>
+        <translation>{url}{in_brackets} 处没有这样的 API；请检查 {name} 的地址：通常以 /v1 结尾。</translation>
     </message>
     <message>
-        <source>An NPU takes no guesses from the text: use a draft model, or --speculation off.</source>
-        <translation>NPU 不能从文本中猜测：请使用草稿模型，或关闭推测解码。</translation>
+        <source>There is no tag “{name}” any more; make a new one.</source>
+        <translation>标签“{name}”已不存在；请新建标签。</translation>
     </message>
     <message>
-        <source>An NPU needs a context of at least {} tokens, not {}: use another --context.</source>
-        <translation>NPU 至少需要 {} 个 token 的上下文，而不是 {} 个：请更改上下文。</translation>
+        <source>These weights cannot be compressed to {weights} ({error}); try another --weights.</source>
+        <translation>无法将这些权重压缩为 {weights}（{error}）；请改选其他权重精度。</translation>
     </message>
     <message>
-        <source>An NPU computes with symmetric weights, but {} has {}: export it with --weights int4-sym, or use --device CPU.</source>
-        <translation>NPU 使用对称量化的权重，而 {} 为 {}：请将权重设为 INT4-SYM 后重新导出，或将设备改为 CPU。</translation>
+        <source>This chat no longer exists in the history; start a new one.</source>
+        <translation>历史记录中已没有此对话；请新建对话。</translation>
+    </message>
+    <message>
+        <source>This is not the passphrase of the chat history; try again, and mind capitals and the keyboard&apos;s language.</source>
+        <translation>这不是聊天历史记录的密码短语；请重试，并留意大小写和键盘语言。</translation>
+    </message>
+    <message>
+        <source>This tokenizer cannot be converted to OpenVINO ({error}).</source>
+        <translation>无法将此分词器转换为 OpenVINO（{error}）。</translation>
+    </message>
+    <message>
+        <source>To check a passphrase takes {memory} MiB of memory; close other programs and try again.</source>
+        <translation>核对密码短语需要 {memory} MiB 内存；请关闭其他程序后重试。</translation>
+    </message>
+    <message>
+        <source>Tuning needs {least} seconds at least, not {seconds}.</source>
+        <translation>调优至少需要 {least} 秒，而不是 {seconds} 秒。</translation>
     </message>
     <message>
         <source>With an NPU, model and draft run on it together: leave out --draft-device.</source>
         <translation>使用 NPU 时，模型与草稿模型一起在其上运行：请将草稿模型的设备改为自动。</translation>
     </message>
     <message>
-        <source>An NPU has arithmetic of its own: leave out --numerics exact, or use --device CPU.</source>
-        <translation>NPU 有自己的运算方式：请将数值运算改为快速，或将设备改为 CPU。</translation>
+        <source>a chat has no list of messages</source>
+        <translation>有一个对话没有消息列表</translation>
     </message>
     <message>
-        <source>An NPU decides itself how it keeps keys and values: leave out --kv-precision.</source>
-        <translation>NPU 自行决定键与值的精度：请将键与值改为自动。</translation>
+        <source>a message in it is not as it should be ({error})</source>
+        <translation>其中有一条消息不符合要求（{error}）</translation>
     </message>
     <message>
-        <source>OpenVINO GenAI cannot run {} ({}) on {} ({}); {remedy}.</source>
-        <translation>OpenVINO GenAI 无法运行 {}（{}），设备为 {}（{}）；请{remedy}。</translation>
+        <source>a smaller context</source>
+        <translation>更小的上下文</translation>
     </message>
     <message>
-        <source>Headstart runs a model on one device, not on {}; present: {}. Choose one with {option}, or AUTO.</source>
-        <translation>Headstart 在一个设备上运行模型，而不是 {}；现有设备：{}。请用{option}选择其一，或选 AUTO。</translation>
+        <source>a smaller context ({fitting} tokens would fit)</source>
+        <translation>更小的上下文（{fitting} 个 token 可以容纳）</translation>
     </message>
     <message>
-        <source>A benchmark times Headstart&apos;s own engine, and OpenVINO GenAI beside it: load the model on a CPU, without an EAGLE-3 head, and run it again.</source>
-        <translation>基准测试测量 Headstart 自己的引擎，并与 OpenVINO GenAI 比较：请在 CPU 上加载模型，不使用 EAGLE-3 草稿头，然后重新运行。</translation>
+        <source>a smaller draft or none</source>
+        <translation>更小的草稿模型或不用草稿模型</translation>
     </message>
     <message>
-        <source>It takes about {} of memory, but {} is free: close other programs and tune again.</source>
-        <translation>约需 {} 内存，但只有 {} 可用：请关闭其他程序，然后重新调优。</translation>
+        <source>a text in it has more than {most_characters:,} characters</source>
+        <translation>其中有一段文字超过 {most_characters:,} 个字符</translation>
     </message>
     <message>
-        <source>Tuning needs {} seconds at least, not {}.</source>
-        <translation>调优至少需要 {} 秒，而不是 {} 秒。</translation>
+        <source>ask again, or use --device CPU</source>
+        <translation>重新提问，或将设备改为 CPU</translation>
     </message>
     <message>
-        <source>The engine&apos;s line was longer than {} MiB, so it cannot be a message of Headstart.</source>
-        <translation>引擎的一行超过 {} MiB，因此不可能是 Headstart 的消息。</translation>
+        <source>ask again, or use --engine headstart</source>
+        <translation>重新提问，或将引擎改为 Headstart</translation>
     </message>
     <message>
-        <source>The engine&apos;s line is no message of Headstart: {}</source>
-        <translation>引擎的这一行不是 Headstart 的消息：{}</translation>
+        <source>cannot be read ({error})</source>
+        <translation>无法读取：{error}</translation>
     </message>
     <message>
-        <source>The engine&apos;s line is of an unknown kind: {}</source>
-        <translation>引擎的这一行属于未知的类型：{}</translation>
+        <source>chats</source>
+        <translation>对话</translation>
     </message>
     <message>
-        <source>The engine&apos;s message {} is damaged ({}).</source>
-        <translation>引擎的消息 {} 已损坏（{}）。</translation>
+        <source>config.json in {folder} names another file for the weights ({elsewhere_key}), which is refused: they must be in {single_file} or in the files that {index_file} lists.</source>
+        <translation>{folder} 中的 config.json 指定了另一个权重文件（{elsewhere_key}），已拒绝：权重必须位于 {single_file} 或 {index_file} 所列的文件中。</translation>
     </message>
     <message>
-        <source>The engine cannot be started ({}); install Headstart again.</source>
-        <translation>无法启动引擎（{}）；请重新安装 Headstart。</translation>
+        <source>config.json in {source} cannot be used ({error}).</source>
+        <translation>无法使用 {source} 中的 config.json（{error}）。</translation>
     </message>
     <message>
-        <source>The engine stopped unexpectedly ({}); see {}.</source>
-        <translation>引擎意外停止（{}）；请查看 {}。</translation>
+        <source>draft {draft} does not fit {target}: {difference}; choose a draft with the same tokenizer.</source>
+        <translation>草稿模型 {draft} 与 {target} 不匹配：{difference}；请选择分词器相同的草稿模型。</translation>
     </message>
     <message>
-        <source>The engine stopped unexpectedly ({}, as the system does when memory runs out); it starts again when it is needed.</source>
-        <translation>引擎意外停止（{}，系统在内存不足时会这样做）；需要时会重新启动。</translation>
+        <source>host must be an address such as {example}, not {host!r}.</source>
+        <translation>主机必须是 {example} 这样的地址，而不是 {host!r}。</translation>
     </message>
     <message>
-        <source>The engine stopped too often; load the model again, or see {}.</source>
-        <translation>引擎停止得过于频繁；请重新加载模型，或查看 {}。</translation>
+        <source>id {id} is {first} here and {second} there</source>
+        <translation>ID {id} 在此处为 {first}，在彼处为 {second}</translation>
     </message>
     <message>
-        <source>The engine does not start; see {}.</source>
-        <translation>引擎没有启动；请查看 {}。</translation>
+        <source>is damaged ({error})</source>
+        <translation>已损坏（{error}）</translation>
     </message>
     <message>
-        <source>The key cannot be kept: there is no keyring, and {} cannot be written ({}). Set it in the environment variable {} instead.</source>
-        <translation>无法保存密钥：没有系统密钥环，且无法写入 {}（{}）。请改在环境变量 {} 中设置密钥。</translation>
+        <source>is not a list of token ids</source>
+        <translation>不是 token ID 列表</translation>
     </message>
     <message>
-        <source>A server&apos;s name has up to 40 letters, digits, dots, dashes and underscores, unlike {}.</source>
-        <translation>服务器名称最多可有 40 个字母、数字、点、连字符和下划线，{} 不符合。</translation>
+        <source>is not in the hub&apos;s cache and the network is switched off</source>
+        <translation>不在 hub 的缓存中，且网络已关闭</translation>
     </message>
     <message>
-        <source>{} is no address of a server; write it like https://host:8000/v1.</source>
-        <translation>{} 不是服务器地址；请写成 https://host:8000/v1 这样的形式。</translation>
+        <source>is not on the hub</source>
+        <translation>不在 hub 上</translation>
     </message>
     <message>
-        <source>An address must not hold a password; give the key with --key instead.</source>
-        <translation>地址中不得包含密码；请改在“密钥”中填写。</translation>
+        <source>it cannot be read ({error})</source>
+        <translation>无法读取（{error}）</translation>
     </message>
     <message>
-        <source>The servers cannot be saved in {} ({}); make the folder writable and try again.</source>
-        <translation>无法将服务器保存到 {}（{}）；请让该文件夹可写入，然后重试。</translation>
+        <source>it could not be tried</source>
+        <translation>无法试用</translation>
     </message>
     <message>
-        <source>{} is damaged; `headstart serve --new-key` writes it anew.</source>
-        <translation>{} 已损坏；请按“新密钥”重新生成。</translation>
+        <source>it ended the process that tried it ({ending})</source>
+        <translation>试用它的进程因此终止（{ending}）</translation>
     </message>
     <message>
-        <source>{} cannot be read ({}); `headstart serve --new-key` writes it anew.</source>
-        <translation>无法读取 {}（{}）；请按“新密钥”重新生成。</translation>
+        <source>it gave no sign for {patience:.0f} seconds</source>
+        <translation>{patience:.0f} 秒没有任何响应</translation>
     </message>
     <message>
-        <source>{} cannot be written ({}); make room or correct its rights.</source>
-        <translation>无法写入 {}（{}）；请腾出空间或更正其权限。</translation>
+        <source>it gave results that are not numbers</source>
+        <translation>计算结果不是有效数字</translation>
     </message>
     <message>
-        <source>{} port {} cannot be used ({}): choose others with --host and --port.</source>
-        <translation>无法使用 {} 的端口 {}（{}）：请选择其他端口。</translation>
+        <source>it has no list of chats</source>
+        <translation>其中没有对话列表</translation>
     </message>
     <message>
-        <source>use --engine headstart</source>
-        <translation>将引擎改为 Headstart</translation>
+        <source>it has version {found!r} of the format and only {version} is known</source>
+        <translation>其格式版本为 {found!r}，而此处只支持 {version}</translation>
+    </message>
+    <message>
+        <source>it has {count:,} {what} and at most {most:,} are read</source>
+        <translation>其中{what}有 {count:,} 个，而最多读取 {most:,} 个</translation>
+    </message>
+    <message>
+        <source>it has {size:,} MB and at most {most_bytes} MB are read</source>
+        <translation>它有 {size:,} MB，而最多只能读取 {most_bytes} MB</translation>
+    </message>
+    <message>
+        <source>it is no export of chats</source>
+        <translation>它不是导出的对话</translation>
+    </message>
+    <message>
+        <source>it is not JSON ({error})</source>
+        <translation>它不是 JSON（{error}）</translation>
+    </message>
+    <message>
+        <source>it is not UTF-8 text</source>
+        <translation>它不是 UTF-8 文本</translation>
+    </message>
+    <message>
+        <source>it took more than {minutes} min</source>
+        <translation>用时超过 {minutes} 分钟</translation>
+    </message>
+    <message>
+        <source>its parts are nested too deeply</source>
+        <translation>其内容嵌套过深</translation>
+    </message>
+    <message>
+        <source>known are {names}</source>
+        <translation>已知的有 {names}</translation>
+    </message>
+    <message>
+        <source>load the model with a smaller --context</source>
+        <translation>调小上下文后重新加载模型</translation>
+    </message>
+    <message>
+        <source>loading the model</source>
+        <translation>加载模型</translation>
+    </message>
+    <message>
+        <source>measuring</source>
+        <translation>测量</translation>
+    </message>
+    <message>
+        <source>message {message_id} does not follow its parent or stands twice</source>
+        <translation>消息 {message_id} 不在其上级之后，或出现了两次</translation>
+    </message>
+    <message>
+        <source>messages in one chat</source>
+        <translation>单个对话的消息</translation>
+    </message>
+    <message>
+        <source>names a token outside the model&apos;s {logit_rows}</source>
+        <translation>包含超出该模型 {logit_rows} 个 token 的条目</translation>
+    </message>
+    <message>
+        <source>names a token twice</source>
+        <translation>有重复的 token</translation>
+    </message>
+    <message>
+        <source>no answer in time</source>
+        <translation>未及时回应</translation>
+    </message>
+    <message>
+        <source>none is known yet</source>
+        <translation>目前没有已知的服务器</translation>
+    </message>
+    <message>
+        <source>nothing</source>
+        <translation>无</translation>
+    </message>
+    <message>
+        <source>reading the message</source>
+        <translation>读取消息</translation>
+    </message>
+    <message>
+        <source>results differ from exact ones by {divergence:.3g} nats, more than {limit:.3g}</source>
+        <translation>结果与精确值相差 {divergence:.3g} nat，超过 {limit:.3g}</translation>
+    </message>
+    <message>
+        <source>servers.{name} must be a table of texts.</source>
+        <translation>servers.{name} 必须是由文本组成的表。</translation>
+    </message>
+    <message>
+        <source>starting</source>
+        <translation>启动</translation>
+    </message>
+    <message>
+        <source>tags in it are no list</source>
+        <translation>其中的标签不是列表</translation>
+    </message>
+    <message>
+        <source>the connection is refused</source>
+        <translation>连接被拒绝</translation>
+    </message>
+    <message>
+        <source>the device refuses it ({reason})</source>
+        <translation>设备拒绝使用它（{reason}）</translation>
+    </message>
+    <message>
+        <source>there is no chat in it</source>
+        <translation>其中没有对话</translation>
     </message>
     <message>
         <source>use --device CPU</source>
         <translation>将设备改为 CPU</translation>
     </message>
     <message>
-        <source>{} exists already; add --force to replace it, or choose another --output.</source>
-        <translation>{} 已存在；请先移除该模型，再重新导出。</translation>
+        <source>use --engine headstart</source>
+        <translation>将引擎改为 Headstart</translation>
     </message>
     <message>
-        <source>{} exists and is not an exported model, so it is not replaced; choose another --output.</source>
-        <translation>{} 已存在且不是导出的模型，因此不会被替换；请将其移到别处。</translation>
+        <source>was built for another vocabulary than that of {name}</source>
+        <translation>是为与 {name} 不同的词汇表生成的</translation>
     </message>
     <message>
-        <source>{} cannot be written to ({}); choose another --output.</source>
-        <translation>无法写入 {}（{}）；请为自己开启该文件夹的写入权限。</translation>
+        <source>writing the answer</source>
+        <translation>撰写回答</translation>
     </message>
     <message>
-        <source>{} is in use; close what uses it and run the command again.</source>
-        <translation>{} 正在使用中；请关闭正在使用它的程序，然后重新导出。</translation>
+        <source>{broken} of {found} results are not numbers</source>
+        <translation>{broken} / {found} 个结果不是有效数字</translation>
     </message>
     <message>
-        <source>Exporting {} needs {} of disk space at {}, but only {} is free; make room, or choose another --output.</source>
-        <translation>导出 {} 需要 {} 磁盘空间（位于 {}），但可用空间仅 {}；请在该处腾出空间。</translation>
+        <source>{constant} in it is no number</source>
+        <translation>其中的 {constant} 不是数字</translation>
     </message>
     <message>
-        <source>The disk at {} became full; nothing half done was left. Make room and run the command again: what was fetched is kept.</source>
-        <translation>{} 所在的磁盘已满；没有留下未完成的内容。请腾出空间后重新导出：已下载的内容会保留。</translation>
+        <source>{device} has {size}</source>
+        <translation>{device} 只有 {size}</translation>
     </message>
     <message>
-        <source>{} wants to run Python code of its own ({} in {}), which is refused; if you have read that code and trust it, add --trust-remote-code.</source>
-        <translation>{} 要运行自带的 Python 代码（{}，位于 {}），已被拒绝；请选择其他模型。</translation>
+        <source>{device} refuses {name} ({reason}). Try --device CPU.</source>
+        <translation>{device} 无法运行 {name}（{reason}）。请将设备改为 CPU 再试。</translation>
     </message>
     <message>
-        <source>Something unexpected happened ({}: {}); nothing half done was left. Add --verbose to see where, and report it.</source>
-        <translation>发生意外错误（{}：{}）；没有留下未完成的内容。请重试；如果再次出现，请报告此问题。</translation>
+        <source>{draft} cannot draft for {target}: id {id} is {first} in {target} but {second} in {draft}; choose a draft with the same vocabulary.</source>
+        <translation>{draft} 不能作为 {target} 的草稿模型：ID {id} 在 {target} 中为 {first}，在 {draft} 中为 {second}；请选择词表相同的草稿模型。</translation>
     </message>
     <message>
-        <source>These weights cannot be compressed to {} ({}); try another --weights.</source>
-        <translation>无法将这些权重压缩为 {}（{}）；请改选其他权重精度。</translation>
+        <source>{fault} The model would get wrong tokens, so nothing was kept; choose another.</source>
+        <translation>{fault} 模型会得到错误的 token，因此未保留任何内容；请选择其他模型。</translation>
     </message>
     <message>
-        <source>{} is an EAGLE-3 head, no model by itself: name its target, and it with --draft.</source>
-        <translation>{} 是 EAGLE-3 草稿头，本身不是模型：请在“模型”中填写其目标模型，在“草稿模型”中填写它。</translation>
+        <source>{file} cannot be read ({error}); `headstart serve --new-key` writes it anew.</source>
+        <translation>无法读取 {file}（{error}）；请按“新密钥”重新生成。</translation>
     </message>
     <message>
-        <source>{} is the recipe of a pair: it names both models, so --draft does not fit.</source>
-        <translation>{} 是成对模型的配方：它已包含两个模型，因此请将“草稿模型”留空。</translation>
+        <source>{file} cannot be written ({strerror}); make room or correct its rights.</source>
+        <translation>无法写入 {file}（{strerror}）；请腾出空间或更正其权限。</translation>
     </message>
     <message>
-        <source>The target cannot write the texts whose tokens are counted ({}); --draft-vocab full does without.</source>
-        <translation>目标模型无法写出用于统计 token 的文本（{}）；请分别导出两个模型，这样就不需要这些文本。</translation>
+        <source>{file} has {size} bytes instead of {end}; fetch it again.</source>
+        <translation>{file} 有 {size} 字节，应为 {end} 字节；请重新获取。</translation>
     </message>
     <message>
-        <source>{} did not arrive within {} minutes; run the command again to go on from here.</source>
-        <translation>{} 未能在 {} 分钟内下载完成；请重新导出，会从中断处继续。</translation>
+        <source>{file} is damaged; `headstart serve --new-key` writes it anew.</source>
+        <translation>{file} 已损坏；请按“新密钥”重新生成。</translation>
     </message>
     <message>
-        <source>The package {} is damaged ({}) and was deleted; run the command again to fetch it anew.</source>
-        <translation>软件包 {} 已损坏（{}），已被删除；请重新导出，以重新下载。</translation>
+        <source>{file} is not a safetensors file that can be read; fetch it again.</source>
+        <translation>{file} 不是可读取的 safetensors 文件；请重新获取。</translation>
     </message>
     <message>
-        <source>{} is not what was expected: {}. It was deleted; run the command again.</source>
-        <translation>{} 与预期不符：{}。已将其删除；请重新导出。</translation>
+        <source>{folder} cannot be copied to {root} ({strerror}); nothing was kept.</source>
+        <translation>无法将 {folder} 复制到 {root}（{strerror}）；没有保留任何内容。</translation>
+    </message>
+    <message>
+        <source>{folder} cannot be loaded ({reason}). Export it again with headstart-export.</source>
+        <translation>无法加载 {folder}（{reason}）。请在模型页面重新导出。</translation>
+    </message>
+    <message>
+        <source>{folder} cannot be written to ({strerror}); choose another --output.</source>
+        <translation>无法写入 {folder}（{strerror}）；请为自己开启该文件夹的写入权限。</translation>
+    </message>
+    <message>
+        <source>{folder} has its weights only as a pickle ({pickle}), and loading a pickle can run any code; use a version of the model with .safetensors files or a .gguf file.</source>
+        <translation>{folder} 的权重只有 pickle 形式（{pickle}），而加载 pickle 可能会运行任意代码；请使用带有 .safetensors 文件的版本或 .gguf 文件。</translation>
+    </message>
+    <message>
+        <source>{folder} has no config.json, so it is not a Hugging Face model folder.</source>
+        <translation>{folder} 中没有 config.json，因此不是 Hugging Face 模型文件夹。</translation>
+    </message>
+    <message>
+        <source>{folder} holds a pair; name its {target_folder} or {draft_folder} folder instead.</source>
+        <translation>{folder} 中是模型组合；请改用其中的 {target_folder} 或 {draft_folder} 文件夹。</translation>
+    </message>
+    <message>
+        <source>{folder} holds an adapter ({adapter_file}); merge it into its model first.</source>
+        <translation>{folder} 中是适配器（{adapter_file}）；请先将其合并到模型中。</translation>
+    </message>
+    <message>
+        <source>{folder} holds neither {single_file} nor {index_file}; name the folder of the original model.</source>
+        <translation>{folder} 中既没有 {single_file} 也没有 {index_file}；请指定原始模型的文件夹。</translation>
+    </message>
+    <message>
+        <source>{folder} is installed already; it lies in the folder of the models.</source>
+        <translation>{folder} 已安装；它就在模型文件夹中。</translation>
+    </message>
+    <message>
+        <source>{folder} is not a Headstart model: {file_name} is missing; export it with headstart-export.</source>
+        <translation>{folder} 不是 Headstart 模型：缺少 {file_name}；请在模型页面导出。</translation>
+    </message>
+    <message>
+        <source>{folder} lacks {names}; export the model again.</source>
+        <translation>{folder} 缺少 {names}；请重新导出模型。</translation>
+    </message>
+    <message>
+        <source>{folder} needs {wanted} of disk space at {root}, but only {free} is free; make room and add it again.</source>
+        <translation>{folder} 需要 {wanted} 磁盘空间（位于 {root}），但只剩 {free} 可用；请腾出空间后重新添加。</translation>
+    </message>
+    <message>
+        <source>{folder} wants to run Python code of its own ({code_key} in {path}), which is refused; if you have read that code and trust it, add --trust-remote-code.</source>
+        <translation>{folder} 要运行自带的 Python 代码（{code_key}，位于 {path}），已被拒绝；请选择其他模型。</translation>
+    </message>
+    <message>
+        <source>{free} is free</source>
+        <translation>可用内存为 {free}</translation>
+    </message>
+    <message>
+        <source>{head} cannot guess for {target}: it was made for a {measure} of {second}, but {target} has {first}; choose the EAGLE-3 head that was made for this model.</source>
+        <translation>{head} 不能为 {target} 猜测：它适用于 {measure} 为 {second} 的模型，而 {target} 为 {first}；请选择为此模型制作的 EAGLE-3 草稿头。</translation>
+    </message>
+    <message>
+        <source>{head} is an EAGLE-3 head of a kind that cannot be converted ({model_type}, {num_hidden_layers} layers); choose one of a single Llama layer.</source>
+        <translation>{head} 是无法转换的 EAGLE-3 草稿头（{model_type}，{num_hidden_layers} 层）；请选择只有一个 Llama 层的草稿头。</translation>
+    </message>
+    <message>
+        <source>{head} is an EAGLE-3 head, which only OpenVINO GenAI can use: leave out --engine headstart.</source>
+        <translation>{head} 是 EAGLE-3 草稿头，只有 OpenVINO GenAI 能使用：请将引擎改为自动。</translation>
+    </message>
+    <message>
+        <source>{host} can be reached from other computers: add --allow-network if that is what you want, or leave out --host to stay on this one.</source>
+        <translation>其他计算机可以访问 {host}：请允许网络访问，或使用本机地址。</translation>
+    </message>
+    <message>
+        <source>{host} port {port} cannot be used ({strerror}): choose others with --host and --port.</source>
+        <translation>无法使用 {host} 的端口 {port}（{strerror}）：请选择其他端口。</translation>
+    </message>
+    <message>
+        <source>{index} in {folder} does not say where the weights are; fetch it again.</source>
+        <translation>{folder} 中的 {index} 没有说明权重的位置；请重新获取。</translation>
+    </message>
+    <message>
+        <source>{index} in {folder} leads to {name!r}, which is no .safetensors file of this folder; loading another can run any code, so it is refused.</source>
+        <translation>{folder} 中的 {index} 指向 {name!r}，它不是此文件夹中的 .safetensors 文件；加载其他文件可能会运行任意代码，因此已拒绝。</translation>
+    </message>
+    <message>
+        <source>{listing}; {part}</source>
+        <translation>{listing}；{part}</translation>
+    </message>
+    <message>
+        <source>{model} does not run in {name} here, as {why}; it runs in {instead}.</source>
+        <translation>{model} 在此处不能以 {name} 运行（{why}）；已改用 {instead}。</translation>
+    </message>
+    <message>
+        <source>{model} is damaged: {name!r} is no file of it; export it again.</source>
+        <translation>{model} 已损坏：{name!r} 不是它的文件；请重新导出。</translation>
+    </message>
+    <message>
+        <source>{name} broke off the answer ({detail}); ask again, or look into the log of that server.</source>
+        <translation>{name} 中断了回答（{detail}）；请重新提问，或查看该服务器的日志。</translation>
+    </message>
+    <message>
+        <source>{name} cannot be reached at {url} ({detail}); check that the server runs there and that this computer has a network.</source>
+        <translation>无法连接 {name}，地址为 {url}（{detail}）；请确认服务器正在运行，且这台电脑已联网。</translation>
+    </message>
+    <message>
+        <source>{name} does not count tokens beforehand; ask, and it says what is too long.</source>
+        <translation>{name} 不会预先计算 token；请直接提问，过长时它会告知。</translation>
+    </message>
+    <message>
+        <source>{name} does not have the content it was exported with</source>
+        <translation>{name} 的内容与导出时不同</translation>
+    </message>
+    <message>
+        <source>{name} does not know the model {model!r}{in_brackets}; {command} lists what it has.</source>
+        <translation>{name} 没有模型 {model!r}{in_brackets}；请重新添加该服务器，并将模型填为它所具有的一个。</translation>
+    </message>
+    <message>
+        <source>{name} does not speak TLS as expected at {url} ({reason}); check the port, or whether the address begins with http://.</source>
+        <translation>{name} 在 {url} 处未按预期使用 TLS（{reason}）；请检查端口，或地址是否应以 http:// 开头。</translation>
+    </message>
+    <message>
+        <source>{name} does not take this request (status {status}{after_comma}); change what it names.</source>
+        <translation>{name} 不接受此请求（状态 {status}{after_comma}）；请更改其中指出的内容。</translation>
+    </message>
+    <message>
+        <source>{name} does not tell its models at {url}/models; check the address (it often ends in /v1), or name a model: remote:{name}/MODEL.</source>
+        <translation>{name} 在 {url}/models 处没有列出模型；请检查地址（通常以 /v1 结尾），或重新添加 {name} 并填写模型名称。</translation>
+    </message>
+    <message>
+        <source>{name} failed (status {status}{after_comma}); try again, or look into that server&apos;s log.</source>
+        <translation>{name} 出错（状态 {status}{after_comma}）；请重试，或查看该服务器的日志。</translation>
+    </message>
+    <message>
+        <source>{name} gave results that are not numbers in {was}; it goes on in {now}.</source>
+        <translation>{name} 以 {was} 计算的结果不是有效数字；已改用 {now} 继续。</translation>
+    </message>
+    <message>
+        <source>{name} gave results that are not numbers; load it again, in another precision.</source>
+        <translation>{name} 的计算结果不是有效数字；请换一种精度重新加载。</translation>
+    </message>
+    <message>
+        <source>{name} has a tokenizer of the kind {model!r}, which cannot be rebuilt faithfully from a GGUF file; use the model&apos;s Hugging Face folder or hub id instead.</source>
+        <translation>{name} 的分词器类型为 {model!r}，无法由 GGUF 文件准确重建；请改用该模型的 Hugging Face 文件夹或 hub ID。</translation>
+    </message>
+    <message>
+        <source>{name} has moved to {target}; if you trust that, add it again with that address.</source>
+        <translation>{name} 已迁移到 {target}；如果您信任该地址，请用它重新添加。</translation>
+    </message>
+    <message>
+        <source>{name} has no chat template, so it can be a draft but not answer; choose an instruct model.</source>
+        <translation>{name} 没有对话模板，因此只能作为草稿模型而不能回答；请选择 instruct 模型。</translation>
+    </message>
+    <message>
+        <source>{name} has no chat template, so it cannot hold a conversation; export the instruct or chat version of this model.</source>
+        <translation>{name} 没有对话模板，因此无法进行对话；请导出此模型的 instruct 或 chat 版本。</translation>
+    </message>
+    <message>
+        <source>{name} has no model {wanted!r}; it has {names}.</source>
+        <translation>{name} 没有模型 {wanted!r}；它有 {names}。</translation>
+    </message>
+    <message>
+        <source>{name} has these models: {names}; name one of them: remote:{name}/MODEL.</source>
+        <translation>{name} 有这些模型：{names}；请重新添加 {name} 并将模型填为其中之一。</translation>
+    </message>
+    <message>
+        <source>{name} has {length:.1f} MB of text, and {largest:.0f} MB is the most; attach a part of it.</source>
+        <translation>{name} 有 {length:.1f} MB 文本，而最多为 {largest:.0f} MB；请附加其中一部分。</translation>
+    </message>
+    <message>
+        <source>{name} has {present} bytes instead of {wanted}</source>
+        <translation>{name} 有 {present} 字节，应为 {wanted} 字节</translation>
+    </message>
+    <message>
+        <source>{name} in {folder} is missing, or no ordinary file; fetch it again.</source>
+        <translation>{folder} 中的 {name} 缺失或不是普通文件；请重新获取。</translation>
+    </message>
+    <message>
+        <source>{name} is a pair; name one model of it as the draft: {draft}.</source>
+        <translation>{name} 是模型组合；请指定其中一个模型作为草稿模型：{draft}。</translation>
+    </message>
+    <message>
+        <source>{name} is busy{in_brackets}; try again in a while.</source>
+        <translation>{name} 正忙{in_brackets}；请稍后再试。</translation>
+    </message>
+    <message>
+        <source>{name} is damaged: {faults}; export it again with headstart-export.</source>
+        <translation>{name} 已损坏：{faults}；请在模型页面重新导出。</translation>
+    </message>
+    <message>
+        <source>{name} is damaged: {names}. Export it again with headstart-export.</source>
+        <translation>{name} 已损坏：{names}。请在模型页面重新导出。</translation>
+    </message>
+    <message>
+        <source>{name} is damaged: {part!r} is no folder of it; export it again.</source>
+        <translation>{name} 已损坏：{part!r} 不是它的文件夹；请重新导出。</translation>
+    </message>
+    <message>
+        <source>{name} is empty; there is nothing to attach.</source>
+        <translation>{name} 是空的；没有可附加的内容。</translation>
+    </message>
+    <message>
+        <source>{name} is missing</source>
+        <translation>缺少 {name}</translation>
+    </message>
+    <message>
+        <source>{name} is no PDF and no text in UTF-8; attach text, Markdown, code or PDF, or save it as text first.</source>
+        <translation>{name} 不是 PDF，也不是 UTF-8 文本；请附加文本、Markdown、代码或 PDF，或先将其另存为文本。</translation>
+    </message>
+    <message>
+        <source>{name} is not a time</source>
+        <translation>{name} 不是时间</translation>
+    </message>
+    <message>
+        <source>{name} is on another computer and can only chat; choose a model of `headstart models`.</source>
+        <translation>{name} 在另一台电脑上，只能用于聊天；请选择这台电脑上的模型。</translation>
+    </message>
+    <message>
+        <source>{name} is only asked to answer conversations: for a text to be written on, a JSON schema or logprobs choose a model of this computer.</source>
+        <translation>{name} 只用于回答对话：续写文本、使用 JSON 架构或 logprobs 时，请选择本机的模型。</translation>
+    </message>
+    <message>
+        <source>{name} lies before 1970</source>
+        <translation>{name} 早于 1970 年</translation>
+    </message>
+    <message>
+        <source>{name} merges {merge!r}, but its vocabulary does not hold that; fetch the file again.</source>
+        <translation>{name} 合并了 {merge!r}，但其词表中没有；请重新获取该文件。</translation>
+    </message>
+    <message>
+        <source>{name} must be {allowed}, not {value}.</source>
+        <translation>{name} 必须是 {allowed}，而不是 {value}。</translation>
+    </message>
+    <message>
+        <source>{name} must have names without spaces and strokes.</source>
+        <translation>{name} 中的名称不能含有空格和斜杠。</translation>
+    </message>
+    <message>
+        <source>{name} must have names.</source>
+        <translation>{name} 中必须有名称。</translation>
+    </message>
+    <message>
+        <source>{name} must not hold an empty text.</source>
+        <translation>{name} 中不能有空文本。</translation>
+    </message>
+    <message>
+        <source>{name} of {source} is not the file that commit {revision} had when it was exported before; empty the hub&apos;s cache and try again, or name another --output if the new one is to be trusted.</source>
+        <translation>{source} 的 {name} 与以前导出时提交 {revision} 中的文件不同；请清空 hub 的缓存后重试，或者在信任新文件时先移除该模型。</translation>
+    </message>
+    <message>
+        <source>{name} reads blank space before a digit, as in a list, as wrong tokens, which makes its answers worse; export it again with {command}.</source>
+        <translation>{name} 把数字前的空白（例如列表中的空白）读成错误的 token，因此回答质量会变差；请在模型页面重新导出。</translation>
+    </message>
+    <message>
+        <source>{name} refuses the key{in_brackets}; give another one with {command}.</source>
+        <translation>{name} 拒绝该密钥{in_brackets}；请换一个密钥重新添加该服务器。</translation>
+    </message>
+    <message>
+        <source>{name} splits its text by the rule {splitting!r}, which is not known here; known are {splittings}. Use the model&apos;s Hugging Face folder or hub id instead.</source>
+        <translation>{name} 按规则 {splitting!r} 切分文本，此处不支持该规则；支持的有 {splittings}。请改用该模型的 Hugging Face 文件夹或 hub ID。</translation>
+    </message>
+    <message>
+        <source>{name} wants a key{in_brackets}; give it with {command}.</source>
+        <translation>{name} 需要密钥{in_brackets}；请填写密钥并重新添加该服务器。</translation>
+    </message>
+    <message>
+        <source>{order} guesses among the tokens that it was made for: leave out --draft-vocab.</source>
+        <translation>{order} 只在为其制作的 token 中猜测：不能另外指定词表。</translation>
+    </message>
+    <message>
+        <source>{order} is an EAGLE-3 head, no model by itself: name its target, and it with --draft.</source>
+        <translation>{order} 是 EAGLE-3 草稿头，本身不是模型：请在“模型”中填写其目标模型，在“草稿模型”中填写它。</translation>
+    </message>
+    <message>
+        <source>{output} exists already; add --force to replace it, or choose another --output.</source>
+        <translation>{output} 已存在；请先移除该模型，再重新导出。</translation>
+    </message>
+    <message>
+        <source>{output} exists and is not an exported model, so it is not replaced; choose another --output.</source>
+        <translation>{output} 已存在且不是导出的模型，因此不会被替换；请将其移到别处。</translation>
+    </message>
+    <message>
+        <source>{output} is in use; close what uses it and run the command again.</source>
+        <translation>{output} 正在使用中；请关闭正在使用它的程序，然后重新导出。</translation>
+    </message>
+    <message>
+        <source>{package} cannot be fetched ({reason}); check the network and run it again.</source>
+        <translation>无法获取 {package}（{reason}）；请检查网络后重新导出。</translation>
+    </message>
+    <message>
+        <source>{package} did not arrive within {limit} minutes; run the command again to go on from here.</source>
+        <translation>{package} 未能在 {limit} 分钟内下载完成；请重新导出，会从中断处继续。</translation>
+    </message>
+    <message>
+        <source>{package} has no wheel that pip could fetch; the mirror may have changed.</source>
+        <translation>{package} 没有 pip 可获取的 wheel；镜像可能已变更。</translation>
+    </message>
+    <message>
+        <source>{pair} is the recipe of a pair: it names both models, so --draft does not fit.</source>
+        <translation>{pair} 是成对模型的配方：它已包含两个模型，因此请将“草稿模型”留空。</translation>
+    </message>
+    <message>
+        <source>{path} cannot be read ({error}); export the model again.</source>
+        <translation>无法读取 {path}（{error}）；请重新导出模型。</translation>
+    </message>
+    <message>
+        <source>{path} cannot be read ({strerror}); check that it is there.</source>
+        <translation>无法读取 {path}（{strerror}）；请检查它是否存在。</translation>
+    </message>
+    <message>
+        <source>{path} cannot be read ({strerror}); choose a file that you may open.</source>
+        <translation>无法读取 {path}（{strerror}）；请选择您有权打开的文件。</translation>
+    </message>
+    <message>
+        <source>{path} cannot be written ({strerror}); choose another folder or make room there.</source>
+        <translation>无法写入 {path}（{strerror}）；请选择其他文件夹，或在该处腾出空间。</translation>
+    </message>
+    <message>
+        <source>{path} has {count:,} pages, and {most_pages} is the most; attach those that matter as a file of their own.</source>
+        <translation>{path} 有 {count:,} 页，而最多为 {most_pages} 页；请将需要的页面另存为文件后附加。</translation>
+    </message>
+    <message>
+        <source>{path} has {size:.1f} MB, and {largest:.0f} MB is the most for a PDF; attach a part of it.</source>
+        <translation>{path} 有 {size:.1f} MB，而 PDF 最多为 {largest:.0f} MB；请附加其中一部分。</translation>
+    </message>
+    <message>
+        <source>{path} has {size:.1f} MB, and {largest:.0f} MB is the most; attach a part of it.</source>
+        <translation>{path} 有 {size:.1f} MB，而最多为 {largest:.0f} MB；请附加其中一部分。</translation>
+    </message>
+    <message>
+        <source>{path} holds pictures of pages but no text, as scans do; have its text recognised (OCR) first, then attach that.</source>
+        <translation>{path} 像扫描件那样只有页面图像，没有文本；请先进行文字识别 (OCR)，再附加。</translation>
+    </message>
+    <message>
+        <source>{path} in {folder} cannot be read ({error}); fetch it again.</source>
+        <translation>无法读取 {folder} 中的 {path}（{error}）；请重新获取。</translation>
+    </message>
+    <message>
+        <source>{path} in {folder} is not what its name says; fetch it again.</source>
+        <translation>{folder} 中的 {path} 与其名称不符；请重新获取。</translation>
+    </message>
+    <message>
+        <source>{path} is a folder; drop the files in it instead.</source>
+        <translation>{path} 是文件夹；请改为拖入其中的文件。</translation>
+    </message>
+    <message>
+        <source>{path} is damaged (its added tokens); export the model again.</source>
+        <translation>{path} 已损坏（附加 token 有误）；请重新导出模型。</translation>
+    </message>
+    <message>
+        <source>{path} is damaged ({error}); export the model again.</source>
+        <translation>{path} 已损坏（{error}）；请重新导出模型。</translation>
+    </message>
+    <message>
+        <source>{path} is damaged; export the model again.</source>
+        <translation>{path} 已损坏；请重新导出模型。</translation>
+    </message>
+    <message>
+        <source>{path} is damaged{where} or no PDF; open it in a PDF viewer, save it again, and attach that.</source>
+        <translation>{path} 已损坏{where}或不是 PDF；请用 PDF 阅读器打开并重新保存，再附加。</translation>
+    </message>
+    <message>
+        <source>{path} is encrypted; open it with its password, save a copy without one, and attach that.</source>
+        <translation>{path} 已加密；请用密码打开它，另存一份无密码的副本，再附加该副本。</translation>
+    </message>
+    <message>
+        <source>{path} is missing; export the model again.</source>
+        <translation>缺少 {path}；请重新导出模型。</translation>
+    </message>
+    <message>
+        <source>{path} is neither a folder nor a .gguf file; name the model&apos;s folder.</source>
+        <translation>{path} 既不是文件夹也不是 .gguf 文件；请指定模型的文件夹。</translation>
+    </message>
+    <message>
+        <source>{path} is not a GGUF file that can be used: {error}. Fetch it again.</source>
+        <translation>{path} 不是可用的 GGUF 文件：{error}。请重新获取。</translation>
+    </message>
+    <message>
+        <source>{path} was not attached: {most} files is the most for one message.</source>
+        <translation>未附加 {path}：一条消息最多可附加 {most} 个文件。</translation>
+    </message>
+    <message>
+        <source>{path} was not imported because {reason}; choose a JSON file exported by Headstart or the conversations.json from a ChatGPT export.</source>
+        <translation>未能导入 {path}，原因是{reason}；请选择由 Headstart 导出的 JSON 文件，或 ChatGPT 导出内容中的 conversations.json。</translation>
+    </message>
+    <message>
+        <source>{path} was written for another version of Headstart; export the model again.</source>
+        <translation>{path} 是为另一版本的 Headstart 写入的；请重新导出模型。</translation>
+    </message>
+    <message>
+        <source>{path} {what}; build it again with headstart-export bigram.</source>
+        <translation>{path} {what}；请在模型页面重新导出该模型。</translation>
+    </message>
+    <message>
+        <source>{place} does not have the content it was exported with; copy the folder again, or export again.</source>
+        <translation>{place} 的内容与导出时不同；请重新复制该文件夹，或重新导出。</translation>
+    </message>
+    <message>
+        <source>{recipe} cannot be fetched: {failures}. Check the name and the network.</source>
+        <translation>无法获取 {recipe}：{failures}。请检查名称和网络。</translation>
+    </message>
+    <message>
+        <source>{source!r} is no recipe, no folder, no .gguf file and no hub id; the recipes are {names}.</source>
+        <translation>{source!r} 不是配方、文件夹、.gguf 文件或 hub ID；配方有 {names}。</translation>
+    </message>
+    <message>
+        <source>{source} cannot be had from the hub ({error})</source>
+        <translation>无法从 hub 获取 {source}（{error}）</translation>
+    </message>
+    <message>
+        <source>{source} does not hold all weights of its architecture: {name} is missing or has another shape ({count} in all). Choose another version of the model.</source>
+        <translation>{source} 没有其架构的全部权重：{name} 缺失或形状不同（共 {count} 个）。请选择该模型的其他版本。</translation>
+    </message>
+    <message>
+        <source>{source} has no {file_name}, which Headstart needs; use a newer version of the model.</source>
+        <translation>{source} 没有 Headstart 所需的 {file_name}；请使用该模型的较新版本。</translation>
+    </message>
+    <message>
+        <source>{source} is the recipe of a pair and cannot be a draft; name one of its models.</source>
+        <translation>{source} 是模型对的配方，不能作为草稿模型；请指定其中的一个模型。</translation>
+    </message>
+    <message>
+        <source>{source} must be exported first, and the exporter is not installed; run: {command}</source>
+        <translation>必须先导出 {source}，而导出工具尚未安装。</translation>
+    </message>
+    <message>
+        <source>{source} was not exported, for the reason above.</source>
+        <translation>{source} 未导出，原因见上。</translation>
+    </message>
+    <message>
+        <source>{source} {reason} ({kind})</source>
+        <translation>{source} {reason}（{kind}）</translation>
+    </message>
+    <message>
+        <source>{source}/{file} does not have the expected SHA-256; it was deleted. Try again.</source>
+        <translation>{source}/{file} 的 SHA-256 与预期不符；已将其删除。请重试。</translation>
+    </message>
+    <message>
+        <source>{target} and {draft}</source>
+        <translation>{target} 和 {draft}</translation>
+    </message>
+    <message>
+        <source>{target} has {num_hidden_layers} layers, but OpenVINO GenAI runs EAGLE-3 heads with models of at least {least_layers}; choose an ordinary draft.</source>
+        <translation>{target} 有 {num_hidden_layers} 层，但 OpenVINO GenAI 只能为至少 {least_layers} 层的模型运行 EAGLE-3 草稿头；请选择普通的草稿模型。</translation>
+    </message>
+    <message>
+        <source>{title} is not what was expected: the joined file has the SHA-256 {found} instead of {wanted}. It was deleted; run the command again.</source>
+        <translation>{title} 与预期不符：合并后的文件的 SHA-256 为 {found}，而不是 {wanted}。已将其删除；请重新导出。</translation>
+    </message>
+    <message>
+        <source>{url!r} is no address of a server; write it like https://host:8000/v1.</source>
+        <translation>{url!r} 不是服务器地址；请写成 https://host:8000/v1 这样的形式。</translation>
+    </message>
+    <message>
+        <source>{value!r} stands where a number from 1 should</source>
+        <translation>{value!r} 处应为从 1 开始的数字</translation>
+    </message>
+    <message>
+        <source>{value!r} stands where a text should</source>
+        <translation>{value!r} 处应为文本</translation>
+    </message>
+    <message>
+        <source>{what} in it is no table</source>
+        <translation>其中的 {what} 不是表</translation>
+    </message>
+    <message>
+        <source>{why}, in f32 too</source>
+        <translation>{why}，使用 f32 时也一样</translation>
     </message>
 </context>
 <context>
@@ -4528,10 +4960,6 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>{}, {}</source>
         <translation>{}、{}</translation>
-    </message>
-    <message>
-        <source>{}; {}</source>
-        <translation>{}；{}</translation>
     </message>
     <message>
         <source>{}: {}</source>

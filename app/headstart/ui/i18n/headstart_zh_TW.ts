@@ -1435,10 +1435,6 @@
         <translation>引擎未能及時結束。</translation>
     </message>
     <message>
-        <source>The engine cannot be started ({}); install Headstart again.</source>
-        <translation>無法啟動引擎（{}）；請重新安裝 Headstart。</translation>
-    </message>
-    <message>
         <source>exit code {}</source>
         <translation>結束代碼 {}</translation>
     </message>
@@ -1629,40 +1625,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
 <context>
     <name>Faults</name>
     <message>
-        <source>No Python was found on this computer; install Python 3.11 or newer, of 64 bits (Debian and Ubuntu: apt install python3 python3-venv), and try again.</source>
-        <translation>在這台電腦上找不到 Python；請安裝 64 位元的 Python 3.11 或更新版本（Debian 和 Ubuntu：apt install python3 python3-venv），然後重試。</translation>
-    </message>
-    <message>
-        <source>The Python found here is {}, and 3.11 or newer is needed; install one and try again.</source>
-        <translation>這裡找到的是 Python {}，需要 3.11 或更新版本；請安裝後重試。</translation>
-    </message>
-    <message>
-        <source>The exporter needs {} on the disk while it is set up, and {} are free; make room and try again.</source>
-        <translation>設定匯出工具期間需要 {} 的磁碟空間，而可用空間為 {}；請騰出空間後重試。</translation>
-    </message>
-    <message>
-        <source>The disk is full; make room and try again.</source>
-        <translation>磁碟已滿；請騰出空間後重試。</translation>
-    </message>
-    <message>
-        <source>The set-up was ended from outside, perhaps for want of memory; try again.</source>
-        <translation>設定過程被外部終止，可能是記憶體不足；請重試。</translation>
-    </message>
-    <message>
-        <source>The exporter could not be set up: {}</source>
-        <translation>無法設定匯出工具：{}</translation>
-    </message>
-    <message>
-        <source>The package index cannot be reached; check this computer&apos;s network and try again. What was fetched to its end is not fetched again.</source>
-        <translation>無法連線到套件索引；請檢查這台電腦的網路後重試。已完整下載的內容不會再次下載。</translation>
-    </message>
-    <message>
-        <source>The package index lacks something for Python {}; the log names it. Another Python, 3.11 or newer, may have all: install one and try again.</source>
-        <translation>套件索引中缺少適用於 Python {} 的內容，記錄中有其名稱。換用另一個 3.11 或更新版本的 Python 也許可行：請安裝後重試。</translation>
-    </message>
-    <message>
-        <source>Python {} can make no environments here, as its module venv is missing; on Debian and Ubuntu, apt install python3-venv brings it. Then try again.</source>
-        <translation>這裡的 Python {} 缺少 venv 模組，無法建立環境；在 Debian 和 Ubuntu 上可用 apt install python3-venv 安裝。然後重試。</translation>
+        <source> on page {number}</source>
+        <translation>（第 {number} 頁）</translation>
     </message>
     <message>
         <source>--device</source>
@@ -1673,144 +1637,128 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>「草稿模型的裝置」</translation>
     </message>
     <message>
-        <source>known are {}</source>
-        <translation>已知的有 {}</translation>
+        <source>--{error}.</source>
+        <translation>{error}。</translation>
     </message>
     <message>
-        <source>none is known yet</source>
-        <translation>目前沒有已知的伺服器</translation>
+        <source>--{option} needs --draft, or the recipe of a pair.</source>
+        <translation>{option} 需要草稿模型或模型對的配方。</translation>
     </message>
     <message>
-        <source>{} {fault}; build it again with headstart-export bigram.</source>
-        <translation>{} {fault}；請在模型頁面重新匯出該模型。</translation>
+        <source>A benchmark measures this computer, but {name} is another one: choose a model that is here.</source>
+        <translation>基準測試測量的是這台電腦，而 {name} 是另一台電腦：請選擇這台電腦上的模型。</translation>
     </message>
     <message>
-        <source>No model is installed yet.</source>
-        <translation>尚未安裝模型。</translation>
+        <source>A benchmark needs at least one prompt, one repeat and answers of two tokens.</source>
+        <translation>基準測試至少需要一個提示、一次重複和兩個 token 的回答。</translation>
     </message>
     <message>
-        <source>is damaged ({})</source>
-        <translation>已損毀（{}）</translation>
+        <source>A benchmark times Headstart&apos;s own engine, and OpenVINO GenAI beside it: load the model on a CPU, without an EAGLE-3 head, and run it again.</source>
+        <translation>基準測試測量 Headstart 自己的引擎，並與 OpenVINO GenAI 比較：請在 CPU 上載入模型，不使用 EAGLE-3 草稿頭，然後重新執行。</translation>
     </message>
     <message>
-        <source>was built for another vocabulary than that of {}</source>
-        <translation>是為與 {} 不同的詞彙表產生的</translation>
+        <source>A draft of {target}&apos;s own weights has its revision: leave out --draft-revision.</source>
+        <translation>由 {target} 自身權重製成的草稿模型使用同一修訂版本：不能另外指定。</translation>
     </message>
     <message>
-        <source>OpenVINO GenAI failed ({}); {remedy}.</source>
-        <translation>OpenVINO GenAI 發生錯誤（{}）；請{remedy}。</translation>
+        <source>A model named {folder} is installed already; remove it or rename the new folder.</source>
+        <translation>已安裝名為 {folder} 的模型；請移除它，或為新資料夾改名。</translation>
     </message>
     <message>
-        <source>Cancelled.</source>
-        <translation>已取消。</translation>
+        <source>A name is empty: name a recipe, a hub id, a Hugging Face folder or a .gguf file.</source>
+        <translation>名稱為空：請填寫配方、hub ID、Hugging Face 資料夾或 .gguf 檔案。</translation>
     </message>
     <message>
-        <source>ask again, or use --engine headstart</source>
-        <translation>重新提問，或將引擎改為 Headstart</translation>
+        <source>A passphrase needs at least {shortest} characters; take several words.</source>
+        <translation>通關片語至少需要 {shortest} 個字元；請使用多個詞。</translation>
     </message>
     <message>
-        <source>ask again, or use --device CPU</source>
-        <translation>重新提問，或將裝置改為 CPU</translation>
+        <source>A revision belongs to a model of the hub, but {title} does not come from there.</source>
+        <translation>修訂版本屬於 hub 上的模型，而 {title} 並非來自那裡。</translation>
     </message>
     <message>
-        <source>load the model with a smaller --context</source>
-        <translation>調低上下文後重新載入模型</translation>
-    </message>
-    <message>
-        <source>The chat history {} is damaged ({}): restore a backup; the damaged file is kept beside it.</source>
-        <translation>聊天歷程記錄 {} 已損毀（{}）：請還原備份；損毀的檔案會保留在其旁邊。</translation>
-    </message>
-    <message>
-        <source>The chat history {} could not be used ({}); try again, then restart the program.</source>
-        <translation>無法使用聊天歷程記錄 {}（{}）；請再試一次，仍不行則重新啟動程式。</translation>
-    </message>
-    <message>
-        <source>The index of the search is damaged; start Headstart again to have it made anew: no chat is lost.</source>
-        <translation>搜尋索引已損毀；請重新啟動 Headstart 以重建索引：不會遺失任何對話。</translation>
-    </message>
-    <message>
-        <source>The disk is full, so the last change was not saved in {}; free some space and try again: everything saved before is still there.</source>
-        <translation>磁碟已滿，上次的變更未能儲存到 {}；請清出空間後再試一次：先前儲存的內容都還在。</translation>
-    </message>
-    <message>
-        <source>The chat history in {} cannot be written; make the folder readable and writable for you, then try again.</source>
-        <translation>無法寫入 {} 中的聊天歷程記錄；請讓您可以讀寫該資料夾，然後再試一次。</translation>
-    </message>
-    <message>
-        <source>Another program is using the chat history {}; close it and try again.</source>
-        <translation>另一個程式正在使用聊天歷程記錄 {}；請關閉該程式後再試一次。</translation>
-    </message>
-    <message>
-        <source>The chat history in {} cannot be used ({}); make the folder readable and writable for you, then try again.</source>
-        <translation>無法使用 {} 中的聊天歷程記錄（{}）；請讓您可以讀寫該資料夾，然後再試一次。</translation>
-    </message>
-    <message>
-        <source>The chat history {} was written by a newer version of Headstart (schema {}, this one knows {}); update Headstart to open it.</source>
-        <translation>聊天歷程記錄 {} 由較新版本的 Headstart 寫入（結構版本 {}，此版本支援到 {}）；請更新 Headstart 後再開啟。</translation>
-    </message>
-    <message>
-        <source>The chat history in {} is encrypted; open it in the window, with its passphrase.</source>
-        <translation>{} 中的聊天歷程記錄已加密；請在視窗中用通關片語開啟。</translation>
-    </message>
-    <message>
-        <source>This is not the passphrase of the chat history; try again, and mind capitals and the keyboard&apos;s language.</source>
-        <translation>這不是聊天歷程記錄的通關片語；請再試一次，並留意大小寫和鍵盤語言。</translation>
-    </message>
-    <message>
-        <source>A passphrase needs at least {} characters; take several words.</source>
-        <translation>通關片語至少需要 {} 個字元；請使用多個詞。</translation>
-    </message>
-    <message>
-        <source>The key of the chat history is damaged: put a copy of it in the place of {}; without it the chats cannot be read.</source>
-        <translation>聊天歷程記錄的金鑰已損毀：請用它的副本取代 {}；沒有金鑰便無法讀取對話。</translation>
-    </message>
-    <message>
-        <source>To check a passphrase takes {} MiB of memory; close other programs and try again.</source>
-        <translation>核對通關片語需要 {} MiB 記憶體；請關閉其他程式後再試一次。</translation>
-    </message>
-    <message>
-        <source>Encrypted chat histories need packages that are not installed: pip install {}, then start Headstart again.</source>
-        <translation>加密的聊天歷程記錄需要未安裝的套件：請用 pip 安裝 {}，然後重新啟動 Headstart。</translation>
-    </message>
-    <message>
-        <source>This chat no longer exists in the history; start a new one.</source>
-        <translation>歷程記錄中已沒有此對話；請新增對話。</translation>
+        <source>A server&apos;s name has up to 40 letters, digits, dots, dashes and underscores, unlike {name!r}.</source>
+        <translation>伺服器名稱最多可有 40 個字母、數字、點、連字號和底線，{name!r} 不符合。</translation>
     </message>
     <message>
         <source>A tag needs a name; type one.</source>
         <translation>標籤需要名稱；請輸入名稱。</translation>
     </message>
     <message>
-        <source>There is no tag “{}” any more; make a new one.</source>
-        <translation>標籤「{}」已不存在；請新增標籤。</translation>
+        <source>An NPU compiles a fixed prompt length in, while Headstart&apos;s own engine feeds passes of any length: leave out --engine headstart, or use --device CPU.</source>
+        <translation>NPU 會將提示詞長度編譯為固定值，而 Headstart 自己的引擎需要任意長度的計算：請將引擎改為自動，或將裝置改為 CPU。</translation>
     </message>
     <message>
-        <source>There already is a tag “{}”; choose another name.</source>
-        <translation>已有標籤「{}」；請換一個名稱。</translation>
+        <source>An NPU computes with symmetric weights, but {name} has {weights}: export it with --weights int4-sym, or use --device CPU.</source>
+        <translation>NPU 使用對稱量化的權重，而 {name} 為 {weights}：請將權重設為 INT4-SYM 後重新匯出，或將裝置改為 CPU。</translation>
     </message>
     <message>
-        <source>{} cannot be read ({}); choose a file that you may open.</source>
-        <translation>無法讀取 {}（{}）；請選擇您有權開啟的檔案。</translation>
+        <source>An NPU decides itself how it keeps keys and values: leave out --kv-precision.</source>
+        <translation>NPU 自行決定鍵與值的精度：請將鍵與值改為自動。</translation>
     </message>
     <message>
-        <source>{} was not imported because {reason}; choose a JSON file exported by Headstart or the conversations.json from a ChatGPT export.</source>
-        <translation>未能匯入 {}，原因是{reason}；請選擇由 Headstart 匯出的 JSON 檔案，或 ChatGPT 匯出內容中的 conversations.json。</translation>
+        <source>An NPU has arithmetic of its own: leave out --numerics exact, or use --device CPU.</source>
+        <translation>NPU 有自己的運算方式：請將數值運算改為快速，或將裝置改為 CPU。</translation>
     </message>
     <message>
-        <source>{} cannot be written ({}); choose another folder or make room there.</source>
-        <translation>無法寫入 {}（{}）；請選擇其他資料夾，或在該處清出空間。</translation>
+        <source>An NPU needs a context of at least {least} tokens, not {context}: use another --context.</source>
+        <translation>NPU 至少需要 {least} 個 token 的上下文，而非 {context} 個：請變更上下文。</translation>
     </message>
     <message>
-        <source>There is no device {} here; present: {}. Choose one with {option}; `headstart doctor` says what speaks against a {}.</source>
-        <translation>這台電腦上沒有裝置 {}；現有裝置：{}。請用{option}選擇其中之一。如果這台電腦有 {}，則其驅動程式缺少或您無權使用。</translation>
+        <source>An NPU takes no guesses from the text: use a draft model, or --speculation off.</source>
+        <translation>NPU 不能從文字中猜測：請使用草稿模型，或關閉推測解碼。</translation>
     </message>
     <message>
-        <source>There is no device {} here; present: {}. Choose one with {option}.</source>
-        <translation>這台電腦上沒有裝置 {}；現有裝置：{}。請用{option}選擇其中之一。</translation>
+        <source>An address must not hold a password; give the key with --key instead.</source>
+        <translation>位址中不得包含密碼；請改在「金鑰」中填寫。</translation>
     </message>
     <message>
-        <source>No model is loaded; choose one first.</source>
-        <translation>尚未載入模型；請先選擇模型。</translation>
+        <source>Another program is using the chat history {path}; close it and try again.</source>
+        <translation>另一個程式正在使用聊天歷程記錄 {path}；請關閉該程式後再試一次。</translation>
+    </message>
+    <message>
+        <source>Cancelled.</source>
+        <translation>已取消。</translation>
+    </message>
+    <message>
+        <source>Encrypted chat histories need packages that are not installed: pip install {packages}, then start Headstart again.</source>
+        <translation>加密的聊天歷程記錄需要未安裝的套件：請用 pip 安裝 {packages}，然後重新啟動 Headstart。</translation>
+    </message>
+    <message>
+        <source>Exact numerics compute in f32: leave out --precision {precision}.</source>
+        <translation>精確數值以 f32 計算：不能指定精度 {precision}。</translation>
+    </message>
+    <message>
+        <source>Exact numerics need keys and values in 16 bits: leave out --kv-precision u8.</source>
+        <translation>精確運算需要 16 位元的鍵與值：請將鍵與值改為自動。</translation>
+    </message>
+    <message>
+        <source>Exporting {name} needs about {wanted} of memory, but only {free} is free; close other programs, or export a smaller model.</source>
+        <translation>匯出 {name} 約需 {wanted} 記憶體，但可用記憶體只有 {free}；請關閉其他應用程式，或匯出更小的模型。</translation>
+    </message>
+    <message>
+        <source>Exporting {name} needs {wanted} of disk space at {place}, but only {free} is free; make room, or choose another --output.</source>
+        <translation>匯出 {name} 需要 {wanted} 磁碟空間（位於 {place}），但可用空間僅 {free}；請在該處騰出空間。</translation>
+    </message>
+    <message>
+        <source>Fixed speculation needs a number of assistant tokens: set 1 to 16, or use automatic.</source>
+        <translation>固定推測需要輔助 token 數：請設為 1 至 16，或改用自動。</translation>
+    </message>
+    <message>
+        <source>Headstart runs a model on one device, not on {device}; present: {here}. Choose one with {option}, or AUTO.</source>
+        <translation>Headstart 在一個裝置上執行模型，而非 {device}；現有裝置：{here}。請用{option}選擇其一，或選 AUTO。</translation>
+    </message>
+    <message>
+        <source>INT4 weights</source>
+        <translation>INT4 權重</translation>
+    </message>
+    <message>
+        <source>It takes about {wanted} of memory, but {free} is free: close other programs and tune again.</source>
+        <translation>約需 {wanted} 記憶體，但只有 {free} 可用：請關閉其他程式，然後重新調校。</translation>
+    </message>
+    <message>
+        <source>Loading {names} with {context} tokens of context takes about {wanted} of memory, but {present}: choose {shorter}, {lighter}, or a smaller model.</source>
+        <translation>以 {context} 個 token 的上下文載入 {names} 約需 {wanted} 記憶體，但{present}：請選擇{shorter}、{lighter}，或更小的模型。</translation>
     </message>
     <message>
         <source>Memory ran out while the model was loaded: close other programs, choose a smaller context, or a smaller model.</source>
@@ -1821,672 +1769,1156 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>記憶體不足，引擎正在重新啟動：請關閉其他程式、新增對話，或選擇較小的上下文。</translation>
     </message>
     <message>
-        <source>The engine failed. Details are in the log: {}</source>
-        <translation>引擎發生錯誤。詳情請見記錄檔：{}</translation>
+        <source>Models of the kind {model_type!r} cannot be converted ({error}).</source>
+        <translation>無法轉換 {model_type!r} 類型的模型（{error}）。</translation>
     </message>
     <message>
-        <source>The engine gave no sign for {} seconds while {doing}, so it was ended; it starts again when it is needed.</source>
-        <translation>引擎在{doing}時有 {} 秒沒有任何回應，因此已被結束；需要時會重新啟動。</translation>
+        <source>Name what to export: a recipe, a hub id, a folder or a .gguf file (--list shows recipes).</source>
+        <translation>請填寫要匯出的內容：配方、hub ID、資料夾或 .gguf 檔案。</translation>
     </message>
     <message>
-        <source>{} refuses {} ({}). Try --device CPU.</source>
-        <translation>{} 無法執行 {}（{}）。請將裝置改為 CPU 再試。</translation>
+        <source>Neither the model nor its chat template says which token ends an answer, so it cannot be used.</source>
+        <translation>模型及其對話範本都沒有說明用哪個 token 結束回答，因此無法使用。</translation>
     </message>
     <message>
-        <source>{} cannot be loaded ({}). Export it again with headstart-export.</source>
-        <translation>無法載入 {}（{}）。請在模型頁面重新匯出。</translation>
+        <source>No Python was found on this computer; install Python 3.11 or newer, of 64 bits (Debian and Ubuntu: apt install python3 python3-venv), and try again.</source>
+        <translation>在這台電腦上找不到 Python；請安裝 64 位元的 Python 3.11 或更新版本（Debian 和 Ubuntu：apt install python3 python3-venv），然後重試。</translation>
     </message>
     <message>
-        <source>{} gave results that are not numbers; load it again, in another precision.</source>
-        <translation>{} 的計算結果不是有效數字；請換一種精度重新載入。</translation>
+        <source>No computer is found by the address of {name}, {url}; check the spelling and your network.</source>
+        <translation>找不到 {name} 的位址 {url} 所指的電腦；請檢查拼寫和網路。</translation>
     </message>
     <message>
-        <source>{} gave results that are not numbers in {}; it goes on in {}.</source>
-        <translation>{} 以 {} 計算的結果不是有效數字；已改用 {} 繼續。</translation>
+        <source>No installed model can be used; `headstart models` says why.</source>
+        <translation>已安裝的模型都無法使用；模型頁面上說明了原因。</translation>
     </message>
     <message>
-        <source>{} does not run in {} here, as {why}; it runs in {}.</source>
-        <translation>{} 在此處不能以 {} 執行（{why}）；已改用 {}。</translation>
-    </message>
-    <message>
-        <source>{} is damaged: {faults}. Export it again with headstart-export.</source>
-        <translation>{} 已損毀：{faults}。請在模型頁面重新匯出。</translation>
-    </message>
-    <message>
-        <source>The manifest of {} does not list {}; export the model again.</source>
-        <translation>{} 的資訊清單中沒有列出 {}；請重新匯出模型。</translation>
-    </message>
-    <message>
-        <source>The conversation has {} tokens, but the context holds {}: start a new chat, shorten the text, or load the model with a longer --context.</source>
-        <translation>對話有 {} 個 token，而上下文只能容納 {} 個：請新增對話、縮短文字，或調高上下文後重新載入模型。</translation>
-    </message>
-    <message>
-        <source>{} has no chat template, so it cannot hold a conversation; export the instruct or chat version of this model.</source>
-        <translation>{} 沒有對話範本，因此無法進行對話；請匯出此模型的 instruct 或 chat 版本。</translation>
-    </message>
-    <message>
-        <source>The chat template of {} has no place for a message of role &quot;{}&quot; here; leave it out, or use the roles system, user and assistant in their usual order.</source>
-        <translation>{} 的對話範本在此處不接受角色為「{}」的訊息；請移除該訊息，或依一般順序使用 system、user 與 assistant 角色。</translation>
-    </message>
-    <message>
-        <source>The chat template of {} refused this conversation ({}); change the system prompt or the order of the messages, or start a new conversation.</source>
-        <translation>{} 的對話範本拒絕了此對話（{}）；請變更系統提示詞或訊息順序，或新增對話。</translation>
-    </message>
-    <message>
-        <source>The engine program belongs to another version of Headstart (its messages have version {}, not {}); install Headstart again.</source>
-        <translation>引擎程式屬於另一版本的 Headstart（其訊息版本為 {}，而非 {}）；請重新安裝 Headstart。</translation>
-    </message>
-    <message>
-        <source>Loading {} with {} tokens of context takes about {} of memory, but {present}: choose {shorter}, {lighter}, or a smaller model.</source>
-        <translation>以 {1} 個 token 的上下文載入 {0} 約需 {2} 記憶體，但{present}：請選擇{shorter}、{lighter}，或更小的模型。</translation>
-    </message>
-    <message>
-        <source>The list of draft tokens in {} {fault}; export the model again.</source>
-        <translation>{} 中的草稿 token 清單有誤（{fault}）；請重新匯出模型。</translation>
-    </message>
-    <message>
-        <source>The tokenizer in {} is damaged ({}); export the model again.</source>
-        <translation>{} 中的分詞器已損毀（{}）；請重新匯出模型。</translation>
-    </message>
-    <message>
-        <source>The tokenizer in {} swallows spaces before punctuation, which would damage code; export the model again with clean_up_tokenization_spaces off.</source>
-        <translation>{} 中的分詞器會吃掉標點前的空格，這會破壞程式碼；請關閉 clean_up_tokenization_spaces 後重新匯出模型。</translation>
-    </message>
-    <message>
-        <source>{} lacks {}; export the model again.</source>
-        <translation>{} 缺少 {}；請重新匯出模型。</translation>
-    </message>
-    <message>
-        <source>{} is damaged: {} is no file of it; export it again.</source>
-        <translation>{} 已損毀：{} 不是它的檔案；請重新匯出。</translation>
-    </message>
-    <message>
-        <source>{} is installed already; it lies in the folder of the models.</source>
-        <translation>{} 已安裝；它就在模型資料夾中。</translation>
-    </message>
-    <message>
-        <source>A model named {} is installed already; remove it or rename the new folder.</source>
-        <translation>已安裝名為 {} 的模型；請移除它，或為新資料夾改名。</translation>
-    </message>
-    <message>
-        <source>{} needs {} of disk space at {}, but only {} is free; make room and add it again.</source>
-        <translation>{} 需要 {} 磁碟空間（位於 {}），但只剩 {} 可用；請清出空間後重新新增。</translation>
-    </message>
-    <message>
-        <source>{} cannot be copied to {} ({}); nothing was kept.</source>
-        <translation>無法將 {} 複製到 {}（{}）；沒有保留任何內容。</translation>
-    </message>
-    <message>
-        <source>{} does not have the content it was exported with; copy the folder again, or export again.</source>
-        <translation>{} 的內容與匯出時不同；請重新複製該資料夾，或重新匯出。</translation>
-    </message>
-    <message>
-        <source>There is no model {}; installed are {}.</source>
-        <translation>沒有模型 {}；已安裝的有 {}。</translation>
-    </message>
-    <message>
-        <source>There is no model {}: none is installed yet; run {command} to get a small one.</source>
-        <translation>沒有模型 {}：尚未安裝任何模型；請在模型頁面新增一個。</translation>
-    </message>
-    <message>
-        <source>draft {} does not fit {}: {difference}; choose a draft with the same tokenizer.</source>
-        <translation>草稿模型 {} 與 {} 不相容：{difference}；請選擇分詞器相同的草稿模型。</translation>
-    </message>
-    <message>
-        <source>{} is damaged: {faults}; export it again with headstart-export.</source>
-        <translation>{} 已損毀：{faults}；請在模型頁面重新匯出。</translation>
-    </message>
-    <message>
-        <source>{} reads blank space before a digit, as in a list, as wrong tokens, which makes its answers worse; export it again with {command}.</source>
-        <translation>{} 把數字前的空白（例如清單中的空白）讀成錯誤的 token，因此回答品質會變差；請在模型頁面重新匯出。</translation>
-    </message>
-    <message>
-        <source>{} is damaged: {} is no folder of it; export it again.</source>
-        <translation>{} 已損毀：{} 不是它的資料夾；請重新匯出。</translation>
-    </message>
-    <message>
-        <source>{} is a pair; name one model of it as the draft: {}.</source>
-        <translation>{} 是模型組合；請指定其中一個模型作為草稿模型：{}。</translation>
+        <source>No model is installed yet.</source>
+        <translation>尚未安裝模型。</translation>
     </message>
     <message>
         <source>No model is installed yet; run {command} to get a small one.</source>
         <translation>尚未安裝模型；請在模型頁面新增一個。</translation>
     </message>
     <message>
-        <source>{} was written for another version of Headstart; export the model again.</source>
-        <translation>{} 是為另一版本的 Headstart 寫入的；請重新匯出模型。</translation>
+        <source>No model is loaded; choose one first.</source>
+        <translation>尚未載入模型；請先選擇模型。</translation>
     </message>
     <message>
-        <source>{} holds a pair; name its {} or {} folder instead.</source>
-        <translation>{} 中是模型組合；請改用其中的 {} 或 {} 資料夾。</translation>
+        <source>OpenVINO GenAI cannot bound its guesses under a confidence threshold, and sixty in one round were seen: {ours}, or --num-assistant-tokens alone.</source>
+        <translation>設有信心閾值時，OpenVINO GenAI 無法限制猜測數量，曾在一輪中猜測六十個：請{ours}，或只設輔助 token 數。</translation>
     </message>
     <message>
-        <source>{} is not a Headstart model: {} is missing; export it with headstart-export.</source>
-        <translation>{} 不是 Headstart 模型：缺少 {}；請在模型頁面匯出。</translation>
+        <source>OpenVINO GenAI cannot run {name} ({way}) on {device} ({reason}); {remedy}.</source>
+        <translation>OpenVINO GenAI 無法執行 {name}（{way}），裝置為 {device}（{reason}）；請{remedy}。</translation>
     </message>
     <message>
-        <source>{} cannot be read ({}); export the model again.</source>
-        <translation>無法讀取 {}（{}）；請重新匯出模型。</translation>
+        <source>OpenVINO GenAI does not tell what a trace holds: use --engine headstart.</source>
+        <translation>OpenVINO GenAI 不提供軌跡所需的資料：請將引擎改為 Headstart。</translation>
     </message>
     <message>
-        <source>{} is damaged ({}); export the model again.</source>
-        <translation>{} 已損毀（{}）；請重新匯出模型。</translation>
+        <source>OpenVINO GenAI failed ({reason}); {remedy}.</source>
+        <translation>OpenVINO GenAI 發生錯誤（{reason}）；請{remedy}。</translation>
     </message>
     <message>
-        <source>{} is damaged (its added tokens); export the model again.</source>
-        <translation>{} 已損毀（附加 token 有誤）；請重新匯出模型。</translation>
+        <source>OpenVINO GenAI garbles sampled answers when a draft model guesses ahead (its issue 4190): {ours}, --temperature 0 or --speculation off.</source>
+        <translation>有草稿模型預先猜測時，OpenVINO GenAI 會弄亂取樣得到的回答（其問題編號 4190）：請{ours}，或將溫度設為 0，或關閉推測解碼。</translation>
     </message>
     <message>
-        <source>{} is damaged; export the model again.</source>
-        <translation>{} 已損毀；請重新匯出模型。</translation>
+        <source>OpenVINO GenAI has no acceptance threshold: {ours}.</source>
+        <translation>OpenVINO GenAI 沒有接受閾值：請{ours}。</translation>
     </message>
     <message>
-        <source>{} is missing; export the model again.</source>
-        <translation>缺少 {}；請重新匯出模型。</translation>
+        <source>OpenVINO GenAI has no table of likely next tokens: {ours}.</source>
+        <translation>OpenVINO GenAI 沒有後續 token 的機率表：請{ours}。</translation>
     </message>
     <message>
-        <source>{} is encrypted; open it with its password, save a copy without one, and attach that.</source>
-        <translation>{} 已加密；請用密碼開啟它，另存一份無密碼的副本，再附加該副本。</translation>
+        <source>OpenVINO GenAI is not asked how likely its tokens were: {ours}, or leave out logprobs.</source>
+        <translation>OpenVINO GenAI 不提供其 token 的機率：請{ours}，或不要求 logprobs。</translation>
     </message>
     <message>
-        <source>{} is damaged{where} or no PDF; open it in a PDF viewer, save it again, and attach that.</source>
-        <translation>{} 已損毀{where}或不是 PDF；請用 PDF 閱讀器開啟並重新儲存，再附加。</translation>
+        <source>OpenVINO GenAI is not asked to keep to a JSON schema: {ours}, or leave the schema out.</source>
+        <translation>OpenVINO GenAI 不支援遵循 JSON 結構描述：請{ours}，或不使用結構描述。</translation>
     </message>
     <message>
-        <source>{} has {} pages, and {} is the most; attach those that matter as a file of their own.</source>
-        <translation>{} 有 {} 頁，而最多為 {} 頁；請將需要的頁面另存為檔案後附加。</translation>
+        <source>OpenVINO GenAI makes unlikely tokens likelier by presence and frequency penalties: {ours}, or --repetition-penalty.</source>
+        <translation>OpenVINO GenAI 的存在懲罰和頻率懲罰會使不太可能的 token 變得更可能：請{ours}，或改用重複懲罰。</translation>
     </message>
     <message>
-        <source>{} holds pictures of pages but no text, as scans do; have its text recognised (OCR) first, then attach that.</source>
-        <translation>{} 像掃描檔那樣只有頁面影像，沒有文字；請先進行文字辨識 (OCR)，再附加。</translation>
+        <source>Others may read the key in {path}: run {command}, and change the key.</source>
+        <translation>其他人可以讀取 {path} 中的金鑰：請將該檔案改為僅自己可讀，並更換金鑰。</translation>
     </message>
     <message>
-        <source>{} has {} MB, and {} MB is the most for a PDF; attach a part of it.</source>
-        <translation>{} 有 {} MB，而 PDF 最多為 {} MB；請附加其中一部分。</translation>
+        <source>Port {port} is taken by another program, maybe by another `headstart serve`: choose another one with --port, or --port 0 for any that is free.</source>
+        <translation>連接埠 {port} 已被其他應用程式占用：請選擇其他連接埠。</translation>
     </message>
     <message>
-        <source>{} cannot be read ({}); check that it is there.</source>
-        <translation>無法讀取 {}（{}）；請檢查它是否存在。</translation>
+        <source>Port {port} may not be used by this user: choose one above 1023 with --port.</source>
+        <translation>目前的使用者不能使用連接埠 {port}：請選擇大於 1023 的連接埠。</translation>
     </message>
     <message>
-        <source>Fixed speculation needs a number of assistant tokens: set 1 to 16, or use automatic.</source>
-        <translation>固定推測需要輔助 token 數：請設為 1 至 16，或改用自動。</translation>
+        <source>Python {version} can make no environments here, as its module venv is missing; on Debian and Ubuntu, apt install python3-venv brings it. Then try again.</source>
+        <translation>這裡的 Python {version} 缺少 venv 模組，無法建立環境；在 Debian 和 Ubuntu 上可用 apt install python3-venv 安裝。然後重試。</translation>
     </message>
     <message>
-        <source>The settings cannot be saved in {} ({}); make the folder writable and try again.</source>
-        <translation>無法將設定儲存到 {}（{}）；請讓該資料夾可寫入，然後再試一次。</translation>
+        <source>Several models are installed ({names}): choose one with --model NAME.</source>
+        <translation>已安裝多個模型（{names}）：請選擇其中一個模型。</translation>
     </message>
     <message>
-        <source>{} was not attached: {} files is the most for one message.</source>
-        <translation>未附加 {}：一則訊息最多可附加 {} 個檔案。</translation>
+        <source>Something unexpected happened ({kind}: {reason}); nothing half done was left. Add --verbose to see where, and report it.</source>
+        <translation>發生意外錯誤（{kind}：{reason}）；沒有留下未完成的內容。請重試；如果再次出現，請回報此問題。</translation>
     </message>
     <message>
-        <source>{} is a folder; drop the files in it instead.</source>
-        <translation>{} 是資料夾；請改為拖入其中的檔案。</translation>
+        <source>The Python found here is {version}, and 3.11 or newer is needed; install one and try again.</source>
+        <translation>這裡找到的是 Python {version}，需要 3.11 或更新版本；請安裝後重試。</translation>
     </message>
     <message>
-        <source>{} has {} MB, and {} MB is the most; attach a part of it.</source>
-        <translation>{} 有 {} MB，而最多為 {} MB；請附加其中一部分。</translation>
+        <source>The certificate of {name} at {url} is not trusted ({fault}); if it is your own, add the server again with --certificate FILE, the authority that signed it.</source>
+        <translation>{name}（{url}）的憑證不受信任（{fault}）；如果是您自己的憑證，請重新加入該伺服器，並在「憑證」中選擇簽發機構的憑證。</translation>
     </message>
     <message>
-        <source>{} has {} MB of text, and {} MB is the most; attach a part of it.</source>
-        <translation>{} 有 {} MB 文字，而最多為 {} MB；請附加其中一部分。</translation>
+        <source>The certificate {certificate} cannot be used ({error}); name a file in PEM form.</source>
+        <translation>無法使用憑證 {certificate}（{error}）；請指定 PEM 格式的檔案。</translation>
     </message>
     <message>
-        <source>{} is empty; there is nothing to attach.</source>
-        <translation>{} 是空的；沒有可附加的內容。</translation>
+        <source>The chat history in {folder} is encrypted; open it in the window, with its passphrase.</source>
+        <translation>{folder} 中的聊天歷程記錄已加密；請在視窗中用通關片語開啟。</translation>
     </message>
     <message>
-        <source>{} is no PDF and no text in UTF-8; attach text, Markdown, code or PDF, or save it as text first.</source>
-        <translation>{} 不是 PDF，也不是 UTF-8 文字；請附加文字、Markdown、程式碼或 PDF，或先將其另存為文字檔。</translation>
+        <source>The chat history in {path} cannot be used ({reason}); make the folder readable and writable for you, then try again.</source>
+        <translation>無法使用 {path} 中的聊天歷程記錄（{reason}）；請讓您可以讀寫該資料夾，然後再試一次。</translation>
     </message>
     <message>
-        <source>{} is on another computer and can only chat; choose a model of `headstart models`.</source>
-        <translation>{} 在另一台電腦上，只能用於聊天；請選擇這台電腦上的模型。</translation>
+        <source>The chat history in {path} cannot be written; make the folder readable and writable for you, then try again.</source>
+        <translation>無法寫入 {path} 中的聊天歷程記錄；請讓您可以讀寫該資料夾，然後再試一次。</translation>
     </message>
     <message>
-        <source>{} does not speak TLS as expected at {} ({}); check the port, or whether the address begins with http://.</source>
-        <translation>{} 在 {} 處未如預期使用 TLS（{}）；請檢查連接埠，或位址是否應以 http:// 開頭。</translation>
+        <source>The chat history {path} could not be used ({error}); try again, then restart the program.</source>
+        <translation>無法使用聊天歷程記錄 {path}（{error}）；請再試一次，仍不行則重新啟動程式。</translation>
     </message>
     <message>
-        <source>No computer is found by the address of {}, {}; check the spelling and your network.</source>
-        <translation>找不到 {} 的位址 {} 所指的電腦；請檢查拼寫和網路。</translation>
+        <source>The chat history {path} is damaged ({fault}): restore a backup; the damaged file is kept beside it.</source>
+        <translation>聊天歷程記錄 {path} 已損毀（{fault}）：請還原備份；損毀的檔案會保留在其旁邊。</translation>
     </message>
     <message>
-        <source>{} cannot be reached at {} ({}); check that the server runs there and that this computer has a network.</source>
-        <translation>無法連線至 {}，位址為 {}（{}）；請確認伺服器正在執行，且這台電腦已連上網路。</translation>
+        <source>The chat history {path} was written by a newer version of Headstart (schema {version}, this one knows {newest}); update Headstart to open it.</source>
+        <translation>聊天歷程記錄 {path} 由較新版本的 Headstart 寫入（結構版本 {version}，此版本支援到 {newest}）；請更新 Headstart 後再開啟。</translation>
     </message>
     <message>
-        <source>The connection to {} broke in the middle of the answer; what came of it is kept: continue it, or ask again.</source>
-        <translation>與 {} 的連線在回答途中中斷；已收到的部分會保留：請繼續產生，或重新提問。</translation>
+        <source>The chat template cannot be used ({reason}); choose another version of the model.</source>
+        <translation>無法使用對話範本（{reason}）；請選擇該模型的其他版本。</translation>
     </message>
     <message>
-        <source>{} broke off the answer ({}); ask again, or look into the log of that server.</source>
-        <translation>{} 中斷了回答（{}）；請重新提問，或查看該伺服器的記錄。</translation>
+        <source>The chat template of {name} has no place for a message of role &quot;{role}&quot; here; leave it out, or use the roles system, user and assistant in their usual order.</source>
+        <translation>{name} 的對話範本在此處不接受角色為「{role}」的訊息；請移除該訊息，或依一般順序使用 system、user 與 assistant 角色。</translation>
     </message>
     <message>
-        <source>{} has moved to {}; if you trust that, add it again with that address.</source>
-        <translation>{} 已遷移到 {}；如果您信任該位址，請用它重新加入。</translation>
+        <source>The chat template of {name} refused this conversation ({reason}); change the system prompt or the order of the messages, or start a new conversation.</source>
+        <translation>{name} 的對話範本拒絕了此對話（{reason}）；請變更系統提示詞或訊息順序，或新增對話。</translation>
     </message>
     <message>
-        <source>{} is busy{}; try again in a while.</source>
-        <translation>{} 忙碌中{}；請稍後再試。</translation>
+        <source>The connection to {name} broke in the middle of the answer; what came of it is kept: continue it, or ask again.</source>
+        <translation>與 {name} 的連線在回答途中中斷；已收到的部分會保留：請繼續產生，或重新提問。</translation>
     </message>
     <message>
-        <source>{} failed (status {}); try again, or look into that server&apos;s log.</source>
-        <translation>{} 發生錯誤（狀態 {}）；請重試，或查看該伺服器的記錄。</translation>
+        <source>The conversation has {count} tokens, but the NPU was compiled for prompts of at most {prompt}: start a new chat, shorten the text, or load it with a longer --context.</source>
+        <translation>對話有 {count} 個 token，而 NPU 編譯時限定提示詞最多 {prompt} 個：請新增對話、縮短文字，或調大上下文後重新載入模型。</translation>
     </message>
     <message>
-        <source>The conversation is too long for {} ({}): start a new chat, or allow shorter answers.</source>
-        <translation>對 {} 來說對話太長（{}）：請新增對話，或允許更短的回答。</translation>
+        <source>The conversation has {count} tokens, but the context holds {room}: start a new chat, shorten the text, or load the model with a longer --context.</source>
+        <translation>對話有 {count} 個 token，而上下文只能容納 {room} 個：請新增對話、縮短文字，或調高上下文後重新載入模型。</translation>
     </message>
     <message>
-        <source>{} does not take this request (status {}); change what it names.</source>
-        <translation>{} 不接受此要求（狀態 {}）；請更改其中指出的內容。</translation>
+        <source>The conversation is too long for {name} ({words}): start a new chat, or allow shorter answers.</source>
+        <translation>對 {name} 來說對話太長（{words}）：請新增對話，或允許更短的回答。</translation>
     </message>
     <message>
-        <source>{} does not tell its models at {}/models; check the address (it often ends in /v1), or name a model: remote:{}/MODEL.</source>
-        <translation>{} 在 {}/models 處沒有列出模型；請檢查位址（通常以 /v1 結尾），或重新加入 {} 並填寫模型名稱。</translation>
+        <source>The converted model cannot be used ({reason}); nothing was kept.</source>
+        <translation>無法使用轉換後的模型（{reason}）；未保留任何內容。</translation>
     </message>
     <message>
-        <source>{} has these models: {}; name one of them: remote:{}/MODEL.</source>
-        <translation>{} 有這些模型：{}；請重新加入 {} 並將模型填為其中之一。</translation>
+        <source>The converted model computes otherwise {fault}; nothing was kept.</source>
+        <translation>轉換後的模型的計算結果不同（{fault}）；未保留任何內容。</translation>
     </message>
     <message>
-        <source>{} has no model {}; it has {}.</source>
-        <translation>{} 沒有模型 {}；它有 {}。</translation>
+        <source>The converted tokenizer cannot be compared with its source ({reason}); nothing was kept.</source>
+        <translation>無法將轉換後的分詞器與其來源比較（{reason}）；未保留任何內容。</translation>
     </message>
     <message>
-        <source>The certificate of {} at {} is not trusted ({}); if it is your own, add the server again with --certificate FILE, the authority that signed it.</source>
-        <translation>{}（{}）的憑證不受信任（{}）；如果是您自己的憑證，請重新加入該伺服器，並在「憑證」中選擇簽發機構的憑證。</translation>
+        <source>The disk at {place} became full; nothing half done was left. Make room and run the command again: what was fetched is kept.</source>
+        <translation>{place} 所在的磁碟已滿；沒有留下未完成的內容。請騰出空間後重新匯出：已下載的內容會保留。</translation>
     </message>
     <message>
-        <source>{} refuses the key{}; give another one with {command}.</source>
-        <translation>{} 拒絕該金鑰{}；請換一個金鑰重新加入該伺服器。</translation>
+        <source>The disk is full, so the last change was not saved in {path}; free some space and try again: everything saved before is still there.</source>
+        <translation>磁碟已滿，上次的變更未能儲存到 {path}；請清出空間後再試一次：先前儲存的內容都還在。</translation>
     </message>
     <message>
-        <source>{} wants a key{}; give it with {command}.</source>
-        <translation>{} 需要金鑰{}；請填寫金鑰並重新加入該伺服器。</translation>
+        <source>The disk is full; make room and try again.</source>
+        <translation>磁碟已滿；請騰出空間後重試。</translation>
     </message>
     <message>
-        <source>{} does not know the model {}; {command} lists what it has.</source>
-        <translation>{} 沒有模型 {}；請重新加入該伺服器，並將模型填為它所具有的一個。</translation>
+        <source>The engine cannot be started ({error}); install Headstart again.</source>
+        <translation>無法啟動引擎（{error}）；請重新安裝 Headstart。</translation>
     </message>
     <message>
-        <source>There is no such API at {}; check the address of {}: it often ends in /v1.</source>
-        <translation>{} 處沒有這樣的 API；請檢查 {} 的位址：通常以 /v1 結尾。</translation>
+        <source>The engine did not answer in time and was ended; it starts again when needed.</source>
+        <translation>引擎未及時回應，已被結束；需要時會重新啟動。</translation>
     </message>
     <message>
-        <source>A benchmark measures this computer, but {} is another one: choose a model that is here.</source>
-        <translation>基準測試測量的是這台電腦，而 {} 是另一台電腦：請選擇這台電腦上的模型。</translation>
+        <source>The engine did not stop in time and was ended; it starts again when needed.</source>
+        <translation>引擎未及時停止，已被結束；需要時會重新啟動。</translation>
     </message>
     <message>
-        <source>The certificate {} cannot be used ({}); name a file in PEM form.</source>
-        <translation>無法使用憑證 {}（{}）；請指定 PEM 格式的檔案。</translation>
+        <source>The engine does not start; see {path}.</source>
+        <translation>引擎沒有啟動；請查看 {path}。</translation>
     </message>
     <message>
-        <source>Others may read the key in {}: run {command}, and change the key.</source>
-        <translation>其他人可以讀取 {} 中的金鑰：請將該檔案改為僅自己可讀，並更換金鑰。</translation>
+        <source>The engine failed. Details are in the log: {path}</source>
+        <translation>引擎發生錯誤。詳情請見記錄檔：{path}</translation>
     </message>
     <message>
-        <source>The key in {} cannot be read ({}); make it readable for you.</source>
-        <translation>無法讀取 {} 中的金鑰（{}）；請使其可供您讀取。</translation>
+        <source>The engine gave no sign for {seconds:.0f} seconds while {doing}, so it was ended; it starts again when it is needed.</source>
+        <translation>引擎在{doing}時有 {seconds:.0f} 秒沒有任何回應，因此已被結束；需要時會重新啟動。</translation>
     </message>
     <message>
-        <source>There is no server {}; {known}. Add it with {command}.</source>
-        <translation>沒有伺服器 {}；{known}。請在模型頁面加入。</translation>
+        <source>The engine program belongs to another version of Headstart (its messages have version {found!r}, not {version}); install Headstart again.</source>
+        <translation>引擎程式屬於另一版本的 Headstart（其訊息版本為 {found!r}，而非 {version}）；請重新安裝 Headstart。</translation>
     </message>
     <message>
-        <source>it is no export of chats</source>
-        <translation>它不是匯出的對話</translation>
+        <source>The engine stopped too often; load the model again, or see {path}.</source>
+        <translation>引擎停止得過於頻繁；請重新載入模型，或查看 {path}。</translation>
     </message>
     <message>
-        <source>there is no chat in it</source>
-        <translation>其中沒有對話</translation>
+        <source>The engine stopped unexpectedly ({ending}); see {path}.</source>
+        <translation>引擎意外停止（{ending}）；請查看 {path}。</translation>
     </message>
     <message>
-        <source>it is not UTF-8 text</source>
-        <translation>它不是 UTF-8 文字</translation>
+        <source>The engine stopped unexpectedly ({ending}, as the system does when memory runs out); it starts again when it is needed.</source>
+        <translation>引擎意外停止（{ending}，系統在記憶體不足時會這樣做）；需要時會重新啟動。</translation>
     </message>
     <message>
-        <source>its parts are nested too deeply</source>
-        <translation>其內容巢狀過深</translation>
+        <source>The engine&apos;s line is no message of Headstart: {excerpt}</source>
+        <translation>引擎的這一行不是 Headstart 的訊息：{excerpt}</translation>
     </message>
     <message>
-        <source>it is not JSON ({})</source>
-        <translation>它不是 JSON（{}）</translation>
+        <source>The engine&apos;s line is of an unknown kind: {excerpt}</source>
+        <translation>引擎的這一行屬於未知的類型：{excerpt}</translation>
     </message>
     <message>
-        <source>it has {} MB and at most {} MB are read</source>
-        <translation>它有 {} MB，而最多只能讀取 {} MB</translation>
+        <source>The engine&apos;s line was longer than {mebibytes} MiB, so it cannot be a message of Headstart.</source>
+        <translation>引擎的一行超過 {mebibytes} MiB，因此不可能是 Headstart 的訊息。</translation>
     </message>
     <message>
-        <source>a smaller context ({} tokens would fit)</source>
-        <translation>更小的上下文（{} 個 token 可以容納）</translation>
+        <source>The engine&apos;s message {name} is damaged ({error}).</source>
+        <translation>引擎的訊息 {name} 已損壞（{error}）。</translation>
     </message>
     <message>
-        <source>a smaller context</source>
-        <translation>更小的上下文</translation>
+        <source>The exporter could not be set up: {reason}</source>
+        <translation>無法設定匯出工具：{reason}</translation>
     </message>
     <message>
-        <source>a smaller draft or none</source>
-        <translation>更小的草稿模型或不用草稿模型</translation>
+        <source>The exporter needs {needed} on the disk while it is set up, and {free} are free; make room and try again.</source>
+        <translation>設定匯出工具期間需要 {needed} 的磁碟空間，而可用空間為 {free}；請騰出空間後重試。</translation>
     </message>
     <message>
-        <source>INT4 weights</source>
-        <translation>INT4 權重</translation>
+        <source>The index of the search is damaged; start Headstart again to have it made anew: no chat is lost.</source>
+        <translation>搜尋索引已損毀；請重新啟動 Headstart 以重建索引：不會遺失任何對話。</translation>
     </message>
     <message>
-        <source>is not a list of token ids</source>
-        <translation>不是 token ID 清單</translation>
+        <source>The key cannot be kept: there is no keyring, and {path} cannot be written ({strerror}). Set it in the environment variable {variable} instead.</source>
+        <translation>無法儲存金鑰：沒有系統金鑰圈，且無法寫入 {path}（{strerror}）。請改在環境變數 {variable} 中設定金鑰。</translation>
     </message>
     <message>
-        <source>names a token twice</source>
-        <translation>有重複的 token</translation>
+        <source>The key in {where} cannot be read ({reason}); make it readable for you.</source>
+        <translation>無法讀取 {where} 中的金鑰（{reason}）；請使其可供您讀取。</translation>
     </message>
     <message>
-        <source>cannot be read ({})</source>
-        <translation>無法讀取：{}</translation>
+        <source>The key of the chat history is damaged: put a copy of it in the place of {path}; without it the chats cannot be read.</source>
+        <translation>聊天歷程記錄的金鑰已損毀：請用它的副本取代 {path}；沒有金鑰便無法讀取對話。</translation>
     </message>
     <message>
-        <source>{} is free</source>
-        <translation>可用記憶體為 {}</translation>
+        <source>The list of draft tokens in {folder} {fault}; export the model again.</source>
+        <translation>{folder} 中的草稿 token 清單有誤（{fault}）；請重新匯出模型。</translation>
     </message>
     <message>
-        <source>{} has {}</source>
-        <translation>{} 只有 {}</translation>
+        <source>The manifest of {folder} does not list {names}; export the model again.</source>
+        <translation>{folder} 的資訊清單中沒有列出 {names}；請重新匯出模型。</translation>
     </message>
     <message>
-        <source>{} does not have the content it was exported with</source>
-        <translation>{} 的內容與匯出時不同</translation>
+        <source>The memory was used up; close other programs, or export a smaller model.</source>
+        <translation>記憶體已用盡；請關閉其他應用程式，或匯出更小的模型。</translation>
     </message>
     <message>
-        <source>{} cannot be read ({})</source>
-        <translation>無法讀取 {}（{}）</translation>
+        <source>The model&apos;s config.json does not say how long its context is, so it cannot be used.</source>
+        <translation>該模型的 config.json 沒有說明上下文的長度，因此無法使用。</translation>
     </message>
     <message>
-        <source>{} is missing</source>
-        <translation>缺少 {}</translation>
+        <source>The package index cannot be reached; check this computer&apos;s network and try again. What was fetched to its end is not fetched again.</source>
+        <translation>無法連線到套件索引；請檢查這台電腦的網路後重試。已完整下載的內容不會再次下載。</translation>
     </message>
     <message>
-        <source>{} has {} bytes instead of {}</source>
-        <translation>{} 有 {} 位元組，應為 {} 位元組</translation>
+        <source>The package index lacks something for Python {version}; the log names it. Another Python, 3.11 or newer, may have all: install one and try again.</source>
+        <translation>套件索引中缺少適用於 Python {version} 的內容，記錄中有其名稱。換用另一個 3.11 或更新版本的 Python 也許可行：請安裝後重試。</translation>
     </message>
     <message>
-        <source>id {} is {} here and {} there</source>
-        <translation>ID {} 在此處為 {}，在彼處為 {}</translation>
+        <source>The package {package} is damaged ({error}) and was deleted; run the command again to fetch it anew.</source>
+        <translation>套件 {package} 已損毀（{error}），已被刪除；請重新匯出，以重新下載。</translation>
     </message>
     <message>
-        <source> on page {}</source>
-        <translation>（第 {} 頁）</translation>
+        <source>The recipe says {token} ends an answer, but the tokenizer has no such token.</source>
+        <translation>配方稱回答以 {token} 結束，但分詞器沒有這個 token。</translation>
     </message>
     <message>
-        <source>{} of {} results are not numbers</source>
-        <translation>{} / {} 個結果不是有效數字</translation>
+        <source>The recipe {path} is wrong: {reason}.</source>
+        <translation>配方 {path} 有誤：{reason}。</translation>
     </message>
     <message>
-        <source>results differ from exact ones by {} nats, more than {}</source>
-        <translation>結果與精確值相差 {} nat，超過 {}</translation>
+        <source>The servers cannot be saved in {path} ({strerror}); make the folder writable and try again.</source>
+        <translation>無法將伺服器儲存到 {path}（{strerror}）；請讓該資料夾可寫入，然後再試一次。</translation>
     </message>
     <message>
-        <source>it ended the process that tried it ({})</source>
-        <translation>試用它的行程因此終止（{}）</translation>
+        <source>The set-up was ended from outside, perhaps for want of memory; try again.</source>
+        <translation>設定過程被外部終止，可能是記憶體不足；請重試。</translation>
     </message>
     <message>
-        <source>it gave no sign for {} seconds</source>
-        <translation>{} 秒沒有任何回應</translation>
+        <source>The settings cannot be saved in {path} ({strerror}); make the folder writable and try again.</source>
+        <translation>無法將設定儲存到 {path}（{strerror}）；請讓該資料夾可寫入，然後再試一次。</translation>
     </message>
     <message>
-        <source>the device refuses it ({})</source>
-        <translation>裝置拒絕使用它（{}）</translation>
+        <source>The target cannot write the texts whose tokens are counted ({reason}); --draft-vocab full does without.</source>
+        <translation>目標模型無法寫出用於統計 token 的文字（{reason}）；請分別匯出兩個模型，這樣就不需要這些文字。</translation>
     </message>
     <message>
-        <source>it gave results that are not numbers</source>
-        <translation>計算結果不是有效數字</translation>
+        <source>The tokenizer in {folder} is damaged ({reason}); export the model again.</source>
+        <translation>{folder} 中的分詞器已損毀（{reason}）；請重新匯出模型。</translation>
     </message>
     <message>
-        <source>it could not be tried</source>
-        <translation>無法試用</translation>
+        <source>The tokenizer in {folder} swallows spaces before punctuation, which would damage code; export the model again with clean_up_tokenization_spaces off.</source>
+        <translation>{folder} 中的分詞器會吃掉標點前的空格，這會破壞程式碼；請關閉 clean_up_tokenization_spaces 後重新匯出模型。</translation>
     </message>
     <message>
-        <source>starting</source>
-        <translation>啟動</translation>
+        <source>The tokenizer in {source} cannot be loaded ({error}).</source>
+        <translation>無法載入 {source} 中的分詞器（{error}）。</translation>
     </message>
     <message>
-        <source>loading the model</source>
-        <translation>載入模型</translation>
+        <source>The tokenizer rebuilt from {name} turns {text!r} into {back!r}; use the model&apos;s Hugging Face folder or hub id instead.</source>
+        <translation>由 {name} 重建的分詞器將 {text!r} 變成了 {back!r}；請改用該模型的 Hugging Face 資料夾或 hub ID。</translation>
     </message>
     <message>
-        <source>reading the message</source>
-        <translation>讀取訊息</translation>
+        <source>The weights in {folder} are compressed already; use the original model: it is then compressed once, and the loss is measured.</source>
+        <translation>{folder} 中的權重已經壓縮過；請使用原始模型：這樣只壓縮一次，並會測量損失。</translation>
     </message>
     <message>
-        <source>writing the answer</source>
-        <translation>撰寫回答</translation>
+        <source>The weights in {head} cannot be loaded ({error}).</source>
+        <translation>無法載入 {head} 中的權重（{error}）。</translation>
     </message>
     <message>
-        <source>measuring</source>
-        <translation>測量</translation>
+        <source>The weights in {source} cannot be loaded ({error}).</source>
+        <translation>無法載入 {source} 中的權重（{error}）。</translation>
     </message>
     <message>
-        <source>{} is an EAGLE-3 head, which only OpenVINO GenAI can use: leave out --engine headstart.</source>
-        <translation>{} 是 EAGLE-3 草稿頭，只有 OpenVINO GenAI 能使用：請將引擎改為自動。</translation>
+        <source>The weights should have become {asked}, but the converted model says {weights}; nothing was kept. Please report this with the versions of nncf and openvino.</source>
+        <translation>權重本應變為 {asked}，但轉換後的模型卻是 {weights}；未保留任何內容。請連同 nncf 和 openvino 的版本一起回報此問題。</translation>
     </message>
     <message>
-        <source>An NPU compiles a fixed prompt length in, while Headstart&apos;s own engine feeds passes of any length: leave out --engine headstart, or use --device CPU.</source>
-        <translation>NPU 會將提示詞長度編譯為固定值，而 Headstart 自己的引擎需要任意長度的計算：請將引擎改為自動，或將裝置改為 CPU。</translation>
+        <source>There already is a tag “{kept}”; choose another name.</source>
+        <translation>已有標籤「{kept}」；請換一個名稱。</translation>
     </message>
     <message>
-        <source>Exact numerics need keys and values in 16 bits: leave out --kv-precision u8.</source>
-        <translation>精確運算需要 16 位元的鍵與值：請將鍵與值改為自動。</translation>
+        <source>There is no device {device} here; present: {here}. Choose one with {option}.</source>
+        <translation>這台電腦上沒有裝置 {device}；現有裝置：{here}。請用{option}選擇其中之一。</translation>
     </message>
     <message>
-        <source>The conversation has {} tokens, but the NPU was compiled for prompts of at most {}: start a new chat, shorten the text, or load it with a longer --context.</source>
-        <translation>對話有 {} 個 token，而 NPU 編譯時限定提示詞最多 {} 個：請新增對話、縮短文字，或調大上下文後重新載入模型。</translation>
+        <source>There is no device {device} here; present: {here}. Choose one with {option}; `headstart doctor` says what speaks against a {wanted}.</source>
+        <translation>這台電腦上沒有裝置 {device}；現有裝置：{here}。請用{option}選擇其中之一。如果這台電腦有 {wanted}，則其驅動程式缺少或您無權使用。</translation>
     </message>
     <message>
-        <source>OpenVINO GenAI garbles sampled answers when a draft model guesses ahead (its issue 4190): {remedy}, --temperature 0 or --speculation off.</source>
-        <translation>有草稿模型預先猜測時，OpenVINO GenAI 會弄亂取樣得到的回答（其問題編號 4190）：請{remedy}，或將溫度設為 0，或關閉推測解碼。</translation>
+        <source>There is no model recipe {name!r}; there are {names}.</source>
+        <translation>沒有模型配方 {name!r}；可用的有 {names}。</translation>
     </message>
     <message>
-        <source>OpenVINO GenAI makes unlikely tokens likelier by presence and frequency penalties: {remedy}, or --repetition-penalty.</source>
-        <translation>OpenVINO GenAI 的存在懲罰和頻率懲罰會使不太可能的 token 變得更可能：請{remedy}，或改用重複懲罰。</translation>
+        <source>There is no model {name!r}: none is installed yet; run {command} to get a small one.</source>
+        <translation>沒有模型 {name!r}：尚未安裝任何模型；請在模型頁面新增一個。</translation>
     </message>
     <message>
-        <source>OpenVINO GenAI has no table of likely next tokens: {remedy}.</source>
-        <translation>OpenVINO GenAI 沒有後續 token 的機率表：請{remedy}。</translation>
+        <source>There is no model {name!r}; installed are {names}.</source>
+        <translation>沒有模型 {name!r}；已安裝的有 {names}。</translation>
     </message>
     <message>
-        <source>OpenVINO GenAI cannot bound its guesses under a confidence threshold, and sixty in one round were seen: {remedy}, or --num-assistant-tokens alone.</source>
-        <translation>設有信心閾值時，OpenVINO GenAI 無法限制猜測數量，曾在一輪中猜測六十個：請{remedy}，或只設輔助 token 數。</translation>
+        <source>There is no server {name!r}; {there}. Add it with {command}.</source>
+        <translation>沒有伺服器 {name!r}；{there}。請在模型頁面加入。</translation>
     </message>
     <message>
-        <source>OpenVINO GenAI has no acceptance threshold: {remedy}.</source>
-        <translation>OpenVINO GenAI 沒有接受閾值：請{remedy}。</translation>
+        <source>There is no such API at {url}{in_brackets}; check the address of {name}: it often ends in /v1.</source>
+        <translation>{url}{in_brackets} 處沒有這樣的 API；請檢查 {name} 的位址：通常以 /v1 結尾。</translation>
     </message>
     <message>
-        <source>An NPU takes no guesses from the text: use a draft model, or --speculation off.</source>
-        <translation>NPU 不能從文字中猜測：請使用草稿模型，或關閉推測解碼。</translation>
+        <source>There is no tag “{name}” any more; make a new one.</source>
+        <translation>標籤「{name}」已不存在；請新增標籤。</translation>
     </message>
     <message>
-        <source>An NPU needs a context of at least {} tokens, not {}: use another --context.</source>
-        <translation>NPU 至少需要 {} 個 token 的上下文，而非 {} 個：請變更上下文。</translation>
+        <source>These weights cannot be compressed to {weights} ({error}); try another --weights.</source>
+        <translation>無法將這些權重壓縮為 {weights}（{error}）；請改選其他權重精度。</translation>
     </message>
     <message>
-        <source>An NPU computes with symmetric weights, but {} has {}: export it with --weights int4-sym, or use --device CPU.</source>
-        <translation>NPU 使用對稱量化的權重，而 {} 為 {}：請將權重設為 INT4-SYM 後重新匯出，或將裝置改為 CPU。</translation>
+        <source>This chat no longer exists in the history; start a new one.</source>
+        <translation>歷程記錄中已沒有此對話；請新增對話。</translation>
+    </message>
+    <message>
+        <source>This is not the passphrase of the chat history; try again, and mind capitals and the keyboard&apos;s language.</source>
+        <translation>這不是聊天歷程記錄的通關片語；請再試一次，並留意大小寫和鍵盤語言。</translation>
+    </message>
+    <message>
+        <source>This tokenizer cannot be converted to OpenVINO ({error}).</source>
+        <translation>無法將此分詞器轉換為 OpenVINO（{error}）。</translation>
+    </message>
+    <message>
+        <source>To check a passphrase takes {memory} MiB of memory; close other programs and try again.</source>
+        <translation>核對通關片語需要 {memory} MiB 記憶體；請關閉其他程式後再試一次。</translation>
+    </message>
+    <message>
+        <source>Tuning needs {least} seconds at least, not {seconds}.</source>
+        <translation>調校至少需要 {least} 秒，而非 {seconds} 秒。</translation>
     </message>
     <message>
         <source>With an NPU, model and draft run on it together: leave out --draft-device.</source>
         <translation>使用 NPU 時，模型與草稿模型一起在其上執行：請將草稿模型的裝置改為自動。</translation>
     </message>
     <message>
-        <source>An NPU has arithmetic of its own: leave out --numerics exact, or use --device CPU.</source>
-        <translation>NPU 有自己的運算方式：請將數值運算改為快速，或將裝置改為 CPU。</translation>
+        <source>a chat has no list of messages</source>
+        <translation>有一個對話沒有訊息清單</translation>
     </message>
     <message>
-        <source>An NPU decides itself how it keeps keys and values: leave out --kv-precision.</source>
-        <translation>NPU 自行決定鍵與值的精度：請將鍵與值改為自動。</translation>
+        <source>a message in it is not as it should be ({error})</source>
+        <translation>其中有一則訊息不符合要求（{error}）</translation>
     </message>
     <message>
-        <source>OpenVINO GenAI cannot run {} ({}) on {} ({}); {remedy}.</source>
-        <translation>OpenVINO GenAI 無法執行 {}（{}），裝置為 {}（{}）；請{remedy}。</translation>
+        <source>a smaller context</source>
+        <translation>更小的上下文</translation>
     </message>
     <message>
-        <source>Headstart runs a model on one device, not on {}; present: {}. Choose one with {option}, or AUTO.</source>
-        <translation>Headstart 在一個裝置上執行模型，而非 {}；現有裝置：{}。請用{option}選擇其一，或選 AUTO。</translation>
+        <source>a smaller context ({fitting} tokens would fit)</source>
+        <translation>更小的上下文（{fitting} 個 token 可以容納）</translation>
     </message>
     <message>
-        <source>A benchmark times Headstart&apos;s own engine, and OpenVINO GenAI beside it: load the model on a CPU, without an EAGLE-3 head, and run it again.</source>
-        <translation>基準測試測量 Headstart 自己的引擎，並與 OpenVINO GenAI 比較：請在 CPU 上載入模型，不使用 EAGLE-3 草稿頭，然後重新執行。</translation>
+        <source>a smaller draft or none</source>
+        <translation>更小的草稿模型或不用草稿模型</translation>
     </message>
     <message>
-        <source>It takes about {} of memory, but {} is free: close other programs and tune again.</source>
-        <translation>約需 {} 記憶體，但只有 {} 可用：請關閉其他程式，然後重新調校。</translation>
+        <source>a text in it has more than {most_characters:,} characters</source>
+        <translation>其中有一段文字超過 {most_characters:,} 個字元</translation>
     </message>
     <message>
-        <source>Tuning needs {} seconds at least, not {}.</source>
-        <translation>調校至少需要 {} 秒，而非 {} 秒。</translation>
+        <source>ask again, or use --device CPU</source>
+        <translation>重新提問，或將裝置改為 CPU</translation>
     </message>
     <message>
-        <source>The engine&apos;s line was longer than {} MiB, so it cannot be a message of Headstart.</source>
-        <translation>引擎的一行超過 {} MiB，因此不可能是 Headstart 的訊息。</translation>
+        <source>ask again, or use --engine headstart</source>
+        <translation>重新提問，或將引擎改為 Headstart</translation>
     </message>
     <message>
-        <source>The engine&apos;s line is no message of Headstart: {}</source>
-        <translation>引擎的這一行不是 Headstart 的訊息：{}</translation>
+        <source>cannot be read ({error})</source>
+        <translation>無法讀取：{error}</translation>
     </message>
     <message>
-        <source>The engine&apos;s line is of an unknown kind: {}</source>
-        <translation>引擎的這一行屬於未知的類型：{}</translation>
+        <source>chats</source>
+        <translation>對話</translation>
     </message>
     <message>
-        <source>The engine&apos;s message {} is damaged ({}).</source>
-        <translation>引擎的訊息 {} 已損壞（{}）。</translation>
+        <source>config.json in {folder} names another file for the weights ({elsewhere_key}), which is refused: they must be in {single_file} or in the files that {index_file} lists.</source>
+        <translation>{folder} 中的 config.json 指定了另一個權重檔案（{elsewhere_key}），已拒絕：權重必須位於 {single_file} 或 {index_file} 所列的檔案中。</translation>
     </message>
     <message>
-        <source>The engine cannot be started ({}); install Headstart again.</source>
-        <translation>無法啟動引擎（{}）；請重新安裝 Headstart。</translation>
+        <source>config.json in {source} cannot be used ({error}).</source>
+        <translation>無法使用 {source} 中的 config.json（{error}）。</translation>
     </message>
     <message>
-        <source>The engine stopped unexpectedly ({}); see {}.</source>
-        <translation>引擎意外停止（{}）；請查看 {}。</translation>
+        <source>draft {draft} does not fit {target}: {difference}; choose a draft with the same tokenizer.</source>
+        <translation>草稿模型 {draft} 與 {target} 不相容：{difference}；請選擇分詞器相同的草稿模型。</translation>
     </message>
     <message>
-        <source>The engine stopped unexpectedly ({}, as the system does when memory runs out); it starts again when it is needed.</source>
-        <translation>引擎意外停止（{}，系統在記憶體不足時會這樣做）；需要時會重新啟動。</translation>
+        <source>host must be an address such as {example}, not {host!r}.</source>
+        <translation>主機必須是 {example} 這樣的位址，而不是 {host!r}。</translation>
     </message>
     <message>
-        <source>The engine stopped too often; load the model again, or see {}.</source>
-        <translation>引擎停止得過於頻繁；請重新載入模型，或查看 {}。</translation>
+        <source>id {id} is {first} here and {second} there</source>
+        <translation>ID {id} 在此處為 {first}，在彼處為 {second}</translation>
     </message>
     <message>
-        <source>The engine does not start; see {}.</source>
-        <translation>引擎沒有啟動；請查看 {}。</translation>
+        <source>is damaged ({error})</source>
+        <translation>已損毀（{error}）</translation>
     </message>
     <message>
-        <source>The key cannot be kept: there is no keyring, and {} cannot be written ({}). Set it in the environment variable {} instead.</source>
-        <translation>無法儲存金鑰：沒有系統金鑰圈，且無法寫入 {}（{}）。請改在環境變數 {} 中設定金鑰。</translation>
+        <source>is not a list of token ids</source>
+        <translation>不是 token ID 清單</translation>
     </message>
     <message>
-        <source>A server&apos;s name has up to 40 letters, digits, dots, dashes and underscores, unlike {}.</source>
-        <translation>伺服器名稱最多可有 40 個字母、數字、點、連字號和底線，{} 不符合。</translation>
+        <source>is not in the hub&apos;s cache and the network is switched off</source>
+        <translation>不在 hub 的快取中，且網路已關閉</translation>
     </message>
     <message>
-        <source>{} is no address of a server; write it like https://host:8000/v1.</source>
-        <translation>{} 不是伺服器位址；請寫成 https://host:8000/v1 這樣的形式。</translation>
+        <source>is not on the hub</source>
+        <translation>不在 hub 上</translation>
     </message>
     <message>
-        <source>An address must not hold a password; give the key with --key instead.</source>
-        <translation>位址中不得包含密碼；請改在「金鑰」中填寫。</translation>
+        <source>it cannot be read ({error})</source>
+        <translation>無法讀取（{error}）</translation>
     </message>
     <message>
-        <source>The servers cannot be saved in {} ({}); make the folder writable and try again.</source>
-        <translation>無法將伺服器儲存到 {}（{}）；請讓該資料夾可寫入，然後再試一次。</translation>
+        <source>it could not be tried</source>
+        <translation>無法試用</translation>
     </message>
     <message>
-        <source>{} is damaged; `headstart serve --new-key` writes it anew.</source>
-        <translation>{} 已損壞；請按「新金鑰」重新產生。</translation>
+        <source>it ended the process that tried it ({ending})</source>
+        <translation>試用它的行程因此終止（{ending}）</translation>
     </message>
     <message>
-        <source>{} cannot be read ({}); `headstart serve --new-key` writes it anew.</source>
-        <translation>無法讀取 {}（{}）；請按「新金鑰」重新產生。</translation>
+        <source>it gave no sign for {patience:.0f} seconds</source>
+        <translation>{patience:.0f} 秒沒有任何回應</translation>
     </message>
     <message>
-        <source>{} cannot be written ({}); make room or correct its rights.</source>
-        <translation>無法寫入 {}（{}）；請騰出空間或更正其權限。</translation>
+        <source>it gave results that are not numbers</source>
+        <translation>計算結果不是有效數字</translation>
     </message>
     <message>
-        <source>{} port {} cannot be used ({}): choose others with --host and --port.</source>
-        <translation>無法使用 {} 的連接埠 {}（{}）：請選擇其他連接埠。</translation>
+        <source>it has no list of chats</source>
+        <translation>其中沒有對話清單</translation>
     </message>
     <message>
-        <source>use --engine headstart</source>
-        <translation>將引擎改為 Headstart</translation>
+        <source>it has version {found!r} of the format and only {version} is known</source>
+        <translation>其格式版本為 {found!r}，而此處只支援 {version}</translation>
+    </message>
+    <message>
+        <source>it has {count:,} {what} and at most {most:,} are read</source>
+        <translation>其中{what}有 {count:,} 個，而最多讀取 {most:,} 個</translation>
+    </message>
+    <message>
+        <source>it has {size:,} MB and at most {most_bytes} MB are read</source>
+        <translation>它有 {size:,} MB，而最多只能讀取 {most_bytes} MB</translation>
+    </message>
+    <message>
+        <source>it is no export of chats</source>
+        <translation>它不是匯出的對話</translation>
+    </message>
+    <message>
+        <source>it is not JSON ({error})</source>
+        <translation>它不是 JSON（{error}）</translation>
+    </message>
+    <message>
+        <source>it is not UTF-8 text</source>
+        <translation>它不是 UTF-8 文字</translation>
+    </message>
+    <message>
+        <source>it took more than {minutes} min</source>
+        <translation>用時超過 {minutes} 分鐘</translation>
+    </message>
+    <message>
+        <source>its parts are nested too deeply</source>
+        <translation>其內容巢狀過深</translation>
+    </message>
+    <message>
+        <source>known are {names}</source>
+        <translation>已知的有 {names}</translation>
+    </message>
+    <message>
+        <source>load the model with a smaller --context</source>
+        <translation>調低上下文後重新載入模型</translation>
+    </message>
+    <message>
+        <source>loading the model</source>
+        <translation>載入模型</translation>
+    </message>
+    <message>
+        <source>measuring</source>
+        <translation>測量</translation>
+    </message>
+    <message>
+        <source>message {message_id} does not follow its parent or stands twice</source>
+        <translation>訊息 {message_id} 不在其上層之後，或出現了兩次</translation>
+    </message>
+    <message>
+        <source>messages in one chat</source>
+        <translation>單一對話的訊息</translation>
+    </message>
+    <message>
+        <source>names a token outside the model&apos;s {logit_rows}</source>
+        <translation>包含超出該模型 {logit_rows} 個 token 的項目</translation>
+    </message>
+    <message>
+        <source>names a token twice</source>
+        <translation>有重複的 token</translation>
+    </message>
+    <message>
+        <source>no answer in time</source>
+        <translation>未及時回應</translation>
+    </message>
+    <message>
+        <source>none is known yet</source>
+        <translation>目前沒有已知的伺服器</translation>
+    </message>
+    <message>
+        <source>nothing</source>
+        <translation>無</translation>
+    </message>
+    <message>
+        <source>reading the message</source>
+        <translation>讀取訊息</translation>
+    </message>
+    <message>
+        <source>results differ from exact ones by {divergence:.3g} nats, more than {limit:.3g}</source>
+        <translation>結果與精確值相差 {divergence:.3g} nat，超過 {limit:.3g}</translation>
+    </message>
+    <message>
+        <source>servers.{name} must be a table of texts.</source>
+        <translation>servers.{name} 必須是由文字組成的表格。</translation>
+    </message>
+    <message>
+        <source>starting</source>
+        <translation>啟動</translation>
+    </message>
+    <message>
+        <source>tags in it are no list</source>
+        <translation>其中的標籤不是清單</translation>
+    </message>
+    <message>
+        <source>the connection is refused</source>
+        <translation>連線被拒絕</translation>
+    </message>
+    <message>
+        <source>the device refuses it ({reason})</source>
+        <translation>裝置拒絕使用它（{reason}）</translation>
+    </message>
+    <message>
+        <source>there is no chat in it</source>
+        <translation>其中沒有對話</translation>
     </message>
     <message>
         <source>use --device CPU</source>
         <translation>將裝置改為 CPU</translation>
     </message>
     <message>
-        <source>{} exists already; add --force to replace it, or choose another --output.</source>
-        <translation>{} 已存在；請先移除該模型，再重新匯出。</translation>
+        <source>use --engine headstart</source>
+        <translation>將引擎改為 Headstart</translation>
     </message>
     <message>
-        <source>{} exists and is not an exported model, so it is not replaced; choose another --output.</source>
-        <translation>{} 已存在且不是匯出的模型，因此不會被取代；請將其移到別處。</translation>
+        <source>was built for another vocabulary than that of {name}</source>
+        <translation>是為與 {name} 不同的詞彙表產生的</translation>
     </message>
     <message>
-        <source>{} cannot be written to ({}); choose another --output.</source>
-        <translation>無法寫入 {}（{}）；請為自己開啟該資料夾的寫入權限。</translation>
+        <source>writing the answer</source>
+        <translation>撰寫回答</translation>
     </message>
     <message>
-        <source>{} is in use; close what uses it and run the command again.</source>
-        <translation>{} 正在使用中；請關閉正在使用它的應用程式，然後重新匯出。</translation>
+        <source>{broken} of {found} results are not numbers</source>
+        <translation>{broken} / {found} 個結果不是有效數字</translation>
     </message>
     <message>
-        <source>Exporting {} needs {} of disk space at {}, but only {} is free; make room, or choose another --output.</source>
-        <translation>匯出 {} 需要 {} 磁碟空間（位於 {}），但可用空間僅 {}；請在該處騰出空間。</translation>
+        <source>{constant} in it is no number</source>
+        <translation>其中的 {constant} 不是數字</translation>
     </message>
     <message>
-        <source>The disk at {} became full; nothing half done was left. Make room and run the command again: what was fetched is kept.</source>
-        <translation>{} 所在的磁碟已滿；沒有留下未完成的內容。請騰出空間後重新匯出：已下載的內容會保留。</translation>
+        <source>{device} has {size}</source>
+        <translation>{device} 只有 {size}</translation>
     </message>
     <message>
-        <source>{} wants to run Python code of its own ({} in {}), which is refused; if you have read that code and trust it, add --trust-remote-code.</source>
-        <translation>{} 要執行自帶的 Python 程式碼（{}，位於 {}），已被拒絕；請選擇其他模型。</translation>
+        <source>{device} refuses {name} ({reason}). Try --device CPU.</source>
+        <translation>{device} 無法執行 {name}（{reason}）。請將裝置改為 CPU 再試。</translation>
     </message>
     <message>
-        <source>Something unexpected happened ({}: {}); nothing half done was left. Add --verbose to see where, and report it.</source>
-        <translation>發生意外錯誤（{}：{}）；沒有留下未完成的內容。請重試；如果再次出現，請回報此問題。</translation>
+        <source>{draft} cannot draft for {target}: id {id} is {first} in {target} but {second} in {draft}; choose a draft with the same vocabulary.</source>
+        <translation>{draft} 不能作為 {target} 的草稿模型：ID {id} 在 {target} 中為 {first}，在 {draft} 中為 {second}；請選擇詞彙表相同的草稿模型。</translation>
     </message>
     <message>
-        <source>These weights cannot be compressed to {} ({}); try another --weights.</source>
-        <translation>無法將這些權重壓縮為 {}（{}）；請改選其他權重精度。</translation>
+        <source>{fault} The model would get wrong tokens, so nothing was kept; choose another.</source>
+        <translation>{fault} 模型會得到錯誤的 token，因此未保留任何內容；請選擇其他模型。</translation>
     </message>
     <message>
-        <source>{} is an EAGLE-3 head, no model by itself: name its target, and it with --draft.</source>
-        <translation>{} 是 EAGLE-3 草稿頭，本身不是模型：請在「模型」中填寫其目標模型，在「草稿模型」中填寫它。</translation>
+        <source>{file} cannot be read ({error}); `headstart serve --new-key` writes it anew.</source>
+        <translation>無法讀取 {file}（{error}）；請按「新金鑰」重新產生。</translation>
     </message>
     <message>
-        <source>{} is the recipe of a pair: it names both models, so --draft does not fit.</source>
-        <translation>{} 是成對模型的配方：它已包含兩個模型，因此請將「草稿模型」留空。</translation>
+        <source>{file} cannot be written ({strerror}); make room or correct its rights.</source>
+        <translation>無法寫入 {file}（{strerror}）；請騰出空間或更正其權限。</translation>
     </message>
     <message>
-        <source>The target cannot write the texts whose tokens are counted ({}); --draft-vocab full does without.</source>
-        <translation>目標模型無法寫出用於統計 token 的文字（{}）；請分別匯出兩個模型，這樣就不需要這些文字。</translation>
+        <source>{file} has {size} bytes instead of {end}; fetch it again.</source>
+        <translation>{file} 有 {size} 位元組，應為 {end} 位元組；請重新取得。</translation>
     </message>
     <message>
-        <source>{} did not arrive within {} minutes; run the command again to go on from here.</source>
-        <translation>{} 未能在 {} 分鐘內下載完成；請重新匯出，會從中斷處繼續。</translation>
+        <source>{file} is damaged; `headstart serve --new-key` writes it anew.</source>
+        <translation>{file} 已損壞；請按「新金鑰」重新產生。</translation>
     </message>
     <message>
-        <source>The package {} is damaged ({}) and was deleted; run the command again to fetch it anew.</source>
-        <translation>套件 {} 已損毀（{}），已被刪除；請重新匯出，以重新下載。</translation>
+        <source>{file} is not a safetensors file that can be read; fetch it again.</source>
+        <translation>{file} 不是可讀取的 safetensors 檔案；請重新取得。</translation>
     </message>
     <message>
-        <source>{} is not what was expected: {}. It was deleted; run the command again.</source>
-        <translation>{} 與預期不符：{}。已將其刪除；請重新匯出。</translation>
+        <source>{folder} cannot be copied to {root} ({strerror}); nothing was kept.</source>
+        <translation>無法將 {folder} 複製到 {root}（{strerror}）；沒有保留任何內容。</translation>
+    </message>
+    <message>
+        <source>{folder} cannot be loaded ({reason}). Export it again with headstart-export.</source>
+        <translation>無法載入 {folder}（{reason}）。請在模型頁面重新匯出。</translation>
+    </message>
+    <message>
+        <source>{folder} cannot be written to ({strerror}); choose another --output.</source>
+        <translation>無法寫入 {folder}（{strerror}）；請為自己開啟該資料夾的寫入權限。</translation>
+    </message>
+    <message>
+        <source>{folder} has its weights only as a pickle ({pickle}), and loading a pickle can run any code; use a version of the model with .safetensors files or a .gguf file.</source>
+        <translation>{folder} 的權重只有 pickle 形式（{pickle}），而載入 pickle 可能會執行任意程式碼；請使用帶有 .safetensors 檔案的版本或 .gguf 檔案。</translation>
+    </message>
+    <message>
+        <source>{folder} has no config.json, so it is not a Hugging Face model folder.</source>
+        <translation>{folder} 中沒有 config.json，因此不是 Hugging Face 模型資料夾。</translation>
+    </message>
+    <message>
+        <source>{folder} holds a pair; name its {target_folder} or {draft_folder} folder instead.</source>
+        <translation>{folder} 中是模型組合；請改用其中的 {target_folder} 或 {draft_folder} 資料夾。</translation>
+    </message>
+    <message>
+        <source>{folder} holds an adapter ({adapter_file}); merge it into its model first.</source>
+        <translation>{folder} 中是適配器（{adapter_file}）；請先將其合併到模型中。</translation>
+    </message>
+    <message>
+        <source>{folder} holds neither {single_file} nor {index_file}; name the folder of the original model.</source>
+        <translation>{folder} 中既沒有 {single_file} 也沒有 {index_file}；請指定原始模型的資料夾。</translation>
+    </message>
+    <message>
+        <source>{folder} is installed already; it lies in the folder of the models.</source>
+        <translation>{folder} 已安裝；它就在模型資料夾中。</translation>
+    </message>
+    <message>
+        <source>{folder} is not a Headstart model: {file_name} is missing; export it with headstart-export.</source>
+        <translation>{folder} 不是 Headstart 模型：缺少 {file_name}；請在模型頁面匯出。</translation>
+    </message>
+    <message>
+        <source>{folder} lacks {names}; export the model again.</source>
+        <translation>{folder} 缺少 {names}；請重新匯出模型。</translation>
+    </message>
+    <message>
+        <source>{folder} needs {wanted} of disk space at {root}, but only {free} is free; make room and add it again.</source>
+        <translation>{folder} 需要 {wanted} 磁碟空間（位於 {root}），但只剩 {free} 可用；請清出空間後重新新增。</translation>
+    </message>
+    <message>
+        <source>{folder} wants to run Python code of its own ({code_key} in {path}), which is refused; if you have read that code and trust it, add --trust-remote-code.</source>
+        <translation>{folder} 要執行自帶的 Python 程式碼（{code_key}，位於 {path}），已被拒絕；請選擇其他模型。</translation>
+    </message>
+    <message>
+        <source>{free} is free</source>
+        <translation>可用記憶體為 {free}</translation>
+    </message>
+    <message>
+        <source>{head} cannot guess for {target}: it was made for a {measure} of {second}, but {target} has {first}; choose the EAGLE-3 head that was made for this model.</source>
+        <translation>{head} 不能為 {target} 猜測：它適用於 {measure} 為 {second} 的模型，而 {target} 為 {first}；請選擇為此模型製作的 EAGLE-3 草稿頭。</translation>
+    </message>
+    <message>
+        <source>{head} is an EAGLE-3 head of a kind that cannot be converted ({model_type}, {num_hidden_layers} layers); choose one of a single Llama layer.</source>
+        <translation>{head} 是無法轉換的 EAGLE-3 草稿頭（{model_type}，{num_hidden_layers} 層）；請選擇只有一個 Llama 層的草稿頭。</translation>
+    </message>
+    <message>
+        <source>{head} is an EAGLE-3 head, which only OpenVINO GenAI can use: leave out --engine headstart.</source>
+        <translation>{head} 是 EAGLE-3 草稿頭，只有 OpenVINO GenAI 能使用：請將引擎改為自動。</translation>
+    </message>
+    <message>
+        <source>{host} can be reached from other computers: add --allow-network if that is what you want, or leave out --host to stay on this one.</source>
+        <translation>其他電腦可以存取 {host}：請允許網路存取，或使用本機位址。</translation>
+    </message>
+    <message>
+        <source>{host} port {port} cannot be used ({strerror}): choose others with --host and --port.</source>
+        <translation>無法使用 {host} 的連接埠 {port}（{strerror}）：請選擇其他連接埠。</translation>
+    </message>
+    <message>
+        <source>{index} in {folder} does not say where the weights are; fetch it again.</source>
+        <translation>{folder} 中的 {index} 沒有說明權重的位置；請重新取得。</translation>
+    </message>
+    <message>
+        <source>{index} in {folder} leads to {name!r}, which is no .safetensors file of this folder; loading another can run any code, so it is refused.</source>
+        <translation>{folder} 中的 {index} 指向 {name!r}，它不是此資料夾中的 .safetensors 檔案；載入其他檔案可能會執行任意程式碼，因此已拒絕。</translation>
+    </message>
+    <message>
+        <source>{listing}; {part}</source>
+        <translation>{listing}；{part}</translation>
+    </message>
+    <message>
+        <source>{model} does not run in {name} here, as {why}; it runs in {instead}.</source>
+        <translation>{model} 在此處不能以 {name} 執行（{why}）；已改用 {instead}。</translation>
+    </message>
+    <message>
+        <source>{model} is damaged: {name!r} is no file of it; export it again.</source>
+        <translation>{model} 已損毀：{name!r} 不是它的檔案；請重新匯出。</translation>
+    </message>
+    <message>
+        <source>{name} broke off the answer ({detail}); ask again, or look into the log of that server.</source>
+        <translation>{name} 中斷了回答（{detail}）；請重新提問，或查看該伺服器的記錄。</translation>
+    </message>
+    <message>
+        <source>{name} cannot be reached at {url} ({detail}); check that the server runs there and that this computer has a network.</source>
+        <translation>無法連線至 {name}，位址為 {url}（{detail}）；請確認伺服器正在執行，且這台電腦已連上網路。</translation>
+    </message>
+    <message>
+        <source>{name} does not count tokens beforehand; ask, and it says what is too long.</source>
+        <translation>{name} 不會預先計算 token；請直接提問，過長時它會告知。</translation>
+    </message>
+    <message>
+        <source>{name} does not have the content it was exported with</source>
+        <translation>{name} 的內容與匯出時不同</translation>
+    </message>
+    <message>
+        <source>{name} does not know the model {model!r}{in_brackets}; {command} lists what it has.</source>
+        <translation>{name} 沒有模型 {model!r}{in_brackets}；請重新加入該伺服器，並將模型填為它所具有的一個。</translation>
+    </message>
+    <message>
+        <source>{name} does not speak TLS as expected at {url} ({reason}); check the port, or whether the address begins with http://.</source>
+        <translation>{name} 在 {url} 處未如預期使用 TLS（{reason}）；請檢查連接埠，或位址是否應以 http:// 開頭。</translation>
+    </message>
+    <message>
+        <source>{name} does not take this request (status {status}{after_comma}); change what it names.</source>
+        <translation>{name} 不接受此要求（狀態 {status}{after_comma}）；請更改其中指出的內容。</translation>
+    </message>
+    <message>
+        <source>{name} does not tell its models at {url}/models; check the address (it often ends in /v1), or name a model: remote:{name}/MODEL.</source>
+        <translation>{name} 在 {url}/models 處沒有列出模型；請檢查位址（通常以 /v1 結尾），或重新加入 {name} 並填寫模型名稱。</translation>
+    </message>
+    <message>
+        <source>{name} failed (status {status}{after_comma}); try again, or look into that server&apos;s log.</source>
+        <translation>{name} 發生錯誤（狀態 {status}{after_comma}）；請重試，或查看該伺服器的記錄。</translation>
+    </message>
+    <message>
+        <source>{name} gave results that are not numbers in {was}; it goes on in {now}.</source>
+        <translation>{name} 以 {was} 計算的結果不是有效數字；已改用 {now} 繼續。</translation>
+    </message>
+    <message>
+        <source>{name} gave results that are not numbers; load it again, in another precision.</source>
+        <translation>{name} 的計算結果不是有效數字；請換一種精度重新載入。</translation>
+    </message>
+    <message>
+        <source>{name} has a tokenizer of the kind {model!r}, which cannot be rebuilt faithfully from a GGUF file; use the model&apos;s Hugging Face folder or hub id instead.</source>
+        <translation>{name} 的分詞器類型為 {model!r}，無法由 GGUF 檔案準確重建；請改用該模型的 Hugging Face 資料夾或 hub ID。</translation>
+    </message>
+    <message>
+        <source>{name} has moved to {target}; if you trust that, add it again with that address.</source>
+        <translation>{name} 已遷移到 {target}；如果您信任該位址，請用它重新加入。</translation>
+    </message>
+    <message>
+        <source>{name} has no chat template, so it can be a draft but not answer; choose an instruct model.</source>
+        <translation>{name} 沒有對話範本，因此只能作為草稿模型而不能回答；請選擇 instruct 模型。</translation>
+    </message>
+    <message>
+        <source>{name} has no chat template, so it cannot hold a conversation; export the instruct or chat version of this model.</source>
+        <translation>{name} 沒有對話範本，因此無法進行對話；請匯出此模型的 instruct 或 chat 版本。</translation>
+    </message>
+    <message>
+        <source>{name} has no model {wanted!r}; it has {names}.</source>
+        <translation>{name} 沒有模型 {wanted!r}；它有 {names}。</translation>
+    </message>
+    <message>
+        <source>{name} has these models: {names}; name one of them: remote:{name}/MODEL.</source>
+        <translation>{name} 有這些模型：{names}；請重新加入 {name} 並將模型填為其中之一。</translation>
+    </message>
+    <message>
+        <source>{name} has {length:.1f} MB of text, and {largest:.0f} MB is the most; attach a part of it.</source>
+        <translation>{name} 有 {length:.1f} MB 文字，而最多為 {largest:.0f} MB；請附加其中一部分。</translation>
+    </message>
+    <message>
+        <source>{name} has {present} bytes instead of {wanted}</source>
+        <translation>{name} 有 {present} 位元組，應為 {wanted} 位元組</translation>
+    </message>
+    <message>
+        <source>{name} in {folder} is missing, or no ordinary file; fetch it again.</source>
+        <translation>{folder} 中的 {name} 缺少或不是一般檔案；請重新取得。</translation>
+    </message>
+    <message>
+        <source>{name} is a pair; name one model of it as the draft: {draft}.</source>
+        <translation>{name} 是模型組合；請指定其中一個模型作為草稿模型：{draft}。</translation>
+    </message>
+    <message>
+        <source>{name} is busy{in_brackets}; try again in a while.</source>
+        <translation>{name} 忙碌中{in_brackets}；請稍後再試。</translation>
+    </message>
+    <message>
+        <source>{name} is damaged: {faults}; export it again with headstart-export.</source>
+        <translation>{name} 已損毀：{faults}；請在模型頁面重新匯出。</translation>
+    </message>
+    <message>
+        <source>{name} is damaged: {names}. Export it again with headstart-export.</source>
+        <translation>{name} 已損毀：{names}。請在模型頁面重新匯出。</translation>
+    </message>
+    <message>
+        <source>{name} is damaged: {part!r} is no folder of it; export it again.</source>
+        <translation>{name} 已損毀：{part!r} 不是它的資料夾；請重新匯出。</translation>
+    </message>
+    <message>
+        <source>{name} is empty; there is nothing to attach.</source>
+        <translation>{name} 是空的；沒有可附加的內容。</translation>
+    </message>
+    <message>
+        <source>{name} is missing</source>
+        <translation>缺少 {name}</translation>
+    </message>
+    <message>
+        <source>{name} is no PDF and no text in UTF-8; attach text, Markdown, code or PDF, or save it as text first.</source>
+        <translation>{name} 不是 PDF，也不是 UTF-8 文字；請附加文字、Markdown、程式碼或 PDF，或先將其另存為文字檔。</translation>
+    </message>
+    <message>
+        <source>{name} is not a time</source>
+        <translation>{name} 不是時間</translation>
+    </message>
+    <message>
+        <source>{name} is on another computer and can only chat; choose a model of `headstart models`.</source>
+        <translation>{name} 在另一台電腦上，只能用於聊天；請選擇這台電腦上的模型。</translation>
+    </message>
+    <message>
+        <source>{name} is only asked to answer conversations: for a text to be written on, a JSON schema or logprobs choose a model of this computer.</source>
+        <translation>{name} 只用於回答對話：續寫文字、使用 JSON 結構描述或 logprobs 時，請選擇本機的模型。</translation>
+    </message>
+    <message>
+        <source>{name} lies before 1970</source>
+        <translation>{name} 早於 1970 年</translation>
+    </message>
+    <message>
+        <source>{name} merges {merge!r}, but its vocabulary does not hold that; fetch the file again.</source>
+        <translation>{name} 合併了 {merge!r}，但其詞彙表中沒有；請重新取得該檔案。</translation>
+    </message>
+    <message>
+        <source>{name} must be {allowed}, not {value}.</source>
+        <translation>{name} 必須是 {allowed}，而不是 {value}。</translation>
+    </message>
+    <message>
+        <source>{name} must have names without spaces and strokes.</source>
+        <translation>{name} 中的名稱不能含有空格和斜線。</translation>
+    </message>
+    <message>
+        <source>{name} must have names.</source>
+        <translation>{name} 中必須有名稱。</translation>
+    </message>
+    <message>
+        <source>{name} must not hold an empty text.</source>
+        <translation>{name} 中不能有空白文字。</translation>
+    </message>
+    <message>
+        <source>{name} of {source} is not the file that commit {revision} had when it was exported before; empty the hub&apos;s cache and try again, or name another --output if the new one is to be trusted.</source>
+        <translation>{source} 的 {name} 與以前匯出時提交 {revision} 中的檔案不同；請清空 hub 的快取後重試，或者在信任新檔案時先移除該模型。</translation>
+    </message>
+    <message>
+        <source>{name} reads blank space before a digit, as in a list, as wrong tokens, which makes its answers worse; export it again with {command}.</source>
+        <translation>{name} 把數字前的空白（例如清單中的空白）讀成錯誤的 token，因此回答品質會變差；請在模型頁面重新匯出。</translation>
+    </message>
+    <message>
+        <source>{name} refuses the key{in_brackets}; give another one with {command}.</source>
+        <translation>{name} 拒絕該金鑰{in_brackets}；請換一個金鑰重新加入該伺服器。</translation>
+    </message>
+    <message>
+        <source>{name} splits its text by the rule {splitting!r}, which is not known here; known are {splittings}. Use the model&apos;s Hugging Face folder or hub id instead.</source>
+        <translation>{name} 依規則 {splitting!r} 切分文字，此處不支援該規則；支援的有 {splittings}。請改用該模型的 Hugging Face 資料夾或 hub ID。</translation>
+    </message>
+    <message>
+        <source>{name} wants a key{in_brackets}; give it with {command}.</source>
+        <translation>{name} 需要金鑰{in_brackets}；請填寫金鑰並重新加入該伺服器。</translation>
+    </message>
+    <message>
+        <source>{order} guesses among the tokens that it was made for: leave out --draft-vocab.</source>
+        <translation>{order} 只在為其製作的 token 中猜測：不能另外指定詞彙表。</translation>
+    </message>
+    <message>
+        <source>{order} is an EAGLE-3 head, no model by itself: name its target, and it with --draft.</source>
+        <translation>{order} 是 EAGLE-3 草稿頭，本身不是模型：請在「模型」中填寫其目標模型，在「草稿模型」中填寫它。</translation>
+    </message>
+    <message>
+        <source>{output} exists already; add --force to replace it, or choose another --output.</source>
+        <translation>{output} 已存在；請先移除該模型，再重新匯出。</translation>
+    </message>
+    <message>
+        <source>{output} exists and is not an exported model, so it is not replaced; choose another --output.</source>
+        <translation>{output} 已存在且不是匯出的模型，因此不會被取代；請將其移到別處。</translation>
+    </message>
+    <message>
+        <source>{output} is in use; close what uses it and run the command again.</source>
+        <translation>{output} 正在使用中；請關閉正在使用它的應用程式，然後重新匯出。</translation>
+    </message>
+    <message>
+        <source>{package} cannot be fetched ({reason}); check the network and run it again.</source>
+        <translation>無法取得 {package}（{reason}）；請檢查網路後重新匯出。</translation>
+    </message>
+    <message>
+        <source>{package} did not arrive within {limit} minutes; run the command again to go on from here.</source>
+        <translation>{package} 未能在 {limit} 分鐘內下載完成；請重新匯出，會從中斷處繼續。</translation>
+    </message>
+    <message>
+        <source>{package} has no wheel that pip could fetch; the mirror may have changed.</source>
+        <translation>{package} 沒有 pip 可取得的 wheel；鏡像可能已變更。</translation>
+    </message>
+    <message>
+        <source>{pair} is the recipe of a pair: it names both models, so --draft does not fit.</source>
+        <translation>{pair} 是成對模型的配方：它已包含兩個模型，因此請將「草稿模型」留空。</translation>
+    </message>
+    <message>
+        <source>{path} cannot be read ({error}); export the model again.</source>
+        <translation>無法讀取 {path}（{error}）；請重新匯出模型。</translation>
+    </message>
+    <message>
+        <source>{path} cannot be read ({strerror}); check that it is there.</source>
+        <translation>無法讀取 {path}（{strerror}）；請檢查它是否存在。</translation>
+    </message>
+    <message>
+        <source>{path} cannot be read ({strerror}); choose a file that you may open.</source>
+        <translation>無法讀取 {path}（{strerror}）；請選擇您有權開啟的檔案。</translation>
+    </message>
+    <message>
+        <source>{path} cannot be written ({strerror}); choose another folder or make room there.</source>
+        <translation>無法寫入 {path}（{strerror}）；請選擇其他資料夾，或在該處清出空間。</translation>
+    </message>
+    <message>
+        <source>{path} has {count:,} pages, and {most_pages} is the most; attach those that matter as a file of their own.</source>
+        <translation>{path} 有 {count:,} 頁，而最多為 {most_pages} 頁；請將需要的頁面另存為檔案後附加。</translation>
+    </message>
+    <message>
+        <source>{path} has {size:.1f} MB, and {largest:.0f} MB is the most for a PDF; attach a part of it.</source>
+        <translation>{path} 有 {size:.1f} MB，而 PDF 最多為 {largest:.0f} MB；請附加其中一部分。</translation>
+    </message>
+    <message>
+        <source>{path} has {size:.1f} MB, and {largest:.0f} MB is the most; attach a part of it.</source>
+        <translation>{path} 有 {size:.1f} MB，而最多為 {largest:.0f} MB；請附加其中一部分。</translation>
+    </message>
+    <message>
+        <source>{path} holds pictures of pages but no text, as scans do; have its text recognised (OCR) first, then attach that.</source>
+        <translation>{path} 像掃描檔那樣只有頁面影像，沒有文字；請先進行文字辨識 (OCR)，再附加。</translation>
+    </message>
+    <message>
+        <source>{path} in {folder} cannot be read ({error}); fetch it again.</source>
+        <translation>無法讀取 {folder} 中的 {path}（{error}）；請重新取得。</translation>
+    </message>
+    <message>
+        <source>{path} in {folder} is not what its name says; fetch it again.</source>
+        <translation>{folder} 中的 {path} 與其名稱不符；請重新取得。</translation>
+    </message>
+    <message>
+        <source>{path} is a folder; drop the files in it instead.</source>
+        <translation>{path} 是資料夾；請改為拖入其中的檔案。</translation>
+    </message>
+    <message>
+        <source>{path} is damaged (its added tokens); export the model again.</source>
+        <translation>{path} 已損毀（附加 token 有誤）；請重新匯出模型。</translation>
+    </message>
+    <message>
+        <source>{path} is damaged ({error}); export the model again.</source>
+        <translation>{path} 已損毀（{error}）；請重新匯出模型。</translation>
+    </message>
+    <message>
+        <source>{path} is damaged; export the model again.</source>
+        <translation>{path} 已損毀；請重新匯出模型。</translation>
+    </message>
+    <message>
+        <source>{path} is damaged{where} or no PDF; open it in a PDF viewer, save it again, and attach that.</source>
+        <translation>{path} 已損毀{where}或不是 PDF；請用 PDF 閱讀器開啟並重新儲存，再附加。</translation>
+    </message>
+    <message>
+        <source>{path} is encrypted; open it with its password, save a copy without one, and attach that.</source>
+        <translation>{path} 已加密；請用密碼開啟它，另存一份無密碼的副本，再附加該副本。</translation>
+    </message>
+    <message>
+        <source>{path} is missing; export the model again.</source>
+        <translation>缺少 {path}；請重新匯出模型。</translation>
+    </message>
+    <message>
+        <source>{path} is neither a folder nor a .gguf file; name the model&apos;s folder.</source>
+        <translation>{path} 既不是資料夾也不是 .gguf 檔案；請指定模型的資料夾。</translation>
+    </message>
+    <message>
+        <source>{path} is not a GGUF file that can be used: {error}. Fetch it again.</source>
+        <translation>{path} 不是可用的 GGUF 檔案：{error}。請重新取得。</translation>
+    </message>
+    <message>
+        <source>{path} was not attached: {most} files is the most for one message.</source>
+        <translation>未附加 {path}：一則訊息最多可附加 {most} 個檔案。</translation>
+    </message>
+    <message>
+        <source>{path} was not imported because {reason}; choose a JSON file exported by Headstart or the conversations.json from a ChatGPT export.</source>
+        <translation>未能匯入 {path}，原因是{reason}；請選擇由 Headstart 匯出的 JSON 檔案，或 ChatGPT 匯出內容中的 conversations.json。</translation>
+    </message>
+    <message>
+        <source>{path} was written for another version of Headstart; export the model again.</source>
+        <translation>{path} 是為另一版本的 Headstart 寫入的；請重新匯出模型。</translation>
+    </message>
+    <message>
+        <source>{path} {what}; build it again with headstart-export bigram.</source>
+        <translation>{path} {what}；請在模型頁面重新匯出該模型。</translation>
+    </message>
+    <message>
+        <source>{place} does not have the content it was exported with; copy the folder again, or export again.</source>
+        <translation>{place} 的內容與匯出時不同；請重新複製該資料夾，或重新匯出。</translation>
+    </message>
+    <message>
+        <source>{recipe} cannot be fetched: {failures}. Check the name and the network.</source>
+        <translation>無法取得 {recipe}：{failures}。請檢查名稱和網路。</translation>
+    </message>
+    <message>
+        <source>{source!r} is no recipe, no folder, no .gguf file and no hub id; the recipes are {names}.</source>
+        <translation>{source!r} 不是配方、資料夾、.gguf 檔案或 hub ID；配方有 {names}。</translation>
+    </message>
+    <message>
+        <source>{source} cannot be had from the hub ({error})</source>
+        <translation>無法從 hub 取得 {source}（{error}）</translation>
+    </message>
+    <message>
+        <source>{source} does not hold all weights of its architecture: {name} is missing or has another shape ({count} in all). Choose another version of the model.</source>
+        <translation>{source} 沒有其架構的全部權重：{name} 缺少或形狀不同（共 {count} 個）。請選擇該模型的其他版本。</translation>
+    </message>
+    <message>
+        <source>{source} has no {file_name}, which Headstart needs; use a newer version of the model.</source>
+        <translation>{source} 沒有 Headstart 所需的 {file_name}；請使用該模型的較新版本。</translation>
+    </message>
+    <message>
+        <source>{source} is the recipe of a pair and cannot be a draft; name one of its models.</source>
+        <translation>{source} 是模型對的配方，不能作為草稿模型；請指定其中的一個模型。</translation>
+    </message>
+    <message>
+        <source>{source} must be exported first, and the exporter is not installed; run: {command}</source>
+        <translation>必須先匯出 {source}，而匯出工具尚未安裝。</translation>
+    </message>
+    <message>
+        <source>{source} was not exported, for the reason above.</source>
+        <translation>{source} 未匯出，原因見上。</translation>
+    </message>
+    <message>
+        <source>{source} {reason} ({kind})</source>
+        <translation>{source} {reason}（{kind}）</translation>
+    </message>
+    <message>
+        <source>{source}/{file} does not have the expected SHA-256; it was deleted. Try again.</source>
+        <translation>{source}/{file} 的 SHA-256 與預期不符；已將其刪除。請重試。</translation>
+    </message>
+    <message>
+        <source>{target} and {draft}</source>
+        <translation>{target} 和 {draft}</translation>
+    </message>
+    <message>
+        <source>{target} has {num_hidden_layers} layers, but OpenVINO GenAI runs EAGLE-3 heads with models of at least {least_layers}; choose an ordinary draft.</source>
+        <translation>{target} 有 {num_hidden_layers} 層，但 OpenVINO GenAI 只能為至少 {least_layers} 層的模型執行 EAGLE-3 草稿頭；請選擇一般的草稿模型。</translation>
+    </message>
+    <message>
+        <source>{title} is not what was expected: the joined file has the SHA-256 {found} instead of {wanted}. It was deleted; run the command again.</source>
+        <translation>{title} 與預期不符：合併後的檔案的 SHA-256 為 {found}，而不是 {wanted}。已將其刪除；請重新匯出。</translation>
+    </message>
+    <message>
+        <source>{url!r} is no address of a server; write it like https://host:8000/v1.</source>
+        <translation>{url!r} 不是伺服器位址；請寫成 https://host:8000/v1 這樣的形式。</translation>
+    </message>
+    <message>
+        <source>{value!r} stands where a number from 1 should</source>
+        <translation>{value!r} 處應為從 1 開始的數字</translation>
+    </message>
+    <message>
+        <source>{value!r} stands where a text should</source>
+        <translation>{value!r} 處應為文字</translation>
+    </message>
+    <message>
+        <source>{what} in it is no table</source>
+        <translation>其中的 {what} 不是表格</translation>
+    </message>
+    <message>
+        <source>{why}, in f32 too</source>
+        <translation>{why}，使用 f32 時也一樣</translation>
     </message>
 </context>
 <context>
@@ -4528,10 +4960,6 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>{}, {}</source>
         <translation>{}、{}</translation>
-    </message>
-    <message>
-        <source>{}; {}</source>
-        <translation>{}；{}</translation>
     </message>
     <message>
         <source>{}: {}</source>

@@ -23,9 +23,9 @@ from headstart.engine.protocol import (
 from headstart.engine.supervision import Journal
 from headstart.errors import HeadstartError, PortTakenError
 from headstart.server import keys
-from headstart.ui.fault_words import said
 from headstart.ui.local_server import server_page
 from headstart.ui.local_server.server_page import Offer, ServerState, ServerView
+from headstart.ui.translation import said
 from headstart.ui.widgets.confirm import confirms
 
 if TYPE_CHECKING:

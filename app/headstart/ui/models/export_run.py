@@ -12,9 +12,10 @@ from typing import Any
 from PySide6.QtCore import QObject, QProcess, Signal, Slot
 
 from headstart import paths
+from headstart.errors import Translatable
 from headstart.exporter import PROGRAM
-from headstart.ui.fault_words import said
 from headstart.ui.line_child import Ending, LineChild
+from headstart.ui.translation import said
 
 _TRIED = "run"  # the exporter's word for a recipe that its tests carry out
 _KILL_WAIT = 2000  # ms
@@ -112,7 +113,7 @@ class ExportRun(QObject):
         """Export a recipe, hub id, folder or .gguf file into the library; `words` may hold options."""
         self._last = ""
         self._cancelled = False
-        self._child.start([*program, *words])
+        self._child.start([*program, *words, "--json"])
         self._pid = self._child.pid
 
     def cancel(self) -> None:
@@ -129,13 +130,24 @@ class ExportRun(QObject):
 
     @Slot(str)
     def _take(self, line: str) -> None:
-        self._last = line.strip()
+        if line.startswith("{") and self._take_result(line):
+            return
+        self._last = line.strip().removeprefix(f"{PROGRAM}: ")
         self.said.emit(line)
         if step := _STEP.match(line):
             self.stepped.emit(step[1])
         elif counted := _BYTES.match(line):
             done, total = (float(counted[at]) * _UNITS[counted[at + 1]] for at in (1, 3))
             self.progressed.emit(int(done), int(total))
+
+    def _take_result(self, line: str) -> bool:
+        """Whether this is the exporter's JSON: where the model lies, or what went wrong."""
+        try:
+            result = json.loads(line)
+            self._last = result.get("output") or said(Translatable.from_data(result["error"]))
+        except (ValueError, KeyError):
+            return False
+        return True
 
     @Slot(object)
     def _finish(self, ending: Ending) -> None:
@@ -147,7 +159,7 @@ class ExportRun(QObject):
             self._last = self.tr("The export was ended from outside, perhaps for want of memory.")
         if not ending.is_good:
             self._sweep()
-        self.ended.emit(ending.is_good, said(self._last.removeprefix(f"{PROGRAM}: ")))
+        self.ended.emit(ending.is_good, self._last)
 
     def _sweep(self) -> None:
         """Remove what a killed exporter could not; where it was about to replace a model, only it may put that back."""

@@ -8,10 +8,9 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QWidget
 from headstart import remotes
 from headstart.engine.engine import Remote
 from headstart.library import Broken, Entry, Model, Pair
-from headstart.ui.fault_words import said
 from headstart.ui.models import model_facts
 from headstart.ui.spelling import amount
-from headstart.ui.translation import translate
+from headstart.ui.translation import said, translate
 from headstart.ui.widgets.labels import ElidedLabel, StatusLine, button, label, muted
 from headstart.ui.widgets.layouts import Card, row
 from headstart.ui.widgets.stylesheet import dress

@@ -14,11 +14,10 @@ from headstart.engine.engine import EngineKind, KvPrecision, Numerics, Remote
 from headstart.library import NO_DRAFT, Broken, Entry, Model, Pair
 from headstart.settings import Settings, about, defaults
 from headstart.ui.background_task import BackgroundTask
-from headstart.ui.fault_words import detailed, said
 from headstart.ui.models import model_facts
 from headstart.ui.settings.settings_form import Choices, word
 from headstart.ui.spelling import amount, whole
-from headstart.ui.translation import translate
+from headstart.ui.translation import said, translate
 
 _Key = tuple[str, str]  # for target and draft: fingerprint of the vocabulary and rows of the output
 
@@ -226,7 +225,7 @@ class ModelChoices(QObject):
         if difference is None:
             return self.tr("comparing the tokenizers…")
         if difference:
-            return self.tr("different tokenizer: {}").format(detailed(difference))
+            return self.tr("different tokenizer: {}").format(said(difference))
         lack = self.lack((target, draft), settings)
         return self.tr("needs {} more memory").format(amount(lack)) if lack else ""
 

@@ -12,7 +12,6 @@ from headstart.library import Broken, Entry
 from headstart.settings import Settings
 from headstart.ui.asking import Find
 from headstart.ui.engine_link import EngineLink
-from headstart.ui.fault_words import detailed, said
 from headstart.ui.models import model_facts
 from headstart.ui.models.add_model_controller import AddModelController
 from headstart.ui.models.model_choices import ModelChoices
@@ -20,6 +19,7 @@ from headstart.ui.models.models_page import ModelsPage
 from headstart.ui.models.remote_servers_controller import RemoteServersController
 from headstart.ui.models.verification import Verification
 from headstart.ui.spelling import amount, place
+from headstart.ui.translation import said
 from headstart.ui.widgets.confirm import confirms
 
 
@@ -135,7 +135,7 @@ class ModelsController(QObject):
         if card:
             card.set_busy(False)
             sound = self.tr("Every file is as it was exported; it loads and answers.")
-            lines = [*map(detailed, faults), self.tr("Remove it and add it again.")] if faults else [trouble or sound]
+            lines = [*map(said, faults), self.tr("Remove it and add it again.")] if faults else [trouble or sound]
             card.show_state("\n".join(lines), bad=bool(faults or trouble))
 
     @Slot(str)

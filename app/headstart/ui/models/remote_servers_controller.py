@@ -11,11 +11,11 @@ from headstart.errors import HeadstartError, SettingsError
 from headstart.settings import Settings
 from headstart.ui.background_task import BackgroundTask
 from headstart.ui.engine_link import EngineLink
-from headstart.ui.fault_words import said
 from headstart.ui.models import model_facts
 from headstart.ui.models.add_remote_server import NewRemoteServer
 from headstart.ui.models.models_page import ModelsPage
 from headstart.ui.models.verification import Trying
+from headstart.ui.translation import said
 from headstart.ui.widgets.confirm import confirms
 
 

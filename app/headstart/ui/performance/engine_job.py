@@ -10,9 +10,9 @@ from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
 from headstart.engine.protocol import Failed, Load
 from headstart.errors import HeadstartError
 from headstart.settings import Settings
-from headstart.ui.fault_words import said
 from headstart.ui.models.model_facts import no_model
 from headstart.ui.models.model_loader import ModelLoader
+from headstart.ui.translation import said
 from headstart.ui.widgets.labels import muted
 from headstart.ui.widgets.notice_bar import NoticeBar
 from headstart.ui.widgets.page import Page

@@ -9,12 +9,12 @@ from PySide6.QtCore import QElapsedTimer, QObject, QTimer, Signal, Slot
 from headstart.engine.engine import Finish, FinishReason, Message, Mode, Numerics, Request, Sampling, Speculation, Step
 from headstart.errors import HeadstartError
 from headstart.settings import Settings
-from headstart.ui.fault_words import said
 from headstart.ui.models.model_loader import ModelLoader
 from headstart.ui.performance.engine_job import EngineJob
 from headstart.ui.performance.race_page import Lane, RaceLane, RacePage, RaceRequest, RaceResult
 from headstart.ui.settings.settings_form import word
 from headstart.ui.spelling import titled
+from headstart.ui.translation import said
 
 _REPLAY_TICK = 33  # ms
 

@@ -23,11 +23,11 @@ from headstart.library import Model
 from headstart.settings import Settings
 from headstart.ui.asking import Loadable
 from headstart.ui.background_task import BackgroundTask
-from headstart.ui.fault_words import said
 from headstart.ui.models.model_loader import ModelLoader
 from headstart.ui.performance.engine_job import EngineJob
 from headstart.ui.performance.tuning_page import TuningPage, doing
 from headstart.ui.spelling import sentences, whole
+from headstart.ui.translation import said
 
 _TICK = 500  # ms between two looks at the clock
 

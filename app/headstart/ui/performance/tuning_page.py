@@ -19,10 +19,9 @@ from headstart.engine.tuning.messages import (
     Stage,
     Trying,
 )
-from headstart.ui.fault_words import said
 from headstart.ui.performance.engine_job import JobPage
 from headstart.ui.spelling import decimal, listed, titled
-from headstart.ui.translation import translate
+from headstart.ui.translation import said, translate
 from headstart.ui.widgets.figure_table import FigureTable
 from headstart.ui.widgets.labels import button, label, muted
 from headstart.ui.widgets.layouts import Card, TitledField, flowing

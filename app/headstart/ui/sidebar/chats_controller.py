@@ -13,8 +13,8 @@ from headstart.chat.store import Store
 from headstart.errors import HistoryError
 from headstart.settings import Settings
 from headstart.ui.chat.chat_session import ChatSession
-from headstart.ui.fault_words import said
 from headstart.ui.models.model_loader import ModelLoader
+from headstart.ui.translation import said
 from headstart.ui.widgets.undoing import Undoable
 
 _AT_ONCE = 25  # hits shown together: more than a sidebar has room for

@@ -7,9 +7,9 @@ from PySide6.QtCore import QObject, Signal, Slot
 
 from headstart.chat.store import Store
 from headstart.errors import HistoryError
-from headstart.ui.fault_words import said
 from headstart.ui.sidebar.chats_controller import ChatsController
 from headstart.ui.sidebar.sidebar import Sidebar
+from headstart.ui.translation import said
 from headstart.ui.widgets.undoing import Undoable, Undoing
 
 

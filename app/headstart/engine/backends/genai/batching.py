@@ -16,10 +16,10 @@ from headstart.engine.engine import Finish, FinishReason, LoadOptions, Mode, Num
 from headstart.engine.loading import fast_properties
 from headstart.engine.runtime import openvino
 from headstart.engine.tokenizer import Tokenizer
-from headstart.errors import ChatTemplateError, ContextOverflowError, DeviceError, SettingsError
+from headstart.errors import ChatTemplateError, ContextOverflowError, DeviceError, SettingsError, Translatable
 
 Refusal = ContextOverflowError | ChatTemplateError | SettingsError  # of one request; the others can be answered
-_REMEDY = "use --batch-engine own"
+_REMEDY = Translatable("use --batch-engine own")
 
 
 class ContinuousBatching:
@@ -95,7 +95,7 @@ class ContinuousBatching:
     def _events(self, each: "_Writing") -> Iterator[Step | Finish]:
         """What the last pass gave to an answer, and its end. The pass is shared, so none has a time of its own."""
         if not each.ended:
-            batch = received(each.handle, 0.0, "use a smaller --batch-size")
+            batch = received(each.handle, 0.0, Translatable("use a smaller --batch-size"))
             step = each.answer.take(batch)
             if step is not None:
                 yield step

@@ -35,12 +35,12 @@ from headstart.engine.engine import (
 )
 from headstart.engine.tally import Tally
 from headstart.engine.tokenizer import Tokenizer
-from headstart.errors import ContextOverflowError, DeviceError, EngineLostError, SettingsError
+from headstart.errors import ContextOverflowError, DeviceError, EngineLostError, SettingsError, Translatable
 from headstart.manifest import Manifest
 
 _USUAL_LENGTH = 5  # GenAI's own, where a request leaves it open
 _NGRAM_SIZE = 3  # of prompt lookup, as in GenAI's own sample
-_OURS = "use --engine headstart"
+_OURS = Translatable("use --engine headstart")
 _USUAL_NPU_CONTEXT = 2048  # tokens; compiling for more takes minutes and memory
 _LEAST_NPU_CONTEXT = 128
 _NPU_STEP = 64  # tokens, to which GenAI rounds the longest prompt

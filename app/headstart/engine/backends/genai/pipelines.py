@@ -20,7 +20,7 @@ from headstart.engine.engine import FinishReason, KvPrecision, LoadOptions, Nume
 from headstart.engine.loading import fast_properties, obstacle
 from headstart.engine.runners.precision import properties
 from headstart.engine.runtime import openvino, openvino_genai
-from headstart.errors import DeviceError, EngineLostError
+from headstart.errors import DeviceError, EngineLostError, Translatable
 
 NPU = "NPU"
 _UNMEASURED = {"PERFORMANCE_HINT": "LATENCY"}
@@ -50,7 +50,7 @@ class SteppedWriter:
     """Writes one answer at a time; the cache of beginnings that GenAI keeps serves the next prompt."""
 
     rounds_told = True  # a batch is a round: what was accepted, then the target's own token
-    _REMEDY = "ask again, or use --engine headstart"
+    _REMEDY = Translatable("ask again, or use --engine headstart")
 
     def __init__(self, pipeline: Any) -> None:
         """`pipeline` is an `openvino_genai.ContinuousBatchingPipeline`."""
@@ -71,7 +71,7 @@ class SteppedWriter:
                 with failing(self._REMEDY):
                     self._pipeline.step()
                 spent = (time.perf_counter() - started) * 1000.0
-                batch = received(handle, spent, "load the model with a smaller --context")
+                batch = received(handle, spent, Translatable("load the model with a smaller --context"))
                 end = batch.end
                 yield batch
         finally:
@@ -122,7 +122,7 @@ class StreamedWriter:
         finally:
             stop.set()
             thread.join()
-        with failing("ask again, or use --device CPU"):
+        with failing(Translatable("ask again, or use --device CPU")):
             if isinstance(came, RuntimeError):
                 raise came
         yield Batch((), 0.0, FinishReason.CANCELLED if isinstance(came, tuple) else came)
@@ -151,14 +151,15 @@ class Blueprint:
                 return StreamedWriter(openvino_genai().LLMPipeline(str(options.target), options.device, **chosen))
             return SteppedWriter(stepped(options, chosen))
         except RuntimeError as error:
-            other = "--engine headstart" if options.device.upper() == "CPU" else "--device CPU"
+            on_cpu = options.device.upper() == "CPU"
+            remedy = Translatable("use --engine headstart") if on_cpu else Translatable("use --device CPU")
             raise DeviceError(
-                "OpenVINO GenAI cannot run {name} ({way}) on {device} ({reason}); use {other}.",
+                "OpenVINO GenAI cannot run {name} ({way}) on {device} ({reason}); {remedy}.",
                 name=options.target.name,
                 way=way,
                 device=options.device,
                 reason=reason(error),
-                other=other,
+                remedy=remedy,
             ) from None
 
 
@@ -204,7 +205,7 @@ def configuration(sampling: Sampling, tokens: int, stop_ids: frozenset[int], gue
     )
 
 
-def received(handle: Any, milliseconds: float, remedy: str) -> Batch:
+def received(handle: Any, milliseconds: float, remedy: Translatable) -> Batch:
     """What the last step gave to one answer. Raises EngineLostError where its keys and values found no memory."""
     tokens: list[int] = []
     end = None
@@ -219,7 +220,7 @@ def received(handle: Any, milliseconds: float, remedy: str) -> Batch:
 
 
 @contextmanager
-def failing(remedy: str) -> Iterator[None]:
+def failing(remedy: Translatable) -> Iterator[None]:
     """Turns a failure of GenAI in the middle of an answer into EngineLostError."""
     try:
         yield
