@@ -24,7 +24,6 @@ from headstart.ui.settings.passphrase_form import PassphraseForm, Wanted
 from headstart.ui.settings.preferences_dialog import EncryptionPage, PreferencesDialog
 from headstart.ui.single_instance import SingleInstance
 from headstart.ui.translation import Translation
-from headstart.ui.widgets.theme import LIGHT
 from tests.chat import killing
 from tests.chat.killing import CHATS, PASSPHRASE, WORD
 from tests.ui.conftest import WAIT
@@ -162,7 +161,7 @@ def test_the_question_can_be_answered_by_keyboard_and_tells_its_names(qtbot: QtB
         asked.append(passphrase)
         return key
 
-    dialog = PassphraseDialog(unlock, LIGHT)
+    dialog = PassphraseDialog(unlock)
     qtbot.addWidget(dialog)
     dialog.show()
     (field,) = dialog.form.fields
@@ -179,7 +178,7 @@ def test_the_question_can_be_answered_by_keyboard_and_tells_its_names(qtbot: QtB
 
 
 def test_a_long_refusal_makes_room_for_itself(qtbot: QtBot) -> None:
-    dialog = PassphraseDialog(lambda _: key_file.new_key(), LIGHT)
+    dialog = PassphraseDialog(lambda _: key_file.new_key())
     qtbot.addWidget(dialog)
     dialog.show()
     before = dialog.height()
@@ -235,7 +234,7 @@ def test_the_chats_are_encrypted_when_the_window_is_closed(
     assert program.reopens is not None
     assert program.order
     assert PASSPHRASE not in f"{program.order}"
-    work = EncryptionWork(program.order, plain, program.store.key, LIGHT)
+    work = EncryptionWork(program.order, plain, program.store.key)
     work.exec()
     assert (work.sentence, work.failed) == ("Your chats are encrypted now.", False)
     assert work.key == encryption.unlock(plain, PASSPHRASE)
@@ -250,7 +249,7 @@ def test_a_change_that_fails_is_told_and_changes_nothing(
         raise HistoryError("There is no room; make some.")
 
     monkeypatch.setattr(encryption, "encrypt", fail)
-    work = EncryptionWork(Order(encrypts=True, passphrase=PASSPHRASE), plain, None, LIGHT)
+    work = EncryptionWork(Order(encrypts=True, passphrase=PASSPHRASE), plain, None)
     QTest.keyClick(work, Qt.Key.Key_Escape)
     work.exec()
     assert (work.sentence, work.failed, work.key) == ("There is no room; make some.", True, None)
@@ -303,7 +302,7 @@ def test_only_the_right_passphrase_closes_the_window_to_decrypt(
     page.decrypting.button.click()
     qtbot.waitUntil(lambda: program.reopens is not None, timeout=WAIT)
     assert program.order
-    work = EncryptionWork(program.order, encrypted, program.store.key, LIGHT)
+    work = EncryptionWork(program.order, encrypted, program.store.key)
     work.exec()
     assert (work.sentence, work.key) == ("Your chats are not encrypted any more.", None)
     with closing(open_store(encrypted)) as store:

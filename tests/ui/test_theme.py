@@ -11,6 +11,7 @@ from pytestqt.qtbot import QtBot
 from headstart.engine.engine import Origin, Piece, Round, Step, Timing
 from headstart.ui.performance.race_page import RaceLane
 from headstart.ui.widgets import stylesheet, theme
+from headstart.ui.widgets.dialog import Dialog
 from headstart.ui.widgets.icons import icon
 from headstart.ui.widgets.stylesheet import RESOURCES
 from headstart.ui.widgets.theme import DARK, LIGHT, Theme, ThemeChoice, contrast
@@ -125,8 +126,8 @@ def test_chinese_glyphs_follow_the_language(qapp: QApplication) -> None:
 @pytest.mark.parametrize("choice", [ThemeChoice.DARK, ThemeChoice.LIGHT])
 def test_nothing_is_told_of_a_theme_but_by_the_palette(qtbot: QtBot, qapp: QApplication, choice: ThemeChoice) -> None:
     theme.apply(qapp, ThemeChoice.LIGHT)
-    button, lane = QToolButton(), RaceLane("Plain")
-    for widget in (button, lane):
+    button, lane, dialog = QToolButton(), RaceLane("Plain"), Dialog()
+    for widget in (button, lane, dialog):
         qtbot.addWidget(widget)
     button.setIcon(icon("close", QPalette.ColorRole.Link))
     lane.grow([Step("word", Round((), 0, 0, Origin.DRAFT, Timing()), (Piece("word", Origin.DRAFT),))])
@@ -134,5 +135,6 @@ def test_nothing_is_told_of_a_theme_but_by_the_palette(qtbot: QtBot, qapp: QAppl
     worn = theme.apply(qapp, choice)
     qapp.processEvents()
     assert worn.link in _colours(button)
+    assert _colours(dialog) == {worn.surface}
     assert worn.origins["draft"].background in _colours(lane)
     theme.apply(qapp, ThemeChoice.LIGHT)

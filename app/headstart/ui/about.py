@@ -6,9 +6,8 @@ from collections.abc import Sequence
 import psutil
 from PySide6 import __version__ as pyside
 from PySide6.QtCore import QSize, Qt, Slot, qVersion
-from PySide6.QtGui import QFont, QGuiApplication
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import (
-    QDialog,
     QHBoxLayout,
     QLabel,
     QListWidget,
@@ -23,10 +22,10 @@ from PySide6.QtWidgets import (
 from headstart import __version__
 from headstart.computer import package_versions, processor
 from headstart.licences import Component
-from headstart.ui.widgets import stylesheet
+from headstart.ui.widgets.dialog import Dialog
 from headstart.ui.widgets.labels import Heading
 from headstart.ui.widgets.stylesheet import dress
-from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, Theme, mono_font
+from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, mono_font
 
 
 def version_report() -> str:
@@ -48,10 +47,10 @@ def version_report() -> str:
 _SIZE = QSize(800, 560)
 
 
-class AboutDialog(QDialog):
+class AboutDialog(Dialog):
     """Shows what it is given."""
 
-    def __init__(self, theme: Theme, report: str, parts: Sequence[Component], parent: QWidget | None = None) -> None:
+    def __init__(self, report: str, parts: Sequence[Component], parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(self.tr("About Headstart"))
@@ -65,16 +64,11 @@ class AboutDialog(QDialog):
         self._copy = self._button(self.tr("Copy versions"))
         self._close = self._button(self.tr("Close"))
         self._lay_out()
-        self.set_looks(theme, self.font())
         self._copy.clicked.connect(self._copy_report)
         self._close.clicked.connect(self.close)
         self.list.currentRowChanged.connect(self._show)
         self.list.addItems([" ".join((part.name, part.version)) for part in parts])
         self.list.setCurrentRow(0)
-
-    def set_looks(self, theme: Theme, font: QFont) -> None:
-        """Other colours, or another font: a window of its own has it only later."""
-        self.setStyleSheet(stylesheet.sheet(theme, font))
 
     def _lay_out(self) -> None:
         tabs = QTabWidget(self)

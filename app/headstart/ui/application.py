@@ -20,7 +20,6 @@ from headstart.ui.program import Program
 from headstart.ui.single_instance import SingleInstance
 from headstart.ui.translation import Translation
 from headstart.ui.widgets.stylesheet import RESOURCES
-from headstart.ui.widgets.theme import Theme
 
 _NO_HISTORY = 1
 
@@ -48,7 +47,8 @@ def _run(application: QApplication, instance: SingleInstance, file: Path | None)
     translation, again, key, work = Translation(application), "", None, None
     while True:
         translation.speak(settings_file.load().language)
-        recovery = Recovery(paths.history_folder(), key, _theme(application))
+        Looks(application, settings_file.load())  # for questions before there is a window
+        recovery = Recovery(paths.history_folder(), key)
         instance.raise_requested.connect(recovery.come_forward)
         store = recovery.open()
         if not store:
@@ -68,22 +68,17 @@ def _run(application: QApplication, instance: SingleInstance, file: Path | None)
         program.window.deleteLater()
         program.deleteLater()
         if program.order:
-            work = _work(application, program.order, key)
+            work = _work(program.order, key)
             key = work.key
 
 
-def _work(application: QApplication, order: Order, key: Key | None) -> EncryptionWork:
+def _work(order: Order, key: Key | None) -> EncryptionWork:
     """Done, well or not, when this returns."""
-    work = EncryptionWork(order, paths.history_folder(), key, _theme(application))
+    work = EncryptionWork(order, paths.history_folder(), key)
     work.bar.set_still(still=settings_file.load().reduced_motion)
     work.exec()
     work.deleteLater()
     return work
-
-
-def _theme(application: QApplication) -> Theme:
-    """For questions before there is a window."""
-    return Looks(application, settings_file.load()).theme
 
 
 def _show(application: QApplication, program: Program, outcome: str, chat: str) -> int:

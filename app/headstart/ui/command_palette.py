@@ -4,9 +4,8 @@ from collections.abc import Iterable
 from itertools import islice
 
 from PySide6.QtCore import QEvent, QObject, QSize, Qt, Signal, Slot
-from PySide6.QtGui import QAction, QColor, QKeyEvent, QKeySequence
+from PySide6.QtGui import QAction, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import (
-    QDialog,
     QHeaderView,
     QLabel,
     QLineEdit,
@@ -18,28 +17,25 @@ from PySide6.QtWidgets import (
 
 from headstart.ui import actions
 from headstart.ui.widgets import stylesheet
-from headstart.ui.widgets.theme import MEDIUM, SMALL, Theme
+from headstart.ui.widgets.dialog import Dialog
+from headstart.ui.widgets.theme import MEDIUM, SMALL
 
 _WHAT = Qt.ItemDataRole.UserRole
 _OFFERED = 100  # chats; who looks for another one types more letters
 _MOVES = (Qt.Key.Key_Down, Qt.Key.Key_Up, Qt.Key.Key_PageDown, Qt.Key.Key_PageUp)
 
 
-class CommandPalette(QDialog):
+class CommandPalette(Dialog):
     """Lists what can be done now; the choice is triggered after it has closed."""
 
     chat_chosen = Signal(str)
 
-    def __init__(
-        self, commands: Iterable[QAction], chats: Iterable[tuple[str, str]], theme: Theme, parent: QWidget
-    ) -> None:
+    def __init__(self, commands: Iterable[QAction], chats: Iterable[tuple[str, str]], parent: QWidget) -> None:
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(self.tr("Command palette"))
-        self.setStyleSheet(stylesheet.sheet(theme, self.font()))
         self._commands = [action for action in commands if action.isEnabled() and action.objectName() != "palette"]
         self._chats = list(chats)
-        self._theme = theme
         self.field = QLineEdit(self)
         self.field.setPlaceholderText(self.tr("Type a command or the title of a chat"))
         self.field.setAccessibleName(self.windowTitle())
@@ -106,7 +102,7 @@ class CommandPalette(QDialog):
         item = QTreeWidgetItem([text, remark])
         item.setData(0, _WHAT, what)
         item.setTextAlignment(1, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        item.setForeground(1, QColor(self._theme.muted))
+        item.setForeground(1, self.palette().placeholderText())
         self.list.addTopLevelItem(item)
 
     @Slot()

@@ -16,7 +16,6 @@ from headstart.ui.command_palette import CommandPalette
 from headstart.ui.current_settings import CurrentSettings
 from headstart.ui.encryption_controller import EncryptionController
 from headstart.ui.history.encryption_work import Order
-from headstart.ui.looks import Looks
 from headstart.ui.main_window import MainWindow
 from headstart.ui.models.model_choices import ModelChoices
 from headstart.ui.settings.preferences_dialog import PreferencesDialog
@@ -31,14 +30,13 @@ class Dialogs(QObject):
         self,
         window: MainWindow,
         settings: CurrentSettings,
-        looks: Looks,
         choices: ModelChoices,
         store: Store,
         restart: Callable[[Order | None], None],
     ) -> None:
         """Opens nothing yet."""
         super().__init__(window)
-        self._window, self._settings, self._looks, self._choices = window, settings, looks, choices
+        self._window, self._settings, self._choices = window, settings, choices
         self._store, self._restart = store, restart
         for name, show in (
             ("preferences", self._show_preferences),
@@ -51,13 +49,12 @@ class Dialogs(QObject):
     @Slot()
     def _show_preferences(self) -> None:
         """The settings that hold everywhere; each change is saved and followed at once."""
-        dialog = PreferencesDialog(self._looks.theme, self._folders(), self._window)
+        dialog = PreferencesDialog(self._folders(), self._window)
         controller = SettingsController(dialog, self._choices, dialog)
         controller.changed.connect(lambda values: self._change(dialog, values))
         dialog.restore_requested.connect(lambda names: self._change(dialog, {name: defaults()[name] for name in names}))
         EncryptionController(dialog.encryption, self._store, self._restart)
         self._settings.changed.connect(controller.show_settings)
-        self._follow(dialog)
         controller.show_settings(self._settings.now)
         dialog.open()
 
@@ -85,15 +82,14 @@ class Dialogs(QObject):
     def _show_palette(self) -> None:
         """Every command and chat by its name."""
         commands = self._window.actions_by_name.values()
-        palette = CommandPalette(commands, self._store.titles(), self._looks.theme, self._window)
+        palette = CommandPalette(commands, self._store.titles(), self._window)
         palette.chat_chosen.connect(lambda chat: self._window.sidebar.chosen.emit(chat, None))
         palette.open()
 
     @Slot()
     def _show_about(self) -> None:
         """What this is, and what it is made of."""
-        dialog = AboutDialog(self._looks.theme, version_report(), components(), self._window)
-        self._follow(dialog)
+        dialog = AboutDialog(version_report(), components(), self._window)
         dialog.open()
 
     @Slot()
@@ -111,7 +107,3 @@ class Dialogs(QObject):
             self.tr("Logs"): paths.logs_folder(),
             self.tr("Downloads"): paths.cache_folder(),
         }
-
-    def _follow(self, dialog: AboutDialog | PreferencesDialog) -> None:
-        """Theme and font may change while it is open."""
-        self._looks.changed.connect(dialog.set_looks)

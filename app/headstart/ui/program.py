@@ -123,11 +123,11 @@ class Program(QObject):
         self.bench = BenchmarkController(self.window.bench, self.loader, self._chat_settings, self)
         self.tune = TuningController(self.window.tune, self.loader, self._chat_settings, self)
         self.server = ServerController(self.window.server, self.loader, self._chat_settings, self)
-        self.prompts = PromptsController(self.window.chat, lambda: self.looks.theme, self)
+        self.prompts = PromptsController(self.window.chat, self)
         self.commands = WindowCommands(
             self.window, store, self.chats, self.chat_controller, self.settings, self.undoing
         )
-        Dialogs(self.window, self.settings, self.looks, self.choices, store, self.restart)
+        Dialogs(self.window, self.settings, self.choices, store, self.restart)
         self.model_in_use = ModelInUse(self.window, self.loader, self.chats, self.models, self.settings, store)
         self._connect()
 

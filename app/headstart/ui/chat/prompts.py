@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from PySide6.QtCore import QEvent, QObject, QPoint, QSignalBlocker, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QKeyEvent
 from PySide6.QtWidgets import (
-    QDialog,
     QFrame,
     QHBoxLayout,
     QHeaderView,
@@ -28,7 +27,7 @@ from PySide6.QtWidgets import (
 
 from headstart.ui.chat.composer import MessageEdit
 from headstart.ui.translation import translate
-from headstart.ui.widgets import stylesheet
+from headstart.ui.widgets.dialog import Dialog
 from headstart.ui.widgets.labels import muted
 from headstart.ui.widgets.stylesheet import dress
 from headstart.ui.widgets.theme import MEDIUM, SMALL, TINY, Theme
@@ -269,17 +268,16 @@ _SIZE = QSize(680, 440)
 _TEXT = Qt.ItemDataRole.UserRole
 
 
-class PromptDialog(QDialog):
+class PromptDialog(Dialog):
     """Emits all prompts when they shall be saved."""
 
     saved = Signal(object)  # {name: text}
 
-    def __init__(self, prompts: Mapping[str, str], selection: str, theme: Theme, parent: QWidget | None = None) -> None:
+    def __init__(self, prompts: Mapping[str, str], selection: str, parent: QWidget | None = None) -> None:
         """`selection` is a text that a new prompt can be made of, or empty."""
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(self.tr("Prompts"))
-        self.setStyleSheet(stylesheet.sheet(theme, self.font()))
         self._selection = selection
         self.list = QListWidget(self)
         self.list.setAccessibleName(self.tr("Prompts"))

@@ -1,13 +1,12 @@
 """Joins the library of prompts to the message box, the popup and the dialog."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtGui import QGuiApplication
 
 from headstart.ui.chat.chat_page import ChatPage
 from headstart.ui.chat.prompts import PromptDialog, filled, library, own_part
-from headstart.ui.widgets.theme import Theme
 
 
 class PromptsController(QObject):
@@ -15,10 +14,10 @@ class PromptsController(QObject):
 
     changed = Signal(object)  # one's own prompts, to be kept
 
-    def __init__(self, page: ChatPage, theme: Callable[[], Theme], parent: QObject | None = None) -> None:
-        """No prompts yet; `theme` gives the one of now."""
+    def __init__(self, page: ChatPage, parent: QObject | None = None) -> None:
+        """No prompts yet."""
         super().__init__(parent)
-        self._page, self._theme = page, theme
+        self._page = page
         self._prompts: dict[str, str] = {}
         page.prompts.chosen.connect(self._use)
         page.prompts.library_requested.connect(self._open_from_popup)
@@ -31,7 +30,7 @@ class PromptsController(QObject):
     @Slot()
     def open_library(self) -> None:
         """Have prompts added, changed and removed."""
-        dialog = PromptDialog(self._prompts, self._selection(), self._theme(), self._page.window())
+        dialog = PromptDialog(self._prompts, self._selection(), self._page.window())
         dialog.saved.connect(lambda prompts: self.changed.emit(own_part(prompts)))
         dialog.open()
 

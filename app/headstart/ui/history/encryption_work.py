@@ -5,17 +5,17 @@ from pathlib import Path
 
 from PySide6.QtCore import Slot
 from PySide6.QtGui import QCloseEvent, QKeyEvent
-from PySide6.QtWidgets import QDialog, QLabel, QVBoxLayout
+from PySide6.QtWidgets import QLabel, QVBoxLayout
 
 from headstart import paths
 from headstart.chat import encryption
 from headstart.chat.database import Key
 from headstart.ui.background_task import BackgroundTask
-from headstart.ui.widgets import stylesheet
+from headstart.ui.widgets.dialog import Dialog
 from headstart.ui.widgets.labels import muted
 from headstart.ui.widgets.progress import BusyBar
 from headstart.ui.widgets.stylesheet import dress
-from headstart.ui.widgets.theme import LARGE, MEDIUM, Theme
+from headstart.ui.widgets.theme import LARGE, MEDIUM
 
 _WIDTH = 420
 
@@ -37,17 +37,16 @@ class Order:
         return key
 
 
-class EncryptionWork(QDialog):
+class EncryptionWork(Dialog):
     """Cannot be closed: it ends by itself, with `sentence` saying how, and `key` what the history has now."""
 
-    def __init__(self, order: Order, folder: Path, key: Key | None, theme: Theme) -> None:
+    def __init__(self, order: Order, folder: Path, key: Key | None) -> None:
         """`key` is that of before."""
         super().__init__()
         self.key, self.sentence, self.failed = key, "", False
         self._order = order
         self.bar = BusyBar(self._title(), self)
         self.setWindowTitle("Headstart")
-        self.setStyleSheet(stylesheet.sheet(theme, self.font()))
         self._task = BackgroundTask(lambda _: order.carry_out(folder), self)
         self._task.done.connect(self._end)
         self._task.failed.connect(self._fail)

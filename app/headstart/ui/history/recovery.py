@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QDateTime, QEvent, QLocale, QObject, Qt, Slot
-from PySide6.QtWidgets import QDialog, QLabel, QMessageBox, QPushButton, QVBoxLayout
+from PySide6.QtWidgets import QLabel, QMessageBox, QPushButton, QVBoxLayout
 
 from headstart.chat import backups, encryption
 from headstart.chat.backups import Backup
@@ -16,22 +16,21 @@ from headstart.errors import DamagedHistoryError, HistoryError, LockedHistoryErr
 from headstart.ui.background_task import BackgroundTask
 from headstart.ui.settings.passphrase_form import PassphraseForm, Wanted
 from headstart.ui.translation import said
-from headstart.ui.widgets import stylesheet
+from headstart.ui.widgets.dialog import Dialog
 from headstart.ui.widgets.labels import muted
 from headstart.ui.widgets.stylesheet import dress
-from headstart.ui.widgets.theme import LARGE, LIGHT, MEDIUM, Theme
+from headstart.ui.widgets.theme import LARGE, MEDIUM
 
 _WIDTH = 420
 
 
-class PassphraseDialog(QDialog):
+class PassphraseDialog(Dialog):
     """`key` is there once it is accepted."""
 
-    def __init__(self, unlock: Callable[[str], Key], theme: Theme) -> None:
+    def __init__(self, unlock: Callable[[str], Key]) -> None:
         """`unlock` runs in another thread: it takes seconds, on purpose."""
         super().__init__()
         self.setWindowTitle("Headstart")
-        self.setStyleSheet(stylesheet.sheet(theme, self.font()))
         self.key: Key | None = None
         self._unlock = unlock
         self._column = QVBoxLayout(self)
@@ -107,10 +106,10 @@ class _Choice(Enum):
 class Recovery(QObject):
     """One for one start. `outcome` says in a sentence what was put in the place of a damaged file, if anything was."""
 
-    def __init__(self, folder: Path, key: Key | None = None, theme: Theme = LIGHT) -> None:
+    def __init__(self, folder: Path, key: Key | None = None) -> None:
         """Opens nothing yet. `key`: what an encrypted history was open with just now."""
         super().__init__()
-        self._folder, self._key, self._theme = folder, key, theme
+        self._folder, self._key = folder, key
         self._asking: PassphraseDialog | None = None
         self._tried: set[Path] = set()
         self._broken = ""  # of a backup
@@ -137,7 +136,7 @@ class Recovery(QObject):
             self._asking.come_forward()
 
     def _unlock(self) -> bool:
-        dialog = self._asking = PassphraseDialog(partial(encryption.unlock, self._folder), self._theme)
+        dialog = self._asking = PassphraseDialog(partial(encryption.unlock, self._folder))
         dialog.exec()
         self._key, self._asking = dialog.key, None
         dialog.deleteLater()

@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from PySide6.QtCore import QSize, Qt, QUrl, Signal, Slot
-from PySide6.QtGui import QDesktopServices, QFont
+from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import (
-    QDialog,
     QFrame,
     QGridLayout,
     QHBoxLayout,
@@ -23,10 +22,10 @@ from headstart.ui.settings.settings_form import Choices, SettingsForm
 from headstart.ui.settings.side_panel import GUESSING, LOADED, LOADING, PROMPT, SAMPLING
 from headstart.ui.spelling import place
 from headstart.ui.translation import translate
-from headstart.ui.widgets import stylesheet
+from headstart.ui.widgets.dialog import Dialog
 from headstart.ui.widgets.labels import button, label, muted
 from headstart.ui.widgets.layouts import Card, scrolled
-from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, Theme, scaled
+from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, scaled
 
 
 class EncryptionPage(QWidget):
@@ -120,13 +119,13 @@ _HABITS = ("enter_sends", "restore_chat", "notifications", "notification_text")
 _SIZE = QSize(720, 600)
 
 
-class PreferencesDialog(QDialog):
+class PreferencesDialog(Dialog):
     """Emits each change at once; whoever applies it calls `show_settings`."""
 
     edited = Signal(str, object)  # name, plain value
     restore_requested = Signal(object)  # names of the settings that shall have their defaults
 
-    def __init__(self, theme: Theme, folders: Mapping[str, Path], parent: QWidget | None = None) -> None:
+    def __init__(self, folders: Mapping[str, Path], parent: QWidget | None = None) -> None:
         """`folders` by their titles."""
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
@@ -141,7 +140,6 @@ class PreferencesDialog(QDialog):
         self._add(self.tr("Privacy"), self.encryption)
         self._add(self.tr("Folders"), _folders(folders, self))
         self._lay_out()
-        self.set_looks(theme, self.font())
         self.list.currentRowChanged.connect(self._turn)
         self._restore.clicked.connect(self._ask_restore)
         self._close.clicked.connect(self.close)
@@ -163,10 +161,6 @@ class PreferencesDialog(QDialog):
         for form in self._forms:
             form.show_notes(notes)
 
-    def set_looks(self, theme: Theme, font: QFont) -> None:
-        """Other colours, or another font: a window of its own has it only later."""
-        self.setStyleSheet(stylesheet.sheet(theme, font))
-
     def _sections(self) -> list[tuple[str, tuple[tuple[str, ...], ...]]]:
         return [
             (self.tr("Appearance"), (_APPEARANCE,)),
@@ -187,7 +181,7 @@ class PreferencesDialog(QDialog):
         self.pages.addWidget(scrolled(inner, self))
 
     def _lay_out(self) -> None:
-        self.list.setFixedWidth(self.list.sizeHintForColumn(0) + 4 * LARGE)
+        self.list.setFixedWidth(self.list.sizeHintForColumn(0) + 3 * LARGE)
         self.list.setFrameShape(QFrame.Shape.NoFrame)
         for each in (self._restore, self._close):
             each.setAutoDefault(False)
