@@ -104,7 +104,7 @@ def test_an_answer_goes_on_while_another_chat_is_open(qtbot: QtBot, open_program
     assert not app.chat_controller.session.send("not now")
     assert "still being written" in app.window.chat.notice.text
     qtbot.waitUntil(lambda: app.link.generation is None, timeout=WAIT)
-    app.window.sidebar.chosen.emit(chat, None)
+    app.window.sidebar.list.chosen.emit(chat, None)
     assert len(texts(app)[-1].split()) == 90
     assert shown(app)[-1].state is MessageState.DONE
 

@@ -118,7 +118,7 @@ def test_another_chat_is_not_searched_for_the_words_of_the_last_one(qtbot: QtBot
     ask(qtbot, app, "a pear")
     app.window.sidebar.search.setText("apple")
     qtbot.waitUntil(lambda: bool(app.window.sidebar.list.model().rowCount() > 1))
-    app.window.sidebar.chosen.emit(first, next(app.store.message_hits("apple")))
+    app.window.sidebar.list.chosen.emit(first, next(app.store.message_hits("apple")))
     assert not app.window.chat.find_bar.isHidden()
     app.window.sidebar.new_requested.emit()
     assert app.window.chat.find_bar.isHidden()

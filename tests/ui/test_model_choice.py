@@ -183,7 +183,7 @@ def test_a_new_chat_keeps_the_model_last_used(qtbot: QtBot, root: Path, open_pro
     app.window.sidebar.new_requested.emit()
     assert model_box(app) == "smol"
     pid = app.link.pid
-    app.window.sidebar.chosen.emit(first, None)  # it has no model of its own, so nothing is loaded for it
+    app.window.sidebar.list.chosen.emit(first, None)  # it has no model of its own, so nothing is loaded for it
     ask(qtbot, app, "again")
     assert (shown(app)[-1].author, app.link.pid) == ("smol", pid)
     again = open_program(find=installed_model)
@@ -203,7 +203,7 @@ def test_a_model_that_an_older_chat_brings_back_is_that_of_new_chats(
     app.window.sidebar.new_requested.emit()
     choose(app, "smol")
     ask(qtbot, app, "with the small one")
-    app.window.sidebar.chosen.emit(pair, None)
+    app.window.sidebar.list.chosen.emit(pair, None)
     ask(qtbot, app, "with the pair again")
     assert shown(app)[-1].author == "both"
     app.window.sidebar.new_requested.emit()
@@ -223,7 +223,7 @@ def test_the_box_says_what_is_not_in_memory_and_the_count_is_a_guess_then(
     app.window.sidebar.new_requested.emit()
     choose(app, "smol")
     qtbot.waitUntil(lambda: bool(app.link.facts and app.link.facts.model == "smol"), timeout=WAIT)
-    app.window.sidebar.chosen.emit(pair, None)
+    app.window.sidebar.list.chosen.emit(pair, None)
     assert model_box(app) == "both · loads with the next message"
     assert "smol is in memory" in app.window.chat.composer.model_button.toolTip()
     qtbot.waitUntil(lambda: count.text() == "about 10 tokens", timeout=WAIT)

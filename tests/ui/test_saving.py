@@ -53,7 +53,7 @@ def test_an_answer_stays_while_the_disk_is_full_and_is_saved_when_there_is_room(
     assert len(answer.split()) == 1500
     chat = app.chat_controller.session.chat.id
     app.window.sidebar.new_requested.emit()
-    app.window.sidebar.chosen.emit(chat, None)
+    app.window.sidebar.list.chosen.emit(chat, None)
     assert texts(app)[-1] == answer
     assert stored(app)[-1][0] != answer
     _fill_disk(app.store, full=False)

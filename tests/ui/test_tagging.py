@@ -11,7 +11,7 @@ from pytestqt.qtbot import QtBot
 from headstart.chat.reader import Tag
 from headstart.ui.program import Program
 from headstart.ui.sidebar.chat_list import fitting
-from headstart.ui.sidebar.sidebar import ChatMenu, TagMenu
+from headstart.ui.sidebar.sidebar import TagMenu
 from tests.ui.person import WAIT, ask, chat_rows, click_chat
 
 Open = Callable[..., Program]
@@ -69,8 +69,8 @@ def test_chats_are_tagged_by_their_menu(qtbot: QtBot, app: Program) -> None:
     click_chat(app, "b", Qt.KeyboardModifier.ControlModifier)
     listing = app.window.sidebar.list
     listing.customContextMenuRequested.emit(listing.visualRect(listing.currentIndex()).center())
-    (menu,) = app.window.sidebar.findChildren(ChatMenu)
-    tag, new = (action for action in menu.tags.actions() if not action.isSeparator())
+    (menu,) = app.window.sidebar.findChildren(TagMenu)
+    tag, new = (action for action in menu.actions() if not action.isSeparator())
     assert (tag.text(), tag.isChecked()) == ("work", False)
     tag.trigger()
     assert app.store.tags() == (Tag("work", 2),)

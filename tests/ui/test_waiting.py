@@ -52,7 +52,7 @@ def test_an_answer_that_waits_says_so_when_its_chat_is_opened_again(qtbot: QtBot
     qtbot.waitUntil(lambda: bool(shown(app)) and "of 2 tokens" in shown(app)[-1].notice, timeout=WAIT)
     chat = app.chat_controller.session.chat.id
     app.window.sidebar.new_requested.emit()
-    app.window.sidebar.chosen.emit(chat, None)
+    app.window.sidebar.list.chosen.emit(chat, None)
     assert "of 2 tokens" in shown(app)[-1].notice
 
 

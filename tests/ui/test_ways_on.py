@@ -97,7 +97,7 @@ def test_a_question_is_not_answered_while_an_answer_is_written_elsewhere(qtbot: 
     app.window.chat.transcript.action_requested.emit(MessageAction.DELETE, shown(app)[1].id)
     app.window.sidebar.new_requested.emit()
     begin(qtbot, app, "toy: words 400")
-    app.window.sidebar.chosen.emit(asked, None)
+    app.window.sidebar.list.chosen.emit(asked, None)
     app.window.actions_by_name["regenerate"].trigger()
     assert "still being written" in app.window.chat.notice.text
     assert texts(app) == ["hello"]

@@ -83,7 +83,7 @@ class Dialogs(QObject):
         """Every command and chat by its name."""
         commands = self._window.actions_by_name.values()
         palette = CommandPalette(commands, self._store.titles(), self._window)
-        palette.chat_chosen.connect(lambda chat: self._window.sidebar.chosen.emit(chat, None))
+        palette.chat_chosen.connect(lambda chat: self._window.sidebar.list.chosen.emit(chat, None))
         palette.open()
 
     @Slot()

@@ -227,11 +227,11 @@ class Program(QObject):
 
     def _connect_sidebar(self) -> None:
         sidebar = self.window.sidebar
-        controller = SidebarController(sidebar, self.chats, self.tags, self.undoing, self)
-        controller.troubled.connect(lambda sentence: self.chat_controller.say(sentence, Cause.TAGS))
+        SidebarController(sidebar, self.chats, self.tags, self.undoing, self)
+        self.tags.troubled.connect(lambda sentence: self.chat_controller.say(sentence, Cause.TAGS))
         self.tags.changed.connect(lambda _: self.window.chat.notice.retract(Cause.TAGS))
         sidebar.new_requested.connect(self._new)
-        sidebar.chosen.connect(self._choose)
+        sidebar.list.chosen.connect(self._choose)
 
     def _connect_rest(self) -> None:
         self.settings.refused.connect(lambda sentence: self.chat_controller.say(sentence, Cause.SETTINGS))

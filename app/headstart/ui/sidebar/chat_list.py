@@ -371,18 +371,16 @@ class ChatList(QListView):
     """Emits what is chosen; headings cannot be. Several chats can be selected, one is open."""
 
     chosen = Signal(str, object)  # chat id, message id or None
-    renamed = Signal(str, str)
     delete_requested = Signal(object)  # tuple of chat ids
     menu_requested = Signal(object, QPoint)  # tuple[Chat, ...], place on screen
     left = Signal()  # Up from the first chat
-    more_wanted = Signal()  # older chats than those listed
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._rows = ChatRows(self)
-        self._painter = ChatPainter(theme, self._rows, self)
+        self.rows = ChatRows(self)
+        self._painter = ChatPainter(theme, self.rows, self)
         self._listing: Listing | None = None
-        self.setModel(self._rows)
+        self.setModel(self.rows)
         self.setItemDelegate(self._painter)
         self.setAccessibleName(self.tr("Chats"))
         self.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
@@ -395,9 +393,6 @@ class ChatList(QListView):
         self.setMouseTracking(True)
         self.customContextMenuRequested.connect(self._ask_for_menu)
         self.clicked.connect(self._click)
-        self._rows.renamed.connect(self.renamed)
-        # Queued: the view is in the middle of scrolling when it asks.
-        self._rows.more_wanted.connect(self.more_wanted, Qt.ConnectionType.QueuedConnection)
 
     def show_listing(self, listing: Listing, current: str | None) -> None:
         """Show chats, or hits; `current` is the open chat."""
@@ -408,7 +403,7 @@ class ChatList(QListView):
             )
             self._listing = listing
             place, selected, cursor = self.verticalScrollBar().value(), set(self.selected()), self.chat_at_cursor()
-            self._rows.show(listing)
+            self.rows.show(listing)
             self._select(selected, cursor)
             self.verticalScrollBar().setValue(0 if asked_anew else place)
         self.mark(current)
@@ -421,7 +416,7 @@ class ChatList(QListView):
         if chosen and chosen.id == chat_id and self.selectionModel().hasSelection():
             return  # of several places where it was found, the one that was chosen
         if moved or not self.selectionModel().hasSelection():
-            index = self._rows.row_of(chat_id)
+            index = self.rows.row_of(chat_id)
             if index.isValid():
                 self.setCurrentIndex(index)
             else:
@@ -439,18 +434,18 @@ class ChatList(QListView):
 
     def place_of(self, chat_id: str) -> QPoint:
         """Where on the screen a menu for this chat belongs."""
-        index = self._rows.row_of(chat_id)
+        index = self.rows.row_of(chat_id)
         area = self.visualRect(index) if index.isValid() else self.viewport().rect()
         return self.viewport().mapToGlobal(area.center())
 
     def chats(self, ids: tuple[str, ...]) -> tuple[Chat, ...]:
         """Those of these chats that are listed."""
-        found = (self._rows.row_of(id_).data(CHAT) for id_ in ids)
+        found = (self.rows.row_of(id_).data(CHAT) for id_ in ids)
         return tuple(chat for chat in found if isinstance(chat, Chat))
 
     def begin_rename(self, chat_id: str) -> None:
         """Let the title be typed."""
-        index = self._rows.row_of(chat_id)
+        index = self.rows.row_of(chat_id)
         if index.isValid():
             self.setCurrentIndex(index)
             self.scrollTo(index)
@@ -459,9 +454,9 @@ class ChatList(QListView):
     def go_to_first(self) -> None:
         """Take the keyboard, at the first chat or hit."""
         self.setFocus()
-        first = next((number for number, row in enumerate(self._rows.rows) if row.chat), -1)
+        first = next((number for number, row in enumerate(self.rows.rows) if row.chat), -1)
         if first >= 0:
-            self.setCurrentIndex(self._rows.index(first))
+            self.setCurrentIndex(self.rows.index(first))
 
     def open_first(self) -> None:
         """Choose the first chat or hit."""
@@ -479,7 +474,7 @@ class ChatList(QListView):
             super().mousePressEvent(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802
-        first = next((number for number, row in enumerate(self._rows.rows) if row.chat), -1)
+        first = next((number for number, row in enumerate(self.rows.rows) if row.chat), -1)
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
             self._choose(self.currentIndex())
         elif event.key() == Qt.Key.Key_Delete and self.selected():
@@ -494,11 +489,11 @@ class ChatList(QListView):
         if not chats or self.selectionModel().hasSelection():
             return
         found = QItemSelection()
-        for number, row in enumerate(self._rows.rows):
+        for number, row in enumerate(self.rows.rows):
             if row.chat and row.chat.id in chats:
-                found.select(self._rows.index(number), self._rows.index(number))
+                found.select(self.rows.index(number), self.rows.index(number))
         if cursor:
-            self.selectionModel().setCurrentIndex(self._rows.row_of(cursor.id), _Flag.NoUpdate)
+            self.selectionModel().setCurrentIndex(self.rows.row_of(cursor.id), _Flag.NoUpdate)
         self.selectionModel().select(found, _Flag.ClearAndSelect)
 
     @Slot(QModelIndex)

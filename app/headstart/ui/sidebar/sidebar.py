@@ -32,52 +32,44 @@ from headstart.ui.widgets.undoing import Undoable
 class TagMenu(QMenu):
     """A tick where all of these chats have the tag."""
 
-    marked = Signal(object, str, bool)  # tuple of chat ids, tag, whether they get it
-    new_requested = Signal(object)  # tuple of chat ids
-
-    def __init__(self, chats: Sequence[Chat], tags: Sequence[Tag], parent: QWidget) -> None:
+    def __init__(self, chats: Sequence[Chat], tags: Sequence[Tag], sidebar: "Sidebar", parent: QWidget) -> None:
         super().__init__(parent)
+        self._sidebar = sidebar
         self.setTitle(self.tr("&Tags"))
         ids = tuple(chat.id for chat in chats)
         for tag in tags:
             self._add(tag.name, ids, given=all(tag.name in chat.tags for chat in chats))
         if tags:
             self.addSeparator()
-        self.addAction(self.tr("&New Tag…"), lambda: self.new_requested.emit(ids))
+        self.addAction(self.tr("&New Tag…"), lambda: sidebar.ask_for_tag(ids))
 
     def _add(self, name: str, ids: tuple[str, ...], *, given: bool) -> None:
         action = self.addAction(name.replace("&", "&&"))
         action.setCheckable(True)
         action.setChecked(given)
-        action.triggered.connect(lambda wanted: self.marked.emit(ids, name, wanted))
+        action.triggered.connect(lambda wanted: self._sidebar.tag_marked.emit(ids, name, wanted))
 
 
 class ChatMenu(QMenu):
-    """Emits what is wanted and goes when it is closed."""
+    """Has the sidebar emit what is wanted, and goes when it is closed."""
 
-    rename_requested = Signal(str)
-    pin_requested = Signal(object, bool)  # tuple of chat ids
-    export_requested = Signal(object)
-    delete_requested = Signal(object)
-
-    def __init__(self, chats: Sequence[Chat], tags: Sequence[Tag], parent: QWidget) -> None:
-        super().__init__(parent)
+    def __init__(self, chats: Sequence[Chat], tags: Sequence[Tag], sidebar: "Sidebar") -> None:
+        super().__init__(sidebar)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         ids = tuple(chat.id for chat in chats)
-        self.tags = TagMenu(chats, tags, self)
         if len(chats) == 1:
-            self.addAction(self.tr("&Rename"), lambda: self.rename_requested.emit(ids[0]))
+            self.addAction(self.tr("&Rename"), lambda: sidebar.list.begin_rename(ids[0]))
         pinned = all(chat.pinned for chat in chats)
         self.addAction(
-            self.tr("Un&pin") if pinned else self.tr("&Pin"), lambda: self.pin_requested.emit(ids, not pinned)
+            self.tr("Un&pin") if pinned else self.tr("&Pin"), lambda: sidebar.pin_requested.emit(ids, not pinned)
         )
-        self.addMenu(self.tags)
+        self.addMenu(TagMenu(chats, tags, sidebar, self))
         self.addSeparator()
         several = len(ids) > 1
         export = self.tr("&Export {} Chats…").format(len(ids)) if several else self.tr("&Export…")
-        self.addAction(export, lambda: self.export_requested.emit(ids))
+        self.addAction(export, lambda: sidebar.export_requested.emit(ids))
         delete = self.tr("&Delete {} Chats").format(len(ids)) if several else self.tr("&Delete")
-        self.addAction(delete, lambda: self.delete_requested.emit(ids))
+        self.addAction(delete, lambda: sidebar.list.delete_requested.emit(ids))
 
 
 _UNDO_MS = 10_000
@@ -118,10 +110,6 @@ class UndoBar(QFrame):
         self.show()
         self._time.start()
 
-    def withdraw(self) -> None:
-        """It was undone in another way."""
-        self.hide()
-
     @Slot()
     def _take_back(self) -> None:
         self.hide()
@@ -133,21 +121,17 @@ _TYPING_MS = 40  # two letters of a fast typist: the search itself waits for nob
 
 
 class Sidebar(QFrame):
-    """Emits what a person wants; shows the listing it is given. Chats are named by tuples of their ids."""
+    """Shows the listing it is given and emits what a person wants, as its list, tags and undo bar do.
+
+    Chats are named by tuples of their ids.
+    """
 
     new_requested = Signal()
     models_requested = Signal()
     search_changed = Signal(str)
-    chosen = Signal(str, object)  # chat id, message id or None
-    renamed = Signal(str, str)
     pin_requested = Signal(object, bool)
     export_requested = Signal(object)
-    delete_requested = Signal(object)
-    undo_requested = Signal(object)  # Undoable
-    filter_changed = Signal(str)  # "" for all chats
     tag_created = Signal(str, object)  # name, chats that get it
-    tag_renamed = Signal(str, str)
-    tag_deleted = Signal(str)
     tag_marked = Signal(object, str, bool)  # chats, tag, whether they get it
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
@@ -191,9 +175,8 @@ class Sidebar(QFrame):
     def open_tag_menu(self, chats: Sequence[Chat]) -> None:
         """Let tags be given to chats, beside the first of them."""
         if chats:
-            menu = TagMenu(chats, self._listing.tags, self)
+            menu = TagMenu(chats, self._listing.tags, self, self)
             menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-            self._connect_tags(menu)
             menu.popup(self.list.place_of(chats[0].id))
 
     def ask_for_tag(self, chats: Sequence[str] = ()) -> None:
@@ -210,7 +193,7 @@ class Sidebar(QFrame):
         if self.search.text():
             self.search.clear()
         elif self._listing.tag:
-            self.filter_changed.emit("")
+            self.tags.chosen.emit("")
         else:
             return False
         return True
@@ -264,21 +247,10 @@ class Sidebar(QFrame):
         self.search.textChanged.connect(self._note_typing)
         self._typing.timeout.connect(self._search_now)
         self.search.returnPressed.connect(self._open_first)
-        self.list.chosen.connect(self.chosen)
-        self.list.renamed.connect(self.renamed)
-        self.list.delete_requested.connect(self.delete_requested)
         self.list.menu_requested.connect(self._open_menu)
         self.list.left.connect(self.search.setFocus)
-        self.tags.chosen.connect(self.filter_changed)
-        self.tags.renamed.connect(self.tag_renamed)
-        self.tags.delete_requested.connect(self.tag_deleted)
         self.tags.dropped.connect(self._mark_dropped)
         self.tags.menu_requested.connect(self._open_menu_of_tag)
-        self.undo_bar.undone.connect(self.undo_requested)
-
-    def _connect_tags(self, menu: TagMenu) -> None:
-        menu.marked.connect(self.tag_marked)
-        menu.new_requested.connect(self.ask_for_tag)
 
     def _nothing(self, listing: Listing) -> str:
         if listing.query and listing.tag:
@@ -328,18 +300,12 @@ class Sidebar(QFrame):
 
     @Slot(object, QPoint)
     def _open_menu(self, chats: tuple[Chat, ...], place: QPoint) -> None:
-        menu = ChatMenu(chats, self._listing.tags, self)
-        menu.rename_requested.connect(self.list.begin_rename)
-        menu.pin_requested.connect(self.pin_requested)
-        menu.export_requested.connect(self.export_requested)
-        menu.delete_requested.connect(self.delete_requested)
-        self._connect_tags(menu.tags)
-        menu.popup(place)
+        ChatMenu(chats, self._listing.tags, self).popup(place)
 
     @Slot(str, QPoint)
     def _open_menu_of_tag(self, name: str, place: QPoint) -> None:
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         menu.addAction(self.tr("&Rename"), lambda: self.tags.begin_rename(name))
-        menu.addAction(self.tr("&Delete (chats stay)"), lambda: self.tag_deleted.emit(name))
+        menu.addAction(self.tr("&Delete (chats stay)"), lambda: self.tags.delete_requested.emit(name))
         menu.popup(place)

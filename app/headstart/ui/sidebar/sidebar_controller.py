@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import QObject, Qt, Signal, Slot
 
 from headstart.chat.store import Store
 from headstart.errors import HistoryError
@@ -62,8 +62,6 @@ class TagsController(QObject):
 class SidebarController(QObject):
     """One for the window."""
 
-    troubled = Signal(str)
-
     def __init__(
         self,
         sidebar: Sidebar,
@@ -81,41 +79,28 @@ class SidebarController(QObject):
             part.undoable.connect(undoing.keep)
             part.undoable.connect(sidebar.undo_bar.offer)
         undoing.changed.connect(self._note_undo)
-        sidebar.undo_requested.connect(undoing.take_back)
+        sidebar.undo_bar.undone.connect(undoing.take_back)
 
     def _connect_chats(self) -> None:
         sidebar, chats = self._sidebar, self._chats
         sidebar.search_changed.connect(chats.search)
-        sidebar.filter_changed.connect(chats.filter)
-        sidebar.list.more_wanted.connect(chats.list_more)
-        sidebar.renamed.connect(chats.rename)
-        sidebar.pin_requested.connect(self._pin)
-        sidebar.delete_requested.connect(self._delete)
+        sidebar.tags.chosen.connect(chats.filter)
+        # Queued: the view is in the middle of scrolling when it asks.
+        sidebar.list.rows.more_wanted.connect(chats.list_more, Qt.ConnectionType.QueuedConnection)
+        sidebar.list.rows.renamed.connect(chats.rename)
+        sidebar.list.delete_requested.connect(lambda ids: chats.delete(*ids))
+        sidebar.pin_requested.connect(lambda ids, pinned: chats.pin(*ids, pinned=pinned))
 
     def _connect_tags(self) -> None:
         sidebar, tags = self._sidebar, self._tags
         sidebar.tag_created.connect(tags.create)
-        sidebar.tag_renamed.connect(tags.rename)
-        sidebar.tag_deleted.connect(tags.delete)
         sidebar.tag_marked.connect(tags.mark)
+        sidebar.tags.renamed.connect(tags.rename)
+        sidebar.tags.delete_requested.connect(tags.delete)
         tags.changed.connect(self._chats.follow_tags)
-        tags.troubled.connect(self._tell_of_tags)
-
-    @Slot(object, bool)
-    def _pin(self, chats: tuple[str, ...], pinned: bool) -> None:
-        self._chats.pin(*chats, pinned=pinned)
-
-    @Slot(object)
-    def _delete(self, chats: tuple[str, ...]) -> None:
-        self._chats.delete(*chats)
-
-    @Slot(str)
-    def _tell_of_tags(self, sentence: str) -> None:
-        """A name that was refused is still in the list, where it was typed."""
-        self.troubled.emit(sentence)
-        self._chats.refresh()
+        tags.troubled.connect(self._chats.refresh)  # a name that was refused is still in the list, where it was typed
 
     @Slot()
     def _note_undo(self) -> None:
         if self._undoing.next is None:
-            self._sidebar.undo_bar.withdraw()
+            self._sidebar.undo_bar.hide()
