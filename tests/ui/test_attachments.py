@@ -214,7 +214,7 @@ def test_an_answer_being_edited_takes_no_files(qtbot: QtBot, app: Program, tmp_p
     app.window.chat.transcript.action_requested.emit(MessageAction.EDIT, shown(app)[1].id)
     app.window.chat.composer.attach([tmp_path])
     assert notice(app) == "Files go with questions; an answer has none."
-    app.chat_controller.cancel_edit()
+    app.chat_controller.composing.cancel_edit()
     app.window.chat.composer.attach([tmp_path])
     assert "is a folder" in notice(app)
 
@@ -242,7 +242,7 @@ def test_what_does_not_fit_is_not_sent_and_says_so_with_numbers(qtbot: QtBot, ap
 
 def test_what_is_typed_while_the_message_is_counted_stays(qtbot: QtBot, app: Program) -> None:
     ask(qtbot, app, "first")
-    app.chat_controller.recount()
+    app.chat_controller.composing.recount()
     composer = app.window.chat.composer
     composer.set_text("second")
     composer.submit()
@@ -255,9 +255,9 @@ def test_what_is_typed_while_the_message_is_counted_stays(qtbot: QtBot, app: Pro
 
 def test_where_nobody_counts_the_message_is_sent(qtbot: QtBot, app: Program) -> None:
     counts: list[object] = []
-    app.chat_controller._writing._count._patience.setInterval(1)
-    app.link.counted.disconnect(app.chat_controller._writing._count._take)
-    app.chat_controller._writing._count.counted.connect(counts.append)
+    app.chat_controller.composing._count._patience.setInterval(1)
+    app.link.counted.disconnect(app.chat_controller.composing._count._take)
+    app.chat_controller.composing._count.counted.connect(counts.append)
     ask(qtbot, app, "first")
     assert texts(app)[0] == "first"
     assert not counts

@@ -313,7 +313,7 @@ class Program(QObject):
             self.model_in_use.load()
         self.model_in_use.show()
         self.switch.settings = session.settings
-        self.chat_controller.recount()
+        self.chat_controller.composing.recount()
 
     @Slot()
     def _adopt(self) -> None:

@@ -176,7 +176,7 @@ class WindowCommands(QObject):
             window.chat.find_bar.close_find()
         elif window.chat.transcript.selected_messages():
             window.chat.transcript.clear_selection()
-        elif not chat_controller.cancel_edit():
+        elif not chat_controller.composing.cancel_edit():
             chat_controller.stop()
 
     def _step(self, by: int) -> None:

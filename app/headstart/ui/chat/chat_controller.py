@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
-from PySide6.QtCore import QCoreApplication, QObject, QTimer, Signal, Slot
+from PySide6.QtCore import QCoreApplication, QObject, QTimer, Signal, SignalInstance, Slot
 from PySide6.QtGui import QGuiApplication
 
 from headstart.chat.conversation import Attachment, Chat, Conversation, Message, Role, State
@@ -262,7 +262,7 @@ class ChatController(QObject):
         self._page = page
         self._session: ChatSession | None = None
         self._made = Contents()
-        self._writing = ComposerController(page.composer, page.notice, count, self)
+        self.composing = ComposerController(page.composer, page.notice, count, self)
         self._connect_page()
 
     @property
@@ -281,17 +281,13 @@ class ChatController(QObject):
         self._page.find_bar.close_find()
         self._leave()
         self._session, self._made = session, Contents()
-        session.reset.connect(self._show)
-        session.began.connect(self._begin)
-        session.ended.connect(self._end)
-        session.recorded.connect(self._show_record)
-        session.grew.connect(self._grow)
-        session.waiting.connect(self._show_wait)
+        for signal, slot in self._slots(session):
+            signal.connect(slot)
         self._page.transcript.show_chat(self._contents())
         self._show()
         self._show_wait(session.wait)
         self._show_record(session.chat)
-        self._writing.open(session)
+        self.composing.open(session)
         self._page.composer.setFocus()
 
     def close(self) -> None:
@@ -316,7 +312,7 @@ class ChatController(QObject):
         """Take up the last question again."""
         asked = [message for message in self.session.path if message.role is Role.USER]
         if asked:
-            self._writing.begin_edit(asked[-1].id)
+            self.composing.begin_edit(asked[-1].id)
 
     def regenerate_last(self) -> None:
         """Another version of the last answer, or a first one."""
@@ -352,14 +348,6 @@ class ChatController(QObject):
         if here:  # words of markup and of the names of files can lead to a message without one
             transcript.show_places(found, (wanted or here)[0])
 
-    def recount(self) -> None:
-        """Ask again how much of the context is used."""
-        self._writing.recount()
-
-    def cancel_edit(self) -> bool:
-        """Leave the message as it was; False if none is being edited."""
-        return self._writing.cancel_edit()
-
     def _connect_page(self) -> None:
         page, transcript, composer = self._page, self._page.transcript, self._page.composer
         composer.stop_requested.connect(self.stop)
@@ -379,16 +367,20 @@ class ChatController(QObject):
     def _leave(self) -> None:
         if self._session is None:
             return
-        self._writing.leave()
-        for signal, slot in (
-            (self._session.reset, self._show),
-            (self._session.began, self._begin),
-            (self._session.ended, self._end),
-            (self._session.recorded, self._show_record),
-            (self._session.grew, self._grow),
-            (self._session.waiting, self._show_wait),
-        ):
+        self.composing.leave()
+        for signal, slot in self._slots(self._session):
             signal.disconnect(slot)
+
+    def _slots(self, session: ChatSession) -> tuple[tuple[SignalInstance, Callable[..., None]], ...]:
+        """What of the open chat is shown."""
+        return (
+            (session.reset, self._show),
+            (session.began, self._begin),
+            (session.ended, self._end),
+            (session.recorded, self._show_record),
+            (session.grew, self._grow),
+            (session.waiting, self._show_wait),
+        )
 
     def _contents(self) -> list[MessageContent]:
         return self._made.of(self.session.conversation, self.session.path)
@@ -400,7 +392,7 @@ class ChatController(QObject):
         self._page.show_empty(not wanted)
         self._page.composer.set_busy(self.session.is_answering)
         _update(self._page, wanted)
-        self.recount()
+        self.composing.recount()
 
     @Slot(object)
     def _show_record(self, chat: Chat) -> None:
@@ -462,7 +454,7 @@ class ChatController(QObject):
             case MessageAction.NEXT:
                 self.session.walk(id_, 1)
             case MessageAction.EDIT:
-                self._writing.begin_edit(id_)
+                self.composing.begin_edit(id_)
             case MessageAction.FORK:
                 self.fork_requested.emit(id_)
             case MessageAction.DELETE:

@@ -167,27 +167,29 @@ class MessageColumn(QScrollArea):
         self._renumber()
         self.scroll_to(position)
 
-    def insert_entry(self, index: int, content: MessageContent) -> None:
-        """One more message."""
+    def add(self, content: MessageContent) -> None:
+        """A message at the end. One's own message is always scrolled to."""
         anchor = self._anchor()
-        self._entries.insert(index, Entry(content))
-        self._heights.insert(index, guess(content, self._text_width()))
+        self._entries.append(Entry(content))
+        self._heights.insert(len(self._heights), guess(content, self._text_width()))
         self._renumber()
-        self._refresh(anchor.shifted(int(index <= anchor.index)))
+        self._refresh(anchor)
+        if content.role == "user":
+            self.scroll_to_end()
 
-    def remove_entry(self, index: int) -> None:
-        """One message less."""
-        anchor = self._anchor()
+    def remove(self, message: MessageId) -> None:
+        """Take a message out."""
+        index, anchor = self.index_of(message), self._anchor()
         self._take_down(self._entries.pop(index))
         self._heights.remove(index)
         self._renumber()
         self._refresh(anchor.shifted(-int(index < anchor.index)))
 
-    def replace_entry(self, index: int, content: MessageContent) -> None:
-        """Another version or state of a message."""
-        entry = self._entries[index]
-        self._index.pop(entry.content.id, None)
+    def replace(self, content: MessageContent, instead_of: MessageId | None = None) -> None:
+        """Another state of a message, or another version `instead_of` it."""
+        index = self._index.pop(content.id if instead_of is None else instead_of)
         self._index[content.id] = index
+        entry = self._entries[index]
         entry.content = content
         entry.width = 0
         if entry.view:

@@ -41,20 +41,10 @@ class Transcript(MessageColumn):
         self._select(None)
         self.set_entries(messages, position or ScrollPosition())
 
-    def add(self, message: MessageContent) -> None:
-        """A message at the end. One's own message is always scrolled to."""
-        self.insert_entry(len(self._entries), message)
-        if message.role == "user":
-            self.scroll_to_end()
-
-    def replace(self, message: MessageContent, instead_of: MessageId | None = None) -> None:
-        """Another state of a message, or another version `instead_of` it."""
-        self.replace_entry(self.index_of(message.id if instead_of is None else instead_of), message)
-
     def remove(self, message: MessageId) -> None:
         """Take a message out."""
         self._select(None)
-        self.remove_entry(self.index_of(message))
+        super().remove(message)
 
     def end_stream(self, ended: MessageContent) -> None:
         """The message is complete: see MessageView.end_stream."""
