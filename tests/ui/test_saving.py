@@ -43,7 +43,7 @@ def test_an_answer_stays_while_the_disk_is_full_and_is_saved_when_there_is_room(
     app = open_program(pace=0.001)
     begin(qtbot, app, "toy: words 1500")
     said: list[str] = []
-    app.chats.troubled.connect(lambda sentence, _cause: said.append(sentence))
+    app.chats.events.troubled.connect(lambda sentence, _cause: said.append(sentence))
     _fill_disk(app.store, full=True)
     qtbot.waitUntil(lambda: bool(said) and not app.chat_controller.session.is_answering, timeout=WAIT)
     assert len(said) == 1
@@ -57,7 +57,7 @@ def test_an_answer_stays_while_the_disk_is_full_and_is_saved_when_there_is_room(
     assert texts(app)[-1] == answer
     assert stored(app)[-1][0] != answer
     _fill_disk(app.store, full=False)
-    with qtbot.waitSignal(app.chats.caught_up, timeout=WAIT):
+    with qtbot.waitSignal(app.chats.events.caught_up, timeout=WAIT):
         app.chat_controller.session._retrying.timeout.emit()
     assert stored(app)[-1] == (answer, State.COMPLETE)
     assert app.window.chat.notice.text == "Everything is saved again."

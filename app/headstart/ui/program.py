@@ -213,17 +213,17 @@ class Program(QObject):
         self._connect_sidebar()
         chats.opened.connect(self._open)
         chats.listed.connect(self._list)
-        chats.troubled.connect(self.model_in_use.tell)
-        chats.answered.connect(self.model_in_use.show)
-        chats.advised.connect(self.chat_controller.advise)
-        chats.caught_up.connect(self.chat_controller.reassure)
+        chats.events.troubled.connect(self.model_in_use.tell)
+        chats.events.answered.connect(self.model_in_use.show)
+        chats.events.advised.connect(self.chat_controller.advise)
+        chats.events.caught_up.connect(self.chat_controller.reassure)
         self.model_in_use.shown.connect(self.count.set_exact)
         self.model_in_use.shown.connect(self.commands.update)
         self.undoing.changed.connect(self.commands.update)
         self.chat_controller.undoable.connect(self.undoing.keep)
         self.chat_controller.fork_requested.connect(chats.fork)
         self.chat_controller.answered.connect(self.commands.update)
-        self.chats.answered.connect(self.attention.note_answer)
+        chats.events.answered.connect(self.attention.note_answer)
 
     def _connect_sidebar(self) -> None:
         sidebar = self.window.sidebar

@@ -57,7 +57,7 @@ def _ask() -> int:
         told: list[str] = []
         checked.chat_controller.answered.connect(answers.append)
         checked.chat_controller.answered.connect(lambda _: application.exit())
-        checked.chats.troubled.connect(lambda sentence, _cause: print(f"headstart: {sentence}"))
+        checked.chats.events.troubled.connect(lambda sentence, _cause: print(f"headstart: {sentence}"))
         checked.start()
         checked.window.show()
         if usable:

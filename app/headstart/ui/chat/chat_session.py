@@ -24,6 +24,15 @@ _SAVE_EVERY = 700  # ms: a kill must cost less than a second of text, and timers
 _RETRY_MS = 4000
 
 
+class ChatEvents(QObject):
+    """What the window hears of any chat, whether it is open or not."""
+
+    answered = Signal(str, str, float)  # the chat's title, the text, seconds it took
+    troubled = Signal(str, object)  # a sentence, and its Cause or None
+    advised = Signal(str)  # a sentence on what nothing went wrong with
+    caught_up = Signal()  # what could not be saved is saved now
+
+
 class ChatSession(QObject):
     """The controller of one chat. Every change is on disk when its method returns; a streamed text within a second."""
 
@@ -32,23 +41,20 @@ class ChatSession(QObject):
     waiting = Signal(str)  # what the answer waits for; empty when it is being written
     grew = Signal(int, object)  # its id, tuple[Step, ...]
     ended = Signal(int)  # nothing more will come to it
-    answered = Signal(str, str, float)  # the chat's title, the text, seconds it took
     recorded = Signal(object)  # Chat: title, settings or time changed
-    troubled = Signal(str, object)  # a sentence, and its Cause or None
-    advised = Signal(str)  # a sentence on what nothing went wrong with
-    caught_up = Signal()  # what could not be saved is saved now
 
     def __init__(
         self,
         store: Store,
         loader: ModelLoader,
-        chat: Chat | None = None,
-        settings: Settings | None = None,
-        parent: QObject | None = None,
+        events: ChatEvents,
+        chat: Chat | None,
+        settings: Settings,
+        parent: QObject,
     ) -> None:
         """Without a chat: a new one, which the history gets with its first message."""
         super().__init__(parent)
-        self._store, self._loader = store, loader
+        self._store, self._loader, self._events = store, loader, events
         self._is_stored = chat is not None
         self.chat = chat or Chat(new_id(), "", 0.0, 0.0, draft=store.recall(UNSENT) or "")
         self._asked = 0.0
@@ -58,7 +64,7 @@ class ChatSession(QObject):
         self._retrying = QTimer(self, singleShot=True, interval=_RETRY_MS)
         self._retrying.timeout.connect(self._catch_up)
         self.draft_files = store.draft_files(self.chat.id if chat else None)
-        self.program_settings = settings or Settings()
+        self.program_settings = settings
         self.live: LiveAnswer | None = None  # the answer being written; however the engine fares, `ended` follows
         self.wait = ""  # what it waits for, in words
         self._saving = QTimer(self, interval=_SAVE_EVERY)
@@ -138,7 +144,7 @@ class ChatSession(QObject):
         stays_same = self._temperature(settings) == 0 and self._is_made_so(self.message(id_), model, values)
         self._answer(self.conversation.regenerate(id_, model, values), settings)
         if stays_same:
-            self.advised.emit(
+            self._events.advised.emit(
                 self.tr("At temperature 0 the same question gets the same answer; raise it to see others.")
             )
 
@@ -235,7 +241,7 @@ class ChatSession(QObject):
             request = replace(request, stop_on_repetition=stop_on_repetition)
             self._loader.require(settings)
         except HeadstartError as error:
-            self.troubled.emit(said(error), Cause.BUSY if isinstance(error, EngineBusyError) else Cause.MODEL)
+            self._events.troubled.emit(said(error), Cause.BUSY if isinstance(error, EngineBusyError) else Cause.MODEL)
             return
         if self._commit(conversation):
             self._asked = time.monotonic()
@@ -296,7 +302,7 @@ class ChatSession(QObject):
         if self._loader.link.generation is None and not self._loader.occupation:
             return True
         writing = self.tr("An answer is still being written; stop it or wait for its end.")
-        self.troubled.emit(self._loader.occupation or writing, Cause.BUSY)
+        self._events.troubled.emit(self._loader.occupation or writing, Cause.BUSY)
         return False
 
     def _is_at_rest(self) -> bool:
@@ -324,7 +330,7 @@ class ChatSession(QObject):
         self.conversation = self.conversation.finish(live.message, outcome)
         self._catch_up()
         self.ended.emit(live.message)
-        self.answered.emit(self.chat.title, live.text, time.monotonic() - self._asked)
+        self._events.answered.emit(self.chat.title, live.text, time.monotonic() - self._asked)
 
     def _commit(self, after: Conversation) -> bool:
         """Save, then show: what is on screen is on disk."""
@@ -358,7 +364,7 @@ class ChatSession(QObject):
         try:
             write()
         except HistoryError as error:
-            self.troubled.emit(said(error), None)
+            self._events.troubled.emit(said(error), None)
             return False
         return True
 
@@ -370,7 +376,7 @@ class ChatSession(QObject):
             if not self._is_told:
                 self._is_told = True
                 words = self.tr("{fault} The answer stays here, and saving is tried again.")
-                self.troubled.emit(words.format(fault=said(error)), None)
+                self._events.troubled.emit(words.format(fault=said(error)), None)
             return False
         self._note_success()
         return True
@@ -378,7 +384,7 @@ class ChatSession(QObject):
     def _note_success(self) -> None:
         if self._is_told and not self.is_behind:
             self._is_told = False
-            self.caught_up.emit()
+            self._events.caught_up.emit()
 
     def _propose_title(self) -> None:
         first = self.conversation.path[0]

@@ -12,7 +12,7 @@ from headstart.chat.reader import Hit, Reader, Tag, open_reader
 from headstart.chat.store import Store
 from headstart.errors import HistoryError
 from headstart.settings import Settings
-from headstart.ui.chat.chat_session import ChatSession
+from headstart.ui.chat.chat_session import ChatEvents, ChatSession
 from headstart.ui.models.model_loader import ModelLoader
 from headstart.ui.translation import said
 from headstart.ui.widgets.undoing import Undoable
@@ -150,16 +150,14 @@ class ChatsController(QObject):
 
     opened = Signal(object)  # ChatSession
     listed = Signal(object)  # Listing
-    answered = Signal(str, str, float)  # in whichever chat: its title, the text, seconds it took
     undoable = Signal(object)  # Undoable
-    troubled = Signal(str, object)  # a sentence, and its Cause or None
-    advised = Signal(str)
-    caught_up = Signal()  # what could not be saved is saved now
 
     def __init__(self, store: Store, loader: ModelLoader, settings: Settings, parent: QObject | None = None) -> None:
         """Opens nothing yet."""
         super().__init__(parent)
         self._store, self._loader, self._settings = store, loader, settings
+        self.events = ChatEvents(self)
+        self.events.caught_up.connect(self._forget_idle)
         self._sessions: dict[str, ChatSession] = {}
         self._query, self._tag = "", ""
         self._room = _LISTED
@@ -297,14 +295,9 @@ class ChatsController(QObject):
         return found[0] if found else None
 
     def _session(self, chat: Chat | None) -> ChatSession:
-        session = ChatSession(self._store, self._loader, chat, self._settings, self)
+        session = ChatSession(self._store, self._loader, self.events, chat, self._settings, self)
         session.recorded.connect(self._list_soon)
-        session.troubled.connect(self.troubled)
-        session.advised.connect(self.advised)
-        session.caught_up.connect(self.caught_up)
-        session.caught_up.connect(self._forget_idle)
         session.ended.connect(self._forget_idle)
-        session.answered.connect(self.answered)
         return session
 
     def _change(self, *chat_ids: str, write: Callable[[], None]) -> None:
@@ -339,7 +332,7 @@ class ChatsController(QObject):
 
     @Slot(str)
     def _note_trouble(self, sentence: str) -> None:
-        self.troubled.emit(sentence, None)
+        self.events.troubled.emit(sentence, None)
 
     def _emit_listing(self) -> None:
         found = self._findings
@@ -367,6 +360,6 @@ class ChatsController(QObject):
         try:
             act()
         except HistoryError as error:
-            self.troubled.emit(said(error), None)
+            self.events.troubled.emit(said(error), None)
             return False
         return True
