@@ -17,14 +17,13 @@ from headstart.ui.about import AboutDialog, version_report
 from headstart.ui.background_task import BackgroundTask
 from headstart.ui.command_palette import CommandPalette
 from headstart.ui.current_settings import CurrentSettings
-from headstart.ui.fault_words import said
 from headstart.ui.history.encryption_work import Order
 from headstart.ui.main_window import MainWindow
 from headstart.ui.models.model_choices import ModelChoices
 from headstart.ui.settings.passphrase_form import PassphraseForm
 from headstart.ui.settings.preferences_dialog import EncryptionPage, PreferencesDialog
 from headstart.ui.settings_controller import SettingsController
-from headstart.ui.translation import chosen, spoken
+from headstart.ui.translation import chosen, said, spoken
 
 
 class EncryptionController(QObject):
