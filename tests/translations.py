@@ -8,6 +8,7 @@ import sys
 import tempfile
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
 from headstart.settings import about
@@ -50,6 +51,7 @@ def fault_calls(module: Module) -> Iterator[ast.Call]:
                 yield node
 
 
+@cache
 def faults() -> list[str]:
     """The templates of the errors, and of the parts of them, that a window may show."""
     texts = (call.args[0] for module in fault_sources() for call in fault_calls(module))
