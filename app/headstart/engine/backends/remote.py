@@ -231,71 +231,50 @@ def refusal(remote: Remote, response: httpx.Response) -> HeadstartError:
     name, status = remote.name, response.status_code
     words = _complaint_of(response)
     in_brackets, after_comma = (f" ({words})", f", {words}") if words else ("", "")
-    command = f"`headstart remote add {name} {remote.url} --key`"
+    named: dict[str, object] = {
+        "name": name, "url": remote.url, "model": remote.model, "status": status, "words": words,
+        "in_brackets": in_brackets, "after_comma": after_comma,
+        "command": f"`headstart remote add {name} {remote.url} --key`",
+    }  # fmt: skip
     error: type[HeadstartError] = RemoteError
     match status:
         case 401 | 403 if "Authorization" in response.request.headers:
-            sentence = Translatable(
-                "{name} refuses the key{in_brackets}; give another one with {command}.",
-                name=name,
-                in_brackets=in_brackets,
-                command=command,
-            )
+            sentence = Translatable("{name} refuses the key{in_brackets}; give another one with {command}.", **named)
         case 401 | 403:
-            sentence = Translatable(
-                "{name} wants a key{in_brackets}; give it with {command}.",
-                name=name,
-                in_brackets=in_brackets,
-                command=command,
-            )
+            sentence = Translatable("{name} wants a key{in_brackets}; give it with {command}.", **named)
         case 301 | 302 | 303 | 307 | 308:
             target = response.headers.get("location", "another address")
             sentence = Translatable(
                 "{name} has moved to {target}; if you trust that, add it again with that address.",
-                name=name,
+                **named,
                 target=target,
             )
         case 404 if "model" in words.lower():
             error = ModelNotFoundError
-            command = f"`headstart remote check {name}`"
+            named["command"] = f"`headstart remote check {name}`"
             sentence = Translatable(
-                "{name} does not know the model {model!r}{in_brackets}; {command} lists what it has.",
-                name=name,
-                model=remote.model,
-                in_brackets=in_brackets,
-                command=command,
+                "{name} does not know the model {model!r}{in_brackets}; {command} lists what it has.", **named
             )
         case 404:
             sentence = Translatable(
                 "There is no such API at {url}{in_brackets}; check the address of {name}: it often ends in /v1.",
-                url=remote.url,
-                in_brackets=in_brackets,
-                name=name,
+                **named,
             )
         case 429:
-            sentence = Translatable(
-                "{name} is busy{in_brackets}; try again in a while.", name=name, in_brackets=in_brackets
-            )
+            sentence = Translatable("{name} is busy{in_brackets}; try again in a while.", **named)
         case _ if _is_overburdened(status):
             sentence = Translatable(
-                "{name} failed (status {status}{after_comma}); try again, or look into that server's log.",
-                name=name,
-                status=status,
-                after_comma=after_comma,
+                "{name} failed (status {status}{after_comma}); try again, or look into that server's log.", **named
             )
         case _ if _is_about_context(words.lower()):
             error = ContextOverflowError
             sentence = Translatable(
                 "The conversation is too long for {name} ({words}): start a new chat, or allow shorter answers.",
-                name=name,
-                words=words,
+                **named,
             )
         case _:
             sentence = Translatable(
-                "{name} does not take this request (status {status}{after_comma}); change what it names.",
-                name=name,
-                status=status,
-                after_comma=after_comma,
+                "{name} does not take this request (status {status}{after_comma}); change what it names.", **named
             )
     return error(sentence)
 
