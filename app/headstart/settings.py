@@ -61,14 +61,14 @@ def with_parameters(cls: type[_Class], sections: Mapping[str, type] = _PARAMETER
 class Settings:
     """All settings, those of `parameters.py` among them. Refuses values out of bounds; None means automatic."""
 
-    theme: str = _option("system", "appearance", "Light or dark colours.", choices=("system", "light", "dark"))
-    font_size: int = _option(11, "appearance", "Size of the text in points.", low=7, high=32)
-    zoom: int = _option(100, "appearance", "Scale of the window in percent.", low=50, high=300)
     language: str = _option(
         "", "appearance", "Language of the window from its next start on.", choices=("", "en", "zh_CN", "zh_TW")
     )
-    reduced_motion: bool = _option(default=False, section="appearance", meaning="Nothing moves or blinks by itself.")
+    theme: str = _option("system", "appearance", "Light or dark colours.", choices=("system", "light", "dark"))
+    font_size: int = _option(11, "appearance", "Size of the text in points.", low=7, high=32)
+    zoom: int = _option(100, "appearance", "Scale of the window in percent.", low=50, high=300)
     show_origins: bool = _option(default=False, section="appearance", meaning="Colour tokens by who proposed them.")
+    reduced_motion: bool = _option(default=False, section="appearance", meaning="Nothing moves or blinks by itself.")
 
     enter_sends: bool = _option(default=True, section="chat", meaning="Enter sends; otherwise Ctrl+Enter does.")
     restore_chat: bool = _option(default=True, section="chat", meaning="Open the last chat again at start.")
@@ -162,6 +162,12 @@ def defaults() -> Mapping[str, Any]:
 def about() -> Mapping[str, About]:
     """Names in order with what is known of them."""
     return {field.name: field.metadata["about"] for field in dataclasses.fields(Settings)}
+
+
+@cache
+def in_section(section: str) -> tuple[str, ...]:
+    """Names of the settings of one table of the file, and one page of the window."""
+    return tuple(name for name, known in about().items() if known.section == section)
 
 
 @cache

@@ -7,7 +7,7 @@ from typing import TypeVar
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QCheckBox, QComboBox, QLabel, QMessageBox, QSpinBox, QWidget
+from PySide6.QtWidgets import QCheckBox, QComboBox, QDoubleSpinBox, QLabel, QMessageBox, QWidget
 from pytestqt.qtbot import QtBot
 
 from headstart import settings_file
@@ -50,7 +50,7 @@ def test_every_setting_is_there_once_with_its_words(dialog: PreferencesDialog) -
 def test_what_is_changed_holds_at_once_and_is_saved(app: Program, dialog: PreferencesDialog) -> None:
     _choose(_field(dialog, QComboBox, "theme"), "dark")
     assert app.looks.theme.dark
-    _field(dialog, QSpinBox, "zoom").setValue(150)
+    _field(dialog, QDoubleSpinBox, "zoom").setValue(150)
     assert app.looks.font.pointSizeF() == pytest.approx(11 * 1.5)
     _field(dialog, QCheckBox, "show_origins").click()
     assert not app.window.chat.legend.isHidden()
@@ -63,15 +63,15 @@ def test_what_is_changed_holds_at_once_and_is_saved(app: Program, dialog: Prefer
 
 def test_what_is_changed_elsewhere_is_shown(app: Program, dialog: PreferencesDialog) -> None:
     app.window.actions_by_name["zoom_in"].trigger()
-    assert _field(dialog, QSpinBox, "zoom").value() == 110
+    assert _field(dialog, QDoubleSpinBox, "zoom").value() == 110
 
 
 def test_defaults_of_chats_reach_the_open_chat_and_its_panel(app: Program, dialog: PreferencesDialog) -> None:
     _choose(_field(dialog, QComboBox, "speculation"), "fixed")
     assert (app.settings.now.guessing.mode, app.settings.now.guessing.num_assistant_tokens) == ("fixed", 4)
     assert app.chat_controller.session.settings.guessing.num_assistant_tokens == 4
-    shown = _field(dialog, QSpinBox, "num_assistant_tokens")
-    beside = app.window.panel.findChildren(QSpinBox)
+    shown = _field(dialog, QDoubleSpinBox, "num_assistant_tokens")
+    beside = app.window.panel.findChildren(QDoubleSpinBox)
     assert shown.value() in [spin.value() for spin in beside if spin.accessibleName() == title("num_assistant_tokens")]
     app.window.panel.edited.emit("num_assistant_tokens", 7)
     both = (app.chat_controller.session.settings, app.settings.now)

@@ -16,10 +16,10 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from headstart.settings import Settings
+from headstart.settings import Settings, in_section
 from headstart.ui.settings.passphrase_form import PassphraseForm, Wanted
 from headstart.ui.settings.settings_form import Choices, SettingsForm
-from headstart.ui.settings.side_panel import GUESSING, LOADED, LOADING, PROMPT, SAMPLING
+from headstart.ui.settings.side_panel import SAMPLING
 from headstart.ui.spelling import place
 from headstart.ui.translation import translate
 from headstart.ui.widgets.dialog import Dialog
@@ -114,8 +114,6 @@ class EncryptionPage(QWidget):
         return card
 
 
-_APPEARANCE = ("language", "theme", "font_size", "zoom", "show_origins", "reduced_motion")
-_HABITS = ("enter_sends", "restore_chat", "notifications", "notification_text")
 _SIZE = QSize(720, 600)
 
 
@@ -133,7 +131,7 @@ class PreferencesDialog(Dialog):
         self.list = QListWidget(self)
         self.list.setAccessibleName(self.tr("Pages of the preferences"))
         self.pages = QStackedWidget(self)
-        self._forms = [self._page(title, *names) for title, names in self._sections()]
+        self._forms = [self._page(title, names) for title, names in self._sections()]
         self._restore = button(self.tr("Restore defaults of this page"), self)
         self._close = button(self.tr("Close"), self)
         self.encryption = EncryptionPage(self)
@@ -161,17 +159,17 @@ class PreferencesDialog(Dialog):
         for form in self._forms:
             form.show_notes(notes)
 
-    def _sections(self) -> list[tuple[str, tuple[tuple[str, ...], ...]]]:
+    def _sections(self) -> list[tuple[str, tuple[str, ...]]]:
         return [
-            (self.tr("Appearance"), (_APPEARANCE,)),
-            (self.tr("Chat"), (_HABITS, PROMPT)),
-            (self.tr("Model"), (LOADED, LOADING)),
-            (self.tr("Guessing ahead"), (GUESSING, ("acceptance_threshold",))),
-            (self.tr("Answers"), (SAMPLING,)),
+            (self.tr("Appearance"), in_section("appearance")),
+            (self.tr("Chat"), in_section("chat")),
+            (self.tr("Model"), in_section("model")),
+            (self.tr("Guessing ahead"), in_section("speculation")),
+            (self.tr("Answers"), SAMPLING),
         ]
 
-    def _page(self, title: str, *groups: tuple[str, ...]) -> SettingsForm:
-        form = SettingsForm([("", names) for names in groups], self, explained=True)
+    def _page(self, title: str, names: tuple[str, ...]) -> SettingsForm:
+        form = SettingsForm([("", names)], self, explained=True)
         form.edited.connect(self.edited)
         self._add(title, form)
         return form

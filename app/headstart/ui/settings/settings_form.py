@@ -15,9 +15,7 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QMenu,
     QPlainTextEdit,
-    QPushButton,
     QSizePolicy,
-    QSpinBox,
     QStyle,
     QStyleOptionComboBox,
     QStylePainter,
@@ -27,9 +25,9 @@ from PySide6.QtWidgets import (
 )
 
 from headstart.parameters import Mode
-from headstart.settings import Settings, about, defaults
+from headstart.settings import Settings, about, defaults, in_section
 from headstart.ui.translation import translate
-from headstart.ui.widgets.labels import muted
+from headstart.ui.widgets.labels import button, muted, section
 from headstart.ui.widgets.stylesheet import dress, inset
 from headstart.ui.widgets.theme import MEDIUM, SMALL, TINY
 
@@ -245,8 +243,8 @@ class NumberEditor(SettingEditor):
 
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
         super().__init__(name, parent)
-        whole = isinstance(_sample(name), int)
-        self._spin: QSpinBox | QDoubleSpinBox = _WholeSpin(self) if whole else _RealSpin(self)
+        self._kind = type(_sample(name))  # int or float
+        self._spin = _NumberBox(self)
         self._usual: float | None = None  # what automatic takes, if anybody knows
         self._bound()
         self._spin.setSuffix(_UNITS.get(name, ""))
@@ -274,22 +272,20 @@ class NumberEditor(SettingEditor):
 
     def _show(self, value: float | None) -> None:
         self._spin.setSpecialValueText(_UNKNOWN if value is None else "")
-        self._spin.setValue(self._spin.minimum() if value is None else value)  # type: ignore[arg-type]
+        self._spin.setValue(self._spin.minimum() if value is None else value)
 
     def _bound(self) -> None:
         known = about()[self.name]
-        spin: Any = self._spin
-        if isinstance(spin, QDoubleSpinBox):
-            spin.setDecimals(2)
-            spin.setSingleStep(0.05)
+        is_whole = self._kind is int
+        self._spin.setDecimals(0 if is_whole else 2)
+        self._spin.setSingleStep(1 if is_whole else 0.05)
         low = known.low if known.low is not None else (known.above or 0.0) + 0.01
-        high = min(known.high, _LARGEST) if known.high is not None else _LARGEST
-        spin.setRange(*((int(low), int(high)) if isinstance(spin, QSpinBox) else (low, high)))
+        self._spin.setRange(low, _LARGEST if known.high is None else min(known.high, _LARGEST))
 
     @Slot()
     def _emit(self) -> None:
         if not self._automatic.isChecked():
-            self.edited.emit(self.name, self._spin.value())
+            self.edited.emit(self.name, self._kind(self._spin.value()))
 
     @Slot(bool)
     def _toggle(self, automatic: bool) -> None:
@@ -299,7 +295,7 @@ class NumberEditor(SettingEditor):
             return
         with QSignalBlocker(self._spin):
             self._show(_sample(self.name) if self._usual is None else self._usual)
-        self.edited.emit(self.name, self._spin.value())
+        self.edited.emit(self.name, self._kind(self._spin.value()))
 
 
 class TextEditor(SettingEditor):
@@ -359,39 +355,22 @@ def _sample(name: str) -> Any:
     return _STARTS[name] if defaults()[name] is None else defaults()[name]
 
 
-class _WholeSpin(QSpinBox):
-    def __init__(self, parent: QWidget) -> None:
-        super().__init__(parent)
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-
-    def sizeHint(self) -> QSize:  # noqa: N802
-        return _narrow(self, super().sizeHint())
-
-    def minimumSizeHint(self) -> QSize:  # noqa: N802
-        return self.sizeHint()
-
-    def wheelEvent(self, event: QWheelEvent) -> None:  # noqa: N802
-        event.ignore()
-
-
-class _RealSpin(QDoubleSpinBox):
-    def __init__(self, parent: QWidget) -> None:
-        super().__init__(parent)
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-
-    def sizeHint(self) -> QSize:  # noqa: N802
-        return _narrow(self, super().sizeHint())
-
-    def minimumSizeHint(self) -> QSize:  # noqa: N802
-        return self.sizeHint()
-
-    def wheelEvent(self, event: QWheelEvent) -> None:  # noqa: N802
-        event.ignore()
-
-
-def _narrow(spin: QWidget, hint: QSize) -> QSize:
+class _NumberBox(QDoubleSpinBox):
     """As wide as the font needs for six digits, instead of for the largest number."""
-    return QSize(max(_WIDTH, spin.fontMetrics().horizontalAdvance("0" * 6) + 3 * MEDIUM), hint.height())
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+
+    def sizeHint(self) -> QSize:  # noqa: N802
+        digits = self.fontMetrics().horizontalAdvance("0" * 6) + 3 * MEDIUM
+        return QSize(max(_WIDTH, digits), super().sizeHint().height())
+
+    def minimumSizeHint(self) -> QSize:  # noqa: N802
+        return self.sizeHint()
+
+    def wheelEvent(self, event: QWheelEvent) -> None:  # noqa: N802
+        event.ignore()
 
 
 _LONGEST = 24  # characters of a name on the button
@@ -512,7 +491,6 @@ class PresetEditor(TextEditor):
 Section = tuple[str, tuple[str, ...]]  # heading, or empty; names of settings
 Choices = list[tuple[str, str, str]]  # value, text, reason why not or empty
 _NOTED = ("kv_precision",)
-_GUESSING = ("num_assistant_tokens", "assistant_confidence_threshold", "acceptance_threshold")
 
 
 class SettingsForm(QWidget):
@@ -549,7 +527,7 @@ class SettingsForm(QWidget):
             field.show_value(getattr(settings, name))
             if isinstance(field, PresetEditor):
                 field.show_presets(settings.presets)
-        for name in self._editors.keys() & set(_GUESSING):
+        for name in self._editors.keys() & set(in_section("speculation")[1:]):
             self._editors[name].setEnabled(settings.guessing.mode is not Mode.OFF)
         self._hint.setText(_hint(settings.guessing.mode))
 
@@ -585,9 +563,8 @@ class SettingsForm(QWidget):
 
     def _offer_greedy(self) -> QHBoxLayout:
         """Above what is sampled with."""
-        greedy = QPushButton(self.tr("Greedy"), self)
+        greedy = button(self.tr("Greedy"), self)
         greedy.setToolTip(self.tr("Temperature 0: the likeliest word each time"))
-        dress(greedy, "plain")
         greedy.clicked.connect(lambda: self.edited.emit("temperature", 0.0))
         row = QHBoxLayout()
         row.setSpacing(SMALL)
@@ -597,10 +574,9 @@ class SettingsForm(QWidget):
 
 
 def _heading(text: str, parent: QWidget) -> QLabel:
-    label = QLabel(text, parent)
-    dress(label, "section")
-    label.setContentsMargins(0, MEDIUM, 0, 0)
-    return label
+    made = section(text, parent)
+    made.setContentsMargins(0, MEDIUM, 0, 0)
+    return made
 
 
 def _hint(speculation: str) -> str:

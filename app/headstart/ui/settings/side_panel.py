@@ -6,21 +6,20 @@ from PySide6.QtCore import QEvent, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QFrame, QPushButton, QVBoxLayout, QWidget
 
-from headstart.settings import Settings
+from headstart.parameters import SamplingParams, declared
+from headstart.settings import Settings, in_section
 from headstart.ui.settings.settings_form import Choices, Section, SettingsForm
 from headstart.ui.widgets.layouts import scrolled
 from headstart.ui.widgets.stylesheet import dress
 from headstart.ui.widgets.theme import MEDIUM, SMALL
 
-LOADED = ("model", "draft")
-PROMPT = ("system_prompt",)
-GUESSING = ("speculation", "num_assistant_tokens", "assistant_confidence_threshold")
-SAMPLING = (
-    "temperature", "top_p", "top_k", "min_p", "repetition_penalty", "presence_penalty", "frequency_penalty",
-    "seed", "max_new_tokens", "stop",
-)  # fmt: skip
+_LOADED = ("model", "draft")
+SAMPLING = (*(each.name for each in declared(SamplingParams)), "max_new_tokens", "stop")
 _BAR = 12  # pixels of the scroll bar beside the settings
-LOADING = ("device", "draft_device", "numerics", "context", "engine", "kv_precision")
+
+
+def _besides(section: str, *left_out: str) -> tuple[str, ...]:
+    return tuple(name for name in in_section(section) if name not in left_out)
 
 
 class SidePanel(QFrame):
@@ -77,11 +76,11 @@ class SidePanel(QFrame):
 
     def _sections(self) -> list[Section]:
         return [
-            (self.tr("Models"), LOADED),
-            ("", PROMPT),
-            (self.tr("Guessing ahead"), GUESSING),
+            (self.tr("Models"), _LOADED),
+            ("", ("system_prompt",)),
+            (self.tr("Guessing ahead"), _besides("speculation", "acceptance_threshold")),
             (self.tr("Answers"), SAMPLING),
-            (self.tr("Loading"), LOADING),
+            (self.tr("Loading"), _besides("model", *_LOADED)),
         ]
 
     def _lay_out(self) -> None:
