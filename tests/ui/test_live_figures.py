@@ -10,7 +10,6 @@ from headstart.engine.engine import FinishReason, Origin, Round, Stats, Step, Ti
 from headstart.ui.chat import live_answer
 from headstart.ui.chat.live_panel import LiveFigures, LivePanel, Sparkline
 from headstart.ui.widgets.labels import ElidedLabel
-from headstart.ui.widgets.theme import LIGHT
 
 
 def step(tokens: int, drafted: int, accepted: int, timing: Timing, ledger_ms: float | None = None) -> Step:
@@ -47,7 +46,7 @@ def test_each_position_is_judged_where_its_forerunners_held() -> None:
 
 
 def test_the_panel_says_how_first_and_last_guesses_fare(qtbot: QtBot) -> None:
-    panel = LivePanel(LIGHT)
+    panel = LivePanel()
     qtbot.addWidget(panel)
     once = Timing(1, 1, 1)
     panel.grow([step(1, 0, 0, once), step(3, 4, 2, once), step(1, 4, 0, once)])
@@ -59,7 +58,7 @@ def test_the_panel_says_how_first_and_last_guesses_fare(qtbot: QtBot) -> None:
     [(0.0, "nothing yet"), (4.9, "nothing yet"), (12_345.0, "12.35 s saved"), (-20.0, "0.02 s lost")],
 )
 def test_the_panel_says_what_was_earned_so_far(qtbot: QtBot, earned: float, words: str) -> None:
-    panel = LivePanel(LIGHT)
+    panel = LivePanel()
     qtbot.addWidget(panel)
     panel.grow([earning(0.0)])
     assert label_of(panel, "Ledger (estimate)").text() == "–"  # the prompt's own pass is no round
@@ -75,7 +74,7 @@ def test_the_panel_says_what_was_earned_so_far(qtbot: QtBot, earned: float, word
 
 @pytest.mark.parametrize(("columns", "spare", "rows"), [(6, 0, 1), (6, -1, 2), (3, 0, 2), (3, -1, 3), (2, 0, 3)])
 def test_figures_stand_in_as_many_rows_as_their_words_need(qtbot: QtBot, columns: int, spare: int, rows: int) -> None:
-    panel = LivePanel(LIGHT)
+    panel = LivePanel()
     qtbot.addWidget(panel)
     panel.show()
     panel.resize(panel.needed(columns) + spare, 200)
@@ -87,7 +86,7 @@ def test_figures_stand_in_as_many_rows_as_their_words_need(qtbot: QtBot, columns
 
 
 def test_an_engine_without_a_ledger_is_said_to_have_none(qtbot: QtBot) -> None:
-    panel = LivePanel(LIGHT)
+    panel = LivePanel()
     qtbot.addWidget(panel)
     ledger = label_of(panel, "Ledger (estimate)")
     assert "does not reckon" not in ledger.toolTip()
@@ -181,7 +180,7 @@ def test_no_gain_is_told_of_an_answer_that_repeats_itself() -> None:
 
 
 def test_what_was_earned_is_taken_back_where_the_answer_repeats_itself(qtbot: QtBot) -> None:
-    panel = LivePanel(LIGHT)
+    panel = LivePanel()
     qtbot.addWidget(panel)
     panel.grow([earning(0.0), earning(12_345.0)])
     panel.end(repeats=False)

@@ -54,7 +54,7 @@ def test_no_title_of_a_table_is_cut(qtbot: QtBot) -> None:
 
 
 def test_words_below_the_message_give_way_one_after_the_other(qtbot: QtBot) -> None:
-    composer = Composer(LIGHT)
+    composer = Composer()
     qtbot.addWidget(composer)
     composer.setStyleSheet(stylesheet.sheet(LIGHT, composer.font()))
     composer.show_model("a model with a name", "")

@@ -40,7 +40,7 @@ class MainWindow(QMainWindow):
         self.setMinimumSize(480, 400)
         self.actions_by_name = actions.make(self)
         actions.fill(self.menuBar(), self.actions_by_name)
-        self.sidebar = Sidebar(theme, self)
+        self.sidebar = Sidebar(self)
         self.chat = ChatPage(theme, font, self)
         self.models = ModelsPage(self)
         self.race = RacePage(self)
@@ -71,7 +71,6 @@ class MainWindow(QMainWindow):
         pages = self.beside_the_chat()
         for part in (self.sidebar, *(page for page in pages if page.styleSheet()), self.panel, *self.chat.chrome()):
             part.setStyleSheet(self._sheet)
-        self.sidebar.set_theme(theme)
         self.chat.set_looks(theme, font)
         for part, (least, most) in ((self.sidebar, _SIDEBAR), (self.panel, _PANEL)):
             part.setMinimumWidth(min(scaled(least, font), most))

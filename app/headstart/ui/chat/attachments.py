@@ -14,10 +14,10 @@ from headstart.chat.conversation import Attachment
 from headstart.errors import AttachmentError, Translatable
 from headstart.ui.spelling import decimal, whole
 from headstart.ui.translation import said
-from headstart.ui.widgets.icons import show_icon
+from headstart.ui.widgets.icons import icon
 from headstart.ui.widgets.layouts import Flow
 from headstart.ui.widgets.stylesheet import dress
-from headstart.ui.widgets.theme import ICON, SMALL, TINY, Theme
+from headstart.ui.widgets.theme import SMALL, TINY
 
 _KILL_WAIT = 2000  # ms for the system to clear away a killed process
 
@@ -175,10 +175,9 @@ class AttachmentTray(QWidget):
     changed = Signal()
     troubled = Signal(str)
 
-    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+    def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setAccessibleName(self.tr("Attached files"))
-        self._theme = theme
         self._chips: dict[Attachment, Chip] = {}
         self._readings: dict[PdfReading, Chip] = {}
         self._flow = Flow(self, TINY)
@@ -225,12 +224,6 @@ class AttachmentTray(QWidget):
         for attachment, chip in self._chips.items():
             if attachment in tokens:
                 chip.show_remark(self.tr("{} tokens").format(whole(tokens[attachment])))
-
-    def set_theme(self, theme: Theme) -> None:
-        """Icons in another colour."""
-        self._theme = theme
-        for chip in (*self._chips.values(), *self._readings.values()):
-            chip.set_theme(theme)
 
     def _require_room(self, path: Path) -> None:
         if len(self._chips) + len(self._readings) >= MOST:
@@ -293,7 +286,7 @@ class AttachmentTray(QWidget):
         chip.deleteLater()
 
     def _chip(self, name: str, remove: str) -> "Chip":
-        chip = Chip(name, remove, self._theme, self)
+        chip = Chip(name, remove, self)
         self._flow.addWidget(chip)
         chip.show()
         return chip
@@ -306,7 +299,7 @@ class AttachmentTray(QWidget):
 class Chip(QFrame):
     """A file's name with a remark, and a button."""
 
-    def __init__(self, name: str, remove: str, theme: Theme, parent: QWidget) -> None:
+    def __init__(self, name: str, remove: str, parent: QWidget) -> None:
         super().__init__(parent)
         dress(self, "chip")
         self._name = QLabel(_shortened(name), self)
@@ -314,6 +307,7 @@ class Chip(QFrame):
         self._remark = QLabel(self)
         dress(self._remark, "muted")
         self.remove = QToolButton(self)
+        self.remove.setIcon(icon("close"))
         dress(self.remove, "flat")
         self.remove.setToolTip(remove)
         self.remove.setAccessibleName(remove)
@@ -323,16 +317,11 @@ class Chip(QFrame):
         row.setSpacing(SMALL)
         for widget in (self._name, self._remark, self.remove):
             row.addWidget(widget)
-        self.set_theme(theme)
 
     def show_remark(self, text: str) -> None:
         """Size, tokens or progress."""
         self._remark.setText(text)
         self.setAccessibleName(f"{self._full_name}, {text}")
-
-    def set_theme(self, theme: Theme) -> None:
-        """The icon in another colour."""
-        show_icon(self.remove, "close", theme.muted, ICON - 2)
 
 
 def _shortened(name: str) -> str:

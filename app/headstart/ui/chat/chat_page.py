@@ -11,13 +11,13 @@ from headstart.ui.chat.find_bar import FindBar
 from headstart.ui.chat.live_panel import LivePanel
 from headstart.ui.chat.prompts import PromptPopup
 from headstart.ui.chat.transcript import Transcript
-from headstart.ui.widgets.icons import show_icon
+from headstart.ui.widgets.icons import icon
 from headstart.ui.widgets.labels import ElidedLabel
 from headstart.ui.widgets.legend import Legend
 from headstart.ui.widgets.notice_bar import NoticeBar
 from headstart.ui.widgets.progress import WorkBar
 from headstart.ui.widgets.stylesheet import dress, mark
-from headstart.ui.widgets.theme import ICON, MEDIUM, SMALL, TEXT_WIDTH, TINY, Theme
+from headstart.ui.widgets.theme import MEDIUM, SMALL, TEXT_WIDTH, TINY, Theme
 
 
 class SelectionBar(QFrame):
@@ -27,13 +27,14 @@ class SelectionBar(QFrame):
     text_requested = Signal()
     cleared = Signal()
 
-    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+    def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         dress(self, "bar")
         self._label = QLabel(self)
         self.markdown_button = QPushButton(self.tr("Copy as Markdown"), self)
         self.text_button = QPushButton(self.tr("Copy as text"), self)
         self._close = QToolButton(self)
+        self._close.setIcon(icon("close"))
         self._close.setToolTip(self.tr("Select nothing"))
         self._close.setAccessibleName(self.tr("Select nothing"))
         for button in (self.markdown_button, self.text_button, self._close):
@@ -46,7 +47,6 @@ class SelectionBar(QFrame):
         self.markdown_button.clicked.connect(self.markdown_requested)
         self.text_button.clicked.connect(self.text_requested)
         self._close.clicked.connect(self.cleared)
-        self.set_theme(theme)
         self.hide()
 
     @Slot(int)
@@ -55,10 +55,6 @@ class SelectionBar(QFrame):
         one = self.tr("1 message selected. Click another name with Shift to select up to there.")
         self._label.setText(one if messages == 1 else self.tr("{} messages selected").format(messages))
         self.setVisible(bool(messages))
-
-    def set_theme(self, theme: Theme) -> None:
-        """The icon in another colour."""
-        show_icon(self._close, "close", theme.muted)
 
 
 class ChatPage(QFrame):
@@ -79,17 +75,17 @@ class ChatPage(QFrame):
         self.live_button = self._button("chart", self.tr("Live figures"))
         self.panel_button = self._button("panel", self.tr("Settings of this chat"))
         self.legend = Legend(self)
-        self.live = LivePanel(theme, self)
+        self.live = LivePanel(self)
         self.live.hide()
-        self.find_bar = FindBar(theme, self)
+        self.find_bar = FindBar(self)
         self.transcript = Transcript(theme, font, self)
         self.greeting = QLabel(self.tr("What would you like to know?"), self)
         self.notice = NoticeBar(self)
-        self.selection = SelectionBar(theme, self)
+        self.selection = SelectionBar(self)
         self.work = WorkBar(self)
-        self.composer = Composer(theme, self)
+        self.composer = Composer(self)
         self.setFocusProxy(self.composer)
-        self.prompts = PromptPopup(theme, self.composer.edit, self.composer, self)
+        self.prompts = PromptPopup(self.composer.edit, self.composer, self)
         self._lay_out()
         self.set_looks(theme, font)
 
@@ -115,16 +111,12 @@ class ChatPage(QFrame):
 
     def set_looks(self, theme: Theme, font: QFont) -> None:
         """Another theme or font."""
-        for button in (self.sidebar_button, self.origins_button, self.live_button, self.panel_button):
-            show_icon(button, button.objectName(), theme.text, ICON + 2)
         big = QFont(font)
         big.setPointSizeF(font.pointSizeF() * 1.5)
         self.greeting.setFont(big)
         bold = QFont(font)
         bold.setBold(True)
         self._title.setFont(bold)
-        for part in (self.live, self.find_bar, self.selection, self.composer, self.prompts):
-            part.set_theme(theme)
         self.transcript.set_looks(theme, font)
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
@@ -182,7 +174,7 @@ class ChatPage(QFrame):
 
     def _button(self, name: str, label: str) -> QToolButton:
         button = QToolButton(self)
-        button.setObjectName(name)
+        button.setIcon(icon(name, QPalette.ColorRole.WindowText))
         button.setToolTip(label)
         button.setAccessibleName(label)
         dress(button, "flat")

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from PySide6.QtCore import QEvent, QMimeData, QSize, Qt, Signal, Slot
-from PySide6.QtGui import QFocusEvent, QKeyEvent, QKeySequence, QResizeEvent
+from PySide6.QtGui import QFocusEvent, QKeyEvent, QKeySequence, QPalette, QResizeEvent
 from PySide6.QtWidgets import (
     QFileDialog,
     QFrame,
@@ -22,9 +22,9 @@ from headstart.ui.chat.attachments import AttachmentTray
 from headstart.ui.chat.token_count import Count
 from headstart.ui.markdown import blocks
 from headstart.ui.spelling import whole
-from headstart.ui.widgets.icons import show_icon
+from headstart.ui.widgets.icons import icon
 from headstart.ui.widgets.stylesheet import dress, mark
-from headstart.ui.widgets.theme import ICON, MEDIUM, SMALL, TINY, Theme, scaled
+from headstart.ui.widgets.theme import MEDIUM, SMALL, TINY, scaled
 
 _MOST_LINES = 12
 _ENTER = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
@@ -135,18 +135,19 @@ class Composer(QFrame):
     recall_requested = Signal()
     troubled = Signal(str)
 
-    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+    def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("composer")
-        self._theme = theme
         self._busy = False
         self._takes_files = True
         self._reason = ""
         self.edit = MessageEdit(self)
         self.edit.setPlaceholderText(self.tr("Ask anything"))
-        self._tray = AttachmentTray(theme, self)
+        self._tray = AttachmentTray(self)
         self._attach = self._button(self.tr("Attach files (text, Markdown, code, PDF)"), "flat")
+        self._attach.setIcon(icon("attach"))
         self.model_button = QToolButton(self)
+        self.model_button.setIcon(icon("unfolded"))
         self._reach = QLabel(self)
         self._leaves = False  # what is written goes to another computer
         self._count = QLabel(self)
@@ -156,7 +157,8 @@ class Composer(QFrame):
         self._send = self._button(self.tr("Send"), "round")
         self._lay_out()
         self._connect()
-        self.set_theme(theme)
+        self._scale()
+        self._show_button()
 
     @property
     def attached(self) -> tuple[Attachment, ...]:
@@ -262,17 +264,16 @@ class Composer(QFrame):
         """Files are held over the window."""
         mark(self, "dropping", dropping)
 
-    def set_theme(self, theme: Theme) -> None:
-        """Icons in other colours."""
-        self._theme = theme
+    def changeEvent(self, event: QEvent) -> None:  # noqa: N802
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.FontChange:
+            self._scale()
+
+    def _scale(self) -> None:
         for button, pixels in ((self._attach, _FLAT), (self._send, _ROUND)):
             side = scaled(pixels, self.font())
             button.setFixedSize(side, side)
         self.model_button.setMinimumWidth(scaled(_NAMED, self.font()))
-        show_icon(self._attach, "attach", theme.muted)
-        show_icon(self.model_button, "unfolded", theme.muted)
-        self._tray.set_theme(theme)
-        self._show_button()
 
     @Slot()
     def submit(self) -> None:
@@ -377,8 +378,7 @@ class Composer(QFrame):
         is_idle = not self._tray.is_reading and not self._reason
         can = self._busy or (bool(self.text().strip() or self.attached) and is_idle)
         self._send.setEnabled(can)
-        colour = self._theme.on_accent if can else self._theme.disabled
-        show_icon(self._send, "stop" if self._busy else "send", colour, ICON + TINY)
+        self._send.setIcon(icon("stop" if self._busy else "send", QPalette.ColorRole.HighlightedText))
         self._send.setToolTip(self.tr("Stop (Esc)") if self._busy else self._reason or label)
         self._send.setAccessibleName(label)
 

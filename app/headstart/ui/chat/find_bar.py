@@ -10,9 +10,9 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QToolButton, QWidget
 
 from headstart.chat.conversation import Attachment
-from headstart.ui.widgets.icons import show_icon
+from headstart.ui.widgets.icons import icon
 from headstart.ui.widgets.stylesheet import dress
-from headstart.ui.widgets.theme import SMALL, TINY, Theme
+from headstart.ui.widgets.theme import SMALL, TINY
 
 _MARKUP = r"[*_`~\\]*"
 
@@ -71,7 +71,7 @@ class FindBar(QFrame):
     previous_requested = Signal()
     closed = Signal()
 
-    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+    def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         dress(self, "bar")
         self.field = QLineEdit(self)
@@ -92,7 +92,6 @@ class FindBar(QFrame):
         self._next.clicked.connect(self.next_requested)
         self._previous.clicked.connect(self.previous_requested)
         self._close.clicked.connect(self.close_find)
-        self.set_theme(theme)
         self.hide()
 
     def open_find(self) -> None:
@@ -122,14 +121,9 @@ class FindBar(QFrame):
         else:
             super().keyPressEvent(event)
 
-    def set_theme(self, theme: Theme) -> None:
-        """Icons in another colour."""
-        for button in (self._previous, self._next, self._close):
-            show_icon(button, button.objectName(), theme.muted)
-
     def _button(self, name: str, label: str) -> QToolButton:
         button = QToolButton(self)
-        button.setObjectName(name)
+        button.setIcon(icon(name))
         button.setToolTip(label)
         button.setAccessibleName(label)
         dress(button, "flat")

@@ -13,7 +13,7 @@ from headstart.engine.engine import Round, Step
 from headstart.ui.spelling import decimal, listed, percent, titled, whole
 from headstart.ui.widgets.labels import ElidedLabel
 from headstart.ui.widgets.stylesheet import dress
-from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, TINY, Theme
+from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, TINY, current
 
 KEPT = 120  # rounds that are drawn
 _WINDOW = 6  # rounds that a figure is the mean of
@@ -186,11 +186,10 @@ _UNTOLD = "–"
 class LivePanel(QFrame):
     """Knows no chat: it is given the steps of one answer."""
 
-    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+    def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("header")
         self.setAccessibleName(self.tr("Live figures"))
-        self._theme = theme
         self._figures = LiveFigures()
         self._titles = (
             self.tr("Speed"),
@@ -201,7 +200,7 @@ class LivePanel(QFrame):
             self.tr("Time"),
         )
         self._labels = [ElidedLabel(self) for _ in self._titles]
-        self._lines = [Sparkline(theme.accent, top, self) for top in (0.0, 1.0, 16.0, 0.0)]
+        self._lines = [Sparkline(current().accent, top, self) for top in (0.0, 1.0, 16.0, 0.0)]
         self._bars = Bars(self)
         self._bar = ShareBar(self)
         self._drawings: tuple[QWidget, ...] = (*self._lines[:2], self._bars, *self._lines[2:], self._bar)
@@ -230,11 +229,6 @@ class LivePanel(QFrame):
             self._figures.disown()
             self._show()
 
-    def set_theme(self, theme: Theme) -> None:
-        """Other colours."""
-        self._theme = theme
-        self._show()
-
     def needed(self, columns: int) -> int:
         """How wide it must be for so many figures in a row."""
         return sum(self._widths(columns)) + (columns - 1) * MEDIUM + 2 * LARGE
@@ -247,6 +241,8 @@ class LivePanel(QFrame):
         super().changeEvent(event)
         if event.type() == QEvent.Type.FontChange:
             self._arrange()
+        elif event.type() == QEvent.Type.PaletteChange:
+            self._show()
 
     def _heading(self, title: str) -> ElidedLabel:
         heading = ElidedLabel(self)
@@ -293,7 +289,7 @@ class LivePanel(QFrame):
         return [max(cells[column::columns]) for column in range(columns)]
 
     def _show(self) -> None:
-        figures, series = self._figures, self._theme.series
+        figures, series = self._figures, current().series
         texts = (
             self.tr("{} tokens/s").format(decimal(figures.speed[-1], 1)) if figures.speed else _UNTOLD,
             percent(figures.acceptance[-1]) if figures.acceptance else _UNTOLD,

@@ -116,7 +116,7 @@ class Footer(QWidget):
     def set_looks(self, theme: Theme, font: QFont) -> None:
         """Colours and font."""
         for button in self.buttons():
-            show_icon(button, button.objectName(), theme.muted, font=font)
+            show_icon(button, button.objectName(), font)
         for label in (self._count, self._stats):
             label.setFont(_small(font))
             _wear(label, theme.muted)
@@ -471,7 +471,7 @@ class MessageView(QWidget):
     def _describe_fold(self) -> None:
         thinks = self._source.parts.thought is not None
         self._fold.setVisible(thinks or bool(self._content.attached))
-        show_icon(self._fold, "unfolded" if self._unfolded else "folded", self._theme.muted, font=self._font)
+        show_icon(self._fold, "unfolded" if self._unfolded else "folded", self._font)
         label = self._thinking_label() if thinks or not self._content.attached else self._files_label()
         self._fold.setText(label)
         self._fold.setAccessibleName(label)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QSignalBlocker, QSize, Qt, Signal, Slot
-from PySide6.QtGui import QColor, QKeyEvent
+from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
@@ -30,7 +30,7 @@ from headstart.ui.translation import translate
 from headstart.ui.widgets.dialog import Dialog
 from headstart.ui.widgets.labels import muted
 from headstart.ui.widgets.stylesheet import dress
-from headstart.ui.widgets.theme import MEDIUM, SMALL, TINY, Theme
+from headstart.ui.widgets.theme import MEDIUM, SMALL, TINY
 
 CURSOR, CLIPBOARD, SELECTION = "cursor", "clipboard", "selection"
 _PLACE = re.compile(rf"\{{({CURSOR}|{CLIPBOARD}|{SELECTION})\}}")
@@ -129,10 +129,10 @@ class PromptPopup(QFrame):
     chosen = Signal(str)  # name
     library_requested = Signal()
 
-    def __init__(self, theme: Theme, edit: MessageEdit, anchor: QWidget, parent: QWidget) -> None:
+    def __init__(self, edit: MessageEdit, anchor: QWidget, parent: QWidget) -> None:
         super().__init__(parent)
         dress(self, "card")
-        self._edit, self._anchor, self._theme = edit, anchor, theme
+        self._edit, self._anchor = edit, anchor
         self._prompts: dict[str, str] = {}
         self._waved_away = ""  # what was typed when a person pressed Esc
         self.list = self._columns()
@@ -149,11 +149,6 @@ class PromptPopup(QFrame):
     def set_prompts(self, prompts: dict[str, str]) -> None:
         """Names with what is shown beside each."""
         self._prompts = prompts
-
-    def set_theme(self, theme: Theme) -> None:
-        """Remarks in another colour."""
-        self._theme = theme
-        self._follow()
 
     def names(self) -> list[str]:
         """What is offered now, the last being the way to the library."""
@@ -236,7 +231,7 @@ class PromptPopup(QFrame):
         for name, title, remark in [*rows, ("", self.tr("Edit prompts…"), "")]:
             item = QTreeWidgetItem([title, remark])
             item.setData(0, _NAME, name)
-            item.setForeground(1, QColor(self._theme.muted))
+            item.setForeground(1, self.palette().placeholderText())
             self.list.addTopLevelItem(item)
         self._mark(0)
 

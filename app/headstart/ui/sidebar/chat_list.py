@@ -32,7 +32,7 @@ from headstart.ui.sidebar.chats_controller import Listing
 from headstart.ui.spelling import listed, titled
 from headstart.ui.translation import translate
 from headstart.ui.widgets.icons import icon
-from headstart.ui.widgets.theme import RADIUS, SMALL, TINY, Theme
+from headstart.ui.widgets.theme import RADIUS, SMALL, TINY, Theme, current
 
 SMALLER = 0.85
 _TAGS = 0.3  # of a line: what tags may take from a long title
@@ -300,9 +300,8 @@ _BEFORE_HIT = 12  # characters of context that a narrow list has room for
 class ChatPainter(QStyledItemDelegate):
     """`open_chat` is marked also while others are selected."""
 
-    def __init__(self, theme: Theme, rows: ChatRows, parent: QWidget) -> None:
+    def __init__(self, rows: ChatRows, parent: QWidget) -> None:
         super().__init__(parent)
-        self.theme = theme
         self.open_chat: str | None = None
         self._rows = rows
         self._font = QFont()
@@ -324,35 +323,35 @@ class ChatPainter(QStyledItemDelegate):
         chat = index.data(CHAT)
         if chat:
             is_open = chat.id == self.open_chat and index.data(HIT) is None  # a chat may have been hit often
-            paint_ground(painter, option, self.theme, is_open=is_open)
+            paint_ground(painter, option, current(), is_open=is_open)
             self._paint_chat(painter, area.adjusted(SMALL + TINY, SMALL, -SMALL - TINY, -SMALL), index)
         else:
-            paint_heading(painter, area.adjusted(SMALL + TINY, 0, 0, -TINY), str(index.data()), self.theme)
+            paint_heading(painter, area.adjusted(SMALL + TINY, 0, 0, -TINY), str(index.data()), current())
         painter.restore()
 
     def _paint_chat(self, painter: QPainter, area: QRect, index: Index) -> None:
         hit, chat = index.data(HIT), index.data(CHAT)
         line = line_height(painter.font())
         first = QRect(area.left(), area.top(), area.width(), line)
-        taken = paint_tags(painter, first, chat.tags, self.theme, title=str(index.data()))
+        taken = paint_tags(painter, first, chat.tags, current(), title=str(index.data()))
         in_title = hit.snippet.ranges if isinstance(hit, Hit) and hit.message is None else ()
         title = first.adjusted(0, 0, -taken, 0)
-        paint_text(painter, title, str(index.data()), self.theme.text, (in_title, self.theme.match))
+        paint_text(painter, title, str(index.data()), current().text, (in_title, current().match))
         if isinstance(hit, Hit) and hit.message is not None:
             second = first.translated(0, line)
             if hit.file is not None:
                 self._paint_file(painter, second, hit.file)
                 second = second.translated(0, line)
             text, ranges = _trimmed(hit)
-            paint_text(painter, second, text, self.theme.muted, (ranges, self.theme.match))
+            paint_text(painter, second, text, current().muted, (ranges, current().match))
 
     def _paint_file(self, painter: QPainter, area: QRect, name: str) -> None:
         """A paper clip with the name of the file that was hit."""
         clip = QRect(area.left(), area.top(), area.height(), area.height())
-        icon("attach", self.theme.muted).paint(painter, clip)
+        icon("attach").paint(painter, clip)
         room = area.adjusted(clip.width() + TINY, 0, 0, 0)
         shown = painter.fontMetrics().elidedText(name, Qt.TextElideMode.ElideMiddle, room.width())
-        paint_text(painter, room, shown, self.theme.muted, ((), self.theme.match))
+        paint_text(painter, room, shown, current().muted, ((), current().match))
 
 
 def _trimmed(hit: Hit) -> tuple[str, tuple[Range, ...]]:
@@ -375,10 +374,10 @@ class ChatList(QListView):
     menu_requested = Signal(object, QPoint)  # tuple[Chat, ...], place on screen
     left = Signal()  # Up from the first chat
 
-    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+    def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.rows = ChatRows(self)
-        self._painter = ChatPainter(theme, self.rows, self)
+        self._painter = ChatPainter(self.rows, self)
         self._listing: Listing | None = None
         self.setModel(self.rows)
         self.setItemDelegate(self._painter)
@@ -462,11 +461,6 @@ class ChatList(QListView):
         """Choose the first chat or hit."""
         self.go_to_first()
         self._choose(self.currentIndex())
-
-    def set_theme(self, theme: Theme) -> None:
-        """Other colours."""
-        self._painter.theme = theme
-        self.viewport().update()
 
     def mousePressEvent(self, event: QMouseEvent) -> None:  # noqa: N802
         """The right button opens a menu of the row below it, and leaves what is selected as it was."""

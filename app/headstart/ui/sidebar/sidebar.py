@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from PySide6.QtCore import QEvent, QObject, QPoint, Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QKeyEvent
+from PySide6.QtGui import QKeyEvent, QPalette
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
@@ -22,10 +22,10 @@ from headstart.chat.reader import Tag
 from headstart.ui.sidebar.chat_list import SMALLER, ChatList
 from headstart.ui.sidebar.chats_controller import Listing
 from headstart.ui.sidebar.tag_list import TagList
-from headstart.ui.widgets.icons import show_icon
+from headstart.ui.widgets.icons import icon
 from headstart.ui.widgets.labels import Heading
 from headstart.ui.widgets.stylesheet import dress
-from headstart.ui.widgets.theme import SMALL, TINY, Theme
+from headstart.ui.widgets.theme import SMALL, TINY
 from headstart.ui.widgets.undoing import Undoable
 
 
@@ -134,7 +134,7 @@ class Sidebar(QFrame):
     tag_created = Signal(str, object)  # name, chats that get it
     tag_marked = Signal(object, str, bool)  # chats, tag, whether they get it
 
-    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+    def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setObjectName("sidebar")
         self.setAccessibleName(self.tr("Sidebar"))
@@ -148,16 +148,16 @@ class Sidebar(QFrame):
         self.search.setAccessibleName(self.tr("Search chats"))
         self.search.setClearButtonEnabled(True)
         self.search.installEventFilter(self)
-        self.tags = TagList(theme, self)
+        self.tags = TagList(self)
         self._tags_head = Heading(self.tr("Tags"), SMALLER, self)
         self._new_tag = QToolButton(self)
-        self.list = ChatList(theme, self)
+        self._new_tag.setIcon(icon("new"))
+        self.list = ChatList(self)
         self._empty = QLabel(self)
         self.undo_bar = UndoBar(self)
         self._typing = QTimer(self, singleShot=True, interval=_TYPING_MS)
         self._lay_out()
         self._connect()
-        self.set_theme(theme)
 
     def show_listing(self, listing: Listing, current: str | None) -> None:
         """Chats, or what a search found so far."""
@@ -197,14 +197,6 @@ class Sidebar(QFrame):
         else:
             return False
         return True
-
-    def set_theme(self, theme: Theme) -> None:
-        """Icons and rows in other colours."""
-        show_icon(self._new, "new", theme.text)
-        show_icon(self._models, "models", theme.text)
-        show_icon(self._new_tag, "new", theme.muted)
-        self.list.set_theme(theme)
-        self.tags.set_theme(theme)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802
         """Down from the search goes to what it found."""
@@ -263,7 +255,7 @@ class Sidebar(QFrame):
 
     def _button(self, name: str, label: str) -> QPushButton:
         button = QPushButton(label, self)
-        button.setObjectName(name)
+        button.setIcon(icon(name, QPalette.ColorRole.WindowText))
         dress(button, "flat")
         button.setStyleSheet("text-align: left")
         return button

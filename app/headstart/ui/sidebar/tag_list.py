@@ -12,6 +12,7 @@ from PySide6.QtGui import (
     QFocusEvent,
     QKeyEvent,
     QPainter,
+    QPalette,
     QStandardItem,
     QStandardItemModel,
 )
@@ -20,7 +21,7 @@ from PySide6.QtWidgets import QAbstractItemView, QListView, QStyledItemDelegate,
 from headstart.chat.reader import Tag
 from headstart.ui.sidebar.chat_list import CHATS_MIME, Index, dragged_chats, line_height, paint_ground, paint_text
 from headstart.ui.widgets.icons import icon
-from headstart.ui.widgets.theme import ICON, SMALL, TINY, Theme, scaled
+from headstart.ui.widgets.theme import ICON, SMALL, TINY, current, scaled
 
 TAG = Qt.ItemDataRole.UserRole
 _MOST_ROWS = 6
@@ -35,10 +36,10 @@ class TagList(QListView):
     delete_requested = Signal(str)
     menu_requested = Signal(str, QPoint)
 
-    def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
+    def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._items = QStandardItemModel(self)
-        self._painter = _TagPainter(theme, self)
+        self._painter = _TagPainter(self)
         self._tags: tuple[Tag, ...] = ()
         self.setModel(self._items)
         self.setItemDelegate(self._painter)
@@ -79,11 +80,6 @@ class TagList(QListView):
         """Let the name be typed."""
         self._go_to(name)
         self.edit(self.currentIndex())
-
-    def set_theme(self, theme: Theme) -> None:
-        """Other colours."""
-        self._painter.theme = theme
-        self.viewport().update()
 
     def sizeHint(self) -> QSize:  # noqa: N802
         rows = min(len(self._tags), _MOST_ROWS)
@@ -158,9 +154,8 @@ class TagList(QListView):
 class _TagPainter(QStyledItemDelegate):
     """An icon, the name and how many chats have it."""
 
-    def __init__(self, theme: Theme, parent: QWidget) -> None:
+    def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
-        self.theme = theme
         self.chosen = ""
         self.held_over = ""
 
@@ -169,20 +164,21 @@ class _TagPainter(QStyledItemDelegate):
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         painter.save()
+        theme = current()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setFont(option.font)
         tag: Tag = index.data(TAG)
-        paint_ground(painter, option, self.theme, is_open=tag.name in (self.chosen, self.held_over))
+        paint_ground(painter, option, theme, is_open=tag.name in (self.chosen, self.held_over))
         area: QRect = option.rect
         area = area.adjusted(SMALL + TINY, 0, -SMALL - TINY, 0)
-        colour = self.theme.link if tag.name == self.chosen else self.theme.muted
+        role = QPalette.ColorRole.Link if tag.name == self.chosen else QPalette.ColorRole.PlaceholderText
         side = scaled(ICON, option.font)
-        icon("tag", colour).paint(painter, QRect(area.left(), area.top(), side, area.height()))
+        icon("tag", role).paint(painter, QRect(area.left(), area.top(), side, area.height()))
         count = painter.fontMetrics().horizontalAdvance(str(tag.chats)) + SMALL
         line = QRect(area.left() + side + SMALL, area.top(), area.width() - side - SMALL - count, area.height())
         line.setTop(area.top() + (area.height() - line_height(option.font)) // 2)
-        paint_text(painter, line, tag.name, self.theme.text, ((), ""))
-        painter.setPen(QColor(self.theme.muted))
+        paint_text(painter, line, tag.name, theme.text, ((), ""))
+        painter.setPen(QColor(theme.muted))
         painter.drawText(area, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, str(tag.chats))
         painter.restore()
 

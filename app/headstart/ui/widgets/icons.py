@@ -4,7 +4,7 @@ import functools
 from types import MappingProxyType
 
 from PySide6.QtCore import QByteArray, QRect, QSize, Qt
-from PySide6.QtGui import QColor, QFont, QGuiApplication, QIcon, QIconEngine, QPainter, QPalette, QPixmap
+from PySide6.QtGui import QFont, QGuiApplication, QIcon, QIconEngine, QPainter, QPalette, QPixmap
 from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QAbstractButton
 
@@ -48,7 +48,7 @@ _Role = QPalette.ColorRole
 class _Drawn(QIconEngine):
     """Looks up its colour when it is painted, so nobody tells it of another theme."""
 
-    def __init__(self, name: str, colour: QPalette.ColorRole | str) -> None:
+    def __init__(self, name: str, colour: QPalette.ColorRole) -> None:
         super().__init__()
         self._name, self._colour = name, colour
         self._copy: _Drawn | None = None
@@ -62,7 +62,7 @@ class _Drawn(QIconEngine):
 
     def pixmap(self, size: QSize, mode: QIcon.Mode, state: QIcon.State) -> QPixmap:  # noqa: ARG002
         palette = QGuiApplication.palette()
-        colour = QColor(self._colour) if isinstance(self._colour, str) else palette.color(self._colour)
+        colour = palette.color(self._colour)
         if mode is QIcon.Mode.Disabled:
             colour = palette.color(QPalette.ColorGroup.Disabled, _Role.WindowText)
         return _pixmap(self._name, colour.name(), min(size.width(), size.height()))
@@ -72,20 +72,21 @@ class _Drawn(QIconEngine):
         return self._copy
 
 
-@functools.cache
-def icon(name: str, colour: QPalette.ColorRole | str = _Role.PlaceholderText) -> QIcon:
+def icon(name: str, colour: QPalette.ColorRole = _Role.PlaceholderText) -> QIcon:
     """The icon of this name, in a colour of the palette as it is when the icon is shown."""
-    return QIcon(_Drawn(name, colour))
+    return _made(name, colour)
 
 
-def show_icon(button: QAbstractButton, name: str, colour: str, size: int = ICON, *, font: QFont | None = None) -> None:
-    """Give a button its icon, `size` pixels large where text is as large as usual. Other text wants it anew.
-
-    `font`: that of the text beside it, where the button is too new to have it.
-    """
-    pixels = scaled(size, font or button.font())
+def show_icon(button: QAbstractButton, name: str, font: QFont) -> None:
+    """Give a button its icon where no style sheet says how large it is: as large as text of this font."""
+    pixels = scaled(ICON, font)
     button.setIconSize(QSize(pixels, pixels))
-    button.setIcon(icon(name, colour))
+    button.setIcon(icon(name))
+
+
+@functools.cache
+def _made(name: str, colour: QPalette.ColorRole) -> QIcon:
+    return QIcon(_Drawn(name, colour))
 
 
 @functools.lru_cache(maxsize=128)

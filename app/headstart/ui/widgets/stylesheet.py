@@ -10,7 +10,9 @@ from headstart.ui.widgets.theme import ICON, LARGE, MEDIUM, RADIUS, ROW, SMALL, 
 
 RESOURCES = Path(__file__).parent.parent / "resources"
 # Pixels where text is as large as usual.
-_BESIDE_TEXT = {"box": 14, "drop": 22, "switch": 34, "knob": 18, "round": 17, "row": ROW, "icon": ICON}
+_BESIDE_TEXT = {"box": 14, "drop": 22, "switch": 34, "knob": 18, "round": 17, "row": ROW,
+    "icon": ICON, "head_icon": ICON + 2, "chip_icon": ICON - 2, "round_icon": ICON + TINY,
+}  # fmt: skip
 _SHEET = Template("""
 QFrame#sidebar { background: $window; border: none; }
 QFrame#panel { background: $window; border: none; }
@@ -24,6 +26,9 @@ QLabel[kind="badge"] { color: $muted; background: $raised; border-radius: ${smal
 QLabel[kind="badge-accent"] {
     color: $on_accent; background: $accent; border-radius: ${small}px; padding: 2px ${small}px; }
 QToolButton, QPushButton { icon-size: ${icon}px; }
+QFrame#header QToolButton { icon-size: ${head_icon}px; }
+QFrame[kind="chip"] QToolButton { icon-size: ${chip_icon}px; }
+QToolButton[kind="round"] { icon-size: ${round_icon}px; }
 QToolButton[kind="flat"], QPushButton[kind="flat"] {
     border: 1px solid transparent; border-radius: ${small}px; padding: 5px; background: transparent; color: $text; }
 QToolButton[kind="flat"]:hover, QPushButton[kind="flat"]:hover { background: $raised; }
