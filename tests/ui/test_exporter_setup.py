@@ -17,7 +17,6 @@ from PySide6.QtGui import QGuiApplication
 from pytestqt.qtbot import QtBot
 
 from headstart import exporter, paths
-from headstart.ui import line_child
 from headstart.ui.asking import installed_model
 from headstart.ui.models import export_run
 from headstart.ui.models.exporter_setup import ExporterSetup
@@ -264,7 +263,7 @@ def test_nothing_runs_before_the_button_is_pressed(
     open_program: Open, plan: Planned, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     started: list[object] = []
-    monkeypatch.setattr(line_child.LineChild, "start", lambda *words: started.append(words))
+    monkeypatch.setattr(export_run.LineProcess, "start", lambda *words: started.append(words))
     monkeypatch.setattr(exporter.SetUp, "run", started.append)
     plan(Plan())
     app = open_program(find=installed_model, loaded=False)

@@ -1,25 +1,142 @@
-"""Runs `headstart-export` as a child process, line by line, and ends it on demand."""
+"""The exporter as a child process that talks in lines: what it can make, and a model being made."""
 
+import contextlib
 import json
 import logging
+import os
 import re
 import shutil
+import signal
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QObject, QProcess, Signal, Slot
+import psutil
+from PySide6.QtCore import QObject, QProcess, QTimer, Signal, Slot
 
 from headstart import paths
 from headstart.errors import Translatable
 from headstart.exporter import PROGRAM
-from headstart.ui.line_child import Ending, LineChild
 from headstart.ui.translation import said
 
-_TRIED = "run"  # the exporter's word for a recipe that its tests carry out
-_KILL_WAIT = 2000  # ms
 _log = logging.getLogger(__name__)
+_GRACE_MS = 3000
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How it went. `fault`: why it could not even be started."""
+
+    code: int
+    crashed: bool = False
+    fault: str = ""
+
+    @property
+    def is_good(self) -> bool:
+        """Whether it did what it was for."""
+        return self.code == 0 and not self.crashed and not self.fault
+
+
+class LineProcess(QObject):
+    """At most one process at a time."""
+
+    said = Signal(str)  # a line with something in it
+    ended = Signal(object)  # Ending
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        """Runs nothing yet."""
+        super().__init__(parent)
+        self._process: QProcess | None = None
+        self._rest = ""
+        self._grace = QTimer(self, singleShot=True, interval=_GRACE_MS)
+        self._grace.timeout.connect(self.kill)
+
+    @property
+    def is_running(self) -> bool:
+        """Whether its end is still to come."""
+        return self._process is not None
+
+    @property
+    def pid(self) -> int:
+        """Its number; 0 where it was not started or has gone."""
+        return int(self._process.processId()) if self._process else 0
+
+    def start(self, command: Sequence[str], *, merged: bool = True) -> None:
+        """`ended` follows once; `merged` with what it says of errors."""
+        assert self._process is None, "one process at a time"
+        self._rest = ""
+        self._process = process = QProcess(self)
+        modes = QProcess.ProcessChannelMode
+        process.setProcessChannelMode(modes.MergedChannels if merged else modes.SeparateChannels)
+        process.readyReadStandardOutput.connect(self._read)
+        process.finished.connect(self._finish)
+        process.errorOccurred.connect(self._note_error)
+        process.start(command[0], list(command[1:]))
+
+    def interrupt(self) -> None:
+        """As Ctrl+C does, so that it can clear up, and harder after a grace; Windows has no Ctrl+C for a child."""
+        if self._process is None:
+            return
+        if sys.platform == "win32" or not self.pid:
+            self._process.terminate()
+        else:
+            os.kill(self.pid, signal.SIGINT)
+        self._grace.start()
+
+    @Slot()
+    def kill(self) -> None:
+        """End it, and what it has started."""
+        if self._process:
+            _kill_children(self.pid)
+            self._process.kill()
+
+    def close(self) -> None:
+        """End it and wait until it has gone: only when the window closes. Emits nothing more."""
+        if self._process:
+            self._process.blockSignals(True)  # noqa: FBT003 - Qt's own signature
+            self.kill()
+            self._process.waitForFinished(_GRACE_MS)
+            self._process = None
+
+    @Slot()
+    def _read(self) -> None:
+        assert self._process
+        self._rest += bytes(self._process.readAllStandardOutput().data()).decode("utf-8", "replace")
+        *lines, self._rest = self._rest.replace("\r", "\n").split("\n")
+        for line in filter(str.strip, lines):
+            self.said.emit(line.rstrip())
+
+    @Slot(QProcess.ProcessError)
+    def _note_error(self, error: QProcess.ProcessError) -> None:
+        if error == QProcess.ProcessError.FailedToStart and self._process:  # `finished` does not follow
+            self._end(Ending(-1, fault=self._process.errorString()))
+
+    @Slot(int, QProcess.ExitStatus)
+    def _finish(self, code: int, status: QProcess.ExitStatus) -> None:
+        self._read()
+        if self._rest.strip():
+            self.said.emit(self._rest.rstrip())
+        self._end(Ending(code, crashed=status != QProcess.ExitStatus.NormalExit))
+
+    def _end(self, ending: Ending) -> None:
+        self._grace.stop()
+        process, self._process = self._process, None
+        if process:
+            process.deleteLater()
+        self.ended.emit(ending)
+
+
+def _kill_children(pid: int) -> None:
+    """What a process has started; killed alone it would leave them working."""
+    with contextlib.suppress(psutil.Error):
+        for child in psutil.Process(pid).children(recursive=True) if pid else ():
+            with contextlib.suppress(psutil.Error):
+                child.kill()
+
+
+_TRIED = "run"  # the exporter's word for a recipe that its tests carry out
 
 
 @dataclass(frozen=True)
@@ -43,34 +160,33 @@ class Catalogue(QObject):
     def __init__(self, parent: QObject | None = None) -> None:
         """Asks nothing yet."""
         super().__init__(parent)
-        self._process: QProcess | None = None
+        self._child: LineProcess | None = None
+        self._lines: list[str] = []
 
     def ask(self, program: Sequence[str]) -> None:
         """`found` follows; the second time nothing happens."""
-        if self._process is None:
-            self._process = QProcess(self)
-            self._process.finished.connect(self._read)
-            self._process.start(program[0], [*program[1:], "--list", "--json"])
+        if self._child is None:
+            self._child = LineProcess(self)
+            self._child.said.connect(self._lines.append)
+            self._child.ended.connect(self._read)
+            self._child.start([*program, "--list", "--json"], merged=False)
 
     def close(self) -> None:
         """The window closes."""
-        if self._process:
-            self._process.blockSignals(True)  # noqa: FBT003 - Qt's own signature
-            self._process.kill()
-            self._process.waitForFinished(_KILL_WAIT)
+        if self._child:
+            self._child.close()
 
     @Slot()
     def _read(self) -> None:
-        assert self._process
         try:
-            self.found.emit(parse(self._process.readAllStandardOutput().data()))
+            self.found.emit(parse("\n".join(self._lines)))
         except (ValueError, KeyError, TypeError) as error:
             _log.warning("the exporter does not tell what it can make: %r", error)
 
 
-def parse(text: bytes | bytearray | memoryview) -> tuple[Recipe, ...]:
+def parse(text: str) -> tuple[Recipe, ...]:
     """The list as the exporter prints it. Raises ValueError, KeyError or TypeError."""
-    return tuple(_recipe(item) for item in json.loads(bytes(text)))
+    return tuple(_recipe(item) for item in json.loads(text))
 
 
 def _recipe(item: dict[str, Any]) -> Recipe:
@@ -97,7 +213,7 @@ class ExportRun(QObject):
     def __init__(self, parent: QObject | None = None) -> None:
         """Runs nothing yet."""
         super().__init__(parent)
-        self._child = LineChild(self)
+        self._child = LineProcess(self)
         self._pid = 0
         self._last = ""
         self._cancelled = False
