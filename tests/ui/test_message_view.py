@@ -241,7 +241,7 @@ def test_every_origin_has_a_look_a_place_in_the_legend_and_words(show: Show) -> 
         assert said.endswith(" guessed 2, 1 held.")
         assert f" {origin} " not in said
     told = details({"by_origin": dict.fromkeys(known, 7)})
-    assert told == "Tokens by origin: draft 7, n-gram 7, corpus table 7, target 7"
+    assert told == "Tokens by origin: draft 7, n-gram 7, word pairs 7, target 7"
 
 
 def _grounds(text: TextView) -> dict[str, str]:

@@ -131,7 +131,7 @@ def _origins(kept: Kept) -> str:
     names = {
         "draft": translate("AnswerReport", "draft"),
         "n-gram": translate("AnswerReport", "n-gram"),
-        "bigram": translate("AnswerReport", "corpus table"),
+        "bigram": translate("AnswerReport", "word pairs"),
         "target": translate("AnswerReport", "target"),
     }
     parts = [f"{names[name]} {counts[name]}" for name in names if name in counts]
@@ -161,9 +161,9 @@ def _ledger(kept: Kept) -> str:
     if not earned or not _number(kept, "drafted"):
         return ""
     words = (
-        translate("AnswerReport", "Ledger (estimate): {} ms saved against plain decoding")
+        translate("AnswerReport", "Estimate: {} ms saved against plain decoding")
         if earned > 0
-        else translate("AnswerReport", "Ledger (estimate): {} ms lost against plain decoding")
+        else translate("AnswerReport", "Estimate: {} ms lost against plain decoding")
     )
     return words.format(whole(abs(earned)))
 

@@ -566,8 +566,8 @@
         <translation>n-gram</translation>
     </message>
     <message>
-        <source>corpus table</source>
-        <translation>语料表</translation>
+        <source>word pairs</source>
+        <translation>词对表</translation>
     </message>
     <message>
         <source>target</source>
@@ -594,12 +594,12 @@
         <translation>用时：{}</translation>
     </message>
     <message>
-        <source>Ledger (estimate): {} ms saved against plain decoding</source>
-        <translation>收支（估算）：比普通解码节省 {} 毫秒</translation>
+        <source>Estimate: {} ms saved against plain decoding</source>
+        <translation>估算：比普通解码节省 {} 毫秒</translation>
     </message>
     <message>
-        <source>Ledger (estimate): {} ms lost against plain decoding</source>
-        <translation>收支（估算）：比普通解码多用 {} 毫秒</translation>
+        <source>Estimate: {} ms lost against plain decoding</source>
+        <translation>估算：比普通解码多用 {} 毫秒</translation>
     </message>
     <message>
         <source>Context: {used} of {room} tokens</source>
@@ -3021,8 +3021,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>n-gram</translation>
     </message>
     <message>
-        <source>corpus table</source>
-        <translation>语料表</translation>
+        <source>word pairs</source>
+        <translation>词对表</translation>
     </message>
     <message>
         <source>target</source>
@@ -3056,8 +3056,8 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>草稿长度</translation>
     </message>
     <message>
-        <source>Ledger (estimate)</source>
-        <translation>收支（估算）</translation>
+        <source>Time saved (estimate)</source>
+        <translation>节省的时间（估算）</translation>
     </message>
     <message>
         <source>Time</source>
