@@ -10,6 +10,7 @@ from pytestqt.qtbot import QtBot
 
 from headstart.chat.conversation import State
 from headstart.ui.chat.message import MessageState
+from headstart.ui.chat.text_view import TextView
 from headstart.ui.program import Program
 from tests.ui.person import WAIT, ask, begin, shown, stored, texts
 
@@ -26,6 +27,20 @@ def test_enter_sends_and_the_answer_is_shown_and_kept(qtbot: QtBot, app: Program
     assert {run.origin for run in shown(app)[1].origins} == {"target", "draft"}
     assert app.chats.current
     assert app.chats.current.chat.title == "hello there"
+
+
+def test_what_came_is_on_screen_with_the_frame_that_brings_it(qtbot: QtBot, open_program: Open) -> None:
+    app = open_program(pace=0.02)
+    late: list[int] = []
+
+    def note(message: int, _steps: object) -> None:
+        view = app.window.chat.transcript.view_of(message)
+        late.append(len(view.content.text) - len(view.findChildren(TextView)[0].toPlainText()))
+
+    app.chat_controller.session.grew.connect(note)
+    ask(qtbot, app, "toy: words 60")
+    assert len(late) > 3
+    assert max(late) <= 1  # a space at the end
 
 
 def test_escape_stops_and_keeps_what_came(qtbot: QtBot, open_program: Open) -> None:

@@ -12,8 +12,9 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
+from headstart.ui.chat.chat_page import SelectionBar
 from headstart.ui.chat.message import MessageAction, MessageContent, MessageState, OriginRun
-from headstart.ui.chat.message_column import AT_END, ScrollPosition
+from headstart.ui.chat.message_column import AT_END
 from headstart.ui.chat.transcript import Transcript
 from headstart.ui.widgets import theme
 from headstart.ui.widgets.theme import DARK, LIGHT
@@ -26,12 +27,12 @@ Make = Callable[..., Transcript]
 def make(qtbot: QtBot) -> Make:
     """A transcript of 700 x 500 that shows some messages, settled."""
 
-    def made(count: int = 30, position: ScrollPosition | None = None) -> Transcript:
+    def made(count: int = 30) -> Transcript:
         transcript = Transcript(LIGHT, theme.text_font(10))
         qtbot.addWidget(transcript)
         transcript.resize(700, 500)
         transcript.show()
-        transcript.show_chat(_chat(count), position)
+        transcript.show_chat(_chat(count))
         _settle(qtbot, transcript)
         return transcript
 
@@ -60,9 +61,14 @@ def _seen(transcript: Transcript) -> list[int]:
     return [index for index, _ in views]
 
 
+def _select(transcript: Transcript, first: int, last: int) -> None:
+    transcript.view(first).ask(MessageAction.SELECT)
+    transcript.view(last).ask(MessageAction.SELECT_UP_TO)
+
+
 def test_a_chat_opens_at_its_end(make: Make) -> None:
     transcript = make()
-    assert transcript.is_at_end()
+    assert transcript._at_end
     assert transcript.verticalScrollBar().value() == transcript.verticalScrollBar().maximum() > 500
     assert _seen(transcript)[-1] == 29
 
@@ -112,7 +118,7 @@ def test_a_reader_who_scrolled_up_is_left_alone(make: Make) -> None:
         transcript.view_of("live").append(PARAGRAPH, [OriginRun(len(PARAGRAPH), "draft")])
     transcript.end_stream(MessageContent("live", "assistant", "", stats="done"))
     assert bar.value() == before
-    assert not transcript.is_at_end()
+    assert not transcript._at_end
     transcript.scroll_to_end()
     assert bar.value() == bar.maximum()
 
@@ -129,25 +135,13 @@ def test_what_one_reads_stays_where_it_is_when_heights_above_change(make: Make, 
     assert transcript.view(index - 1).y() - bar.value() == place
 
 
-def test_the_place_is_remembered(make: Make) -> None:
-    transcript = make(60)
-    bar = transcript.verticalScrollBar()
-    bar.setValue(bar.maximum() // 3)
-    position = transcript.scroll_position()
-    index = _seen(transcript)[0]
-    again = make(60, position)
-    assert _seen(again)[0] == index
-    assert again.scroll_position() == position
-    assert make(60, ScrollPosition("gone")).is_at_end()
-
-
 def test_narrower_windows_keep_the_place(make: Make, qtbot: QtBot) -> None:
     transcript = make(60)
     bar = transcript.verticalScrollBar()
     bar.setValue(bar.maximum() // 2)
-    first = transcript.scroll_position().message
+    first = transcript._anchor().index
     transcript.resize(420, 500)
-    assert transcript.scroll_position().message == first
+    assert transcript._anchor().index == first
     assert all(view.width() <= 420 for index, view in transcript.views() if index in _seen(transcript))
     transcript.scroll_to_end()
     transcript.resize(700, 300)
@@ -198,8 +192,7 @@ def _grounds(transcript: Transcript, index: int) -> set[str]:
 
 def test_messages_are_selected_in_ranges_and_copied(make: Make, qtbot: QtBot) -> None:
     transcript = make(6)
-    transcript.view(2).ask(MessageAction.SELECT)
-    transcript.view(4).ask(MessageAction.SELECT_UP_TO)
+    _select(transcript, 2, 4)
     assert [message.id for message in transcript.selected_messages()] == [2, 3, 4]
     QTest.keyClick(transcript, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
     copied = QGuiApplication.clipboard().text()
@@ -208,6 +201,18 @@ def test_messages_are_selected_in_ranges_and_copied(make: Make, qtbot: QtBot) ->
     assert "Some text that" in transcript.as_text(transcript.selected_messages())
     QTest.keyClick(transcript, Qt.Key.Key_Escape)
     assert transcript.selected_messages() == []
+
+
+def test_the_bar_copies_what_is_selected_and_ends_that(make: Make, qtbot: QtBot) -> None:
+    transcript = make(4)
+    bar = SelectionBar(transcript)
+    qtbot.addWidget(bar)
+    for button, start in ((bar.markdown_button, "**You:**\n\nMessage 0."), (bar.text_button, "You:\nMessage 0.")):
+        _select(transcript, 0, 1)
+        assert not bar.isHidden()
+        button.click()
+        assert QGuiApplication.clipboard().text().startswith(start)
+        assert bar.isHidden()
 
 
 def test_thinking_is_left_out_of_plain_text(make: Make) -> None:
@@ -227,7 +232,7 @@ def test_a_reused_view_shows_nothing_of_its_former_message(make: Make, qtbot: Qt
     transcript = make(4)
     transcript.set_origins_visible(True)
     transcript.find_text("message")
-    transcript.select_messages(0, 3)
+    _select(transcript, 0, 3)
     transcript.show_chat([MessageContent("x", "assistant", "message")])
     _settle(qtbot, transcript)
     assert transcript.selected_messages() == []

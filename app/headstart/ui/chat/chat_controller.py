@@ -17,7 +17,7 @@ from headstart.ui.chat import live_answer
 from headstart.ui.chat.chat_page import ChatPage
 from headstart.ui.chat.chat_session import ChatSession
 from headstart.ui.chat.composer import Composer
-from headstart.ui.chat.find_bar import places
+from headstart.ui.chat.find import places
 from headstart.ui.chat.live_answer import REPEATS, KeptOrigins
 from headstart.ui.chat.message import WARMER, MessageAction, MessageContent, MessageState
 from headstart.ui.chat.token_count import Count, TokenCount
@@ -332,7 +332,7 @@ class ChatController(QObject):
         """The last answer to the clipboard, as Markdown."""
         answers = [message for message in self.session.path if message.role is Role.ASSISTANT]
         if answers:
-            self._copy(answers[-1].text)
+            QGuiApplication.clipboard().setText(answers[-1].text)
 
     def reveal(self, hit: Hit, query: str) -> None:
         """Go to the message of a hit and mark the words that led there."""
@@ -354,15 +354,6 @@ class ChatController(QObject):
         composer.recall_requested.connect(self.edit_last)
         page.files_dropped.connect(self._attach)
         transcript.action_requested.connect(self._act)
-        transcript.selection_changed.connect(page.selection.show_count)
-        page.selection.markdown_requested.connect(lambda: self._copy_selected(transcript.as_markdown))
-        page.selection.text_requested.connect(lambda: self._copy_selected(transcript.as_text))
-        page.selection.cleared.connect(transcript.clear_selection)
-        transcript.found_changed.connect(page.find_bar.show_found)
-        page.find_bar.wanted.connect(self._find)
-        page.find_bar.next_requested.connect(transcript.find_next)
-        page.find_bar.previous_requested.connect(transcript.find_previous)
-        page.find_bar.closed.connect(composer.setFocus)
 
     def _leave(self) -> None:
         if self._session is None:
@@ -480,21 +471,6 @@ class ChatController(QObject):
                 session.undo(before)
 
         return Undoable(self.tr("Delete Message"), self.tr("Message deleted."), take_back, is_possible)
-
-    @Slot(str)
-    def _copy(self, text: str) -> None:
-        QGuiApplication.clipboard().setText(text)
-
-    def _copy_selected(self, write: Callable[[Sequence[MessageContent]], str]) -> None:
-        self._copy(write(self._page.transcript.selected_messages()))
-        self._page.transcript.clear_selection()
-
-    @Slot(str)
-    def _find(self, text: str) -> None:
-        if text:
-            self._page.transcript.find_text(text)
-        else:
-            self._page.transcript.clear_find()
 
 
 def _update(page: ChatPage, wanted: Sequence[MessageContent]) -> None:

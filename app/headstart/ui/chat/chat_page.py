@@ -1,14 +1,24 @@
 """The page of a chat: title, transcript, find bar, notices and composer, laid out."""
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal, Slot
-from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent, QFont, QPalette, QResizeEvent
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtGui import (
+    QDragEnterEvent,
+    QDragLeaveEvent,
+    QDropEvent,
+    QFont,
+    QGuiApplication,
+    QKeyEvent,
+    QPalette,
+    QResizeEvent,
+)
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QLineEdit, QPushButton, QToolButton, QVBoxLayout, QWidget
 
 from headstart.ui.chat.composer import Composer
-from headstart.ui.chat.find_bar import FindBar
 from headstart.ui.chat.live_panel import LivePanel
+from headstart.ui.chat.message import MessageContent
 from headstart.ui.chat.prompts import PromptPopup
 from headstart.ui.chat.transcript import Transcript
 from headstart.ui.widgets.icons import icon
@@ -19,34 +29,40 @@ from headstart.ui.widgets.progress import WorkBar
 from headstart.ui.widgets.stylesheet import dress, mark
 from headstart.ui.widgets.theme import MEDIUM, SMALL, TEXT_WIDTH, TINY, Theme
 
+_Role = QPalette.ColorRole
+
+
+def _button(name: str, label: str, parent: QWidget, colour: _Role = _Role.PlaceholderText) -> QToolButton:
+    button = QToolButton(parent)
+    button.setIcon(icon(name, colour))
+    button.setToolTip(label)
+    button.setAccessibleName(label)
+    dress(button, "flat")
+    return button
+
 
 class SelectionBar(QFrame):
     """Hidden while nothing is selected."""
 
-    markdown_requested = Signal()
-    text_requested = Signal()
-    cleared = Signal()
-
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, transcript: Transcript, parent: QWidget | None = None) -> None:
         super().__init__(parent)
+        self._transcript = transcript
         dress(self, "bar")
         self._label = QLabel(self)
         self.markdown_button = QPushButton(self.tr("Copy as Markdown"), self)
         self.text_button = QPushButton(self.tr("Copy as text"), self)
-        self._close = QToolButton(self)
-        self._close.setIcon(icon("close"))
-        self._close.setToolTip(self.tr("Select nothing"))
-        self._close.setAccessibleName(self.tr("Select nothing"))
-        for button in (self.markdown_button, self.text_button, self._close):
-            dress(button, "flat")
+        self._close = _button("close", self.tr("Select nothing"), self)
+        for copying in (self.markdown_button, self.text_button):
+            dress(copying, "flat")
         row = QHBoxLayout(self)
         row.setContentsMargins(SMALL, TINY, TINY, TINY)
         row.addWidget(self._label, 1)
         for button in (self.markdown_button, self.text_button, self._close):
             row.addWidget(button)
-        self.markdown_button.clicked.connect(self.markdown_requested)
-        self.text_button.clicked.connect(self.text_requested)
-        self._close.clicked.connect(self.cleared)
+        self.markdown_button.clicked.connect(lambda: self._copy(transcript.as_markdown))
+        self.text_button.clicked.connect(lambda: self._copy(transcript.as_text))
+        self._close.clicked.connect(transcript.clear_selection)
+        transcript.selection_changed.connect(self.show_count)
         self.hide()
 
     @Slot(int)
@@ -55,6 +71,68 @@ class SelectionBar(QFrame):
         one = self.tr("1 message selected. Click another name with Shift to select up to there.")
         self._label.setText(one if messages == 1 else self.tr("{} messages selected").format(messages))
         self.setVisible(bool(messages))
+
+    def _copy(self, write: Callable[[Sequence[MessageContent]], str]) -> None:
+        QGuiApplication.clipboard().setText(write(self._transcript.selected_messages()))
+        self._transcript.clear_selection()
+
+
+class FindBar(QFrame):
+    """Finds words in the open chat and walks from one to the next. Hidden until asked for; Esc closes it."""
+
+    closed = Signal()
+
+    def __init__(self, transcript: Transcript, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._transcript = transcript
+        dress(self, "bar")
+        self.field = QLineEdit(self)
+        self.field.setPlaceholderText(self.tr("Find in this chat"))
+        self.field.setAccessibleName(self.tr("Find in this chat"))
+        self._count = QLabel(self)
+        dress(self._count, "muted")
+        self._previous = _button("up", self.tr("Previous match"), self)
+        self._next = _button("unfolded", self.tr("Next match"), self)
+        self._close = _button("close", self.tr("Close find"), self)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(SMALL, TINY, TINY, TINY)
+        row.addWidget(self.field, 1)
+        for widget in (self._count, self._previous, self._next, self._close):
+            row.addWidget(widget)
+        self.field.textChanged.connect(transcript.find_text)
+        self.field.returnPressed.connect(transcript.find_next)
+        self._next.clicked.connect(transcript.find_next)
+        self._previous.clicked.connect(transcript.find_previous)
+        self._close.clicked.connect(self.close_find)
+        transcript.found_changed.connect(self.show_found)
+        self.hide()
+
+    def open_find(self) -> None:
+        """Show and take the keyboard."""
+        self.show()
+        self.field.setFocus()
+        self.field.selectAll()
+        self._transcript.find_text(self.field.text())
+
+    @Slot()
+    def close_find(self) -> None:
+        """Stop finding."""
+        if not self.isHidden():
+            self.hide()
+            self._transcript.clear_find()
+            self.closed.emit()
+
+    def show_found(self, current: int, count: int) -> None:
+        """Which match of how many."""
+        found = self.tr("{} of {}").format(current, count) if count else self.tr("no match")
+        self._count.setText(found if self.field.text() else "")
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802
+        back = event.modifiers() & Qt.KeyboardModifier.ShiftModifier
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and back:
+            self._transcript.find_previous()
+        else:
+            super().keyPressEvent(event)
 
 
 class ChatPage(QFrame):
@@ -67,24 +145,25 @@ class ChatPage(QFrame):
         self.setObjectName("page")
         self.setAcceptDrops(True)
         self.setAccessibleName(self.tr("Chat"))
-        self.setBackgroundRole(QPalette.ColorRole.Base)
+        self.setBackgroundRole(_Role.Base)
         self.setAutoFillBackground(True)
         self._title = ElidedLabel(self)
-        self.sidebar_button = self._button("sidebar", self.tr("Show or hide the sidebar"))
-        self.origins_button = self._button("origins", self.tr("Colour tokens by origin"))
-        self.live_button = self._button("chart", self.tr("Live figures"))
-        self.panel_button = self._button("panel", self.tr("Settings of this chat"))
+        self.sidebar_button = _button("sidebar", self.tr("Show or hide the sidebar"), self, _Role.WindowText)
+        self.origins_button = _button("origins", self.tr("Colour tokens by origin"), self, _Role.WindowText)
+        self.live_button = _button("chart", self.tr("Live figures"), self, _Role.WindowText)
+        self.panel_button = _button("panel", self.tr("Settings of this chat"), self, _Role.WindowText)
         self.legend = Legend(self)
         self.live = LivePanel(self)
         self.live.hide()
-        self.find_bar = FindBar(self)
         self.transcript = Transcript(theme, font, self)
+        self.find_bar = FindBar(self.transcript, self)
         self.greeting = QLabel(self.tr("What would you like to know?"), self)
         self.notice = NoticeBar(self)
-        self.selection = SelectionBar(self)
+        self.selection = SelectionBar(self.transcript, self)
         self.work = WorkBar(self)
         self.composer = Composer(self)
         self.setFocusProxy(self.composer)
+        self.find_bar.closed.connect(self.composer.setFocus)
         self.prompts = PromptPopup(self.composer.edit, self.composer, self)
         self._lay_out()
         self.set_looks(theme, font)
@@ -171,11 +250,3 @@ class ChatPage(QFrame):
         bar = self.transcript.verticalScrollBar()
         mark(bar, "idle", value=True)
         bar.rangeChanged.connect(lambda low, high: mark(bar, "idle", low == high))
-
-    def _button(self, name: str, label: str) -> QToolButton:
-        button = QToolButton(self)
-        button.setIcon(icon(name, QPalette.ColorRole.WindowText))
-        button.setToolTip(label)
-        button.setAccessibleName(label)
-        dress(button, "flat")
-        return button

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from PySide6.QtCore import Qt, QTimer, Signal, Slot
+from PySide6.QtCore import Qt, QTimer, Slot
 from PySide6.QtGui import QFont, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
@@ -117,18 +117,8 @@ class Entry:
     width: int = 0
 
 
-@dataclass(frozen=True)
-class ScrollPosition:
-    """Where the reader was: a message and pixels below its top; None is the end."""
-
-    message: MessageId | None = None
-    offset: int = 0
-
-
 class MessageColumn(QScrollArea):
     """Keeps its end in view if it was there, else the message one looks at, whatever changes above it."""
-
-    at_end_changed = Signal(bool)
 
     def __init__(self, theme: Theme, font: QFont, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -154,7 +144,7 @@ class MessageColumn(QScrollArea):
 
     # Messages
 
-    def set_entries(self, contents: Sequence[MessageContent], position: ScrollPosition) -> None:
+    def set_entries(self, contents: Sequence[MessageContent]) -> None:
         """Show other messages, the last screen first."""
         self._ahead.stop()
         for entry in self._entries:
@@ -165,7 +155,7 @@ class MessageColumn(QScrollArea):
         for index, content in enumerate(contents):
             self._heights.insert(index, guess(content, width))
         self._renumber()
-        self.scroll_to(position)
+        self.scroll_to_end()
 
     def add(self, content: MessageContent) -> None:
         """A message at the end. One's own message is always scrolled to."""
@@ -223,30 +213,10 @@ class MessageColumn(QScrollArea):
 
     # Place
 
-    def is_at_end(self) -> bool:
-        """Whether new text stays in view."""
-        return self._at_end
-
-    def scroll_position(self) -> ScrollPosition:
-        """Where the reader is, to come back to."""
-        if self._at_end or not self._entries:
-            return ScrollPosition()
-        anchor = self._heights.anchor(self.verticalScrollBar().value())
-        return ScrollPosition(self._entries[anchor.index].content.id, anchor.offset)
-
-    def scroll_to(self, position: ScrollPosition) -> None:
-        """Go back to a place; to the end if its message is gone."""
-        index = self._index.get(position.message) if position.message is not None else None
-        self._set_at_end(index is None)
-        if index is None:
-            self._refresh()
-            return
-        self.view(index)
-        self._refresh(Anchor(index, position.offset))
-
     def scroll_to_end(self) -> None:
         """Follow the newest text again."""
-        self.scroll_to(ScrollPosition())
+        self._at_end = True
+        self._refresh()
 
     def reveal(self, index: int, top: int, bottom: int) -> None:
         """Scroll the least that shows [top, bottom) of a message."""
@@ -255,9 +225,9 @@ class MessageColumn(QScrollArea):
         bar, room = self.verticalScrollBar(), self.viewport().height()
         if y + top >= bar.value() and y + bottom <= bar.value() + room:
             return
-        self._set_at_end(at_end=False)
+        self._at_end = False
         self._refresh(Anchor(index, max(-MEDIUM, (top + bottom - room) // 2)))
-        self._set_at_end(bar.maximum() - bar.value() <= AT_END)
+        self._at_end = bar.maximum() - bar.value() <= AT_END
 
     # Looks
 
@@ -437,13 +407,8 @@ class MessageColumn(QScrollArea):
         if self._arranging:
             return
         bar = self.verticalScrollBar()
-        self._set_at_end(bar.maximum() - bar.value() <= AT_END)
+        self._at_end = bar.maximum() - bar.value() <= AT_END
         if any(not self._is_built(index) for index in self._seen()):
             self._refresh(self._anchor())
         else:
             self._ahead.start(0)
-
-    def _set_at_end(self, at_end: bool) -> None:
-        if at_end != self._at_end:
-            self._at_end = at_end
-            self.at_end_changed.emit(at_end)

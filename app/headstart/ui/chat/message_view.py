@@ -218,7 +218,10 @@ class MessageView(QWidget):
         self._header, self._footer = Header(self), Footer(self)
         self._text = TextView(theme, font, self)
         self._unfolded: TextView | None = None
-        self._fold = self._fold_button()
+        self._fold = QToolButton(self)
+        self._fold.setAutoRaise(True)
+        self._fold.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self._fold.clicked.connect(self._toggle_fold)
         self._notice = QLabel(self)
         self._notice.setWordWrap(True)
         self._offers: Offers | None = None  # of few messages
@@ -426,13 +429,6 @@ class MessageView(QWidget):
         button = self._footer.more
         self.menu().popup(button.mapToGlobal(button.rect().bottomLeft()))
 
-    def _fold_button(self) -> QToolButton:
-        fold = QToolButton(self)
-        fold.setAutoRaise(True)
-        fold.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
-        fold.clicked.connect(self._toggle_fold)
-        return fold
-
     def _toggle_fold(self) -> None:
         if self._unfolded is None:
             self._unfolded = TextView(self._theme, self._font, self)
@@ -475,8 +471,11 @@ class MessageView(QWidget):
         label = self._thinking_label() if thinks or not self._content.attached else self._files_label()
         self._fold.setText(label)
         self._fold.setAccessibleName(label)
-        tips = (self.tr("Hide the thinking"), self.tr("Show the thinking")) if thinks else self._file_tips()
-        self._fold.setToolTip(tips[0] if self._unfolded else tips[1])
+        if thinks:
+            tip = self.tr("Hide the thinking") if self._unfolded else self.tr("Show the thinking")
+        else:
+            tip = self.tr("Hide the attached files") if self._unfolded else self.tr("Show the attached files")
+        self._fold.setToolTip(tip)
 
     def _thinking_label(self) -> str:
         words = len(self._source.thought().split())
@@ -488,9 +487,6 @@ class MessageView(QWidget):
         shown = listed(names[:_NAMES_SHOWN])
         more = len(names) - _NAMES_SHOWN
         return self.tr("{names} and {count} more").format(names=shown, count=more) if more > 0 else shown
-
-    def _file_tips(self) -> tuple[str, str]:
-        return self.tr("Hide the attached files"), self.tr("Show the attached files")
 
     def _set_state(self, content: MessageContent) -> None:
         self._content = content

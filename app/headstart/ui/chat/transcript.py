@@ -7,9 +7,9 @@ from PySide6.QtGui import QFont, QGuiApplication, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QWidget
 
 from headstart.chat.conversation import titled
-from headstart.ui.chat.find_bar import Match, places, seeker
+from headstart.ui.chat.find import Match, places, seeker
 from headstart.ui.chat.message import MessageAction, MessageContent, MessageId
-from headstart.ui.chat.message_column import MessageColumn, ScrollPosition
+from headstart.ui.chat.message_column import MessageColumn
 from headstart.ui.chat.message_text import split
 from headstart.ui.chat.message_view import MessageView, author
 from headstart.ui.markdown.blocks import plain_text
@@ -35,11 +35,11 @@ class Transcript(MessageColumn):
 
     # Messages
 
-    def show_chat(self, messages: Sequence[MessageContent], position: ScrollPosition | None = None) -> None:
-        """Show a chat at its end, or where the reader was (`scroll_position`)."""
+    def show_chat(self, messages: Sequence[MessageContent]) -> None:
+        """Show a chat at its end."""
         self.clear_find()
         self._select(None)
-        self.set_entries(messages, position or ScrollPosition())
+        self.set_entries(messages)
 
     def remove(self, message: MessageId) -> None:
         """Take a message out."""
@@ -120,10 +120,6 @@ class Transcript(MessageColumn):
             return []
         first, last = sorted(self._selection)
         return self.contents()[first : last + 1]
-
-    def select_messages(self, first: MessageId, last: MessageId) -> None:
-        """Select a range of whole messages."""
-        self._select((self.index_of(first), self.index_of(last)))
 
     def clear_selection(self) -> None:
         """Select no message."""
