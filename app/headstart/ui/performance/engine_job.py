@@ -13,11 +13,10 @@ from headstart.settings import Settings
 from headstart.ui.models.model_facts import no_model
 from headstart.ui.models.model_loader import ModelLoader
 from headstart.ui.translation import said
-from headstart.ui.widgets.labels import muted
+from headstart.ui.widgets.labels import button, muted
 from headstart.ui.widgets.notice_bar import NoticeBar
 from headstart.ui.widgets.page import Page
 from headstart.ui.widgets.reading_order import ends
-from headstart.ui.widgets.stylesheet import dress
 from headstart.ui.widgets.theme import SMALL
 
 
@@ -29,13 +28,10 @@ class RunRow(QWidget):
 
     def __init__(self, page: QWidget) -> None:
         super().__init__(page)
-        self.start = QPushButton(self)
-        self.stop = QPushButton(self.tr("Cancel"), self)
-        self._get = QPushButton(self.tr("Get a model"), self)
+        self.start = button("", self, "primary")
+        self.stop = button(self.tr("Cancel"), self)
+        self._get = button(self.tr("Get a model"), self)
         self._status = muted("", self)
-        dress(self._get, "plain")
-        dress(self.start, "primary")
-        dress(self.stop, "plain")
         ends(self.stop)
         self._row = QHBoxLayout(self)
         self._row.setContentsMargins(0, 0, 0, 0)
@@ -57,10 +53,9 @@ class RunRow(QWidget):
         """Whether there is a button to start with."""
         return self.start.isVisible() and self.start.isEnabled()
 
-    def insert(self, button: QPushButton) -> None:
+    def insert(self, more: QPushButton) -> None:
         """One more, before the sentence."""
-        dress(button, "plain")
-        self._row.insertWidget(self._row.count() - 1, button)
+        self._row.insertWidget(self._row.count() - 1, more)
 
     def show_state(self, *, running: bool, reason: str = "") -> None:
         """Which button there is. `reason`: why none can start; empty where one can."""

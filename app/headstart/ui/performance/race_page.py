@@ -12,7 +12,6 @@ from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
     QPlainTextEdit,
-    QPushButton,
     QSpinBox,
     QVBoxLayout,
     QWidget,
@@ -21,7 +20,7 @@ from PySide6.QtWidgets import (
 from headstart.engine.engine import Finish, Step
 from headstart.ui.performance.engine_job import JobPage
 from headstart.ui.spelling import decimal
-from headstart.ui.widgets.labels import Heading, label, muted, section
+from headstart.ui.widgets.labels import Heading, button, label, muted, section
 from headstart.ui.widgets.layouts import Card, TitledField, flowing
 from headstart.ui.widgets.legend import Legend
 from headstart.ui.widgets.progress import BusyBar
@@ -314,7 +313,7 @@ class RacePage(JobPage):
         self.run.start.setText(self.tr("Start the race"))
         self.run.stop.setText(self.tr("Stop"))
         self.form = RaceForm(self)
-        self._replay = QPushButton(self.tr("Replay both at once"), self)
+        self._replay = button(self.tr("Replay both at once"), self)
         self._speedup = Heading("", 2.6, self)
         self._speeds = label("", self, selectable=True)
         self._proof = label("", self, selectable=True)

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 
 from PySide6.QtCore import QEvent, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QBoxLayout, QFrame, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QBoxLayout, QFrame, QVBoxLayout, QWidget
 
 from headstart.parameters import SamplingParams, declared
 from headstart.settings import Settings, in_section
 from headstart.ui.settings.settings_form import Choices, Section, SettingsForm
+from headstart.ui.widgets.labels import button
 from headstart.ui.widgets.layouts import scrolled
-from headstart.ui.widgets.stylesheet import dress
 from headstart.ui.widgets.theme import MEDIUM, SMALL
 
 _LOADED = ("model", "draft")
@@ -35,9 +35,9 @@ class SidePanel(QFrame):
         self.setObjectName("panel")
         self.setAccessibleName(self.tr("Settings of this chat"))
         self._form = SettingsForm(self._sections(), self)
-        self._reset = QPushButton(self.tr("Reset"), self)
+        self._reset = button(self.tr("Reset"), self)
         self._reset.setToolTip(self.tr("Back to the settings of all chats"))
-        self._adopt = QPushButton(self.tr("Use for all chats"), self)
+        self._adopt = button(self.tr("Use for all chats"), self)
         self._adopt.setToolTip(self.tr("Make these the settings of every chat that has none of its own"))
         self._buttons = QBoxLayout(QBoxLayout.Direction.LeftToRight)
         self._lay_out()
@@ -86,9 +86,8 @@ class SidePanel(QFrame):
     def _lay_out(self) -> None:
         self._buttons.setContentsMargins(MEDIUM, SMALL, MEDIUM + _BAR, MEDIUM)
         self._buttons.setSpacing(SMALL)
-        for button in (self._reset, self._adopt):
-            dress(button, "plain")
-            self._buttons.addWidget(button)
+        self._buttons.addWidget(self._reset)
+        self._buttons.addWidget(self._adopt)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)

@@ -3,10 +3,11 @@
 from collections.abc import Callable
 from enum import StrEnum
 
-from PySide6.QtCore import Qt, Slot
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QToolButton, QWidget
+from PySide6.QtCore import Slot
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QToolButton, QWidget
 
 from headstart.ui.widgets.icons import icon
+from headstart.ui.widgets.labels import button, label
 from headstart.ui.widgets.stylesheet import dress, mark
 from headstart.ui.widgets.theme import SMALL, TINY
 
@@ -32,11 +33,8 @@ class NoticeBar(QFrame):
         dress(self, "bar")
         self._act: Callable[[], object] | None = None
         self._cause: Cause | None = None
-        self._label = QLabel(self)
-        self._label.setWordWrap(True)
-        self._label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self._action = QPushButton(self.tr("Undo"), self)
-        dress(self._action, "plain")
+        self._label = label("", self, selectable=True)
+        self._action = button(self.tr("Undo"), self)
         self._close = QToolButton(self)
         self._close.setIcon(icon("close"))
         self._close.setAccessibleName(self.tr("Dismiss"))

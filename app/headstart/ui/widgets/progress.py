@@ -7,15 +7,15 @@ from PySide6.QtWidgets import (
     QLabel,
     QPlainTextEdit,
     QProgressBar,
-    QPushButton,
-    QVBoxLayout,
     QWidget,
 )
 
 from headstart.ui.spelling import whole
+from headstart.ui.widgets.labels import StatusLine, button, section
+from headstart.ui.widgets.layouts import Card
 from headstart.ui.widgets.reading_order import ends
 from headstart.ui.widgets.stylesheet import dress
-from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, TINY
+from headstart.ui.widgets.theme import SMALL, TINY
 
 _PARTS = 1000
 
@@ -63,8 +63,7 @@ class WorkBar(QFrame):
         dress(self, "bar")
         self._label = QLabel(self)
         self._bar = BusyBar("", self)
-        self._cancel = QPushButton(self.tr("Cancel"), self)
-        dress(self._cancel, "flat")
+        self._cancel = button(self.tr("Cancel"), self, "flat")
         ends(self._cancel)
         row = QHBoxLayout(self)
         row.setContentsMargins(SMALL, TINY, TINY, TINY)
@@ -109,7 +108,7 @@ _LOG_LINES = 2000
 _SHOWN_LINES = 9
 
 
-class WorkCard(QFrame):
+class WorkCard(Card):
     """Hidden until `begin`; stays after `end` until it is put away."""
 
     begun = Signal()
@@ -117,12 +116,11 @@ class WorkCard(QFrame):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        dress(self, "card")
-        self._title = QLabel(self)
-        self._step = QLabel(self)
+        self._title = section("", self)
+        self._step = StatusLine(self)
         self._bar = BusyBar("", self)
-        self._cancel = QPushButton(self.tr("Cancel"), self)
-        self._toggle = QPushButton(self.tr("Show log"), self)
+        self._cancel = button(self.tr("Cancel"), self)
+        self._toggle = button(self.tr("Show log"), self, "flat")
         self._toggle.setCheckable(True)
         self._log = QPlainTextEdit(self)
         self._running = False
@@ -182,28 +180,21 @@ class WorkCard(QFrame):
         self._show_state()
 
     def _lay_out(self) -> None:
-        dress(self._title, "section")
-        self._step.setWordWrap(True)
         self._log.setReadOnly(True)
         self._log.setMaximumBlockCount(_LOG_LINES)
         self._log.setAccessibleName(self.tr("Log"))
         self._log.setFixedHeight(self._log.fontMetrics().lineSpacing() * _SHOWN_LINES + 2 * SMALL)
         self._log.hide()
         dress(self._log, "field")
-        dress(self._cancel, "plain")
         ends(self._cancel)
-        dress(self._toggle, "flat")
         row = QHBoxLayout()
         row.setSpacing(SMALL)
         row.addWidget(self._title, 1)
         row.addWidget(self._toggle)
         row.addWidget(self._cancel)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(LARGE, MEDIUM, LARGE, MEDIUM)
-        column.setSpacing(SMALL)
-        column.addLayout(row)
+        self.column.addLayout(row)
         for part in (self._bar, self._step, self._log):
-            column.addWidget(part)
+            self.column.addWidget(part)
 
     @Slot()
     def _show_time(self) -> None:
@@ -216,11 +207,7 @@ class WorkCard(QFrame):
     def _show_step(self, text: str, kind: str = "muted") -> None:
         self._said = text
         self._clock.start()
-        self._step.setText(text)
-        self._step.setVisible(bool(text))
-        dress(self._step, kind)
-        self._step.style().unpolish(self._step)
-        self._step.style().polish(self._step)
+        self._step.say(text, kind)
 
     def _show_state(self) -> None:
         self._cancel.setText(self.tr("Cancel") if self._running else self.tr("Dismiss"))
