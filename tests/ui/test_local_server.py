@@ -80,7 +80,7 @@ def post(url: str, key: str, text: str) -> tuple[int, str]:
 
 def ask(qtbot: QtBot, app: Program, key: str, text: str = "Hi") -> tuple[int, str]:
     """In a thread: the window must not wait."""
-    task = BackgroundTask(lambda _: post(app.window.server.door.url.text, key, text), app)
+    task = BackgroundTask(lambda _: post(app.window.server.address.url.text, key, text), app)
     with qtbot.waitSignal(task.done, timeout=WAIT) as done:
         task.start()
     assert done.args
@@ -103,8 +103,8 @@ def test_it_is_off_until_it_is_switched_on_and_answers_who_has_the_key(qtbot: Qt
     switch(qtbot, app, ServerState.READY)
     assert page.card.switch.isChecked()
     assert "Model: smol" in words(page)
-    assert page.door.url.text == f"http://127.0.0.1:{app.settings.now.server_port}/v1"
-    key = page.door.key.text
+    assert page.address.url.text == f"http://127.0.0.1:{app.settings.now.server_port}/v1"
+    key = page.address.key.text
     assert keys.fits(key, paths.server_key().read_text(encoding="ascii").strip())
     assert ask(qtbot, app, "wrong")[0] == 401
     status, text = ask(qtbot, app, key)
@@ -124,20 +124,20 @@ def test_it_is_off_until_it_is_switched_on_and_answers_who_has_the_key(qtbot: Qt
 @pytest.mark.slow
 def test_a_line_to_copy_asks_it(qtbot: QtBot, app: Program) -> None:
     switch(qtbot, app, ServerState.READY)
-    door = app.window.server.door
-    for line, start in ((door.url, "http://"), (door.key, "hs-"), (door.curl, "curl http://")):
+    address = app.window.server.address
+    for line, start in ((address.url, "http://"), (address.key, "hs-"), (address.curl, "curl http://")):
         press(line, "Copy")
         assert QGuiApplication.clipboard().text() == line.text
         assert line.text.startswith(start)
-    assert door.key.text in door.curl.text
-    assert '"model": "smol"' in door.curl.text.replace("\\", "")
+    assert address.key.text in address.curl.text
+    assert '"model": "smol"' in address.curl.text.replace("\\", "")
 
 
 @pytest.mark.slow
 def test_it_says_when_it_is_busy_and_ends_with_the_window(qtbot: QtBot, app: Program) -> None:
     switch(qtbot, app, ServerState.READY)
-    key = app.window.server.door.key.text
-    task = BackgroundTask(lambda _: post(app.window.server.door.url.text, key, "toy: words 2000"), app)
+    key = app.window.server.address.key.text
+    task = BackgroundTask(lambda _: post(app.window.server.address.url.text, key, "toy: words 2000"), app)
     task.start()
     qtbot.waitUntil(lambda: app.server.state is ServerState.BUSY, timeout=WAIT)
     assert "being answered" in words(app.window.server.card)
@@ -151,20 +151,20 @@ def test_the_key_is_shown_once_and_made_anew_on_request(
     qtbot: QtBot, app: Program, open_program: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     switch(qtbot, app, ServerState.READY)
-    first = app.window.server.door.key.text
+    first = app.window.server.address.key.text
     app.window.close()
     again = open_program(find=installed_model)
     again.window.show_page(again.window.server)
-    door = again.window.server.door
-    assert door.key.text == ""
-    assert "was shown when it was made" in words(door)
-    assert "Bearer KEY" in door.curl.text
+    address = again.window.server.address
+    assert address.key.text == ""
+    assert "was shown when it was made" in words(address)
+    assert "Bearer KEY" in address.curl.text
     switch(qtbot, again, ServerState.READY)
     monkeypatch.setattr(QMessageBox, "exec", lambda box: box.buttons()[0].click())
-    press(door, "New key")
+    press(address, "New key")
     assert again.server.state is ServerState.STOPPING
     qtbot.waitUntil(lambda: again.server.state is ServerState.READY, timeout=WAIT)
-    second = door.key.text
+    second = address.key.text
     assert second.startswith("hs-")
     assert second != first
     assert ask(qtbot, again, first)[0] == 401
@@ -197,11 +197,11 @@ def test_what_keeps_the_engine_from_loading_is_said(qtbot: QtBot, app: Program, 
 
 def test_the_window_answers_beside_it_in_turns_and_goes_on_when_it_is_switched_off(qtbot: QtBot, app: Program) -> None:
     switch(qtbot, app, ServerState.READY)
-    key, engine = app.window.server.door.key.text, app.link.pid
+    key, engine = app.window.server.address.key.text, app.link.pid
     session = app.chat_controller.session
     session.send("toy: words 600")
     qtbot.waitUntil(lambda: "toy" in live(app), timeout=WAIT)
-    waiting = BackgroundTask(lambda _: post(app.window.server.door.url.text, key, "Hi"), app)
+    waiting = BackgroundTask(lambda _: post(app.window.server.address.url.text, key, "Hi"), app)
     with qtbot.waitSignal(waiting.done, timeout=WAIT) as done:
         waiting.start()
         qtbot.waitUntil(lambda: app.server.state is ServerState.BUSY, timeout=WAIT)
@@ -218,14 +218,14 @@ def test_the_window_answers_beside_it_in_turns_and_goes_on_when_it_is_switched_o
 
 def test_it_comes_back_at_its_port_with_the_next_model(qtbot: QtBot, app: Program, headstart_home: Path) -> None:
     switch(qtbot, app, ServerState.READY)
-    key, url = app.window.server.door.key.text, app.window.server.door.url.text
+    key, url = app.window.server.address.key.text, app.window.server.address.url.text
     write_model(headstart_home / "models" / "other")
     app.model_in_use.show_installed()
     app.settings.change(model="other")
     app.loader.require(app.settings.now)
     assert app.server.state is ServerState.STARTING
     qtbot.waitUntil(lambda: app.server.state is ServerState.READY, timeout=WAIT)
-    assert app.window.server.door.url.text == url
+    assert app.window.server.address.url.text == url
     assert "Model: other" in words(app.window.server.card)
     assert ask(qtbot, app, key)[0] == 404, "it is asked for the model of before"
 
@@ -245,7 +245,7 @@ def test_it_comes_back_with_an_engine_that_died(qtbot: QtBot, app: Program) -> N
     psutil.Process(app.link.pid).kill()
     qtbot.waitUntil(lambda: app.server.state is ServerState.STARTING, timeout=WAIT)
     qtbot.waitUntil(lambda: app.server.state is ServerState.READY, timeout=WAIT)
-    assert ask(qtbot, app, app.window.server.door.key.text)[0] == 200
+    assert ask(qtbot, app, app.window.server.address.key.text)[0] == 200
 
 
 def test_a_model_of_another_computer_is_not_served(qtbot: QtBot, app: Program) -> None:

@@ -26,7 +26,7 @@ from headstart.server import keys
 from headstart.ui.local_server import server_page
 from headstart.ui.local_server.server_page import Offer, ServerState, ServerView
 from headstart.ui.translation import said
-from headstart.ui.widgets.confirm import confirms
+from headstart.ui.widgets.dialog import confirms
 
 if TYPE_CHECKING:
     from headstart.settings import Settings
@@ -101,7 +101,7 @@ class ServerController(QObject):
         page, link = self._page, self._loader.link
         page.card.switched.connect(self.switch)
         page.card.port_chosen.connect(self.port_chosen)
-        page.door.key_requested.connect(self._ask_for_key)
+        page.address.key_requested.connect(self._ask_for_key)
         page.entered.connect(self.show)
         self._loader.changed.connect(self.follow)
         link.served.connect(self._take)

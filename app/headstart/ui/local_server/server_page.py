@@ -323,9 +323,9 @@ class ServerPage(Page):
             "other computer and no web page gets in, and no program without the key; the server ends with this window."
         )
         self.card = ServerSwitch(self)
-        self.door = ServerAddress(self)
+        self.address = ServerAddress(self)
         self.requests = RequestLog(self)
-        for part in (muted(intro, self), self.card, self.door, self.requests):
+        for part in (muted(intro, self), self.card, self.address, self.requests):
             self.column.addWidget(part)
         self.column.addStretch(1)
         self.entered.connect(self.card.switch.setFocus)
@@ -333,4 +333,4 @@ class ServerPage(Page):
     def show_view(self, view: ServerView) -> None:
         """Another state, or other values."""
         self.card.show_view(view)
-        self.door.show_view(view)
+        self.address.show_view(view)

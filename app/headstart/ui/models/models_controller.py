@@ -20,7 +20,7 @@ from headstart.ui.models.remote_servers_controller import RemoteServersControlle
 from headstart.ui.models.verification import Verification
 from headstart.ui.spelling import amount, place
 from headstart.ui.translation import said
-from headstart.ui.widgets.confirm import confirms
+from headstart.ui.widgets.dialog import confirms
 
 
 class ModelsController(QObject):

@@ -16,7 +16,7 @@ from headstart.ui.models.add_remote_server import NewRemoteServer
 from headstart.ui.models.models_page import ModelsPage
 from headstart.ui.models.verification import Trying
 from headstart.ui.translation import said
-from headstart.ui.widgets.confirm import confirms
+from headstart.ui.widgets.dialog import confirms
 
 
 class RemoteServersController(QObject):

@@ -1,7 +1,7 @@
-"""A dialog that looks as the window does."""
+"""Dialogs, and the question before something that cannot be taken back."""
 
 from PySide6.QtCore import QEvent
-from PySide6.QtWidgets import QApplication, QDialog, QWidget
+from PySide6.QtWidgets import QApplication, QDialog, QMessageBox, QWidget
 
 from headstart.ui.widgets import stylesheet
 from headstart.ui.widgets.theme import current
@@ -18,3 +18,12 @@ class Dialog(QDialog):
         if event.type() in {QEvent.Type.ApplicationPaletteChange, QEvent.Type.ApplicationFontChange}:
             self.setStyleSheet(stylesheet.sheet(current(), QApplication.font()))
         return super().event(event)
+
+
+def confirms(parent: QWidget, title: str, question: str, action: str) -> bool:
+    """Whether a person presses the button with `action` on it; Cancel is what Enter presses."""
+    box = QMessageBox(QMessageBox.Icon.Question, title, question, parent=parent)
+    go = box.addButton(action, QMessageBox.ButtonRole.DestructiveRole)
+    box.setDefaultButton(box.addButton(QMessageBox.StandardButton.Cancel))
+    box.exec()
+    return box.clickedButton() is go
