@@ -110,7 +110,7 @@ def test_a_verification_tells_what_the_loading_is_at(qtbot: QtBot, headstart_hom
     app = open_program(find=installed_model)
     page = app.window.models
     app.window.show_page(page)
-    page.verify_requested.emit("smol")
+    page.action_requested.emit("check", "smol")
     qtbot.waitUntil(lambda: app.models._verifications["smol"]._trying is not None, timeout=WAIT)
     trying = app.models._verifications["smol"]._trying
     card = page.card("smol")

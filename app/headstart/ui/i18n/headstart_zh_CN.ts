@@ -3250,24 +3250,12 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
 <context>
     <name>ModelCard</name>
     <message>
-        <source>Use</source>
-        <translation>使用</translation>
-    </message>
-    <message>
-        <source>Use {}</source>
-        <translation>使用 {}</translation>
-    </message>
-    <message>
         <source>Verify</source>
         <translation>校验</translation>
     </message>
     <message>
         <source>Verify {}</source>
         <translation>校验 {}</translation>
-    </message>
-    <message>
-        <source>in use</source>
-        <translation>使用中</translation>
     </message>
     <message>
         <source>Takes about {needed} of memory; {free} is free.</source>
@@ -3280,14 +3268,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Show the folder of {}</source>
         <translation>打开 {} 的文件夹</translation>
-    </message>
-    <message>
-        <source>Remove…</source>
-        <translation>移除…</translation>
-    </message>
-    <message>
-        <source>Remove {}</source>
-        <translation>移除 {}</translation>
     </message>
     <message>
         <source>pair</source>
@@ -3501,6 +3481,29 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Models are in {}</source>
         <translation>模型位于 {}</translation>
+    </message>
+</context>
+<context>
+    <name>NamedCard</name>
+    <message>
+        <source>Use</source>
+        <translation>使用</translation>
+    </message>
+    <message>
+        <source>Use {}</source>
+        <translation>使用 {}</translation>
+    </message>
+    <message>
+        <source>Remove…</source>
+        <translation>移除…</translation>
+    </message>
+    <message>
+        <source>Remove {}</source>
+        <translation>移除 {}</translation>
+    </message>
+    <message>
+        <source>in use</source>
+        <translation>使用中</translation>
     </message>
 </context>
 <context>
@@ -4153,32 +4156,12 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
 <context>
     <name>RemoteServerCard</name>
     <message>
-        <source>Use</source>
-        <translation>使用</translation>
-    </message>
-    <message>
-        <source>Use {}</source>
-        <translation>使用 {}</translation>
-    </message>
-    <message>
         <source>Check</source>
         <translation>检查</translation>
     </message>
     <message>
         <source>Check {}</source>
         <translation>检查 {}</translation>
-    </message>
-    <message>
-        <source>Remove…</source>
-        <translation>移除…</translation>
-    </message>
-    <message>
-        <source>Remove {}</source>
-        <translation>移除 {}</translation>
-    </message>
-    <message>
-        <source>in use</source>
-        <translation>使用中</translation>
     </message>
     <message>
         <source>the only model it has</source>

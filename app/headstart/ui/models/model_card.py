@@ -1,6 +1,6 @@
 """One installed model or pair: what it is, and what can be done with it."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from PySide6.QtCore import QEvent, Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QWidget
@@ -22,25 +22,47 @@ _TITLE = 1.15  # of the usual size of text
 class NamedCard(Card):
     """Named for what it is about; its buttons say that name to whoever presses them."""
 
+    _check: QPushButton
+    action_requested = Signal(str, str)  # "use", "check", "folder" or "remove", and the name
+
     def __init__(self, name: str, parent: QWidget | None = None) -> None:
         super().__init__(parent, spacing=TINY)
         self.name = name
         self.setAccessibleName(name)
         self._title = ElidedLabel(self)
+        self._state = StatusLine(self)
+        self._use = self.button(self.tr("Use"), self.tr("Use {}"), "use", "primary")
+        self._remove = self.button(self.tr("Remove…"), self.tr("Remove {}"), "remove")
+        self._badge = QLabel(self.tr("in use"), self)
+        dress(self._badge, "badge-accent")
+        self._badge.hide()
         self._scale()
+
+    def show_chosen(self, chosen: bool) -> None:
+        """Whether new chats use it."""
+        self._badge.setVisible(chosen)
+        self._use.setVisible(not chosen)
+
+    def show_state(self, text: str, *, bad: bool = False) -> None:
+        """How a check goes, or went."""
+        self._state.say(text, bad=bad)
+
+    def set_busy(self, busy: bool) -> None:
+        """While it is checked."""
+        self._check.setEnabled(not busy)
 
     def changeEvent(self, event: QEvent) -> None:  # noqa: N802
         super().changeEvent(event)
         if event.type() == QEvent.Type.FontChange:
             self._scale()
 
-    def heading(self, badge: QLabel) -> QHBoxLayout:
-        """The name, and a badge at its right."""
+    def heading(self) -> QHBoxLayout:
+        """The name, and at its right whether it is in use."""
         self._title.show_text(self.name)
         row = QHBoxLayout()
         row.setSpacing(SMALL)
         row.addWidget(self._title, 1)
-        row.addWidget(badge)
+        row.addWidget(self._badge)
         return row
 
     def _scale(self) -> None:
@@ -65,53 +87,29 @@ class NamedCard(Card):
         below.setContentsMargins(0, SMALL, 0, 0)
         self.column.addLayout(below)
 
-    def button(self, text: str, spoken: str, signal: object, kind: str = "plain") -> QPushButton:
-        """`spoken` has {} for the name, which `signal` gets."""
+    def button(self, text: str, spoken: str, action: str, kind: str = "plain") -> QPushButton:
+        """`spoken` has {} for the name."""
         made = button(text, self, kind)
         made.setAccessibleName(spoken.format(self.name))
-        emit: Callable[[str], None] = signal.emit  # type: ignore[attr-defined]
-        made.clicked.connect(lambda: emit(self.name))
+        made.clicked.connect(lambda: self.action_requested.emit(action, self.name))
         return made
 
 
 class RemoteServerCard(NamedCard):
-    """Emits the server's name."""
-
-    chosen = Signal(str)
-    check_requested = Signal(str)
-    remove_requested = Signal(str)
+    """A server on another computer."""
 
     def __init__(self, server: Remote, parent: QWidget | None = None) -> None:
         super().__init__(server.name, parent)
         self._key = StatusLine(self)
-        self._state = StatusLine(self)
-        self._use = self.button(self.tr("Use"), self.tr("Use {}"), self.chosen, "primary")
-        self._check = self.button(self.tr("Check"), self.tr("Check {}"), self.check_requested)
-        self._remove = self.button(self.tr("Remove…"), self.tr("Remove {}"), self.remove_requested)
-        self._badge = QLabel(self.tr("in use"), self)
-        dress(self._badge, "badge-accent")
-        self._badge.hide()
+        self._check = self.button(self.tr("Check"), self.tr("Check {}"), "check")
         self._lay_out(server)
-
-    def show_chosen(self, chosen: bool) -> None:
-        """Whether new chats use it."""
-        self._badge.setVisible(chosen)
-        self._use.setVisible(not chosen)
 
     def show_key(self, text: str, *, bad: bool = False) -> None:
         """Where its key is."""
         self._key.say(text, bad=bad)
 
-    def show_state(self, text: str, *, bad: bool = False) -> None:
-        """How a check goes, or went."""
-        self._state.say(text, bad=bad)
-
-    def set_busy(self, busy: bool) -> None:
-        """While it is checked."""
-        self._check.setEnabled(not busy)
-
     def _lay_out(self, server: Remote) -> None:
-        self.column.addLayout(self.heading(self._badge))
+        self.column.addLayout(self.heading())
         self.column.addLayout(
             self.badges([model_facts.place(server), server.model or self.tr("the only model it has")])
         )
@@ -128,28 +126,13 @@ class RemoteServerCard(NamedCard):
 
 
 class ModelCard(NamedCard):
-    """Emits the entry's name."""
-
-    chosen = Signal(str)
-    verify_requested = Signal(str)
-    folder_requested = Signal(str)
-    remove_requested = Signal(str)
+    """An installed model or pair."""
 
     def __init__(self, entry: Entry, parent: QWidget | None = None) -> None:
         super().__init__(entry.name, parent)
         self._memory = StatusLine(self)
-        self._state = StatusLine(self)
-        self._use = self.button(self.tr("Use"), self.tr("Use {}"), self.chosen, "primary")
-        self._verify = self.button(self.tr("Verify"), self.tr("Verify {}"), self.verify_requested)
-        self._badge = QLabel(self.tr("in use"), self)
-        dress(self._badge, "badge-accent")
-        self._badge.hide()
+        self._check = self.button(self.tr("Verify"), self.tr("Verify {}"), "check")
         self._lay_out(entry)
-
-    def show_chosen(self, chosen: bool) -> None:
-        """Whether new chats use it."""
-        self._badge.setVisible(chosen)
-        self._use.setVisible(not chosen)
 
     def show_memory(self, needed: int, free: int) -> None:
         """Bytes that it takes when loaded, against those that it could take."""
@@ -158,16 +141,8 @@ class ModelCard(NamedCard):
         )
         self._memory.say(words, bad=needed > free)
 
-    def show_state(self, text: str, *, bad: bool = False) -> None:
-        """How a verification goes, or went."""
-        self._state.say(text, bad=bad)
-
-    def set_busy(self, busy: bool) -> None:
-        """While it is verified."""
-        self._verify.setEnabled(not busy)
-
     def _lay_out(self, entry: Entry) -> None:
-        self.column.addLayout(self.heading(self._badge))
+        self.column.addLayout(self.heading())
         self.column.addLayout(self.badges(_badges(entry)))
         for text, kind in _lines(entry):
             self.column.addWidget(label(text, self, kind))
@@ -177,10 +152,9 @@ class ModelCard(NamedCard):
 
     def _add_buttons(self, *, usable: bool) -> None:
         self._use.setVisible(usable)
-        self._verify.setVisible(usable)
-        folder = self.button(self.tr("Show folder"), self.tr("Show the folder of {}"), self.folder_requested)
-        remove = self.button(self.tr("Remove…"), self.tr("Remove {}"), self.remove_requested)
-        self.add_buttons(self._use, self._verify, folder, remove)
+        self._check.setVisible(usable)
+        folder = self.button(self.tr("Show folder"), self.tr("Show the folder of {}"), "folder")
+        self.add_buttons(self._use, self._check, folder, self._remove)
 
 
 def _badges(entry: Entry) -> list[str]:

@@ -80,10 +80,7 @@ class ModelsController(QObject):
 
     def _connect_page(self) -> None:
         page = self._page
-        page.chosen.connect(self.chosen)
-        page.verify_requested.connect(self._verify)
-        page.folder_requested.connect(self._show_folder)
-        page.remove_requested.connect(self._remove)
+        page.action_requested.connect(self._act)
         page.entered.connect(self.show_memory)
         page.entered.connect(self.adding.find_recipes)
         page.dropped.connect(self.adding.take)
@@ -106,7 +103,13 @@ class ModelsController(QObject):
         for part in (self._page.add, self._page.welcome):
             part.set_exporter(installed=exporter.command() is not None)
 
-    @Slot(str)
+    @Slot(str, str)
+    def _act(self, action: str, name: str) -> None:
+        acts: dict[str, Callable[[str], object]] = {
+            "use": self.chosen.emit, "check": self._verify, "folder": self._show_folder, "remove": self._remove
+        }  # fmt: skip
+        acts[action](name)
+
     def _verify(self, name: str) -> None:
         entry, card = self._entry(name), self._page.card(name)
         if entry is None or isinstance(entry, Broken) or card is None or name in self._verifications:
@@ -138,13 +141,11 @@ class ModelsController(QObject):
             lines = [*map(said, faults), self.tr("Remove it and add it again.")] if faults else [trouble or sound]
             card.show_state("\n".join(lines), bad=bool(faults or trouble))
 
-    @Slot(str)
     def _show_folder(self, name: str) -> None:
         entry = self._entry(name)
         if entry:
             QDesktopServices.openUrl(QUrl.fromLocalFile(str(entry.folder)))
 
-    @Slot(str)
     def _remove(self, name: str) -> None:
         entry = self._entry(name)
         if entry is None or not self._confirms(entry):

@@ -160,13 +160,8 @@ class Welcome(Card):
 class ModelsPage(Page):
     """Signals name an entry or a server; `welcome`, `add`, `work`, `add_server` and `placement` have their own."""
 
-    chosen = Signal(str)
-    verify_requested = Signal(str)
-    folder_requested = Signal(str)
-    remove_requested = Signal(str)
-    server_chosen = Signal(str)
-    check_requested = Signal(str)
-    server_remove_requested = Signal(str)
+    action_requested = Signal(str, str)  # as cards have it, with an entry
+    server_action_requested = Signal(str, str)
     dropped = Signal(str)  # a path
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -260,15 +255,10 @@ class ModelsPage(Page):
 
     def _card(self, entry: Entry) -> ModelCard:
         card = ModelCard(entry, self)
-        card.chosen.connect(self.chosen)
-        card.verify_requested.connect(self.verify_requested)
-        card.folder_requested.connect(self.folder_requested)
-        card.remove_requested.connect(self.remove_requested)
+        card.action_requested.connect(self.action_requested)
         return card
 
     def _server_card(self, server: Remote) -> RemoteServerCard:
         card = RemoteServerCard(server, self)
-        card.chosen.connect(self.server_chosen)
-        card.check_requested.connect(self.check_requested)
-        card.remove_requested.connect(self.server_remove_requested)
+        card.action_requested.connect(self.server_action_requested)
         return card

@@ -35,9 +35,7 @@ class RemoteServersController(QObject):
         self._task: BackgroundTask | None = None
         self._keeping: BackgroundTask | None = None
         page.add_server.add_requested.connect(self._add)
-        page.server_chosen.connect(self._choose)
-        page.check_requested.connect(self._check)
-        page.server_remove_requested.connect(self._remove)
+        page.server_action_requested.connect(self._act)
         page.entered.connect(self._find_keys)
 
     def show(self, servers: Sequence[Remote], settings: Settings) -> None:
@@ -105,11 +103,13 @@ class RemoteServersController(QObject):
     def _note_unkept(self, sentence: str) -> None:
         self._page.add_server.say(sentence, bad=True)
 
-    @Slot(str)
+    @Slot(str, str)
+    def _act(self, action: str, name: str) -> None:
+        {"use": self._choose, "check": self._check, "remove": self._remove}[action](name)
+
     def _choose(self, name: str) -> None:
         self.chosen.emit(remotes.model_name(self._servers[name]))
 
-    @Slot(str)
     def _check(self, name: str) -> None:
         if name in self._checks or name not in self._servers:
             return
@@ -132,7 +132,6 @@ class RemoteServersController(QObject):
             card.set_busy(False)
             card.show_state(trouble or self.tr("It answers."), bad=bool(trouble))
 
-    @Slot(str)
     def _remove(self, name: str) -> None:
         if name not in self._servers or not self._confirms(name):
             return
