@@ -160,7 +160,7 @@ def test_the_key_is_shown_once_and_made_anew_on_request(
     assert "was shown when it was made" in words(address)
     assert "Bearer KEY" in address.curl.text
     switch(qtbot, again, ServerState.READY)
-    monkeypatch.setattr(QMessageBox, "exec", lambda box: box.buttons()[0].click())
+    monkeypatch.setattr(QMessageBox, "exec", lambda box: press(box, "Make another key"))
     press(address, "New key")
     assert again.server.state is ServerState.STOPPING
     qtbot.waitUntil(lambda: again.server.state is ServerState.READY, timeout=WAIT)
