@@ -91,13 +91,13 @@ def test_every_entry_can_be_chosen_before_there_is_a_chat(qtbot: QtBot, app: Pro
 
 
 @pytest.mark.parametrize("name", DIALOGS)
-def test_what_stands_beside_the_window_follows_its_theme(app: Program, name: str) -> None:
+def test_what_stands_beside_the_window_follows_its_theme(qtbot: QtBot, app: Program, name: str) -> None:
     app.settings.change(theme="light")
     app.window.actions_by_name[name].trigger()
     dialog = next(child for child in app.window.findChildren(QDialog) if child.isVisible())
     before = dialog.styleSheet()
     app.settings.change(theme="dark")
-    assert dialog.styleSheet() != before
+    qtbot.waitUntil(lambda: dialog.styleSheet() != before)  # Qt tells of another palette with the next events
     dialog.close()
 
 
