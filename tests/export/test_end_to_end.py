@@ -274,7 +274,7 @@ def test_models_that_disagree_make_no_pair(exports: Exports, tiny_models: Path) 
     first = vocabulary.first_difference(*(vocabulary.read(tiny_models / f"{name}-hf") for name in ("target", "other")))
     assert first is not None
     assert outcome.code == 1
-    assert outcome.out == ""
+    assert json.loads(outcome.out)["error"]["values"]["id"] == first.id  # it was asked for JSON
     said = outcome.err.splitlines()[-1]
     assert said.startswith(f"headstart-export: other-hf cannot draft for target-hf: id {first.id} is {first.first!r}")
     assert "but nothing in other-hf" in said
