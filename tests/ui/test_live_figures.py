@@ -61,9 +61,9 @@ def test_the_panel_says_what_was_earned_so_far(qtbot: QtBot, earned: float, word
     panel = LivePanel()
     qtbot.addWidget(panel)
     panel.grow([earning(0.0)])
-    assert label_of(panel, "Time saved (estimate)").text() == "–"  # the prompt's own pass is no round
+    assert label_of(panel, "Saved (estimate)").text() == "–"  # the prompt's own pass is no round
     panel.grow([earning(-900.0), earning(earned)])
-    ledger = label_of(panel, "Time saved (estimate)")
+    ledger = label_of(panel, "Saved (estimate)")
     assert ledger.text() == words
     assert "as the engine reckons it" in ledger.toolTip()
     panel.grow([step(0, 0, 0, Timing())])
@@ -88,7 +88,7 @@ def test_figures_stand_in_as_many_rows_as_their_words_need(qtbot: QtBot, columns
 def test_an_engine_without_a_ledger_is_said_to_have_none(qtbot: QtBot) -> None:
     panel = LivePanel()
     qtbot.addWidget(panel)
-    ledger = label_of(panel, "Time saved (estimate)")
+    ledger = label_of(panel, "Saved (estimate)")
     assert "does not reckon" not in ledger.toolTip()
     panel.grow([step(0, 0, 0, Timing())])  # of a server, which tells no tokens
     assert (ledger.text(), "does not reckon" in ledger.accessibleDescription()) == ("–", True)
@@ -184,9 +184,9 @@ def test_what_was_earned_is_taken_back_where_the_answer_repeats_itself(qtbot: Qt
     qtbot.addWidget(panel)
     panel.grow([earning(0.0), earning(12_345.0)])
     panel.end(repeats=False)
-    assert label_of(panel, "Time saved (estimate)").text() == "12.35 s saved"
+    assert label_of(panel, "Saved (estimate)").text() == "12.35 s saved"
     panel.end(repeats=True)
-    assert label_of(panel, "Time saved (estimate)").text() == "–"
+    assert label_of(panel, "Saved (estimate)").text() == "–"
 
 
 @pytest.mark.parametrize(

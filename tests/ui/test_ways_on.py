@@ -222,7 +222,7 @@ def test_an_answer_that_repeats_itself_ends_with_two_ways_on_and_no_praise(
     stats = shown(app)[-1].stats
     assert not any(word in stats for word in ("plain", "saved", "compared"))
     figures = app.window.chat.live.findChildren(ElidedLabel)
-    ledger = next(each for each in figures if "Time saved" in each.accessibleName())
+    ledger = next(each for each in figures if "Saved" in each.accessibleName())
     assert ledger.text() == "–"
     few, asked, generate = texts(app)[-1], list[Request](), app.link.generate
 

@@ -196,7 +196,7 @@ class LivePanel(QFrame):
             self.tr("Accepted"),
             self.tr("By position"),
             self.tr("Guessed ahead"),
-            self.tr("Time saved (estimate)"),
+            self.tr("Saved (estimate)"),
             self.tr("Time"),
         )
         self._labels = [ElidedLabel(self) for _ in self._titles]

@@ -3056,7 +3056,7 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>草稿長度</translation>
     </message>
     <message>
-        <source>Time saved (estimate)</source>
+        <source>Saved (estimate)</source>
         <translation>節省的時間（估算）</translation>
     </message>
     <message>
