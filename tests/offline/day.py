@@ -15,8 +15,7 @@ from PySide6.QtWidgets import QApplication
 from headstart import paths
 from headstart.chat.conversation import State
 from headstart.chat.store import open_store
-from headstart.ui import diary
-from headstart.ui.application import make_application
+from headstart.ui.application import keep, make_application
 from headstart.ui.program import Program
 from headstart.ui.single_instance import SingleInstance
 
@@ -33,7 +32,7 @@ _TERMINAL = (
 def main() -> None:
     """All of it."""
     application = make_application()
-    diary.keep()
+    keep()
     instance = SingleInstance(paths.data_folder())
     assert instance.claim()
     program = Program(application, open_store(paths.history_folder()))

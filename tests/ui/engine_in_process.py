@@ -12,7 +12,7 @@ from headstart.engine.process.watch import Patience
 from headstart.engine.protocol import Order, Report, decode_report, encode
 from headstart.engine.supervision import Journal
 from headstart.engine_process import serve
-from headstart.ui.engine_child import EngineChild
+from headstart.ui.engine_link import EngineChild
 
 _PIDS = itertools.count(2**22 + 1)  # beyond what Linux gives to processes: whoever kills one of these is told
 

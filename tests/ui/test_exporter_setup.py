@@ -19,7 +19,7 @@ from pytestqt.qtbot import QtBot
 from headstart import exporter, paths
 from headstart.ui.asking import installed_model
 from headstart.ui.models import export_run
-from headstart.ui.models.exporter_setup import ExporterSetup
+from headstart.ui.models.add_model_controller import ExporterSetup
 from headstart.ui.program import Program
 from tests import fake_python
 from tests.fake_python import Plan

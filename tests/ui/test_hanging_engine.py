@@ -16,9 +16,8 @@ from headstart.engine.engine import LoadOptions
 from headstart.engine.process.watch import Patience
 from headstart.engine.protocol import Serving, StartServer
 from headstart.server import keys
-from headstart.ui import engine_child
-from headstart.ui.engine_child import EngineChild
-from headstart.ui.engine_link import EngineLink
+from headstart.ui import engine_link
+from headstart.ui.engine_link import EngineChild, EngineLink
 from tests.ui.test_engine_link import TOY, WAIT, Heard, answer, ask
 
 
@@ -64,7 +63,7 @@ def test_a_model_that_hangs_while_it_is_loaded_is_not_loaded_again(qtbot: QtBot)
 def test_a_process_that_outlives_its_killing_is_left_alone(
     qtbot: QtBot, impatient: EngineLink, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(engine_child, "KILL_GRACE", 0.2)
+    monkeypatch.setattr(engine_link, "KILL_GRACE", 0.2)
     child = impatient._child
     assert isinstance(child, EngineChild)
     assert child._process

@@ -11,7 +11,7 @@ from pytestqt.qtbot import QtBot
 
 from headstart import paths, settings_file
 from headstart.engine.supervision import Journal
-from headstart.ui import diary
+from headstart.ui import application
 from headstart.ui.program import Program
 from tests.ui.person import ask
 
@@ -23,7 +23,7 @@ def kept(headstart_home: Path) -> Iterator[Path]:
     """The window's log, written as in earnest."""
     before, level = list(logging.getLogger().handlers), logging.getLogger().level
     previous = qInstallMessageHandler(None)
-    yield diary.keep()
+    yield application.keep()
     qInstallMessageHandler(previous)
     for handler in [each for each in logging.getLogger().handlers if each not in before]:
         logging.getLogger().removeHandler(handler)

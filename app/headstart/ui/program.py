@@ -15,9 +15,8 @@ from headstart.engine.memory import free_memory
 from headstart.engine.process.watch import Patience
 from headstart.settings import Settings
 from headstart.ui.asking import Find, installed_model
-from headstart.ui.chat.chat_controller import ChatController
+from headstart.ui.chat.chat_controller import ChatController, PromptsController
 from headstart.ui.chat.chat_session import ChatSession
-from headstart.ui.chat.prompts_controller import PromptsController
 from headstart.ui.chat.token_count import TokenCount
 from headstart.ui.current_settings import CurrentSettings
 from headstart.ui.dialogs import Dialogs
