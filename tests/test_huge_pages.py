@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from headstart.cli import program
-from headstart.cli.program import VARIABLE, WISH, wished
+from headstart import huge_pages
+from headstart.huge_pages import VARIABLE, WISH, wished
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ huge_pages.restart()
 print(json.dumps([sys.argv[1:], os.environ["GLIBC_TUNABLES"]]))
 """
     environment = {name: value for name, value in os.environ.items() if name != VARIABLE}
-    environment["PYTHONPATH"] = str(Path(program.__file__).parents[1])
+    environment["PYTHONPATH"] = str(Path(huge_pages.__file__).parents[1])
     done = subprocess.run(
         [sys.executable, "-c", code, "chat", "--prompt", "a b"],
         env=environment,

@@ -13,8 +13,7 @@ from contextlib import closing
 from pathlib import Path
 
 import headstart
-from headstart import library
-from headstart.cli import program
+from headstart import huge_pages, library
 from headstart.engine import memory
 from headstart.engine.devices import describe
 from headstart.engine.engine import KvPrecision, LoadOptions, Message, Mode, Request, Speculation
@@ -49,7 +48,7 @@ def _in_a_child(given: argparse.Namespace, context: int) -> dict[str, object]:
     command = [sys.executable, __file__, given.model, "--child", "--contexts", str(context)]
     command += ["--draft", given.draft] if given.draft else []
     command += ["--kv", given.kv]
-    variables = {**os.environ, **program.wished(os.environ)}  # as the program itself starts
+    variables = {**os.environ, **huge_pages.wished(os.environ)}  # as the program itself starts
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=variables)
     found: dict[str, object] = json.loads(done.stdout)
     return found

@@ -12,7 +12,7 @@ from headstart import paths
 from headstart.chat.store import open_store
 from headstart.engine.engine import LoadOptions
 from headstart.settings import Settings
-from headstart.ui.asking import Loadable
+from headstart.ui.engine_request import Loadable
 from headstart.ui.program import EngineChoice, Program
 
 HOME = "HEADSTART_HOME"

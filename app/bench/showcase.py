@@ -19,7 +19,7 @@ from headstart import manifest, paths, vocabulary
 from headstart.chat.database import FILE_NAME
 from headstart.chat.store import open_store
 from headstart.engine.protocol import BenchSize
-from headstart.ui.asking import installed_model
+from headstart.ui.engine_request import installed_model
 from headstart.ui.program import EngineChoice, Program
 
 HERE = Path(__file__).parent

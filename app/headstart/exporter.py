@@ -185,6 +185,8 @@ class SetUp:
 
     def run(self) -> None:
         """Find a Python, make an environment with it, fetch `package` and what it needs, try it. Raises ExportError."""
+        if _is_being_made():
+            raise ExportError("The exporter is being set up by another Headstart; wait until that has ended.")
         try:
             self._listener.note_step("Looking for Python")
             python = self.find_python()
@@ -200,7 +202,7 @@ class SetUp:
         """End it, from another thread; what was fetched to its end is in pip's cache, and not fetched again."""
         self._cancelled = True
         if self._child:
-            _kill(self._child.pid)
+            kill(self._child.pid)
 
     def find_python(self) -> Python:
         """The first that will do. Raises ExportError, which names the one that comes nearest."""
@@ -236,13 +238,12 @@ class SetUp:
     def _make(self, python: Python) -> None:
         self._note(f"Python {'.'.join(map(str, python.version))}: {python.path}")
         put_away()
-        own_folder.make(paths.data_folder())
+        own_folder.make(_scratch())
+        _mark().write_text(str(os.getpid()), encoding="ascii")  # what is made counts only when this has gone
         own = str(program("python"))
         bar = "raw" if python.pip >= _TELLS_BYTES else "off"
         install = ("-m", "pip", "install", "--no-input", "--progress-bar", bar, f"{package()}[export]")
         self._do("Making an environment for it", python, python.path, "-m", "venv", str(paths.exporter_folder()))
-        _mark().touch()  # what is made from now on counts only when it has gone
-        _scratch().mkdir(exist_ok=True)
         self._do("Asking what is to be fetched", python, own, *install)
         self._do("Trying it", python, own, "-c", _TRIAL)
         shutil.rmtree(_scratch(), ignore_errors=True)
@@ -269,7 +270,7 @@ class SetUp:
             creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
         )
         if self._cancelled:  # while it was started
-            _kill(self._child.pid)
+            kill(self._child.pid)
 
     def _said(self) -> Iterator[str]:
         """The lines of the child, until it has ended."""
@@ -352,7 +353,7 @@ def _other(reason: str) -> ExportError:
     return ExportError("The exporter could not be set up: {reason}", reason=reason)
 
 
-def _kill(pid: int) -> None:
+def kill(pid: int) -> None:
     """A process and what it has started, which would go on working."""
     with contextlib.suppress(psutil.Error):
         process = psutil.Process(pid)
@@ -364,7 +365,7 @@ def _kill(pid: int) -> None:
 def _variables() -> dict[str, str]:
     """Those of the user, pip's settings among them, but for other Pythons; large files are kept where the room is."""
     kept = {name: value for name, value in os.environ.items() if name not in _FOREIGN}
-    kept |= dict.fromkeys(("TMPDIR", "TMP", "TEMP"), str(_scratch())) if _mark().exists() else {}
+    kept |= dict.fromkeys(("TMPDIR", "TMP", "TEMP"), str(_scratch())) if _scratch().exists() else {}
     return kept | {"PIP_USER": "0", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
 
 
@@ -396,10 +397,19 @@ def sweep(go_on: Callable[[], bool]) -> None:
 
 
 def has_remains() -> bool:
-    """Whether `sweep` has something to do; ask only where none is being made."""
-    if _mark().exists():  # one was begun and not ended
+    """Whether `sweep` has something to do; ask only where this process makes none."""
+    if _mark().exists() and not _is_being_made():  # one was begun and not ended
         _try_to_put_away()
     return any(paths.data_folder().glob(f"{_AWAY}*"))
+
+
+def _is_being_made() -> bool:
+    """Whether another process makes one."""
+    try:
+        maker = int(_mark().read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return False
+    return maker != os.getpid() and psutil.pid_exists(maker)
 
 
 def _try_to_put_away() -> None:

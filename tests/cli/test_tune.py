@@ -13,7 +13,7 @@ from headstart.cli.tune import CUT_SHORT, NOTHING_GAINED, reason
 from headstart.engine.bench.result import Spread
 from headstart.engine.engine import LoadOptions
 from headstart.engine.tuning import search
-from headstart.engine.tuning.messages import DEFAULT, Findings, Row, Stage, Trying, TuneWish
+from headstart.engine.tuning.messages import DEFAULT, Findings, Row, Stage, Trying, TuneRequest
 from headstart.engine.tuning.search import Tell, Trial, decided
 from headstart.engine.tuning.store import Tuned
 from headstart.errors import Translatable
@@ -42,11 +42,11 @@ WON = Stage(
 
 
 @pytest.fixture
-def plans(monkeypatch: pytest.MonkeyPatch) -> list[TuneWish]:
+def plans(monkeypatch: pytest.MonkeyPatch) -> list[TuneRequest]:
     """What is asked of a tuner that has its findings ready."""
-    asked: list[TuneWish] = []
+    asked: list[TuneRequest] = []
 
-    def tune(wish: TuneWish, tell: Tell) -> tuple[Tuned, Findings]:
+    def tune(wish: TuneRequest, tell: Tell) -> tuple[Tuned, Findings]:
         asked.append(wish)
         tell(Trying("target"))
         return Tuned("CPU", ONE_THREAD), findings(WON, Stage("drafts", (KEPT,)))
@@ -55,7 +55,7 @@ def plans(monkeypatch: pytest.MonkeyPatch) -> list[TuneWish]:
     return asked
 
 
-def test_the_table_and_what_comes_of_it(plans: list[TuneWish], tiny_pair: Path, capsys: Captured) -> None:
+def test_the_table_and_what_comes_of_it(plans: list[TuneRequest], tiny_pair: Path, capsys: Captured) -> None:
     assert main(["tune", "--model", str(tiny_pair)]) == 0
     shown = capsys.readouterr()
     rows = [" ".join(line.split()) for line in shown.out.splitlines()]
@@ -69,11 +69,11 @@ def test_the_table_and_what_comes_of_it(plans: list[TuneWish], tiny_pair: Path, 
         "61 s on A Processor, OpenVINO 2026.4.1.",
     ]
     assert shown.err == "· loading the model\n"
-    assert plans == [TuneWish(LoadOptions(tiny_pair / "target", tiny_pair / "draft"), {}, placed=False, seconds=100)]
+    assert plans == [TuneRequest(LoadOptions(tiny_pair / "target", tiny_pair / "draft"), {}, placed=False, seconds=100)]
 
 
 def test_every_front_end_loads_it_until_it_is_forgotten(
-    plans: list[TuneWish], tiny_pair: Path, capsys: Captured
+    plans: list[TuneRequest], tiny_pair: Path, capsys: Captured
 ) -> None:
     load, model = RecordingLoad(), ["--model", str(tiny_pair)]
     chat = ["chat", *model, "--prompt", "Hello", "--json"]
@@ -92,7 +92,7 @@ def test_every_front_end_loads_it_until_it_is_forgotten(
 
 
 def test_reasons_and_figures_are_given_when_asked_for(
-    plans: list[TuneWish], tiny_pair: Path, tmp_path: Path, capsys: Captured
+    plans: list[TuneRequest], tiny_pair: Path, tmp_path: Path, capsys: Captured
 ) -> None:
     file = tmp_path / "tuned.json"
     flags = ["--explain", "--json", str(file), "--device", "CPU", "--seconds", "30"]

@@ -85,8 +85,8 @@ from headstart.engine.tuning.messages import (
     TuneDecided,
     TunedKnown,
     TuneEnded,
+    TuneRequest,
     TuneTrying,
-    TuneWish,
 )
 from headstart.errors import (
     DeviceError,
@@ -126,7 +126,7 @@ ORDERS: tuple[protocol.Order, ...] = (
     Describe(6),
     Bench(7, BenchSize(prompts=3, tokens=160, repeats=2, with_peer=True)),
     Bench(7, BenchSize(prompts=1, tokens=16, repeats=1, with_peer=False, kinds=("math", "code"), sweep=True)),
-    Tune(8, TuneWish(LoadOptions(Path("a")), {"b/draft": Path("b/draft")}, placed=True, seconds=60.0)),
+    Tune(8, TuneRequest(LoadOptions(Path("a")), {"b/draft": Path("b/draft")}, placed=True, seconds=60.0)),
     RecallTuned(9, LoadOptions(Path("a"))),
     ForgetTuned(9, LoadOptions(Path("a"))),
     StartServer("a", "0" * 64, "127.0.0.1", 8642, sampling=Sampling(temperature=0.5), seed=7, origins=("http://a",)),
@@ -263,7 +263,7 @@ def test_a_benchmark_of_unknown_classes_is_refused(kinds: tuple[str, ...]) -> No
 
 def test_a_tuning_without_time_is_refused() -> None:
     with pytest.raises(SettingsError, match="needs 10 seconds at least, not 5"):
-        TuneWish(LoadOptions(Path("a")), seconds=5.0)
+        TuneRequest(LoadOptions(Path("a")), seconds=5.0)
 
 
 def test_tuples_of_a_result_arrive_as_lists() -> None:

@@ -27,8 +27,8 @@ from headstart.engine.tuning.messages import (
     Tune,
     TuneDecided,
     TuneReport,
+    TuneRequest,
     TuneTrying,
-    TuneWish,
 )
 from headstart.engine.tuning.search import Tell, Trial, tune
 from headstart.engine.tuning.store import Tuned
@@ -179,7 +179,7 @@ def test_the_tiny_pair_is_tuned(pair: LoadOptions, tiny_other: Path, monkeypatch
     monkeypatch.setattr(search, "MORE_PAIRS", 1)
     said: list[Trying | Stage] = []
     missing = tiny_other.parent / "missing"
-    chosen, found = tune(TuneWish(pair, {"gone": missing}, seconds=600.0), said.append)
+    chosen, found = tune(TuneRequest(pair, {"gone": missing}, seconds=600.0), said.append)
     assert [stage.subject for stage in found.stages] == ["target", "drafts"]
     rows = {row.name: row for row in found.stages[1].rows}
     assert list(rows) == [DEFAULT, "the draft gone", "no draft model"]
@@ -205,7 +205,7 @@ def test_winners_are_what_is_loaded_next(pair: LoadOptions, monkeypatch: pytest.
     monkeypatch.setattr(
         search, "settings", lambda _, load, *__, **___: {"1 thread": replace(load, properties=ONE_THREAD)}
     )
-    chosen, found = tune(TuneWish(pair, seconds=600.0), lambda _: None)
+    chosen, found = tune(TuneRequest(pair, seconds=600.0), lambda _: None)
     assert chosen.properties == ONE_THREAD
     assert chosen.draft is None
     assert [stage.chosen.name for stage in found.stages] == ["1 thread", "no draft model"]
@@ -214,7 +214,7 @@ def test_winners_are_what_is_loaded_next(pair: LoadOptions, monkeypatch: pytest.
 @pytest.mark.slow
 def test_a_lone_model_is_timed_although_nothing_is_chosen(pair: LoadOptions, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "settings", lambda *_, **__: {})
-    chosen, found = tune(TuneWish(replace(pair, draft=None), seconds=600.0), lambda _: None)
+    chosen, found = tune(TuneRequest(replace(pair, draft=None), seconds=600.0), lambda _: None)
     assert chosen == Tuned("CPU")
     assert [list(stage.rows[0].ms) for stage in found.stages] == [["token of an answer"]] * 2
 
@@ -223,7 +223,7 @@ def test_what_was_ordered_over_the_wire_is_told_and_kept(pair: LoadOptions, monk
     stage = Stage("target", (Row(DEFAULT, {"1 token": 8.0}, chosen=True),))
     found = Findings("big", None, "A processor", "2026.4", 61.5, (stage,))
 
-    def tune(wish: TuneWish, tell: Tell, cancel: CancelEvent) -> tuple[Tuned, Findings]:
+    def tune(wish: TuneRequest, tell: Tell, cancel: CancelEvent) -> tuple[Tuned, Findings]:
         assert (wish.load, wish.placed, wish.seconds) == (pair, True, 60.0)
         tell(Trying("target"))
         tell(stage)
@@ -232,7 +232,7 @@ def test_what_was_ordered_over_the_wire_is_told_and_kept(pair: LoadOptions, monk
     monkeypatch.setattr(search, "tune", tune)
     said: list[TuneReport] = []
     models = LocalModels()
-    wish = TuneWish(pair, placed=True, seconds=60.0)
+    wish = TuneRequest(pair, placed=True, seconds=60.0)
     assert models.tune(Tune(7, wish), said.append, CancelEvent()) == found
     assert said == [TuneTrying(7, Trying("target")), TuneDecided(7, stage)]
     assert models.recall(pair) == found
@@ -254,7 +254,7 @@ def test_precisions_that_take_too_long_leave_time_for_the_rest(
     monkeypatch.setattr(search, "PrecisionTrial", Endless)
     monkeypatch.setattr(search, "measure_all", lambda _, trial: waited.append(trial.stopped.wait(60.0)))
     monkeypatch.setattr(search, "settings", lambda *_, **__: {})
-    _, found = tune(TuneWish(replace(pair, draft=None), seconds=10.0), lambda _: None)
+    _, found = tune(TuneRequest(replace(pair, draft=None), seconds=10.0), lambda _: None)
     assert waited == [True]
     assert found.stages[0].rows[0].ms
 
@@ -268,7 +268,7 @@ def test_it_can_be_cancelled(pair: LoadOptions, measured: Path) -> None:
             cancel.set()
 
     with pytest.raises(RaceCancelled):
-        tune(TuneWish(pair, seconds=600.0), stop, cancel)
+        tune(TuneRequest(pair, seconds=600.0), stop, cancel)
     assert not list(measured.glob("*-tuned-*.json"))
 
 

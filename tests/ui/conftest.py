@@ -13,8 +13,8 @@ from bench.toy import PROGRAM
 from headstart.chat.store import open_store
 from headstart.engine.engine import LoadOptions
 from headstart.ui import engine_link
-from headstart.ui.asking import Find
 from headstart.ui.engine_link import EngineLink
+from headstart.ui.engine_request import Find
 from headstart.ui.program import EngineChoice, Program
 from headstart.ui.translation import Translation
 from tests.ui.engine_in_process import engine_child

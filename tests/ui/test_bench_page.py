@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QFileDialog, QPushButton
 from pytestqt.qtbot import QtBot
 
 from headstart.engine.bench.result import Advice
-from headstart.ui.asking import installed_model
+from headstart.ui.engine_request import installed_model
 from headstart.ui.performance.benchmark_chart import advice_word
 from headstart.ui.performance.benchmark_page import CSV, JSON, PNG, BenchmarkPage
 from headstart.ui.program import Program

@@ -35,12 +35,12 @@ class _Shown:
             form, inside = block.blockFormat(), block.textList()
             item = (inside.format().style().value, inside.format().indent(), inside.itemText(block)) if inside else None
             marks = (form.property(CODE_ID), form.property(LANGUAGE), form.property(QUOTES), form.marker().value)
-            looks = [
+            appearance = [
                 (part.start, part.length, part.format.fontWeight(), part.format.fontItalic(), part.format.anchorHref())
                 for part in block.textFormats()
             ]
             margins = (form.topMargin(), form.bottomMargin(), form.leftMargin(), form.lineHeight(), form.headingLevel())
-            found.append((block.text(), item, marks, margins, looks))
+            found.append((block.text(), item, marks, margins, appearance))
             block = block.next()
         return found
 

@@ -25,7 +25,7 @@ from headstart.engine.protocol import (
     Failed,
     Loading,
 )
-from headstart.engine.tuning.messages import TuneDecided, TunedKnown, TuneEnded, TuneReport, TuneTrying, TuneWish
+from headstart.engine.tuning.messages import TuneDecided, TunedKnown, TuneEnded, TuneReport, TuneRequest, TuneTrying
 from headstart.ui.engine_link import EngineLink
 
 TOY = LoadOptions(Path("toy"))
@@ -408,7 +408,7 @@ def tuned(link: EngineLink) -> list[TuneReport]:
 
 def test_a_tuning_tells_its_stages_then_what_it_found_and_remembers_that(qtbot: QtBot, link: EngineLink) -> None:
     said = tuned(link)
-    ticket = link.tune(TuneWish(TOY))
+    ticket = link.tune(TuneRequest(TOY))
     qtbot.waitUntil(lambda: bool(said) and isinstance(said[-1], TuneEnded), timeout=WAIT)
     assert [type(report) for report in said] == [*[TuneTrying, TuneTrying, TuneDecided] * 2, TuneEnded]
     assert {report.ticket for report in said} == {ticket}
@@ -429,7 +429,7 @@ def test_a_tuning_tells_its_stages_then_what_it_found_and_remembers_that(qtbot: 
 def test_the_model_after_a_tuning_is_loaded_in_a_process_of_its_own(qtbot: QtBot, loaded_link: EngineLink) -> None:
     said, before = tuned(loaded_link), loaded_link.pid
     loaded_link.unload()
-    loaded_link.tune(TuneWish(TOY))
+    loaded_link.tune(TuneRequest(TOY))
     qtbot.waitUntil(lambda: bool(said) and isinstance(said[-1], TuneEnded), timeout=WAIT)
     tuning = loaded_link.pid
     with qtbot.waitSignal(loaded_link.loaded, timeout=WAIT):
@@ -439,7 +439,7 @@ def test_the_model_after_a_tuning_is_loaded_in_a_process_of_its_own(qtbot: QtBot
 
 def test_another_model_ends_a_tuning(qtbot: QtBot, link: EngineLink) -> None:
     said = tuned(link)
-    ticket = link.tune(TuneWish(TOY))
+    ticket = link.tune(TuneRequest(TOY))
     qtbot.waitUntil(lambda: bool(said), timeout=WAIT)
     with qtbot.waitSignal(link.loaded, timeout=WAIT):
         link.load(TOY)

@@ -17,7 +17,7 @@ from PySide6.QtGui import QGuiApplication
 from pytestqt.qtbot import QtBot
 
 from headstart import exporter, paths
-from headstart.ui.asking import installed_model
+from headstart.ui.engine_request import installed_model
 from headstart.ui.models import export_run
 from headstart.ui.models.add_model_controller import ExporterSetup
 from headstart.ui.program import Program
@@ -194,6 +194,24 @@ def test_a_disk_that_cannot_hold_it_is_refused_before_anything_is_fetched(
     monkeypatch.setattr(exporter, "_free", lambda: 800_000_000)
     assert "and 0.8 GB are free; make room" in ending(qtbot, setup)[1]
     assert nothing_is_left(headstart_home)
+
+
+def test_what_another_process_is_making_is_left_alone(
+    qtbot: QtBot, headstart_home: Path, setup: ExporterSetup, plan: Planned
+) -> None:
+    plan(Plan())
+    mark = headstart_home / "exporter" / "unfinished"
+    mark.parent.mkdir(parents=True)
+    mark.write_text(str(os.getppid()))
+    assert not exporter.has_remains()
+    assert ending(qtbot, setup) == (
+        False,
+        "The exporter is being set up by another Headstart; wait until that has ended.",
+    )
+    assert mark.is_file()
+    mark.write_text("999999999")  # it died
+    assert exporter.has_remains()
+    assert not mark.exists()
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QApplication, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
-from headstart.ui.asking import installed_model
 from headstart.ui.chat.message import MessageAction
+from headstart.ui.engine_request import installed_model
 from headstart.ui.local_server.server_page import ServerState, ServerView
 from headstart.ui.program import Program
 from tests.model_folders import write_model

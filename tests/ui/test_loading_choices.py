@@ -14,7 +14,7 @@ from headstart.engine.engine import EngineKind, KvPrecision
 from headstart.library import Model
 from headstart.manifest import read_model
 from headstart.settings import Settings
-from headstart.ui.asking import Loadable, installed_model
+from headstart.ui.engine_request import Loadable, installed_model
 from headstart.ui.models import model_choices
 from headstart.ui.program import Program
 from headstart.ui.settings.preferences_dialog import PreferencesDialog

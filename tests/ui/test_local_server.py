@@ -17,8 +17,8 @@ from pytestqt.qtbot import QtBot
 
 from headstart import paths, settings_file
 from headstart.server import keys
-from headstart.ui.asking import installed_model
 from headstart.ui.background_task import BackgroundTask
+from headstart.ui.engine_request import installed_model
 from headstart.ui.local_server.server_page import ServerState
 from headstart.ui.program import Program
 from tests.model_folders import write_model

@@ -13,8 +13,8 @@ from headstart import manifest, settings_file
 from headstart.engine.engine import Open as Left
 from headstart.errors import BrokenModelError
 from headstart.settings import Settings
-from headstart.ui.asking import Loadable, installed_model
 from headstart.ui.background_task import BackgroundTask
+from headstart.ui.engine_request import Loadable, installed_model
 from headstart.ui.program import Program
 from headstart.ui.settings.settings_form import ChoiceEditor
 from tests.model_folders import describe, write_model, write_pair

@@ -14,7 +14,7 @@ from pytestqt.qtbot import QtBot
 
 from headstart import exporter as exporting
 from headstart import paths
-from headstart.ui.asking import installed_model
+from headstart.ui.engine_request import installed_model
 from headstart.ui.program import Program
 from headstart.ui.settings.settings_form import ChoiceEditor
 from tests.model_folders import write_model, write_pair

@@ -49,9 +49,9 @@ def test_every_setting_is_there_once_with_its_words(dialog: PreferencesDialog) -
 
 def test_what_is_changed_holds_at_once_and_is_saved(app: Program, dialog: PreferencesDialog) -> None:
     _choose(_field(dialog, QComboBox, "theme"), "dark")
-    assert app.looks.theme.dark
+    assert app.appearance.theme.dark
     _field(dialog, QDoubleSpinBox, "zoom").setValue(150)
-    assert app.looks.font.pointSizeF() == pytest.approx(11 * 1.5)
+    assert app.appearance.font.pointSizeF() == pytest.approx(11 * 1.5)
     _field(dialog, QCheckBox, "show_origins").click()
     assert not app.window.chat.legend.isHidden()
     assert app.window.actions_by_name["origins"].isChecked()

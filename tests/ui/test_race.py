@@ -13,7 +13,7 @@ from pytestqt.qtbot import QtBot
 
 from headstart.engine.engine import LoadOptions, Numerics
 from headstart.settings import Settings
-from headstart.ui.asking import Loadable, installed_model
+from headstart.ui.engine_request import Loadable, installed_model
 from headstart.ui.performance.race_page import RacePage, RaceResult
 from headstart.ui.program import Program
 from tests.ui.person import WAIT, ask, begin, texts, write

@@ -12,7 +12,7 @@ from headstart import remotes
 from headstart.chat.store import open_store
 from headstart.engine.engine import Remote
 from headstart.settings import Settings
-from headstart.ui.asking import installed_model
+from headstart.ui.engine_request import installed_model
 from headstart.ui.models import model_facts
 from headstart.ui.program import EngineChoice, Program
 from tests.model_folders import write_model

@@ -9,7 +9,7 @@ from pytestqt.qtbot import QtBot
 
 from headstart import paths
 from headstart.engine.engine import Sampling
-from headstart.ui.asking import installed_model, request
+from headstart.ui.engine_request import installed_model, request
 from headstart.ui.program import Program
 from headstart.ui.settings.settings_form import NumberEditor
 from tests.model_folders import write_model

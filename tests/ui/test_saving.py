@@ -22,8 +22,8 @@ from headstart.chat.migrations import NEWEST
 from headstart.chat.reader import open_reader
 from headstart.chat.store import Store, open_store
 from headstart.errors import HistoryError
+from headstart.ui.history.maintenance import Maintenance
 from headstart.ui.history.recovery import Recovery
-from headstart.ui.history.upkeep import Upkeep
 from headstart.ui.program import Program
 from headstart.ui.sidebar.chats_controller import LAST
 from tests.ui.person import WAIT, ask, begin, stored, texts, write
@@ -266,10 +266,10 @@ def test_a_damaged_index_is_made_again_at_the_next_start(qtbot: QtBot, headstart
 def test_a_full_disk_while_backing_up_hinders_no_start(qtbot: QtBot, app: Program, history: Path) -> None:
     ask(qtbot, app, "hello")
     (history / "backups").write_text("in the way", encoding="utf-8")
-    upkeep = Upkeep(history)
-    with qtbot.waitSignal(upkeep.troubled, timeout=WAIT) as told:
-        upkeep.begin()
-    upkeep.close()
+    maintenance = Maintenance(history)
+    with qtbot.waitSignal(maintenance.troubled, timeout=WAIT) as told:
+        maintenance.begin()
+    maintenance.close()
     assert told.args[0].startswith("The chat history in ")
     assert "cannot be used" in told.args[0]
 
@@ -285,10 +285,10 @@ def test_what_was_written_is_brought_into_the_file_beside_the_window(qtbot: QtBo
 
 def test_the_daily_copy_is_made_beside_the_window(qtbot: QtBot, app: Program, history: Path) -> None:
     ask(qtbot, app, "hello")
-    upkeep = Upkeep(history)
-    upkeep.begin()
+    maintenance = Maintenance(history)
+    maintenance.begin()
     qtbot.waitUntil(lambda: bool(backups.list_backups(history)), timeout=WAIT)
-    upkeep.close()
+    maintenance.close()
 
 
 @pytest.mark.slow

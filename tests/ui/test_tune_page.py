@@ -16,7 +16,7 @@ from headstart.engine.tuning.messages import DEFAULT, DRAFTS, TARGET, Row, Stage
 from headstart.engine.tuning.search import Hardware, drafts, settings
 from headstart.errors import Translatable
 from headstart.settings import Settings
-from headstart.ui.asking import Loadable, installed_model
+from headstart.ui.engine_request import Loadable, installed_model
 from headstart.ui.performance import tuning_page
 from headstart.ui.performance.tuning_page import TuningPage
 from headstart.ui.program import Program

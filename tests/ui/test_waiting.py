@@ -10,7 +10,7 @@ from pytestqt.qtbot import QtBot
 from headstart.engine.engine import Phase, Prefill
 from headstart.engine.protocol import Loading
 from headstart.errors import Translatable
-from headstart.ui.asking import installed_model
+from headstart.ui.engine_request import installed_model
 from headstart.ui.local_server.server_page import ServerState
 from headstart.ui.program import Program
 from headstart.ui.widgets import progress

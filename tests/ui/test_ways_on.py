@@ -13,9 +13,9 @@ from pytestqt.qtbot import QtBot
 from bench.profile import toy_model
 from headstart.engine.engine import Request
 from headstart.settings import Settings
-from headstart.ui.asking import Loadable, installed_model
 from headstart.ui.chat.message import MessageAction
 from headstart.ui.command_palette import CommandPalette
+from headstart.ui.engine_request import Loadable, installed_model
 from headstart.ui.performance.benchmark_page import BenchmarkPage
 from headstart.ui.performance.race_page import RacePage
 from headstart.ui.performance.tuning_page import TuningPage

@@ -132,13 +132,13 @@ def _choose(view: MessageView, text: str) -> None:
 def test_themes_and_zoom_change_live(qtbot: QtBot, app: Program) -> None:
     ask(qtbot, app, "hello")
     app.window.actions_by_name["theme_dark"].trigger()
-    assert app.looks.theme.dark
-    before = app.looks.font.pointSizeF()
+    assert app.appearance.theme.dark
+    before = app.appearance.font.pointSizeF()
     app.window.actions_by_name["zoom_in"].trigger()
     assert app.settings.now.zoom == 110
-    assert app.looks.font.pointSizeF() == pytest.approx(before * 1.1)
+    assert app.appearance.font.pointSizeF() == pytest.approx(before * 1.1)
     app.window.actions_by_name["theme_light"].trigger()
-    assert not app.looks.theme.dark
+    assert not app.appearance.theme.dark
 
 
 def test_the_palette_runs_a_command(qtbot: QtBot, app: Program) -> None:

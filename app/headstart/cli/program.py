@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from io import TextIOWrapper
@@ -12,7 +12,7 @@ import click
 from click.shell_completion import get_completion_class, shell_complete
 
 from headstart import __doc__ as summary
-from headstart import __version__
+from headstart import __version__, huge_pages
 from headstart.cli.command import (
     INTERRUPTED,
     Command,
@@ -24,34 +24,6 @@ from headstart.cli.command import (
     load_apart,
 )
 from headstart.errors import HeadstartError, SettingsError, WindowError
-
-VARIABLE, WISH = "GLIBC_TUNABLES", "glibc.malloc.hugetlb=1"
-_STATE = Path("/sys/kernel/mm/transparent_hugepage/enabled")
-
-
-def wished(environment: Mapping[str, str], state: Path = _STATE) -> dict[str, str]:
-    """What to add to the environment of a process that loads a model; empty where it would change nothing."""
-    if not sys.platform.startswith("linux"):
-        return {}
-    present = environment.get(VARIABLE, "")
-    if "malloc.hugetlb" in present or "[madvise]" not in _read(state):
-        return {}
-    return {VARIABLE: f"{present}:{WISH}" if present else WISH}
-
-
-def restart() -> None:
-    """Start this program again with the wish, where that helps; else return. Call it before anything else."""
-    wish = wished(os.environ)
-    if wish:
-        os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], {**os.environ, **wish})  # noqa: S606
-
-
-def _read(state: Path) -> str:
-    try:
-        return state.read_text(encoding="ascii")
-    except (OSError, UnicodeError):
-        return ""
-
 
 FAILED, MISUSED = 1, 2
 _NAME, _COMPLETE = "headstart", "_HEADSTART_COMPLETE"
@@ -126,8 +98,8 @@ def main(argv: Sequence[str] | None = None, load: Load | None = None, window: Wi
 def start() -> int:
     """The program as a person starts it. Whatever loads a model is given large pages: its processes, or itself."""
     if sys.argv[1:2] and sys.argv[1] in _LOAD_HERE and "--help" not in sys.argv:
-        restart()
-    os.environ.update(wished(os.environ))
+        huge_pages.restart()
+    os.environ.update(huge_pages.wished(os.environ))
     return main()
 
 

@@ -22,7 +22,7 @@ from headstart.engine.tuning.messages import (
     Row,
     Stage,
     Trying,
-    TuneWish,
+    TuneRequest,
 )
 from headstart.library import Choice
 
@@ -159,7 +159,7 @@ def _tune(arguments: TuneFlags, choice: Choice, options: LoadOptions) -> Finding
     from headstart.engine.tuning import store  # noqa: PLC0415 - as above
     from headstart.engine.tuning.search import tune  # noqa: PLC0415
 
-    wish = TuneWish(
+    wish = TuneRequest(
         load=options,
         drafts=library.fitting_drafts(choice.target) if arguments.model.draft is None else {},
         placed=arguments.model.device != AS_TUNED,

@@ -28,7 +28,7 @@ from headstart.server.replies import (
     TextCompletion,
     TextForm,
 )
-from headstart.server.requests import ChatRequest, Defaults, TextRequest, Wish, chat_order, parsed, text_order
+from headstart.server.requests import AnswerRequest, ChatRequest, Defaults, TextRequest, chat_order, parsed, text_order
 from headstart.server.streaming import Reported
 from headstart.server.worker import Limits, Worker
 
@@ -86,7 +86,7 @@ class Api:
         self._require(asked.model)
         return asked
 
-    def _begun(self, order: Request, asked: Wish, form: Form) -> Response:
+    def _begun(self, order: Request, asked: AnswerRequest, form: Form) -> Response:
         with_tokens = order.likeliest is not None
         return Reported(
             self._worker.take(order), form, asked, self._worker.limits.send_seconds, with_tokens=with_tokens

@@ -123,7 +123,7 @@ def _bounds(parameter: Declared) -> Meta:
 
 @dataclass(frozen=True, kw_only=True)
 @with_parameters
-class Wish:
+class AnswerRequest:
     """What both kinds of requests may say, and what sampling takes.
 
     None is what `headstart serve` was told, or else the model's own value.
@@ -140,7 +140,7 @@ class Wish:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ChatRequest(Wish):
+class ChatRequest(AnswerRequest):
     """Body of POST /v1/chat/completions."""
 
     messages: Annotated[list[ChatMessage], Meta(min_length=1)]
@@ -155,7 +155,7 @@ class ChatRequest(Wish):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TextRequest(Wish):
+class TextRequest(AnswerRequest):
     """Body of POST /v1/completions."""
 
     prompt: _Text | Annotated[list[_Text], Meta(min_length=1, max_length=1)]
@@ -231,7 +231,9 @@ def text_order(asked: TextRequest, defaults: Defaults) -> Request:
     return replace(_order(asked, defaults, (), length, prompt), likeliest=asked.logprobs)
 
 
-def _order(asked: Wish, defaults: Defaults, messages: tuple[Message, ...], length: int, prompt: str = "") -> Request:
+def _order(
+    asked: AnswerRequest, defaults: Defaults, messages: tuple[Message, ...], length: int, prompt: str = ""
+) -> Request:
     stops = (asked.stop,) if isinstance(asked.stop, str) else tuple(asked.stop or ())
     order = Request(messages, length, _sampling(asked, defaults), defaults.speculation, stops, prompt)
     return replace(order, stop_on_repetition=bool(asked.stop_on_repetition))
@@ -253,7 +255,7 @@ def _schema(asked: ResponseFormat | None) -> str:
             return ""
 
 
-def _sampling(asked: Wish, defaults: Defaults) -> Sampling:
+def _sampling(asked: AnswerRequest, defaults: Defaults) -> Sampling:
     values = {each.field: getattr(asked, each.name) for each in declared(Sampling)}
     told = {name: value for name, value in values.items() if value is not None}
     told["seed"] = _seed(asked.seed, defaults.seed)

@@ -14,7 +14,7 @@ from headstart.engine.engine import Event, Finish, FinishReason, Prefill, Step
 from headstart.errors import HeadstartError
 from headstart.server.refusal import refused, stopping
 from headstart.server.replies import Form, Reply, Said, Usage, usage_of
-from headstart.server.requests import Wish
+from headstart.server.requests import AnswerRequest
 from headstart.server.worker import Answer
 
 STATS = "headstart.stats"  # where an answer puts its figures in the scope of its request
@@ -26,7 +26,7 @@ _DONE = b"data: [DONE]\n\n"
 class Reported(Response):
     """Tells an answer while it is written, or when it is."""
 
-    def __init__(self, answer: Answer, form: Form, asked: Wish, patience: float, *, with_tokens: bool) -> None:
+    def __init__(self, answer: Answer, form: Form, asked: AnswerRequest, patience: float, *, with_tokens: bool) -> None:
         """Nothing is sent yet: what refuses the request at its beginning becomes a status.
 
         `patience` in seconds for each part. `with_tokens`: and how likely each of them was.

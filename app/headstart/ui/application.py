@@ -16,10 +16,10 @@ from PySide6.QtWidgets import QApplication, QMessageBox
 from headstart import __version__, own_folder, paths, settings_file
 from headstart.chat.database import Key
 from headstart.ui import display
+from headstart.ui.appearance import Appearance
 from headstart.ui.history.encryption_work import EncryptionWork, Order
+from headstart.ui.history.maintenance import Maintenance
 from headstart.ui.history.recovery import Recovery
-from headstart.ui.history.upkeep import Upkeep
-from headstart.ui.looks import Looks
 from headstart.ui.program import Program
 from headstart.ui.single_instance import SingleInstance
 from headstart.ui.translation import Translation
@@ -110,7 +110,7 @@ def _run(application: QApplication, instance: SingleInstance, file: Path | None)
     translation, again, key, work = Translation(application), "", None, None
     while True:
         translation.speak(settings_file.load().language)
-        Looks(application, settings_file.load())  # for questions before there is a window
+        Appearance(application, settings_file.load())  # for questions before there is a window
         recovery = Recovery(paths.history_folder(), key)
         instance.raise_requested.connect(recovery.come_forward)
         store = recovery.open()
@@ -151,13 +151,13 @@ def _show(application: QApplication, program: Program, outcome: str, chat: str) 
     if outcome:
         program.chat_controller.say(outcome)
     program.window.show()
-    upkeep = Upkeep(program.store.path.parent, program.store.key)
-    upkeep.troubled.connect(program.chat_controller.say)  # a full disk is no reason to show no chats
-    upkeep.start()
+    maintenance = Maintenance(program.store.path.parent, program.store.key)
+    maintenance.troubled.connect(program.chat_controller.say)  # a full disk is no reason to show no chats
+    maintenance.start()
     try:
         return application.exec()
     finally:
-        upkeep.close()
+        maintenance.close()
         program.close()
 
 

@@ -61,8 +61,8 @@ from headstart.engine.tuning.messages import (
     TuneDecided,
     TunedKnown,
     TuneEnded,
+    TuneRequest,
     TuneTrying,
-    TuneWish,
 )
 from headstart.errors import EngineLostError, HeadstartError, OutOfMemoryError, ProtocolVersionError
 from headstart.ui.spelling import sentences
@@ -316,7 +316,7 @@ class EngineLink(QObject):
         """Race the ways to decode; the ticket that every `benched` bears."""
         return self._begin(Bench(next(self._numbers), size))
 
-    def tune(self, wish: TuneWish) -> int:
+    def tune(self, wish: TuneRequest) -> int:
         """Tune what the wish names, in a process without a model; the ticket that every `tuned` bears."""
         assert self._options is None, "unload first"
         return self._begin(Tune(next(self._numbers), wish))

@@ -14,17 +14,17 @@ from headstart.chat.store import Store
 from headstart.engine.memory import free_memory
 from headstart.engine.process.watch import Patience
 from headstart.settings import Settings
-from headstart.ui.asking import Find, installed_model
+from headstart.ui.appearance import Appearance
 from headstart.ui.chat.chat_controller import ChatController, PromptsController
 from headstart.ui.chat.chat_session import ChatSession
 from headstart.ui.chat.token_count import TokenCount
 from headstart.ui.current_settings import CurrentSettings
 from headstart.ui.dialogs import Dialogs
 from headstart.ui.engine_link import EngineLink
+from headstart.ui.engine_request import Find, installed_model
 from headstart.ui.history.encryption_work import Order
-from headstart.ui.history.upkeep import Settling
+from headstart.ui.history.maintenance import Checkpoints
 from headstart.ui.local_server.server_controller import ServerController
-from headstart.ui.looks import Looks
 from headstart.ui.main_window import MainWindow
 from headstart.ui.model_in_use import ModelInUse
 from headstart.ui.models.model_choices import ModelChoices, ModelSwitch
@@ -44,7 +44,7 @@ from headstart.ui.window_commands import WindowCommands
 _EVERY_MS = 1000
 
 
-class Sweeping(QObject):
+class GarbageCollection(QObject):
     """Collects on a timer instead of wherever memory is asked for.
 
     A cycle may hold a widget, and a widget that another thread destroys takes the program with it.
@@ -100,15 +100,15 @@ class Program(QObject):
         self.settings = CurrentSettings(self)
         self.settings.changed.connect(self._follow_settings)  # before all others
         self.store = store
-        self.looks = Looks(application, self.settings.now, self)
+        self.appearance = Appearance(application, self.settings.now, self)
         self._engine = engine or EngineChoice()
         self.link = EngineLink(self._engine.command, parent=self, patience=self._engine.patience)
         self.loader = ModelLoader(self.link, self._engine.find, self)
         self.chats = ChatsController(store, self.loader, self.settings.now, self)
         self.tags = TagsController(store, self)
-        self.undoing, self.settling = Undoing(self), Settling(store, self)
-        self.sweeping = Sweeping(self)
-        self.window = MainWindow(self.looks.theme, self.looks.font)
+        self.undoing, self.settling = Undoing(self), Checkpoints(store, self)
+        self.sweeping = GarbageCollection(self)
+        self.window = MainWindow(self.appearance.theme, self.appearance.font)
         self.count = TokenCount(self.link, self)
         self.chat_controller = ChatController(self.window.chat, self.count, self)
         self.attention = Attention(application, self.window, self.settings.now, self)
@@ -156,7 +156,7 @@ class Program(QObject):
         session = self.chats.current
         before = session.settings if session else changed
         self.chats.set_settings(changed)
-        self.looks.set_settings(changed)
+        self.appearance.set_settings(changed)
         self.window.chat.composer.edit.enter_sends = changed.enter_sends
         self.prompts.show(changed.prompts)
         self._follow(before)
@@ -234,7 +234,7 @@ class Program(QObject):
 
     def _connect_rest(self) -> None:
         self.settings.refused.connect(lambda sentence: self.chat_controller.say(sentence, Cause.SETTINGS))
-        self.looks.changed.connect(self.window.set_looks)
+        self.appearance.changed.connect(self.window.set_looks)
         self.settings.changed.connect(self.attention.set_settings)
         self.settings.changed.connect(self.motion.set_settings)
         for part in (self.window, self.race):

@@ -75,7 +75,7 @@ class Findings:
 
 
 @dataclass(frozen=True)
-class TuneWish:
+class TuneRequest:
     """What to tune. `drafts` are others that fit, by name; `placed`: the device in `load` is a person's wish."""
 
     load: LoadOptions
@@ -95,7 +95,7 @@ class Tune(Tagged, frozen=True):
     """Free the loaded model, find out how those of the wish run fastest, and keep that; ends in TuneEnded or Failed."""
 
     ticket: int
-    wish: TuneWish
+    wish: TuneRequest
 
 
 class RecallTuned(Tagged, frozen=True):

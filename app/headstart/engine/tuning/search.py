@@ -41,7 +41,7 @@ from headstart.engine.tuning.messages import (
     Row,
     Stage,
     Trying,
-    TuneWish,
+    TuneRequest,
 )
 from headstart.engine.tuning.store import Tuned
 from headstart.engine.validation import Trial as PrecisionTrial
@@ -181,7 +181,7 @@ def decided(subject: str, trials: Sequence[Trial], ms: Mapping[str, float]) -> S
     return Stage(subject, (Row(DEFAULT, row(""), chosen=best is None), *rows))
 
 
-def tune(wish: TuneWish, tell: Tell, cancel: CancelEvent | None = None) -> tuple[Tuned, Findings]:
+def tune(wish: TuneRequest, tell: Tell, cancel: CancelEvent | None = None) -> tuple[Tuned, Findings]:
     """Measure and decide: how the target runs, then what guesses. Keeps nothing: that is `store.keep`.
 
     Raises what loading raises, and RaceCancelled soon after `cancel` is set.

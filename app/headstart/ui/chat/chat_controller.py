@@ -12,7 +12,7 @@ from headstart.chat.conversation import Attachment, Chat, Conversation, Message,
 from headstart.chat.reader import Hit
 from headstart.chat.search import ranges
 from headstart.engine.engine import FinishReason, Step
-from headstart.ui import asking
+from headstart.ui import engine_request
 from headstart.ui.chat import live_answer
 from headstart.ui.chat.chat_page import ChatPage
 from headstart.ui.chat.chat_session import ChatSession
@@ -196,7 +196,7 @@ class ComposerController(QObject):
         if composer.text().strip() or composer.attached:
             conversation = self._after(composer.text().strip(), composer.attached)
         path = conversation.path
-        messages = asking.engine_messages(path, self._session.settings) if path else ()
+        messages = engine_request.engine_messages(path, self._session.settings) if path else ()
         self._count.count(messages, composer.attached)
 
     def begin_edit(self, id_: int) -> None:
@@ -251,7 +251,7 @@ class ComposerController(QObject):
         if after.last and after.last.role is Role.ASSISTANT:
             self._send(text, files)
             return
-        messages = asking.engine_messages(after.path, self._session.settings)
+        messages = engine_request.engine_messages(after.path, self._session.settings)
         self._count.settle(messages, files, lambda count: self._send_if_fits(text, files, count))
 
     def _send_if_fits(self, text: str, files: tuple[Attachment, ...], count: Count | None) -> None:

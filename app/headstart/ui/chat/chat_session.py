@@ -12,7 +12,7 @@ from headstart.engine.engine import Finish, FinishReason, Prefill, Step
 from headstart.engine.protocol import Failed, Load
 from headstart.errors import EngineBusyError, HeadstartError, HistoryError
 from headstart.settings import Settings
-from headstart.ui import asking
+from headstart.ui import engine_request
 from headstart.ui.chat import live_answer
 from headstart.ui.chat.live_answer import NOTICE, ROUNDS, LiveAnswer, resumed
 from headstart.ui.models.model_loader import ModelLoader
@@ -237,7 +237,7 @@ class ChatSession(QObject):
         message = conversation.last
         assert message
         try:
-            request = asking.request(conversation.upto(message.id), settings)
+            request = engine_request.request(conversation.upto(message.id), settings)
             request = replace(request, stop_on_repetition=stop_on_repetition)
             self._loader.require(settings)
         except HeadstartError as error:

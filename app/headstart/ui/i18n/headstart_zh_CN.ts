@@ -2017,6 +2017,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>无法设置导出工具：{reason}</translation>
     </message>
     <message>
+        <source>The exporter is being set up by another Headstart; wait until that has ended.</source>
+        <translation>另一个 Headstart 正在设置导出工具；请等它结束。</translation>
+    </message>
+    <message>
         <source>The exporter needs {needed} on the disk while it is set up, and {free} are free; make room and try again.</source>
         <translation>设置导出工具期间需要 {needed} 的磁盘空间，而可用空间为 {free}；请腾出空间后重试。</translation>
     </message>

@@ -2017,6 +2017,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>無法設定匯出工具：{reason}</translation>
     </message>
     <message>
+        <source>The exporter is being set up by another Headstart; wait until that has ended.</source>
+        <translation>另一個 Headstart 正在設定匯出工具；請等它結束。</translation>
+    </message>
+    <message>
         <source>The exporter needs {needed} on the disk while it is set up, and {free} are free; make room and try again.</source>
         <translation>設定匯出工具期間需要 {needed} 的磁碟空間，而可用空間為 {free}；請騰出空間後重試。</translation>
     </message>

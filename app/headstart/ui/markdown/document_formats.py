@@ -18,7 +18,7 @@ from PySide6.QtGui import (
 )
 
 from headstart.ui.markdown.blocks import Item, Place, Span, Style
-from headstart.ui.widgets import theme as looks
+from headstart.ui.widgets import theme as appearance
 from headstart.ui.widgets.theme import Theme
 
 CODE_ID = QTextFormat.Property.UserProperty.value + 1  # of a line of code: number of its code block
@@ -43,11 +43,11 @@ class Formats:
 
     @cached_property
     def _mono(self) -> list[str]:
-        return looks.mono_families()
+        return appearance.mono_families()
 
     @cached_property
     def _math(self) -> list[str]:
-        return looks.math_families()
+        return appearance.math_families()
 
     def body(self, place: Place) -> QTextCharFormat:
         """Running text."""
@@ -129,7 +129,7 @@ class Formats:
         made.setFontWeight(QFont.Weight.DemiBold)
         return made
 
-    def block(self, place: Place, top: float = 0.0, bottom: float = looks.SMALL) -> QTextBlockFormat:
+    def block(self, place: Place, top: float = 0.0, bottom: float = appearance.SMALL) -> QTextBlockFormat:
         """Any block of running text."""
         made = QTextBlockFormat()
         made.setTopMargin(top)
@@ -137,20 +137,20 @@ class Formats:
         made.setLeftMargin(place.quotes * QUOTE_INDENT)
         made.setRightMargin(place.quotes * QUOTE_INDENT)  # text that runs from right to left has its bar there
         made.setIndent(place.lists)
-        made.setLineHeight(looks.LINE_HEIGHT, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
+        made.setLineHeight(appearance.LINE_HEIGHT, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
         if place.quotes:
             made.setProperty(QUOTES, place.quotes)
         return made
 
     def heading_block(self, level: int, place: Place) -> QTextBlockFormat:
         """The block of a heading."""
-        made = self.block(place, looks.MEDIUM if level < 3 else looks.SMALL, looks.SMALL)
+        made = self.block(place, appearance.MEDIUM if level < 3 else appearance.SMALL, appearance.SMALL)
         made.setHeadingLevel(level)
         return made
 
     def item_block(self, item: Item, place: Place) -> QTextBlockFormat:
         """The block that begins a list entry. Its list brings the indent."""
-        made = self.block(place, 0, looks.TINY)
+        made = self.block(place, 0, appearance.TINY)
         made.setIndent(0)
         if item.checked is not None:
             marker = QTextBlockFormat.MarkerType
@@ -159,14 +159,14 @@ class Formats:
 
     def display_block(self, place: Place) -> QTextBlockFormat:
         """A formula on lines of its own."""
-        made = self.block(place, looks.TINY, looks.MEDIUM)
+        made = self.block(place, appearance.TINY, appearance.MEDIUM)
         made.setLeftMargin(made.leftMargin() + INDENT)
         return made
 
     def rule_block(self, place: Place) -> QTextBlockFormat:
         """A horizontal line."""
-        made = self.block(place, looks.TINY, looks.TINY)
-        made.setLineHeight(looks.SMALL, QTextBlockFormat.LineHeightTypes.FixedHeight.value)
+        made = self.block(place, appearance.TINY, appearance.TINY)
+        made.setLineHeight(appearance.SMALL, QTextBlockFormat.LineHeightTypes.FixedHeight.value)
         width = QTextLength(QTextLength.Type.PercentageLength, 100)
         made.setProperty(QTextFormat.Property.BlockTrailingHorizontalRulerWidth.value, width)
         made.setBackground(QBrush(QColor(self.theme.border)))
@@ -175,7 +175,7 @@ class Formats:
     def code_head_block(self) -> QTextBlockFormat:
         """The line with language and button."""
         made = QTextBlockFormat()
-        made.setBottomMargin(looks.TINY)
+        made.setBottomMargin(appearance.TINY)
         made.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
         return made
 
@@ -183,7 +183,7 @@ class Formats:
         """A line of code: left to right whatever the language around it."""
         made = QTextBlockFormat()
         made.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
-        made.setLineHeight(looks.CODE_LINE_HEIGHT, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
+        made.setLineHeight(appearance.CODE_LINE_HEIGHT, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
         made.setProperty(CODE_ID, number)
         made.setProperty(LANGUAGE, language)
         return made
@@ -195,9 +195,9 @@ class Formats:
         made.setBorder(1)
         made.setBorderBrush(QColor(self.theme.border))
         made.setBorderStyle(QTextFrameFormat.BorderStyle.BorderStyle_Solid)
-        made.setPadding(looks.SMALL)
-        made.setTopMargin(looks.TINY)
-        made.setBottomMargin(looks.SMALL)
+        made.setPadding(appearance.SMALL)
+        made.setTopMargin(appearance.TINY)
+        made.setBottomMargin(appearance.SMALL)
         made.setLeftMargin(place.quotes * QUOTE_INDENT + place.lists * INDENT)
         return made
 
@@ -211,8 +211,8 @@ class Formats:
         made.setBorderBrush(QColor(self.theme.border))
         made.setBorderStyle(QTextFrameFormat.BorderStyle.BorderStyle_Solid)
         made.setHeaderRowCount(1)
-        made.setTopMargin(looks.TINY)
-        made.setBottomMargin(looks.SMALL)
+        made.setTopMargin(appearance.TINY)
+        made.setBottomMargin(appearance.SMALL)
         made.setLeftMargin(place.quotes * QUOTE_INDENT + place.lists * INDENT)
         return made
 

@@ -1,6 +1,5 @@
 """The exporter as a child process that talks in lines: what it can make, and a model being made."""
 
-import contextlib
 import json
 import logging
 import os
@@ -13,12 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import psutil
 from PySide6.QtCore import QObject, QProcess, QTimer, Signal, Slot
 
 from headstart import paths
 from headstart.errors import Translatable
-from headstart.exporter import PROGRAM
+from headstart.exporter import PROGRAM, kill
 from headstart.ui.translation import said
 
 _log = logging.getLogger(__name__)
@@ -89,7 +87,8 @@ class LineProcess(QObject):
     def kill(self) -> None:
         """End it, and what it has started."""
         if self._process:
-            _kill_children(self.pid)
+            if self.pid:
+                kill(self.pid)
             self._process.kill()
 
     def close(self) -> None:
@@ -126,14 +125,6 @@ class LineProcess(QObject):
         if process:
             process.deleteLater()
         self.ended.emit(ending)
-
-
-def _kill_children(pid: int) -> None:
-    """What a process has started; killed alone it would leave them working."""
-    with contextlib.suppress(psutil.Error):
-        for child in psutil.Process(pid).children(recursive=True) if pid else ():
-            with contextlib.suppress(psutil.Error):
-                child.kill()
 
 
 _TRIED = "run"  # the exporter's word for a recipe that its tests carry out

@@ -9,8 +9,8 @@ from headstart.engine.engine import LoadOptions, Phase
 from headstart.engine.protocol import Facts, Failed, Load, Loading
 from headstart.errors import EngineBusyError, HeadstartError, MemoryBudgetError
 from headstart.settings import Settings
-from headstart.ui.asking import Find, Loadable
 from headstart.ui.engine_link import EngineLink
+from headstart.ui.engine_request import Find, Loadable
 from headstart.ui.models.model_facts import no_model
 from headstart.ui.spelling import titled, whole
 

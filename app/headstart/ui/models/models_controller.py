@@ -10,8 +10,8 @@ from headstart import exporter, library, paths
 from headstart.errors import HeadstartError
 from headstart.library import Broken, Entry
 from headstart.settings import Settings
-from headstart.ui.asking import Find
 from headstart.ui.engine_link import EngineLink
+from headstart.ui.engine_request import Find
 from headstart.ui.models import model_facts
 from headstart.ui.models.add_model_controller import AddModelController
 from headstart.ui.models.model_choices import ModelChoices

@@ -15,14 +15,14 @@ from headstart.engine.tuning.messages import (
     TunedKnown,
     TuneEnded,
     TuneReport,
+    TuneRequest,
     TuneTrying,
-    TuneWish,
 )
 from headstart.errors import HeadstartError
 from headstart.library import Model
 from headstart.settings import Settings
-from headstart.ui.asking import Loadable
 from headstart.ui.background_task import BackgroundTask
+from headstart.ui.engine_request import Loadable
 from headstart.ui.models.model_loader import ModelLoader
 from headstart.ui.performance.engine_job import EngineJob
 from headstart.ui.performance.tuning_page import TuningPage, doing
@@ -118,7 +118,7 @@ class TuningController(EngineJob):
             return
         self._loader.unload()  # its memory is needed
         placed = Open.DEVICE not in wanted.options.open
-        wish = TuneWish(wanted.options, drafts, placed=placed, seconds=float(self._seconds))
+        wish = TuneRequest(wanted.options, drafts, placed=placed, seconds=float(self._seconds))
         self._clock.start()
         self._tick.start()
         self._ticket = self._link.tune(wish)

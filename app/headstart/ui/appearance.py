@@ -9,7 +9,7 @@ from headstart.ui.widgets import theme
 from headstart.ui.widgets.theme import Theme, ThemeChoice
 
 
-class Looks(QObject):
+class Appearance(QObject):
     """What everything is drawn with."""
 
     changed = Signal(object, object)  # Theme, QFont

@@ -13,7 +13,7 @@ from headstart.ui.background_task import BackgroundTask
 _EVERY_MS = 30_000
 
 
-class Settling(QObject):
+class Checkpoints(QObject):
     """One for a store. In the window's thread the disk would hold up an answer for 50 to 80 ms every few minutes."""
 
     def __init__(self, store: Store, parent: QObject | None = None) -> None:
@@ -48,7 +48,7 @@ def _settle(store: Store, key: Key | None, _task: BackgroundTask) -> None:
 _BEGINS_MS = 5000  # after the start, which has enough to read
 
 
-class Upkeep(QObject):
+class Maintenance(QObject):
     """One for a window. A history of gigabytes takes minutes, so it waits for the start and runs in a thread."""
 
     troubled = Signal(str)
