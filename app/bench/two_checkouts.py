@@ -50,7 +50,7 @@ def _times(checkout: Path, command: list[str], home: Path) -> Times:
     """One benchmark in a home that only this checkout writes to, so that what it learns stays its own."""
     home.mkdir(exist_ok=True)
     file = home / "bench.json"
-    flags = [*command, "--repeats", "1", "--contestants", ",".join(_NAMES), "--json", str(file)]
+    flags = [*command, "--repeats", "1", "--peer", "none", "--contestants", ",".join(_NAMES), "--json", str(file)]
     subprocess.run(
         [checkout / ".venv/bin/headstart", "bench", *flags],
         env={**os.environ, "HEADSTART_HOME": str(home)},
