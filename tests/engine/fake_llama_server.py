@@ -13,6 +13,8 @@ from pathlib import Path
 class Replies(BaseHTTPRequestHandler):
     """One request."""
 
+    drafted = 0  # tokens a round
+
     def do_GET(self) -> None:
         """Whether it is ready."""
         self._reply(200 if self.path == "/health" else 404, {"status": "ok"})
@@ -23,7 +25,7 @@ class Replies(BaseHTTPRequestHandler):
         if self.path != "/completion" or "busy" in sys.argv[2]:
             self._reply(500, {})
             return
-        count, length = order["n_predict"], order["speculative.n_max"]
+        count, length = order["n_predict"], self.drafted
         tokens = [order["prompt"][-1 - place % 3] for place in range(count)]
         times = {"prompt_ms": 30.0, "predicted_ms": 10.0 * count, "predicted_n": count}
         times |= {"draft_n": 2 * length, "draft_n_accepted": length} if length else {}
@@ -41,10 +43,12 @@ class Replies(BaseHTTPRequestHandler):
 def main() -> None:
     """Serve until killed."""
     parser = argparse.ArgumentParser()
-    for name in ("--model", "--host", "--model-draft", "--ctx-size", "--parallel"):
+    for name in ("--model", "--host", "--model-draft", "--ctx-size", "--parallel", "--spec-type"):
         parser.add_argument(name)
     parser.add_argument("--port", type=int)
+    parser.add_argument("--spec-draft-n-max", type=int, default=0)
     options = parser.parse_args()
+    Replies.drafted = options.spec_draft_n_max
     if Path(options.model).name == "broken":
         sys.exit("error: failed to load model")
     HTTPServer((options.host, options.port), Replies).serve_forever()

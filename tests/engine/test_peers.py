@@ -33,15 +33,15 @@ class TestLlama:
 
     def test_it_answers_plainly_and_with_several_lengths(self, llama_server: Path) -> None:
         with LlamaSource(llama_server, Path("target.gguf"), Path("draft.gguf")).open(OPTIONS) as modes:
-            assert [mode.name for mode in modes] == ["llama plain", "llama 2", "llama 4", "llama 8", "llama 16"]
-            plain, _, four, *_ = [mode.answer(CODE) for mode in modes]
+            assert [mode.name for mode in modes] == ["llama plain", "llama ngram", "llama 3", "llama 5"]
+            plain, _, three, _ = [mode.answer(CODE) for mode in modes]
         assert (plain.tokens, plain.prompt_tokens, plain.drafted) == ((39, 38, 37, 39, 38, 37, 39, 38), 35, 0)
         assert (plain.ttft_ms, plain.decode_ms, plain.ms_per_token) == (40.0, 70.0, 10.0)
-        assert (four.drafted, four.accepted) == (8, 4)
+        assert (three.drafted, three.accepted) == (6, 3)
 
-    def test_without_a_draft_there_is_only_plain_decoding(self, llama_server: Path) -> None:
+    def test_without_a_draft_only_the_text_guesses(self, llama_server: Path) -> None:
         with LlamaSource(llama_server, Path("target.gguf")).open(OPTIONS) as modes:
-            assert [mode.name for mode in modes] == ["llama plain"]
+            assert [mode.name for mode in modes] == ["llama plain", "llama ngram"]
 
     def test_a_server_that_ends_is_told_with_its_last_words(self, llama_server: Path) -> None:
         reason = r"its server ended \(error: failed to load model\)\."
@@ -50,7 +50,7 @@ class TestLlama:
 
     def test_a_server_that_refuses_is_told(self, llama_server: Path) -> None:
         source = LlamaSource(llama_server, Path("busy"))
-        with source.open(OPTIONS) as (plain,), pytest.raises(PeerError, match="status 500"):
+        with source.open(OPTIONS) as (plain, _), pytest.raises(PeerError, match="status 500"):
             plain.answer(CODE)
 
     def test_a_program_that_is_none_is_told(self, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -200,7 +200,7 @@ def _ask(child: "subprocess.Popen[str]", order: Mapping[str, object]) -> dict[st
     return said
 
 
-_LENGTHS = (2, 4, 8, 16)  # of llama.cpp's drafts; the server stops sooner by itself where its draft is unsure
+_LENGTHS = (3, 5)  # of llama.cpp's drafts; 3 is its own default
 _HOST = "127.0.0.1"
 _START = 180.0  # seconds to load
 _ANSWER = 600.0
@@ -218,19 +218,34 @@ class LlamaSource:
 
     @contextmanager
     def open(self, options: PeerOptions) -> Iterator[Sequence[Peer]]:
-        """See PeerSource.open."""
-        import httpx  # noqa: PLC0415 - few benchmarks need it
-
+        """See PeerSource.open. Each setting is a server of its own, as a server cannot change how it guesses."""
         if self.server is None or self.target is None:
             raise PeerError(
                 "llama.cpp stays out: name its server with --llama-server PATH and a model with --gguf FILE."
             )
+        modes: dict[str, Sequence[str]] = {"plain": (), "ngram": ("--spec-type", "ngram-simple")}
+        if self.draft:
+            guessing = ("--model-draft", str(self.draft), "--spec-type", "draft-simple", "--spec-draft-n-max")
+            modes |= {str(length): (*guessing, str(length)) for length in _LENGTHS}
+        with ExitStack() as servers:
+            yield [
+                Peer(
+                    f"llama {name}",
+                    options.encode,
+                    partial(_complete, servers.enter_context(self._serve(options, flags)), options),
+                )
+                for name, flags in modes.items()
+            ]
+
+    @contextmanager
+    def _serve(self, options: PeerOptions, flags: Sequence[str]) -> "Iterator[httpx.Client]":
+        import httpx  # noqa: PLC0415 - few benchmarks need it
+
         with socket.socket() as probe:
             probe.bind((_HOST, 0))
             port = probe.getsockname()[1]
         command = [str(self.server), "--model", str(self.target), "--host", _HOST, "--port", str(port)]
-        command += ["--ctx-size", str(options.context), "--parallel", "1"]
-        command += ["--model-draft", str(self.draft)] if self.draft else []
+        command += ["--ctx-size", str(options.context), "--parallel", "1", *flags]
         with tempfile.TemporaryFile() as log:
             try:
                 process = subprocess.Popen(command, stdout=log, stderr=log)
@@ -242,10 +257,7 @@ class LlamaSource:
             try:
                 with httpx.Client(base_url=f"http://{_HOST}:{port}", timeout=_ANSWER, trust_env=False) as client:
                     _await_ready(process, client, log)
-                    yield [
-                        Peer(f"llama {length or 'plain'}", options.encode, partial(_complete, client, options, length))
-                        for length in (0, *(_LENGTHS if self.draft else ()))
-                    ]
+                    yield client
             finally:
                 _end(process)
 
@@ -267,8 +279,8 @@ def _await_ready(process: "subprocess.Popen[bytes]", client: "httpx.Client", log
     raise PeerError("llama.cpp stays out: its server was not ready after {seconds:.0f} s.", seconds=_START)
 
 
-def _complete(client: "httpx.Client", options: PeerOptions, length: int, ids: list[int]) -> Run:
-    """The times are the server's own figures, without HTTP. A length of 0 is plain decoding."""
+def _complete(client: "httpx.Client", options: PeerOptions, ids: list[int]) -> Run:
+    """The times are the server's own figures, without HTTP."""
     import httpx  # noqa: PLC0415 - as above
 
     order = {
@@ -277,8 +289,6 @@ def _complete(client: "httpx.Client", options: PeerOptions, length: int, ids: li
         "temperature": 0,
         "cache_prompt": False,
         "return_tokens": True,
-        "speculative.n_min": 0,
-        "speculative.n_max": length,
     }
     try:
         response = client.post("/completion", json=order)
