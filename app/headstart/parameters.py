@@ -156,8 +156,10 @@ class Precision(StrEnum):
 class AnswerParams:
     """How long an answer may become, and what ends it."""
 
-    max_new_tokens: int = parameter(512, "Longest answer, in tokens.", low=1)
-    stop: tuple[str, ...] = parameter((), "End the answer before this text; may be given several times.")
+    max_new_tokens: int = parameter(2048, "Longest answer in tokens.", low=1)
+    stop: tuple[str, ...] = parameter(
+        (), "The answer ends before one of these texts.", detail="may be given several times"
+    )
     stop_on_repetition: bool = parameter(default=True, meaning="End an answer that says the same again and again.")
 
     def __post_init__(self) -> None:

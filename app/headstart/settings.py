@@ -9,7 +9,16 @@ from functools import cache
 from typing import Any, TypeVar, get_type_hints
 
 from headstart.errors import SettingsError
-from headstart.parameters import EngineConfig, Mode, SamplingParams, SpeculationParams, declared, filled
+from headstart.parameters import (
+    AnswerParams,
+    Declared,
+    EngineConfig,
+    Mode,
+    SamplingParams,
+    SpeculationParams,
+    declared,
+    filled,
+)
 
 _PARAMETERS: Mapping[str, type] = {"model": EngineConfig, "speculation": SpeculationParams, "sampling": SamplingParams}
 _Class = TypeVar("_Class")
@@ -47,13 +56,23 @@ def with_parameters(cls: type[_Class], sections: Mapping[str, type] = _PARAMETER
     for section, params in sections.items():
         for each in declared(params):
             if each.about.in_window:
-                choices = tuple(map(str, each.kind)) if issubclass(each.kind, StrEnum) else ()
-                kind = str if choices else each.kind
-                default = str(each.default) if choices else each.default
-                bounds = {"low": each.about.low, "high": each.about.high, "above": each.about.above}
-                setattr(cls, each.name, _own(default, section, each.about.meaning, choices=choices, **bounds))
+                kind = str if _choices(each) else each.kind
+                setattr(cls, each.name, _declared(each, section))
                 cls.__annotations__[each.name] = kind | None if each.may_be_automatic else kind
     return cls
+
+
+def _choices(each: Declared) -> tuple[str, ...]:
+    return tuple(map(str, each.kind)) if isinstance(each.kind, type) and issubclass(each.kind, StrEnum) else ()
+
+
+def _declared(each: Declared, section: str) -> Any:
+    choices, about = _choices(each), each.about
+    default = str(each.default) if choices else each.default
+    return _own(default, section, about.meaning, low=about.low, high=about.high, above=about.above, choices=choices)
+
+
+_ANSWER = {each.name: _declared(each, "sampling") for each in declared(AnswerParams)}
 
 
 @dataclass(frozen=True)
@@ -90,8 +109,8 @@ class Settings:
     engine: str = DECLARED
     kv_precision: str = DECLARED
 
-    max_new_tokens: int = _own(2048, "sampling", "Longest answer in tokens.", low=1)
-    stop: tuple[str, ...] = _own((), "sampling", "The answer ends before one of these texts.")
+    max_new_tokens: int = _ANSWER["max_new_tokens"]
+    stop: tuple[str, ...] = _ANSWER["stop"]
 
     server_port: int = _option(
         8642, "server", "Where programs of this computer find the local server.", low=1024, high=65535

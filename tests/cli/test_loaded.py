@@ -56,7 +56,7 @@ def test_it_is_said_who_answers_where_nobody_asked_for_it(
     headstart_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_model(headstart_home / "models" / "smol")
-    sentence = "OpenVINO GenAI answers: an NPU runs nothing else."
+    sentence = "OpenVINO GenAI runs this model because Headstart's own engine cannot use an NPU."
 
     def load(_options: LoadOptions) -> EngineClient:
         client = EngineClient(PROGRAM, Journal(tmp_path / "log"))

@@ -18,6 +18,7 @@ from headstart.errors import SettingsError, UnfitError
 from tests.openvino_core import CPU, GPU, FakeCore, plug_in
 
 OPTIONS = LoadOptions(Path("target"))
+BECAUSE = "OpenVINO GenAI runs this model because"
 OURS, GENAI = EngineChoice(EngineKind.HEADSTART), EngineKind.GENAI
 
 
@@ -34,22 +35,33 @@ def _unasked() -> str:
             replace(OPTIONS, device="GPU.1"),
             None,
             "paged: no",
-            EngineChoice(GENAI, "OpenVINO GenAI answers: Headstart's own engine does not fit here (paged: no)."),
+            EngineChoice(
+                GENAI,
+                f"{BECAUSE} Headstart's own engine failed a check of this device (paged: no).",
+            ),
         ),
         (replace(OPTIONS, draft_device="GPU"), None, "", OURS),
         (
             replace(OPTIONS, device="npu"),
             None,
             None,
-            EngineChoice(GENAI, "OpenVINO GenAI answers: an NPU runs nothing else."),
+            EngineChoice(GENAI, f"{BECAUSE} Headstart's own engine cannot use an NPU."),
         ),
         (
             replace(OPTIONS, draft_device="NPU"),
             None,
             None,
-            EngineChoice(GENAI, "OpenVINO GenAI answers: an NPU runs nothing else."),
+            EngineChoice(GENAI, f"{BECAUSE} Headstart's own engine cannot use an NPU."),
         ),
-        (OPTIONS, "a-head", None, EngineChoice(GENAI, "OpenVINO GenAI answers: a-head is an EAGLE-3 head.")),
+        (
+            OPTIONS,
+            "a-head",
+            None,
+            EngineChoice(
+                GENAI,
+                f"{BECAUSE} the draft a-head is an EAGLE-3 head, which Headstart's own engine cannot use.",
+            ),
+        ),
         (replace(OPTIONS, engine=GENAI), None, None, EngineChoice(GENAI)),
         (replace(OPTIONS, engine=EngineKind.HEADSTART, device="GPU"), None, None, OURS),
     ],

@@ -123,7 +123,7 @@ def test_guesses_change_no_text(guessing: GenaiEngine, plain: tuple[int, ...], s
     assert found.token_ids == plain
     assert 0 < found.stats.accepted < found.stats.drafted
     assert found.stats.by_origin["draft"] == found.stats.accepted
-    assert guessing.reason == "OpenVINO GenAI answers: head is an EAGLE-3 head."
+    assert "the draft head is an EAGLE-3 head" in guessing.reason
 
 
 def test_headstarts_own_engine_says_who_can(exports: Exports) -> None:

@@ -65,15 +65,15 @@ class Request:
     """
 
     messages: tuple[Message, ...]
-    max_new_tokens: int = 512
+    max_new_tokens: int = parameters.AnswerParams.max_new_tokens
     sampling: Sampling = field(default_factory=Sampling)
     speculation: Speculation = field(default_factory=Speculation)
-    stop: tuple[str, ...] = ()
+    stop: tuple[str, ...] = parameters.AnswerParams.stop
     prompt: str = ""
     prediction: str = ""
     schema: str = ""
     likeliest: int | None = None
-    stop_on_repetition: bool = True
+    stop_on_repetition: bool = parameters.AnswerParams.stop_on_repetition
 
     def __post_init__(self) -> None:
         """Refuse what no engine could answer."""
@@ -295,19 +295,19 @@ class LoadOptions:
     target: Path  # model folder
     draft: Path | None = None  # model folder with the same vocabulary
     device: str = USUAL_DEVICE
-    numerics: Numerics = Numerics.FAST
-    context: int | None = None
+    numerics: Numerics = parameters.EngineConfig.numerics
+    context: int | None = parameters.EngineConfig.context
     draft_device: str | None = None
-    ignore_memory: bool = False
+    ignore_memory: bool = parameters.EngineConfig.ignore_memory
     draft_vocab: int | None = None
     tracing: Tracing | None = None
     properties: Mapping[str, str] = field(default_factory=dict)
     draft_properties: Mapping[str, str] = field(default_factory=dict)
     open: tuple[Open, ...] = ()
     remote: Remote | None = None
-    engine: EngineKind = EngineKind.AUTO
-    kv_precision: KvPrecision = KvPrecision.AUTO
-    precision: Precision = Precision.AUTO  # of the target; a draft's is found by itself
+    engine: EngineKind = parameters.EngineConfig.engine
+    kv_precision: KvPrecision = parameters.EngineConfig.kv_precision
+    precision: Precision = parameters.EngineConfig.precision  # of the target; a draft's is found by itself
 
     def __post_init__(self) -> None:
         """Refuse what exact numerics cannot be combined with: results must not depend on guesses."""

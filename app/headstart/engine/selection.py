@@ -84,7 +84,11 @@ def choose(options: LoadOptions, head: str | None, check: Callable[[], str]) -> 
     kinds = {devices.kind(place) for place in (options.device, options.draft_device or options.device)}
     if options.engine is EngineKind.GENAI:
         return EngineChoice(EngineKind.GENAI)
-    against = f"{head} is an EAGLE-3 head" if head else "an NPU runs nothing else" if "NPU" in kinds else ""
+    against = ""
+    if head:
+        against = f"the draft {head} is an EAGLE-3 head, which Headstart's own engine cannot use"
+    elif "NPU" in kinds:
+        against = "Headstart's own engine cannot use an NPU"
     if options.engine is EngineKind.HEADSTART:
         if head:
             raise SettingsError(
@@ -97,7 +101,7 @@ def choose(options: LoadOptions, head: str | None, check: Callable[[], str]) -> 
             )
         return EngineChoice(EngineKind.HEADSTART)
     if not against and kinds != {"CPU"} and (found := check()):
-        against = f"Headstart's own engine does not fit here ({found})"
+        against = f"Headstart's own engine failed a check of this device ({found})"
     if against:
-        return EngineChoice(EngineKind.GENAI, f"OpenVINO GenAI answers: {against}.")
+        return EngineChoice(EngineKind.GENAI, f"OpenVINO GenAI runs this model because {against}.")
     return EngineChoice(EngineKind.HEADSTART)
