@@ -48,6 +48,7 @@ from headstart.engine.engine import (
     Round,
     Scored,
     Step,
+    Tally,
     Timing,
     Token,
 )
@@ -64,7 +65,6 @@ from headstart.engine.protocol import (
     Facts,
     Loading,
 )
-from headstart.engine.tally import Tally
 from headstart.engine.tuning.messages import (
     ANSWER,
     DEFAULT,

@@ -6,7 +6,7 @@ import pytest
 
 from bench.research import policy_constants
 from bench.research.policy_constants import CONSTANTS, MODULES, Constant
-from headstart.engine.policy import plan
+from headstart.engine.policy import policy
 
 # What counts places, or what no recording meets: tables of likely tokens, prices of a machine that nobody measured.
 OTHERS = {
@@ -32,8 +32,8 @@ def test_every_constant_of_the_policy_is_measured(module: ModuleType) -> None:
 
 @pytest.mark.slow
 def test_a_rule_that_is_spoilt_is_slower_and_comes_back() -> None:
-    spoilt = Constant(plan, "LONGEST", kind="count")
+    spoilt = Constant(policy, "LONGEST", kind="count")
     found = policy_constants.measure([spoilt], seeds=(1,))
     (row,) = found["constants"]
     assert row["half"]["mean"] < 0.0
-    assert plan.LONGEST == spoilt.value == 15
+    assert policy.LONGEST == spoilt.value == 15

@@ -27,8 +27,7 @@ from headstart.cli.chat import (
 )
 from headstart.cli.options import Settings
 from headstart.cli.render import Answer, Screen
-from headstart.engine.engine import Event, FinishReason, Message, Mode, Request, Step
-from headstart.engine.tally import nothing
+from headstart.engine.engine import Event, FinishReason, Message, Mode, Request, Step, nothing
 from headstart.errors import ChatTemplateError, EngineLostError, SettingsError
 from tests.fakes import RecordingLoad, ScriptedEngine
 from tests.model_folders import write_model

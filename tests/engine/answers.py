@@ -23,8 +23,7 @@ from headstart.engine.engine import (
 )
 from headstart.engine.local import LocalEngine
 from headstart.engine.policy.cost_model import Costs, Curve
-from headstart.engine.policy.plan import DraftPlan, Knowledge
-from headstart.engine.policy.policy import Policy
+from headstart.engine.policy.policy import DraftPlan, Knowledge, Policy
 from headstart.engine.policy.rounds import Situation
 
 PLAIN = Speculation(mode=Mode.OFF)

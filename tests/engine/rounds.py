@@ -5,8 +5,7 @@ from typing import Protocol, TypeVar
 
 from headstart.engine.drafters.base import Draft
 from headstart.engine.engine import Origin, Timing
-from headstart.engine.policy.plan import DraftPlan
-from headstart.engine.policy.policy import Policy
+from headstart.engine.policy.policy import DraftPlan, Policy
 from headstart.engine.policy.rounds import Outcome, Situation
 
 WRONG = -1

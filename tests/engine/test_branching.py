@@ -8,17 +8,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from headstart.engine import loading
 from headstart.engine.drafters.base import Draft
 from headstart.engine.engine import Mode, Numerics, Sampling, Speculation
-from headstart.engine.loading import Place, load_model
+from headstart.engine.loading import Place, branch_error, fault, load_model
 from headstart.engine.local import LocalEngine
 from headstart.engine.policy.cost_model import Costs, Curve
-from headstart.engine.policy.plan import DraftPlan, Knowledge
+from headstart.engine.policy.policy import DraftPlan, Knowledge
 from headstart.engine.policy.rounds import Outcome, Situation
-from headstart.engine.runners import proof
 from headstart.engine.runners.paged import BranchingRunner, PagedRunner
 from headstart.engine.runners.precision import probe_ids, properties
-from headstart.engine.runners.proof import branch_error, fault
 from headstart.engine.runners.runner import Branch
 from headstart.engine.sequence import Job
 from headstart.engine.speculative import Decoder
@@ -132,7 +131,7 @@ class TestRunner:
         self, tiny_target: Path, measured: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         place = Place("CPU", Numerics.EXACT, 128)
-        monkeypatch.setitem(proof.RUNNERS, "branching", Blind)
+        monkeypatch.setitem(loading.RUNNERS, "branching", Blind)
         assert type(load_model(tiny_target, place, measured).runner) is PagedRunner
         monkeypatch.undo()
         (measured / next(measured.iterdir()).name).unlink()

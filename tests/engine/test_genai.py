@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from headstart import manifest as manifests
-from headstart.engine import selection
+from headstart.engine import opening
 from headstart.engine.backends.genai import pipelines
 from headstart.engine.backends.genai.engine import GenaiEngine, Guessing, guessing, load, npu_context
 from headstart.engine.backends.genai.pipelines import StreamedWriter, Way
@@ -432,7 +432,7 @@ def pipeline(monkeypatch: pytest.MonkeyPatch) -> PlayedPipeline:
 
 
 def test_the_longest_prompt_is_compiled_in(tiny_target: Path, pipeline: PlayedPipeline) -> None:
-    engine = selection.load(LoadOptions(tiny_target, device="NPU"))
+    engine = opening.load(LoadOptions(tiny_target, device="NPU"))
     assert pipeline.built == [(str(tiny_target), "NPU", {"MAX_PROMPT_LEN": 512, "MIN_RESPONSE_LEN": 512})]
     assert engine.context == 1024
     assert isinstance(engine, GenaiEngine)
@@ -443,7 +443,7 @@ def test_the_longest_prompt_is_compiled_in(tiny_target: Path, pipeline: PlayedPi
 
 
 def test_a_longer_prompt_is_refused_and_not_garbled(tiny_target: Path, pipeline: PlayedPipeline) -> None:
-    engine = selection.load(LoadOptions(tiny_target, device="npu", context=300))
+    engine = opening.load(LoadOptions(tiny_target, device="npu", context=300))
     assert pipeline.built[0][2] == {"MAX_PROMPT_LEN": 128, "MIN_RESPONSE_LEN": 172}
     with pytest.raises(ContextOverflowError) as caught:
         told(engine, replace(QUESTION, messages=(Message("user", "word " * 50),)))
@@ -455,7 +455,7 @@ def test_a_longer_prompt_is_refused_and_not_garbled(tiny_target: Path, pipeline:
 def test_nobody_says_who_proposed_a_token_with_a_draft(
     tiny_target: Path, tiny_draft: Path, pipeline: PlayedPipeline
 ) -> None:
-    engine = selection.load(LoadOptions(tiny_target, tiny_draft, "NPU"))
+    engine = opening.load(LoadOptions(tiny_target, tiny_draft, "NPU"))
     assert "draft_model" in pipeline.built[0][2]
     stats = told(engine).finish.stats
     assert stats.by_origin == {"unknown": 24}
@@ -474,7 +474,7 @@ def test_weights_that_it_cannot_compute_with_are_named(
 ) -> None:
     folder = altered(tiny_target, precision=manifests.Precision(weights))
     with pytest.raises(DeviceError) as caught:
-        selection.load(LoadOptions(folder, device="NPU"))
+        opening.load(LoadOptions(folder, device="NPU"))
     assert str(caught.value) == (
         f"An NPU computes with symmetric weights, but tiny-target has {weights}: export it with --weights int4-sym, "
         "or use --device CPU."
@@ -494,13 +494,13 @@ def test_what_it_leaves_nobody_to_choose(
     tiny_target: Path, pipeline: PlayedPipeline, wishes: dict[str, Any], sentence: str
 ) -> None:
     with pytest.raises(SettingsError, match=sentence):
-        selection.load(LoadOptions(tiny_target, device="NPU", **wishes))
+        opening.load(LoadOptions(tiny_target, device="NPU", **wishes))
     assert not pipeline.built
 
 
 def test_too_small_a_context_is_refused(tiny_target: Path, pipeline: PlayedPipeline) -> None:
     with pytest.raises(DeviceError, match="An NPU needs a context of at least 128 tokens, not 100"):
-        selection.load(LoadOptions(tiny_target, device="NPU", context=100))
+        opening.load(LoadOptions(tiny_target, device="NPU", context=100))
     assert not pipeline.built
 
 
@@ -513,14 +513,14 @@ def test_without_a_wish_the_context_is_what_compiles_soon(tiny_target: Path) -> 
 def test_a_driver_that_refuses_has_a_way_out(tiny_target: Path, pipeline: PlayedPipeline) -> None:
     pipeline.fault = "VCL compiler loading failed, aborting."
     with pytest.raises(DeviceError) as caught:
-        selection.load(LoadOptions(tiny_target, device="NPU"))
+        opening.load(LoadOptions(tiny_target, device="NPU"))
     assert str(caught.value) == (
         "OpenVINO GenAI cannot run target (plain) on NPU (VCL compiler loading failed, aborting); use --device CPU."
     )
 
 
 def test_a_failure_in_an_answer_builds_it_anew(tiny_target: Path, pipeline: PlayedPipeline) -> None:
-    engine = selection.load(LoadOptions(tiny_target, device="NPU"))
+    engine = opening.load(LoadOptions(tiny_target, device="NPU"))
     pipeline.fault = "device lost"
     with pytest.raises(EngineLostError, match=r"OpenVINO GenAI failed \(device lost\); ask again, or use --device CPU"):
         told(engine)

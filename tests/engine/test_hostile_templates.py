@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from headstart.engine import chat_template
-from headstart.engine.chat_template import Seams
+from headstart.engine import tokenizer
 from headstart.engine.engine import Message
-from headstart.engine.tokenizer import Tokenizer
+from headstart.engine.tokenizer import Seams, Tokenizer
 from headstart.errors import ChatTemplateError
 from tests.engine.tiny_tokenizers import UNTEMPLATED
 from tests.source_tree import ROOT
@@ -87,8 +86,8 @@ class Slow:
 
 def main() -> None:
     """Two threads render, and the one that ends must not call off the guard of the other."""
-    chat_template._LONGEST = 1.0
-    template = chat_template.ChatTemplate(Slow(), "any", Seams(()), Seams(()))
+    tokenizer._LONGEST = 1.0
+    template = tokenizer.ChatTemplate(Slow(), "any", Seams(()), Seams(()))
 
     def render(content: str) -> None:
         template._render([Message("user", content)], [content], add_generation_prompt=False)

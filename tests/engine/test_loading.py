@@ -10,14 +10,13 @@ from typing import Any
 import pytest
 
 from headstart import manifest
+from headstart.engine import loading
 from headstart.engine.engine import LoadOptions, Mode, Numerics, Precision, Speculation
-from headstart.engine.loading import Place, load_model
+from headstart.engine.loading import Place, load_model, rollback_error
 from headstart.engine.local import LocalEngine, load
 from headstart.engine.measurements import Measurements
-from headstart.engine.runners import proof
 from headstart.engine.runners.paged import PagedRunner
 from headstart.engine.runners.precision import VERIFY, plain, properties
-from headstart.engine.runners.proof import rollback_error
 from headstart.engine.runners.runner import Branch
 from headstart.engine.runners.stateful import StatefulRunner
 from headstart.engine.validation import Verdict, note, refuse
@@ -54,7 +53,7 @@ def test_the_paged_runner_is_chosen_and_remembered(tiny_target: Path, measured: 
     assert compiled == ["PagedRunner f32"]
     load_model(tiny_target, EXACT, measured)
     assert compiled == ["PagedRunner f32"] * 2
-    assert remembered(measured)[proof.PROVEN] == "paged"
+    assert remembered(measured)[loading.PROVEN] == "paged"
 
 
 def test_a_first_load_measures_nothing(tiny_target: Path, measured: Path, compiled: list[str]) -> None:
@@ -99,7 +98,7 @@ def test_other_weights_are_measured_anew(tiny_target: Path, altered: Alter, meas
     manifest.write(other, dataclasses.replace(manifest.read_model(other), files=manifest.hash_files(other)))
     known = load_model(other, EXACT, measured).measurements
     assert known.get("seconds") is None
-    assert known.get(proof.PROVEN) == "branching"
+    assert known.get(loading.PROVEN) == "branching"
 
 
 def refusing(folder: Path, device: str, properties: Mapping[str, str], *rest: Any) -> Any:
@@ -143,7 +142,7 @@ def test_where_pages_do_not_work_the_stateful_runner_gives_the_same_answers(
     use_runners(monkeypatch, paged=broken, stateful=StatefulRunner)
     engine = load(LoadOptions(tiny_target, tiny_draft, numerics=Numerics.EXACT))
     assert isinstance(engine.target.runner, StatefulRunner)
-    assert engine.target.measurements.get(proof.PROVEN) == "stateful"
+    assert engine.target.measurements.get(loading.PROVEN) == "stateful"
     expected = ask(forget(pair_engine), request(LIST, tokens=24))
     for speculation in (Speculation(Mode.OFF), Speculation(Mode.FIXED, 5), Speculation()):
         given = ask(engine, request(LIST, speculation=speculation, tokens=24))
@@ -189,9 +188,9 @@ def test_a_runner_that_once_worked_and_now_fails_is_told_in_a_sentence(
 def test_a_remembered_runner_that_makes_no_sense_is_chosen_anew(
     tiny_target: Path, measured: Path, known: object
 ) -> None:
-    load_model(tiny_target, EXACT, measured).measurements.put(proof.PROVEN, known)
+    load_model(tiny_target, EXACT, measured).measurements.put(loading.PROVEN, known)
     load_model(tiny_target, EXACT, measured)
-    assert remembered(measured)[proof.PROVEN] == "branching"
+    assert remembered(measured)[loading.PROVEN] == "branching"
 
 
 def test_a_faithful_rollback_shows_as_such_and_a_false_one_too(tiny_target: Path) -> None:
@@ -259,7 +258,7 @@ def test_a_learned_policy_that_makes_no_sense_starts_anew(
 
 def use_runners(monkeypatch: pytest.MonkeyPatch, *, paged: Any, stateful: Any) -> None:
     """Put these in the places of the runners, of which none has branches."""
-    monkeypatch.setattr(proof, "RUNNERS", {"paged": paged, "stateful": stateful})
+    monkeypatch.setattr(loading, "RUNNERS", {"paged": paged, "stateful": stateful})
 
 
 def remembered(measured: Path) -> dict[str, Any]:

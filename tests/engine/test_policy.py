@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from headstart.engine.drafters.base import NO_DRAFT, Draft
 from headstart.engine.engine import Drafter, Mode, Origin, Speculation, Timing
 from headstart.engine.policy.cost_model import Costs, Curve
-from headstart.engine.policy.plan import LONGEST, DraftPlan
-from headstart.engine.policy.policy import Policy
+from headstart.engine.policy.policy import LONGEST, DraftPlan, Policy
 from headstart.engine.policy.rounds import Outcome, Situation
 from tests.engine.rounds import copied, guessed, outcome, planned
 

@@ -6,14 +6,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from headstart.engine import loading, selection
+from headstart.engine import loading, opening
 from headstart.engine.backends.genai.engine import GenaiEngine
 from headstart.engine.engine import EngineKind, LoadOptions
 from headstart.engine.local import LocalEngine
-from headstart.engine.opening import LocalModels
+from headstart.engine.opening import EngineChoice, LocalModels, choose
 from headstart.engine.protocol import Bench, BenchSize
-from headstart.engine.runners import proof
-from headstart.engine.selection import EngineChoice, choose
 from headstart.errors import SettingsError, UnfitError
 from tests.openvino_core import CPU, GPU, FakeCore, plug_in
 
@@ -92,32 +90,32 @@ def test_a_card_is_tried_out_once_for_a_model_and_a_driver(
     tiny_target: Path, measured: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plug_in(monkeypatch, FakeCore({"CPU": CPU, "GPU": GPU}))
-    monkeypatch.setattr(proof, "RUNNERS", {"paged": _no_runner, "stateful": _no_runner})
+    monkeypatch.setattr(loading, "RUNNERS", {"paged": _no_runner, "stateful": _no_runner})
     options = LoadOptions(tiny_target, device="GPU")
-    found = selection.chosen(options)
+    found = opening.chosen(options)
     assert found.kind is GENAI
     assert "paged: the driver knows no such operation; stateful: the driver" in found.reason
-    monkeypatch.setattr(proof, "RUNNERS", {"paged": _unasked, "stateful": _unasked})
-    assert selection.chosen(options) == found
+    monkeypatch.setattr(loading, "RUNNERS", {"paged": _unasked, "stateful": _unasked})
+    assert opening.chosen(options) == found
     with pytest.raises(UnfitError, match=r"GPU refuses target \(paged: the driver .* Try --device CPU"):
         loading.load_model(tiny_target, loading.Place("GPU", options.numerics, 64), measured)
 
-    monkeypatch.setattr(proof, "RUNNERS", {"paged": lambda *_: SimpleNamespace(can_branch=False)})
-    monkeypatch.setattr(proof, "rollback_error", lambda _: 0.0)
-    assert selection.chosen(options) == found
+    monkeypatch.setattr(loading, "RUNNERS", {"paged": lambda *_: SimpleNamespace(can_branch=False)})
+    monkeypatch.setattr(loading, "rollback_error", lambda _: 0.0)
+    assert opening.chosen(options) == found
     plug_in(monkeypatch, FakeCore({"CPU": CPU, "GPU": {**GPU, "GPU_DRIVER_VERSION": "26.1"}}))
-    assert selection.chosen(options) == OURS
+    assert opening.chosen(options) == OURS
 
 
 def test_a_card_that_forgets_badly_leaves_the_model_to_genai(
     tiny_target: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plug_in(monkeypatch, FakeCore({"CPU": CPU, "GPU": GPU}))
-    monkeypatch.setattr(proof, "RUNNERS", {"paged": lambda *_: SimpleNamespace(can_branch=False)})
-    monkeypatch.setattr(proof, "rollback_error", lambda _: 0.5)
+    monkeypatch.setattr(loading, "RUNNERS", {"paged": lambda *_: SimpleNamespace(can_branch=False)})
+    monkeypatch.setattr(loading, "rollback_error", lambda _: 0.5)
     assert (
         "paged: logits differ by 50.0% of their deviation"
-        in selection.chosen(LoadOptions(tiny_target, device="GPU")).reason
+        in opening.chosen(LoadOptions(tiny_target, device="GPU")).reason
     )
 
 

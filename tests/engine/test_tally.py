@@ -4,8 +4,7 @@ import itertools
 
 import pytest
 
-from headstart.engine.engine import Origin, Prefill, Round, Timing, Token
-from headstart.engine.tally import Tally
+from headstart.engine.engine import Origin, Prefill, Round, Tally, Timing, Token
 
 TARGET, DRAFT, NGRAM = Origin.TARGET, Origin.DRAFT, Origin.NGRAM
 
@@ -14,7 +13,7 @@ TARGET, DRAFT, NGRAM = Origin.TARGET, Origin.DRAFT, Origin.NGRAM
 def clock(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each look at the clock is a quarter of a second after the one before."""
     readings = itertools.count()
-    monkeypatch.setattr("headstart.engine.tally.time.perf_counter", lambda: next(readings) / 4)
+    monkeypatch.setattr("headstart.engine.engine.time.perf_counter", lambda: next(readings) / 4)
 
 
 def round_of(*origins: Origin, drafted: int = 0, accepted: int = 0, timing: Timing | None = None) -> Round:

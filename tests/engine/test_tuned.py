@@ -14,9 +14,8 @@ from headstart.engine.bench.race import RaceCancelled
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import LoadOptions, Numerics, Open
 from headstart.engine.local import LocalEngine
-from headstart.engine.opening import LocalModels
+from headstart.engine.opening import LocalModels, load
 from headstart.engine.protocol import Load, decode_order, encode
-from headstart.engine.selection import load
 from headstart.engine.tuning import search, store
 from headstart.engine.tuning.messages import (
     DEFAULT,

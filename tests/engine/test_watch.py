@@ -16,6 +16,7 @@ from headstart.engine.engine import (
     Request,
     Round,
     Step,
+    Tally,
     Timing,
 )
 from headstart.engine.process.watch import _PASS, LOOK, Doing, Patience, Silence, Watch
@@ -38,7 +39,6 @@ from headstart.engine.protocol import (
     TurnTaken,
 )
 from headstart.engine.runners.runner import PREFILL_CHUNK
-from headstart.engine.tally import Tally
 from headstart.errors import Translatable
 
 QUESTION = Generate(1, Request((Message("user", "hello"),)))

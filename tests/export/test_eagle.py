@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from headstart import manifest
-from headstart.engine import selection
+from headstart.engine import opening
 from headstart.engine.backends.genai.engine import GenaiEngine
 from headstart.engine.engine import (
     Engine,
@@ -69,7 +69,7 @@ def plain(exports: Exports, tmp_path_factory: pytest.TempPathFactory) -> tuple[i
     """What the target says by itself, by Headstart's own engine."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HEADSTART_HOME", str(tmp_path_factory.mktemp("home")))
-        engine = selection.load(replace(exports.options, draft=None))
+        engine = opening.load(replace(exports.options, draft=None))
     return finished(engine).token_ids
 
 
@@ -78,7 +78,7 @@ def guessing(exports: Exports, tmp_path_factory: pytest.TempPathFactory) -> Iter
     """The pair with whatever engine is chosen for it."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HEADSTART_HOME", str(tmp_path_factory.mktemp("home")))
-        engine = selection.load(exports.options)
+        engine = opening.load(exports.options)
     assert isinstance(engine, GenaiEngine)
     yield engine
     engine.close()
@@ -128,7 +128,7 @@ def test_guesses_change_no_text(guessing: GenaiEngine, plain: tuple[int, ...], s
 
 def test_headstarts_own_engine_says_who_can(exports: Exports) -> None:
     with pytest.raises(SettingsError, match="which only OpenVINO GenAI can use: leave out --engine headstart"):
-        selection.load(replace(exports.options, engine=EngineKind.HEADSTART))
+        opening.load(replace(exports.options, engine=EngineKind.HEADSTART))
 
 
 @pytest.mark.parametrize(

@@ -12,12 +12,11 @@ import pytest
 from pytestqt.qtbot import QtBot
 
 from headstart import library, remotes
-from headstart.engine import devices, engine, selection
+from headstart.engine import devices, engine, loading, opening
 from headstart.engine.backends.genai.engine import guessing
 from headstart.engine.backends.genai.pipelines import Way
 from headstart.engine.backends.remote import refusal
 from headstart.engine.engine import EngineKind, LoadOptions, Remote, Request, Sampling
-from headstart.engine.runners import proof
 from headstart.errors import HeadstartError
 from headstart.server import server
 from headstart.ui.models.export_run import ExportRun
@@ -71,7 +70,7 @@ def test_settings_and_buttons_have_the_names_that_the_window_gives_them(english:
 
 def _refused(*, device: str = "CPU", head: str | None = None) -> object:
     options = LoadOptions(Path("model"), device=device, engine=EngineKind.HEADSTART)
-    return selection.choose(options, head, lambda: "")
+    return opening.choose(options, head, lambda: "")
 
 
 def _sampled_with_a_draft() -> object:
@@ -104,11 +103,11 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
         "“Headstart”, “Temperature” to 0, or “Speculation” to “Off”.",
     ),
     "device": (
-        lambda: _raised(proof.refusal(Path("/m/small"), "GPU", "no")),
+        lambda: _raised(loading.refusal(Path("/m/small"), "GPU", "no")),
         "GPU refuses small (no). Try it with “Device” set to CPU.",
     ),
     "broken": (
-        lambda: _raised(proof.refusal(Path("/m/small"), "CPU", "no")),
+        lambda: _raised(loading.refusal(Path("/m/small"), "CPU", "no")),
         f"{Path('/m/small')} cannot be loaded (no). Export it again on the page of models.",
     ),
     "key": (lambda: _answered(401, "no"), "office wants a key (no); add the server again with its “Key”."),

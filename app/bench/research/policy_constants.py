@@ -25,9 +25,9 @@ from tests.engine import simulation  # noqa: E402
 
 from bench.research.recordings import Recording, read_recordings  # noqa: E402
 from bench.research.replay import Machine, fixed_ms, policy_ms  # noqa: E402
-from headstart.engine.policy import acceptance, cost_model, estimate, loss_budget, plan, policy  # noqa: E402
+from headstart.engine.policy import acceptance, cost_model, loss_budget, policy  # noqa: E402
 
-MODULES = (acceptance, cost_model, estimate, loss_budget, plan, policy)
+MODULES = (acceptance, cost_model, loss_budget, policy)
 DATA = _ROOT / "tests" / "engine" / "data"
 HAND = "chosen by hand"
 FORM = "a form, not a fit"
@@ -92,7 +92,7 @@ CONSTANTS = (
     Constant(cost_model, "_MEASURED_DOUBTS"),
     Constant(cost_model, "_COMMON_DRIFT"),
     Constant(cost_model, "_DRIFTS"),
-    Constant(estimate, "_CLIP"),
+    Constant(cost_model, "_CLIP"),
     Constant(loss_budget, "_RETRY"),
     Constant(loss_budget, "_FIRST_PAUSE", kind="count"),
     Constant(loss_budget, "_LONGEST_PAUSE", kind="count"),
@@ -101,12 +101,12 @@ CONSTANTS = (
     Constant(loss_budget, "_ALWAYS"),
     Constant(loss_budget, "_DRAFT_ALLOWANCE", _LOSS),
     Constant(loss_budget, "_NGRAM_ALLOWANCE", _LOSS),
-    Constant(plan, "LONGEST", "with the target's own token a pass over 16", "count"),
-    Constant(plan, "_HORIZON", "tests/engine/test_stopping.py: within 1 % of the best policy", "count"),
-    Constant(plan, "_RATE_LIMIT"),
-    Constant(plan, "_SHARED"),
-    Constant(plan, "_AT_ONCE"),
-    Constant(plan, "_PATIENCE"),
+    Constant(policy, "LONGEST", "with the target's own token a pass over 16", "count"),
+    Constant(policy, "_HORIZON", "tests/engine/test_stopping.py: within 1 % of the best policy", "count"),
+    Constant(policy, "_RATE_LIMIT"),
+    Constant(policy, "_SHARED"),
+    Constant(policy, "_AT_ONCE"),
+    Constant(policy, "_PATIENCE"),
     Constant(policy, "_USUAL_TOKENS"),
     Constant(policy, "_NEW_ANSWER"),
 )

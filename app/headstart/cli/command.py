@@ -31,7 +31,7 @@ def load_local(options: LoadOptions) -> Engine:
 
         return server.load(options)
     from headstart.engine import memory  # noqa: PLC0415
-    from headstart.engine.selection import load  # noqa: PLC0415
+    from headstart.engine.opening import load  # noqa: PLC0415
 
     try:
         return load(options)
@@ -42,7 +42,7 @@ def load_local(options: LoadOptions) -> Engine:
 def load_measured(options: LoadOptions) -> Engine:
     """The same in the fastest precision: for who measures it, all are tried first, which is done once."""
     from headstart.engine.loading import measure_all  # noqa: PLC0415
-    from headstart.engine.selection import settled  # noqa: PLC0415
+    from headstart.engine.opening import settled  # noqa: PLC0415
     from headstart.engine.validation import Trial  # noqa: PLC0415
 
     measure_all(settled(options), Trial())

@@ -11,7 +11,7 @@ from typing import Any
 from headstart import library, remotes
 from headstart import manifest as manifests
 from headstart.cli.command import AUTOMATIC, flag, help_of
-from headstart.engine import devices, memory, selection
+from headstart.engine import devices, memory, opening
 from headstart.engine.engine import (
     USUAL_DEVICE,
     Engine,
@@ -157,7 +157,7 @@ def load_options(flags: ModelFlags, choice: Choice) -> LoadOptions:
         kv_precision=flags.kv_precision,
         precision=flags.precision,
     )
-    return selection.settled(options)
+    return opening.settled(options)
 
 
 def draft_name(options: LoadOptions, choice: Choice) -> str | None:

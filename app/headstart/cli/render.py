@@ -27,9 +27,9 @@ from headstart.engine.engine import (
     Request,
     Stats,
     Step,
+    nothing,
 )
 from headstart.engine.protocol import Loading
-from headstart.engine.tally import nothing
 from headstart.errors import EngineLostError
 
 # A model, a manifest or a pasted text may hold escape sequences that would recolour, retitle or rewrite the user's

@@ -10,9 +10,8 @@ from pathlib import Path
 
 from headstart import library, paths, vocabulary
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.engine import Event, Finish, FinishReason, Origin, Request, Round, Step, Timing, Token
+from headstart.engine.engine import Event, Finish, FinishReason, Origin, Request, Round, Step, Timing, Token, nothing
 from headstart.engine.protocol import StartServer
-from headstart.engine.tally import nothing
 from headstart.errors import HeadstartError
 from headstart.library import Model
 
@@ -168,7 +167,7 @@ def _encrypt() -> None:
 def _ask_genai() -> None:
     """The model that came with the program, if one did."""
     from headstart.engine.engine import EngineKind, Finish, LoadOptions, Message, Request  # noqa: PLC0415
-    from headstart.engine.selection import load  # noqa: PLC0415
+    from headstart.engine.opening import load  # noqa: PLC0415
 
     came = paths.bundled_models_folder()
     for model in (entry for entry in library.installed() if isinstance(entry, Model) and entry.folder.parent == came):

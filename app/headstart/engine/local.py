@@ -23,6 +23,7 @@ from headstart.engine.engine import (
     Prefill,
     Request,
     Round,
+    Tally,
     Tracing,
 )
 from headstart.engine.grammar import Spelling
@@ -34,7 +35,6 @@ from headstart.engine.runners.precision import name_of, pass_ms
 from headstart.engine.runners.runner import NonFiniteError
 from headstart.engine.sequence import Job
 from headstart.engine.speculative import Decoder
-from headstart.engine.tally import Tally
 from headstart.engine.tokenizer import Tokenizer
 from headstart.engine.trace import Recorder, Trace
 from headstart.errors import BrokenModelError, Translatable

@@ -7,18 +7,19 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 import psutil
 
-from headstart import __version__, manifest, paths
-from headstart.engine import devices, memory, selection
+from headstart import __version__, paths
+from headstart import manifest as manifests
+from headstart.engine import devices, memory
 from headstart.engine.bench.prompts import read_prompts
 from headstart.engine.bench.race import SWEEP, USUAL, Heat
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.engine import Engine, LoadOptions, Message, Phase
+from headstart.engine.engine import Engine, EngineKind, LoadOptions, Message, Phase
 from headstart.engine.measurements import Measurements
 from headstart.engine.memory import free_memory
 from headstart.engine.protocol import (
@@ -98,15 +99,15 @@ class LocalModels:
         """See Models.open."""
         if options.remote:
             return _open_remote(options, tell)
-        load = _LoadTime(options, tell)
-        load.tell(Phase.RUNTIME)
+        clock = _LoadTime(options, tell)
+        clock.tell(Phase.RUNTIME)
         openvino_genai()
         from headstart.engine.local import LocalEngine  # noqa: PLC0415 - numpy, which `describe` need not wait for
 
-        load.tell(Phase.MODEL)
-        options = selection.settled(options)
-        engine = selection.load(options, load.tell)
-        load.end()
+        clock.tell(Phase.MODEL)
+        options = settled(options)
+        engine = load(options, clock.tell)
+        clock.end()
         tokenizer = engine.tokenizer
         bench = partial(_race, engine, options) if isinstance(engine, LocalEngine) else _no_bench
         facts = _facts(engine, options)
@@ -151,7 +152,7 @@ class LocalModels:
 
 def _facts(engine: "LocalEngine | GenaiEngine", options: LoadOptions) -> Facts:
     names = (*(model.name for model in engine.models), None)
-    misreading = manifest.misreading(options.target, engine.models[0])  # a draft reads the target's tokens
+    misreading = manifests.misreading(options.target, engine.models[0])  # a draft reads the target's tokens
     return Facts(
         names[0] or "",
         names[1],
@@ -275,3 +276,91 @@ def machine_memory() -> tuple[int, int]:
     """Bytes of memory in all, and those that a program could take in this one's place without swapping."""
     total = int(psutil.virtual_memory().total)
     return total, min(total, free_memory(os.getpid()))
+
+
+@dataclass(frozen=True)
+class EngineChoice:
+    """An engine, and why in a sentence where a person did not ask for it and may wonder."""
+
+    kind: EngineKind
+    reason: str = ""
+
+
+def load(options: LoadOptions, tell: Callable[[Phase], None] = lambda _: None) -> "LocalEngine | GenaiEngine":
+    """What is left open is as it was tuned. Raises what either engine raises for a model that it cannot load."""
+    # Imported here: a front end that reads its help need not wait for them.
+    from headstart.engine.backends.genai.engine import load as load_genai  # noqa: PLC0415
+    from headstart.engine.local import load as load_own  # noqa: PLC0415
+
+    options = settled(options)
+    choice = chosen(options)
+    if choice.kind is EngineKind.HEADSTART:
+        return load_own(options, tell)
+    engine = load_genai(options)
+    engine.reason = choice.reason
+    if choice.reason:
+        _log.info("%s", choice.reason)
+    return engine
+
+
+def chosen(options: LoadOptions) -> EngineChoice:
+    """Who runs these options, of which nothing is left open. A graphics card is tried out the first time."""
+    draft = manifests.read_model(options.draft) if options.draft else None
+    return choose(options, draft.name if draft and draft.is_eagle else None, lambda: _against(options))
+
+
+def settled(options: LoadOptions) -> LoadOptions:
+    """With nothing left open, and a device in place of AUTO. Raises DeviceError where none of those listed is there."""
+    options = store.applied(options)
+    if devices.leaves_choice(options.device):
+        options = replace(options, device=devices.require(options.device))
+    if options.draft_device and devices.leaves_choice(options.draft_device):
+        options = replace(options, draft_device=devices.require(options.draft_device, devices.DRAFT_DEVICE))
+    return options
+
+
+def _against(options: LoadOptions) -> str:
+    """What a check of rolling back found on the devices of target and draft; processors need none here."""
+    from headstart.engine.loading import obstacle  # noqa: PLC0415
+
+    places = [(options.target, options.device)]
+    if options.draft:
+        places.append((options.draft, options.draft_device or options.device))
+    found = (
+        obstacle(folder, device, paths.measurements_folder())
+        for folder, device in places
+        if devices.kind(device) != "CPU"
+    )
+    return next((reason for reason in found if reason), "")
+
+
+def choose(options: LoadOptions, head: str | None, check: Callable[[], str]) -> EngineChoice:
+    """What a person asked for, or what suits the devices and the draft. Raises SettingsError for what cannot be.
+
+    `head`: the name of the draft where it is an EAGLE-3 head. `check` tells what speaks against Headstart's own engine
+    on the devices; empty: nothing.
+    """
+    kinds = {devices.kind(place) for place in (options.device, options.draft_device or options.device)}
+    if options.engine is EngineKind.GENAI:
+        return EngineChoice(EngineKind.GENAI)
+    against = ""
+    if head:
+        against = f"the draft {head} is an EAGLE-3 head, which Headstart's own engine cannot use"
+    elif "NPU" in kinds:
+        against = "Headstart's own engine cannot use an NPU"
+    if options.engine is EngineKind.HEADSTART:
+        if head:
+            raise SettingsError(
+                "{head} is an EAGLE-3 head, which only OpenVINO GenAI can use: leave out --engine headstart.", head=head
+            )
+        if against:
+            raise SettingsError(
+                "An NPU compiles a fixed prompt length in, while Headstart's own engine feeds passes of any length: "
+                "leave out --engine headstart, or use --device CPU."
+            )
+        return EngineChoice(EngineKind.HEADSTART)
+    if not against and kinds != {"CPU"} and (found := check()):
+        against = f"Headstart's own engine failed a check of this device ({found})"
+    if against:
+        return EngineChoice(EngineKind.GENAI, f"OpenVINO GenAI runs this model because {against}.")
+    return EngineChoice(EngineKind.HEADSTART)

@@ -7,8 +7,7 @@ from itertools import pairwise, zip_longest
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.drafters.base import NO_DRAFT, Draft, Drafter
 from headstart.engine.engine import FinishReason, Origin, Prefill, Round, Timing, Token
-from headstart.engine.policy.plan import DraftPlan
-from headstart.engine.policy.policy import Policy
+from headstart.engine.policy.policy import DraftPlan, Policy
 from headstart.engine.policy.rounds import Situation
 from headstart.engine.runners.runner import PREFILL_CHUNK, Interrupted, Logits, Runner, common_prefix, require_finite
 from headstart.engine.sampling import Row

@@ -1,15 +1,155 @@
 """Text to tokens and back for one model folder."""
 
+import faulthandler
+import itertools
+import re
+import threading
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from headstart import vocabulary
-from headstart.engine.chat_template import ChatTemplate, Seams, markers
 from headstart.engine.engine import Message, Request
 from headstart.engine.runtime import openvino_genai
-from headstart.errors import BrokenModelError, ContextOverflowError
+from headstart.errors import BrokenModelError, ChatTemplateError, ContextOverflowError
+
+_RENDERING = threading.Lock()  # a process has one timer to guard templates by
+_LONGEST = 60.0  # seconds for one conversation; the longest that fit a context take less than one
+# A character that Unicode reserves for a program's own use; no text should have it, and no harm is done if one does.
+_SEAM = "\ufdd0"
+_WORD = re.compile(r"[\w\s▁]*")
+
+
+class Seams:
+    """Cuts every occurrence of some token texts after its first character.
+
+    Encoded piece by piece, such a text cannot give these tokens, and the pieces still join to the same text.
+    A token text of one character cannot be cut and is left alone.
+    """
+
+    def __init__(self, tokens: Iterable[str]) -> None:
+        """`tokens` are the texts that must not be read as tokens."""
+        self._tokens = frozenset(text for text in tokens if len(text) > 1)
+        self._lengths = sorted({len(text) for text in self._tokens})
+        self._beginnings = frozenset(text[0] for text in self._tokens)
+
+    def mark(self, text: str, seam: str) -> str:
+        """`text` with `seam` where it must be cut."""
+        # One by one, because an occurrence may begin inside another; some models have thousands of such tokens.
+        starts = [at for at, character in enumerate(text) if character in self._beginnings and self._at(text, at)]
+        edges = [0, *(at + 1 for at in starts), len(text)]
+        return seam.join(text[start:end] for start, end in itertools.pairwise(edges))
+
+    def cut(self, text: str) -> list[str]:
+        """The pieces of `text`, joined equal to it."""
+        seam = unused_seam([text])
+        return self.mark(text, seam).split(seam)
+
+    def _at(self, text: str, start: int) -> bool:
+        return any(text[start : start + length] in self._tokens for length in self._lengths)
+
+
+class ChatTemplate:
+    """Renders messages so that control tokens come from the template alone.
+
+    The template runs in OpenVINO GenAI's own interpreter, which executes no Python and reads no files.
+    """
+
+    def __init__(self, native: Any, name: str, typed: Seams, generated: Seams) -> None:
+        """`native` is a `openvino_genai.Tokenizer`, `name` what a user knows the model by.
+
+        `typed` cuts what people wrote, `generated` what the model wrote: its own visible markers, such as those around
+        its thoughts, are tokens again when its answer is read back.
+        """
+        self._native = native
+        self._name = name
+        self._typed = typed
+        self._generated = generated
+
+    def pieces(self, messages: Sequence[Message], *, add_generation_prompt: bool = True) -> list[str]:
+        """The prompt, cut where a message contains the text of a control token: encode each piece by itself.
+
+        Where an answer is the last message, the prompt ends with it, left open to be written on.
+        Raises ChatTemplateError when there is no template, or it has no place for one of the messages.
+        """
+        self._refuse_lost(messages)
+        seam = unused_seam([message.content for message in messages])
+        contents = [self._cut(message).mark(message.content, seam) for message in messages]
+        begun = add_generation_prompt and len(messages) > 1 and messages[-1].role == "assistant"
+        closed = len(messages) - begun
+        prompt = self._render(messages[:closed], contents[:closed], add_generation_prompt=add_generation_prompt)
+        return (prompt + contents[-1] if begun else prompt).split(seam)
+
+    def _cut(self, message: Message) -> Seams:
+        return self._generated if message.role == "assistant" else self._typed
+
+    def _refuse_lost(self, messages: Sequence[Message]) -> None:
+        """Many templates leave out what they have no rule for; a probe with known contents tells."""
+        if not self._native.chat_template:
+            raise ChatTemplateError(
+                "{name} has no chat template, so it cannot hold a conversation; export the instruct or "
+                "chat version of this model.",
+                name=self._name,
+            )
+        probes = [f"headstart{index}probe" for index in range(len(messages))]
+        rendered = self._render(messages, probes, add_generation_prompt=False)
+        for message, probe in zip(messages, probes, strict=True):
+            if probe not in rendered or not message.role.isidentifier():
+                raise ChatTemplateError(
+                    'The chat template of {name} has no place for a message of role "{role}" here; leave it '
+                    "out, or use the roles system, user and assistant in their usual order.",
+                    name=self._name,
+                    role=message.role,
+                )
+
+    def _render(self, messages: Sequence[Message], contents: Sequence[str], *, add_generation_prompt: bool) -> str:
+        history = [
+            {"role": message.role, "content": content} for message, content in zip(messages, contents, strict=True)
+        ]
+        try:
+            with _in_time():
+                return str(self._native.apply_chat_template(history, add_generation_prompt=add_generation_prompt))
+        except RuntimeError as error:
+            raise ChatTemplateError(
+                "The chat template of {name} refused this conversation ({reason}); change the system "
+                "prompt or the order of the messages, or start a new conversation.",
+                name=self._name,
+                reason=_reason(error),
+            ) from None
+
+
+@contextmanager
+def _in_time() -> Iterator[None]:
+    """Native code cannot be interrupted: a template that does not end takes its process with it."""
+    with _RENDERING:
+        faulthandler.dump_traceback_later(_LONGEST, exit=True, file=2)
+        try:
+            yield
+        finally:
+            faulthandler.cancel_dump_traceback_later()
+
+
+def _reason(error: RuntimeError) -> str:
+    """The template's own words out of GenAI's several lines."""
+    found = re.search(r"Minja's error: (.+?)(?: at row \d+|$)", str(error), re.MULTILINE)
+    return found.group(1) if found else str(error).strip().splitlines()[-1]
+
+
+def markers(added: Iterable[str], special: Iterable[str]) -> frozenset[str]:
+    """The added tokens that a writer must not get by typing their text: all but plain words and white space.
+
+    Some tokenizers keep runs of spaces or newlines as added tokens; these control nothing.
+    """
+    return frozenset(special) | {text for text in added if not _WORD.fullmatch(text)}
+
+
+def unused_seam(texts: Sequence[str]) -> str:
+    """A string that occurs in none of the texts, nor across a border with itself."""
+    longest = max((len(run) for text in texts for run in re.findall(f"{_SEAM}+", text)), default=0)
+    return _SEAM * (longest + 1)
+
 
 _FILES = tuple(f"openvino_{part}.{kind}" for part in ("tokenizer", "detokenizer") for kind in ("xml", "bin"))
 _ANCHORS = ("\n", "|", ".", "a")

@@ -24,8 +24,7 @@ from typing import Any, TextIO
 from headstart import __version__
 from headstart.engine.drafters.base import Draft
 from headstart.engine.engine import FinishReason, Origin, Stats, Tracing
-from headstart.engine.policy.plan import DraftPlan, Knowledge
-from headstart.engine.policy.policy import Policy
+from headstart.engine.policy.policy import DraftPlan, Knowledge, Policy
 from headstart.engine.policy.rounds import Outcome, Situation
 from headstart.engine.sequence import Job
 from headstart.errors import SettingsError

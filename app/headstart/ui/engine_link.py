@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 
-from headstart.engine.engine import Finish, FinishReason, LoadOptions, Message, Request, Step
+from headstart.engine.engine import Finish, FinishReason, LoadOptions, Message, Request, Step, nothing
 from headstart.engine.process.client import Ended, EngineProcess, Told
 from headstart.engine.process.host import Turn
 from headstart.engine.process.watch import LOOK, Doing, Patience
@@ -53,7 +53,6 @@ from headstart.engine.supervision import (
     ending,
     program,
 )
-from headstart.engine.tally import nothing
 from headstart.engine.tuning.messages import (
     ForgetTuned,
     RecallTuned,

@@ -13,8 +13,7 @@ from typing import Any
 
 from headstart.engine.drafters.base import Draft
 from headstart.engine.engine import Origin
-from headstart.engine.policy.cost_model import is_figure
-from headstart.engine.policy.estimate import Estimate
+from headstart.engine.policy.cost_model import Estimate, is_figure
 from headstart.engine.policy.rounds import Outcome
 from headstart.engine.policy.stopping import Spread
 

@@ -1,17 +1,258 @@
 """Who drafts the next tokens and how far: what is known of one pair of models, and what its rounds teach."""
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from headstart.engine.engine import Speculation
+from headstart.engine.drafters.base import NO_DRAFT, Draft
+from headstart.engine.engine import Drafter, Mode, Origin, Speculation, Timing
 from headstart.engine.policy.acceptance import Acceptance
-from headstart.engine.policy.cost_model import Costs, is_figure
+from headstart.engine.policy.cost_model import BULK, Costs, is_figure
 from headstart.engine.policy.loss_budget import Books
-from headstart.engine.policy.plan import DraftPlan, Knowledge
 from headstart.engine.policy.rounds import Outcome, Situation
+from headstart.engine.policy.stopping import Prices, affordable, best_rate, drafting_gain, kept_prefix, mean, survivals
+from headstart.engine.runners.runner import Branch
 
+LONGEST = 15  # candidates in one round; with the target's own token a pass over 16
+_HORIZON = 4  # candidates looked ahead while drafting
+_RATE_LIMIT = 1.15  # of the rate that the model of the text says can be reached
+_SHARED = 8  # rounds that share the cost of a catch-up
+_AT_ONCE = 2.5  # plain steps; a prompt that the draft reads faster than this it may read before anything is written
+_PATIENCE = 0.25  # tokens written first for each plain step that reading the prompt costs: n-grams may do without
+_NAMES = {Drafter.DRAFT: Origin.DRAFT, Drafter.NGRAM: Origin.NGRAM, Drafter.BIGRAM: Origin.BIGRAM}
+_UNPRICED = Prices((0.0,), 0.0, 0.0)
 _USUAL_TOKENS = 200.0  # length of an answer before any was seen
 _NEW_ANSWER = 0.2  # weight of the newest answer in the usual length
+
+
+@dataclass(frozen=True)
+class Knowledge:
+    """What a plan is made from, beside where the text stands."""
+
+    costs: Costs
+    acceptance: Acceptance
+    books: Books
+    speculation: Speculation  # bounds of the user
+    expected_tokens: float  # length of the answer
+
+
+class DraftPlan:
+    """The plan of one round: made, asked while somebody drafts, and told what was drafted."""
+
+    def __init__(self, situation: Situation, known: Knowledge) -> None:
+        """Choose who drafts, and the limit."""
+        speculation = known.speculation
+        self.situation = situation = _permitted(situation, speculation.drafter)
+        self.drafter: str = Origin.TARGET
+        self.limit = 0  # tokens to check at most
+        self.prices = _UNPRICED
+        self.guessed = self.checked = NO_DRAFT
+        self._known = known
+        self._outlook = known.acceptance.draft.outlook
+        self._chances: list[float] = []  # of the candidates that a model drafted
+        cap = speculation.num_assistant_tokens or LONGEST
+        most = min(cap, LONGEST if speculation.mode is Mode.AUTO else cap, situation.remaining - 1)
+        if speculation.mode is Mode.OFF or most < 1:
+            return
+        if self._is_fixed:
+            self._fix(most)
+        else:
+            self._price(most)
+
+    @property
+    def offer(self) -> Draft | None:
+        """What the chosen drafter guesses for nothing; None where a draft model is to guess."""
+        if self.drafter == self.situation.model:
+            return None
+        return self.situation.offers.get(self.drafter, NO_DRAFT)
+
+    def wants_more(self, draft: Draft) -> bool:
+        """Whether the draft model is to guess one more token behind these; n-grams may have continued them."""
+        drafted = len(draft.confidences)
+        if drafted >= self.limit or self._below_threshold(draft.confidences):
+            return False
+        if self._is_fixed or not drafted:
+            return True
+        survival, following = self._survival(draft.confidences), self._outlook[1]
+        ahead = (mean(following),) * (_HORIZON - 1)
+        gain = drafting_gain(self.prices, drafted, survival, following, ahead)
+        return gain > max(0.0, self._tail_gain(draft, survival))
+
+    def trim(self, draft: Draft) -> Draft:
+        """Of what was guessed, the beginning that pays, with the branches that pay beside it; note both."""
+        self.guessed = draft
+        if self.drafter != self.situation.model:
+            self.checked = draft.beginning(self.limit)
+            return self.checked
+        kept = self._kept(draft)
+        shares = [[each.confidence for each in others] for others in draft.runners_up]
+        chosen = self._branches(shares, kept) if self.situation.can_branch else ()
+        # In a pass the pending token stands before the candidates.
+        branches = tuple(Branch(1 + place, draft.runners_up[place][rank].token) for place, rank in chosen)
+        self.checked = replace(draft, tokens=draft.tokens[:kept], branches=branches)
+        return self.checked
+
+    def outcome(self, chosen: Sequence[int], timing: Timing) -> Outcome:
+        """What became of it."""
+        return Outcome(self.situation, self.drafter, self.guessed, self.checked, chosen, timing)
+
+    @property
+    def _is_fixed(self) -> bool:
+        return self._known.speculation.mode is Mode.FIXED
+
+    def _fix(self, most: int) -> None:
+        """As many as were asked for: of the draft model if there is one, else of who offers some."""
+        situation = self.situation
+        if situation.lag is not None:
+            self.drafter, self.limit = situation.model, most
+        elif situation.offers:
+            self.drafter, offer = next(iter(situation.offers.items()))
+            self.limit = min(most, len(offer.tokens))
+
+    def _price(self, most: int) -> None:
+        """Take whoever is expected to gain most over a plain step."""
+        situation, books = self.situation, self._known.books
+        verify = self._known.costs.verify(most + 1, situation.context)
+        gain = self._price_draft(verify) if situation.lag is not None else 0.0
+        worth = self.prices.rate or 1 / verify[0]
+        offered = {name: self._price_free(name, offer, verify, worth) for name, offer in situation.offers.items()}
+        # What copies, or models, has seen this text; others are asked where none of these pays.
+        pays = [name for name, (gained, _) in offered.items() if gained > max(gain, 0.0)]
+        copies = [name for name in pays if situation.offers[name].match_length]
+        if copies or (pays and gain <= 0.0):
+            self.drafter = max(copies or pays, key=lambda name: offered[name][0])
+            self.limit = offered[self.drafter][1]
+        elif gain > 0.0:
+            account, catch_up_ms = books.accounts[situation.model], self._drafting_ms[1]
+            if self._lag > BULK and account.balance * verify[0] < catch_up_ms:
+                account.invest(catch_up_ms / verify[0])
+            self.drafter, self.limit = situation.model, affordable(self.prices, most, account.credit * verify[0])
+
+    @property
+    def _lag(self) -> int:
+        return self.situation.lag or 1
+
+    @property
+    def _drafting_ms(self) -> tuple[float, float]:
+        """Milliseconds of a drafted token, and of what the model must read first."""
+        return self._known.costs.drafting(self._lag, self.situation.context)
+
+    def _price_draft(self, verify: list[float]) -> float:
+        """Set the prices of a drafted round; return the tokens it is expected to gain over a plain step."""
+        books, plain_rate = self._known.books, 1 / verify[0]
+        account = books.accounts[self.situation.model]
+        if not account.open:
+            return 0.0
+        step_ms, catch_up_ms = self._drafting_ms
+        first, further = self._outlook
+        ahead = [mean(further)] * (len(verify) - 2)
+        reachable = best_rate(Prices(verify, step_ms, plain_rate), [mean(first), *ahead])
+        self.prices = Prices(verify, step_ms, books.pace.within(plain_rate, reachable, _RATE_LIMIT * reachable))
+        gain = drafting_gain(self.prices, 0, 1.0, first, ahead)
+        if books.draft_used:
+            gain -= self.prices.rate * catch_up_ms / _SHARED
+        elif books.emitted < _PATIENCE * (catch_up_ms * plain_rate - _AT_ONCE):
+            return 0.0
+        covered = books.draft_used and account.balance > catch_up_ms * plain_rate
+        if self._lag > BULK and not covered and not self._pays(catch_up_ms, plain_rate, reachable):
+            return 0.0
+        return gain
+
+    def _pays(self, catch_up_ms: float, plain_rate: float, reachable: float) -> bool:
+        """Whether drafting at the reachable rate saves more on the rest of the answer than a catch-up costs.
+
+        The rest is as long as the usual answer is, or as what is written.
+        """
+        books = self._known.books
+        tokens = min(self.situation.remaining, max(self._known.expected_tokens - books.emitted, books.emitted))
+        return tokens * (1 / plain_rate - 1 / reachable) > catch_up_ms
+
+    def _price_free(self, drafter: str, offer: Draft, verify: list[float], worth: float) -> tuple[float, int]:
+        """The tokens that an offer is expected to gain over a plain step, and how many of its tokens to check.
+
+        `worth`: tokens a millisecond.
+        """
+        books, account = self._known.books, self._known.books.accounts[drafter]
+        if not account.open:
+            return 0.0, 0
+        free = Prices(verify, 0.0, 0.0)
+        length = affordable(free, min(len(offer.tokens), len(verify) - 1), account.credit * verify[0])
+        chances = self._known.acceptance.free[drafter].chances(offer.beginning(length))
+        rate = best_rate(free, chances)
+        kept = kept_prefix(Prices(verify, 0.0, rate), survivals(chances))
+        # Amid plain steps an offer stands alone: the pass changes its size for it and, behind it, back again.
+        back_ms = self._known.costs.target.switch_ms if books.last_pass == 1 else 0.0
+        return sum(survivals(chances[:kept])) - worth * (verify[kept] - verify[0] + back_ms), kept
+
+    def _kept(self, draft: Draft) -> int:
+        """How many tokens to check, those that n-grams put behind all drafted ones included; 0: a plain step."""
+        drafted = len(draft.confidences)
+        usable = drafted - self._below_threshold(draft.confidences)
+        if self._is_fixed:
+            return usable
+        self._survival(draft.confidences)
+        chances = self._chances[:usable]
+        if usable == drafted:
+            chances = chances + self._tail_chances(draft)
+        return kept_prefix(self.prices, survivals(chances))
+
+    def _branches(self, shares: Sequence[Sequence[float]], kept: int) -> list[tuple[int, int]]:
+        """Which runners-up to check beside the `kept` tokens: the place of the token and the rank, from 0.
+
+        `shares`: what the draft gave to each of them. One that comes adds itself and the target's token behind it.
+        """
+        if self._is_fixed or not kept:
+            return []
+        least = self._known.speculation.assistant_confidence_threshold or 0.0
+        before, usable = [1.0, *survivals(self._chances)], min(kept, len(self._chances))
+        rivals = [
+            (before[place] * min(share, 1 - self._chances[place]), place, rank)
+            for place, ranked in enumerate(shares[:usable])
+            for rank, share in enumerate(ranked)
+            if share >= least
+        ]
+        rivals.sort(reverse=True)
+        beyond = replace(self.prices, verify=self.prices.verify[kept : self.limit + 1])
+        rivals = rivals[: len(beyond.verify) - 1]
+        worth = kept_prefix(beyond, [chance for chance, _, _ in rivals]) if rivals else 0
+        return [(place, rank) for _, place, rank in rivals[:worth]]
+
+    def _tail_chances(self, draft: Draft) -> list[float]:
+        """Of the tokens that n-grams put behind the drafted ones, as far as they may be checked."""
+        if self._known.speculation.drafter is Drafter.DRAFT:
+            return []
+        return self._known.acceptance.copied(draft, min(len(draft.copied), self.limit - len(draft.confidences)))
+
+    def _tail_gain(self, draft: Draft, survival: float) -> float:
+        """The tokens, net of the worth of time, that these are expected to add."""
+        verify, rate, drafted = self.prices.verify, self.prices.rate, len(draft.confidences)
+        best = gained = 0.0
+        for j, chance in enumerate(self._tail_chances(draft), start=1):
+            survival *= chance
+            gained += survival
+            best = max(best, gained - rate * (verify[drafted + j] - verify[drafted]))
+        return best
+
+    def _below_threshold(self, confidences: Sequence[float]) -> bool:
+        threshold = self._known.speculation.assistant_confidence_threshold
+        return threshold is not None and len(confidences) > 0 and confidences[-1] < threshold
+
+    def _survival(self, confidences: Sequence[float]) -> float:
+        """The chance that all these candidates hold; each is judged once."""
+        for position in range(len(self._chances) + 1, len(confidences) + 1):
+            self._chances.append(self._known.acceptance.draft.predict(confidences[position - 1]))
+        return math.prod(self._chances)
+
+
+def _permitted(situation: Situation, drafter: Drafter) -> Situation:
+    """As if the drafters that the user shut out were not there."""
+    if drafter is Drafter.ANY:
+        return situation
+    name = _NAMES[drafter]
+    offers = {each: offer for each, offer in situation.offers.items() if each == name}
+    return replace(situation, lag=situation.lag if situation.model == name else None, offers=offers)
+
 
 Observer = Callable[[DraftPlan, Outcome], None]
 

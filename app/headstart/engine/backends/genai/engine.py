@@ -30,10 +30,10 @@ from headstart.engine.engine import (
     Round,
     Speculation,
     Step,
+    Tally,
     Timing,
     Token,
 )
-from headstart.engine.tally import Tally
 from headstart.engine.tokenizer import Tokenizer
 from headstart.errors import ContextOverflowError, DeviceError, EngineLostError, SettingsError, Translatable
 from headstart.manifest import Manifest
