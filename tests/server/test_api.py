@@ -1,7 +1,10 @@
 """The API through OpenAI's own client: what it sends reaches the engine, what the engine says reaches it."""
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import openai
@@ -10,8 +13,8 @@ import pytest
 from bench.toy import ToyEngine
 from headstart.engine.engine import Message, Sampling, Speculation
 from headstart.errors import BrokenModelError, ChatTemplateError, HeadstartError
-from tests.fakes import ScriptedEngine
-from tests.server.serving import MODEL, Running, serving
+from tests.fakes import HALF, ScriptedEngine
+from tests.server.serving import KEY, MODEL, PATIENCE, Running, serving
 
 FOX = "The quick brown fox jumps over the lazy dog."
 HI: Any = [{"role": "user", "content": "Hi"}]
@@ -52,12 +55,9 @@ def test_a_conversation_is_answered(client: openai.OpenAI, engine: ScriptedEngin
         Message("user", "Go on."),
     )
     assert request.sampling.temperature == 0
-
-
-def test_usage_tells_what_guessing_gave(client: openai.OpenAI) -> None:
-    usage = client.chat.completions.create(model=MODEL, messages=HI).usage
+    usage = reply.usage
     assert usage is not None
-    assert (usage.prompt_tokens, usage.completion_tokens, usage.total_tokens) == (1, 9, 10)
+    assert (usage.prompt_tokens, usage.completion_tokens, usage.total_tokens) == (7, 9, 16)
     assert usage.completion_tokens_details is not None
     details = usage.completion_tokens_details
     # Rounds of 1, 3, 3, 1, 1 tokens: two of two drafted held, two of three n-gram tokens, one of two at the end.
@@ -242,3 +242,94 @@ def test_a_bug_is_an_object_too_and_the_server_goes_on(caplog: pytest.LogCapture
             client.chat.completions.create(model=MODEL, messages=HI)
         assert client.chat.completions.create(model=MODEL, messages=HI).choices[0].message.content == FOX
     assert "a bug" in caplog.text
+
+
+WORDS = ["One", " two", " thrée"]
+
+
+@pytest.fixture
+def spelled() -> Iterator[openai.OpenAI]:
+    """A client of a server that answers in these words."""
+    with serving(ScriptedEngine(["".join(WORDS)])) as running, running.client() as client:
+        yield client
+
+
+def test_a_chat_has_its_tokens_with_the_likeliest_beside_them(spelled: openai.OpenAI) -> None:
+    (choice,) = spelled.chat.completions.create(model=MODEL, messages=HI, logprobs=True, top_logprobs=2).choices
+    assert choice.logprobs is not None
+    assert choice.logprobs.content is not None
+    tokens = choice.logprobs.content
+    assert [token.token for token in tokens] == WORDS
+    assert [bytes(token.bytes or []).decode() for token in tokens] == WORDS
+    assert {token.logprob for token in tokens} == {-0.25}
+    for token in tokens:
+        first, half = token.top_logprobs
+        assert (first.token, first.logprob) == (token.token, token.logprob)
+        assert (half.token, half.logprob, half.bytes) == (r"\xf0\x9f", HALF.logprob, list(HALF.spelling))
+
+
+def test_streamed_it_has_the_same_in_parts(spelled: openai.OpenAI) -> None:
+    asked: Any = {"model": MODEL, "messages": HI, "logprobs": True, "top_logprobs": 1}
+    (whole,) = spelled.chat.completions.create(**asked).choices
+    parts = [chunk.choices[0] for chunk in spelled.chat.completions.create(**asked, stream=True)]
+    assert whole.logprobs is not None
+    told = [token for part in parts if part.logprobs for token in part.logprobs.content or []]
+    assert told == whole.logprobs.content
+    for part in parts:
+        content = (part.logprobs and part.logprobs.content) or []
+        assert "".join(token.token for token in content) == (part.delta.content or "")
+
+
+def test_a_text_has_them_as_the_older_api_does(spelled: openai.OpenAI) -> None:
+    (choice,) = spelled.completions.create(model=MODEL, prompt="Once", logprobs=2).choices
+    assert choice.logprobs is not None
+    assert choice.logprobs.tokens == WORDS
+    assert choice.logprobs.token_logprobs == [-0.25] * 3
+    assert choice.logprobs.text_offset == [0, 3, 7]
+    assert choice.logprobs.top_logprobs is not None
+    assert choice.logprobs.top_logprobs[0] == {"One": -0.25, r"bytes:\xf0\x9f": -1.5}
+    streamed = spelled.completions.create(model=MODEL, prompt="Once", logprobs=0, stream=True)
+    parts = [chunk.choices[0].logprobs for chunk in streamed]
+    assert [offset for part in parts if part for offset in part.text_offset or []] == [0, 3, 7]
+    assert [top for part in parts if part for top in part.top_logprobs or []] == [{word: -0.25} for word in WORDS]
+
+
+@pytest.mark.parametrize(
+    ("asked", "likeliest"),
+    [
+        ({}, None),
+        ({"logprobs": False, "top_logprobs": 3}, None),
+        ({"logprobs": True}, 0),
+        ({"logprobs": True, "top_logprobs": 20}, 20),
+        ({"top_logprobs": 3}, 3),
+    ],
+)
+def test_who_does_not_ask_is_not_told(
+    client: openai.OpenAI, engine: ScriptedEngine, asked: Any, likeliest: int | None
+) -> None:
+    (choice,) = client.chat.completions.create(model=MODEL, messages=HI, **asked).choices
+    assert (choice.logprobs is None) == (likeliest is None)
+    assert engine.requests[0].likeliest == likeliest
+
+
+@pytest.mark.slow
+def test_the_description_is_true(running: Running, tmp_path: Path) -> None:
+    address = f"http://127.0.0.1:{running.port}"
+    checks = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance,"
+    strict = "negative_data_rejection,positive_data_acceptance,ignored_auth"
+    command = [
+        *(sys.executable, "-m", "schemathesis.cli", "run", f"{address}/openapi.json", "--url", address),
+        *("--header", f"Authorization: Bearer {KEY}", "--checks", checks + strict),
+        # The phase "coverage" beside it asks for every bound of every field, and takes five times as long.
+        *("--phases", "fuzzing", "--max-examples", "5", "--seed", "1", "--no-color"),
+        *("--request-timeout", f"{PATIENCE:.0f}", "--max-failures", "5", "--suppress-health-check", "all"),
+    ]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
+
+
+def test_the_served_model_is_the_only_one_described(running: Running) -> None:
+    status, _, body = running.ask("GET", "/openapi.json")
+    document = json.loads(body)
+    assert (status, document["openapi"][:3]) == (200, "3.1")
+    assert document["components"]["schemas"]["ChatRequest"]["properties"]["model"]["enum"] == [MODEL]

@@ -1,0 +1,148 @@
+"""Who may ask: rebinding, web pages, keys, addresses. Nothing that is refused reaches the engine."""
+
+import json
+import socket
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import openai
+import pytest
+
+from headstart.errors import ServerError, SettingsError
+from headstart.server import keys
+from headstart.server.server import listen, url
+from tests.fakes import ScriptedEngine
+from tests.server.serving import KEY, Running, chat_body, serving
+
+CHAT = "/v1/chat/completions"
+
+
+@pytest.fixture
+def running() -> Iterator[Running]:
+    """A server whose engine must not be asked."""
+    engine = ScriptedEngine()
+    with serving(engine) as running:
+        yield running
+    assert not engine.requests
+
+
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:8642", "127.0.0.1.evil.example", "0.0.0.0:8642", ""])
+def test_a_page_that_resolves_to_this_computer_is_refused(running: Running, host: str) -> None:
+    status, _, body = running.ask("POST", CHAT, {"Host": host}, chat_body())
+    assert (status, json.loads(body)["error"]["code"]) == (403, "host_not_allowed")
+
+
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST:1", "127.0.0.1", "[::1]:8642", "127.8.8.8:80"])
+def test_its_own_names_are_known(running: Running, host: str) -> None:
+    assert running.ask("GET", "/v1/models", {"Host": host})[0] == 200
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        {"Origin": "https://evil.example"},
+        {"Origin": "null"},
+        {"Origin": "http://localhost:3000"},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+    ],
+)
+def test_web_pages_are_refused_even_with_the_key(running: Running, header: dict[str, str]) -> None:
+    status, headers, body = running.ask("POST", CHAT, header, chat_body())
+    assert (status, json.loads(body)["error"]["code"]) == (403, "origin_not_allowed")
+    assert "access-control-allow-origin" not in headers
+
+
+def test_a_preflight_of_a_stranger_is_refused(running: Running) -> None:
+    asked = {"Origin": "https://evil.example", "Access-Control-Request-Method": "POST"}
+    status, headers, _ = running.ask("OPTIONS", CHAT, asked)
+    assert status == 403
+    assert "access-control-allow-origin" not in headers
+
+
+def test_origins_and_hosts_that_were_named_are_let_in() -> None:
+    page = "http://localhost:3000"
+    with serving(ScriptedEngine(), hosts=("Den.local",), origins=(page,)) as running:
+        preflight = {"Origin": page, "Access-Control-Request-Method": "POST", "Authorization": ""}
+        assert running.ask("OPTIONS", CHAT, preflight)[0] == 200
+        status, headers, _ = running.ask("POST", CHAT, {"Origin": page, "Host": "Den.local:9"}, chat_body())
+        assert (status, headers["access-control-allow-origin"]) == (200, page)
+        assert running.ask("POST", CHAT, {"Origin": page, "Authorization": ""}, chat_body())[0] == 401
+        assert running.ask("POST", CHAT, {"Origin": f"{page}0"}, chat_body())[0] == 403
+
+
+@pytest.mark.parametrize(
+    "shown", ["", "Bearer", "Bearer ", "Bearer wrong", f"Basic {KEY}", KEY, f"Bearer {KEY}x", "Bearer \xe9"]
+)
+def test_without_the_key_there_is_nothing(running: Running, shown: str) -> None:
+    for path in (CHAT, "/v1/models", "/nothing"):
+        status, headers, body = running.ask("POST", path, {"Authorization": shown}, chat_body())
+        assert (status, json.loads(body)["error"]["code"]) == (401, "invalid_api_key")
+        assert headers["www-authenticate"] == "Bearer"
+
+
+def test_openai_s_client_understands_the_refusal(running: Running) -> None:
+    with running.client(key="wrong") as client, pytest.raises(openai.AuthenticationError, match="headstart serve"):
+        client.models.list()
+
+
+def test_the_description_is_open_and_other_paths_are_not_there(running: Running) -> None:
+    assert running.ask("GET", "/openapi.json", {"Authorization": ""})[0] == 200
+    for method, path, refusal in (("GET", "/v1/embeddings", 404), ("GET", CHAT, 405)):
+        status, _, body = running.ask(method, path)
+        assert (status, json.loads(body)["error"]["code"]) == (refusal, "not_found")
+        assert "see /openapi.json" in json.loads(body)["error"]["message"]
+
+
+def test_keys_are_long_and_never_the_same() -> None:
+    made = {keys.new() for _ in range(100)}
+    assert len(made) == 100
+    assert min(map(len, made)) > 40
+
+
+def test_only_the_hash_of_a_key_is_kept(tmp_path: Path) -> None:
+    file, key = tmp_path / "new" / "server-key", keys.new()
+    assert keys.read(file) is None
+    keys.write(file, keys.digest(key))
+    kept = keys.read(file)
+    assert kept is not None
+    assert keys.fits(key, kept)
+    assert not keys.fits(key[:-1], kept)
+    assert key not in file.read_text(encoding="ascii")
+    assert [path.name for path in file.parent.iterdir()] == ["server-key"]
+    if sys.platform != "win32":
+        assert file.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("content", [b"", b"abc", b"\xff" * 64])
+def test_a_damaged_key_and_one_that_cannot_be_written_are_a_sentence(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "server-key").write_bytes(content)
+    with pytest.raises(ServerError, match="--new-key"):
+        keys.read(tmp_path / "server-key")
+    with pytest.raises(ServerError, match="cannot be written"):
+        keys.write(tmp_path / "server-key" / "deeper", keys.digest("a"))
+
+
+def test_only_this_computer_is_listened_to_unless_that_is_wanted() -> None:
+    for host in ("0.0.0.0", "::", "192.0.2.1"):  # noqa: S104 - that it is refused is the point
+        with pytest.raises(SettingsError, match="--allow-network"):
+            listen(host, 0)
+    with pytest.raises(SettingsError, match="must be an address"):
+        listen("example.org", 0)
+    with pytest.raises(ServerError, match="choose others"):
+        listen("192.0.2.1", 0, beyond=True)  # of a network for documentation: no computer has it
+    with closing(listen("0.0.0.0", 0, beyond=True)) as listener:  # noqa: S104
+        assert listener.getsockname()[0] == "0.0.0.0"  # noqa: S104
+
+
+def test_the_other_protocol_has_a_loopback_too() -> None:
+    if not socket.has_ipv6:
+        pytest.skip("no IPv6 here")
+    try:
+        listener = listen("::1", 0)
+    except ServerError:
+        pytest.skip("IPv6 is switched off here")
+    with closing(listener):
+        assert url(listener).startswith("http://[::1]:")

@@ -1,0 +1,278 @@
+"""Clients that send too much, too slowly or in crowds, or leave; engines that die; the end of the server."""
+
+import contextlib
+import http.client
+import json
+import socket
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import openai
+import psutil
+import pytest
+
+from bench.toy import PROGRAM
+from headstart.engine.engine import LoadOptions
+from headstart.engine.process.client import EngineClient
+from headstart.engine.protocol import Answered, Asked, ServerReport
+from headstart.engine.supervision import Journal
+from headstart.server.worker import Limits
+from tests.fakes import ScriptedEngine
+from tests.server.serving import KEY, MODEL, PATIENCE, Running, chat_body, serving
+
+CHAT = "/v1/chat/completions"
+HEAD = f"POST {CHAT} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {KEY}\r\n"
+WORDS = "one two three"
+
+
+def ask(client: openai.OpenAI, text: str = "Hi") -> Any:
+    return client.chat.completions.create(model=MODEL, messages=message(text)).choices[0].message.content
+
+
+def message(text: str) -> Any:
+    return [{"role": "user", "content": text}]
+
+
+def send(running: Running, sent: str) -> socket.socket:
+    """A connection with what was sent; nothing is read yet."""
+    connection = socket.create_connection(("127.0.0.1", running.port), PATIENCE)
+    connection.sendall(sent.encode())
+    return connection
+
+
+def whole(stream: str = "false") -> str:
+    """A request with its head."""
+    body = chat_body(stream=stream)
+    return f"{HEAD}Content-Length: {len(body)}\r\n\r\n{body}"
+
+
+def until_closed(connection: socket.socket) -> bytes:
+    return b"".join(iter(lambda: connection.recv(65536), b""))
+
+
+def wait_for(engine: ScriptedEngine, requests: int) -> None:
+    end = time.monotonic() + PATIENCE
+    while len(engine.requests) < requests and time.monotonic() < end:
+        time.sleep(0.01)
+    assert len(engine.requests) == requests
+
+
+@pytest.fixture
+def impatient() -> Iterator[Running]:
+    with serving(ScriptedEngine(), Limits(body_bytes=20_000, body_seconds=0.5, head_seconds=0.5)) as running:
+        yield running
+
+
+@pytest.fixture
+def toy(tmp_path: Path) -> Iterator[EngineClient]:
+    """The toy engine in a process of its own."""
+    with closing(EngineClient((*PROGRAM, "--pace", "0.02"), Journal(tmp_path / "engine.log"))) as client:
+        client.load(LoadOptions(Path("toy")))
+        yield client
+
+
+def test_a_body_that_is_too_large_is_refused_with_and_without_its_length(impatient: Running) -> None:
+    large = chat_body("a" * 20_000)
+    status, headers, body = impatient.ask("POST", CHAT, body=large)
+    assert (status, headers["connection"], json.loads(body)["error"]["code"]) == (413, "close", "too_large")
+    chunk = f"{len(large):x}\r\n{large}\r\n0\r\n\r\n"
+    with closing(send(impatient, f"{HEAD}Transfer-Encoding: chunked\r\n\r\n{chunk}")) as connection:
+        assert until_closed(connection).startswith(b"HTTP/1.1 413")
+
+
+def test_without_the_key_no_body_is_read(impatient: Running) -> None:
+    with closing(
+        send(impatient, f"POST {CHAT} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9000\r\n\r\n")
+    ) as refused:
+        assert refused.recv(12) == b"HTTP/1.1 401"
+
+
+def test_a_body_that_does_not_come_is_not_waited_for(impatient: Running) -> None:
+    with closing(send(impatient, f"{HEAD}Content-Length: 9000\r\n\r\n{{")) as connection:
+        assert until_closed(connection).startswith(b"HTTP/1.1 408")
+
+
+@pytest.mark.parametrize("begun", ["", "POST /v1/chat"])
+def test_a_connection_without_a_request_is_closed(impatient: Running, begun: str) -> None:
+    with closing(send(impatient, begun)) as connection:
+        assert until_closed(connection) == b""
+
+
+@pytest.mark.parametrize("body", ["", "{", "[]", '"a"', "\xff\xfe", '{"a":' * 100_000, '{"model": NaN}'])
+def test_what_is_no_request_is_refused(body: str) -> None:
+    with serving(ScriptedEngine()) as running:
+        status, _, told = running.ask("POST", CHAT, body=body.encode("latin-1"))
+    assert (status, json.loads(told)["error"]["type"]) == (400, "invalid_request_error")
+
+
+def test_an_answer_may_take_longer_than_its_request_might() -> None:
+    limits = Limits(body_seconds=2, head_seconds=2)
+    with serving(ScriptedEngine(pause=0.5), limits) as running, running.client() as client:
+        assert ask(client).endswith("dog.")
+
+
+def test_an_answer_that_takes_too_long_is_cut_short() -> None:
+    slow = ScriptedEngine([" ".join(["word"] * 500)], pause=0.1)
+    with serving(slow, Limits(answer_seconds=0.5)) as running, running.client() as client:
+        reply = client.chat.completions.create(model=MODEL, messages=message("Hi"))
+    assert reply.choices[0].finish_reason == "length"
+    assert reply.usage is not None
+    assert reply.usage.completion_tokens < 100
+
+
+def test_a_client_that_takes_nothing_holds_up_nobody() -> None:
+    engine = ScriptedEngine([" ".join(["word"] * 4000), "Next."])
+    with (
+        serving(engine, Limits(send_seconds=0.5), send_buffer=4096) as running,
+        closing(socket.socket()) as connection,
+    ):
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.settimeout(PATIENCE)
+        connection.connect(("127.0.0.1", running.port))
+        connection.sendall(whole("true").encode())
+        assert connection.recv(15) == b"HTTP/1.1 200 OK"
+        started = time.monotonic()
+        with running.client() as client:
+            assert ask(client) == "Next."
+        assert time.monotonic() - started < PATIENCE / 2
+
+
+def test_past_the_queue_a_request_is_sent_away_and_told_when_to_come_again() -> None:
+    engine = ScriptedEngine(["word " * 500, WORDS], pause=0.05)
+    with serving(engine, Limits(waiting=1)) as running, running.client(retries=9) as patient:
+        with closing(send(running, whole())):
+            wait_for(engine, 1)
+            with closing(send(running, whole())):
+                # The second may need a moment to be in the queue.
+                status, headers, body = until_full(running)
+                assert (status, json.loads(body)["error"]["code"]) == (429, "queue_full")
+                assert int(headers["retry-after"]) >= 1
+        assert ask(patient) == WORDS
+
+
+def until_full(running: Running) -> tuple[int, Mapping[str, str], str]:
+    """Asks until it is sent away; what takes a place in the queue instead leaves it again."""
+    while True:
+        with contextlib.suppress(TimeoutError):
+            return running.ask("POST", CHAT, body=chat_body(), patience=1.0)
+
+
+@pytest.mark.parametrize("stream", ["true", "false"])
+def test_who_leaves_ends_the_answer(stream: str) -> None:
+    engine = ScriptedEngine(["word " * 100, WORDS], pause=30.0)
+    with serving(engine) as running:
+        with closing(send(running, whole(stream))):
+            wait_for(engine, 1)
+        engine.pause = 0.0
+        started = time.monotonic()
+        with running.client() as client:
+            assert ask(client) == WORDS
+        assert time.monotonic() - started < 25.0
+
+
+def test_who_leaves_the_queue_is_not_answered() -> None:
+    engine = ScriptedEngine(["word " * 2000, WORDS], pause=0.05)
+    with serving(engine) as running, running.client() as client:
+        with closing(send(running, whole())):
+            wait_for(engine, 1)
+            for _ in range(5):
+                send(running, whole()).close()
+            time.sleep(1.0)  # for the server to notice; the first answer takes longer than all this
+        assert ask(client) == WORDS
+    assert len(engine.requests) == 2
+
+
+def test_an_engine_that_is_killed_is_told_and_the_next_request_answered(toy: EngineClient) -> None:
+    with serving(toy) as running, running.client() as client, running.client(retries=2) as patient:
+        with pytest.raises(openai.InternalServerError, match="stopped unexpectedly") as told:
+            ask(client, "toy: segfault")
+        assert (told.value.status_code, told.value.code) == (503, "engine_lost")
+        assert ask(client, "next") == "You wrote: next "
+        assert toy.pid
+        psutil.Process(toy.pid).kill()
+        assert ask(patient, "again") == "You wrote: again "
+        stream = client.chat.completions.create(model=MODEL, messages=message("toy: words 2000"), stream=True)
+        for _ in range(5):
+            next(stream)
+        psutil.Process(toy.pid).kill()
+        with pytest.raises(openai.APIError, match=r"was killed|stopped unexpectedly"):
+            list(stream)
+        assert ask(client, "next") == "You wrote: next "
+
+
+def test_the_end_of_the_server_ends_streams_and_says_so() -> None:
+    engine = ScriptedEngine(["word " * 1000], pause=0.05)
+    with serving(engine) as running, running.client() as client, ThreadPoolExecutor(1) as pool:
+        stream = client.chat.completions.create(model=MODEL, messages=message("Hi"), stream=True)
+        next(stream)
+        waiting = pool.submit(running.ask, "POST", CHAT, None, chat_body())
+        time.sleep(0.3)
+        running.server.stop()
+        with pytest.raises(openai.APIError, match="being stopped"):
+            list(stream)
+        assert json.loads(waiting.result(PATIENCE)[2])["error"]["code"] == "stopping"
+
+
+def test_so_it_does_where_the_engine_is_deaf_to_it(toy: EngineClient) -> None:
+    with serving(toy) as running, ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(running.ask, "POST", CHAT, None, chat_body("toy: hang"))
+        time.sleep(1.0)
+        running.server.stop()
+        assert json.loads(waiting.result(PATIENCE)[2])["error"]["code"] == "stopping"
+
+
+class Ear:
+    """Keeps what a server reports, and lets a test wait for the end of a request."""
+
+    def __init__(self) -> None:
+        self._told: list[ServerReport] = []
+        self._changed = threading.Condition()
+
+    def take(self, told: ServerReport) -> None:
+        with self._changed:
+            self._told.append(told)
+            self._changed.notify_all()
+
+    def ended(self, number: int) -> Answered:
+        def found() -> Answered | None:
+            return next((told for told in self._told if isinstance(told, Answered) and told.number == number), None)
+
+        with self._changed:
+            end = self._changed.wait_for(found, PATIENCE)
+        assert end
+        return end
+
+    @property
+    def paths(self) -> list[str]:
+        return [told.path for told in self._told if isinstance(told, Asked)]
+
+
+def test_answers_are_told_with_their_tokens_and_refusals_with_their_status() -> None:
+    ear = Ear()
+    with serving(ScriptedEngine(["a b c"]), tell=ear.take) as running:
+        running.ask("POST", CHAT, body=chat_body())
+        running.ask("POST", CHAT, body=chat_body(stream="true"))
+        running.ask("POST", CHAT, {"Authorization": "Bearer no"}, chat_body())
+        running.ask("GET", "/" + "x" * 5000)
+        ends = [ear.ended(number) for number in (1, 2, 3, 4)]
+    assert [end.status for end in ends] == [200, 200, 401, 404]
+    assert [end.output_tokens for end in ends] == [3, 3, None, None]
+    assert ends[3].prompt_tokens is None
+    assert ear.paths[2] == CHAT
+    assert len(ear.paths[3]) == 200, "strangers choose it"
+
+
+def test_a_client_that_leaves_before_its_answer_is_told() -> None:
+    ear = Ear()
+    with serving(ScriptedEngine(["word " * 1000], pause=0.01), tell=ear.take) as running:
+        connection = http.client.HTTPConnection("127.0.0.1", running.port, timeout=PATIENCE)
+        with closing(connection):
+            connection.request("POST", CHAT, chat_body(), {"Authorization": f"Bearer {KEY}"})
+            assert connection.sock
+            connection.sock.shutdown(socket.SHUT_RDWR)
+        assert ear.ended(1).status in {0, 503}
