@@ -1,8 +1,8 @@
-"""The messages between the engine's process and whoever uses it, as JSON lines.
+"""The messages between the engine's process and its user, as JSON lines.
 
-A line is an object with `v` (VERSION), `is` (the message's class name) and the fields of the class. The first side
-sends orders, the engine's process answers with reports. A generation is one answer, a ticket one other question; no
-number is given twice.
+A line is an object with `v` (VERSION), `is` (the name of the message's class) and the fields of the class. The user
+sends orders, the engine's process answers with reports. A generation numbers an answer, a ticket any other order; no
+number is used twice.
 """
 
 import json
@@ -62,7 +62,7 @@ class Cancel(Tagged, frozen=True):
 
 
 class CountTokens(Tagged, frozen=True):
-    """How long is this for the loaded model: a conversation in its chat format, and plain text besides?"""
+    """Count the tokens of a conversation in the model's chat format, and of a plain text beside it."""
 
     ticket: int
     messages: tuple[Message, ...] = ()
@@ -70,14 +70,14 @@ class CountTokens(Tagged, frozen=True):
 
 
 class Describe(Tagged, frozen=True):
-    """What is this machine?"""
+    """Describe this machine."""
 
     ticket: int
 
 
 @dataclass(frozen=True)
 class BenchSize:
-    """How much to race: prompts of each class, the longest answer, repeats, and whether OpenVINO GenAI takes part.
+    """The size of a race: prompts of each class, the longest answer, repeats, and whether OpenVINO GenAI takes part.
 
     `sweep`: every length and every drafter, for advice that compares them.
     """
@@ -90,24 +90,24 @@ class BenchSize:
     sweep: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse what has no speed."""
+        """Refuse a race without a result."""
         if self.prompts < 1 or self.repeats < 1 or self.tokens < 2:
             raise SettingsError("A benchmark needs at least one prompt, one repeat and answers of two tokens.")
         read_kinds(",".join(self.kinds))
 
 
 class Bench(Tagged, frozen=True):
-    """Race the ways to decode of the loaded model; told by the Bench reports below, ends in Benched or Failed."""
+    """Race the loaded model's ways to decode. The Bench reports below follow, then Benched or Failed."""
 
     ticket: int
     size: BenchSize
 
 
 class StartServer(Tagged, frozen=True):
-    """Answer other programs with the loaded model, beside other work; told by the reports below, or fails.
+    """Serve the loaded model to other programs, beside other work. The reports below follow, or Failed.
 
-    `key` is a digest. `beyond`: other computers may ask, too. `hosts` and `origins` are let in beside the usual ones.
-    The rest says how an answer is written as far as a request leaves that open; `seed` None: another one each time.
+    `key` is a digest. `beyond`: other computers may connect, too. `hosts` and `origins` are allowed beside the usual
+    ones. The rest is for what a request leaves open; `seed` None: another one for each request.
     """
 
     model: str  # what clients call it
@@ -125,16 +125,15 @@ class StartServer(Tagged, frozen=True):
 
 
 class StopServer(Tagged, frozen=True):
-    """End it, with the answers that it gives; ServerEnded follows, also where there was none."""
+    """End the server and its answers. ServerEnded follows, even if there was no server."""
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What is loaded. `context` is in tokens, 0 where nobody tells; `server` has the model, if not this computer.
+    """What is loaded. `context` is in tokens, 0 if unknown; `server` names another computer that has the model.
 
-    `reason`: why it is not Headstart's own engine, where nobody asked for another. `notes`: what a person should know
-    of how it was loaded, in sentences. `sampling`: what "automatic" means for this model; None where only a server
-    knows.
+    `reason`: why another engine than Headstart's own was chosen automatically. `notes`: sentences for the person.
+    `sampling`: what "automatic" means for this model; None if only a server knows.
     """
 
     model: str
@@ -173,21 +172,21 @@ class Description:
 
 
 class Ready(Tagged, frozen=True):
-    """The process is up and takes orders."""
+    """The process runs and takes orders."""
 
     pid: int
     headstart: str  # version
 
 
 class Loading(Tagged, frozen=True):
-    """Progress of a Load. `expected`: seconds that the whole of it took last time, where that is known."""
+    """Progress of a Load. `expected`: seconds that the whole load took last time, if known."""
 
     phase: Phase
     expected: float | None = None
 
 
 class Loaded(Tagged, frozen=True):
-    """The end of a Load that went well."""
+    """The end of a successful Load."""
 
     facts: Facts
 
@@ -229,7 +228,7 @@ class Described(Tagged, frozen=True):
 
 
 class BenchStage(Tagged, frozen=True):
-    """What a benchmark does that is no heat, in words."""
+    """A step of a benchmark that is not a heat, as a sentence."""
 
     ticket: int
     sentence: str
@@ -255,14 +254,14 @@ class BenchHeat(Tagged, frozen=True):
 
 
 class Benched(Tagged, frozen=True):
-    """The end of a benchmark: what `headstart bench --json` writes, or None when it was stopped."""
+    """The end of a benchmark: what `headstart bench --json` writes, or None if it was stopped."""
 
     ticket: int
     result: Mapping[str, Any] | None
 
 
 class Serving(Tagged, frozen=True):
-    """Requests are answered at `url`. `beyond`: those of other computers, too."""
+    """The server answers at `url`. `beyond`: other computers, too."""
 
     model: str
     url: str
@@ -270,7 +269,7 @@ class Serving(Tagged, frozen=True):
 
 
 class Asked(Tagged, frozen=True):
-    """A request has come; `number` counts them."""
+    """A request has arrived; `number` counts them."""
 
     number: int
     method: str
@@ -278,7 +277,7 @@ class Asked(Tagged, frozen=True):
 
 
 class Answered(Tagged, frozen=True):
-    """It has ended. A status of 0: its client left before. Tokens are those of an answer, where there was one."""
+    """A request has ended. Status 0: its client disconnected before. Tokens are those of the answer, if any."""
 
     number: int
     seconds: float
@@ -288,21 +287,21 @@ class Answered(Tagged, frozen=True):
 
 
 class ServerEnded(Tagged, frozen=True):
-    """Nobody is answered any more."""
+    """The server has ended."""
 
 
 class TurnTaken(Tagged, frozen=True):
-    """An answer for a client of the server goes on: so much of its prompt is read, or a round is written."""
+    """Progress of an answer for a client of the server: of its prompt, or a round."""
 
     prefill: Prefill | None = None
 
 
 class TurnEnded(Tagged, frozen=True):
-    """The next one may take its turn."""
+    """The answer for a client of the server has ended."""
 
 
 class Failed(Tagged, frozen=True):
-    """An order could not be carried out; the process goes on. `order` is its class name, "" when it was unreadable.
+    """An order failed; the process goes on. `order` is its class name, "" if it was unreadable.
 
     `kind` is the class name of the HeadstartError, `sentence` its text.
     """

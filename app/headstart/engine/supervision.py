@@ -1,4 +1,4 @@
-"""What both users of the engine's process agree on: which program, how long to wait, how often to restart, its log."""
+"""The engine's process for its users: its program, time limits, restarts and log."""
 
 import contextlib
 import signal
@@ -13,15 +13,15 @@ from pathlib import Path
 from headstart import own_folder, paths
 
 CANCEL_GRACE = 2.0  # seconds an answer may go on after it was cancelled, before its process is killed
-CLOSE_GRACE = 0.8  # seconds a process may live on after its input was closed
-KILL_GRACE = 5.0  # seconds until a killed process has gone; one that hangs in a driver may never go
-OUT_OF_MEMORY = "SIGKILL"  # how Linux ends a process to get memory; nobody else does so by itself
+CLOSE_GRACE = 0.8  # seconds a process may run on after its input was closed
+KILL_GRACE = 5.0  # seconds to wait for a killed process; one that hangs in a driver may never end
+OUT_OF_MEMORY = "SIGKILL"  # how Linux ends a process when memory runs out
 _RESTARTS, _PERIOD = 3, 300.0  # at most so many in so many seconds: a model that kills the engine must not loop
 _LOG_BYTES, _OLD_LOGS, _TAIL = 2**20, 3, 60
 
 
 def program(*arguments: str) -> tuple[str, ...]:
-    """The command line of an engine's process, in a frozen program the second executable beside the first."""
+    """The command line of an engine's process; in a frozen program it is the executable beside this one."""
     if getattr(sys, "frozen", False):
         window = Path(sys.executable)
         return (
@@ -49,14 +49,14 @@ class RestartBudget:
         return True
 
     def reset(self) -> None:
-        """Forget: the user chose to try again."""
+        """Forget earlier restarts, when the user tries again."""
         self._times.clear()
 
 
 class Journal:
-    """The engine's log file: what it logs and what native code prints. Rotates; keeps the last lines at hand.
+    """The engine's log file, for its log and for the output of native code. It rotates, and keeps the last lines.
 
-    A disk that cannot be written is no reason to stop a chat: then only the last lines are kept.
+    If the disk cannot be written, the chat goes on, and only the last lines are kept.
     """
 
     def __init__(self, path: Path | None = None) -> None:

@@ -1,4 +1,4 @@
-"""The engine's values as plain JSON data and back, by their declared types."""
+"""Conversion of the engine's values to JSON data and back, by their declared types."""
 
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ from headstart.errors import Translatable
 
 
 class Tagged(msgspec.Struct, frozen=True, tag=True, tag_field="is"):
-    """A message that says by its class name which one it is."""
+    """A message with its class name as the tag."""
 
 
 def to_data(value: Any) -> Any:
@@ -18,7 +18,7 @@ def to_data(value: Any) -> Any:
 
 
 def from_data(wanted: Any, data: Any) -> Any:
-    """`data` from JSON as the declared type; unknown keys are ignored. ValueError says what does not fit."""
+    """`data` from JSON as the declared type; unknown keys are ignored. Raises ValueError."""
     try:
         return msgspec.convert(data, wanted, str_keys=True, dec_hook=_value)
     except msgspec.ValidationError as error:

@@ -1,1 +1,1 @@
-"""The local API: OpenAI's protocol in front of an Engine, for programs of this computer."""
+"""The local API: OpenAI's protocol for the programs of this computer."""

@@ -1,4 +1,4 @@
-"""The routes: models, chat, completions, and their description in OpenAPI's words."""
+"""The routes: models, chat, completions and their OpenAPI description."""
 
 import asyncio
 from typing import Any, TypeVar
@@ -38,20 +38,20 @@ _CLOSING = {"connection": "close"}
 _PLACE = "#/components/schemas/{name}"
 _TYPES = (ChatRequest, TextRequest, ChatCompletion, ChatChunk, TextCompletion, ModelList, Model, FaultBody)
 _FAULTS = {
-    "400": "The request asks for what cannot be.",
+    "400": "The request cannot be answered as it is.",
     "401": "The key is missing or wrong.",
-    "403": "A web page, or another name than this computer's.",
+    "403": "The request came from a web page, or with a Host that is not this computer.",
     "404": "There is no such model.",
     "408": "The request came too slowly.",
     "413": "The request is too large.",
-    "429": "Too many requests wait; Retry-After says when to come again.",
+    "429": "Too many requests are waiting; Retry-After says when to try again.",
     "500": "The server failed.",
-    "503": "The engine was lost, or the server is being stopped.",
+    "503": "The engine was lost, or the server is stopping.",
 }
 
 
 class Api:
-    """Answers what was let in."""
+    """Answers the requests that were let in."""
 
     def __init__(self, worker: Worker, model: Model, defaults: Defaults) -> None:
         """`worker` writes the answers."""
@@ -59,11 +59,11 @@ class Api:
         self._description = msgspec.json.encode(description(model.id))
 
     async def models(self, _: HttpRequest) -> Response:
-        """What can be asked."""
+        """List the models."""
         return _json(msgspec.json.encode(ModelList([self._model])))
 
     async def model(self, request: HttpRequest) -> Response:
-        """One of them."""
+        """Show one model."""
         self._require(request.path_params["model"])
         return _json(msgspec.json.encode(self._model))
 
@@ -73,12 +73,12 @@ class Api:
         return self._begun(chat_order(asked, self._defaults), asked, ChatForm.new(self._model.id))
 
     async def complete(self, request: HttpRequest) -> Response:
-        """Write a text on."""
+        """Continue a text."""
         asked = await self._read(request, TextRequest)
         return self._begun(text_order(asked, self._defaults), asked, TextForm.new(self._model.id))
 
     async def openapi(self, _: HttpRequest) -> Response:
-        """What there is, for programs."""
+        """The description in OpenAPI."""
         return _json(self._description)
 
     async def _read(self, request: HttpRequest, kind: type[_Body]) -> _Body:
@@ -99,7 +99,7 @@ class Api:
 
 
 def application(worker: Worker, model: Model, access: Access, defaults: Defaults) -> Starlette:
-    """The API, for those who are let in."""
+    """The API behind its access checks."""
     api, origins = Api(worker, model, defaults), sorted(access.origins)
     pages = Middleware(CORSMiddleware, allow_origins=origins, allow_methods=["*"], allow_headers=["*"])
     return Starlette(
@@ -120,7 +120,7 @@ def application(worker: Worker, model: Model, access: Access, defaults: Defaults
 
 
 async def _body(request: HttpRequest, limits: Limits) -> bytes:
-    """All of it, within bounds of size and time. Many clients listen only when they have sent all."""
+    """The whole body, within limits of size and time. Many clients read no reply before they have sent everything."""
     body, size = bytearray(), 0
     try:
         async with asyncio.timeout(limits.body_seconds):
@@ -131,10 +131,10 @@ async def _body(request: HttpRequest, limits: Limits) -> bytes:
                 elif size > _MOST_DISCARDED:
                     break
     except ClientDisconnect:
-        raise invalid("The connection ended before the request was there: send all of it.") from None
+        raise invalid("The connection ended before the whole request arrived: send all of it.") from None
     except TimeoutError:
         if size <= limits.body_bytes:
-            sentence = f"The request was not there within {limits.body_seconds:g} s: send it faster."
+            sentence = f"The request did not arrive within {limits.body_seconds:g} s: send it faster."
             raise RefusedError(408, Fault(sentence, INVALID, code="too_slow"), _CLOSING) from None
     if size > limits.body_bytes:
         sentence = f"The request has more than {limits.body_bytes / 2**20:.3g} MiB: shorten its text."
@@ -149,14 +149,14 @@ async def _as_refusal(_: HttpRequest, error: Exception) -> Response:
 
 async def _as_http(request: HttpRequest, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    sentence = f"{request.method} {request.url.path[:80]} is not answered here: see /openapi.json."
+    sentence = f"{request.method} {request.url.path[:80]} is not part of this API: see /openapi.json."
     return RefusedError(error.status_code, Fault(sentence, INVALID, code="not_found"), error.headers).response()
 
 
 async def _as_bug(_: HttpRequest, error: Exception) -> Response:
-    """It is logged by whoever runs this."""
-    sentence = f"The server failed ({type(error).__name__}): see what it printed, and report it."
-    # Whoever runs this closes the connection after a bug; a client that is not told would send its next request there.
+    """The web server logs it."""
+    sentence = f"The server failed ({type(error).__name__}): look at its output, and report it."
+    # The web server closes the connection after a bug; the header keeps a client from sending its next request there.
     return RefusedError(500, Fault(sentence, SERVER), _CLOSING).response()
 
 
@@ -171,7 +171,7 @@ def description(model: str) -> dict[str, Any]:
         schemas[name]["properties"]["model"] = {"type": "string", "enum": [model]}
     return {
         "openapi": "3.1.0",
-        "info": {"title": "Headstart", "version": __version__, "description": "One local model, as OpenAI has it."},
+        "info": {"title": "Headstart", "version": __version__, "description": "One local model behind OpenAI's API."},
         "paths": _paths(),
         "security": [{"key": []}],
         "components": {"schemas": schemas, "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}}},
@@ -183,12 +183,12 @@ def _paths() -> dict[str, Any]:
     chat = _asked("ChatRequest") | _answered("ChatCompletion", "ChatChunk")
     text = _asked("TextRequest") | _answered("TextCompletion", "TextCompletion")
     return {
-        "/v1/models": {"get": _named("listModels", "What can be asked.") | _answered("ModelList")},
+        "/v1/models": {"get": _named("listModels", "List the models.") | _answered("ModelList")},
         "/v1/models/{model}": {
-            "get": _named("retrieveModel", "One model.") | {"parameters": [name]} | _answered("Model")
+            "get": _named("retrieveModel", "Show one model.") | {"parameters": [name]} | _answered("Model")
         },
         "/v1/chat/completions": {"post": _named("createChatCompletion", "Answer a conversation.") | chat},
-        "/v1/completions": {"post": _named("createCompletion", "Write a text on.") | text},
+        "/v1/completions": {"post": _named("createCompletion", "Continue a text.") | text},
     }
 
 
@@ -202,9 +202,9 @@ def _asked(schema: str) -> dict[str, Any]:
 
 def _answered(schema: str, streamed: str | None = None) -> dict[str, Any]:
     content: dict[str, Any] = {"application/json": {"schema": _at(schema)}}
-    told = "As asked."
+    told = "The answer."
     if streamed:
-        told = f"As asked. With `stream`, an event for each part has a {streamed}, and the last event is [DONE]."
+        told = f"The answer. With `stream`, each event holds a {streamed}, and the last event is [DONE]."
         content["text/event-stream"] = {}
     fault = {"application/json": {"schema": _at("FaultBody")}}
     replies = {status: {"description": text, "content": fault} for status, text in _FAULTS.items()}

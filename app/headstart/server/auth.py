@@ -1,4 +1,4 @@
-"""Who may ask: programs that call this computer by its name, show the key, and are no web page."""
+"""Access checks: the Host, the Origin and the key of a request."""
 
 import ipaddress
 from collections.abc import Callable
@@ -10,21 +10,21 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from headstart.server import keys
 from headstart.server.refusal import FORBIDDEN, INVALID, Fault, RefusedError
 
-_OPEN_PATHS = {"/openapi.json"}  # says nothing that the documentation does not
+_OPEN_PATHS = {"/openapi.json"}  # no secret: the documentation says the same
 _OWN_SITE = {"", "none", "same-origin"}
 
 
 @dataclass(frozen=True)
 class Access:
-    """Who is let in. `hosts` and `origins` are those that were named beside the usual ones; `key` is a digest."""
+    """What a request needs. `hosts` and `origins` are allowed beside the usual ones; `key` is a digest."""
 
     key: str
     hosts: frozenset[str] = frozenset()
     origins: frozenset[str] = frozenset()
-    any_address: bool = False  # whoever listens beyond this computer is called by addresses that it does not know
+    any_address: bool = False  # a server for other computers is called by addresses that it does not know
 
     def page_refusal(self, scope: Scope) -> RefusedError | None:
-        """For what a web page may have sent.
+        """The refusal of a request that a web page may have sent.
 
         A page that was made to resolve to this computer (DNS rebinding) names its own site in Host; a page elsewhere
         names itself in Origin. An address in Host is safe: no name was looked up.
@@ -32,24 +32,24 @@ class Access:
         headers = Headers(scope=scope)
         host = headers.get("host", "")
         if not self._is_known(host):
-            sentence = f"This server does not go by the name {host[:80]!r}: call it by its address, or start it with "
+            sentence = f"This server is not called {host[:80]!r}: use its address, or start it with "
             return RefusedError(403, Fault(f"{sentence}--allow-host.", FORBIDDEN, code="host_not_allowed"))
         origin = headers.get("origin")
         from_elsewhere = origin is None and headers.get("sec-fetch-site", "") not in _OWN_SITE
         if from_elsewhere or (origin is not None and origin not in self.origins):
-            sentence = f"Web pages may not ask here ({(origin or 'another site')[:80]}): "
+            sentence = f"Web pages may not use this server ({(origin or 'another site')[:80]}): "
             remedy = "allow one with `headstart serve --allow-origin`."
             return RefusedError(403, Fault(sentence + remedy, FORBIDDEN, code="origin_not_allowed"))
         return None
 
     def key_refusal(self, scope: Scope) -> RefusedError | None:
-        """For who does not show the key."""
+        """The refusal of a request without the key."""
         scheme, _, key = Headers(scope=scope).get("authorization", "").partition(" ")
         if scope["path"] in _OPEN_PATHS or (keys.fits(key.strip(), self.key) and scheme.lower() == "bearer"):
             return None
         sentence = (
             "The key is missing or wrong: send `Authorization: Bearer KEY` with the key that `headstart serve` showed "
-            "when it made it; `headstart serve --new-key` makes another."
+            "when it made the key; `headstart serve --new-key` makes another one."
         )
         return RefusedError(401, Fault(sentence, INVALID, code="invalid_api_key"), {"www-authenticate": "Bearer"})
 
@@ -70,7 +70,7 @@ class Guard:
     """Passes a request on, or answers with the refusal."""
 
     def __init__(self, app: ASGIApp, refusal: Callable[[Scope], RefusedError | None]) -> None:
-        """`refusal` says why a request is none for `app`."""
+        """`refusal` says why `app` must not get a request."""
         self._app, self._refusal = app, refusal
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

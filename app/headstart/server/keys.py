@@ -1,4 +1,4 @@
-"""The key that programs must show. Only its hash is kept, so that it cannot be read back from the disk."""
+"""The key that programs must send. Only its hash is stored, so that nobody can read it from the disk."""
 
 import hashlib
 import hmac
@@ -15,12 +15,12 @@ _HASH = re.compile(r"[0-9a-f]{64}")
 
 
 def new() -> str:
-    """A key that nobody has."""
+    """A new random key."""
     return _PREFIX + secrets.token_urlsafe(_BYTES)
 
 
 def digest(key: str) -> str:
-    """What is kept of a key."""
+    """The part of a key that is stored."""
     return hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest()
 
 
@@ -30,7 +30,7 @@ def fits(key: str, kept: str) -> bool:
 
 
 def read(file: Path) -> str | None:
-    """The digest that is kept in `file`; None where no key was made yet. Raises ServerError."""
+    """The digest in `file`; None if no key was made yet. Raises ServerError."""
     try:
         kept = file.read_text(encoding="ascii").strip()
     except FileNotFoundError:
@@ -45,7 +45,7 @@ def read(file: Path) -> str | None:
 
 
 def write(file: Path, kept: str) -> None:
-    """Keep a digest, for this user's eyes only. Raises ServerError."""
+    """Store a digest that only this user can read. Raises ServerError."""
     try:
         own_folder.write(file, f"{kept}\n")
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Errors as HTTP has them: a status and an object in OpenAI's format."""
+"""Errors of the API: an HTTP status and an object in OpenAI's format."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ _RETRY = {"retry-after": "1"}
 
 @dataclass(frozen=True)
 class Fault:
-    """What went wrong. `message` is one sentence with the remedy; `param` the field that is to blame."""
+    """What went wrong. `message` is one sentence with the remedy; `param` is the wrong field."""
 
     message: str
     type: str
@@ -24,16 +24,16 @@ class Fault:
 
 @dataclass(frozen=True)
 class FaultBody:
-    """The body of every answer that is none."""
+    """The body of every refusal."""
 
     error: Fault
 
 
 class RefusedError(HeadstartError):
-    """A request that is not answered, and how to say so."""
+    """A request that is not answered, and why."""
 
     def __init__(self, status: int, fault: Fault, headers: Mapping[str, str] | None = None) -> None:
-        """`headers` go with the answer."""
+        """`headers` are sent with the reply."""
         super().__init__(fault.message)
         self.status = status
         self.fault = fault
@@ -45,23 +45,23 @@ class RefusedError(HeadstartError):
         return msgspec.json.encode(FaultBody(self.fault))
 
     def response(self) -> Response:
-        """What the client gets."""
+        """The reply to the client."""
         return Response(self.body, self.status, self.headers, "application/json")
 
 
 def invalid(message: str, param: str | None = None, code: str | None = None) -> RefusedError:
-    """The client asked for what cannot be."""
+    """A request that cannot be answered as it is."""
     return RefusedError(400, Fault(message, INVALID, param, code))
 
 
 def stopping() -> RefusedError:
-    """The server is on its way out."""
-    sentence = "The server is being stopped: ask again when it has been started anew."
+    """The server is shutting down."""
+    sentence = "The server is being stopped: ask again after it has been started again."
     return RefusedError(503, Fault(sentence, SERVER, code="stopping"))
 
 
 def refused(error: HeadstartError) -> RefusedError:
-    """`error` as HTTP has it."""
+    """`error` as a reply."""
     match error:
         case RefusedError():
             return error

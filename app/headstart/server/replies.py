@@ -1,22 +1,21 @@
-"""What clients get, in OpenAI's words: models, whole answers and the parts of streamed ones."""
+"""Replies in OpenAI's format: models, whole answers and the parts of streamed answers."""
 
 import secrets
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 from msgspec import UNSET, UnsetType
 
 from headstart.engine.engine import FinishReason, Likelihood, Scored, Stats
 
 Reason = Literal["stop", "length"]
-StopReason = Literal["repetition"] | UnsetType  # what OpenAI has no word for; there it is a length
+StopReason = Literal["repetition"] | UnsetType  # an addition to OpenAI's format, which calls this a length
 
 
 @dataclass(frozen=True)
 class Logprob:
-    r"""A token. Where its bytes alone are no text, `token` has them as \xf0\x9f; a text to compare is in `bytes`."""
+    r"""A token. If its bytes alone are not valid text, `token` shows them as \xf0\x9f; `bytes` always has them."""
 
     token: str
     logprob: float
@@ -25,14 +24,14 @@ class Logprob:
 
 @dataclass(frozen=True)
 class TokenLogprob(Logprob):
-    """A token of the answer, and the likeliest ones in its place."""
+    """A token of the answer, and the likeliest tokens in its place."""
 
     top_logprobs: list[Logprob]
 
 
 @dataclass(frozen=True)
 class ChatLogprobs:
-    """The model's own probabilities: before temperature, penalties, top_p and whatever else decides on a token."""
+    """The model's own probabilities, before temperature, penalties, top_p and other filters."""
 
     content: list[TokenLogprob]
     refusal: None = None
@@ -50,7 +49,7 @@ class TextLogprobs:
 
 @dataclass(frozen=True)
 class Model:
-    """What answers here."""
+    """The served model."""
 
     id: str
     created: int  # seconds since 1970
@@ -60,7 +59,7 @@ class Model:
 
 @dataclass(frozen=True)
 class ModelList:
-    """All of them: one."""
+    """All models: one."""
 
     data: list[Model]
     object: Literal["list"] = "list"
@@ -68,14 +67,14 @@ class ModelList:
 
 @dataclass(frozen=True)
 class PromptDetails:
-    """`cached_tokens`: those of the prompt that an earlier request had left in memory."""
+    """`cached_tokens`: tokens of the prompt that were in memory from an earlier request."""
 
     cached_tokens: int
 
 
 @dataclass(frozen=True)
 class CompletionDetails:
-    """What guessing ahead gave: candidates that the model confirmed, and those that it did not."""
+    """Guessed tokens that the model confirmed, and those that it rejected."""
 
     accepted_prediction_tokens: int
     rejected_prediction_tokens: int
@@ -83,7 +82,7 @@ class CompletionDetails:
 
 @dataclass(frozen=True)
 class Usage:
-    """Tokens of a request. Rejected candidates are no part of the answer, so `completion_tokens` has none of them."""
+    """Tokens of a request. `completion_tokens` does not count rejected guesses."""
 
     prompt_tokens: int
     completion_tokens: int
@@ -94,7 +93,7 @@ class Usage:
 
 @dataclass(frozen=True)
 class AnswerMessage:
-    """The turn that was written."""
+    """The turn of the assistant."""
 
     content: str
     role: Literal["assistant"] = "assistant"
@@ -126,7 +125,7 @@ class ChatCompletion:
 
 @dataclass(frozen=True)
 class Delta:
-    """What a part of a streamed answer adds."""
+    """The text that a part of a streamed answer adds."""
 
     role: Literal["assistant"] | UnsetType = UNSET
     content: str | UnsetType = UNSET
@@ -145,7 +144,7 @@ class ChunkChoice:
 
 @dataclass(frozen=True)
 class ChatChunk:
-    """An event of a streamed answer to a conversation. `usage` is there where it was asked for, in the last one."""
+    """An event of a streamed answer to a conversation. The last event has `usage`, if it was asked for."""
 
     id: str
     created: int
@@ -157,7 +156,7 @@ class ChatChunk:
 
 @dataclass(frozen=True)
 class TextChoice:
-    """A text written on; a part of it where it is streamed."""
+    """A continued text, or a part of it."""
 
     text: str
     finish_reason: Reason | None = None
@@ -168,7 +167,7 @@ class TextChoice:
 
 @dataclass(frozen=True)
 class TextCompletion:
-    """Reply to POST /v1/completions, and an event of a streamed one."""
+    """Reply to POST /v1/completions, or an event of it."""
 
     id: str
     created: int
@@ -205,26 +204,19 @@ class _Form:
 
 
 class ChatForm(_Form):
-    """How the answer to a conversation is put: whole, or in parts, of which the first says nothing."""
+    """Replies to a conversation: whole, or in parts, of which the first is empty."""
 
     prefix = "chatcmpl"
 
     def whole(self, said: Said, ended: FinishReason, usage: Usage) -> Reply:
-        """All of it."""
-        choice = ChatChoice(
-            AnswerMessage(said.text), _reason(ended), logprobs=_of_chat(said), stop_reason=_stop_reason(ended)
-        )
+        """The whole answer."""
+        choice = ChatChoice(AnswerMessage(said.text), logprobs=_chat_logprobs(said), **_ending(ended))
         return ChatCompletion(self.id, self.created, self.model, [choice], usage)
 
     def part(self, said: Said | None, ended: FinishReason | None, usage: Usage | UnsetType | None) -> Reply:
         """A piece of it, or its end."""
-        if said is None and ended is None:
-            delta = Delta(role="assistant", content="")
-        else:
-            delta = Delta(content=said.text) if said else Delta()
-        choice = ChunkChoice(
-            delta, _reason(ended) if ended else None, logprobs=_of_chat(said), stop_reason=_stop_reason(ended)
-        )
+        delta = Delta(content=said.text) if said else Delta() if ended else Delta(role="assistant", content="")
+        choice = ChunkChoice(delta, logprobs=_chat_logprobs(said), **_ending(ended))
         return ChatChunk(self.id, self.created, self.model, [choice], usage)
 
     def tally(self, usage: Usage) -> Reply:
@@ -233,19 +225,14 @@ class ChatForm(_Form):
 
 
 class TextForm(_Form):
-    """How a text that is written on is put."""
+    """Replies to a text that is continued."""
 
     prefix = "cmpl"
 
     def part(self, said: Said | None, ended: FinishReason | None, usage: Usage | UnsetType | None) -> Reply:
         """A piece of it, or its end."""
         said = said or Said()
-        choice = TextChoice(
-            said.text,
-            _reason(ended) if ended else None,
-            logprobs=None if said.scored is None else of_text(said.scored),
-            stop_reason=_stop_reason(ended),
-        )
+        choice = TextChoice(said.text, logprobs=_text_logprobs(said), **_ending(ended))
         return TextCompletion(self.id, self.created, self.model, [choice], usage)
 
     whole = part
@@ -259,7 +246,7 @@ Form = ChatForm | TextForm
 
 
 def usage_of(stats: Stats) -> Usage:
-    """The engine's figures in OpenAI's words."""
+    """The engine's figures in OpenAI's format."""
     return Usage(
         stats.prompt_tokens,
         stats.output_tokens,
@@ -269,33 +256,30 @@ def usage_of(stats: Stats) -> Usage:
     )
 
 
-def _reason(ended: FinishReason) -> Reason:
-    """The engine's reason in OpenAI's words: whatever limit was reached is a length."""
-    return "stop" if ended is FinishReason.STOP else "length"
+def _ending(ended: FinishReason | None) -> dict[str, Any]:
+    """Why an answer ended, in OpenAI's words: every limit is a length. OpenAI has no word for a repetition."""
+    return {
+        "finish_reason": ended and ("stop" if ended is FinishReason.STOP else "length"),
+        "stop_reason": "repetition" if ended is FinishReason.REPETITION else UNSET,
+    }
 
 
-def _stop_reason(ended: FinishReason | None) -> StopReason:
-    return "repetition" if ended is FinishReason.REPETITION else UNSET
-
-
-def _of_chat(said: Said | None) -> ChatLogprobs | None:
-    return None if said is None or said.scored is None else of_chat(said.scored)
-
-
-def of_chat(scored: Sequence[Scored]) -> ChatLogprobs:
-    """As chat completions have it."""
+def _chat_logprobs(said: Said | None) -> ChatLogprobs | None:
+    if said is None or said.scored is None:
+        return None
     return ChatLogprobs(
-        [TokenLogprob(*_told(each.token), [Logprob(*_told(other)) for other in each.likeliest]) for each in scored]
+        [TokenLogprob(*_told(each.token), [Logprob(*_told(other)) for other in each.likeliest]) for each in said.scored]
     )
 
 
-def of_text(scored: Sequence[Scored]) -> TextLogprobs:
-    """As completions have it."""
+def _text_logprobs(said: Said) -> TextLogprobs | None:
+    if said.scored is None:
+        return None
     return TextLogprobs(
-        [each.start for each in scored],
-        [each.token.logprob for each in scored],
-        [_named(each.token) for each in scored],
-        [{_named(other): other.logprob for other in (*each.likeliest, each.token)} for each in scored],
+        [each.start for each in said.scored],
+        [each.token.logprob for each in said.scored],
+        [_named(each.token) for each in said.scored],
+        [{_named(other): other.logprob for other in (*each.likeliest, each.token)} for each in said.scored],
     )
 
 
@@ -304,7 +288,7 @@ def _told(likelihood: Likelihood) -> tuple[str, float, list[int]]:
 
 
 def _named(likelihood: Likelihood) -> str:
-    """OpenAI's older API has no bytes beside the text, so it marks them."""
+    """OpenAI's older API has no field for bytes, so it marks them in the text."""
     return _text(likelihood, "bytes:")
 
 

@@ -1,7 +1,7 @@
-"""What clients send: OpenAI's requests, as far as they can be answered here, and what they ask of the engine.
+"""OpenAI's requests, as far as they can be answered here, and the engine's requests made of them.
 
-Fields that are not named here are ignored, as most have no meaning on one's own computer; those that ask for another
-answer than the one that would come are named, so that they can be refused.
+Unknown fields are ignored: most have no meaning on your own computer. A field that would change the answer and is not
+supported is declared here, so that it can be refused.
 """
 
 import re
@@ -18,21 +18,23 @@ from headstart.server.refusal import RefusedError, invalid
 
 _Class = TypeVar("_Class")
 _MOST = 2**31 - 1  # of a whole number
-_Nothing = Annotated[list[Any], Meta(max_length=0, description="Not done here: leave it out.")]
-_NoBias = Annotated[dict[str, float], Meta(max_length=0, description="Not done here: leave it out.")]
+_Nothing = Annotated[list[Any], Meta(max_length=0, description="Not supported: leave it out.")]
+_NoBias = Annotated[dict[str, float], Meta(max_length=0, description="Not supported: leave it out.")]
 _One = Annotated[int, Meta(ge=1, le=1, description="One answer for each request.")]
 _Count = Annotated[int, Meta(ge=1, le=_MOST)]
-_Length = Annotated[int, Meta(ge=1, le=_MOST, description="Left out: half the context.")]
+_Length = Annotated[int, Meta(ge=1, le=_MOST, description="Default: half the context.")]
 _Text = Annotated[str, Meta(min_length=1)]
 _Stops = Annotated[list[_Text], Meta(max_length=16)]
 _Repetition = Annotated[
     bool,
     Meta(
-        description="End an answer that says the same again and again; its `finish_reason` is then `length`, and its "
-        "`stop_reason` is `repetition`. Left out: it goes on. Not in OpenAI's API."
+        description="End an answer that repeats itself; its `finish_reason` is then `length`, and its `stop_reason` is "
+        "`repetition`. Default: the answer goes on. Not in OpenAI's API."
     ),
 ]
-_Likeliest = Annotated[int, Meta(ge=0, le=MOST_LIKELIEST, description="Tokens told beside each of the answer.")]
+_Likeliest = Annotated[
+    int, Meta(ge=0, le=MOST_LIKELIEST, description="Likeliest tokens to return for each token of the answer.")
+]
 _Seed = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1, description="Repeats an answer with `--numerics exact`.")]
 
 
@@ -49,7 +51,7 @@ Content = str | Annotated[list[TextPart], Meta(min_length=1)]
 
 @dataclass(frozen=True)
 class ChatMessage:
-    """One turn of a conversation. A last message of the assistant is written on from where it ends."""
+    """One turn of a conversation. A last message of the assistant is continued."""
 
     role: Literal["system", "developer", "user", "assistant"]
     content: Content
@@ -58,7 +60,7 @@ class ChatMessage:
 
 @dataclass(frozen=True)
 class Prediction:
-    """What much of the answer may look like; guesses are taken from it, and the answer stays the same."""
+    """Text that the answer may repeat. Guesses are taken from it; the answer stays the same."""
 
     type: Literal["content"]
     content: Content
@@ -73,7 +75,7 @@ class StreamOptions:
 
 @dataclass(frozen=True)
 class JsonSchema:
-    """A JSON schema that the answer keeps to, strict or not."""
+    """A JSON schema that the answer follows, strict or not."""
 
     name: str
     schema: Annotated[dict[str, Any], Meta(examples=[{"type": "object"}])]
@@ -82,7 +84,7 @@ class JsonSchema:
 
 
 class AnyText(Struct, frozen=True, tag_field="type", tag="text"):
-    """An answer as it comes."""
+    """An answer of any form."""
 
 
 class AnyObject(Struct, frozen=True, tag_field="type", tag="json_object"):
@@ -90,7 +92,7 @@ class AnyObject(Struct, frozen=True, tag_field="type", tag="json_object"):
 
 
 class OfSchema(Struct, frozen=True, tag_field="type", tag="json_schema"):
-    """An answer that keeps to a JSON schema."""
+    """An answer that follows a JSON schema."""
 
     json_schema: JsonSchema
 
@@ -99,7 +101,7 @@ ResponseFormat = AnyText | AnyObject | OfSchema
 
 
 def with_parameters(cls: type[_Class], params: type[object] = SamplingParams) -> type[_Class]:
-    """A body with a field for each parameter of sampling that it has not named itself."""
+    """Adds to a body a field for each sampling parameter that it does not declare itself."""
     for each in declared(params):
         if each.name not in cls.__annotations__:
             cls.__annotations__[each.name] = Annotated[each.kind, _bounds(each)] | None
@@ -112,7 +114,7 @@ def _bounds(parameter: Declared) -> Meta:
     low, high = about.openai or (about.low, about.high)
     if parameter.kind is int and high is None:
         high = _MOST
-    left_out = " Left out: the model's own." if about.is_models_own else ""
+    left_out = " Default: the model's own value." if about.is_models_own else ""
     description = f"{about.meaning}{left_out}"
     return (
         Meta(ge=low, le=high, description=description)
@@ -124,9 +126,9 @@ def _bounds(parameter: Declared) -> Meta:
 @dataclass(frozen=True, kw_only=True)
 @with_parameters
 class AnswerRequest:
-    """What both kinds of requests may say, and what sampling takes.
+    """The fields of both kinds of requests, and the sampling parameters.
 
-    None is what `headstart serve` was told, or else the model's own value.
+    None means the value given to `headstart serve`, or else the model's own value.
     """
 
     model: str
@@ -168,7 +170,7 @@ class TextRequest(AnswerRequest):
 
 _Body = TypeVar("_Body", ChatRequest, TextRequest)
 _ANY_OBJECT = '{"type":"object"}'
-_USUAL_TEXT = 16  # tokens of a completion, as OpenAI has it
+_USUAL_TEXT = 16  # tokens of a completion, as in OpenAI's API
 _FIELD = re.compile(r"`\$\.(\w+)")
 _REFUSALS = {
     "tools": "Tools are not called here: leave out `tools`.",
@@ -177,13 +179,13 @@ _REFUSALS = {
     "best_of": "One answer comes for each request: leave out `best_of`.",
     "logit_bias": "Single tokens cannot be favoured here: leave out `logit_bias`.",
     "echo": "The prompt is not repeated here: leave out `echo`.",
-    "suffix": "A text cannot be filled in between here: put the model's own markers into `prompt`, without `suffix`.",
+    "suffix": "Filling in before a `suffix` is not supported: put the model's markers into `prompt`, without `suffix`.",
 }
 
 
 @dataclass(frozen=True)
 class Defaults:
-    """How an answer is written as far as a request leaves it open. `seed` None: another one for each request.
+    """Values for what a request leaves open. `seed` None: another one for each request.
 
     `length`: the longest answer to a conversation, in tokens.
     """
@@ -195,26 +197,26 @@ class Defaults:
 
 
 def parsed(body: bytes, kind: type[_Body]) -> _Body:
-    """The request in `body`. Raises RefusedError, which says what is wrong where."""
+    """The request in `body`. Raises RefusedError, which names the wrong field."""
     try:
         return msgspec.convert(_with_whole_numbers(msgspec.json.decode(body)), kind)
     except msgspec.ValidationError as error:
         raise _misfit(str(error)) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise invalid(f"The body is no JSON ({error}): send one object.") from None
+        raise invalid(f"The body is not JSON ({error}): send one object.") from None
     except RecursionError:
-        raise invalid("The body is nested too deeply: send one object as the API has it.") from None
+        raise invalid("The body is nested too deeply: send one object as in /openapi.json.") from None
 
 
 def _with_whole_numbers(data: object) -> object:
-    """JSON has one kind of number: 5.0 is a whole one."""
+    """JSON has one kind of number: 5.0 is a whole number."""
     if not isinstance(data, dict):
         return data
     return {key: int(item) if isinstance(item, float) and item.is_integer() else item for key, item in data.items()}
 
 
 def chat_order(asked: ChatRequest, defaults: Defaults) -> Request:
-    """What a conversation asks of the engine."""
+    """The engine's request for a conversation."""
     length = asked.max_completion_tokens or asked.max_tokens or defaults.length
     messages = tuple(
         Message("system" if turn.role == "developer" else turn.role, _text(turn.content)) for turn in asked.messages
@@ -225,7 +227,7 @@ def chat_order(asked: ChatRequest, defaults: Defaults) -> Request:
 
 
 def text_order(asked: TextRequest, defaults: Defaults) -> Request:
-    """What a text to be written on asks of the engine."""
+    """The engine's request for a text to continue."""
     prompt = asked.prompt if isinstance(asked.prompt, str) else asked.prompt[0]
     length = asked.max_tokens or _USUAL_TEXT
     return replace(_order(asked, defaults, (), length, prompt), likeliest=asked.logprobs)
@@ -240,7 +242,7 @@ def _order(
 
 
 def _likeliest(asked: ChatRequest) -> int | None:
-    """A number alone asks, too."""
+    """`top_logprobs` alone is enough."""
     wanted = asked.top_logprobs is not None if asked.logprobs is None else asked.logprobs
     return asked.top_logprobs or 0 if wanted else None
 
@@ -278,4 +280,4 @@ def _misfit(error: str) -> RefusedError:
     name = found.group(1) if found else None
     if name in _REFUSALS:
         return invalid(_REFUSALS[name], name, "unsupported_value")
-    return invalid(f"The request is not as the API has it: {error[0].lower()}{error[1:]}.", name)
+    return invalid(f"The request is not valid: {error[0].lower()}{error[1:]}.", name)

@@ -1,4 +1,4 @@
-"""One server in front of one engine: in the engine's process, or in that of `headstart serve`."""
+"""The local server, in the engine's process or in that of `headstart serve`."""
 
 import errno
 import ipaddress
@@ -26,7 +26,7 @@ from headstart.server.streaming import STATS
 from headstart.server.worker import Limits, Worker, Writer
 
 _LOCAL = "127.0.0.1"
-_END_SECONDS = 5  # for answers to be cut short and told so; an engine that is deaf takes two
+_END_SECONDS = 5  # for the end of the answers in progress; an engine that does not react takes two
 _PATIENCE = 10.0  # seconds
 _LONGEST = 200  # characters of a path: strangers choose it
 
@@ -56,13 +56,13 @@ def listen(host: str, port: int, *, beyond: bool = False) -> socket.socket:
 
 
 def url(listener: socket.socket) -> str:
-    """What clients call the base URL."""
+    """The base URL for clients."""
     host, port = listener.getsockname()[:2]
     return f"http://{f'[{host}]' if ':' in host else host}:{port}/v1"
 
 
 class Server:
-    """Answers what comes to a listening socket, and tells how it goes."""
+    """Answers the requests on a listening socket, and reports them."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class Server:
         tell: Callable[[ServerReport], None],
         limits: Limits | None = None,
     ) -> None:
-        """Nobody is answered yet. `context` in tokens; 0 where nobody tells."""
+        """It does not answer yet. `context` in tokens; 0 if unknown."""
         limits = limits or Limits(waiting=order.waiting, answer_seconds=order.answer_seconds)
         longest = {"length": context // 2} if context // 2 else {}
         defaults = Defaults(order.sampling, order.speculation, order.seed, **longest)
@@ -87,7 +87,7 @@ class Server:
         self._thread = threading.Thread(target=self.run, daemon=True, name="server")
 
     def run(self) -> None:
-        """Answer on this thread until told to end: by `stop`, or by a signal on the main thread."""
+        """Answer on this thread until `stop`, or a signal on the main thread."""
         try:
             with closing(self._listener), closing(self._worker):
                 self._tell(self._serving)
@@ -100,14 +100,14 @@ class Server:
         self._thread.start()
 
     def stop(self) -> None:
-        """End answers on their way and take no more; waits for that, but not for an engine that is deaf to it."""
+        """End the answers in progress and accept no more. Does not wait for an engine that does not react."""
         self._worker.stop()
         self._server.should_exit = True
         self._thread.join(_PATIENCE)
 
 
 class _Uvicorn(uvicorn.Server):
-    """Serves until told to stop; answers on their way are then ended, and told so."""
+    """Serves until it is stopped; then ends the answers in progress with an error."""
 
     def __init__(self, app: ASGIApp, worker: Worker) -> None:
         self._worker = worker
@@ -131,14 +131,14 @@ class _Uvicorn(uvicorn.Server):
 
 
 class _Watched:
-    """Tells of each request and its end; outermost, so that refusals and failures are told, too."""
+    """Reports each request and its end; outermost, so that it sees refusals and failures, too."""
 
     def __init__(self, app: ASGIApp, tell: Callable[[Asked | Answered], None]) -> None:
         self._app, self._tell = app, tell
         self._numbers = itertools.count(1)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        assert scope["type"] == "http", "uvicorn was told of nothing else"
+        assert scope["type"] == "http", "uvicorn is configured for nothing else"
         number, started, status = next(self._numbers), time.monotonic(), 0
 
         async def listen(message: Message) -> None:
@@ -156,7 +156,7 @@ class _Watched:
 
 
 def _hurried(seconds: float) -> type[H11Protocol]:
-    """HTTP whose connections are closed when no request comes: uvicorn waits for the first one for ever."""
+    """HTTP that closes connections without a request: uvicorn waits for the first one for ever."""
 
     class Hurried(H11Protocol):
         def connection_made(self, transport: object) -> None:

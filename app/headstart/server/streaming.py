@@ -1,4 +1,4 @@
-"""One answer as a reply, whole or streamed; it ends when its client goes."""
+"""One answer as an HTTP reply, whole or streamed; it ends when its client disconnects."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, MutableMapping
@@ -24,12 +24,12 @@ _DONE = b"data: [DONE]\n\n"
 
 
 class Reported(Response):
-    """Tells an answer while it is written, or when it is."""
+    """Sends an answer while it is written, or when it is complete."""
 
     def __init__(self, answer: Answer, form: Form, asked: AnswerRequest, patience: float, *, with_tokens: bool) -> None:
-        """Nothing is sent yet: what refuses the request at its beginning becomes a status.
+        """Nothing is sent yet: a refusal before the first token becomes an HTTP status.
 
-        `patience` in seconds for each part. `with_tokens`: and how likely each of them was.
+        `patience`: seconds for each part. `with_tokens`: send the probability of each token, too.
         """
         super().__init__()
         self._answer, self._form, self._patience, self._with_tokens = answer, form, patience, with_tokens
@@ -37,7 +37,7 @@ class Reported(Response):
         self._with_usage = asked.stream_options is not None and bool(asked.stream_options.include_usage)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send it all. Raises a HeadstartError only while nothing was sent."""
+        """Send it. Raises a HeadstartError only while nothing has been sent."""
         try:
             async with _ended_by_leaving(receive, self._answer), aclosing(self._answer.events()) as events:
                 if self._streamed:
@@ -70,7 +70,7 @@ class Reported(Response):
                 await self._pass(send, {"type": "http.response.body", "body": part, "more_body": True})
             await self._pass(send, {"type": "http.response.body", "body": b""})
         except TimeoutError:
-            return  # the client takes nothing any more; what it was told stays cut off
+            return  # the client reads nothing more; its answer stays cut off
 
     async def _parts(self, first: Event, events: AsyncIterator[Event]) -> AsyncIterator[bytes]:
         """The stream's events; an error is one of them."""
@@ -87,7 +87,9 @@ class Reported(Response):
     def _told(self, event: Event) -> list[bytes]:
         match event:
             case Prefill(done, total):
-                return [f": read {done} of {total} tokens\n\n".encode()]  # which clients skip; it keeps the line alive
+                return [
+                    f": read {done} of {total} tokens\n\n".encode()
+                ]  # a comment, which clients skip; it keeps the connection alive
             case Step(text, scored=scored):
                 return [self._part(self._said(event), None)] if text or scored else []
             case Finish():
@@ -118,7 +120,7 @@ def _line(reply: Reply) -> bytes:
 
 @asynccontextmanager
 async def _ended_by_leaving(receive: Receive, answer: Answer) -> AsyncIterator[None]:
-    """While inside, the client's leaving ends the answer."""
+    """While inside, a disconnect of the client ends the answer."""
 
     async def watch() -> None:
         while (await receive())["type"] != "http.disconnect":

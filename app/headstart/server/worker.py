@@ -1,4 +1,4 @@
-"""One engine for many who ask: answers one at a time in a thread, lets a few wait, refuses the rest."""
+"""A queue of requests in front of one engine: one answer at a time in a thread, a few wait, the rest are refused."""
 
 import asyncio
 import math
@@ -17,22 +17,22 @@ from headstart.server.refusal import BUSY, Fault, RefusedError, stopping
 
 @dataclass(frozen=True)
 class Limits:
-    """Bounds that keep one client, or one mistake, from taking the server for itself."""
+    """Limits that keep one client, or one mistake, from blocking the server."""
 
     waiting: int = 16  # requests that may wait while another is answered
     body_bytes: int = 4 * 2**20  # of a request; the longest contexts are a tenth of that
     head_seconds: float = 10.0  # until a connection has sent the head of a request
-    body_seconds: float = 30.0  # until the body of a request is there
+    body_seconds: float = 30.0  # until the body of a request has arrived
     send_seconds: float = 60.0  # until a client takes a part of an answer
     answer_seconds: float = 1800.0  # for an answer, from its first pass on
 
 
-_LONGEST_PAUSE = 60  # seconds that a client is sent away for
+_LONGEST_PAUSE = 60  # seconds before a refused client may try again
 _NEWEST = 0.3  # weight of the last answer in the usual duration
 
 
 class Writer(Protocol):
-    """Writes answers: an Engine, or one that is shared with others."""
+    """Writes answers: an Engine, or a share of one."""
 
     def generate(self, request: Request, cancel: CancelEvent | None = None) -> Iterator[Event]:
         """See Engine.generate."""
@@ -40,10 +40,10 @@ class Writer(Protocol):
 
 
 class Answer:
-    """One answer on its way from the thread to whoever waits for it. `cancel` may be called from any thread."""
+    """One answer on its way from the thread to its client. `cancel` may be called from any thread."""
 
     def __init__(self) -> None:
-        """To be filled by the worker's thread; made on the loop's."""
+        """Made on the thread of the event loop; the worker's thread fills it."""
         self.out_of_time = False
         self.stats: Stats | None = None  # once it is written
         self._cancelled = CancelEvent()
@@ -52,12 +52,12 @@ class Answer:
         self._work: Future[None] | None = None
 
     def begin(self, work: Future[None]) -> None:
-        """Note what fills it."""
+        """Note the work that fills it."""
         self._work = work
         work.add_done_callback(lambda _: self._put(None))
 
     def follow(self, engine: Writer, request: Request, seconds: float) -> None:
-        """Have the engine write it; on the worker's thread."""
+        """Let the engine write it; on the worker's thread."""
         clock = threading.Timer(seconds, self._expire)
         clock.daemon = True
         try:
@@ -69,13 +69,13 @@ class Answer:
             clock.cancel()
 
     def cancel(self) -> None:
-        """End it within one round, or before it began: then its place is free at once."""
+        """End it within one round. If it has not begun, its place in the queue is free at once."""
         self._cancelled.set()
         if self._work is not None:
             self._work.cancel()
 
     async def events(self) -> AsyncGenerator[Event]:
-        """What the engine says, once; without a Finish where it did not begin. Raises what the engine raised."""
+        """The engine's events; no Finish if the answer never began. Raises what the engine raised."""
         assert self._work is not None
         try:
             while (event := await self._events.get()) is not None:
@@ -92,7 +92,7 @@ class Answer:
         try:
             self._work.result()
         except EngineLostError:
-            if self._cancelled.is_set() and not self.out_of_time:  # it was too slow to end as it was asked to
+            if self._cancelled.is_set() and not self.out_of_time:  # it did not end in time when it was cancelled
                 raise stopping() from None
             raise
 
@@ -101,15 +101,15 @@ class Answer:
         self.cancel()
 
     def _put(self, event: Event | None) -> None:
-        if not self._loop.is_closed():  # a server that was told twice to stop does not wait
+        if not self._loop.is_closed():  # a server that is stopped twice does not wait
             self._loop.call_soon_threadsafe(self._events.put_nowait, event)
 
 
 class Worker:
-    """Takes requests in their order."""
+    """Answers requests in their order."""
 
     def __init__(self, engine: Writer, limits: Limits) -> None:
-        """Nothing is asked yet."""
+        """The queue is empty."""
         self._engine = engine
         self.limits = limits
         self._thread = ThreadPoolExecutor(1, "engine")
@@ -118,7 +118,7 @@ class Worker:
         self._stopped = False
 
     def take(self, request: Request) -> Answer:
-        """The answer to a request, which begins when its turn has come. Raises RefusedError when too many wait."""
+        """The answer to a request, which begins at its turn. Raises RefusedError if too many requests wait."""
         if self._stopped:
             raise stopping()
         if len(self._present) > self.limits.waiting:
@@ -132,7 +132,7 @@ class Worker:
         return answer
 
     def stop(self) -> None:
-        """End all answers and take no more. May be called in a signal handler."""
+        """End all answers and accept no more requests. May be called in a signal handler."""
         self._stopped = True
         for answer in tuple(self._present):
             answer.cancel()
@@ -149,5 +149,5 @@ class Worker:
 
     def _too_many(self) -> RefusedError:
         pause = min(_LONGEST_PAUSE, max(1, math.ceil(self._usual_seconds)))
-        sentence = f"{self.limits.waiting} requests wait already: ask again in {pause} s."
+        sentence = f"{self.limits.waiting} requests are waiting already: ask again in {pause} s."
         return RefusedError(429, Fault(sentence, BUSY, code="queue_full"), {"retry-after": str(pause)})

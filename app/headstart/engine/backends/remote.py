@@ -1,4 +1,4 @@
-"""Models of servers that speak OpenAI's protocol, asked over HTTP."""
+"""Models of servers with OpenAI's API."""
 
 import asyncio
 import json
@@ -46,35 +46,35 @@ from headstart.parameters import declared
 
 _Body = dict[str, Any]
 _CONNECT = 10.0  # seconds to reach a server
-_SILENCE = 600.0  # seconds that a server may read a long prompt without a word
+_SILENCE = 600.0  # seconds of silence while a server reads a long prompt
 _DELAYS = (0.5, 1.0, 2.0)  # seconds before another try
 _LONGEST_DELAY = 20.0  # seconds that a busy server may ask for
 _HERE = ("localhost", "127.0.0.1", "::1")  # never by way of a proxy
 _EXCERPT = 200  # characters of what a server said
-_ROUND = Round((), 0, 0, Origin.UNKNOWN, Timing())  # a server tells neither tokens nor rounds
+_ROUND = Round((), 0, 0, Origin.UNKNOWN, Timing())  # a server reports neither tokens nor rounds
 _SAMPLING = tuple(each.field for each in declared(Sampling))
 _LENGTH, _CONFIDENCE = "num_assistant_tokens", "assistant_confidence_threshold"
 _USUAL_LENGTH = 5  # draft tokens, as OpenVINO GenAI has it
-# What OpenAI's own service lacks, with the value that changes nothing. Sent all the same where it is accepted: servers
-# have other defaults (a model's own repetition penalty, the forty likeliest tokens) that nobody asked for.
+# Fields that OpenAI's own service lacks, with the value that changes nothing. They are sent wherever they are accepted,
+# because servers have other defaults (a model's own repetition penalty, the forty likeliest tokens).
 _NEUTRAL: _Body = {
     "top_k": 0,
     "min_p": 0.0,
     "repetition_penalty": 1.0,
     "repeat_penalty": 1.0,
-    "stream_options": {"include_usage": True},  # without it the figures are less exact, the answer is the same
+    "stream_options": {"include_usage": True},  # without it the figures are less exact
 }
 
 
 def load(options: LoadOptions) -> "RemoteEngine":
-    """Make sure that the server is there and has the model. Raises RemoteError, ModelNotFoundError, SettingsError."""
+    """Check that the server has the model. Raises RemoteError, ModelNotFoundError, SettingsError."""
     assert options.remote, "the caller asks for a remote model"
     key = keys.find(options.remote.name)
     return RemoteEngine(options.remote, key.secret if key else None)
 
 
 class RemoteModel(Struct, frozen=True):
-    """A model as a server lists it. Servers have several names for the length of its context."""
+    """A model in a server's list. Servers have several names for the length of its context."""
 
     name: str = msgspec.field(name="id")
     max_model_len: int | None = None
@@ -84,13 +84,13 @@ class RemoteModel(Struct, frozen=True):
 
     @property
     def context(self) -> int:
-        """Its length in tokens; 0 where the server does not tell."""
+        """Its length in tokens; 0 if unknown."""
         told = (self.max_model_len, self.context_length, self.context_window, self.max_context_length)
         return next((length for length in told if length and length > 0), 0)
 
 
 class RemoteEngine:
-    """A model of a server. A step is what came in one chunk; token ids are not told."""
+    """A model of a server. A step is the text of one chunk; token ids are unknown."""
 
     def __init__(self, remote: Remote, key: str | None = None, delays: tuple[float, ...] = _DELAYS) -> None:
         """Raises as `load`. `delays`: seconds before another try."""
@@ -104,7 +104,7 @@ class RemoteEngine:
             undoing.pop_all()
 
     def generate(self, request: Request, cancel: CancelEvent | None = None) -> Iterator[Event]:
-        """See Engine.generate; also raises RemoteError, and what came before it is the part of the answer to keep."""
+        """See Engine.generate. Also raises RemoteError; the events before it are the part of the answer to keep."""
         if request.prompt or request.schema or request.likeliest is not None:
             raise SettingsError(
                 "{name} is only asked to answer conversations: for a text to be written on, a JSON "
@@ -112,7 +112,7 @@ class RemoteEngine:
                 name=self.remote.name,
             )
         cancel = cancel or CancelEvent()
-        answer, stops = _Answer(self.remote), StopStrings(request.stop)  # some servers show the stop string, too
+        answer, stops = _Answer(self.remote), StopStrings(request.stop)  # some servers send the stop string, too
         with closing(self._stream(_body(request, self.model.name), cancel)) as stream:
             for data in stream:
                 text, at_stop = stops.push(answer.read(data))
@@ -133,7 +133,7 @@ class RemoteEngine:
             self._runner.close()  # ends what still goes on
 
     async def _choose(self) -> RemoteModel:
-        """The model that is meant."""
+        """The chosen model."""
         response = await self._send("GET", "/models")
         if response.status_code not in (httpx.codes.OK, httpx.codes.NOT_FOUND):
             raise refusal(self.remote, response)
@@ -162,7 +162,7 @@ class RemoteEngine:
         )
 
     def _stream(self, body: _Body, cancel: CancelEvent) -> Generator[bytes, None, None]:
-        """The data of an answer as it comes; ends early, and closes the connection, when cancelled."""
+        """The data of an answer; if cancelled, ends early and closes the connection."""
         arriving, loop = self._receive(body), self._runner.get_loop()
 
         async def following() -> bytes | None:
@@ -198,7 +198,7 @@ class RemoteEngine:
                 raise _break(self.remote) from None
 
     async def _post(self, body: _Body) -> httpx.Response:
-        """A server that stumbles over a field that changes nothing is asked in another way."""
+        """If the server refuses a field that changes nothing, the request is sent again without it."""
         while True:
             response = await self._send("POST", "/chat/completions", body)
             other = _after_refusal(body, response.text) if response.status_code in (400, 422) else None
@@ -207,7 +207,7 @@ class RemoteEngine:
             body = other
 
     async def _send(self, method: str, path: str, body: _Body | None = None) -> httpx.Response:
-        """An answer, of which a stream is not begun yet; a refusal that may pass is asked again."""
+        """The reply, whose stream has not begun; a temporary refusal is tried again."""
         for delay in (*self._delays, None):
             wait = delay
             try:
@@ -227,7 +227,7 @@ class RemoteEngine:
 
 
 def refusal(remote: Remote, response: httpx.Response) -> HeadstartError:
-    """What a server means that does not answer; the response must have been read."""
+    """The error of a refused request; the response must have been read."""
     name, status = remote.name, response.status_code
     words = _complaint_of(response)
     in_brackets, after_comma = (f" ({words})", f", {words}") if words else ("", "")
@@ -280,7 +280,7 @@ def refusal(remote: Remote, response: httpx.Response) -> HeadstartError:
 
 
 def _client(remote: Remote, key: str | None) -> httpx.AsyncClient:
-    """Sends nothing yet. Trusts what the system trusts, which knows a company's own authority; no package does."""
+    """Sends nothing yet. Trusts the system's certificates, which include a company's own authority."""
     context = truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     if remote.certificate:
         try:
@@ -304,7 +304,7 @@ def _client(remote: Remote, key: str | None) -> httpx.AsyncClient:
 
 
 def _body(request: Request, model: str) -> _Body:
-    """The order for one answer. What is left to the model is left to the server."""
+    """The body of a request. What is left to the model is left to the server."""
     sampling = request.sampling
     if not sampling.temperature and "temperature" not in sampling.automatic:
         sampling = sampling.settled(Sampling())  # greedy is greedy there, too
@@ -329,9 +329,9 @@ def _body(request: Request, model: str) -> _Body:
 
 
 def _after_refusal(body: _Body, complaint: str) -> _Body | None:
-    """What to ask where this was refused with a complaint that names a field nobody cares about; None: nothing else.
+    """Another body after a refusal that names a field which may be changed; None if there is none.
 
-    A strict server may not know what changes nothing; OpenVINO Model Server wants to be told how far its draft goes.
+    A strict server may refuse unknown fields; OpenVINO Model Server needs the length of its draft.
     """
     if _LENGTH in complaint and _LENGTH not in body and _CONFIDENCE not in body:
         return body | {_LENGTH: _USUAL_LENGTH}
@@ -382,7 +382,7 @@ class _Chunk(Struct):
 
 
 class _Answer:
-    """An answer as far as it came. Thinking that a server keeps apart stands before the answer, in tags."""
+    """An answer so far. Thinking that a server sends separately is put before the answer, in tags."""
 
     def __init__(self, remote: Remote) -> None:
         self.reason: FinishReason | None = None
@@ -417,9 +417,9 @@ class _Answer:
         return text
 
     def stats(self, context: int) -> Stats:
-        """What is known. A server that counts no tokens is taken to write one in a chunk, which is the least.
+        """The known figures. If a server counts no tokens, each chunk counts as one, which is the least.
 
-        `context` is the model's. Whether guessing paid, only the server could tell.
+        `context` is the model's. Only the server could know the gain of speculation.
         """
         prompt = self._usage.prompt_tokens or 0
         written = self._usage.completion_tokens or self._chunks
@@ -506,7 +506,7 @@ def _unreachable(remote: Remote, error: httpx.RequestError) -> RemoteError:
 
 
 def _may_pass(error: httpx.RequestError) -> bool:
-    """Whether the same may go well in a moment: a server that is being started, or has just closed the connection."""
+    """Whether the same may work in a moment: a server is starting, or has just closed the connection."""
     if isinstance(error, httpx.ConnectError):
         return not any(isinstance(cause, ssl.SSLError | socket.gaierror) for cause in _causes(error))
     return isinstance(error, httpx.RemoteProtocolError | httpx.ReadError | httpx.WriteError)
@@ -529,7 +529,7 @@ def _complaint_of(response: httpx.Response) -> str:
 
 
 def _complaint(data: Any) -> str:
-    """The server's own words on what is wrong, however it wraps them; empty where it says nothing."""
+    """The server's own message, however it is wrapped; empty if there is none."""
     if isinstance(data, dict):
         return next(filter(None, (_complaint(data.get(name)) for name in ("error", "message", "detail", "msg"))), "")
     if isinstance(data, list):

@@ -1,4 +1,4 @@
-"""One benchmark of a loaded engine, from the models to the result: a race with peers, or what passes cost."""
+"""One benchmark of a loaded engine: a race with peers, or timed passes."""
 
 import statistics
 import time
@@ -35,7 +35,7 @@ _BEFORE = 64  # tokens in the cache while the number of tokens is varied
 
 @dataclass(frozen=True)
 class BenchPlan:
-    """What to race. `load` is what the engine was loaded with: peers load the same."""
+    """The plan of a race. `load`: the options of the engine; peers load the same."""
 
     load: LoadOptions
     prompts: tuple[BenchPrompt, ...]
@@ -46,9 +46,9 @@ class BenchPlan:
 
 @dataclass(frozen=True)
 class Progress:
-    """Who is told while it runs: a sentence for each stage, how many heats there will be, and each heat.
+    """Callbacks of a race: a sentence for each stage, the number of heats, and each heat.
 
-    Setting `cancel` ends it within one round of an own answer, and after the answer of a peer.
+    Setting `cancel` ends it within one round of our own answer, or after the answer of a peer.
     """
 
     stage: Callable[[str], None]
@@ -64,7 +64,7 @@ def genai(
     thresholds: Sequence[float] = (),
     lookups: Sequence[int] = (),
 ) -> GenaiSource:
-    """OpenVINO GenAI with what `engine` was loaded with, and the static settings to try."""
+    """OpenVINO GenAI with the models of `engine`, and the static settings to try."""
     target, draft = GenaiModel(load.target, engine.target.properties), None
     if load.draft is not None and engine.draft is not None:
         draft = GenaiModel(load.draft, engine.draft.properties)
@@ -72,9 +72,9 @@ def genai(
 
 
 def measure(engine: LocalEngine, plan: BenchPlan, sources: Sequence[PeerSource], progress: Progress) -> BenchResult:
-    """Warm up, note the memory, open the peers, race, sum up. A peer that cannot take part is named in the result.
+    """Warm up, measure the memory, load the peers, race, sum up. The result names peers that cannot take part.
 
-    Raises RaceCancelled when it was, and PeerError when a peer fails in the race.
+    Raises RaceCancelled after `cancel`, and PeerError if a peer fails in the race.
     """
     target, draft = engine.target, engine.draft
     models = [target] if draft is None else [target, draft]
@@ -137,7 +137,7 @@ def measure(engine: LocalEngine, plan: BenchPlan, sources: Sequence[PeerSource],
 
 
 def _warm_up(contestants: Sequence[Contestant], prompts: Sequence[BenchPrompt], cancel: CancelEvent) -> int:
-    """Everyone answers the longest prompt, unmeasured; the most tokens that a cache held."""
+    """Each contestant answers the longest prompt, unmeasured. Returns the most tokens that a cache held."""
     prompt, longest = max(prompts, key=lambda each: len(each.text)), 0
     for contestant in contestants:
         raise_if_set(cancel)
@@ -148,7 +148,7 @@ def _warm_up(contestants: Sequence[Contestant], prompts: Sequence[BenchPrompt], 
 
 @dataclass(frozen=True)
 class ForwardPlan:
-    """What to measure; what does not fit the models' context is left out."""
+    """The passes to measure; those beyond the models' context are left out."""
 
     load: LoadOptions
     tokens: Sequence[int] = TOKENS
@@ -190,7 +190,7 @@ def measure_forward(
     stage: Callable[[str], None],
     cancel: CancelEvent | None = None,
 ) -> ForwardResult:
-    """Leaves the caches empty. Raises RaceCancelled when it was."""
+    """Time passes. Leaves the caches empty. Raises RaceCancelled after `cancel`."""
     end = cancel or CancelEvent()
     loaded = {"target": engine.target} | ({"draft": engine.draft} if engine.draft else {})
     models = tuple(_model(model, role, plan, stage, end) for role, model in loaded.items())
@@ -203,7 +203,7 @@ def _model(
     runner, name = loaded.runner, loaded.manifest.name
 
     def fill(context: int) -> None:
-        """Bring the cache to so many tokens."""
+        """Fill the cache with this many tokens."""
         ids = probe_ids(runner.vocabulary, context, seed=1)
         runner.rollback(context)
         while (done := len(runner.tokens)) < context:
@@ -211,7 +211,7 @@ def _model(
             runner.forward(ids[done : min(done + PREFILL_CHUNK, context)])
 
     def timed(count: int) -> Timed:
-        """Passes over `count` tokens behind those in the cache, undone after; a first one is not counted."""
+        """Passes over `count` tokens after those in the cache, rolled back; the first one is not counted."""
         length = len(runner.tokens)
         ids = probe_ids(runner.vocabulary, count, seed=count)
         times = []

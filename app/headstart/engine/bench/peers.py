@@ -29,7 +29,7 @@ _GRACE = 10.0  # seconds to end by itself
 
 @dataclass(frozen=True)
 class PeerOptions:
-    """What a peer needs to answer as Headstart does. `encode` gives the prompt's tokens: the same for all."""
+    """The conditions of a race for peers. `encode` gives the prompt's tokens, the same for all."""
 
     device: str
     tokens: int  # longest answer
@@ -47,13 +47,13 @@ class PeerSource(Protocol):
         ...
 
     def open(self, options: PeerOptions) -> AbstractContextManager[Sequence[Contestant]]:
-        """The ways in which it can answer, its models loaded while inside. Raises PeerError with why it cannot."""
+        """Its contestants, with the models loaded while inside. Raises PeerError with the reason why it cannot race."""
         ...
 
 
 @dataclass(frozen=True)
 class Peer:
-    """One way in which another program answers; `write` goes on from the prompt's tokens."""
+    """One contestant of another program; `write` continues the prompt's tokens."""
 
     name: str
     encode: Callable[[BenchPrompt], list[int]]
@@ -77,7 +77,7 @@ class GenaiModel:
 
 @dataclass(frozen=True)
 class GenaiSource:
-    """Each static setting to try. Plain decoding, drafting and prompt lookup take the weights' memory once each."""
+    """OpenVINO GenAI. Plain decoding, drafting and prompt lookup take the memory of the weights once each."""
 
     target: GenaiModel
     draft: GenaiModel | None
@@ -88,7 +88,7 @@ class GenaiSource:
 
     @contextmanager
     def open(self, options: PeerOptions) -> Iterator[Sequence[Peer]]:
-        """See PeerSource.open. Its memory goes with the last of the modes."""
+        """See PeerSource.open. The memory is freed with the last contestant."""
         yield tuple(self._modes(options))
 
     def _modes(self, options: PeerOptions) -> Iterator[Peer]:
@@ -163,7 +163,7 @@ class AssistedSource:
                 "Hugging Face transformers stay out: they would run on the CPU, not on {device}.", device=options.device
             )
         pipe = subprocess.PIPE
-        # Its remarks on standard error are nobody's business; a failure it puts into words itself.
+        # Standard error is dropped: a failure comes as a reply.
         with subprocess.Popen(
             self.command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, encoding="utf-8"
         ) as child:
@@ -177,14 +177,14 @@ class AssistedSource:
 
 
 def _assist(child: "subprocess.Popen[str]", options: PeerOptions, mode: str, ids: list[int]) -> Run:
-    """The child holds the clock; the pipe is not counted."""
+    """The child measures the time, without the pipe."""
     stops = sorted(options.stop_ids)
     said = _ask(child, {"mode": mode, "ids": ids, "tokens": options.tokens, "stop_ids": stops})
     return Run(tuple(said["tokens"]), said["ttft_ms"], said["decode_ms"], len(ids))
 
 
 def _ask(child: "subprocess.Popen[str]", order: Mapping[str, object]) -> dict[str, Any]:
-    """One line there, one line back. Raises PeerError with what the child says, or that it is gone."""
+    """One line to the child, one line back. Raises PeerError with the child's reason, or that it has ended."""
     assert child.stdin is not None
     assert child.stdout is not None
     try:
@@ -209,7 +209,7 @@ _POLL = 0.1
 
 @dataclass(frozen=True)
 class LlamaSource:
-    """llama.cpp's server and the models in its own format; without both of the first there is no such peer."""
+    """llama.cpp's server and the models in its own format; needs `server` and `target`."""
 
     server: Path | None
     target: Path | None
@@ -315,7 +315,7 @@ def _complete(client: "httpx.Client", options: PeerOptions, ids: list[int]) -> R
 
 
 def _end(process: "subprocess.Popen[Any]") -> None:
-    """By the end of its input, where it reads any."""
+    """End a process by closing its input, if it reads any."""
     if process.stdin:
         with suppress(OSError):
             process.stdin.close()

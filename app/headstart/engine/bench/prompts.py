@@ -1,4 +1,4 @@
-"""The prompts that speed and exactness are measured on, by class."""
+"""The prompts of benchmarks and audits, by class."""
 
 import tomllib
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ _FOLDER = files("headstart.engine.bench").joinpath("prompts")
 
 @dataclass(frozen=True)
 class BenchPrompt:
-    """One question. `kind` is the class: texts of one class are about equally easy to guess."""
+    """One prompt. `kind` is its class: texts of one class are about equally easy to guess."""
 
     id: str
     kind: str

@@ -1,8 +1,8 @@
-"""Races ways to decode against each other on the same prompts, in one process and run.
+"""A race of ways to decode on the same prompts, in one process.
 
-Fairness: every contestant answers every prompt in every repeat, from a cold cache, greedily, with the same longest
-length and its natural end. From repeat to repeat and prompt to prompt the order is reversed (ABBA), so that a
-machine that warms up or gets busy favours none.
+Every contestant answers every prompt in every repeat, from a cold cache, greedily, with the same longest length and
+its natural end. The order is reversed from repeat to repeat and prompt to prompt (ABBA), so that a machine that warms
+up or gets busy favours none.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -36,7 +36,7 @@ WORDS = "plain, auto, ngram, draft, fixed-1 to fixed-16 or threshold-0 to thresh
 
 
 def read_contestants(text: str) -> tuple[str, ...]:
-    """The names in a list with commas, plain decoding first, as it is what all are compared with.
+    """The names in a list with commas; plain decoding comes first, as all are compared with it.
 
     Raises SettingsError for a name that means nothing.
     """
@@ -75,17 +75,17 @@ def fixed_length(name: str) -> int | None:
 
 
 def playable(names: Sequence[str], *, has_draft: bool) -> tuple[str, ...]:
-    """Those that differ on the models that are loaded: without a draft model none can be asked to draft alone."""
+    """The contestants that can race; without a draft model none can draft alone."""
     needing = {DRAFT_ONLY, *(name for name in names if name.startswith(THRESHOLD))}
     return tuple(name for name in names if has_draft or name not in needing)
 
 
 class RaceCancelled(Exception):  # noqa: N818 - stopping is no error; this unwinds the race
-    """Somebody ended it: there will be no result."""
+    """The race was cancelled and has no result."""
 
 
 def raise_if_set(cancel: CancelEvent) -> None:
-    """End the race that was cancelled."""
+    """Raise RaceCancelled if the race was cancelled."""
     if cancel.is_set():
         raise RaceCancelled
 
@@ -150,7 +150,7 @@ class OwnMode:
         if finish.reason is FinishReason.CANCELLED:
             raise RaceCancelled
         stats = finish.stats
-        # What the clock shows beyond the models is ours, the work of the event loop around the rounds included.
+        # Time outside the models is ours, including the event loop around the rounds.
         draft, verify = stats.by_part["draft"], stats.by_part["verify"]
         return Run(
             tokens=finish.token_ids,

@@ -1,4 +1,4 @@
-"""From the heats of a race to its figures, how they scatter, and what a person should set."""
+"""The figures of a race, their spread, and advice on settings."""
 
 import dataclasses
 import math
@@ -116,7 +116,7 @@ class Versus:
 
 @dataclass(frozen=True)
 class Hindsight:
-    """Auto against whichever setting of a peer was fastest for each prompt, which nobody could know before."""
+    """Auto against the fastest setting of a peer for each prompt, which nobody could know before."""
 
     peer: str  # the program
     ratio: float
@@ -166,7 +166,7 @@ def geometric_mean(values: Sequence[float]) -> float | None:
 
 
 def percentile(values: Sequence[float], share: float) -> float | None:
-    """The value below which this share of them lies, between neighbours in a straight line. None without values."""
+    """The value below which this share of them lies, interpolated linearly. None without values."""
     if not values:
         return None
     ranked, place = sorted(values), share * (len(values) - 1)
@@ -338,7 +338,7 @@ def advice(result: Mapping[str, Any]) -> tuple[Advice, ...]:
     standings: Mapping[str, Mapping[str, Any]] = result["standings"]
     # Without a draft model a fixed length is one of n-grams.
     fixed = DRAFT_ONLY if result["setting"]["draft"] else NGRAM_ONLY
-    # What peers have, nobody can set here.
+    # Settings of peers cannot be chosen here.
     own = [name for name in standings if name in {AUTO, DRAFT_ONLY, NGRAM_ONLY} or fixed_length(name)]
     kinds = dict.fromkeys(prompt["kind"] for prompt in result["prompts"])
     return tuple(

@@ -1,4 +1,4 @@
-"""The engine in a process of its own, for programs without a window: looks like any Engine."""
+"""The engine in a process of its own, and an Engine in front of it for programs without a window."""
 
 import contextlib
 import itertools
@@ -51,13 +51,13 @@ from headstart.engine.supervision import (
 from headstart.errors import EngineLostError, HeadstartError, OutOfMemoryError
 
 _CHUNK = 65536  # bytes
-_ASIDE = 120.0  # seconds for what is told without the model: it is not watched, and a driver may hang in it
+_ASIDE = 120.0  # seconds for orders that need no model: they are not watched, and a driver may hang
 _R = TypeVar("_R", Loaded, Described)
 
 
 @dataclass(frozen=True)
 class Ended:
-    """The process has gone; `code` is its exit code, or that of a signal below zero."""
+    """The process has ended; `code` is its exit code, or a signal below zero."""
 
     code: int
 
@@ -66,7 +66,7 @@ Told = Report | HeadstartError | Ended
 
 
 class EngineProcess:
-    """Orders go in, reports come out; what else it prints goes to the journal. Never restarted, and blocks nobody."""
+    """Orders go in, reports come out; other output goes to the journal. Never blocks, and is never restarted."""
 
     def __init__(
         self,
@@ -75,9 +75,9 @@ class EngineProcess:
         tell: Callable[[Told], None],
         patience: Patience | None = None,
     ) -> None:
-        """Start it. Raises EngineLostError when there is no such program.
+        """Start it. Raises EngineLostError if there is no such program.
 
-        `tell` is called on another thread, with a ProtocolError for what is no report and with Ended as the last.
+        `tell` is called on another thread, with a ProtocolError for a bad report, and last with Ended.
         """
         self._journal, self._tell, self._watch = journal, tell, Watch(patience)
         self._orders: queue.SimpleQueue[Order | None] = queue.SimpleQueue()
@@ -101,21 +101,21 @@ class EngineProcess:
             thread.start()
 
     def send(self, order: Order) -> None:
-        """Send one order; to a dead process nothing, as its end is told."""
+        """Send one order; nothing to a dead process, whose end is reported."""
         self._watch.note_order(order)
         self._orders.put(order)
 
     @property
     def is_idle(self) -> bool:
-        """Nothing to be done, so nothing to look for."""
+        """Whether it has nothing to do."""
         return self._watch.is_idle
 
     def note(self, report: Report) -> None:
-        """Told of each report by whoever takes them."""
+        """To be called with each report that was taken."""
         self._watch.note_report(report)
 
     def look(self) -> Silence | None:
-        """To be called every LOOK or so while something is to come: what to say of a process that hangs."""
+        """To be called every LOOK or so while it works; the Silence of a process that hangs."""
         return self._watch.look(self._processor_seconds)
 
     def end(self) -> None:
@@ -127,7 +127,7 @@ class EngineProcess:
         self._process.kill()
 
     def leave(self) -> None:
-        """Tell nothing more. A process that hangs in a driver may outlive its own killing; nobody waits for it."""
+        """Report nothing more. A process that hangs in a driver may survive its kill; do not wait for it."""
         self._tell = lambda _: None
         if self._process.poll() is None:
             self._journal.write(f"process {self.pid} does not end although it was killed; it is left alone")
@@ -180,17 +180,17 @@ class EngineProcess:
                         self._tell(report)
         ended = Ended(self._process.wait())
         self._orders.put(None)
-        self._threads[1].join(1.0)  # its last words are in the journal; who has inherited its pipe is not waited for
+        self._threads[1].join(1.0)  # its last output is in the journal; do not wait for a child that inherited the pipe
         self._tell(ended)
 
 
 class EngineClient:
-    """An Engine whose process is started when needed and replaced when it dies. Asked for one thing at a time."""
+    """An Engine whose process is started when needed and replaced when it dies. One call at a time."""
 
     def __init__(
         self, command: Sequence[str] | None = None, journal: Journal | None = None, patience: Patience | None = None
     ) -> None:
-        """`command` is that of the engine's program unless a test wants another; likewise `patience`."""
+        """`command` and `patience` are the usual ones, except in tests."""
         self._patience = patience
         self._journal = journal or Journal()
         self._command = command or program("--log", str(self._journal.path))
@@ -212,7 +212,7 @@ class EngineClient:
         return self._facts
 
     def load(self, options: LoadOptions, tell: Callable[[Loading], None] | None = None) -> Facts:
-        """Load a model in a fresh process, so that nothing is left of the last. Raises what loading raises."""
+        """Load a model in a new process, so that nothing remains of the last. Raises what loading raises."""
         self.close()
         self._start()
         self._facts = self._ask(Load(options), Loaded, tell).facts
@@ -221,7 +221,7 @@ class EngineClient:
         return self._facts
 
     def generate(self, request: Request, cancel: CancelEvent | None = None) -> Iterator[Event]:
-        """See Engine.generate. Raises EngineLostError too; what came before it is the part of the answer to keep."""
+        """See Engine.generate. Also raises EngineLostError; the events before it are the part of the answer to keep."""
         process, generation = self._alive(), next(self._numbers)
         process.send(Generate(generation, request))
         ended = False
@@ -253,7 +253,7 @@ class EngineClient:
         self._drop(CLOSE_GRACE)
 
     def _reports_of(self, generation: int, process: EngineProcess, cancel: CancelEvent) -> Iterator[Report]:
-        """The reports of one answer up to its end; late ones of others are dropped."""
+        """The reports of one answer up to its end; late reports of others are dropped."""
         deadline = float("inf")
 
         def stop() -> None:
@@ -273,7 +273,7 @@ class EngineClient:
                     raise EngineLostError("The engine did not stop in time and was ended; it starts again when needed.")
 
     def _alive(self) -> EngineProcess:
-        """The process, with the model in it; a dead one is replaced, but not for ever."""
+        """The process with the model; a dead one is replaced, within the budget of restarts."""
         if self._process:
             return self._process
         if self._options and not self._budget.take():
@@ -310,7 +310,7 @@ class EngineClient:
                     return report
 
     def _next(self, timeout: float | None) -> Report | None:
-        """The next report; None when there is none in time."""
+        """The next report; None if there is none in time."""
         assert self._process
         while True:
             try:
@@ -326,7 +326,7 @@ class EngineClient:
         if not isinstance(told, Ended | HeadstartError):
             self._process.note(told)
             return told
-        self._drop(0.0)  # it is dead, or nothing it says can be trusted
+        self._drop(0.0)  # it is dead, or its output cannot be trusted
         if isinstance(told, HeadstartError):
             raise told
         how = ending(told.code)
@@ -342,7 +342,7 @@ class EngineClient:
 
     def _fault(self, report: Failed) -> HeadstartError:
         error: HeadstartError = getattr(errors, report.kind)(report.sentence)
-        if isinstance(error, OutOfMemoryError):  # what ran out of memory is not trusted, and gives none back
+        if isinstance(error, OutOfMemoryError):  # a process that ran out of memory is not reliable, and returns none
             self._drop(CLOSE_GRACE)
         return error
 

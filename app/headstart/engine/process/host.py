@@ -1,7 +1,7 @@
 """The engine's process: orders on standard input, reports on standard output.
 
 Three threads: one reads (and so can cancel), one loads and answers, one counts tokens while an answer is written. The
-local server has threads of its own, and its answers take their turn among the orders.
+local server has threads of its own; its answers wait in the same queue as the orders.
 """
 
 import argparse
@@ -60,7 +60,7 @@ _REPORTS: Mapping[type[Event], Callable[[int, Any], Report]] = {Prefill: Prefill
 _log = logging.getLogger(__name__)
 _CHUNK = 65536  # bytes
 _SIGN = 0.5  # seconds between two signs of life of an answer for the server
-_IDLE = 5.0  # seconds without an order, after which nobody waits for this process
+_IDLE = 5.0  # seconds without an order, after which the process may measure
 
 
 class Turn:
@@ -74,7 +74,7 @@ class Turn:
         self._begun = self._withdrawn = False
 
     def events(self) -> Iterator[Event]:
-        """What is written; nothing where it was cancelled before its turn. Raises what the engine raised."""
+        """The events of the answer; none if it was cancelled before its turn. Raises what the engine raised."""
         with self._cancel.calling(self._withdraw):
             while (event := self._events.get()) is not None:
                 if isinstance(event, HeadstartError):
@@ -82,7 +82,7 @@ class Turn:
                 yield event
 
     def write(self, engine: Engine) -> Iterator[Event]:
-        """Write it, and tell how it goes; `end` is to follow."""
+        """Write it, and yield its events; `end` must follow."""
         with self._lock:
             self._begun = not self._withdrawn
         if self._begun:
@@ -91,7 +91,7 @@ class Turn:
                 yield event
 
     def end(self, error: HeadstartError | None = None) -> None:
-        """It is written, or cannot be."""
+        """The answer is complete, or has failed."""
         self._events.put(error)
 
     def _withdraw(self) -> None:
@@ -102,7 +102,7 @@ class Turn:
 
 
 class Shared:
-    """The loaded model for the server, which asks for one answer at a time: so others have their turn between two."""
+    """The loaded model for the server, one answer at a time, so that orders have their turn between two answers."""
 
     def __init__(self, enqueue: Callable[[Turn], None]) -> None:
         """`enqueue` puts a turn behind what waits already."""
@@ -116,7 +116,7 @@ class Shared:
 
 
 class RunningServer(Protocol):
-    """The local server, which tells by itself how it goes."""
+    """The local server, which sends its reports itself."""
 
     def stop(self) -> None:
         """End it, and wait for that."""
@@ -131,7 +131,7 @@ class Host:
     """Carries out orders one after the other. A new verb is a message in `protocol` and a line in `_verbs`."""
 
     def __init__(self, models: Models, send: Send, log: str, serve: Serve | None = None) -> None:
-        """`log` is the file named to the user when something fails that should not; `serve` starts a local server."""
+        """`log` is the file that errors name to the user; `serve` starts a local server."""
         self._models = models
         self._send = send
         self._log = log
@@ -181,7 +181,7 @@ class Host:
         self._loop(self._work)
 
     def close(self) -> None:
-        """Stop what is being done, and have `serve` return."""
+        """Stop all work, and let `serve` return."""
         for cancel in self._cancels.values():
             cancel.set()
         self._stop_server()
@@ -195,13 +195,13 @@ class Host:
             except HeadstartError as error:
                 told = memory.instead_of(error, loading=isinstance(order, Load)) or error
                 self._send(failure(told, order))
-            except Exception as error:  # noqa: BLE001 - the window is told of our own bugs, and asks again
+            except Exception as error:  # noqa: BLE001 - a bug is reported, and the process goes on
                 _log.exception("%s failed", type(order).__name__)
                 told = memory.instead_of(error, loading=isinstance(order, Load)) or self._bug()
                 self._send(failure(told, order))
 
     def _next(self, orders: queue.SimpleQueue[Order | Turn | None]) -> Order | Turn | None:
-        """The next order; None to end. Until it comes, the model may be measured."""
+        """The next order; None to end. The model may be measured until it comes."""
         if orders is self._asides or not self._opened:
             return orders.get()
         try:
@@ -223,7 +223,7 @@ class Host:
             del self._cancels[order.generation]
 
     def _write(self, turn: Turn) -> None:
-        """The client is told what went wrong; who runs this process only where it is not to be trusted any more."""
+        """Errors go to the client; to the user of this process only if it is not reliable any more."""
         self._send(TurnTaken(Prefill(0, 0)))
         try:
             for event in turn.write(self._model().engine):
@@ -304,7 +304,7 @@ class Host:
 
 
 class Sender:
-    """Writes reports as whole lines, from any thread; ends the process when nobody listens any more."""
+    """Writes reports as whole lines, from any thread; ends the process if the pipe is closed."""
 
     def __init__(self, out: BinaryIO) -> None:
         """`out` is the pipe to the other side."""
@@ -323,7 +323,7 @@ class Sender:
 
 
 class _SendingLog(logging.Handler):
-    """Log records as reports: they reach the log file of the other side in whole lines."""
+    """Log records as reports, which reach the log file of the other side as whole lines."""
 
     def __init__(self, send: Send) -> None:
         super().__init__(logging.INFO)
@@ -337,7 +337,7 @@ def main(argv: Sequence[str] | None = None, models: Models | None = None, serve:
     """Run the process; it ends when standard input does. `models`: others than this computer's; `serve`: see Host."""
     parser = argparse.ArgumentParser(prog="headstart-engine", description=__doc__, allow_abbrev=False)
     parser.add_argument("--validate", action="store_true", help="try how a model computes, for another process")
-    parser.add_argument("--log", default="", help="the file that standard error is kept in, to be named in errors")
+    parser.add_argument("--log", default="", help="the file of standard error, which errors name")
     arguments = parser.parse_args(argv)
     orders, reports = _take_the_pipes()
     if arguments.validate:  # what `validation.Trial` starts this program for
@@ -357,7 +357,7 @@ def main(argv: Sequence[str] | None = None, models: Models | None = None, serve:
 
 
 def _take_the_pipes() -> tuple[int, int]:
-    """Own descriptors for orders and reports; what else reads or prints here, native code included, misses them."""
+    """Own descriptors for orders and reports, which no other code, native code included, can read or write."""
     orders, reports = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
@@ -372,4 +372,4 @@ def _read(orders: int, host: Host) -> None:
     while chunk := os.read(orders, _CHUNK):
         for line in lines.push(chunk):
             host.receive(line)
-    os._exit(0)  # the other side has gone: never outlive it, whatever the other threads are in
+    os._exit(0)  # the other side has ended: never outlive it, whatever the other threads do

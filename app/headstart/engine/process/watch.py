@@ -1,6 +1,6 @@
-"""How long an engine at work may give no sign before it counts as hung.
+"""The watchdog: how long a working engine may be silent before it counts as hung.
 
-Only time in which this side ran as well is counted: a computer that slept, or a stopped terminal, is no hung engine.
+Only time in which this side ran is counted: a sleeping computer or a stopped terminal is not a hung engine.
 """
 
 import time
@@ -61,7 +61,7 @@ _ASIDE = (
 
 @dataclass(frozen=True)
 class Patience:
-    """Seconds without a sign, by what the engine does; many times what slow computers were seen to need."""
+    """Seconds of silence, by what the engine does; many times what slow computers need."""
 
     start: float = 30.0
     load: float = 180.0
@@ -69,11 +69,11 @@ class Patience:
     round: float = 60.0
     token: float = 0.1  # more for each token of a prompt
     measuring: float = 900.0  # a heat of a benchmark, a trial of a tuning
-    computing: float = 10.0  # so many times as long while the process uses a fifth of a processor core: it is slow
+    computing: float = 10.0  # times as long while the process uses a fifth of a core: it is slow, not hung
 
 
 class Doing(Enum):
-    """What an engine does while it is silent, as a sentence says it."""
+    """What a silent engine does, for a sentence."""
 
     START = Translatable("starting")
     LOAD = Translatable("loading the model")
@@ -101,7 +101,7 @@ class Silence:
 
 
 class Watch:
-    """Told of every order and report of one process, in their order."""
+    """Gets every order and report of one process, in sequence."""
 
     def __init__(self, patience: Patience | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         """The process is being started. `clock` gives seconds."""
@@ -117,7 +117,7 @@ class Watch:
 
     @property
     def is_idle(self) -> bool:
-        """Nothing to be done, so nothing to be heard."""
+        """Whether the engine has nothing to do."""
         return self._started and not self._orders and not self._in_turn
 
     def note_order(self, order: Order) -> None:
@@ -148,7 +148,7 @@ class Watch:
         self._begin()
 
     def look(self, used: Callable[[], float]) -> Silence | None:
-        """Called every LOOK or so; `used` tells the processor seconds of the process so far. None: all is well."""
+        """To be called every LOOK or so; `used` gives the processor seconds of the process. None: all is well."""
         self._count()
         if self.is_idle:
             return None
@@ -170,7 +170,7 @@ class Watch:
         self._silent, self._looked, self._used = 0.0, self._clock(), None
 
     def _note_end(self, report: Report) -> None:
-        """What is at work is the oldest order; an unreadable one may have been any, and nothing is told of it again."""
+        """The oldest order is at work; an unreadable one may have been any, so all are dropped."""
         if isinstance(report, Failed) and not report.order:
             self._orders.clear()
         ended = _WORK.get(report.order) if isinstance(report, Failed) else _ENDS.get(type(report))
@@ -195,11 +195,11 @@ class Watch:
 
     def _of_load(self, options: LoadOptions) -> float:
         if options.remote:
-            return float("inf")  # who asks another computer has limits of his own
+            return float("inf")  # the client of another computer has its own limits
         size = 0
         for folder in filter(None, (options.target, options.draft)):
             for file in folder.glob(_WEIGHTS):
-                with suppress(OSError):  # whoever loads it will say so
+                with suppress(OSError):  # loading it will report that
                     size += file.stat().st_size
         return self._patience.load + self._patience.gigabyte * size / _GIGABYTE
 

@@ -1,1 +1,1 @@
-"""Finds the fastest way to run a model on this machine, in a bounded time."""
+"""Tuning: the fastest way to run a model on this machine."""

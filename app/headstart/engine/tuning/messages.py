@@ -1,4 +1,4 @@
-"""What tuning is asked for, and what it tells."""
+"""The orders and reports of tuning."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ LEAST_GAIN = 1.02  # median; what is less is not worth a setting
 
 @dataclass(frozen=True)
 class Trying:
-    """What goes on: the default is timed against others; where `against` is None, what that needs is loaded."""
+    """The current step: the default is timed against others; if `against` is None, models are being loaded."""
 
     subject: str  # as a Stage has it
     hint: str = ""  # the default's precision, where that is told
@@ -35,29 +35,29 @@ class Row:
     better: int = 0  # pairs in which it was faster
     pairs: int = 0
     chosen: bool = False
-    failure: Translatable = field(default_factory=Translatable)  # why it cannot be had
+    failure: Translatable = field(default_factory=Translatable)  # why it cannot run
 
     @property
     def untimed(self) -> bool:
-        """Whether nothing is known of it: the time was over."""
+        """Whether there was no time to measure it."""
         return not self.pairs and not self.failure
 
 
 @dataclass(frozen=True)
 class Stage:
-    """What was decided in one go; the first row is the default."""
+    """One decision; the first row is the default."""
 
     subject: str  # TARGET or DRAFTS
     rows: tuple[Row, ...]
 
     @property
     def cut_short(self) -> bool:
-        """Whether the time was over before every candidate was timed."""
+        """Whether the time ran out before every candidate was timed."""
         return any(row.untimed for row in self.rows[1:])
 
     @property
     def chosen(self) -> Row:
-        """The row that counts from now on."""
+        """The row that is used from now on."""
         return next(row for row in self.rows if row.chosen)
 
 
@@ -76,7 +76,7 @@ class Findings:
 
 @dataclass(frozen=True)
 class TuneRequest:
-    """What to tune. `drafts` are others that fit, by name; `placed`: the device in `load` is a person's wish."""
+    """What to tune. `drafts`: other fitting drafts, by name; `placed`: the person chose the device in `load`."""
 
     load: LoadOptions
     drafts: Mapping[str, Path] = field(default_factory=dict)
@@ -84,7 +84,7 @@ class TuneRequest:
     seconds: float = USUAL_SECONDS
 
     def __post_init__(self) -> None:
-        """Refuse a time in which nothing can be measured."""
+        """Refuse a time that is too short to measure."""
         if not self.seconds >= LEAST_SECONDS:
             raise SettingsError(
                 "Tuning needs {least} seconds at least, not {seconds}.", least=LEAST_SECONDS, seconds=self.seconds
@@ -92,49 +92,49 @@ class TuneRequest:
 
 
 class Tune(Tagged, frozen=True):
-    """Free the loaded model, find out how those of the wish run fastest, and keep that; ends in TuneEnded or Failed."""
+    """Free the loaded model, tune the models of the wish, and store the result; ends in TuneEnded or Failed."""
 
     ticket: int
     wish: TuneRequest
 
 
 class RecallTuned(Tagged, frozen=True):
-    """What counts for these models on this machine? Answered by TunedKnown, also while something else goes on."""
+    """Ask what is stored for these models on this machine. TunedKnown follows, even during other work."""
 
     ticket: int
     load: LoadOptions
 
 
 class ForgetTuned(Tagged, frozen=True):
-    """Drop what was found for these models; TunedKnown follows."""
+    """Forget what is stored for these models. TunedKnown follows."""
 
     ticket: int
     load: LoadOptions
 
 
 class TuneTrying(Tagged, frozen=True):
-    """What a tuning does now."""
+    """The current step of a tuning."""
 
     ticket: int
     trying: Trying
 
 
 class TuneDecided(Tagged, frozen=True):
-    """What a tuning has found out so far: one stage more."""
+    """One more stage of a tuning was decided."""
 
     ticket: int
     stage: Stage
 
 
 class TuneEnded(Tagged, frozen=True):
-    """The end of a tuning: everything it found, or None when it was stopped."""
+    """The end of a tuning: its findings, or None if it was stopped."""
 
     ticket: int
     findings: Findings | None
 
 
 class TunedKnown(Tagged, frozen=True):
-    """What was found earlier and counts; None where nothing does."""
+    """The stored findings; None if there are none."""
 
     ticket: int
     findings: Findings | None

@@ -1,8 +1,8 @@
-"""Finds the fastest way to run a model on this machine: a few candidates, each timed beside the default.
+"""Tuning: a few candidates, each timed beside the default.
 
-A candidate answers the same prompts as the default, turn by turn, so that what slows the machine slows both. All are
-timed a little, the fastest of them longer. It replaces the default where its median gain is worth a setting and a sign
-test rules out chance; what is within noise changes nothing.
+A candidate answers the same prompts as the default, in turns, so that what slows the machine slows both. All are timed
+a little, the fastest one longer. It replaces the default if its median gain is worth a setting and a sign test rules
+out chance; a gain within noise changes nothing.
 """
 
 import math
@@ -76,7 +76,7 @@ class Hardware:
 def settings(
     hardware: Hardware, load: LoadOptions, close: tuple[str, str] | None = None, *, placed: bool = False
 ) -> dict[str, LoadOptions]:
-    """By name, other ways to run the target. `placed`: a person has said where.
+    """By name, other ways to run the target. `placed`: a person chose the device.
 
     `close`: the precision in which it runs, and another that is about as fast.
     """
@@ -103,7 +103,7 @@ def drafts(load: LoadOptions, others: Mapping[str, Path], rows: int | None = Non
 
 @dataclass
 class Trial:
-    """What is known of one candidate; a ratio above 1 is faster than the default. `failure` is why it cannot run."""
+    """The times of one candidate; a ratio above 1 is faster than the default. `failure`: why it cannot run."""
 
     name: str
     base: list[float] = field(default_factory=list)
@@ -126,7 +126,7 @@ class Trial:
         return sum(mine < base for base, mine in zip(self.base, self.mine, strict=True))
 
     def proves(self, rivals: int) -> bool:
-        """Whether the gain of one among so many is worth having and beyond chance: the one-sided sign test."""
+        """Whether its gain, among this many rivals, is worth a setting and beyond chance (one-sided sign test)."""
         pairs = len(self.base)
         chance = sum(math.comb(pairs, wins) for wins in range(self.better, pairs + 1)) / 2**pairs
         return not self.failure and self.median >= LEAST_GAIN and chance <= _CHANCE / rivals
@@ -135,9 +135,9 @@ class Trial:
 def search(
     names: Sequence[str], compare: Compare, end: float, first: float = 0.0, clock: Clock = time.monotonic
 ) -> list[Trial]:
-    """Time all, then the fastest longer, as long as all is done before the clock shows `end`.
+    """Time all, then the fastest longer, so that all is done before the clock shows `end`.
 
-    `first`: seconds that loading a candidate is expected to take. One that cannot run ends nothing.
+    `first`: expected seconds to load a candidate. A candidate that cannot run is skipped.
     """
     trials = [Trial(name) for name in names]
     took = {True: first, False: 0.0}  # the most for a candidate's first comparison, and for another
@@ -167,7 +167,7 @@ def search(
 
 
 def decided(subject: str, trials: Sequence[Trial], ms: Mapping[str, float]) -> Stage:
-    """The default and what was tried; `ms` by name, "" being the default."""
+    """The stage of these trials; `ms` by name, "" is the default."""
 
     def row(name: str) -> dict[str, float]:
         return {ANSWER: ms[name]} if name in ms else {}
@@ -182,7 +182,7 @@ def decided(subject: str, trials: Sequence[Trial], ms: Mapping[str, float]) -> S
 
 
 def tune(wish: TuneRequest, tell: Tell, cancel: CancelEvent | None = None) -> tuple[Tuned, Findings]:
-    """Measure and decide: how the target runs, then what guesses. Keeps nothing: that is `store.keep`.
+    """Measure and decide how the target runs, then which draft is used. `store.keep` stores the result.
 
     Raises what loading raises, and RaceCancelled soon after `cancel` is set.
     """
@@ -224,7 +224,7 @@ def tune(wish: TuneRequest, tell: Tell, cancel: CancelEvent | None = None) -> tu
 
 
 class _AnswerRace:
-    """Times answers of a default and of one candidate at a time, which share the models that both run alike."""
+    """Times answers of the default and of one candidate at a time; both share the models that they run alike."""
 
     def __init__(self, load: LoadOptions, cancel: CancelEvent) -> None:
         started = time.monotonic()
@@ -248,7 +248,7 @@ class _AnswerRace:
         return None if base is None or mine is None else (base, mine)
 
     def answer(self, number: int, name: str = "") -> float | None:
-        """Milliseconds a token of one answer; None where it is too short to tell."""
+        """Milliseconds a token of one answer; None if it is too short."""
         raise_if_set(self._cancel)
         spent = self._modes[name].answer(self._prompts[number % len(self._prompts)]).ms_per_token
         if spent is not None:
@@ -294,7 +294,7 @@ class _AnswerRace:
 def _stage(
     subject: str, hint: str, race: _AnswerRace | None, candidates: Mapping[str, LoadOptions], end: float, tell: Tell
 ) -> Stage:
-    """What was measured; without a race, the time is over."""
+    """Measure and decide one stage; without a race, the time has run out."""
     tell(Trying(subject, hint, tuple(candidates)))
     if race is None:
         stage = decided(subject, [Trial(name) for name in candidates], {})
@@ -310,7 +310,7 @@ def _stage(
 
 
 def _try_precisions(load: LoadOptions, seconds: float, cancel: CancelEvent) -> None:
-    """What every load chooses among, as far as the time goes. Raises what loading raises, and RaceCancelled."""
+    """Measure the precisions that loads choose from, within the time. Raises what loading raises, and RaceCancelled."""
     trial = PrecisionTrial()
     timer = threading.Timer(seconds, trial.stop)
     timer.start()
@@ -323,7 +323,7 @@ def _try_precisions(load: LoadOptions, seconds: float, cancel: CancelEvent) -> N
 
 
 def _precisions(target: LoadedModel) -> tuple[str, str | None]:
-    """In which the target runs, and the next fastest, if it was about as fast when it was measured."""
+    """The precision of the target, and another one that was measured to be about as fast."""
     hint = precision.hint_of(target.properties)
     figures = pass_times(target.measurements, precision.candidates(target.manifest.precision.activation_group))
     sums = {name: sum(times.values()) for name, times in figures.items()}
@@ -332,7 +332,7 @@ def _precisions(target: LoadedModel) -> tuple[str, str | None]:
 
 
 def _threads(hardware: Hardware) -> dict[str, Mapping[str, str]]:
-    """OpenVINO takes every physical core; fewer leave the memory's bus in peace, more may fill it."""
+    """OpenVINO takes every physical core; fewer may relieve the memory bus, more may fill it."""
     half, found = hardware.physical // 2, dict[str, Mapping[str, str]]()
     if half:
         found["1 thread" if half == 1 else f"{half} threads"] = {"INFERENCE_NUM_THREADS": str(half)}

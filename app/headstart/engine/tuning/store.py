@@ -1,4 +1,4 @@
-"""What tuning found for this machine, kept and applied to what a person left open."""
+"""The stored results of tuning, and their use for options that a person left open."""
 
 import logging
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ _WEIGHTS = "openvino_model.bin"
 
 @dataclass(frozen=True)
 class Tuned:
-    """How to load a target on this machine. `draft_vocab` is for that draft; no draft: none is to be used."""
+    """How to load a target on this machine. `draft_vocab` is for that draft; no draft: use none."""
 
     device: str
     properties: Mapping[str, str] = field(default_factory=dict)  # of OpenVINO, beyond those chosen at a first load
@@ -34,7 +34,7 @@ class Tuned:
 
 
 def applied(options: LoadOptions) -> LoadOptions:
-    """The options with nothing left open: as tuned on this machine, or else the defaults."""
+    """The options with nothing left open: as tuned on this machine, or the defaults."""
     if not options.open or not _anything():
         return replace(options, open=())
     found = read(options)
@@ -42,7 +42,7 @@ def applied(options: LoadOptions) -> LoadOptions:
 
 
 def merged(options: LoadOptions, found: Tuned) -> LoadOptions:
-    """What a person asked for counts; what was found for another device or draft does not."""
+    """A person's choices come first; results for another device or draft are not used."""
     free = options.open
     device = found.device if Open.DEVICE in free else options.device
     bare = replace(options, open=())
@@ -56,7 +56,7 @@ def merged(options: LoadOptions, found: Tuned) -> LoadOptions:
 
 
 def read(options: LoadOptions) -> Tuned | None:
-    """What was found for these models on this machine; None where nothing was, or something of it has changed."""
+    """The result for these models on this machine; None if there is none, or something has changed."""
     found: Tuned | None = _kept(options, _KEY, Tuned)
     if found and found.draft is not None and weights(found.draft) != found.draft_weights:
         _log.warning("what tuning found is ignored: the draft %s is no longer the one that was measured", found.draft)
@@ -65,27 +65,27 @@ def read(options: LoadOptions) -> Tuned | None:
 
 
 def keep(options: LoadOptions, found: Tuned, findings: Findings | None = None) -> None:
-    """From now on, these models are loaded so where nothing else is asked for. `findings` is what speaks for it."""
+    """Store how these models are to be loaded from now on. `findings` is the evidence."""
     kept = _measurements(options)
     kept.put(_KEY, to_data(found))
     kept.put(_FINDINGS, to_data(findings))
 
 
 def findings(options: LoadOptions) -> Findings | None:
-    """What was measured when that was found which counts now; None where nothing does, or that was not kept."""
+    """The evidence for the stored result; None if there is none."""
     told: Findings | None = _kept(options, _FINDINGS, Findings) if read(options) else None
     return told
 
 
 def forget(options: LoadOptions) -> bool:
-    """Drop what was found for these models on this machine; whether there was anything."""
+    """Forget the result for these models on this machine; whether there was one."""
     kept = _measurements(options)
     kept.drop(_FINDINGS)
     return kept.drop(_KEY)
 
 
 def weights(folder: Path) -> str | None:
-    """The hash of a model's weights, from its manifest; None where there is no such model any more."""
+    """The hash of a model's weights, from its manifest; None if the model has gone."""
     if not (folder / manifests.FILE_NAME).is_file():
         return None
     listed = manifests.read_model(folder).files.get(_WEIGHTS)
@@ -93,7 +93,7 @@ def weights(folder: Path) -> str | None:
 
 
 def _anything() -> bool:
-    """Whether tuning ever kept anything: if not, nobody waits here for OpenVINO."""
+    """Whether any result is stored; if not, OpenVINO need not be loaded here."""
     return any(paths.measurements_folder().glob(f"*-{_KEY}-*.json"))
 
 
@@ -107,7 +107,7 @@ def _kept(options: LoadOptions, key: str, kind: type) -> Any:
 
 
 def _measurements(options: LoadOptions) -> Measurements:
-    """By what a person asks to be loaded: a pair is another subject than its target alone."""
+    """Measurements by the models to load: a pair is another subject than its target alone."""
     subject = {
         "target": weights(options.target),
         "draft": weights(options.draft) if options.draft else None,

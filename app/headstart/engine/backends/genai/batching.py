@@ -23,10 +23,10 @@ _REMEDY = Translatable("use --batch-engine own")
 
 
 class ContinuousBatching:
-    """Writes up to `size` answers at once; where one ends, the next begins."""
+    """Writes up to `size` answers at once; when one ends, the next begins."""
 
     def __init__(self, options: LoadOptions, size: int, longest: int) -> None:
-        """`longest`: tokens of the longest prompt and answer; fewer at once where the memory holds no more of these.
+        """`longest`: tokens of the longest prompt and answer; `size` shrinks if the memory holds fewer of these.
 
         Raises BrokenModelError, DeviceError or MemoryBudgetError.
         """
@@ -52,8 +52,8 @@ class ContinuousBatching:
     ) -> Iterator[tuple[int, Step | Finish | Refusal]]:
         """The events of all answers, each with the key of its request; a Finish or a refusal is the last of its key.
 
-        Requests are taken one by one as there is room: whoever gives no more has the present answers written to their
-        end. `cancel` ends these within one pass. Raises EngineLostError when GenAI fails.
+        Requests are taken as there is room; after the last one, the answers in progress are completed. `cancel` ends
+        them within one pass. Raises EngineLostError if GenAI fails.
         """
         writing: list[_Writing] = []
         while True:
@@ -93,7 +93,7 @@ class ContinuousBatching:
             self._pipeline.step()
 
     def _events(self, each: "_Writing") -> Iterator[Step | Finish]:
-        """What the last pass gave to an answer, and its end. The pass is shared, so none has a time of its own."""
+        """The events of the last pass for one answer. The pass is shared, so no answer has a time of its own."""
         if not each.ended:
             batch = received(each.handle, 0.0, Translatable("use a smaller --batch-size"))
             step = each.answer.take(batch)
@@ -117,9 +117,9 @@ class _Writing:
 
 
 def difference(options: LoadOptions, request: Request, *, seeded: bool) -> str:
-    """What a batch would not do as Headstart's own engine does, in words; empty: nothing.
+    """What a batch would do differently from Headstart's own engine; empty: nothing.
 
-    `seeded`: the seed was asked for. GenAI draws other tokens from it, filters by top-k and top-p in an order of its
+    `seeded`: a seed was given. GenAI draws other tokens from it, filters by top-k and top-p in an order of its
     own, and its penalties raise unlikely tokens.
     """
     sampling = request.sampling
@@ -138,7 +138,7 @@ def difference(options: LoadOptions, request: Request, *, seeded: bool) -> str:
 
 
 def _fitting(manifest: manifests.Manifest, options: LoadOptions, size: int, longest: int) -> int:
-    """`size`, or as many answers as fit into the free memory. Raises MemoryBudgetError where not one does."""
+    """`size`, or as many answers as fit into the free memory. Raises MemoryBudgetError if none fits."""
     if options.ignore_memory:
         return size
     memory.require(manifest, None, replace(options, context=longest))

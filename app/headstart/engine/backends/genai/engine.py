@@ -1,6 +1,6 @@
-"""OpenVINO GenAI as an engine: one answer at a time, guesses as GenAI makes them.
+"""OpenVINO GenAI as an engine, one answer at a time.
 
-Prompts become tokens and tokens text as in Headstart's own engine, so control tokens and stop strings mean the same.
+Tokens and text are converted as in Headstart's own engine, so control tokens and stop strings mean the same.
 """
 
 from collections.abc import Generator, Iterator, Mapping
@@ -75,7 +75,7 @@ def load(options: LoadOptions) -> "GenaiEngine":
 
 @dataclass(frozen=True)
 class Guessing:
-    """A way with its settings in GenAI's words. `most`: candidates that are checked in a round."""
+    """A way to guess, with its settings in GenAI's names. `most`: candidates that are checked in a round."""
 
     way: Way
     settings: Mapping[str, int] = field(default_factory=dict)
@@ -83,13 +83,13 @@ class Guessing:
 
     @property
     def origin(self) -> Origin:
-        """Who proposes what is accepted."""
+        """The origin of accepted tokens."""
         return {Way.PLAIN: Origin.TARGET, Way.LOOKUP: Origin.NGRAM}.get(self.way, Origin.DRAFT)
 
 
 @dataclass
 class Answer:
-    """One answer that GenAI writes: its rounds, as far as GenAI tells them, and why it ended.
+    """One answer of GenAI: its rounds, as far as GenAI reports them, and why it ended.
 
     `config` is GenAI's. `most`: tokens that it may have; `limit`: why it ends there.
     """
@@ -106,11 +106,11 @@ class Answer:
     tally: Tally = field(default_factory=Tally)
 
     def __post_init__(self) -> None:
-        """GenAI does not say how much of the prompt it knows from before."""
+        """GenAI does not report how much of the prompt it has cached."""
         self.tally.read(Prefill(0, len(self.prompt)))
 
     def take(self, batch: Batch) -> Step | None:
-        """What came; a step where there is text in it to come."""
+        """Take a batch; its step, if it has tokens."""
         if batch.end is not None:
             self.reason = self.limit if batch.end is FinishReason.LENGTH else batch.end
         done = self._round(batch)
@@ -121,7 +121,7 @@ class Answer:
         return step
 
     def _round(self, batch: Batch) -> Round:
-        """GenAI does not say which part of the time went into guesses.
+        """GenAI does not report the time for guesses.
 
         Candidates are as many as were asked for, but one token always follows, and none beside the prompt: where
         prompt lookup finds fewer, GenAI checks as many rows all the same.
@@ -139,10 +139,10 @@ class Answer:
 
 
 class GenaiEngine:
-    """A target, maybe with a draft or an EAGLE-3 head. Another way of guessing than the last builds a new pipeline."""
+    """A target, maybe with a draft or an EAGLE-3 head. A change of the way to guess builds a new pipeline."""
 
     kind = EngineKind.GENAI
-    reason = ""  # why it is this engine, where nobody asked for it
+    reason = ""  # why this engine was chosen automatically
 
     def __init__(
         self,
@@ -164,11 +164,11 @@ class GenaiEngine:
         self._writer: tuple[Way, Writer] | None = None
 
     def prepare(self) -> None:
-        """Build the pipeline that a request without wishes needs. Raises DeviceError."""
+        """Build the pipeline for a usual request. Raises DeviceError."""
         self._writer_for(self._drafting)
 
     def generate(self, request: Request, cancel: CancelEvent | None = None) -> Iterator[Event]:
-        """See Engine.generate. Raises SettingsError for what GenAI does wrong."""
+        """See Engine.generate. Raises SettingsError for what GenAI would do wrong."""
         answer = self.begin(request)
         yield Prefill(0, len(answer.prompt))
         with closing(self._batches(answer, cancel or CancelEvent())) as batches:
@@ -185,7 +185,7 @@ class GenaiEngine:
         self._writer = None
 
     def begin(self, request: Request) -> Answer:
-        """An answer of which nothing is written yet. Raises what `generate` raises before the first token."""
+        """A new answer. Raises what `generate` raises before the first token."""
         request = replace(request, sampling=request.sampling.settled(self.sampling))
         chosen = guessing(request, self._drafting, npu=self._longest_prompt is not None)
         text = AnswerText(self.tokenizer.decode_many, request.stop, stop_on_repetition=request.stop_on_repetition)
@@ -292,7 +292,7 @@ def _way(asked: Speculation, drafting: Way) -> Way:
 
 
 def npu_context(manifest: Manifest, wanted: int | None) -> int:
-    """Tokens that an NPU is compiled for. Raises DeviceError for less than it can be compiled for."""
+    """The context that an NPU is compiled for, in tokens. Raises DeviceError if it is too short."""
     context = min(manifest.context_length, wanted or _USUAL_NPU_CONTEXT)
     if context < _LEAST_NPU_CONTEXT:
         raise DeviceError(

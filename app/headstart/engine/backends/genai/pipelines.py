@@ -1,4 +1,4 @@
-"""OpenVINO GenAI's pipelines: on CPU and GPU one that can be stepped, on an NPU the stateful one."""
+"""OpenVINO GenAI's pipelines: stepped on CPU and GPU, stateful on an NPU."""
 
 import itertools
 import queue
@@ -29,7 +29,7 @@ _ENDS = {"STOP": FinishReason.STOP, "LENGTH": FinishReason.LENGTH}
 
 
 class Way(StrEnum):
-    """How a pipeline guesses; it is built for one way and keeps to it."""
+    """How a pipeline guesses; each pipeline is built for one way."""
 
     PLAIN = "plain"
     DRAFT = "draft"
@@ -47,7 +47,7 @@ class Batch:
 
 
 class SteppedWriter:
-    """Writes one answer at a time; the cache of beginnings that GenAI keeps serves the next prompt."""
+    """Writes one answer at a time; GenAI's prefix cache serves the next prompt."""
 
     rounds_told = True  # a batch is a round: what was accepted, then the target's own token
     _REMEDY = Translatable("ask again, or use --engine headstart")
@@ -58,9 +58,9 @@ class SteppedWriter:
         self._keys = itertools.count()
 
     def write(self, prompt: tuple[int, ...], config: Any, cancel: CancelEvent) -> Iterator[Batch]:
-        """The answer as it comes; the last batch has an end. Each step reads a piece of the prompt, or makes a round.
+        """The batches of the answer; the last one has an end. Each step reads a piece of the prompt, or makes a round.
 
-        Closing the iterator ends the answer, too. Raises EngineLostError; the writer cannot be used after that.
+        Closing the iterator ends the answer, too. Raises EngineLostError; the writer is unusable then.
         """
         with failing(self._REMEDY):
             handle = self._pipeline.add_request(next(self._keys), _tensor(prompt), config)
@@ -84,7 +84,7 @@ class SteppedWriter:
 
 
 class StreamedWriter:
-    """Writes one answer at a time, in a thread of its own, and can be stopped at each token."""
+    """Writes one answer at a time in a thread of its own; can be stopped at each token."""
 
     rounds_told = False  # what comes at once need not be a round
 
@@ -93,7 +93,7 @@ class StreamedWriter:
         self._pipeline = pipeline
 
     def write(self, prompt: tuple[int, ...], config: Any, cancel: CancelEvent) -> Iterator[Batch]:
-        """See SteppedWriter.write. Reading the prompt cannot be cut short: GenAI asks nobody until it is done."""
+        """See SteppedWriter.write. Reading the prompt cannot be stopped: GenAI calls nobody until it is done."""
         arrived: queue.SimpleQueue[tuple[int, ...] | FinishReason | RuntimeError] = queue.SimpleQueue()
         stop = threading.Event()
 
@@ -133,7 +133,7 @@ Writer = SteppedWriter | StreamedWriter
 
 @dataclass(frozen=True)
 class Blueprint:
-    """What pipelines are built from. The properties of OpenVINO belong to each model on its device."""
+    """The ingredients of a pipeline. Each model has OpenVINO properties for its device."""
 
     options: LoadOptions
     target: dict[str, Any]
@@ -164,7 +164,7 @@ class Blueprint:
 
 
 def blueprint(options: LoadOptions, *, eagle: bool) -> Blueprint:
-    """With the fastest arithmetic that is known. Raises BrokenModelError and DeviceError."""
+    """The blueprint with the fastest known arithmetic. Raises BrokenModelError and DeviceError."""
     target = _properties(options.target, options.device, options.numerics, options.kv_precision)
     target |= options.properties if options.numerics is Numerics.FAST else {}
     if options.draft is None or eagle:  # a head reads what the target computes, and in the same cache
@@ -175,7 +175,7 @@ def blueprint(options: LoadOptions, *, eagle: bool) -> Blueprint:
 
 
 def stepped(options: LoadOptions, chosen: dict[str, Any], answers: int = 1) -> Any:
-    """A pipeline that is driven step by step and writes so many answers at once."""
+    """A pipeline that is driven step by step and writes this many answers at once."""
     genai = openvino_genai()
     scheduler = genai.SchedulerConfig()
     scheduler.enable_prefix_caching = True  # a conversation begins as it did before, and prompts of a batch alike
@@ -206,7 +206,7 @@ def configuration(sampling: Sampling, tokens: int, stop_ids: frozenset[int], gue
 
 
 def received(handle: Any, milliseconds: float, remedy: Translatable) -> Batch:
-    """What the last step gave to one answer. Raises EngineLostError where its keys and values found no memory."""
+    """The result of the last step for one answer. Raises EngineLostError if its cache found no memory."""
     tokens: list[int] = []
     end = None
     while handle.can_read():
@@ -221,7 +221,7 @@ def received(handle: Any, milliseconds: float, remedy: Translatable) -> Batch:
 
 @contextmanager
 def failing(remedy: Translatable) -> Iterator[None]:
-    """Turns a failure of GenAI in the middle of an answer into EngineLostError."""
+    """Turns a failure of GenAI during an answer into EngineLostError."""
     try:
         yield
     except RuntimeError as error:
@@ -249,7 +249,7 @@ def _tensor(ids: tuple[int, ...]) -> Any:
 
 
 def _streamer(take: Callable[[tuple[int, ...]], bool]) -> Any:
-    """GenAI wants an object of its own class, which only exists once it is loaded. `take`: whether to go on."""
+    """GenAI needs an object of its own class, which exists only once it is loaded. `take`: whether to go on."""
     genai = openvino_genai()
 
     class Streamer(genai.StreamerBase):  # type: ignore[misc,name-defined]
