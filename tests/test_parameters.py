@@ -8,8 +8,7 @@ import msgspec
 import pytest
 
 from headstart import parameters, settings
-from headstart.cli import options as flags
-from headstart.cli.command import Command, Load, group
+from headstart.cli.command import Command, Load, given, settings_of
 from headstart.engine.backends.remote import _body
 from headstart.engine.engine import Message, Request
 from headstart.errors import SettingsError
@@ -25,16 +24,16 @@ class MoreParams(SamplingParams):
 
 
 def test_it_is_a_flag_with_bounds_and_help() -> None:
-    (option,) = [each for each in flags.options_of(MoreParams) if each.name == "warmth"]
+    (option,) = [each for each in settings_of(MoreParams) if each.name == "warmth"]
     assert option.help == "How warm the words are (between 0 and 2; default: 0.5)"
     asked: list[object] = []
 
     @dataclass
     class Flags:
-        sampling: object = group(flags.flags_of(flags.options_of(MoreParams)))
+        sampling: dict[str, Any] = given(settings_of(MoreParams))
 
     def run(arguments: Flags, _load: Load) -> int:
-        asked.append(filled(MoreParams, vars(arguments.sampling)))
+        asked.append(filled(MoreParams, arguments.sampling))
         return 0
 
     run.__annotations__["arguments"] = Flags

@@ -1,4 +1,4 @@
-"""`headstart bench` from outside: flags, refusals, the table and the file."""
+"""`headstart bench` and `headstart dev audit` from outside: flags, refusals, tables, reports and files."""
 
 import json
 import sys
@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from headstart.cli import bench, main
-from headstart.engine.bench.measure import ForwardResult, ModelForward, Timed
 from headstart.engine.bench.prompts import BenchPrompt
 from headstart.engine.bench.race import Heat, Run
 from headstart.engine.bench.result import (
@@ -21,6 +20,7 @@ from headstart.engine.bench.result import (
     versus_hindsight,
 )
 from headstart.engine.devices import Machine
+from headstart.engine.speculative import Decoder
 
 Captured = pytest.CaptureFixture[str]
 
@@ -52,8 +52,9 @@ def result() -> BenchResult:
     )
 
 
-def test_the_table_has_a_row_for_each_prompt_each_class_and_all() -> None:
-    assert bench.sheets(result())[0] == [
+def test_the_tables_have_a_row_for_each_prompt_each_class_and_all_and_a_ranking() -> None:
+    by_prompt, ranking = bench.sheets(result())
+    assert by_prompt == [
         ["prompt", "plain ms/token", "auto", "genai 3"],
         ["code-1", "82.0", "3.00x (2.00–4.00)", "1.55x (1.50–1.60)"],
         ["story-1", "80.0", "1.00x (1.00–1.00)", "0.80x (0.80–0.80)"],
@@ -61,30 +62,17 @@ def test_the_table_has_a_row_for_each_prompt_each_class_and_all() -> None:
         ["story mean", "", "1.00x", "0.80x"],
         ["all mean", "", "1.73x", "1.11x"],
     ]
+    assert ranking[0] == ["", "mean (95 %)", "5th percentile", "worst", "mean with TTFT", "worst with TTFT"]
+    assert ranking[2] == ["auto", "1.73x (1.00–3.00)", "1.10x", "1.00x", "1.29x", "1.00x"]
 
 
-def test_the_ranking_tells_how_speedups_scatter() -> None:
-    assert bench.sheets(result())[1] == [
-        ["", "mean (95 %)", "5th percentile", "worst", "mean with TTFT", "worst with TTFT"],
-        ["plain", "1.00x (1.00–1.00)", "1.00x", "1.00x", "1.00x", "1.00x"],
-        ["auto", "1.73x (1.00–3.00)", "1.10x", "1.00x", "1.29x", "1.00x"],
-        ["genai 3", "1.11x (0.80–1.55)", "0.84x", "0.80x", "1.05x", "0.87x"],
-    ]
-
-
-def test_many_contestants_are_ranked_only() -> None:
-    names = ["plain", "auto", *(f"genai {length}" for length in range(1, 8))]
-    prompts = prompt_results([Heat(CODE, name, 0, Run((1, 2, 3), 100.0, 80.0, 7)) for name in names])
-    many = replace(result(), prompts=prompts, standings=standings(prompts, names))
-    assert [sheet[0][0] for sheet in bench.sheets(many)] == [""]
-    assert len(bench.sheets(result())) == 2
-
-
-def test_one_repeat_shows_no_spread() -> None:
-    heats = [Heat(CODE, name, 0, Run((1, 2), 100.0, ms, 7)) for name, ms in (("plain", 80.0), ("auto", 40.0))]
-    prompts = prompt_results(heats)
-    alone = replace(result(), prompts=prompts, standings=standings(prompts, ["plain", "auto"]))
-    assert bench.sheets(alone)[0][1] == ["code-1", "80.0", "2.00x"]
+def test_one_repeat_shows_no_spread_and_many_contestants_are_ranked_only() -> None:
+    for names, titles in ((["plain", "auto"], ["prompt", ""]), (["plain", *(f"genai {n}" for n in range(8))], [""])):
+        heats = [Heat(CODE, name, 0, Run((1, 2), 100.0, 80.0 if name == "plain" else 40.0, 7)) for name in names]
+        prompts = prompt_results(heats)
+        found = bench.sheets(replace(result(), prompts=prompts, standings=standings(prompts, names)))
+        assert [sheet[0][0] for sheet in found] == titles
+        assert "2.00x (" not in str(found[0][1])
 
 
 def test_the_sentences_say_what_the_table_does_not() -> None:
@@ -113,21 +101,20 @@ def test_the_sentences_say_what_the_table_does_not() -> None:
 
 
 @pytest.fixture
-def small_questions(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Prompts that fit the context of tiny models."""
-    monkeypatch.setattr(bench, "read_prompts", lambda per_kind, _kinds: (CODE, STORY)[:per_kind])
-
-
-SHORT = ["--tokens", "8", "--repeats", "1", "--prompts", "1"]
+def short(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Flags of a short race, with a prompt that fits the context of tiny models."""
+    monkeypatch.setattr(bench, "read_prompts", lambda _per_kind, _kinds: (CODE,))
+    return ["--tokens", "8", "--repeats", "1"]
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("small_questions")
-def test_a_race_prints_a_table_and_writes_every_figure(tiny_pair: Path, tmp_path: Path, capsys: Captured) -> None:
+def test_a_race_prints_a_table_and_writes_every_figure(
+    short: list[str], tiny_pair: Path, tmp_path: Path, capsys: Captured
+) -> None:
     file = tmp_path / "bench.json"
     picture = tmp_path / "bench.svg"
     more = ["--json", str(file), "--markdown", "--plot", str(picture)]
-    assert main(["bench", "--model", str(tiny_pair), *SHORT, *more]) == 0
+    assert main(["bench", "--model", str(tiny_pair), *short, *more]) == 0
     assert picture.read_text(encoding="utf-8").rstrip().endswith("</svg>")
     shown = capsys.readouterr()
     assert shown.out.startswith(
@@ -141,25 +128,6 @@ def test_a_race_prints_a_table_and_writes_every_figure(tiny_pair: Path, tmp_path
     ]
     assert [len(score["ms_per_token"]) for score in data["prompts"][0]["scores"].values()] == [1] * 7
     assert data["memory"]["peak_rss"] is None or data["memory"]["beyond"] is not None
-
-
-def forward_result() -> ForwardResult:
-    """Two models, of which the draft has less room."""
-    steps = {16: Timed(50.0, 49.0), 256: Timed(60.0, 58.0)}
-    target = ModelForward("big", "target", {}, {1: Timed(50.0, 49.0)}, steps)
-    small = {1: Timed(10.0, 9.0), 2: Timed(12.0, 11.0)}
-    draft = ModelForward("small", "draft", {}, small, {16: Timed(10.0, 9.0)})
-    return ForwardResult(MACHINE, (target, draft))
-
-
-def test_the_tables_have_what_was_measured_of_each_model() -> None:
-    tokens, context = bench.forward_tables(forward_result())
-    assert [list(column.cells) for column in tokens.columns] == [["1", "2"], ["50.0", "–"], ["10.0", "12.0"]]
-    assert [list(column.cells) for column in context.columns] == [
-        ["16", "256"],
-        ["50.0", "60.0"],
-        ["10.0", "–"],
-    ]
 
 
 @pytest.mark.slow
@@ -177,12 +145,11 @@ def test_a_whole_run_prints_writes_and_draws(tiny_pair: Path, tmp_path: Path, ca
 
 @pytest.mark.slow
 def test_peers_race_and_the_absent_ones_are_named(
-    tiny_pair: Path, tiny_source: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: Captured
+    short: list[str], tiny_pair: Path, tiny_source: Path, tmp_path: Path, capsys: Captured
 ) -> None:
-    monkeypatch.setattr(bench, "read_prompts", lambda _per_kind, _kinds: (CODE,))
     file = tmp_path / "peers.json"
-    flags = ["--tokens", "8", "--repeats", "1", "--genai-lengths", "2,3", "--source", str(tiny_source)]
-    assert main(["bench", "peers", "--model", str(tiny_pair), *flags, "--json", str(file), "--markdown"]) == 0
+    flags = [*short, "--genai-lengths", "2,3", "--source", str(tiny_source), "--json", str(file), "--markdown"]
+    assert main(["bench", "peers", "--model", str(tiny_pair), *flags]) == 0
     shown = capsys.readouterr().out
     data = json.loads(file.read_text(encoding="utf-8"))
     assert list(data["standings"]) == [
@@ -229,7 +196,34 @@ def test_without_the_library_a_picture_is_refused_before_anything_is_measured(
     assert capsys.readouterr().err == f"headstart: {sentence}\n"
 
 
-def test_the_passes_are_drawn_as_a_picture(tmp_path: Path) -> None:
-    file = tmp_path / "forward.png"
-    bench.draw_forward(forward_result(), file)
-    assert file.read_bytes().startswith(b"\x89PNG")
+def audit(pair: Path, *more: str) -> int:
+    return main(["dev", "audit", "--model", str(pair), "--tokens", "16", "--prompts", "1", *more])
+
+
+def test_an_audit_of_a_sound_pair_passes(tiny_pair: Path, tmp_path: Path, capsys: Captured) -> None:
+    file = tmp_path / "audit.json"
+    assert audit(tiny_pair, "--json", str(file)) == 0
+    shown = capsys.readouterr()
+    lines = shown.out.splitlines()
+    assert lines[0] == "tiny-target with draft tiny-draft, auto and fixed 5:"
+    assert [line.split(",")[0] for line in lines[1:3]] == [
+        "  greedy: 32 tokens checked",
+        "  sampled: 32 tokens checked",
+    ]
+    assert lines[3:] == ["passed: 0 tokens outside the noise floor."]
+    assert "scoring 16 tokens again: code-1, auto" in shown.err
+    data = json.loads(file.read_text(encoding="utf-8"))
+    assert (data["outside"], data["findings"]["greedy"]["tokens"]) == (0, 32)
+
+
+def test_a_bug_shows_in_the_exit_code_of_an_audit(
+    tiny_pair: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(Decoder, "_tolerated", lambda *_arguments: True)  # every guess is taken unchecked
+    file = tmp_path / "audit.json"
+    assert audit(tiny_pair, "--temperature", "0", "--json", str(file)) == 1
+    lines = capsys.readouterr().out.splitlines()
+    outside = json.loads(file.read_text(encoding="utf-8"))["outside"]
+    assert lines[-1] == f"FAILED: {outside} tokens outside the noise floor."
+    assert lines[2].startswith("    code-1, ")
+    assert not any("sampled" in line for line in lines)

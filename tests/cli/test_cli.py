@@ -1,4 +1,4 @@
-"""The command line from outside: flags, output, exit codes and sentences; models are scripted."""
+"""The command line from outside: flags, settings, output, exit codes and sentences; models are scripted."""
 
 import io
 import json
@@ -20,14 +20,6 @@ from tests.fakes import RecordingLoad, ScriptedEngine
 from tests.model_folders import write_model, write_pair
 
 ROOT = Path(__file__).resolve().parents[2]
-FLAGS = (
-    *("model", "draft", "device", "numerics", "context", "prompt", "system", "max-new-tokens", "stop"),
-    *("temperature", "top-p", "top-k", "min-p", "seed"),
-    *("repetition-penalty", "presence-penalty", "frequency-penalty"),
-    *("speculation", "num-assistant-tokens", "assistant-confidence-threshold", "acceptance-threshold", "drafter"),
-    *("json", "stats", "show-origin", "no-color", "batch", "output", "batch-engine", "batch-size"),
-)
-
 Captured = pytest.CaptureFixture[str]
 
 
@@ -43,10 +35,12 @@ def load() -> RecordingLoad:
     return RecordingLoad()
 
 
-def test_help_names_every_flag(capsys: Captured) -> None:
+def test_the_page_of_the_command_line_is_as_declared(capsys: Captured) -> None:
+    assert main(["dev", "reference"]) == 0
+    page = (ROOT / "app" / "docs" / "cli.md").read_text(encoding="utf-8")
+    assert page == capsys.readouterr().out, "run `headstart dev reference --output app/docs/cli.md`"
     assert main(["chat", "--help"]) == 0
-    words = capsys.readouterr().out.replace(",", " ").split()
-    assert {f"--{flag}" for flag in FLAGS} <= {word.strip("[]") for word in words}
+    assert "--temperature X" in capsys.readouterr().out
 
 
 def test_help_waits_for_no_model_library() -> None:
@@ -213,8 +207,10 @@ def test_ctrl_c_while_loading_ends_quietly(capsys: Captured) -> None:
 def test_piped_lines_are_a_conversation(load: RecordingLoad, monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
     load.engine.scripts = ("One.", "Two.")
     monkeypatch.setattr(sys, "stdin", io.StringIO("first \\\nmessage\n/set seed 3\nsecond\n/quit\nthird\n"))
-    assert main(["chat"], load) == 0
-    assert capsys.readouterr().out == "One.\nTwo.\n"
+    assert main(["chat", "--stats"], load) == 0
+    shown = capsys.readouterr()
+    assert shown.out == "One.\nTwo.\n"
+    assert shown.err.count("tokens by origin") == 2
     assert [message.content for message in load.engine.requests[1].messages] == ["first \nmessage", "One.", "second"]
     assert load.engine.closed
 

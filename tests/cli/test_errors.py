@@ -12,7 +12,7 @@ from tests.model_folders import write_model
 CHAT: tuple[tuple[str, int, str], ...] = (
     ("--json", 2, "--json prints one answer: add --prompt TEXT, or --prompt - to read standard input."),
     ("--prompt|", 2, "The prompt is empty."),
-    ("--prompt|\udcff", 2, r"'\udcff' is not valid text."),
+    ("--prompt|\udcff", 2, r"prompt must be valid text, not '\udcff'."),
     ("--stop|\udcff", 2, r"stop must be valid text, not '\udcff'."),
     ("--numerics|sloppy", 2, "numerics must be fast or exact, not 'sloppy'."),
     ("--context|0", 2, "context must be a whole number, 256 or more, not '0'."),

@@ -40,7 +40,7 @@ def test_the_table(root: Path, capsys: Captured) -> None:
         "name   kind   precision    size     RAM      quality        licence",
         "model  model  int8         135 MB   447 MB   not measured   MIT",
         "pair   pair   int8 + int8  3.56 GB  3.71 GB  98.7% + 98.7%  Apache-2.0",
-        "RAM: when loaded and 8192 tokens of context (or all that it has) are full",
+        "RAM: when loaded and 8192 tokens of context (or the whole, if less) are full",
         "quality: share of tokens on which the compressed model agrees with its source weights",
         "ruin cannot be used: ruin is damaged: tokenizer.json is missing; export it again with headstart-export.",
     ]
@@ -177,7 +177,7 @@ def test_run_sets_the_exporter_up_where_that_is_allowed(
     monkeypatch.setenv("FAKE_PYTHON", "{}")
     monkeypatch.setattr("headstart.exporter.find_spec", lambda _name: None)
     assert main(["run", "tiny", "--prompt", "Hi"], RecordingLoad()) == 2
-    assert "nobody can be asked here; add --yes" in capsys.readouterr().err
+    assert "no terminal to ask on; add --yes" in capsys.readouterr().err
     assert not list(headstart_home.glob("exporter*"))
     assert main(["run", "tiny", "--prompt", "Hi", "--yes"], RecordingLoad()) == 0
     told = capsys.readouterr()
@@ -223,4 +223,4 @@ def test_a_person_is_asked_before_a_model_goes(headstart_home: Path, monkeypatch
 def test_a_part_of_a_pair_is_not_removed_alone(headstart_home: Path, capsys: Captured) -> None:
     write_pair(headstart_home / "models" / "pair")
     assert main(["models", "remove", "pair/draft", "--yes"]) == 2
-    assert "pair/draft is no model or pair of its own" in capsys.readouterr().err
+    assert "pair/draft is part of a pair and cannot be removed alone" in capsys.readouterr().err

@@ -1,96 +1,134 @@
-"""Settings as flags, as /set values and as the request that comes of them."""
+"""Settings as flags, as /set values and as the request that comes of them; what is said of how a model is loaded."""
 
-import dataclasses
-from typing import Any
+import json
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from headstart.cli import options
-from headstart.cli.command import Command, Load, group
-from headstart.cli.options import OPTIONS, Settings
-from headstart.engine.engine import Drafter, Message, Mode, Request, Sampling, Speculation
+from bench.toy import CONTEXT, PROGRAM
+from headstart import manifest as manifests
+from headstart.cli import main, options
+from headstart.cli.options import OPTIONS, Settings, facts, loading_remarks
+from headstart.engine.engine import (
+    Drafter,
+    EngineKind,
+    KvPrecision,
+    LoadOptions,
+    Message,
+    Mode,
+    Request,
+    Sampling,
+    Speculation,
+)
+from headstart.engine.generation_config import USUAL
+from headstart.engine.opening import LocalModels
+from headstart.engine.process.client import EngineClient
+from headstart.engine.supervision import Journal
+from tests.fakes import RecordingLoad, ScriptedEngine
+from tests.model_folders import write_model
+from tests.openvino_core import CPU, GPU, FakeCore, plug_in
 
 MESSAGES = (Message("user", "hello"),)
-
-
-@dataclasses.dataclass
-class Asked:
-    """The flags of an answer."""
-
-    answer: Any = group(options.AnswerFlags)
-    sampling: Any = group(options.SamplingFlags)
-    speculation: Any = group(options.SpeculationFlags)
-
-
-def test_every_field_is_an_option() -> None:
-    assert [option.field for option in OPTIONS if option.field not in Settings().values] == []
-    assert len(OPTIONS) == len(Settings().values)
-
-
 OWN = Sampling(0.7, 0.8, 20, repetition_penalty=1.1)  # of some model
 
 
-def test_the_defaults_are_those_of_the_model() -> None:
-    asked = Settings().request(MESSAGES)
+@pytest.fixture(autouse=True)
+def model(headstart_home: Path) -> None:
+    """The only one."""
+    write_model(headstart_home / "models" / "smol")
+
+
+def requested(*flags: str) -> Request:
+    """What is asked of the engine with these flags."""
+    load = RecordingLoad()
+    assert main(["chat", "--prompt", "hello", *flags], load) == 0
+    return load.engine.requests[0]
+
+
+def test_every_field_is_an_option_and_the_defaults_are_those_of_the_model() -> None:
+    assert {option.field for option in OPTIONS} == set(Settings().values)
+    asked = requested()
     assert asked == Request(MESSAGES, sampling=asked.sampling)
     assert asked.sampling.settled(OWN) == OWN
 
 
 @pytest.mark.parametrize("flags", [("--greedy",), ("--temperature", "0"), ("--temperature", "0.5", "--greedy")])
 def test_greedy_is_a_flag_away(flags: tuple[str, ...]) -> None:
-    assert _parsed(*flags).sampling.settled(OWN) == Sampling(temperature=0.0)
-
-
-def test_automatic_shows_what_it_means() -> None:
-    settings_ = Settings().with_values({"top_p": 0.5})
-    shown = {option.name: option.shown(settings_, OWN) for option in OPTIONS}
-    assert (shown["temperature"], shown["top-p"], shown["top-k"]) == ("auto (0.7)", "0.5", "auto (20)")
-    assert options.named("temperature").shown(settings_) == "auto"
-
-
-def test_a_repetition_may_go_on() -> None:
-    assert not _parsed("--stop-on-repetition", "no").request(MESSAGES).stop_on_repetition
-    assert options.named("stop-on-repetition").shown(Settings()) == "yes"
+    assert requested(*flags).sampling.settled(OWN) == Sampling(temperature=0.0)
 
 
 def test_every_flag_reaches_the_request() -> None:
-    assert _parsed(
-        *("--max-new-tokens", "7", "--stop", "END", "--stop", "\n\n"),
+    assert requested(
+        *("--max-new-tokens", "7", "--stop", "END", "--stop", "\n\n", "--stop-on-repetition", "no"),
         *("--temperature", "0.8", "--top-p", "0.9", "--top-k", "40", "--min-p", "0.05", "--seed", "3"),
         *("--repetition-penalty", "1.1", "--presence-penalty", "-1", "--frequency-penalty", "0.5"),
         *("--speculation", "fixed", "--num-assistant-tokens", "5"),
         *("--assistant-confidence-threshold", "0.4", "--acceptance-threshold", "0.7"),
         *("--drafter", "ngram"),
-    ).request(MESSAGES) == Request(
+    ) == Request(
         MESSAGES,
         max_new_tokens=7,
         sampling=Sampling(0.8, 0.9, 40, 0.05, 1.1, -1.0, 0.5, 3),
         speculation=Speculation(Mode.FIXED, 5, 0.4, 0.7, Drafter.NGRAM),
         stop=("END", "\n\n"),
+        stop_on_repetition=False,
     )
 
 
-def test_a_setting_changes_and_goes_back_to_its_default() -> None:
-    option = options.named("num_assistant_tokens")
-    changed = Settings().with_values({option.field: option.parse("4")})
-    assert changed.speculation.num_assistant_tokens == 4
-    assert option.shown(changed) == "4"
-    assert changed.with_values({option.field: option.parse("auto")}) == Settings()
-    assert option.shown(Settings()) == "auto"
+@pytest.mark.parametrize(
+    ("name", "text", "shown"),
+    [
+        ("temperature", "auto", "auto (0.7)"),
+        ("top-p", "0.5", "0.5"),
+        ("top_k", "auto", "auto (20)"),
+        ("num-assistant-tokens", "4", "4"),
+        ("num_assistant_tokens", "auto", "auto"),
+        ("stop-on-repetition", "yes", "yes"),
+        ("--stop", "\n", r"'\n'"),
+    ],
+)
+def test_a_setting_is_read_and_shown_as_a_person_writes_it(name: str, text: str, shown: str) -> None:
+    option = options.named(name)
+    changed = Settings().with_values({option.field: option.parse(text)})
+    assert changed.shown(option, OWN) == shown
+    assert changed.with_values({option.field: None}) == Settings()
 
 
-def test_stop_strings_are_shown_quoted() -> None:
-    option = options.named("--stop")
-    assert option.shown(Settings()) == "(none)"
-    assert option.shown(Settings().with_values({"stop": ("\n", "END")})) == r"'\n', 'END'"
+def test_how_it_is_loaded_is_remarked_where_that_is_special(
+    tiny_target: Path, tiny_draft: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert not list(loading_remarks(LoadOptions(tiny_target), "CPU"))
+    eight = LoadOptions(tiny_target, tiny_draft, kv_precision=KvPrecision.U8)
+    (told,) = loading_remarks(eight, "")
+    assert told == "Keys and values of 1024 tokens take 0 MB in 8 bits, where 16 bits take 1 MB."
+    assert "of 512 tokens" in next(loading_remarks(replace(eight, context=512), ""))
+    plug_in(monkeypatch, FakeCore({"CPU": CPU, "GPU": GPU}))
+    on_card = LoadOptions(tiny_target, device="GPU", engine=EngineKind.HEADSTART)
+    assert list(loading_remarks(on_card, "auto")) == ["AUTO is GPU here: A Graphics Card (dGPU)."]
 
 
-def _parsed(*arguments: str) -> Settings:
-    asked: list[Settings] = []
+def test_it_is_said_who_answers_where_nobody_asked_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sentence = "OpenVINO GenAI runs this model because Headstart's own engine cannot use an NPU."
+    with closing(EngineClient(PROGRAM, Journal(tmp_path / "log"))) as client:
+        assert facts(client) is None
+        known = client.load(LoadOptions(Path("toy")))
+        assert facts(client) == known
+        assert (known.sampling, known.context) == (USUAL, CONTEXT)
+        monkeypatch.setattr(client, "_facts", replace(known, engine="genai", reason=sentence))
+        assert main(["chat", "--prompt", "Hi", "--json"], lambda _: client) == 0
+    shown = capsys.readouterr()
+    assert shown.err == f"· {sentence}\n"
+    assert json.loads(shown.out)["settings"]["engine"] == "genai"
+    assert facts(ScriptedEngine()) is None
 
-    def run(arguments: Asked, _load: Load) -> int:
-        asked.append(options.from_flags(arguments.answer, arguments.sampling, arguments.speculation))
-        return 0
 
-    Command(run).main(arguments, standalone_mode=False)
-    return asked[0]
+def test_the_engines_process_tells_of_wrong_tokens(tiny_target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(manifests, "_joins_splits", lambda folder: folder == tiny_target)
+    opened = LocalModels().open(LoadOptions(tiny_target), lambda _: None)
+    opened.engine.close()
+    (note,) = opened.facts.notes
+    assert note.startswith("tiny-target reads blank space before a digit, as in a list, as wrong tokens")

@@ -80,7 +80,7 @@ def test_it_is_said_that_messages_leave_and_who_can_read_them(capsys: Captured) 
         "Your messages leave this computer: they go to office at https://office.example/v1" in capsys.readouterr().err
     )
     main(["remote", "add", "home", "http://10.0.0.2"])
-    assert "They are not encrypted on the way (http)" in capsys.readouterr().err
+    assert "The connection is not encrypted (http)" in capsys.readouterr().err
 
 
 def test_a_chat_asks_the_server_that_was_named(capsys: Captured) -> None:

@@ -15,6 +15,11 @@ from tests.junk import fuzz
 
 PIECES = (Piece("The", Origin.TARGET), Piece(" quick", Origin.DRAFT), Piece("\tfox\n", Origin.NGRAM))
 ROUND = Round((), 0, 0, Origin.TARGET, Timing())
+Captured = pytest.CaptureFixture[str]
+
+
+def step(*pieces: Piece) -> Step:
+    return Step("".join(piece.text for piece in pieces), ROUND, pieces)
 
 
 @pytest.fixture
@@ -26,108 +31,72 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
 
 
-def test_a_pipe_gets_the_bare_text(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_pipe_gets_the_bare_text_however_long(monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
     monkeypatch.delenv("FORCE_COLOR", raising=False)
+    text = "x " * 200 + "[bold]:smile:\\n"
     screen = Screen(origins=True)
     screen.legend()
-    screen.step(_step(*PIECES))
-    screen.end_answer()
-    assert capsys.readouterr() == ("The quick\tfox\n", "")
-
-
-def test_long_lines_and_markup_are_left_alone(capsys: pytest.CaptureFixture[str]) -> None:
-    text = "x " * 200 + "[bold]:smile:\\n"
-    screen = Screen()
-    screen.step(_step(Piece(text, Origin.TARGET)))
+    screen.step(step(*PIECES, Piece(text, Origin.TARGET)))
     screen.end_answer()
     screen.remark(text)
-    assert capsys.readouterr() == (f"{text}\n", f"· {text}\n")
+    assert capsys.readouterr() == (f"The quick\tfox\n{text}\n", f"· {text}\n")
+    screen.step(Step("without pieces", ROUND))
+    assert capsys.readouterr().out == "without pieces"
 
 
-def test_escapes_of_the_model_and_of_errors_are_neutralised(capsys: pytest.CaptureFixture[str]) -> None:
+def test_escapes_of_the_model_and_of_errors_are_neutralised(capsys: Captured) -> None:
     screen = Screen(origins=True)
-    screen.step(_step(Piece("\x1b]0;pwned\x07", Origin.DRAFT)))
+    screen.step(step(Piece("\x1b]0;pwned\x07", Origin.DRAFT)))
     screen.end_answer()
     screen.complain("no model '\x1b[2J'")
-    shown = "".join(capsys.readouterr())
-    assert shown == "␛]0;pwned␇\nheadstart: no model '␛[2J'\n"
+    assert "".join(capsys.readouterr()) == "␛]0;pwned␇\nheadstart: no model '␛[2J'\n"
 
 
 @pytest.mark.usefixtures("terminal")
-def test_origins_differ_in_underline_and_in_colour(capsys: pytest.CaptureFixture[str]) -> None:
+def test_origins_differ_in_underline_and_in_colour_where_that_was_asked_for(capsys: Captured) -> None:
     screen = Screen(origins=True)
     screen.legend()
-    screen.step(_step(*PIECES))
+    screen.step(step(*PIECES))
     shown = capsys.readouterr()
     assert shown.out == "The\x1b[4;32m quick\x1b[0m\x1b[1;4;35m\tfox\n\x1b[0m"
     assert "\x1b[4;32mdraft model, underlined\x1b[0m" in shown.err
+    Screen().legend()
+    Screen().step(step(*PIECES))
+    assert capsys.readouterr() == ("The quick\tfox\n", "")
 
 
 @pytest.mark.usefixtures("terminal")
 @pytest.mark.parametrize("by_flag", [True, False])
-def test_without_colour_the_underlines_stay(
-    by_flag: bool,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_without_colour_the_underlines_stay(by_flag: bool, monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
     if not by_flag:
         monkeypatch.setenv("NO_COLOR", "1")
-    screen = Screen(colour=not by_flag, origins=True)
-    screen.step(_step(*PIECES))
+    Screen(colour=not by_flag, origins=True).step(step(*PIECES))
     assert capsys.readouterr().out == "The\x1b[4m quick\x1b[0m\x1b[1;4m\tfox\n\x1b[0m"
 
 
 @pytest.mark.usefixtures("terminal")
-def test_without_show_origin_nothing_is_styled(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_long_prompt_shows_progress_and_takes_it_back(capsys: Captured) -> None:
     screen = Screen()
-    screen.legend()
-    screen.step(_step(*PIECES))
-    assert capsys.readouterr() == ("The quick\tfox\n", "")
-
-
-def test_a_step_without_pieces_shows_its_text(capsys: pytest.CaptureFixture[str]) -> None:
-    Screen(origins=True).step(Step("whole", ROUND))
-    assert capsys.readouterr().out == "whole"
-
-
-@pytest.mark.usefixtures("terminal")
-def test_a_long_prompt_shows_progress_and_takes_it_back(capsys: pytest.CaptureFixture[str]) -> None:
-    screen = Screen()
-    screen.reading(Prefill(256, 4000))
-    screen.reading(Prefill(512, 4000))
-    screen.step(_step(Piece("Yes", Origin.TARGET)))
+    for progress in (Prefill(10, 20), Prefill(256, 4000), Prefill(512, 4000)):
+        screen.reading(progress)
+    screen.step(step(Piece("Yes", Origin.TARGET)))
     assert capsys.readouterr().err == ("reading 256 of 4000 tokens\r\x1b[2Kreading 512 of 4000 tokens\r\x1b[2K")
-
-
-@pytest.mark.usefixtures("terminal")
-def test_a_short_prompt_shows_no_progress(capsys: pytest.CaptureFixture[str]) -> None:
-    Screen().reading(Prefill(10, 20))
-    assert capsys.readouterr().err == ""
-
-
-def _step(*pieces: Piece) -> Step:
-    return Step("".join(piece.text for piece in pieces), ROUND, pieces)
 
 
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
         ("\x1b[31mred\x1b[0m", "␛[31mred␛[0m"),
-        ("\x1b]0;title\x07", "␛]0;title␇"),
         ("\x9b2J", "\\x9b2J"),
         ("safe\rfake", "safefake"),
         ("line\r\nline", "line\nline"),
         ("a\x08b\x7f\x00", "a␈b␡␀"),
         ("user\u202etxt.exe\u2066", "user\\u202etxt.exe\\u2066"),
+        ("\treturn 'ñ 中文 שלום مرحبا 👩‍👩‍👧 é'\n", "\treturn 'ñ 中文 שלום مرحبا 👩‍👩‍👧 é'\n"),
     ],
 )
 def test_what_would_steer_the_terminal_is_shown_instead(text: str, shown: str) -> None:
     assert harmless(text) == shown
-
-
-def test_ordinary_text_of_any_script_stays() -> None:
-    text = "def f():\n\treturn 'ñ 中文 שלום مرحبا 👩‍👩‍👧 é'\n"
-    assert harmless(text) == text
 
 
 @fuzz("texts on a terminal")
@@ -172,18 +141,17 @@ def test_the_lines_hold_every_figure_asked_for() -> None:
     [
         ({"plain_ms": 50.0}, "as fast as plain decoding: what guessing saved, it cost"),
         ({"plain_ms": 46.0}, "speculation did not pay on this text: 0.92x plain decoding"),
-        ({"plain_ms": 50.6}, "1.01x plain decoding on this machine"),
         ({"plain_ms": None}, "no comparison with plain decoding yet: too little was measured"),
         ({"output_tokens": 1}, "no comparison with plain decoding yet: too little was measured"),
         ({"drafted": 0, "accepted": 0}, "plain decoding: nothing was guessed ahead"),
     ],
 )
 def test_the_gain_is_told_as_it_is(changes: dict[str, object], sentence: str) -> None:
-    assert gain(_changed(**changes)) == sentence
+    assert gain(changed(**changes)) == sentence
 
 
 def test_an_empty_answer_divides_by_nothing() -> None:
-    empty = _changed(output_tokens=0, rounds=0, drafted=0, accepted=0, decode_ms=0.0, by_origin={}, by_part={})
+    empty = changed(output_tokens=0, rounds=0, drafted=0, accepted=0, decode_ms=0.0, by_origin={}, by_part={})
     assert stats_lines(empty)[:3] == [
         "too short for a speed, 312 ms to the first token (TTFT), 0 tokens",
         "nothing guessed in 0 rounds",
@@ -199,5 +167,5 @@ def test_json_holds_every_field_and_everything_derived() -> None:
     assert data["speedup"] == pytest.approx(1.42)
 
 
-def _changed(**changes: object) -> Stats:
+def changed(**changes: object) -> Stats:
     return Stats(**{field.name: getattr(STATS, field.name) for field in dataclasses.fields(Stats)} | changes)

@@ -105,20 +105,14 @@ def test_reasons_and_figures_are_given_when_asked_for(
     assert (plans[0].placed, plans[0].seconds) == (True, 30)
 
 
-def test_where_nothing_helps_that_is_said(monkeypatch: pytest.MonkeyPatch, tiny_pair: Path, capsys: Captured) -> None:
-    nothing = findings(Stage("drafts", (KEPT,)))
-    monkeypatch.setattr(search, "tune", lambda *_: (Tuned("CPU"), nothing))
-    assert main(["tune", "--model", str(tiny_pair), "--explain"]) == 0
-    assert capsys.readouterr().out.splitlines()[-3:-1] == [reason(nothing.stages[0]), NOTHING_GAINED]
-
-
-def test_a_time_that_was_too_short_is_not_sold_as_a_finding(
-    monkeypatch: pytest.MonkeyPatch, tiny_pair: Path, capsys: Captured
+@pytest.mark.parametrize(("others", "told"), [((), NOTHING_GAINED), ((Row("no draft model", {}),), CUT_SHORT)])
+def test_where_nothing_helps_or_the_time_was_too_short_that_is_said(
+    monkeypatch: pytest.MonkeyPatch, tiny_pair: Path, capsys: Captured, others: tuple[Row, ...], told: str
 ) -> None:
-    nothing = findings(Stage("drafts", (KEPT, Row("no draft model", {}))))
-    monkeypatch.setattr(search, "tune", lambda *_: (Tuned("CPU"), nothing))
-    assert main(["tune", "--model", str(tiny_pair)]) == 0
-    assert capsys.readouterr().out.splitlines()[-2] == CUT_SHORT
+    stage = Stage("drafts", (KEPT, *others))
+    monkeypatch.setattr(search, "tune", lambda *_: (Tuned("CPU"), findings(stage)))
+    assert main(["tune", "--model", str(tiny_pair), "--explain"]) == 0
+    assert capsys.readouterr().out.splitlines()[-3:-1] == [reason(stage), told]
 
 
 def test_nothing_is_kept_of_a_broken_model(tmp_path: Path, headstart_home: Path) -> None:
@@ -135,31 +129,22 @@ def test_other_drafts_are_small_and_speak_the_same_vocabulary(
         (models / name).symlink_to(folder)
     choice = library.choose("pair")
     assert fitting_drafts(choice.target) == {}  # as large as its target
-    big = library.Model(choice.target.name, choice.target.folder, _grown(choice.target.manifest))
-    assert fitting_drafts(big) == {"pair/draft": models / "pair" / "draft"}
-
-
-def _grown(manifest: Any) -> Any:
-    return dataclasses.replace(manifest, size_bytes=manifest.size_bytes * 10)
-
-
-def test_a_gain_is_told_with_its_figures() -> None:
-    fast = Trial("1 thread", [110.0] * 8, [100.0] * 8)
-    assert reason(decided("target", [fast], {"": 110.0, "1 thread": 100.0})) == (
-        "Target: 1 thread, because it was 1.10x as fast as the default (1.10–1.10), ahead in 8 of 8 runs "
-        "(token of an answer: 100.0 instead of 110.0 ms)."
+    manifest = choice.target.manifest
+    big = library.Model(
+        choice.target.name, choice.target.folder, dataclasses.replace(manifest, size_bytes=manifest.size_bytes * 10)
     )
+    assert fitting_drafts(big) == {"pair/draft": models / "pair" / "draft"}
 
 
 @pytest.mark.parametrize(
     ("trials", "told"),
     [
-        ([], f"Target: {DEFAULT} (token of an answer: 70.0 ms), as there is nothing else to try here."),
         (
-            [Trial("x", [90.0] * 8, [100.0] * 8)],
-            f"Target: {DEFAULT}, because the best of the others, x, was not faster: 0.90x as fast as the default "
-            "(0.90–0.90), ahead in 0 of 8 runs.",
+            [Trial("x", [110.0] * 8, [100.0] * 8)],
+            "Target: x, because it was 1.10x as fast as the default (1.10–1.10), ahead in 8 of 8 runs "
+            "(token of an answer: 100.0 instead of 70.0 ms).",
         ),
+        ([], f"Target: {DEFAULT} (token of an answer: 70.0 ms), as there is nothing else to try here."),
         (
             [Trial("x", [90.0] * 3, [100.0] * 3), Trial("y")],
             f"Target: {DEFAULT}, because the best of the others, x, was not faster: 0.90x as fast as the default "
@@ -171,5 +156,5 @@ def test_a_gain_is_told_with_its_figures() -> None:
         ([Trial("x")], "give it more --seconds"),
     ],
 )
-def test_a_default_that_stays_is_explained(trials: list[Trial], told: str) -> None:
-    assert told in reason(decided("target", trials, {"": 70.0}))
+def test_what_was_chosen_is_explained(trials: list[Trial], told: str) -> None:
+    assert told in reason(decided("target", trials, {"": 70.0, "x": 100.0}))

@@ -1,4 +1,4 @@
-"""`headstart chat --batch FILE`: answers the prompts of one file into another, and goes on where a run was stopped."""
+"""`headstart chat --batch FILE`: answers the prompts of a file, and resumes a run that was stopped."""
 
 import contextlib
 import json
@@ -17,8 +17,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from headstart.cli.command import INTERRUPTED, Load, flag
-from headstart.cli.options import TEXTS, YES_OR_NO, Settings, described, named, writable_file
+from headstart.cli.command import INTERRUPTED, TEXT, YES_OR_NO, Load, flag
+from headstart.cli.options import Settings, described, named, writable_file
 from headstart.cli.render import count, harmless, on_ctrl_c, stats_json
 from headstart.engine import generation_config
 from headstart.engine.cancelling import CancelEvent
@@ -55,7 +55,7 @@ _ANSWER = b'{"id": '  # how a line of answers begins
 
 @dataclass(frozen=True)
 class Defaults:
-    """What holds where a line says nothing. `seeded`: a seed was asked for; `own`: the model's own sampling."""
+    """Values for what a line leaves open. `seeded`: a seed was given; `own`: the model's own sampling."""
 
     settings: Settings
     system: str | None = None
@@ -65,7 +65,7 @@ class Defaults:
 
 @dataclass(frozen=True)
 class Task:
-    """One answer asked for, and by which line."""
+    """A prompt to answer, and its line."""
 
     line: int
     id: Identity
@@ -75,7 +75,7 @@ class Task:
 
     @property
     def request(self) -> Request:
-        """What the engine gets."""
+        """The request for the engine."""
         return self.settings.request(self.messages)
 
 
@@ -89,7 +89,7 @@ class BadLine:
 
 
 def read(path: Path, defaults: Defaults) -> Iterator[Task | BadLine]:
-    """One for each line that is not blank. Raises SettingsError where the file cannot be read."""
+    """One for each line that is not blank. Raises SettingsError if the file cannot be read."""
     first_lines: dict[Identity, int] = {}
     try:
         with path.open("rb") as file:
@@ -101,10 +101,10 @@ def read(path: Path, defaults: Defaults) -> Iterator[Task | BadLine]:
 
 
 class Answers:
-    """The file of answers: each is in it, whole, before the next one begins. An earlier run's answers are kept."""
+    """The file of answers. Each answer is written whole before the next one begins; earlier answers stay."""
 
     def __init__(self, path: Path) -> None:
-        """Drop errors and a torn last line of an earlier run: these are to be answered again.
+        """Drop errors and a torn last line of an earlier run, so that they are answered again.
 
         Raises SettingsError for a file of something else, which is left alone; BatchError where it cannot be written.
         """
@@ -118,7 +118,7 @@ class Answers:
             raise self._refusal(error) from None
 
     def add(self, line: Mapping[str, Any]) -> None:
-        """Write one line. Where it does not fit, take back its beginning and raise BatchError."""
+        """Write one line. If it does not fit, remove its beginning and raise BatchError."""
         data = json.dumps(line, ensure_ascii=False).encode() + b"\n"
         assert data.startswith(_ANSWER), "a torn line is known by its beginning"
         rest, before = memoryview(data), self._file.seek(0, os.SEEK_END)
@@ -136,7 +136,7 @@ class Answers:
         self._file.close()
 
     def _drop_all_but_answers(self) -> None:
-        """A file beside takes the place of this one, so that nothing is lost where the disk is full."""
+        """A new file replaces this one, so that nothing is lost if the disk is full."""
         beside = self.path.with_name(f"{self.path.name}.new")
         try:
             with self.path.open("rb") as old, beside.open("wb") as new:
@@ -213,7 +213,7 @@ def _identity(data: Mapping[str, Any]) -> Identity:
 
 
 def _from_openai(data: Mapping[str, Any]) -> dict[str, Any]:
-    """The same line in our own words."""
+    """The same line in our own format."""
     body = data.get("body")
     if not isinstance(body, dict):
         raise SettingsError('"body" must be an object with "messages".')
@@ -228,7 +228,7 @@ def _from_openai(data: Mapping[str, Any]) -> dict[str, Any]:
 def _setting(name: str, value: Any) -> tuple[str, Any]:
     """A field of Settings and its value."""
     option = named(name)
-    if option.kind is TEXTS:
+    if option.kind is TEXT:
         texts = [value] if isinstance(value, str) else value
         if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
             raise SettingsError(f"{name} must be a text or a list of texts.")
@@ -290,7 +290,7 @@ class BatchEngine(StrEnum):
 
 @dataclass(frozen=True)
 class Part:
-    """Prompts for one engine: OpenVINO GenAI with so many answers `at_once`, or Headstart's own where that is None."""
+    """Prompts for one engine: OpenVINO GenAI with `at_once` answers in parallel, or Headstart's own if that is None."""
 
     tasks: Sequence[Task]
     at_once: int | None
@@ -312,8 +312,8 @@ class BatchFlags:
         None,
         'answer all prompts of this file, one in each line: {"id": 1, "prompt": "..."} or {"id": 1, "messages": '
         '[{"role": "user", "content": "..."}]}, with system and any setting of an answer beside it (temperature, seed, '
-        "max_new_tokens, ...), or a line of OpenAI's batch format; answers are written as they are done, which is not "
-        "the order of the prompts; a second run skips what is answered",
+        "max_new_tokens, ...), or a line of OpenAI's batch format; answers are written when they are complete, not in "
+        "the order of the prompts; a second run skips prompts that have an answer",
         metavar="FILE",
     )
     output: Path | None = flag(
@@ -324,24 +324,21 @@ class BatchFlags:
     )
     batch_engine: BatchEngine | None = flag(
         None,
-        "own: Headstart's engine, one after another, guessing ahead; genai: OpenVINO GenAI, several at once; "
+        "own: Headstart's engine, one answer after another, with speculation; genai: OpenVINO GenAI, several at once; "
         f"auto: genai from {WIDE} prompts on, from {WIDE_WITHOUT_DRAFT} on without a draft model (default: auto)",
-        metavar="auto|own|genai",
     )
-    batch_size: int | None = flag(
-        None, f"how many answers OpenVINO GenAI writes at once (default: {WIDE})", metavar="N"
-    )
+    batch_size: int | None = flag(None, f"how many answers OpenVINO GenAI writes at once (default: {WIDE})")
 
 
 def require_no_batch(flags: BatchFlags) -> None:
-    """Raises SettingsError for flags that mean nothing without --batch."""
+    """Raises SettingsError for flags that need --batch."""
     for name in ("output", "batch_engine", "batch_size"):
         if getattr(flags, name) is not None:
             raise SettingsError(f"--{name.replace('_', '-')} needs --batch FILE.")
 
 
 def run(flags: BatchFlags, choice: Choice, options: LoadOptions, defaults: Defaults, load: Load) -> int:
-    """Answer what is not answered yet. Returns the exit code: 1 where a line has no answer, 130 after Ctrl+C."""
+    """Answer the lines without an answer. Returns the exit code: 1 if a line failed, 130 after Ctrl+C."""
     engine, size, file = flags.batch_engine or BatchEngine.AUTO, flags.batch_size, flags.batch
     assert file is not None, "there is a batch"
     if engine is BatchEngine.OWN and size not in (None, 1):
@@ -367,7 +364,7 @@ def run(flags: BatchFlags, choice: Choice, options: LoadOptions, defaults: Defau
 
 
 def parts(tasks: Sequence[Task], options: LoadOptions, engine: BatchEngine, size: int | None) -> list[Part]:
-    """Who answers what: OpenVINO GenAI what it does as we do, if that is enough; Headstart's own engine the rest."""
+    """OpenVINO GenAI answers what it would answer as we do, if that is enough; Headstart's own engine the rest."""
     from headstart.engine.backends.genai.batching import difference  # noqa: PLC0415 - `headstart --help` need not wait for it
 
     if engine is BatchEngine.OWN:
@@ -383,17 +380,17 @@ def parts(tasks: Sequence[Task], options: LoadOptions, engine: BatchEngine, size
     if others:
         counts = Counter(differences[task.line] for task in others)
         words = ", ".join(f"{what} ({number})" for what, number in counts.items())
-        found.append(Part(others, None, f"batches of OpenVINO GenAI do not do this as we do: {words}"))
+        found.append(Part(others, None, f"the batches of OpenVINO GenAI would differ in {words}"))
     return found
 
 
 class _Batch:
-    """One run: how far it is, and what Ctrl+C asked for."""
+    """The state of one run."""
 
     def __init__(
         self, answers: Answers, options: LoadOptions, described: Mapping[str, Any], total: int, left: int
     ) -> None:
-        """`left` of `total` lines have no answer yet; `described`: what is said of the models in each answer."""
+        """`left` of `total` lines have no answer yet; `described`: facts about the models, for each answer."""
         self._answers = answers
         self._options = options
         self._described = described
@@ -424,7 +421,7 @@ class _Batch:
         self._advance()
 
     def answer(self, part: Part, load: Load, *, may_change_engine: bool) -> None:
-        """Open the engine of a part and write what it answers."""
+        """Load the engine of a part and write its answers."""
         if self._stopping.is_set():
             return
         draft = ", without the draft model" if self._options.draft else ""
@@ -446,7 +443,7 @@ class _Batch:
             self.answer(Part(part.tasks, None, "OpenVINO GenAI cannot run here"), load, may_change_engine=False)
 
     def end(self) -> int:
-        """Say what there is, and how to go on. Returns the exit code."""
+        """Report the result, and how to resume. Returns the exit code."""
         speed = f" at {self._speed}" if self._speed else ""
         self.tell(f"{count(self._answered, 'answer')} written to {self._answers.path}{speed}.")
         if self._failed:
@@ -524,7 +521,7 @@ class _Batch:
 def _one_by_one(
     engine: Engine, requests: Iterator[tuple[int, Request]], cancel: CancelEvent
 ) -> Iterator[tuple[int, Event | HeadstartError]]:
-    """As ContinuousBatching.answers, with all the guessing that each request asks for."""
+    """Like ContinuousBatching.answers, with speculation as each request asks for it."""
     for key, request in requests:
         try:
             for event in engine.generate(request, cancel):
@@ -534,13 +531,13 @@ def _one_by_one(
 
 
 def _longest(tasks: Sequence[Task]) -> int:
-    """Tokens that no prompt exceeds together with its answer: each has a byte of text at least."""
+    """An upper bound for the tokens of a prompt and its answer: each token has at least a byte of text."""
     texts = (sum(_TEMPLATE + len(message.content.encode()) for message in task.messages) for task in tasks)
     return max(text + task.settings.answer.max_new_tokens for text, task in zip(texts, tasks, strict=True))
 
 
 def _beginning_alike(tasks: Sequence[Task]) -> list[Task]:
-    """In their order, but those that begin alike follow one another: what they share is read once."""
+    """In order, but prompts with the same beginning follow one another, so that it is read once."""
     texts = {task.line: "\n".join(f"{message.role}\n{message.content}" for message in task.messages) for task in tasks}
     first: dict[str, int] = {}
     for line, text in texts.items():

@@ -1,10 +1,11 @@
-"""`headstart bench`: races plain decoding, speculation and other programs, times passes, and gives advice."""
+"""`headstart bench`: races, timed passes and advice."""
 
 import dataclasses
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from headstart.engine.bench.peers import PeerSource
     from headstart.engine.local import LocalEngine
 
-NO_PEER, GENAI = "none", "openvino-genai"
 _LOOKUPS = (3, 5, 10)
 _FILE_WIDTH = 120  # characters, where the output is no terminal
 _NOTHING = "–"
@@ -47,10 +47,11 @@ _INCHES_A_BAR = 0.16
 _Sources = Callable[["LocalEngine", LoadOptions], "Sequence[PeerSource]"]
 
 
-def _peer(text: str) -> str:
-    if text not in {GENAI, NO_PEER}:
-        raise SettingsError(f"peer must be {GENAI} or {NO_PEER}, not {text!r}.")
-    return text
+class Peer(StrEnum):
+    """Another program that races, too."""
+
+    GENAI = "openvino-genai"
+    NONE = "none"
 
 
 def _lengths(text: str) -> tuple[int, ...]:
@@ -68,7 +69,7 @@ def _present(text: str) -> Path:
 
 
 def picture(text: str) -> Path:
-    """The path of a picture, refused now rather than after minutes of measuring."""
+    """The path of a picture, checked before minutes of measuring."""
     path = writable_file(text)
     if path.suffix.lower() not in _FORMATS:
         raise SettingsError(f"plot must end in .svg or .png, not {text!r}.")
@@ -81,11 +82,11 @@ def picture(text: str) -> Path:
 
 @dataclass(frozen=True, kw_only=True)
 class RaceFlags:
-    """What every race has."""
+    """The size of a race."""
 
-    tokens: int = flag(160, "longest answer (default: 160)", metavar="N", least=2)
-    prompts: int = flag(3, f"prompts of each class, {MOST_PER_KIND} at most (default: 3)", metavar="N")
-    repeats: int = flag(2, "answers of each contestant to each prompt (default: 2)", metavar="N")
+    tokens: int = flag(160, "longest answer (default: 160)", least=2)
+    prompts: int = flag(3, f"prompts of each class, {MOST_PER_KIND} at most (default: 3)")
+    repeats: int = flag(2, "answers of each contestant to each prompt (default: 2)")
     classes: tuple[str, ...] = flag(
         USUAL_KINDS,
         f"classes of prompts, with commas between them, or all (default: {','.join(USUAL_KINDS)})",
@@ -97,7 +98,7 @@ class RaceFlags:
 
 @dataclass(frozen=True, kw_only=True)
 class ContestFlags(RaceFlags):
-    """Who races."""
+    """The contestants."""
 
     contestants: tuple[str, ...] = flag(
         USUAL,
@@ -111,25 +112,22 @@ class ContestFlags(RaceFlags):
         default=False,
         help="race all of them: fixed lengths 1 to 8, thresholds 0.2 to 0.8, n-grams alone, the draft alone",
     )
-    peer: str = flag(
-        GENAI,
-        f"race against OpenVINO GenAI with the same models, loaded a second time (default: {GENAI})",
-        metavar=f"{GENAI}|{NO_PEER}",
-        read=_peer,
-        offered=lambda: (GENAI, NO_PEER),
+    peer: Peer = flag(
+        Peer.GENAI,
+        f"race against OpenVINO GenAI with the same models, loaded a second time (default: {Peer.GENAI})",
     )
 
 
 @dataclass(frozen=True, kw_only=True)
 class FileFlags(FiguresFlags):
-    """The same, and pictures of them."""
+    """Where the figures and pictures go."""
 
     plot: Path | None = flag(None, "draw the figures to this .svg or .png file", metavar="FILE", read=picture)
 
 
 @dataclass(frozen=True, kw_only=True)
 class OutputFlags(FileFlags):
-    """The same, and how the table is printed."""
+    """The same, and the format of the table."""
 
     markdown: bool = flag(default=False, help="print the table as Markdown")
 
@@ -150,7 +148,7 @@ def race_modes(arguments: SpeedFlags, load: Load) -> int:
     def sources(engine: "LocalEngine", options: LoadOptions) -> "Sequence[PeerSource]":
         from headstart.engine.bench.measure import genai  # noqa: PLC0415 - `headstart --help` need not wait for it
 
-        return (genai(engine, options),) if arguments.race.peer == GENAI else ()
+        return (genai(engine, options),) if arguments.race.peer is Peer.GENAI else ()
 
     options = dataclasses.replace(_options(arguments.model), tracing=tracing(arguments.trace))
     contestants = EVERYTHING if arguments.race.sweep else arguments.race.contestants
@@ -159,7 +157,7 @@ def race_modes(arguments: SpeedFlags, load: Load) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class GenaiFlags:
-    """OpenVINO GenAI, always there."""
+    """OpenVINO GenAI, always available."""
 
     genai_lengths: tuple[int, ...] = flag(
         SWEPT_LENGTHS, "draft lengths to try (default: 1 to 8)", metavar="N,N", read=_lengths, listed=True
@@ -180,7 +178,7 @@ class TransformersFlags:
 class LlamaFlags:
     """llama.cpp."""
 
-    llama_server: Path | None = flag(None, "its server's program", metavar="PATH", read=_present)
+    llama_server: Path | None = flag(None, "path of its server", metavar="PATH", read=_present)
     gguf: Path | None = flag(None, "the same model in its format", metavar="FILE", read=_present)
     gguf_draft: Path | None = flag(None, "the same draft in its format", metavar="FILE", read=_present)
 
@@ -191,14 +189,14 @@ class PeersFlags:
 
     model: ModelFlags = group(ModelFlags)
     race: RaceFlags = group(RaceFlags)
-    genai: GenaiFlags = group(GenaiFlags, "OpenVINO GenAI, always there")
+    genai: GenaiFlags = group(GenaiFlags, "OpenVINO GenAI, always available")
     transformers: TransformersFlags = group(TransformersFlags, 'Hugging Face transformers, of the extra "export"')
     llama: LlamaFlags = group(LlamaFlags, "llama.cpp")
     output: OutputFlags = group(OutputFlags)
 
 
 def race_peers(arguments: PeersFlags, load: Load) -> int:
-    """Race other programs with all their settings against plain decoding and auto. Returns the exit code."""
+    """Race other programs, with all their settings, against plain decoding and auto. Returns the exit code."""
     llama = arguments.llama
     if (llama.llama_server is None) != (llama.gguf is None):
         raise SettingsError("llama.cpp needs both: add --llama-server PATH and --gguf FILE.")
@@ -220,9 +218,9 @@ def race_peers(arguments: PeersFlags, load: Load) -> int:
 class PassFlags:
     """Which passes are timed."""
 
-    most_tokens: int = flag(1024, "most tokens of a pass (default: 1024)", metavar="N")
-    most_context: int = flag(4096, "longest context (default: 4096)", metavar="N")
-    repeats: int = flag(5, "passes of each kind (default: 5)", metavar="N")
+    most_tokens: int = flag(1024, "most tokens of a pass (default: 1024)")
+    most_context: int = flag(4096, "longest context (default: 4096)")
+    repeats: int = flag(5, "passes of each kind (default: 5)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -277,7 +275,7 @@ class AdviceFlags:
 
 
 def advise(arguments: AdviceFlags, _load: Load) -> int:
-    """Say for each class of text what won a race that was written to a file. Returns the exit code."""
+    """Show the best setting for each class of text, from a file of results. Returns the exit code."""
     given = _read_advice(Path(arguments.file).expanduser())
     shown = Table("class", "best setting", box=None, padding=(0, 1, 0, 0))
     for title in ("its speedup", "auto's"):
@@ -293,9 +291,9 @@ def advise(arguments: AdviceFlags, _load: Load) -> int:
 
 def commands() -> Group:
     """`headstart bench` and its sub-commands."""
-    race = "Race plain decoding, speculation and OpenVINO GenAI on this machine; this runs where none is named"
+    race = "Race plain decoding, speculation and OpenVINO GenAI on this machine; the default of `headstart bench`"
     peers = "Race other programs, each with all their settings, against plain and auto"
-    advice = "Say for each class of text what won a race that was written to a file"
+    advice = "Show the best setting for each class of text, from the file of a race"
     return Group(
         {
             "speed": LazyCommand(race, lambda: Command(race_modes, load_measured)),
@@ -340,7 +338,7 @@ def _race(
 
 
 def _told(heat: Heat) -> str:
-    """A heat in a line of progress."""
+    """One heat as a line of progress."""
     speed = heat.run.ms_per_token
     figure = "too short for a speed" if speed is None else f"{speed:.1f} ms/token"
     return f"{heat.prompt.id}, repeat {heat.repeat + 1}, {heat.contestant}: {figure}, {len(heat.run.tokens)} tokens"
@@ -412,7 +410,7 @@ def sheets(result: BenchResult) -> list[list[list[str]]]:
 
 
 def remarks(result: BenchResult) -> list[str]:
-    """What the tables do not show."""
+    """Sentences below the tables."""
     setting, machine, memory = result.setting, result.machine, result.memory
     hint = setting.target_properties.get("INFERENCE_PRECISION_HINT", "default")
     repeats = f"median of {setting.repeats} and their range; " if setting.repeats > 1 else ""

@@ -1,4 +1,4 @@
-"""`headstart chat`: one answer, a file of prompts, a pipe, or a conversation with the commands inside it."""
+"""`headstart chat`: one answer, a file of prompts, a pipe, or a conversation with commands."""
 
 import contextlib
 import dataclasses
@@ -15,15 +15,14 @@ from typing import TYPE_CHECKING, Any
 from headstart import library, manifest, own_folder, paths, remotes
 from headstart.cli import batch, remote
 from headstart.cli.batch import BatchFlags
-from headstart.cli.command import INTERRUPTED, Load, argument, flag, group
+from headstart.cli.command import INTERRUPTED, Load, argument, flag, given, group, valid_text
 from headstart.cli.models import exported
 from headstart.cli.options import (
+    ANSWER,
     OPTIONS,
-    AnswerFlags,
+    SPECULATION,
     AnsweringFlags,
-    SamplingFlags,
     Settings,
-    SpeculationFlags,
     TraceFlags,
     chattable_names,
     described,
@@ -32,9 +31,9 @@ from headstart.cli.options import (
     load_options,
     loading_remarks,
     named,
+    sampling_flags,
     title,
     tracing,
-    valid_text,
 )
 from headstart.cli.render import Answer, Screen, answer, count, stats_json, stats_lines
 from headstart.engine.engine import Engine, EngineKind, FinishReason, LoadOptions, Message, Sampling
@@ -54,30 +53,23 @@ if TYPE_CHECKING:
 STANDARD_INPUT = "-"
 
 
-def _text(text: str) -> str:
-    try:
-        return valid_text(text)
-    except ValueError:
-        raise SettingsError(f"{text!r} is not valid text.") from None
-
-
 @dataclass(frozen=True, kw_only=True)
 class PromptFlags:
-    """What is asked."""
+    """The question."""
 
-    prompt: str | None = flag(None, "answer this and end; - reads standard input", metavar="TEXT", read=_text)
-    system: str | None = flag(None, "instructions that stand before the conversation", metavar="TEXT", read=_text)
+    prompt: str | None = flag(None, "answer this and end; - reads standard input", metavar="TEXT", read=valid_text)
+    system: str | None = flag(None, "instructions before the conversation", metavar="TEXT", read=valid_text)
 
 
 @dataclass(frozen=True, kw_only=True)
 class OutputFlags:
-    """What is shown."""
+    """What is printed."""
 
     json: bool = flag(
         default=False, help="with --prompt: print one object with text, token_ids, finish_reason, stats and settings"
     )
-    stats: bool = flag(default=False, help="after each answer: speed and what speculation gave")
-    show_origin: bool = flag(default=False, help="on a terminal: underline and colour tokens by who proposed them")
+    stats: bool = flag(default=False, help="after each answer: speed and gain of speculation")
+    show_origin: bool = flag(default=False, help="on a terminal: underline and colour tokens by their origin")
     no_color: bool = flag(default=False, help="no colours (also: NO_COLOR=1); underlines stay")
 
 
@@ -87,21 +79,21 @@ class ChatFlags:
 
     model: AnsweringFlags = group(AnsweringFlags)
     prompt: PromptFlags = group(PromptFlags)
-    answer: Any = group(AnswerFlags)
-    sampling: Any = group(SamplingFlags)
-    speculation: Any = group(SpeculationFlags)
+    answer: dict[str, Any] = given(ANSWER)
+    sampling: dict[str, Any] = given(sampling_flags())
+    speculation: dict[str, Any] = given(SPECULATION)
     batch: BatchFlags = group(BatchFlags, "many prompts")
     output: OutputFlags = group(OutputFlags)
     trace: TraceFlags = group(TraceFlags)
 
     @property
     def settings(self) -> Settings:
-        """How answers are made. Raises SettingsError."""
+        """The settings of the answers. Raises SettingsError."""
         return from_flags(self.answer, self.sampling, self.speculation)
 
 
 def run(arguments: ChatFlags, load: Load) -> int:
-    """Answer once, or all of a file, or talk until the input ends. Returns the exit code."""
+    """Answer one prompt, or a file of prompts, or chat until the input ends. Returns the exit code."""
     if arguments.batch.batch is not None:
         return _run_batch(arguments, load)
     batch.require_no_batch(arguments.batch)
@@ -157,7 +149,7 @@ class RunFlags(ChatFlags):
 
 
 def run_model(arguments: RunFlags, load: Load) -> int:
-    """Chat with a model, which is exported first where it is not installed. Returns the exit code."""
+    """Chat with a model; export it first if it is not installed. Returns the exit code."""
     if arguments.model.model is not None:
         raise SettingsError("`headstart run` takes one model: leave out --model.")
     model = dataclasses.replace(arguments.model, model=_installed(arguments.name, yes=arguments.yes))
@@ -189,7 +181,7 @@ def _run_batch(arguments: ChatFlags, load: Load) -> int:
     for name in (name for name, is_given in given.items() if is_given):
         raise SettingsError(f"--batch takes prompts from a file and writes JSON to another: leave out {name}.")
     choice, options = _local(arguments)
-    seeded = arguments.sampling.seed is not None
+    seeded = "seed" in arguments.sampling
     defaults = batch.Defaults(arguments.settings, arguments.prompt.system, seeded)
     return batch.run(arguments.batch, choice, options, defaults, load)
 
@@ -209,7 +201,7 @@ def _prompt(given: str | None) -> str | None:
 
 def _talk(session: "Session") -> int:
     if sys.stdin.isatty() and sys.stdout.isatty():
-        session.screen.remark("Ask away. /help lists the commands, Ctrl+D quits.")
+        session.screen.remark("Type a message. /help lists the commands, Ctrl+D quits.")
         converse(session, typed_lines(_kept_lines(), [command.name for command in COMMANDS]))
         return 0
     for line in piped_lines(sys.stdin):
@@ -222,7 +214,7 @@ def _talk(session: "Session") -> int:
 
 
 def _kept_lines() -> Path | None:
-    """Where typed lines may be kept: nowhere, for a person who encrypts the chats."""
+    """The file for typed lines; None if the chats are encrypted."""
     from headstart.chat import encryption  # noqa: PLC0415 - only who talks waits for it
 
     return None if encryption.is_encrypted(paths.history_folder()) else paths.typed_lines()
@@ -253,20 +245,20 @@ class Dialogue:
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        """What a request carries."""
+        """The messages of a request."""
         system = (Message("system", self.system),) if self.system else ()
         return system + self.turns
 
     def asked(self, text: str) -> "Dialogue":
-        """With a question at the end."""
+        """With another question."""
         return replace(self, turns=(*self.turns, Message("user", text)))
 
     def answered(self, text: str) -> "Dialogue":
-        """With an answer at the end."""
+        """With another answer."""
         return replace(self, turns=(*self.turns, Message("assistant", text)))
 
     def before_last_answer(self) -> "Dialogue | None":
-        """Up to the last question, or None when nothing was answered yet."""
+        """Up to the last question; None if there is no answer yet."""
         return replace(self, turns=self.turns[:-1]) if self.turns else None
 
     def markdown(self, model: str) -> str:
@@ -296,12 +288,12 @@ class Session:
 
     @property
     def own(self) -> Sampling | None:
-        """What "auto" means for the model; None where only a server knows."""
+        """What "auto" means for the model; None if only a server knows."""
         known = facts(self.engine)
         return known.sampling if known else None
 
     def answer_once(self, text: str) -> Answer:
-        """The answer to a message that is asked alone. Raises what the engine raises."""
+        """The answer to a single message. Raises what the engine raises."""
         given = answer(self.engine, self.settings.request(self.dialogue.asked(text).messages), self.screen)
         if given.fault:
             raise EngineLostError(given.fault)
@@ -310,7 +302,7 @@ class Session:
     def take(self, line: str) -> None:
         """One line: a command when it starts with a slash, nothing when it is blank, else a message.
 
-        Raises what the engine raises; the conversation is then as it was before, or has what came of the answer.
+        Raises what the engine raises; the conversation then keeps what came of the answer.
         """
         if not line.startswith("/"):
             if line.strip():
@@ -327,43 +319,43 @@ class Session:
         )
 
     def regenerate(self, _rest: str) -> None:
-        """Answer the last question again; with the next seed where sampling makes that another answer."""
+        """Answer the last question again; with the next seed, if sampling is on."""
         question = self.dialogue.before_last_answer()
         if question is None:
-            self.screen.remark("There is no answer yet to make again.")
+            self.screen.remark("There is no answer to regenerate yet.")
             return
         if self.settings.settled(self.own).values["temperature"] == 0:
-            self.screen.remark("At temperature 0 another try says much the same; try /set temperature 0.8.")
+            self.screen.remark("At temperature 0 the answer stays much the same; try /set temperature 0.8.")
         else:
             self.settings = self.settings.with_values({"seed": self.settings.sampling.seed + 1})
             self.screen.remark(f"Using seed {self.settings.sampling.seed}.")
         self._answer(question)
 
     def start_anew(self, _rest: str) -> None:
-        """Forget the turns; system prompt and settings stay."""
+        """Forget the turns; keep system prompt and settings."""
         self.dialogue, self.last = Dialogue(self.dialogue.system), None
-        self.screen.remark("A fresh conversation; the settings stay.")
+        self.screen.remark("A new conversation; the settings stay.")
 
     def set_system(self, rest: str) -> None:
         """Change the system prompt, or remove it."""
         self.dialogue = replace(self.dialogue, system=rest or None)
         self.screen.remark(
-            "The system prompt is set for the answers to come." if rest else "No system prompt any more."
+            "The system prompt is set for the next answers." if rest else "The system prompt is removed."
         )
 
     def tell_stats(self, _rest: str) -> None:
-        """Show the figures of the last answer."""
+        """Show the statistics of the last answer."""
         self.screen.remark(*(stats_lines(self.last.stats) if self.last else ["There is no answer yet."]))
 
     def set_option(self, rest: str) -> None:
         """Change one setting, or show them all."""
         if not rest:
-            self.screen.remark(*(f"{option.name} {option.shown(self.settings, self.own)}" for option in OPTIONS))
+            self.screen.remark(*(f"{option.name} {self.settings.shown(option, self.own)}" for option in OPTIONS))
             return
         name, *text = rest.split(maxsplit=1)
         option = named(name)
         self.settings = self.settings.with_values({option.field: option.parse(text[0]) if text else None})
-        self.screen.remark(f"{option.name} is {option.shown(self.settings, self.own)} from the next answer on.")
+        self.screen.remark(f"{option.name} is {self.settings.shown(option, self.own)} from the next answer on.")
 
     def save(self, rest: str) -> None:
         """Write the conversation to a new file."""
@@ -411,7 +403,7 @@ class Session:
 
 
 def remarks(given: Answer, settings: Settings) -> list[str]:
-    """What the reader should know about how the answer ended."""
+    """Sentences about how the answer ended; mostly none."""
     if given.reason is FinishReason.LENGTH:
         return [f"The answer reached its longest length, max-new-tokens {settings.answer.max_new_tokens}."]
     if given.reason is FinishReason.CONTEXT:
@@ -427,7 +419,7 @@ def remarks(given: Answer, settings: Settings) -> list[str]:
 
 
 def converse(session: Session, lines: Iterable[str]) -> None:
-    """Take messages and commands until they end or one of them is /quit. Errors are said, and the talk goes on."""
+    """Take messages and commands until they end, or until /quit. Errors are shown, and the conversation goes on."""
     for line in lines:
         try:
             session.take(line)
@@ -443,7 +435,7 @@ def converse(session: Session, lines: Iterable[str]) -> None:
 
 @dataclass(frozen=True)
 class Slash:
-    """One command; `run` gets what follows its name."""
+    """One command; `run` gets the text after its name."""
 
     usage: str
     help: str
@@ -451,7 +443,7 @@ class Slash:
 
     @property
     def name(self) -> str:
-        """What the user types, with the slash."""
+        """The word to type, with the slash."""
         return self.usage.split()[0]
 
 
@@ -487,12 +479,12 @@ def piped_lines(stream: Iterable[str]) -> Iterator[str]:
 
 
 def whole_text(stream: Iterable[str]) -> str:
-    """All that a pipe says."""
+    """The whole text of a pipe."""
     return "".join(_decoded(stream))
 
 
 def typed_lines(history: Path | None, commands: Sequence[str]) -> Iterator[str]:
-    """Messages typed into an editor with history, kept if a file is named; Ctrl+C clears a line, Ctrl+D is the end."""
+    """Messages typed into an editor; `history` is the file for them, if any. Ctrl+C clears a line, Ctrl+D ends."""
     from prompt_toolkit import PromptSession  # noqa: PLC0415
     from prompt_toolkit.completion import WordCompleter  # noqa: PLC0415
 
@@ -521,7 +513,7 @@ def _decoded(stream: Iterable[str]) -> Iterator[str]:
 
 
 def _history(path: Path | None) -> "History":
-    """A file that only its owner can read; memory where none is wanted or none can be written."""
+    """A file that only its owner can read; memory if there is no file, or it cannot be written."""
     from prompt_toolkit.history import FileHistory, InMemoryHistory  # noqa: PLC0415
 
     if path is None:
@@ -534,7 +526,7 @@ def _history(path: Path | None) -> "History":
         return InMemoryHistory()
 
     class Kept(FileHistory):
-        """A disk that becomes full ends no conversation."""
+        """A full disk does not end the conversation."""
 
         def store_string(self, string: str) -> None:
             with contextlib.suppress(OSError):

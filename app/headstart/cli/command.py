@@ -1,10 +1,10 @@
-"""Sub-commands from functions and the dataclasses that declare their flags, and the ways in which they load a model."""
+"""Sub-commands from functions and dataclasses of flags, and the ways in which they load a model."""
 
 import enum
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -20,7 +20,6 @@ AUTOMATIC = "auto"  # the value of a flag that leaves it to the model or the pro
 MOST_COLUMNS = 110  # of a help text
 Load = Callable[[LoadOptions], Engine]
 Run = Callable[[Any, Load], int]
-_Choices = TypeVar("_Choices", bound=enum.StrEnum)
 _Flags = TypeVar("_Flags")
 
 
@@ -40,7 +39,7 @@ def load_local(options: LoadOptions) -> Engine:
 
 
 def load_measured(options: LoadOptions) -> Engine:
-    """The same in the fastest precision: for who measures it, all are tried first, which is done once."""
+    """The same in the fastest precision; all precisions are tried first, once."""
     from headstart.engine.loading import measure_all  # noqa: PLC0415
     from headstart.engine.opening import settled  # noqa: PLC0415
     from headstart.engine.validation import Trial  # noqa: PLC0415
@@ -50,7 +49,7 @@ def load_measured(options: LoadOptions) -> Engine:
 
 
 def load_apart(options: LoadOptions) -> Engine:
-    """The same engine in a process of its own, which is replaced when it dies."""
+    """The same engine in a process of its own, which is restarted when it dies."""
     from headstart.cli import render  # noqa: PLC0415
     from headstart.engine.process.client import EngineClient  # noqa: PLC0415
 
@@ -63,12 +62,69 @@ def load_apart(options: LoadOptions) -> Engine:
     return client
 
 
+def valid_text(text: str) -> str:
+    """`text`, or ValueError: bytes of a command line that are no UTF-8 arrive as lone surrogates."""
+    text.encode()
+    return text
+
+
+@dataclass(frozen=True)
+class Kind:
+    """How a value is read; `read` raises ValueError, or SettingsError with a sentence of its own."""
+
+    read: Callable[[str], Any]
+    words: str = "valid text"  # completes "NAME must be ..."
+    metavar: str = "NAME"
+    choices: tuple[str, ...] = ()
+
+    def parse(self, name: str, text: str) -> Any:
+        """The value of what was typed for `name`. Raises SettingsError."""
+        try:
+            return self.read(text)
+        except ValueError:
+            raise SettingsError(f"{name} must be {self.words}, not {text!r}.") from None
+
+    def or_automatic(self) -> "Kind":
+        """The same, or the word for None."""
+        return replace(
+            self,
+            read=lambda text: None if text == AUTOMATIC else self.read(text),
+            words=f"{self.words} or {AUTOMATIC}",
+        )
+
+
+TRUTHS = ("yes", "no", "true", "false")
+NUMBER, TEXT = Kind(float, "a number", "X"), Kind(valid_text, metavar="TEXT")
+SWITCH = Kind(bool)  # on where the flag is given
+YES_OR_NO = Kind(lambda text: TRUTHS.index(text.lower()) % 2 == 0, "yes or no", "yes|no", TRUTHS[:2])
+_KINDS = {bool: YES_OR_NO, int: Kind(int, "a whole number", "N"), float: NUMBER, tuple[str, ...]: TEXT}
+
+
+def kind_of(wanted: Any) -> Kind:
+    """How a value of this type is read."""
+    if isinstance(wanted, type) and issubclass(wanted, enum.StrEnum):
+        *words, last = wanted
+        return Kind(wanted, f"{', '.join(words)} or {last}", "|".join(wanted), tuple(wanted))
+    return _KINDS.get(wanted) or Kind(wanted)
+
+
+def whole_number(least: int) -> Kind:
+    """A number of at least so much."""
+
+    def read(text: str) -> int:
+        if not (text.isascii() and text.isdecimal()) or int(text) < least:
+            raise ValueError
+        return int(text)
+
+    return Kind(read, f"a whole number, {least} or more", "N")
+
+
 @dataclass(frozen=True)
 class Flag:
-    """What is said of a flag besides its name, type and default, which are those of its field."""
+    """A flag, besides its name, type and default, which are those of its field."""
 
     help: str
-    metavar: str = ""
+    metavar: str = ""  # where it is not that of its kind
     read: Callable[[str], Any] | None = None  # text to value; without it the type of the field decides
     least: int = 1  # of a whole number
     without_value: str | None = None  # what the flag means where no value follows it
@@ -83,7 +139,7 @@ def flag(default: Any, help: str, **more: Any) -> Any:  # noqa: A002 - the word 
 
 
 def argument(help: str, **more: Any) -> Any:  # noqa: A002
-    """A field that is given by its place, and must be."""
+    """A field that is a required argument."""
     return field(metadata={"flag": Flag(help, is_argument=True, **more)})
 
 
@@ -94,8 +150,43 @@ def group(flags: type[_Flags], title: str = "") -> _Flags:
     return found
 
 
+@dataclass(frozen=True)
+class Setting:
+    """A parameter as a flag, as a word of `/set` and as a field of a batch."""
+
+    field: str
+    kind: Kind
+    help: str
+
+    @property
+    def name(self) -> str:
+        """As a person writes it."""
+        return self.field.replace("_", "-")
+
+    def parse(self, text: str) -> Any:
+        """The value of what was typed. Raises SettingsError."""
+        value = self.kind.parse(self.name, text)
+        return (value,) if self.kind is TEXT else value
+
+
+def settings_of(params: type) -> tuple[Setting, ...]:
+    """One for each parameter of a class."""
+    return tuple(
+        Setting(each.name, kind.or_automatic() if each.may_be_automatic else kind, help_of(each))
+        for each in declared(params)
+        for kind in [kind_of(each.kind)]
+    )
+
+
+def given(settings: Iterable[Setting], title: str = "") -> dict[str, Any]:
+    """A field that holds the values that were given for these settings, by field."""
+    made: Any = field(default_factory=dict, metadata={"settings": tuple(settings), "title": title})
+    found: dict[str, Any] = made
+    return found
+
+
 def help_of(parameter: Declared) -> str:
-    """What the help text says of a parameter."""
+    """The help text of a parameter."""
     usual = f"{parameter.default:g}" if isinstance(parameter.default, float) else parameter.default
     if isinstance(usual, bool):
         usual = "yes" if usual else ""
@@ -106,46 +197,21 @@ def help_of(parameter: Declared) -> str:
     return f"{meaning} ({remarks})" if remarks else meaning
 
 
-def whole_number(name: str, least: int) -> Callable[[str], int]:
-    """Reads a number of at least `least`, or says what `name` must be."""
-
-    def read(text: str) -> int:
-        if not (text.isascii() and text.isdecimal()) or int(text) < least:
-            raise SettingsError(f"{name} must be a whole number, {least} or more, not {text!r}.")
-        return int(text)
-
-    return read
-
-
-def one_of(name: str, choices: type[_Choices]) -> Callable[[str], _Choices]:
-    """Reads one of a few words."""
-    *words, last = choices
-
-    def read(text: str) -> _Choices:
-        try:
-            return choices(text)
-        except ValueError:
-            raise SettingsError(f"{name} must be {', '.join(words)} or {last}, not {text!r}.") from None
-
-    return read
-
-
 class Value(click.ParamType[Any]):
-    """A value that is read by a function which refuses with a sentence of its own."""
+    """A value of one kind, refused in a sentence of ours."""
 
-    def __init__(self, name: str, read: Callable[[str], Any], offered: Callable[[], Iterable[str]] | None) -> None:
-        """`offered`: the values that a shell may complete to; None: the names of files."""
+    def __init__(self, name: str, kind: Kind, offered: Callable[[], Iterable[str]] | None = None) -> None:
+        """`offered`: what a shell may complete to besides the choices of the kind."""
         self.name = name
-        self._read = read
-        self._offered = offered
+        self._kind, self._offered = kind, offered or (lambda: kind.choices)
 
     def convert(self, value: Any, _param: click.Parameter | None, _ctx: click.Context | None) -> Any:
         """Raises SettingsError."""
-        return self._read(value) if isinstance(value, str) else value
+        return self._kind.parse(self.name, value) if isinstance(value, str) else value
 
     def shell_complete(self, _ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """What a shell offers for what was typed so far."""
-        if self._offered is None:
+        """The completions of what was typed so far."""
+        if self._kind.read is Path or self._kind.metavar in {"FILE", "PATH"}:
             return [CompletionItem(incomplete, type="file")]
         return [CompletionItem(text) for text in self._offered() if text.startswith(incomplete)]
 
@@ -163,7 +229,7 @@ class Command(click.Command):
     """A sub-command whose flags are the fields of the dataclass that its function takes, with one heading a group."""
 
     def __init__(self, run: Run | None, load: Load = load_local) -> None:
-        """`load` is how it loads a model, where nobody gives it another way. A group may run nothing by itself."""
+        """`load` loads a model, unless the program is given another function. A group may run nothing by itself."""
         self._run = run
         self.load = load
         self._flags: type[Any] | None = get_type_hints(run)["arguments"] if run else None
@@ -171,7 +237,7 @@ class Command(click.Command):
         super().__init__(None, {"max_content_width": MOST_COLUMNS}, callback=self._called, params=params)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """As ever; what is wrong is known to be so of this command."""
+        """Note in an error which command it belongs to."""
         try:
             return super().parse_args(ctx, args)
         except click.UsageError as error:
@@ -179,7 +245,7 @@ class Command(click.Command):
             raise
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """By group, in the order of the declaration."""
+        """The flags by group, in the order of their declaration."""
         groups: dict[str, list[tuple[str, str]]] = {}
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx)
@@ -203,14 +269,14 @@ class Command(click.Command):
 
 @dataclass(frozen=True)
 class LazyCommand:
-    """A sub-command that is opened when it is asked for: the help of one need not wait for the libraries of all."""
+    """A sub-command that is imported when it is used, so that the help of another does not wait for it."""
 
     summary: str
     open: Callable[[], click.Command]
 
 
 class Group(Command, click.Group):
-    """A command with sub-commands; `run` is what it does without one."""
+    """A command with sub-commands; `run` is its action without one."""
 
     def __init__(
         self,
@@ -219,7 +285,7 @@ class Group(Command, click.Group):
         load: Load = load_local,
         moved: Mapping[str, str] | None = None,
     ) -> None:
-        """`entries` in the order in which they are shown; `moved` has the new places of commands that are elsewhere."""
+        """`entries` in their order in the help; `moved` has the new names of commands that have moved."""
         super().__init__(run, load)
         self.entries = entries
         self._moved = moved or {}
@@ -241,7 +307,7 @@ class Group(Command, click.Group):
         return found
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The flags, then the sub-commands, of which none is opened for it."""
+        """The flags, then the sub-commands, without importing them."""
         super().format_options(ctx, formatter)
         with formatter.section("Commands"):
             formatter.write_dl([(name, entry.summary) for name, entry in self.entries.items()])
@@ -251,85 +317,66 @@ def _parameters(flags: type[Any], group: str = "") -> Iterator[click.Parameter]:
     """Those of a dataclass, and of the groups in it."""
     hints, known = get_type_hints(flags), {each.field: each for each in declared(flags)}
     for each in sorted(fields(flags), key=lambda each: each.name in known):
+        title = each.metadata.get("title") or each.name
         if each.name in known:
-            about = _of_parameter(known[each.name])
-            yield _parameter(each.name, hints[each.name], about, each.default, group)
+            yield _of_parameter(known[each.name], each.default, group)
         elif "group" in each.metadata:
-            yield from _parameters(each.metadata["group"], each.metadata["title"] or each.name)
+            yield from _parameters(each.metadata["group"], title)
+        elif "settings" in each.metadata:
+            yield from (_of_setting(setting, title) for setting in each.metadata["settings"])
         elif "flag" in each.metadata:
             yield _parameter(each.name, hints[each.name], each.metadata["flag"], each.default, group)
 
 
-def _of_parameter(parameter: Declared) -> Flag:
-    kind = parameter.kind
-    metavar = "N" if kind is int else "NAME"
-    if issubclass(kind, enum.StrEnum):
-        metavar = "|".join(kind)
-    least = int(parameter.about.low or 0)
-    if kind is int and parameter.may_be_automatic:
-        number = whole_number(parameter.name, least)
-        return Flag(help_of(parameter), metavar, read=lambda text: None if text == AUTOMATIC else number(text))
-    return Flag(help_of(parameter), metavar, least=least)
+def _of_parameter(parameter: Declared, default: Any, group: str) -> click.Parameter:
+    """A flag whose default is known before a model is."""
+    if parameter.kind is bool:
+        return _parameter(parameter.field, bool, Flag(help_of(parameter)), default, group)
+    kind = whole_number(int(parameter.about.low or 0)) if parameter.kind is int else kind_of(parameter.kind)
+    if parameter.may_be_automatic:
+        kind = replace(kind.or_automatic(), words=kind.words)
+    return _option(parameter.field, kind, group, default=default, help=help_of(parameter))
+
+
+def _of_setting(setting: Setting, group: str) -> click.Parameter:
+    many = setting.kind is TEXT
+    if setting.kind is SWITCH:
+        return Option([f"--{setting.name}", setting.field], group, is_flag=True, default=False, help=setting.help)
+    return _option(setting.field, setting.kind, group, default=() if many else None, multiple=many, help=setting.help)
 
 
 def _parameter(name: str, hint: Any, about: Flag, default: Any, group: str) -> click.Parameter:
-    kind, many = _kind(hint)
-    many = many and not about.listed
-    spelt = name.replace("_", "-")
-    value = Value(about.metavar or spelt.upper(), _reader(spelt, kind, about), _offered(kind, about))
-    metavar = about.metavar or None
-    if about.is_argument:
-        return click.Argument(
-            [name], help=about.help, type=value, metavar=metavar, nargs=-1 if many else 1, required=True
-        )
-    if kind is bool and about.read is None:
-        return Option([f"--{spelt}", name], group, is_flag=True, default=default, help=about.help)
-    without: dict[str, Any] = (
-        {} if about.without_value is None else {"is_flag": False, "flag_value": about.without_value}
-    )
-    return Option(
-        [f"--{spelt}", name],
-        group,
-        type=value,
-        metavar=metavar,
-        default=default,
-        multiple=many,
-        help=about.help,
-        **without,
-    )
-
-
-def _kind(hint: Any) -> tuple[Any, bool]:
-    """The type of one value, and whether there may be several."""
     if get_origin(hint) in {Union, types.UnionType}:
         hint = next(each for each in get_args(hint) if each is not types.NoneType)
-    return (get_args(hint)[0], True) if get_origin(hint) is tuple else (hint, False)
+    many = get_origin(hint) is tuple and not about.listed
+    wanted = get_args(hint)[0] if many else hint
+    kind = whole_number(about.least) if wanted is int else kind_of(wanted)
+    kind = replace(kind, read=about.read or kind.read, metavar=about.metavar or kind.metavar)
+    if about.is_argument:
+        value = Value(name, kind, about.offered)
+        return click.Argument(
+            [name], help=about.help, type=value, metavar=kind.metavar, nargs=-1 if many else 1, required=True
+        )
+    if wanted is bool:
+        return Option([f"--{name.replace('_', '-')}", name], group, is_flag=True, default=default, help=about.help)
+    more: dict[str, Any] = {} if about.without_value is None else {"is_flag": False, "flag_value": about.without_value}
+    return _option(name, kind, group, default=default, multiple=many, help=about.help, offered=about.offered, **more)
 
 
-def _reader(name: str, kind: Any, about: Flag) -> Callable[[str], Any]:
-    if about.read:
-        return about.read
-    if kind is int:
-        return whole_number(name, about.least)
-    if isinstance(kind, type) and issubclass(kind, enum.StrEnum):
-        return one_of(name, kind)
-    found: Callable[[str], Any] = kind
-    return found
-
-
-def _offered(kind: Any, about: Flag) -> Callable[[], Iterable[str]] | None:
-    if about.offered:
-        return about.offered
-    if isinstance(kind, type) and issubclass(kind, enum.StrEnum):
-        return lambda: list(kind)
-    return None if kind is Path or about.metavar == "FILE" else list
+def _option(name: str, kind: Kind, group: str, offered: Any = None, **more: Any) -> click.Parameter:
+    spelt = name.replace("_", "-")
+    return Option([f"--{spelt}", name], group, type=Value(spelt, kind, offered), metavar=kind.metavar, **more)
 
 
 def _filled(flags: type[Any], values: Mapping[str, Any]) -> Any:
     """The dataclass, with the groups in it, of what was given."""
-    found = {
-        each.name: _filled(each.metadata["group"], values) if "group" in each.metadata else values[each.name]
-        for each in fields(flags)
-        if each.metadata.keys() & {"group", "flag", "parameter"}
-    }
+    found: dict[str, Any] = {}
+    for each in fields(flags):
+        if "group" in each.metadata:
+            found[each.name] = _filled(each.metadata["group"], values)
+        elif "settings" in each.metadata:
+            names = (setting.field for setting in each.metadata["settings"])
+            found[each.name] = {name: values[name] for name in names if values[name] not in (None, ())}
+        elif each.metadata.keys() & {"flag", "parameter"}:
+            found[each.name] = values[each.name]
     return flags(**found)

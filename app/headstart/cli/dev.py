@@ -1,4 +1,4 @@
-"""`headstart dev`: what developers of Headstart need, and programs that start it."""
+"""`headstart dev`: audits, timed passes, the page of commands, and the text of a PDF file."""
 
 import dataclasses
 import json
@@ -11,8 +11,19 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from headstart import library
-from headstart.cli.command import Command, Group, LazyCommand, Load, Option, argument, flag, group, load_measured
-from headstart.cli.options import NUMBER, FiguresFlags, ModelFlags, load_options, writable_file, write_json
+from headstart.cli.command import (
+    NUMBER,
+    Command,
+    Group,
+    LazyCommand,
+    Load,
+    Option,
+    argument,
+    flag,
+    group,
+    load_measured,
+)
+from headstart.cli.options import FiguresFlags, ModelFlags, load_options, writable_file, write_json
 from headstart.cli.render import Screen, harmless
 from headstart.engine.bench.prompts import USUAL_KINDS, read_kinds, read_prompts
 from headstart.engine.engine import Engine
@@ -32,7 +43,9 @@ def commands() -> Group:
             "reference": LazyCommand(
                 "Write the page of the documentation that lists all commands", lambda: Command(write_reference)
             ),
-            "text": LazyCommand("Print the text of a PDF file, as it goes with a message", lambda: Command(print_text)),
+            "text": LazyCommand(
+                "Print the text of a PDF file, as it is attached to a message", lambda: Command(print_text)
+            ),
         }
     )
 
@@ -67,10 +80,8 @@ class WorkFlags:
         read=read_kinds,
         listed=True,
     )
-    tokens: int = flag(128, "longest answer (default: 128)", metavar="N")
-    prompts: int = flag(
-        5, "how many of the built-in prompts to answer, first one of each class (default: 5)", metavar="N"
-    )
+    tokens: int = flag(128, "longest answer (default: 128)")
+    prompts: int = flag(5, "how many of the built-in prompts to answer, first one of each class (default: 5)")
     temperature: float = flag(
         0.8, "of the sampled answers; 0: greedy answers only (default: 0.8)", metavar="X", read=_temperature
     )
@@ -86,7 +97,7 @@ class AuditFlags:
 
 
 def audit_pair(arguments: AuditFlags, load: Load) -> int:
-    """Answer, score again, report. Returns the exit code."""
+    """Check the answers of a pair. Returns the exit code."""
     options = load_options(arguments.model, library.choose(arguments.model.model, arguments.model.draft))
     screen = Screen()
     screen.remark("loading the models")
@@ -136,10 +147,10 @@ def _audit(work: WorkFlags, device: str, engine: Engine, screen: Screen) -> "Aud
 
 _HEAD = """# The command line
 
-`headstart` without a command opens the window. `headstart COMMAND --help` says the same as this page in a terminal.
-Exit codes: 0 done, 1 failed, 2 wrongly asked, 130 ended by Ctrl+C. An error is one sentence on standard error.
+`headstart` without a command opens the window. `headstart COMMAND --help` shows the same as this page in a terminal.
+Exit codes: 0 done, 1 failed, 2 wrong command line, 130 ended by Ctrl+C. An error is one sentence on standard error.
 
-`headstart --completion bash` (or zsh, fish, powershell) prints what makes a shell complete commands, flags and models.
+`headstart --completion bash` (or zsh, fish, powershell) prints a script that completes commands, flags and models.
 For bash, add `eval "$(headstart --completion bash)"` to `~/.bashrc`; for zsh, the same with zsh to `~/.zshrc`;
 for fish, `headstart --completion fish | source` to `config.fish`; for PowerShell,
 `headstart --completion powershell | Out-String | Invoke-Expression` to your profile.

@@ -1,4 +1,4 @@
-"""`headstart doctor`: looks over this computer and this installation; every problem comes with a remedy."""
+"""`headstart doctor`: checks this computer and this installation, and gives a remedy for each problem."""
 
 import contextlib
 import getpass
@@ -11,9 +11,9 @@ import stat
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
@@ -32,7 +32,7 @@ from headstart.manifest import Manifest
 
 
 class Level(StrEnum):
-    """How a thing is."""
+    """The result of a check."""
 
     OK = "ok"
     NOTE = "note"  # worth knowing; Headstart works
@@ -41,7 +41,7 @@ class Level(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at. `text` and `remedy` are sentences; a problem always has a remedy."""
+    """The result of one check. `text` and `remedy` are sentences; a problem always has a remedy."""
 
     section: str
     level: Level
@@ -49,7 +49,7 @@ class Finding:
     remedy: str = ""
 
     def __post_init__(self) -> None:
-        """A fault without a way out helps nobody."""
+        """A problem needs a remedy."""
         assert self.remedy or self.level is not Level.PROBLEM
 
 
@@ -58,41 +58,29 @@ _MARGIN = 9  # columns before a sentence
 
 @dataclass(frozen=True, kw_only=True)
 class DoctorFlags:
-    """What may be asked."""
+    """The flags of `headstart doctor`."""
 
     json: bool = flag(default=False, help="print one object instead of sentences")
 
 
 def run(arguments: DoctorFlags, _load: Load) -> int:
-    """Examine and print. Returns 1 where something does not work."""
-    findings = (impersonal(finding) for finding in examine())
-    kept = _as_json(findings) if arguments.json else _as_text(findings)
-    return int(any(finding.level is Level.PROBLEM for finding in kept))
-
-
-def _as_text(findings: Iterable[Finding]) -> list[Finding]:
-    """Each is printed when it is known: loading OpenVINO takes its time."""
+    """Check and print, each sentence at once: loading OpenVINO takes time. Returns 1 if something does not work."""
     kept: list[Finding] = []
-    for finding in findings:
-        if not kept or kept[-1].section != finding.section:
-            print(f"{finding.section}")
-        print(harmless(f"  {finding.level:<{_MARGIN - 2}}{_one_line(finding.text)}"))
-        if finding.remedy:
-            print(harmless(f"{'':<{_MARGIN}}-> {_one_line(finding.remedy)}"), flush=True)
+    for finding in map(impersonal, examine()):
+        if not arguments.json:
+            if not kept or kept[-1].section != finding.section:
+                print(finding.section)
+            print(harmless(f"  {finding.level:<{_MARGIN - 2}}{_one_line(finding.text)}"))
+            if finding.remedy:
+                print(harmless(f"{'':<{_MARGIN}}-> {_one_line(finding.remedy)}"), flush=True)
         kept.append(finding)
     counts = Counter(finding.level for finding in kept)
-    print(f"{count(counts[Level.PROBLEM], 'problem')}, {count(counts[Level.NOTE], 'note')}.")
-    return kept
-
-
-def _as_json(findings: Iterable[Finding]) -> list[Finding]:
-    kept = list(findings)
-    counts = Counter(finding.level for finding in kept)
-    fields = [
-        {"section": found.section, "level": found.level, "text": found.text, "remedy": found.remedy} for found in kept
-    ]
-    print(json.dumps({"problems": counts[Level.PROBLEM], "notes": counts[Level.NOTE], "findings": fields}, indent=2))
-    return kept
+    problems, notes = counts[Level.PROBLEM], counts[Level.NOTE]
+    if arguments.json:
+        print(json.dumps({"problems": problems, "notes": notes, "findings": list(map(asdict, kept))}, indent=2))
+    else:
+        print(f"{count(problems, 'problem')}, {count(notes, 'note')}.")
+    return int(problems > 0)
 
 
 def _one_line(text: str) -> str:
@@ -100,7 +88,7 @@ def _one_line(text: str) -> str:
 
 
 def examine() -> Iterator[Finding]:
-    """Every check in the order of a report, one finding after the other as they are made."""
+    """All checks in the order of the report."""
     fault = runtime_fault()
     yield from check_software(fault)
     yield from check_computer()
@@ -113,7 +101,7 @@ def examine() -> Iterator[Finding]:
 
 
 def impersonal(finding: Finding) -> Finding:
-    """The same without the home folder and without the user's name as part of another path: others may read it."""
+    """The same without the home folder and the user's name in paths, so that it can be shared."""
     home, user = str(Path.home()), _user()
 
     def hidden(text: str) -> str:
@@ -152,7 +140,7 @@ _MODELS, _ENGINE, _WINDOW = map(_Section, ("models", "engine", "window"))
 
 
 def runtime_fault() -> str:
-    """Why OpenVINO cannot be loaded; empty where it can."""
+    """Why OpenVINO cannot be loaded; empty if it can."""
     try:
         runtime.openvino()
         runtime.openvino_genai()
@@ -194,7 +182,7 @@ _HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 
 
 def check_computer() -> Iterator[Finding]:
-    """System, processor and memory: what decides how fast Headstart can be here."""
+    """System, processor and memory, which decide the speed."""
     yield _COMPUTER.ok(f"{platform.platform()}, {platform.machine()}.")
     yield _processor()
     memory = psutil.virtual_memory()
@@ -237,7 +225,7 @@ _DRIVERS = {
 
 
 def check_devices() -> Iterator[Finding]:
-    """Each device that OpenVINO sees, with what Headstart can do on it; then each kind that is not there, and why."""
+    """Each device that OpenVINO sees and what works on it; then each missing kind, and why."""
     try:
         present = devices.available()
     except RuntimeError as error:
@@ -309,7 +297,7 @@ def _absent(kind: str) -> Finding:
 
 
 def _absence(kind: str) -> str:
-    """Why no device of this kind is there: the last line of its plugin that names no place in OpenVINO's source."""
+    """Why there is no device of this kind: the last line of its plugin's error that names no place in the source."""
     try:
         runtime.core().get_versions(kind)
     except RuntimeError as error:
@@ -330,7 +318,7 @@ _TIGHT, _FULL = 2_000_000_000, 50_000_000  # bytes: below a small model and its 
 
 
 def check_folders() -> Iterator[Finding]:
-    """The folders that Headstart keeps things in: rights and free room, and whether others can list the chats."""
+    """Headstart's folders: rights, free space, and whether others can list the chats."""
     for name, folder in _FOLDER_OF.items():
         yield _folder(name, folder())
     chats = paths.history_folder()
@@ -360,7 +348,7 @@ def _folder(name: str, folder: Path) -> Finding:
 
 
 def check_models() -> Iterator[Finding]:
-    """Whether the installed models are whole at a glance (`headstart models check` hashes them), and which fit."""
+    """Whether the files of the models have their sizes (`headstart models check` hashes them), and which models fit."""
     from headstart.engine import validation  # noqa: PLC0415 - it brings numpy, and `headstart --help` need not wait
 
     entries = library.installed()
@@ -411,7 +399,7 @@ def _manifests(entry: Model | Pair) -> tuple[Manifest, ...]:
 
 
 def check_engine(command: Sequence[str] | None = None) -> Iterator[Finding]:
-    """Whether the engine's process starts, takes an order and ends (`command`: another one)."""
+    """Whether the engine's process starts, takes an order and ends. `command`: another program, for tests."""
     remedy = "Install Headstart again; where a virus scanner holds its programs, allow them."
     started = time.perf_counter()
     try:
@@ -439,7 +427,7 @@ _DEBIAN = {
 
 
 def check_window() -> Iterator[Finding]:
-    """Whether the window could open: Qt, the system's libraries, a display. What lacks is a problem only beside one."""
+    """Whether the window can open. Missing libraries are a problem only if there is a display."""
     on_linux = sys.platform.startswith("linux")
     has_display = not on_linux or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY"))
     try:

@@ -1,4 +1,4 @@
-"""`headstart models`: what is installed, and adding, checking and removing models."""
+"""`headstart models`: lists, adds, shows, checks and removes models."""
 
 import dataclasses
 import json
@@ -21,48 +21,44 @@ from headstart.errors import ExportError, SettingsError
 from headstart.library import Broken, Entry, Model, Pair
 
 _COLUMNS = ("name", "kind", "precision", "size", "RAM", "quality", "licence")
-_MEMORY_NOTE = f"RAM: when loaded and {memory.DEFAULT_CONTEXT} tokens of context (or all that it has) are full"
+_MEMORY_NOTE = f"RAM: when loaded and {memory.DEFAULT_CONTEXT} tokens of context (or the whole, if less) are full"
 _QUALITY_NOTE = "quality: share of tokens on which the compressed model agrees with its source weights"
 
 
 @dataclass(frozen=True, kw_only=True)
 class CheckFlags:
-    """What is checked, and where."""
+    """The model to check."""
 
-    name: str = argument(
-        "a model, a pair, pair/target, pair/draft or a folder", metavar="NAME", offered=installed_names
-    )
-    device: str = flag("CPU", "where to load it (default: CPU)", metavar="NAME")
+    name: str = argument("a model, a pair, pair/target, pair/draft or a folder", offered=installed_names)
+    device: str = flag("CPU", "where to load it (default: CPU)")
 
 
 @dataclass(frozen=True, kw_only=True)
 class AddFlags:
-    """What is added."""
+    """The model to add."""
 
     source: str = argument(
         "a recipe, a model of the hub, a folder with its weights or an exported model, or a .gguf file",
         metavar="SOURCE",
     )
     draft: str | None = flag(None, "a small model with the same vocabulary, to make a pair", metavar="SOURCE")
-    weights: str | None = flag(None, "precision: int8, int8-sym, int4, int4-sym or fp16", metavar="NAME")
+    weights: str | None = flag(None, "precision: int8, int8-sym, int4, int4-sym or fp16")
     yes: bool = flag(default=False, help="do not ask before the exporter is set up")
 
 
 @dataclass(frozen=True, kw_only=True)
 class RemoveFlags:
-    """What is removed."""
+    """The model to remove."""
 
-    name: str = argument("a model or pair of `headstart models`", metavar="NAME", offered=installed_names)
+    name: str = argument("a model or pair of `headstart models`", offered=installed_names)
     yes: bool = flag(default=False, help="do not ask")
 
 
 @dataclass(frozen=True, kw_only=True)
 class ShowFlags:
-    """What is shown."""
+    """The model to show."""
 
-    name: str = argument(
-        "a model, a pair, pair/target, pair/draft or a folder", metavar="NAME", offered=installed_names
-    )
+    name: str = argument("a model, a pair, pair/target, pair/draft or a folder", offered=installed_names)
     json: bool = flag(default=False, help="print one object instead of a table")
 
 
@@ -95,7 +91,7 @@ def _add(arguments: AddFlags, _load: Load) -> int:
 
 
 def exported(source: str, more: Sequence[str] = (), *, yes: bool) -> Path:
-    """The folder of a model, which is exported unless it is there; with `yes` nobody is asked before a set-up."""
+    """The folder of a model, exported if it is not there. `yes`: set the exporter up without a question."""
     if exporter.command() is None and exporter.package():
         screen = Screen()
         screen.remark(
@@ -112,19 +108,19 @@ def exported(source: str, more: Sequence[str] = (), *, yes: bool) -> Path:
 
 
 class _Followed:
-    """Tells the steps of a set-up."""
+    """Shows the steps of a set-up."""
 
     def __init__(self, screen: Screen) -> None:
         self._screen = screen
 
     def note_line(self, line: str) -> None:
-        """What pip says is for a log."""
+        """Output of pip is for a log."""
 
     def note_step(self, template: str, *values: object) -> None:
         self._screen.remark(template.format(*values))
 
     def note_progress(self, done: int, total: int) -> None:
-        """The steps tell enough."""
+        """The steps are enough."""
 
 
 def _copied(folder: Path) -> str:
@@ -145,9 +141,9 @@ def _remove(arguments: RemoveFlags, _load: Load) -> int:
     entry = entries.get(arguments.name)
     if entry is None:
         library.find(arguments.name)  # says which models there are
-        raise SettingsError(f"{arguments.name} is no model or pair of its own; see headstart models.")
+        raise SettingsError(f"{arguments.name} is part of a pair and cannot be removed alone; see headstart models.")
     if entry.folder.parent != paths.models_folder():
-        raise SettingsError(f"{entry.name} came with the program; it cannot be removed alone.")
+        raise SettingsError(f"{entry.name} came with the program and cannot be removed.")
     if arguments.yes or _confirmed(
         f"Remove {entry.name} ({_bytes(library.size_on_disk(entry))}) from this computer? Chats written with it stay."
     ):
@@ -158,7 +154,7 @@ def _remove(arguments: RemoveFlags, _load: Load) -> int:
 
 def _confirmed(question: str) -> bool:
     if not sys.stdin.isatty():
-        raise SettingsError("This is only done after a question, and nobody can be asked here; add --yes.")
+        raise SettingsError("This needs your consent, and there is no terminal to ask on; add --yes.")
     try:
         return input(f"{question} [y/N] ").strip().lower() in {"y", "yes"}
     except EOFError:
@@ -288,7 +284,7 @@ def _quality(model: Model) -> str:
 
 
 def _object(entry: Entry) -> dict[str, object]:
-    """An entry for machines: the manifests without their file lists."""
+    """An entry as JSON: the manifests without their file lists."""
     common: dict[str, object] = {"name": entry.name, "folder": str(entry.folder)}
     if isinstance(entry, Broken):
         return common | {"kind": "broken", "fault": entry.reason}

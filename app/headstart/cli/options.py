@@ -1,16 +1,15 @@
-"""The flags that commands share: which model is loaded and where, how it answers, which files are written."""
+"""The flags that commands share, and the settings of an answer."""
 
 import dataclasses
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, make_dataclass, replace
-from enum import StrEnum
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from headstart import library, remotes
 from headstart import manifest as manifests
-from headstart.cli.command import AUTOMATIC, flag, help_of
+from headstart.cli.command import AUTOMATIC, SWITCH, TRUTHS, Setting, flag, settings_of
 from headstart.engine import devices, memory, opening
 from headstart.engine.engine import (
     USUAL_DEVICE,
@@ -30,19 +29,17 @@ from headstart.errors import SettingsError
 from headstart.library import Choice
 from headstart.parameters import (
     AnswerParams,
-    Declared,
     EngineConfig,
     LoadConfig,
     SamplingParams,
     SpeculationParams,
-    declared,
     filled,
     told,
 )
 
 
 def writable_file(text: str) -> Path:
-    """A path whose folder exists: refused now rather than after minutes of measuring."""
+    """A path whose folder exists, checked before minutes of measuring."""
     path = Path(text).expanduser()
     if path.is_dir() or not path.absolute().parent.is_dir():
         raise SettingsError(f"{text} cannot be written: name a file in a folder that exists.")
@@ -66,7 +63,7 @@ def write_json(path: Path, data: Mapping[str, Any]) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class JsonFlags:
-    """How a list is shown."""
+    """The format of a list."""
 
     json: bool = flag(default=False, help="print one object instead of a table")
 
@@ -82,7 +79,7 @@ AS_TUNED = ""  # of --device: as it was tuned
 
 
 def installed_names() -> Iterable[str]:
-    """What a shell may complete the name of a model to."""
+    """The installed models, for completion."""
     return [entry.name for entry in library.installed()]
 
 
@@ -93,31 +90,29 @@ def chattable_names() -> Iterable[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class ModelFlags(LoadConfig):
-    """What is loaded, and where; `load_options` reads them."""
+    """The model to load, and where; `load_options` reads them."""
 
     model: str | None = flag(
         None,
         "a model or pair of `headstart models`, its folder, or remote:NAME[/MODEL] of `headstart remote list` "
         "(default: the only one installed)",
-        metavar="NAME",
         offered=chattable_names,
     )
     draft: str | None = flag(
         None,
         "another draft model with the same vocabulary; none: no draft",
-        metavar="NAME",
         offered=lambda: [*installed_names(), library.NO_DRAFT],
     )
 
 
 @dataclass(frozen=True, kw_only=True)
 class AnsweringFlags(ModelFlags, EngineConfig):
-    """The same where only answers are needed, whoever gives them."""
+    """The same, for any engine."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TraceFlags:
-    """Every round in a file: for who tunes, not for who chats. `tracing` reads them."""
+    """A trace of all rounds, for developers; `tracing` reads them."""
 
     trace: Path | None = flag(
         None, "write every round to this file as JSON lines, without text", metavar="FILE", read=writable_file
@@ -125,19 +120,18 @@ class TraceFlags:
     trace_depth: int | None = flag(
         None,
         "with --trace: draft N tokens in every round and write token ids, for `bench/research/replay.py`",
-        metavar="N",
     )
 
 
 def tracing(flags: TraceFlags) -> Tracing | None:
-    """What the flags ask for. Raises SettingsError."""
+    """The trace that the flags ask for. Raises SettingsError."""
     if flags.trace is None and flags.trace_depth is not None:
         raise SettingsError("--trace-depth needs a file to record to: add --trace FILE.")
     return Tracing(flags.trace, flags.trace_depth) if flags.trace else None
 
 
 def load_options(flags: ModelFlags, choice: Choice) -> LoadOptions:
-    """What the flags say, for the models that were chosen; what it leaves open is as it was tuned."""
+    """The options of the flags for the chosen models; tuning decides what they leave open."""
     left_open = {
         Open.DRAFT: flags.draft is None,
         Open.DEVICE: flags.device == AS_TUNED,
@@ -168,7 +162,7 @@ def draft_name(options: LoadOptions, choice: Choice) -> str | None:
 
 
 def described(options: LoadOptions, choice: Choice) -> dict[str, object]:
-    """What is said of the models beside an answer in JSON."""
+    """Facts about the models, for an answer in JSON."""
     return {
         "model": choice.target.name,
         "draft": draft_name(options, choice),
@@ -179,13 +173,13 @@ def described(options: LoadOptions, choice: Choice) -> dict[str, object]:
 
 
 def title(options: LoadOptions, choice: Choice) -> str:
-    """What is loaded and where, as a person is told."""
+    """What is loaded and where, as a person reads it."""
     draft = draft_name(options, choice)
     return f"{choice.target.name}{f' with draft {draft}' if draft else ''} on {options.device}"
 
 
 def loading_remarks(options: LoadOptions, asked: str) -> Iterator[str]:
-    """Sentences; mostly none. `asked`: the device by the person's own words."""
+    """Sentences; mostly none. `asked`: the device as it was typed."""
     if asked and devices.leaves_choice(asked):
         yield f"{asked.upper()} is {options.device} here: {devices.full_name(options.device)}."
     if options.kv_precision is KvPrecision.U8:
@@ -193,7 +187,7 @@ def loading_remarks(options: LoadOptions, asked: str) -> Iterator[str]:
 
 
 def facts(engine: Engine) -> Facts | None:
-    """What an engine in a process of its own tells of the model in it."""
+    """The facts of the loaded model, if the engine has a process of its own."""
     return engine.facts if isinstance(engine, EngineClient) else None
 
 
@@ -236,8 +230,17 @@ class Settings:
         )
 
     def settled(self, own: SamplingParams | None) -> "Settings":
-        """With the model's own values where they are left to it; as they are where nobody knows those."""
+        """With the model's own values for what is left to the model; unchanged if they are unknown."""
         return dataclasses.replace(self, sampling=self.sampling.settled(own)) if own else self
+
+    def shown(self, option: Setting, own: SamplingParams | None = None) -> str:
+        """One value as a person would write it; `own`: the model's own values."""
+        value, meant = self.values[option.field], self.settled(own).values[option.field]
+        if value is None:
+            return AUTOMATIC if meant is None else f"{AUTOMATIC} ({meant})"
+        if isinstance(value, tuple):
+            return ", ".join(repr(item) for item in value) or "(none)"
+        return TRUTHS[not value] if isinstance(value, bool) else str(value)
 
     def with_values(self, values: Mapping[str, Any]) -> "Settings":
         """With these in place of others, by name; None is the default, or automatic. Raises SettingsError."""
@@ -245,130 +248,26 @@ class Settings:
         return Settings(filled(AnswerParams, wanted), filled(SamplingParams, wanted), filled(SpeculationParams, wanted))
 
 
-@dataclass(frozen=True)
-class Kind:
-    """How a value is read and spoken of."""
-
-    words: str  # completes "NAME must be ..."
-    metavar: str
-    read: Callable[[str], Any]
+ANSWER, SAMPLING, SPECULATION = map(settings_of, (AnswerParams, SamplingParams, SpeculationParams))
+OPTIONS = ANSWER + SAMPLING + SPECULATION
 
 
-def valid_text(text: str) -> str:
-    """`text`, or ValueError: bytes of a command line that are no UTF-8 arrive as lone surrogates."""
-    text.encode()
-    return text
+def sampling_flags(seed: str = "") -> tuple[Setting, ...]:
+    """Those of sampling; `seed` is another help text for the seed."""
+    first, *others = (replace(each, help=seed) if seed and each.name == "seed" else each for each in SAMPLING)
+    return (first, Setting("greedy", SWITCH, "always take the likeliest token, as --temperature 0 does"), *others)
 
 
-_ANSWERS = ("yes", "no", "true", "false")
-WHOLE = Kind("a whole number", "N", int)
-NUMBER = Kind("a number", "X", float)
-TEXTS = Kind("valid text", "TEXT", lambda text: (valid_text(text),))
-YES_OR_NO = Kind("yes or no", "yes|no", lambda text: _ANSWERS.index(text.lower()) % 2 == 0)
-
-
-@dataclass(frozen=True)
-class Option:
-    """One setting as the user meets it."""
-
-    name: str
-    kind: Kind
-    help: str
-
-    @property
-    def field(self) -> str:
-        """Its field in Settings."""
-        return self.name.replace("-", "_")
-
-    def parse(self, text: str) -> Any:
-        """The value of what was typed. Raises SettingsError."""
-        try:
-            return self.kind.read(text)
-        except ValueError:
-            raise SettingsError(f"{self.name} must be {self.kind.words}, not {text!r}.") from None
-
-    def shown(self, settings: Settings, own: SamplingParams | None = None) -> str:
-        """Its value in these settings, as a person would write it; `own`: what the model's author has instead."""
-        value, meant = settings.values[self.field], settings.settled(own).values[self.field]
-        if value is None:
-            return AUTOMATIC if meant is None else f"{AUTOMATIC} ({meant})"
-        if isinstance(value, tuple):
-            return ", ".join(repr(item) for item in value) or "(none)"
-        return _ANSWERS[not value] if isinstance(value, bool) else str(value)
-
-
-def options_of(params: type) -> tuple[Option, ...]:
-    """One for each parameter of a class."""
-    return tuple(Option(each.name.replace("_", "-"), _kind(each), help_of(each)) for each in declared(params))
-
-
-def _kind(parameter: Declared) -> Kind:
-    if parameter.kind is bool:
-        return YES_OR_NO
-    if parameter.kind == tuple[str, ...]:
-        return TEXTS
-    if issubclass(parameter.kind, StrEnum):
-        *words, last = parameter.kind
-        return Kind(f"{', '.join(words)} or {last}", "|".join(parameter.kind), parameter.kind)
-    kind = WHOLE if parameter.kind is int else NUMBER
-    if not parameter.may_be_automatic:
-        return kind
-    read: Callable[[str], Any] = lambda text: None if text == AUTOMATIC else kind.read(text)  # noqa: E731
-    return Kind(f"{kind.words} or {AUTOMATIC}", kind.metavar, read)
-
-
-ANSWER_OPTIONS, SAMPLING_OPTIONS = options_of(AnswerParams), options_of(SamplingParams)
-SPECULATION_OPTIONS = options_of(SpeculationParams)
-OPTIONS = ANSWER_OPTIONS + SAMPLING_OPTIONS + SPECULATION_OPTIONS
-
-
-def flags_of(options: Sequence[Option]) -> Any:
-    """A dataclass with a flag for each of them; None: not given."""
-    return make_dataclass("SettingFlags", [_flag(option) for option in options], frozen=True, kw_only=True)
-
-
-def _flag(option: Option) -> tuple[str, Any, Any]:
-    if option.kind is TEXTS:
-        read: Callable[[str], Any] = lambda text: option.parse(text)[0]  # noqa: E731
-        return option.field, tuple[str, ...], flag((), option.help, metavar=option.kind.metavar, read=read)
-    offered = option.kind.metavar.split("|")
-    return (
-        option.field,
-        Any,
-        flag(
-            None, option.help, metavar=option.kind.metavar, read=option.parse, offered=lambda: offered[1:] and offered
-        ),
-    )
-
-
-AnswerFlags = flags_of(ANSWER_OPTIONS)
-SpeculationFlags = flags_of(SPECULATION_OPTIONS)
-
-
-def sampling_flags(seed: str = "") -> Any:
-    """Those of sampling; `seed` is said of the seed where it means something else."""
-    options = [replace(option, help=seed) if seed and option.name == "seed" else option for option in SAMPLING_OPTIONS]
-    greedy = flag(default=False, help="always take the likeliest token, as --temperature 0 does")
-    fields_ = [_flag(option) for option in options]
-    fields_.insert(1, ("greedy", bool, greedy))
-    return make_dataclass("SamplingFlags", fields_, frozen=True, kw_only=True)
-
-
-SamplingFlags = sampling_flags()
-
-
-def from_flags(*groups: object) -> Settings:
+def from_flags(*given: Mapping[str, Any]) -> Settings:
     """The settings of a command line. Raises SettingsError."""
-    found: dict[str, Any] = {}
-    for each in groups:
-        found |= {name: value for name, value in vars(each).items() if value not in (None, ())}
+    found = {name: value for each in given for name, value in each.items()}
     if found.pop("greedy", False):
         found["temperature"] = 0.0
     return Settings().with_values(found)
 
 
-def named(name: str) -> Option:
-    """The setting that a person calls so. Raises SettingsError naming those there are."""
+def named(name: str) -> Setting:
+    """The setting of this name. Raises SettingsError, which lists the settings."""
     wanted = name.lower().lstrip("-").replace("_", "-")
     for option in OPTIONS:
         if option.name == wanted:

@@ -1,4 +1,4 @@
-"""The `headstart` program: its commands, its exit codes, and what a wrong command line is told."""
+"""The `headstart` program: its commands, exit codes and errors."""
 
 import os
 import sys
@@ -37,15 +37,15 @@ class WindowFlags:
     """The flags of the window."""
 
     profile: Path | None = flag(None, "keep models, chats and settings in this folder", metavar="DIR")
-    open: str | None = flag(None, "bring in the chats of an exported file", metavar="FILE", without_value="")
-    self_check: bool = flag(default=False, help="open it unseen, have one answer written, and end")
+    open: str | None = flag(None, "import the chats of an exported file", metavar="FILE", without_value="")
+    self_check: bool = flag(default=False, help="open the window unseen, write one answer, and quit")
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProgramFlags:
-    """What may stand before, or in place of, a command."""
+    """The flags without a command."""
 
-    window: WindowFlags = group(WindowFlags, "the window, which opens without a command")
+    window: WindowFlags = group(WindowFlags, "the window, which opens if there is no command")
 
 
 Window = Callable[[WindowFlags], int]
@@ -70,9 +70,9 @@ def open_window(flags: WindowFlags) -> int:
 
 
 def main(argv: Sequence[str] | None = None, load: Load | None = None, window: Window = open_window) -> int:
-    """Run one command line; without a sub-command, open the window. `load`: another way than the command's own.
+    """Run one command line; without a sub-command, open the window. `load`: replaces the command's own.
 
-    Returns the exit code: 0, 1 (failed), 2 (wrongly asked), 130 (Ctrl+C).
+    Returns the exit code: 0, 1 (failed), 2 (wrong command line), 130 (Ctrl+C).
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
@@ -96,7 +96,7 @@ def main(argv: Sequence[str] | None = None, load: Load | None = None, window: Wi
 
 
 def start() -> int:
-    """The program as a person starts it. Whatever loads a model is given large pages: its processes, or itself."""
+    """The program as a person starts it, with large pages for the process that loads a model."""
     if sys.argv[1:2] and sys.argv[1] in _LOAD_HERE and "--help" not in sys.argv:
         huge_pages.restart()
     os.environ.update(huge_pages.wished(os.environ))
@@ -104,7 +104,7 @@ def start() -> int:
 
 
 def program(window: Window = open_window) -> click.Group:
-    """All of it, as click has it."""
+    """The program as a click command."""
 
     def run(arguments: ProgramFlags, _load: Load) -> int:
         return window(arguments.window)
@@ -118,7 +118,7 @@ def program(window: Window = open_window) -> click.Group:
             is_eager=True,
             expose_value=False,
             callback=_print_completion,
-            help="print what makes a shell complete the names of commands, flags and models",
+            help="print a script that lets a shell complete commands, flags and models",
         )
     ]
     version = click.version_option(
@@ -193,13 +193,13 @@ def _opened(name: str) -> click.Command:
 
 _SUMMARIES = {
     "chat": "Talk with a model, or get one answer",
-    "run": "Chat with a model, which is exported first if it is not there",
-    "serve": "Answer other programs of this computer, as OpenAI's API does",
+    "run": "Chat with a model; export it first if it is not installed",
+    "serve": "Serve a model to other programs on this computer, with OpenAI's API",
     "models": "List the installed models, add, show, check or remove one",
-    "remote": "Name a server on another computer to chat with",
+    "remote": "Add, list, check and remove servers on other computers to chat with",
     "bench": "Measure this machine: plain decoding, speculation, other programs",
     "tune": "Find the fastest settings for a model on this machine",
-    "doctor": "Look over this computer and this installation, for a bug report",
-    "dev": "What developers of Headstart need: audits, recordings, the cost of a pass",
+    "doctor": "Check this computer and this installation; useful for a bug report",
+    "dev": "Tools for developers of Headstart",
 }
 COMMANDS = {name: LazyCommand(summary, partial(_opened, name)) for name, summary in _SUMMARIES.items()}

@@ -1,4 +1,4 @@
-"""`headstart remote`: names servers on other computers, lists, removes and tries them."""
+"""`headstart remote`: adds, lists, removes and checks servers on other computers."""
 
 import getpass
 import json
@@ -23,14 +23,14 @@ def _server_names() -> list[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class AddFlags:
-    """The server that is named."""
+    """The server to add."""
 
-    name: str = argument("what to call it", metavar="NAME")
+    name: str = argument("what to call it")
     url: str = argument("such as https://host:8000/v1", metavar="ADDRESS")
-    model: str | None = flag(None, "the model to use (default: the only one that it has)", metavar="NAME")
+    model: str | None = flag(None, "the model to use (default: the only one that it has)")
     key: bool = flag(
         default=False,
-        help="ask for the server's key, unseen (or read it from a pipe), and keep it in the system's keyring",
+        help="ask for the server's key without showing it (or read it from a pipe), and store it in the keyring",
     )
     certificate: Path | None = flag(
         None,
@@ -41,26 +41,26 @@ class AddFlags:
 
 @dataclass(frozen=True, kw_only=True)
 class NameFlags:
-    """Which server."""
+    """The server."""
 
-    name: str = argument("a name of `headstart remote list`", metavar="NAME", offered=_server_names)
+    name: str = argument("a name of `headstart remote list`", offered=_server_names)
 
 
 def commands() -> Group:
     """`headstart remote` and its actions."""
-    add = "Name a server that speaks OpenAI's protocol, for --model remote:NAME; nothing is sent to it yet"
+    add = "Add a server with OpenAI's API, for --model remote:NAME; nothing is sent to it yet"
     return Group(
         {
             "add": LazyCommand(add, lambda: Command(_add)),
-            "list": LazyCommand("The servers known here", lambda: Command(_list)),
-            "remove": LazyCommand("Forget a server and its key", lambda: Command(_remove)),
+            "list": LazyCommand("List the servers", lambda: Command(_list)),
+            "remove": LazyCommand("Remove a server and its key", lambda: Command(_remove)),
             "check": LazyCommand("Ask a server for its models and for one token", lambda: Command(_check)),
         }
     )
 
 
 def load_options(model: ModelFlags, trace: TraceFlags) -> LoadOptions:
-    """How a chat gets at a server's model. Raises ModelNotFoundError, and SettingsError for flags of models here."""
+    """The options for a server's model. Raises ModelNotFoundError, and SettingsError for flags of local models."""
     usual = vars(type(model)()) | vars(TraceFlags())
     given = [name for name, value in (vars(model) | vars(trace)).items() if name != "model" and value != usual[name]]
     if given:
@@ -71,11 +71,11 @@ def load_options(model: ModelFlags, trace: TraceFlags) -> LoadOptions:
 
 
 def warnings(server: Remote) -> list[str]:
-    """Where the messages go, before the first one does."""
+    """Sentences about where the messages go."""
     if remotes.is_here(server):
         return [f"Your messages go to {server.name}, another program on this computer: {server.url}"]
     leaving = f"Your messages leave this computer: they go to {server.name} at {server.url}"
-    exposed = "They are not encrypted on the way (http): whoever sits between can read them, and the key."
+    exposed = "The connection is not encrypted (http): others on the network can read the messages and the key."
     return [leaving, exposed] if remotes.is_exposed(server) else [leaving]
 
 
@@ -94,7 +94,7 @@ def _add(arguments: AddFlags, _load: Load) -> int:
             f"The key is in {key.where}."
             if key.place is keys.Place.KEYRING
             else f"This system has no keyring, so the key is in {key.where}, which only you can read; "
-            f"the environment variable {keys.variable(server.name)} goes before it."
+            f"the environment variable {keys.variable(server.name)} takes precedence."
         )
     screen.remark(*warnings(server))
     return 0
@@ -129,14 +129,14 @@ def _list(arguments: JsonFlags, _load: Load) -> int:
         ]
         print_rows([("name", "address", "model", "key"), *rows])
     else:
-        print("No other computer is known; add one with `headstart remote add NAME ADDRESS`.")
+        print("No server is known; add one with `headstart remote add NAME ADDRESS`.")
     return 0
 
 
 def _remove(arguments: NameFlags, _load: Load) -> int:
     remotes.remove(arguments.name)
     keys.forget(arguments.name)
-    Screen().remark(f"{arguments.name} is forgotten, with its key.")
+    Screen().remark(f"{arguments.name} and its key are removed.")
     return 0
 
 

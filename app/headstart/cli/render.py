@@ -1,4 +1,4 @@
-"""What a person sees: answers on standard output, remarks and figures on standard error, tables and progress."""
+"""Output: answers on standard output, remarks and figures on standard error, tables and progress."""
 
 import dataclasses
 import signal
@@ -47,7 +47,7 @@ def harmless(text: str) -> str:
 
 
 def count(number: int, noun: str) -> str:
-    """As in 1 answer, 2 answers; for nouns that take an s."""
+    """1 answer, 2 answers; for nouns with a plural in s."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
@@ -55,7 +55,7 @@ _FILE_WIDTH = 1000  # characters, where the output is no terminal
 
 
 def print_rows(rows: Sequence[Sequence[str]]) -> None:
-    """Every column is as wide as its widest cell; a narrow terminal gets longer cells in several lines."""
+    """Each column is as wide as its widest cell; on a narrow terminal long cells are wrapped."""
     table = Table.grid(padding=(0, 2, 0, 0))
     for row in rows:
         table.add_row(*(Text(harmless(cell)) for cell in row))
@@ -98,7 +98,7 @@ class Screen:
         self._progress_shown = False
 
     def reading(self, prefill: Prefill) -> None:
-        """Progress of a long prompt, on a terminal only; why it is read again, anywhere."""
+        """Show the progress of a long prompt, on a terminal only, and why it is read again, anywhere."""
         if prefill.note:
             self.end_answer()
             self.remark(prefill.note)
@@ -167,7 +167,7 @@ def on_ctrl_c(press: Callable[[], None]) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Answer:
-    """A finished answer; partial when `reason` is CANCELLED, and when the engine was lost: then `fault` says how."""
+    """An answer; partial if `reason` is CANCELLED. `fault` says how the engine was lost."""
 
     text: str
     token_ids: tuple[int, ...]
@@ -177,7 +177,7 @@ class Answer:
 
 
 def answer(engine: Engine, request: Request, screen: Screen) -> Answer:
-    """Stream one answer to the screen. Ctrl+C ends it within one round, with what there is.
+    """Stream one answer to the screen. Ctrl+C ends it within one round.
 
     Raises what the engine raises; EngineLostError only before the first word.
     """
@@ -214,7 +214,7 @@ _WORDS = {
 
 @contextmanager
 def loading_shown() -> Iterator[Callable[[Loading], None]]:
-    """Gives what is to be told of each step; the line goes with the end."""
+    """Gives the function to call with each step; the line disappears at the end."""
     console = Console(stderr=True)
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
@@ -228,14 +228,14 @@ def loading_shown() -> Iterator[Callable[[Loading], None]]:
 
 
 def stats_lines(stats: Stats) -> list[str]:
-    """The statistics of one answer, a line for each subject; the last one says what speculation gained."""
+    """The statistics of one answer, a line for each subject; the last line is the gain of speculation."""
     if _is_untold(stats):
         return [_speed(stats), _acceptance(stats), _context(stats), gain(stats)]
     return [_speed(stats), _acceptance(stats), _origins(stats), _time(stats), _context(stats), gain(stats)]
 
 
 def gain(stats: Stats) -> str:
-    """One plain sentence on what speculation gave for this answer."""
+    """One sentence on the gain of speculation for this answer."""
     if _is_untold(stats):
         return "another program wrote this answer and does not tell what guessing gave"
     if not stats.drafted:
@@ -276,7 +276,7 @@ def _acceptance(stats: Stats) -> str:
 
 
 def _is_untold(stats: Stats) -> bool:
-    """Whether another program, here or elsewhere, wrote the answer and does not say how."""
+    """Whether another program wrote the answer and does not report how."""
     return Origin.UNKNOWN in stats.by_origin
 
 

@@ -1,4 +1,4 @@
-"""`headstart serve`: its flags, the key, and what a person is told while the server runs."""
+"""`headstart serve`: its flags, the key and its output."""
 
 import signal
 import sys
@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from headstart import library, paths
-from headstart.cli.command import Load, flag, group, whole_number
+from headstart.cli.command import Load, flag, given, group, whole_number
 from headstart.cli.options import (
+    SPECULATION,
     AnsweringFlags,
-    SpeculationFlags,
     facts,
     from_flags,
     load_options,
@@ -30,7 +30,7 @@ _LAST_PORT = 65535
 
 
 def _port(text: str) -> int:
-    port = whole_number("port", 0)(text)
+    port: int = whole_number(0).parse("port", text)
     if port > _LAST_PORT:
         raise SettingsError(f"port must be at most {_LAST_PORT}, not {port}.")
     return port
@@ -47,43 +47,42 @@ def _origin(text: str) -> str:
 class PlaceFlags:
     """Where it listens."""
 
-    port: int = flag(PORT, f"0: any that is free (default: {PORT})", metavar="N", read=_port)
+    port: int = flag(PORT, f"0: any that is free (default: {PORT})", read=_port)
     host: str = flag(HOST, f"where to listen (default: {HOST})", metavar="ADDRESS")
     allow_network: bool = flag(
         default=False,
-        help="with --host: let other computers ask, too; what they send and the key travel unencrypted",
+        help="with --host: let other computers connect, too; messages and the key travel unencrypted",
     )
 
 
 @dataclass(frozen=True, kw_only=True)
 class AccessFlags:
-    """Who may ask."""
+    """Who may connect."""
 
-    new_key: bool = flag(default=False, help="make another key; the one before is worth nothing then")
+    new_key: bool = flag(default=False, help="make a new key; the old key stops working")
     allow_origin: tuple[str, ...] = flag(
         (),
-        "let web pages of this origin ask, such as http://localhost:3000; may be given several times",
+        "allow web pages of this origin, such as http://localhost:3000; may be given several times",
         metavar="ORIGIN",
         read=_origin,
     )
     allow_host: tuple[str, ...] = flag(
-        (), "answer to this name in a request's Host, too; may be given several times", metavar="NAME"
+        (), "accept this name in a request's Host header, too; may be given several times"
     )
 
 
 @dataclass(frozen=True, kw_only=True)
 class LimitFlags:
-    """How much it takes on."""
+    """Limits."""
 
     queue: int = flag(
         _USUAL.waiting,
-        f"requests that may wait while one is answered; others come again later (default: {_USUAL.waiting})",
-        metavar="N",
+        f"requests that may wait while one is answered; further ones are refused (default: {_USUAL.waiting})",
         least=0,
     )
     time_limit: int = flag(
         int(_USUAL.answer_seconds),
-        f"longest time for an answer, which is then cut short (default: {_USUAL.answer_seconds:g})",
+        f"longest time for an answer, which is cut off after it (default: {_USUAL.answer_seconds:g})",
         metavar="SECONDS",
     )
 
@@ -96,13 +95,13 @@ class ServeFlags:
     place: PlaceFlags = group(PlaceFlags)
     access: AccessFlags = group(AccessFlags)
     limits: LimitFlags = group(LimitFlags)
-    sampling: Any = group(
+    sampling: dict[str, Any] = given(
         sampling_flags(
-            "of every request that names none; with --numerics exact it repeats an answer (default: another each time)"
+            "for requests without a seed; with --numerics exact it repeats an answer (default: another each time)"
         ),
-        "answers, where a request leaves it open",
+        "answers, for what a request leaves open",
     )
-    speculation: Any = group(SpeculationFlags)
+    speculation: dict[str, Any] = given(SPECULATION)
 
 
 def run(arguments: ServeFlags, load: Load) -> int:
@@ -131,14 +130,14 @@ def _say(*lines: str) -> None:
 
 
 def _report(report: ServerReport) -> None:
-    """Single requests are none of a person's business."""
+    """Requests are not shown."""
     if isinstance(report, Serving):
-        others = "Other computers can ask, too; what they send and the key travel unencrypted."
+        others = "Other computers can connect, too; messages and the key travel unencrypted."
         _say(f"{report.model} answers at {report.url} until Ctrl+C.", *([others] if report.beyond else []))
 
 
 def _order(arguments: ServeFlags, model: str) -> StartServer:
-    usual = from_flags(arguments.sampling, arguments.speculation)  # before a key is made: they may be refused
+    usual = from_flags(arguments.sampling, arguments.speculation)  # before a key is made, as they may be refused
     return StartServer(
         model,
         _key(anew=arguments.access.new_key),
@@ -151,12 +150,12 @@ def _order(arguments: ServeFlags, model: str) -> StartServer:
         arguments.limits.time_limit,
         usual.sampling,
         usual.speculation,
-        arguments.sampling.seed,
+        arguments.sampling.get("seed"),
     )
 
 
 def _key(*, anew: bool) -> str:
-    """The digest of the key; a new key is shown, this once."""
+    """The digest of the key; a new key is shown once."""
     file = paths.server_key()
     kept = None if anew else keys.read(file)
     if kept is None:
@@ -169,7 +168,7 @@ def _key(*, anew: bool) -> str:
 
 @contextmanager
 def _told_to_end() -> Iterator[None]:
-    """Ctrl+C and what asks the program to end are the usual ways out, once all is put away."""
+    """While inside, Ctrl+C and a request to end the program leave by the usual way, after the clean-up."""
     try:
         previous = signal.signal(signal.SIGTERM, signal.default_int_handler)
     except ValueError:  # another thread than the main one: nobody can press Ctrl+C

@@ -1,4 +1,4 @@
-"""Tries what a packed program may lack beside window and engine: server, forms, key ring, encryption. No window."""
+"""Trials of the parts that a packed program may lack: server, JSON schema, key ring, PDF, encryption, GenAI."""
 
 import importlib
 import json
@@ -37,7 +37,7 @@ _RINGS = ("SecretService", "kwallet", "libsecret", "Windows", "macOS", "chainer"
 
 
 class _TrialError(HeadstartError):
-    """A part works, but not as it should."""
+    """A part works, but wrongly."""
 
 
 def faults() -> Iterator[str]:
@@ -58,7 +58,7 @@ def faults() -> Iterator[str]:
 
 
 class Echo:
-    """An engine that says the last message."""
+    """An engine that repeats the last message."""
 
     def generate(self, request: Request, _cancel: CancelEvent | None = None) -> Iterator[Event]:
         """See Engine.generate."""
@@ -71,7 +71,7 @@ class Echo:
 
 
 def _serve() -> None:
-    """As `headstart serve` does, with an echo in place of a model."""
+    """Like `headstart serve`, with an echo instead of a model."""
     import httpx  # noqa: PLC0415
 
     asked = {"model": "echo", "messages": [{"role": "user", "content": _WORD}]}
@@ -103,7 +103,7 @@ def _serving() -> Iterator[tuple[str, str]]:
 
 
 def _keep_to_schema() -> None:
-    """With a vocabulary of letters: only one of them may follow, and then only the end."""
+    """In a vocabulary of letters, only one letter may follow, and then only the end."""
     from headstart.engine import grammar  # noqa: PLC0415
     from headstart.engine.grammar import Spelling  # noqa: PLC0415
 
@@ -131,7 +131,7 @@ def _tokenizer(ids: dict[str, int]) -> dict[str, object]:
 
 
 def _look_for_key_ring() -> None:
-    """Whether there is one depends on the desktop; that each kind can be asked, on the program."""
+    """The desktop decides whether there is a key ring; the program must be able to ask each kind."""
     import keyring  # noqa: PLC0415
 
     keyring.get_keyring()
@@ -165,7 +165,7 @@ def _encrypt() -> None:
 
 
 def _ask_genai() -> None:
-    """The model that came with the program, if one did."""
+    """Asks the model that came with the program, if there is one."""
     from headstart.engine.engine import EngineKind, Finish, LoadOptions, Message, Request  # noqa: PLC0415
     from headstart.engine.opening import load  # noqa: PLC0415
 

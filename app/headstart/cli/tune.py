@@ -1,4 +1,4 @@
-"""`headstart tune`: its flags, its table, and keeping what was found."""
+"""`headstart tune`: its flags, its table and its report."""
 
 import dataclasses
 from dataclasses import dataclass
@@ -33,30 +33,26 @@ CUT_SHORT = "Nothing was changed: the time was over before everything was timed;
 
 @dataclass(frozen=True, kw_only=True)
 class TunedFlags:
-    """What is tuned, and where."""
+    """What to tune, and where."""
 
-    model: str | None = flag(
-        None, "a model or pair of `headstart models`, or its folder", metavar="NAME", offered=installed_names
-    )
-    draft: str | None = flag(None, "compare no draft but this one; none: tune the model alone", metavar="NAME")
-    device: str = flag(AS_TUNED, "try no device but this one", metavar="NAME")
+    model: str | None = flag(None, "a model or pair of `headstart models`, or its folder", offered=installed_names)
+    draft: str | None = flag(None, "compare only this draft; none: tune the model alone")
+    device: str = flag(AS_TUNED, "try only this device")
 
 
 @dataclass(frozen=True, kw_only=True)
 class TuningFlags:
-    """How long, and what to do with what was found."""
+    """How long to tune, or whether to forget."""
 
-    seconds: int = flag(
-        USUAL_SECONDS, f"about how long it may take (default: {USUAL_SECONDS})", metavar="N", least=LEAST_SECONDS
-    )
-    forget: bool = flag(default=False, help="drop what was found before, and measure nothing")
+    seconds: int = flag(USUAL_SECONDS, f"about how long it may take (default: {USUAL_SECONDS})", least=LEAST_SECONDS)
+    forget: bool = flag(default=False, help="forget earlier results, and measure nothing")
 
 
 @dataclass(frozen=True, kw_only=True)
 class OutputFlags(FiguresFlags):
-    """What is shown and written."""
+    """What is printed and written."""
 
-    explain: bool = flag(default=False, help="say in words why each setting was chosen")
+    explain: bool = flag(default=False, help="explain why each setting was chosen")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +65,7 @@ class TuneFlags:
 
 
 def run(arguments: TuneFlags, _load: Load) -> int:
-    """Measure, show, keep. Returns the exit code."""
+    """Measure, show and store. Returns the exit code."""
     from headstart.engine.tuning import store  # noqa: PLC0415 - `headstart --help` need not wait for it
 
     choice = library.choose(arguments.model.model, arguments.model.draft)
@@ -90,7 +86,7 @@ def run(arguments: TuneFlags, _load: Load) -> int:
 
 
 def lines(found: Findings, *, explain: bool) -> list[str]:
-    """What was chosen; with `explain` why."""
+    """What was chosen and, with `explain`, why."""
     changed = [f"{stage.subject}: {stage.chosen.name}" for stage in found.stages if stage.chosen.name != DEFAULT]
     kept_all = CUT_SHORT if any(stage.cut_short for stage in found.stages) else NOTHING_GAINED
     summary = f"Chosen for {found.target}: {'; '.join(changed)}." if changed else kept_all
@@ -101,7 +97,7 @@ def lines(found: Findings, *, explain: bool) -> list[str]:
 
 
 def reason(each: Stage) -> str:
-    """Why what was chosen was chosen."""
+    """Why this row was chosen."""
     subject = each.subject.capitalize()
     default, *tried = each.rows
     chosen = each.chosen
