@@ -8,10 +8,8 @@ import json
 import os
 import statistics
 import time
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import httpx
 
@@ -22,81 +20,36 @@ _PATIENCE = 600.0  # seconds
 _MOST_TRIES = 100
 
 
-@dataclass(frozen=True)
-class Size:
-    """How many requests, and tokens of each answer."""
-
-    row: int = 200
-    together: int = 16
-    tokens: int = 24
-
-
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(NamedTuple):
     """What became of a request: `fault` says why there is no answer. One sent away for a while has asked again."""
 
     seconds: float
-    tokens: int = 0
-    sent_away: int = 0
-    fault: str = ""
+    tokens: int
+    sent_away: int
+    fault: str
 
 
-class Asker:
-    """Asks one server for short greedy answers, each to a question of its own."""
-
-    def __init__(self, url: str, key: str, tokens: int) -> None:
-        """Finds out which model is served."""
-        self._client = httpx.Client(base_url=url, headers={"Authorization": f"Bearer {key}"}, timeout=_PATIENCE)
-        self._tokens = tokens
-        self.model: str = self._client.get("/models").raise_for_status().json()["data"][0]["id"]
-
-    def ask(self, number: int) -> Outcome:
-        """One question; asked again for as long as too many others wait."""
-        started, sent_away = time.perf_counter(), 0
-        question = f"Name three things that come in a set of {number + 2}."
-        body = {"model": self.model, "messages": [{"role": "user", "content": question}], "max_tokens": self._tokens}
-        try:
-            while (reply := self._client.post("/chat/completions", json=body)).status_code == _BUSY:
-                sent_away += 1
-                if sent_away == _MOST_TRIES:
-                    break
-                time.sleep(float(reply.headers["retry-after"]))
-            tokens = reply.raise_for_status().json()["usage"]["completion_tokens"]
-        except (httpx.HTTPError, ValueError, KeyError) as error:
-            return Outcome(time.perf_counter() - started, 0, sent_away, f"{type(error).__name__}: {error}")
-        return Outcome(time.perf_counter() - started, tokens, sent_away)
-
-    def close(self) -> None:
-        """Let go of the connections."""
-        self._client.close()
-
-
-def measure(url: str, key: str, size: Size) -> dict[str, Any]:
-    """Ask as many times as `size` says, first one after the other, then all together."""
-    asker = Asker(url, key, size.tokens)
-    try:
+def measure(url: str, key: str, row: int = 200, together: int = 16, tokens: int = 24) -> dict[str, Any]:
+    """Ask for short greedy answers: `row` one after the other, then some `together`."""
+    with httpx.Client(base_url=url, headers={"Authorization": f"Bearer {key}"}, timeout=_PATIENCE) as client:
+        model = client.get("/models").raise_for_status().json()["data"][0]["id"]
         return {
-            "model": asker.model,
+            "model": model,
             "device": describe("CPU").device,
-            "tokens_asked": size.tokens,
-            "in_a_row": _asked(asker, size.row, together=1),
-            "at_once": _asked(asker, size.together, together=size.together),
+            "tokens_asked": tokens,
+            "in_a_row": _asked(client, model, tokens, row, together=1),
+            "at_once": _asked(client, model, tokens, together, together=together),
         }
-    finally:
-        asker.close()
 
 
-def _asked(asker: Asker, count: int, together: int) -> dict[str, Any]:
+def _asked(client: httpx.Client, model: str, tokens: int, count: int, together: int) -> dict[str, Any]:
     started = time.perf_counter()
     with ThreadPoolExecutor(together) as pool:
-        outcomes = list(pool.map(asker.ask, range(count)))
-    return _told(outcomes, time.perf_counter() - started)
-
-
-def _told(outcomes: Sequence[Outcome], seconds: float) -> dict[str, Any]:
+        outcomes = list(pool.map(lambda number: _ask(client, model, tokens, number), range(count)))
+    seconds = time.perf_counter() - started
     each = sorted(outcome.seconds for outcome in outcomes)
     faults = [outcome.fault for outcome in outcomes if outcome.fault]
-    tokens = sum(outcome.tokens for outcome in outcomes)
+    written = sum(outcome.tokens for outcome in outcomes)
     return {
         "requests": len(outcomes),
         "answered": len(outcomes) - len(faults),
@@ -106,22 +59,38 @@ def _told(outcomes: Sequence[Outcome], seconds: float) -> dict[str, Any]:
         "seconds": round(seconds, 2),
         "seconds_median": round(statistics.median(each), 3),
         "seconds_longest": round(each[-1], 3),
-        "tokens": tokens,
-        "tokens_per_second": round(tokens / seconds, 1),
+        "tokens": written,
+        "tokens_per_second": round(written / seconds, 1),
     }
+
+
+def _ask(client: httpx.Client, model: str, most: int, number: int) -> Outcome:
+    """One question of its own; asked again for as long as too many others wait."""
+    started, sent_away, tokens, fault = time.perf_counter(), 0, 0, ""
+    question = f"Name three things that come in a set of {number + 2}."
+    body = {"model": model, "messages": [{"role": "user", "content": question}], "max_tokens": most}
+    try:
+        while (reply := client.post("/chat/completions", json=body)).status_code == _BUSY:
+            sent_away += 1
+            if sent_away == _MOST_TRIES:
+                break
+            time.sleep(float(reply.headers["retry-after"]))
+        tokens = reply.raise_for_status().json()["usage"]["completion_tokens"]
+    except (httpx.HTTPError, ValueError, KeyError) as error:
+        fault = f"{type(error).__name__}: {error}"
+    return Outcome(time.perf_counter() - started, tokens, sent_away, fault)
 
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("url", help="the base URL that `headstart serve` names; its key: HEADSTART_SERVE_KEY")
-    usual = Size()
-    parser.add_argument("--row", type=int, default=usual.row, help="requests one after the other")
-    parser.add_argument("--together", type=int, default=usual.together, help="requests at once")
-    parser.add_argument("--tokens", type=int, default=usual.tokens, help="of each answer, at most")
+    parser.add_argument("--row", type=int, default=200, help="requests one after the other")
+    parser.add_argument("--together", type=int, default=16, help="requests at once")
+    parser.add_argument("--tokens", type=int, default=24, help="of each answer, at most")
     given = parser.parse_args()
-    size = Size(given.row, given.together, given.tokens)
-    print(json.dumps(measure(given.url, os.environ.get("HEADSTART_SERVE_KEY", ""), size), indent=1))
+    key = os.environ.get("HEADSTART_SERVE_KEY", "")
+    print(json.dumps(measure(given.url, key, given.row, given.together, given.tokens), indent=1))
 
 
 if __name__ == "__main__":

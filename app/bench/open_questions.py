@@ -11,14 +11,15 @@ import json
 import tomllib
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from contextlib import closing
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
+from itertools import product
 from pathlib import Path
 
 from headstart import library
 from headstart.cli import load_apart
-from headstart.engine.engine import Engine, Finish, FinishReason, LoadOptions, Message, Request, Sampling, Step
+from headstart.engine.engine import Finish, FinishReason, LoadOptions, Message, Request, Sampling, Step
 
 _RUN = 4  # words
 _MOST_STRANGE = 0.02  # of the characters of a text
@@ -52,19 +53,29 @@ class Answer:
 
 def main() -> None:
     """Load, ask, print."""
-    options = _arguments()
-    asked = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-    ways = {name: Sampling(**asked["sampling"][name]) for name in options.sampling}
-    choice = library.choose(options.model)
+    content = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+    known = content["sampling"]
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", required=True, help="a model or pair of the library")
+    parser.add_argument("--sampling", nargs="+", choices=known, default=list(known), metavar="NAME", help="which ways")
+    parser.add_argument("--tokens", type=int, default=300, help="longest answer (default: 300)")
+    parser.add_argument("--output", type=Path, help="where all answers go, as JSON")
+    given = parser.parse_args()
+    choice = library.choose(given.model)
     load = LoadOptions(choice.target.folder, choice.draft.folder if choice.draft else None)
     found: list[Answer] = []
     with closing(load_apart(load)) as engine:
-        for answer in _answers(engine, asked["question"], ways, options.tokens):
-            found.append(answer)
-            if options.output:
-                told = [{**asdict(each), "freshness": round(each.freshness, 3)} for each in found]
-                options.output.write_text(json.dumps(told, indent=1, ensure_ascii=False), encoding="utf-8")
-    print(table(found, options.tokens))
+        for way, (seed, question) in product(given.sampling, enumerate(content["question"], start=1)):
+            text = question["text"].strip()
+            asked = Request((Message("user", text),), given.tokens, Sampling(**known[way], seed=seed))
+            *steps, end = engine.generate(asked)
+            assert isinstance(end, Finish)
+            said = "".join(step.text for step in steps if isinstance(step, Step))
+            found.append(Answer(way, question["kind"], text, said, len(end.token_ids), end.reason))
+            if given.output:
+                kept = [{**asdict(each), "freshness": round(each.freshness, 3)} for each in found]
+                given.output.write_text(json.dumps(kept, indent=1, ensure_ascii=False), encoding="utf-8")
+    print(table(found, given.tokens))
 
 
 def table(answers: Iterable[Answer], tokens: int) -> str:
@@ -78,39 +89,11 @@ def table(answers: Iterable[Answer], tokens: int) -> str:
         by_way.setdefault(answer.way, []).append(answer)
     for way, given in by_way.items():
         reasons = Counter(answer.reason for answer in given)
-        broken, fresh = (
-            sum(answer.is_broken for answer in given),
-            sum(answer.freshness for answer in given) / len(given),
-        )
+        broken = sum(answer.is_broken for answer in given)
+        fresh = sum(answer.freshness for answer in given) / len(given)
         counts = (reasons[FinishReason.STOP], reasons[FinishReason.REPETITION], broken, reasons[FinishReason.LENGTH])
         lines.append(f"| {way} | {' | '.join(map(str, counts))} | {fresh:.0%} |")
     return "\n".join(lines)
-
-
-def _answers(
-    engine: Engine, questions: Iterable[Mapping[str, str]], ways: Mapping[str, Sampling], tokens: int
-) -> Iterator[Answer]:
-    for way, sampling in ways.items():
-        for seed, question in enumerate(questions, start=1):
-            text = question["text"].strip()
-            asked = Request((Message("user", text),), tokens, replace(sampling, seed=seed))
-            parts: list[str] = []
-            for event in engine.generate(asked):
-                if isinstance(event, Step):
-                    parts.append(event.text)
-                elif isinstance(event, Finish):
-                    written, reason = len(event.token_ids), event.reason
-            yield Answer(way, question["kind"], text, "".join(parts), written, reason)
-
-
-def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    known = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["sampling"]
-    parser.add_argument("--model", required=True, help="a model or pair of the library")
-    parser.add_argument("--sampling", nargs="+", choices=known, default=list(known), metavar="NAME", help="which ways")
-    parser.add_argument("--tokens", type=int, default=300, help="longest answer (default: 300)")
-    parser.add_argument("--output", type=Path, help="where all answers go, as JSON")
-    return parser.parse_args()
 
 
 if __name__ == "__main__":

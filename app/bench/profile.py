@@ -1,13 +1,22 @@
-"""A window on a profile of its own, for measurements."""
+"""A window on a profile of its own, and how late its thread is, for measurements."""
 
+import argparse
 import os
+import statistics
+import sys
 import tempfile
-from collections.abc import Iterator
+import time
+from array import array
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from unittest import mock
 
+import psutil
+from PySide6.QtCore import QObject, Qt, QTimer, Slot
 from PySide6.QtWidgets import QApplication
 
+from bench.toy import PROGRAM
 from headstart import paths
 from headstart.chat.store import open_store
 from headstart.engine.engine import LoadOptions
@@ -15,45 +24,119 @@ from headstart.settings import Settings
 from headstart.ui.engine_request import Loadable
 from headstart.ui.program import EngineChoice, Program
 
+Figures = dict[str, float]
 HOME = "HEADSTART_HOME"
+_BEAT_MS = 5
+_LOAD_S = 300
+
+
+def arguments(doc: str | None) -> argparse.ArgumentParser:
+    """A parser whose help begins with the first line of a program's docstring."""
+    return argparse.ArgumentParser(description=(doc or "").partition("\n")[0])
+
+
+def make_application() -> QApplication:
+    """An application that needs no screen."""
+    os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+    return QApplication(sys.argv[:1])
 
 
 def toy_model(_settings: Settings) -> Loadable:
-    """What is loaded where a toy stands in the place of models."""
+    """What is loaded where the toy engine stands in the place of models."""
     return Loadable("toy", LoadOptions(Path("toy")))
 
 
 @contextmanager
-def opened(application: QApplication, engine: EngineChoice | None = None) -> Iterator[Program]:
-    """The window with its chat page, on the profile in $HEADSTART_HOME."""
-    program = Program(application, open_store(paths.history_folder()), engine)
+def own_home(kept: Path | None = None, *, with_models: bool = False) -> Iterator[Path]:
+    """A profile that is thrown away, or `kept`; with the installed models where they are needed."""
+    models = paths.models_folder()
+    with tempfile.TemporaryDirectory(prefix="headstart-bench-") as folder:
+        home = kept or Path(folder)
+        home.mkdir(parents=True, exist_ok=True)
+        if with_models:
+            (home / models.name).symlink_to(models)
+        with mock.patch.dict(os.environ, {HOME: str(home)}):
+            yield home
+
+
+@contextmanager
+def opened(application: QApplication, model: str = "", tokens: int = 0) -> Iterator[Program]:
+    """The window with its chat page and a loaded model, the toy where none is named, on the profile in $HEADSTART_HOME.
+
+    Raises TimeoutError where the model is not loaded in time.
+    """
+    toy = None if model else EngineChoice(PROGRAM, toy_model)
+    program = Program(application, open_store(paths.history_folder()), toy)
     program.start()
     program.window.show()
     program.window.show_page(program.window.chat)
+    if model:
+        program.settings.change(model=model, max_new_tokens=tokens)
+        program.model_in_use.load()
     try:
+        end = time.monotonic() + _LOAD_S
+        while not (program.loader.is_ready and (not model or program.loader.name(program.settings.now) == model)):
+            application.processEvents()
+            time.sleep(0.02)  # else the engine, which loads, would have a processor less
+            if time.monotonic() > end:
+                raise TimeoutError("the model was not loaded in time")
         yield program
     finally:
         program.window.close()
 
 
-@contextmanager
-def own_home(models: Path | None = None) -> Iterator[Path]:
-    """A folder for chats and settings that are thrown away, with the installed models where they are needed."""
-    with tempfile.TemporaryDirectory(prefix="headstart-bench-") as folder:
-        if models:
-            (Path(folder) / models.name).symlink_to(models)
-        with home(Path(folder)):
-            yield Path(folder)
+class Heartbeat(QObject):
+    """A timer that notes how much later than it should it beats."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._late_ms = array("d")  # a soak would see the memory of single floats
+        self._last = 0.0
+        self._timer = QTimer(self, interval=_BEAT_MS, timerType=Qt.TimerType.PreciseTimer)
+        self._timer.timeout.connect(self._beat)
+
+    def start(self) -> None:
+        """From now on."""
+        self._last = time.perf_counter()
+        self._timer.start()
+
+    def stop(self) -> Figures:
+        """Of all beats: how late half of them were at most, 99 of 100, and the latest."""
+        self._timer.stop()
+        late = sorted(self._late_ms)
+        return {
+            "beats": len(late),
+            "late_p50_ms": round(late[len(late) // 2], 2),
+            "late_p99_ms": round(late[int(len(late) * 0.99)], 2),
+            "late_max_ms": round(late[-1], 2),
+            "over_50_ms": sum(value > 50 for value in late),
+        }
+
+    @Slot()
+    def _beat(self) -> None:
+        now = time.perf_counter()
+        self._late_ms.append(max(0.0, (now - self._last) * 1000 - _BEAT_MS))
+        self._last = now
 
 
-@contextmanager
-def home(folder: Path) -> Iterator[None]:
-    """A folder that is the profile meanwhile."""
-    before = os.environ.get(HOME)
-    os.environ[HOME] = str(folder)
-    try:
-        yield
-    finally:
-        os.environ.pop(HOME)
-        if before is not None:
-            os.environ[HOME] = before
+def timed(act: Callable[[], object], repeats: int) -> Figures:
+    """Median and worst of some runs."""
+    return summary(milliseconds(act) for _ in range(repeats))
+
+
+def milliseconds(act: Callable[[], object]) -> float:
+    """How long it takes once."""
+    started = time.perf_counter()
+    act()
+    return round((time.perf_counter() - started) * 1000, 2)
+
+
+def summary(values: Iterable[float]) -> Figures:
+    """Median and worst."""
+    known = list(values)
+    return {"median_ms": round(statistics.median(known), 1), "worst_ms": round(max(known), 1)}
+
+
+def resident_mb(process: psutil.Process | None = None) -> float:
+    """The memory of a process, of this one where none is named."""
+    return round(float((process or psutil.Process()).memory_info().rss) / 2**20, 2)

@@ -4,7 +4,7 @@ PYTHONPATH=app python app/bench/screenshots.py [--output app/docs] [--only chat 
 PYTHONPATH=app python app/bench/screenshots.py --animate
 PYTHONPATH=app python app/bench/screenshots.py --record chats bench tune
 
-`--animate` films an answer at the speed at which it was recorded, into `chat.webp`; it needs Pillow (extra `plots`).
+Needs Pillow (extra `plots`). `--animate` films an answer at the speed at which it was recorded, into `chat.webp`.
 `--record` has the installed pair answer (or be measured) in place of the recording, and takes minutes.
 """
 
@@ -17,8 +17,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
+from PIL import Image
 from PySide6.QtCore import QPointF, QRectF, QTimer
-from PySide6.QtGui import QColor, QImage, QImageWriter, QPainter, QPixmap
+from PySide6.QtGui import QColor, QImage, QPainter, QPixmap
 from PySide6.QtWidgets import QDialog, QScrollArea, QWidget
 
 from bench.showcase import SIZE, TALKS, Showcase, install, note_models
@@ -214,31 +215,22 @@ def _race(showcase: Showcase) -> None:
 
 def _film(showcase: Showcase, path: Path) -> None:
     """The window while the last answer of the last chat is written anew, with marks and live figures."""
-    from PIL import Image  # noqa: PLC0415 - for who asks for a film
-
     showcase.reopen("replay")
     _open_chat(showcase, TALKS[-1].title)
     _press(showcase, "origins", "live")
-    session, frames = showcase.program.chat_controller.session, []
-
-    def grab() -> None:
-        seen = showcase.program.window.grab().toImage().convertToFormat(QImage.Format.Format_RGB888)
-        frames.append(
-            Image.frombytes("RGB", (seen.width(), seen.height()), seen.constBits(), "raw", "RGB", seen.bytesPerLine())
-        )
-
+    session, window = showcase.program.chat_controller.session, showcase.program.window
+    frames: list[Image.Image] = []
     timer = QTimer(interval=_FRAME_MS)
-    timer.timeout.connect(grab)
-    showcase.program.window.actions_by_name["regenerate"].trigger()
+    timer.timeout.connect(lambda: frames.append(_picture(window.grab())))
+    window.actions_by_name["regenerate"].trigger()
     timer.start()
     showcase.settle(lambda: not session.is_answering)
     timer.stop()
-    grab()
-    durations = [_FRAME_MS] * (len(frames) - 1) + [_LAST_MS]
-    frames[0].save(
-        path, save_all=True, append_images=frames[1:], duration=durations, loop=0, quality=_QUALITY, method=6
-    )
-    showcase.program.window.close()
+    last = _picture(window.grab())
+    durations = [_FRAME_MS] * len(frames) + [_LAST_MS]
+    first, *others = (*frames, last)
+    first.save(path, save_all=True, append_images=others, duration=durations, loop=0, quality=_QUALITY, method=6)
+    window.close()
 
 
 def _take(showcase: Showcase, path: Path) -> None:
@@ -247,41 +239,31 @@ def _take(showcase: Showcase, path: Path) -> None:
         showcase.program.settings.change(theme=theme)
         for _ in range(2):  # what is laid out may ask for another layout
             showcase.settle()
-        writer = QImageWriter(f"{path}{ending}.png", b"png")
-        writer.setCompression(100)
-        assert writer.write(_with_palette(_seen(showcase.program.window).toImage())), writer.errorString()
+        seen = _picture(_seen(showcase.program.window))
+        colours, count = np.unique(np.asarray(seen).reshape(-1, 3), axis=0, return_counts=True)
+        palette = Image.new("P", (1, 1))
+        palette.putpalette(colours[np.argsort(count)[-_COLOURS:]].tobytes())
+        seen.quantize(palette=palette, dither=Image.Dither.NONE).save(f"{path}{ending}.png", optimize=True)
 
 
 def _seen(window: QWidget) -> QPixmap:
     """The window, and dimmed behind the dialog in front of it where there is one."""
     picture = window.grab()
     fronts = [each for each in window.findChildren(QDialog) if each.isVisible()]
-    if not fronts:
-        return picture
-    front = fronts[-1].grab()
-    painter = QPainter(picture)
-    room, taken = picture.deviceIndependentSize(), front.deviceIndependentSize()
-    painter.fillRect(QRectF(QPointF(), room), QColor(0, 0, 0, _SHADE))
-    painter.drawPixmap(QPointF((room.width() - taken.width()) // 2, (room.height() - taken.height()) // 2), front)
-    painter.end()
+    if fronts:
+        front = fronts[-1].grab()
+        painter = QPainter(picture)
+        room, taken = picture.deviceIndependentSize(), front.deviceIndependentSize()
+        painter.fillRect(QRectF(QPointF(), room), QColor(0, 0, 0, _SHADE))
+        painter.drawPixmap(QPointF((room.width() - taken.width()) // 2, (room.height() - taken.height()) // 2), front)
+        painter.end()
     return picture
 
 
-def _with_palette(image: QImage) -> QImage:
-    """The same with the colours that occur most, and for the rest the nearest of them."""
-    plain = image.convertToFormat(QImage.Format.Format_RGB32)
-    pixels = np.frombuffer(plain.constBits(), np.uint32).reshape(plain.height(), plain.width())
-    colours, place, count = np.unique(pixels, return_inverse=True, return_counts=True)
-    kept = np.sort(np.argsort(count)[::-1][:_COLOURS])
-    parts = colours.view(np.uint8).reshape(-1, 4)[:, :3].astype(np.int32)  # [colours, 3]
-    nearest = np.empty(len(colours), np.uint8)
-    for start in range(0, len(colours), 512):
-        distance = ((parts[start : start + 512, None] - parts[None, kept]) ** 2).sum(axis=2)
-        nearest[start : start + 512] = distance.argmin(axis=1)
-    rows = np.ascontiguousarray(nearest[place].reshape(pixels.shape))
-    made = QImage(rows.data, plain.width(), plain.height(), plain.width(), QImage.Format.Format_Indexed8)
-    made.setColorTable([int(colour) for colour in colours[kept]])
-    return made.copy()
+def _picture(seen: QPixmap) -> Image.Image:
+    image = seen.toImage().convertToFormat(QImage.Format.Format_RGB888)
+    size = (image.width(), image.height())
+    return Image.frombytes("RGB", size, bytes(image.constBits()), "raw", "RGB", image.bytesPerLine())
 
 
 if __name__ == "__main__":

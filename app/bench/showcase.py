@@ -8,6 +8,7 @@ import sqlite3
 import sys
 import time
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -77,11 +78,12 @@ TALKS = (
 class Showcase:
     """The window on such a profile; HEADSTART_HOME says where that is."""
 
+    program: Program
+
     def __init__(self, application: QApplication, mode: str = "play") -> None:
         """`mode` of the tape: `record` has the real engine answer, with the models that are installed."""
         self._application = application
-        self._use(mode)
-        self.program = self._opened()
+        self._open(mode)
 
     def talk(self) -> None:
         """Have every chat, then let it be as old as it says."""
@@ -92,50 +94,42 @@ class Showcase:
             for question in talk.questions:
                 session.send(question)
                 self.settle(lambda: not self.program.chat_controller.session.is_answering)
-            self._file(session.chat.id, talk)
+            self.program.chats.rename(session.chat.id, talk.title)
+            self.program.chats.pin(session.chat.id, pinned=talk.pinned)
+            for tag in talk.tags:
+                self.program.tags.create(tag, (session.chat.id,))
         self.program.window.close()
-        _grow_old()
-        self.program = self._opened()
-
-    def _use(self, mode: str) -> None:
-        self._engine = EngineChoice((sys.executable, "-P", "-m", "bench.tape", mode, str(RECORDED)), installed_model)
+        with closing(sqlite3.connect(paths.history_folder() / FILE_NAME)) as connection, connection:
+            change = "UPDATE chat SET created = created - ?1, updated = updated - ?1 WHERE title = ?2"
+            connection.executemany(change, [(talk.days * _DAY, talk.title) for talk in TALKS])
+        self._open(self._mode)
 
     def reopen(self, mode: str = "play") -> None:
         """End and start again, as after a change that the next start follows."""
         self.program.window.close()
-        self._use(mode)
-        self.program = self._opened()
+        self._open(mode)
 
     def settle(self, until: Callable[[], bool] = lambda: True) -> None:
         """Let the window do what is due, and go on until something holds."""
         end = time.monotonic() + _LIMIT
-        self._run_loop()
-        while not until():
-            self._run_loop()
+        while True:
+            loop = QEventLoop()
+            QTimer.singleShot(_CALM_MS, loop.quit)
+            loop.exec()
+            if until():
+                return
             if time.monotonic() > end:
                 raise SystemExit("it never came to an end")
 
-    def _run_loop(self) -> None:
-        loop = QEventLoop()
-        QTimer.singleShot(_CALM_MS, loop.quit)
-        loop.exec()
-
-    def _opened(self) -> Program:
-        opened = Program(self._application, open_store(paths.history_folder()), self._engine)
-        opened.start()
-        opened.window.resize(*_WINDOW)
-        opened.window.show()
-        self.program = opened
-        if opened.choices.usable:
-            self.settle(lambda: opened.loader.is_ready)
-        return opened
-
-    def _file(self, chat: str, talk: Talk) -> None:
-        program = self.program
-        program.chats.rename(chat, talk.title)
-        program.chats.pin(chat, pinned=talk.pinned)
-        for tag in talk.tags:
-            program.tags.create(tag, (chat,))
+    def _open(self, mode: str) -> None:
+        self._mode = mode
+        engine = EngineChoice((sys.executable, "-P", "-m", "bench.tape", mode, str(RECORDED)), installed_model)
+        self.program = Program(self._application, open_store(paths.history_folder()), engine)
+        self.program.start()
+        self.program.window.resize(*_WINDOW)
+        self.program.window.show()
+        if self.program.choices.usable:
+            self.settle(lambda: self.program.loader.is_ready)
 
 
 def install() -> None:
@@ -151,7 +145,10 @@ def install() -> None:
                 stream.truncate(about["size"])
         (folder / manifest.FILE_NAME).write_text(json.dumps(part["manifest"]), encoding="utf-8")
         if "vocabulary" in part:
-            _write_vocabulary(folder, part)
+            words = {word: index for index, word in enumerate(part["vocabulary"])}
+            size = part["manifest"]["files"][vocabulary.FILE_NAME]["size"]
+            text = json.dumps({"model": {"vocab": words}, "added_tokens": []})
+            (folder / vocabulary.FILE_NAME).write_text(text.ljust(size), encoding="ascii")
 
 
 def note_models() -> None:
@@ -166,20 +163,3 @@ def note_models() -> None:
             found["vocabulary"] = [words.get(index, "") for index in range(_VOCABULARY)]
         known[path.parent.relative_to(root).as_posix()] = found
     MODELS.write_text(json.dumps(known, ensure_ascii=False, separators=(",", ":")) + "\n", encoding="utf-8")
-
-
-def _write_vocabulary(folder: Path, part: Mapping[str, Any]) -> None:
-    words = {word: index for index, word in enumerate(part["vocabulary"])}
-    size = part["manifest"]["files"][vocabulary.FILE_NAME]["size"]
-    text = json.dumps({"model": {"vocab": words}, "added_tokens": []})
-    (folder / vocabulary.FILE_NAME).write_text(text.ljust(size), encoding="ascii")
-
-
-def _grow_old() -> None:
-    with sqlite3.connect(paths.history_folder() / FILE_NAME) as connection:
-        for talk in TALKS:
-            values = (talk.days * _DAY, talk.title)
-            connection.execute(
-                "UPDATE chat SET created = created - ?1, updated = updated - ?1 WHERE title = ?2", values
-            )
-    connection.close()

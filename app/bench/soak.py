@@ -7,23 +7,17 @@ came. The first fifth of the answers, in which caches fill, is left out of the s
 
 import argparse
 import json
-import os
 import statistics
 import sys
 import time
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
 
 import psutil
 from PySide6.QtCore import QEventLoop, QObject, QTimer, Slot
-from PySide6.QtWidgets import QApplication
 
-from bench.heartbeat import Heartbeat, lateness, wait
-from bench.profile import opened, own_home, toy_model
-from bench.toy import PROGRAM
-from headstart import paths
-from headstart.ui.program import EngineChoice, Program
+from bench.profile import Heartbeat, arguments, make_application, opened, own_home, resident_mb
+from headstart.ui.program import Program
 
+Sample = dict[str, float]
 _IN_A_CHAT = 10  # answers, so that each conversation fits a small context
 _WARM = 0.2
 _QUESTIONS = (
@@ -33,19 +27,6 @@ _QUESTIONS = (
     "toy: words 60",
     "Say **hello** in `code`, then list:\n\n- one\n- two\n\n推测解码 {number}",
 )
-
-
-@dataclass(frozen=True)
-class Sample:
-    """What both processes hold after so many answers."""
-
-    answers: int
-    window_mb: float
-    engine_mb: float
-    handles: int
-    threads: int
-    engine_handles: int
-    engine_threads: int
 
 
 class Soak(QObject):
@@ -87,15 +68,14 @@ class Soak(QObject):
 
 def main() -> None:
     """Soak and print."""
-    given = _arguments()
-    os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
-    application = QApplication(sys.argv[:1])
-    toy = None if given.model else EngineChoice(PROGRAM, toy_model)
-    with own_home(paths.models_folder() if given.model else None), opened(application, toy) as program:
-        if given.model:
-            program.settings.change(model=given.model, max_new_tokens=given.tokens)
-            program.model_in_use.load()
-        wait(application, lambda: program.loader.is_ready)
+    parser = arguments(__doc__)
+    parser.add_argument("--answers", type=int, default=5000)
+    parser.add_argument("--minutes", type=float, default=8.0, help="end after so many, whatever was answered by then")
+    parser.add_argument("--model", default="", help="an installed model; without it the toy engine answers")
+    parser.add_argument("--tokens", type=int, default=16, help="at most in an answer of --model")
+    given = parser.parse_args()
+    application = make_application()
+    with own_home(with_models=bool(given.model)), opened(application, given.model, given.tokens) as program:
         print(json.dumps(_soaked(program, given), indent=2))
 
 
@@ -105,67 +85,39 @@ def _soaked(program: Program, given: argparse.Namespace) -> dict[str, object]:
         heart.start()
     started = time.monotonic()
     soak.run()
-    heart.stop()
-    warm = [sample for sample in soak.samples if sample.answers >= soak.given * _WARM]
+    warm = [sample for sample in soak.samples if sample["answers"] >= soak.given * _WARM]
     return {
         "engine": given.model or "toy",
         "answers": soak.given,
         "seconds": round(time.monotonic() - started),
-        "warm": asdict(warm[0]),
-        "end": asdict(warm[-1]),
+        "warm": warm[0],
+        "end": warm[-1],
         "per_1000_answers": slopes(warm),
         "memory": [
-            [each.answers, each.window_mb, each.engine_mb] for each in soak.samples[:: len(soak.samples) // 20 or 1]
+            [each["answers"], each["window_mb"], each["engine_mb"]]
+            for each in soak.samples[:: len(soak.samples) // 20 or 1]
         ],
-        **({"heartbeat": lateness(heart.late_ms)} if given.model else {}),
+        **({"heartbeat": heart.stop()} if given.model else {}),
     }
 
 
 def slopes(samples: list[Sample]) -> dict[str, float]:
     """How much of each there is more after 1,000 further answers, by least squares; needs two samples."""
-    answers = [float(sample.answers) for sample in samples]
-    fields: dict[str, Callable[[Sample], float]] = {
-        "window_mb": lambda sample: sample.window_mb,
-        "engine_mb": lambda sample: sample.engine_mb,
-        "handles": lambda sample: sample.handles,
-        "threads": lambda sample: sample.threads,
-        "engine_handles": lambda sample: sample.engine_handles,
-        "engine_threads": lambda sample: sample.engine_threads,
-    }
+    answers = [sample["answers"] for sample in samples]
     return {
-        name: round(1000 * statistics.linear_regression(answers, list(map(read, samples))).slope, 3)
-        for name, read in fields.items()
+        name: round(1000 * statistics.linear_regression(answers, [sample[name] for sample in samples]).slope, 3)
+        for name in samples[0].keys() - {"answers"}
     }
 
 
 def _sample(program: Program, answers: int) -> Sample:
-    window, engine = psutil.Process(), psutil.Process(program.link.pid)
-    return Sample(
-        answers,
-        _mb(window),
-        _mb(engine),
-        _handles(window),
-        window.num_threads(),
-        _handles(engine),
-        engine.num_threads(),
-    )
-
-
-def _mb(process: psutil.Process) -> float:
-    return round(float(process.memory_info().rss) / 2**20, 2)
-
-
-def _handles(process: psutil.Process) -> int:
-    return int(process.num_handles() if sys.platform == "win32" else process.num_fds())
-
-
-def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else "")
-    parser.add_argument("--answers", type=int, default=5000)
-    parser.add_argument("--minutes", type=float, default=8.0, help="end after so many, whatever was answered by then")
-    parser.add_argument("--model", help="an installed model; without it the toy engine answers")
-    parser.add_argument("--tokens", type=int, default=16, help="at most in an answer of --model")
-    return parser.parse_args()
+    """What both processes hold after so many answers."""
+    found: Sample = {"answers": answers}
+    for name, process in (("window", psutil.Process()), ("engine", psutil.Process(program.link.pid))):
+        found[f"{name}_mb"] = resident_mb(process)
+        found[f"{name}_handles"] = process.num_handles() if sys.platform == "win32" else process.num_fds()
+        found[f"{name}_threads"] = process.num_threads()
+    return found
 
 
 if __name__ == "__main__":

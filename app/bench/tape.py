@@ -34,62 +34,54 @@ class Tape:
 
     def get(self, kind: str, key: object) -> Any:
         """What was put; None where nothing was."""
-        return self._content.get(kind, {}).get(_text(key))
+        return self._content.get(kind, {}).get(json.dumps(key, ensure_ascii=False))
 
     def put(self, kind: str, key: object, value: object) -> None:
         """Keep it."""
-        self._content.setdefault(kind, {})[_text(key)] = to_data(value)
+        self._content.setdefault(kind, {})[json.dumps(key, ensure_ascii=False)] = to_data(value)
         text = json.dumps(_rounded(self._content), ensure_ascii=False, separators=(",", ":"))
         self._path.write_text(text.replace('},{"type"', '},\n{"type"') + "\n", encoding="utf-8")
 
 
-class _Recorded:
-    """Implements Engine: another one's answers, kept."""
+class _TapedEngine:
+    """Implements Engine: answers from a tape, or another engine's that are kept on it."""
 
-    def __init__(self, engine: Any, tape: Tape, facts: Facts) -> None:
-        self._engine, self._tape, self._facts = engine, tape, facts
+    def __init__(self, tape: Tape, facts: Facts, engine: Any = None, *, in_time: bool = False) -> None:
+        self._tape, self._facts, self._engine, self._in_time = tape, facts, engine, in_time
 
     def generate(self, request: Request, cancel: CancelEvent | None = None) -> Iterator[Event]:
         """See Engine.generate."""
-        events = []
-        for event in self._engine.generate(request, cancel):
-            events.append({"type": type(event).__name__, **to_data(event)})
-            yield event
-        self._tape.put("answers", _asked(request, self._facts), events)
-
-    def close(self) -> None:
-        """See Engine.close."""
-        self._engine.close()
-
-
-class _Played:
-    """Implements Engine: answers from a tape."""
-
-    def __init__(self, tape: Tape, facts: Facts, *, in_time: bool) -> None:
-        self._tape, self._facts, self._in_time = tape, facts, in_time
-
-    def generate(self, request: Request, cancel: CancelEvent | None = None) -> Iterator[Event]:  # noqa: ARG002
-        """See Engine.generate."""
-        for data in self._tape.get("answers", _asked(request, self._facts)):
-            event: Event = from_data(_KINDS[data["type"]], data)
+        asked = [to_data(request.messages), request.speculation.mode.value, self._facts.numerics]
+        if self._engine:
+            events = []
+            for event in self._engine.generate(request, cancel):
+                events.append({"type": type(event).__name__, **to_data(event)})
+                yield event
+            self._tape.put("answers", asked, events)
+            return
+        for data in self._tape.get("answers", asked):
+            event = from_data(_KINDS[data["type"]], data)
             if isinstance(event, Step):
                 time.sleep(event.round.timing.total_ms / 1000.0 if self._in_time else _PACE)
             yield event
 
     def close(self) -> None:
         """See Engine.close."""
+        if self._engine:
+            self._engine.close()
 
 
-class Recording:
-    """Implements Models: those of this computer, with a tape running."""
+class Recording(LocalModels):
+    """Those of this computer, with a tape running."""
 
     def __init__(self, tape: Tape) -> None:
         """Loads nothing yet."""
-        self._tape, self._models = tape, LocalModels()
+        super().__init__()
+        self._tape = tape
 
     def open(self, options: LoadOptions, tell: Tell) -> Opened:
         """See Models.open."""
-        opened = self._models.open(options, tell)
+        opened = super().open(options, tell)
         self._tape.put("facts", options.numerics.value, opened.facts)
 
         def count(messages: tuple[Message, ...], text: str) -> int:
@@ -102,27 +94,19 @@ class Recording:
             self._tape.put("bench", to_data(order.size), found)
             return found
 
-        return Opened(_Recorded(opened.engine, self._tape, opened.facts), opened.facts, count, bench)
+        return Opened(_TapedEngine(self._tape, opened.facts, opened.engine), opened.facts, count, bench)
 
     def describe(self) -> Description:
         """See Models.describe."""
-        found = self._models.describe()
+        found = super().describe()
         self._tape.put("description", "", found)
         return found
 
     def tune(self, order: Tune, tell: Callable[[TuneReport], None], cancel: CancelEvent) -> Findings:
         """See Models.tune."""
-        found = self._models.tune(order, tell, cancel)
+        found = super().tune(order, tell, cancel)
         self._tape.put("tuning", "", found)
         return found
-
-    def recall(self, options: LoadOptions) -> Findings | None:
-        """See Models.recall."""
-        return self._models.recall(options)
-
-    def forget(self, options: LoadOptions) -> None:
-        """See Models.forget."""
-        self._models.forget(options)
 
 
 class Playing:
@@ -135,7 +119,7 @@ class Playing:
     def open(self, options: LoadOptions, tell: Tell) -> Opened:  # noqa: ARG002
         """See Models.open."""
         facts = from_data(Facts, self._tape.get("facts", options.numerics.value))
-        return Opened(_Played(self._tape, facts, in_time=self._in_time), facts, self._count, self._bench)
+        return Opened(_TapedEngine(self._tape, facts, in_time=self._in_time), facts, self._count, self._bench)
 
     def describe(self) -> Description:
         """See Models.describe."""
@@ -163,14 +147,6 @@ class Playing:
     def _bench(self, order: Bench, _tell: object, _cancel: CancelEvent) -> Mapping[str, Any]:
         found: Mapping[str, Any] = self._tape.get("bench", to_data(order.size))
         return found
-
-
-def _asked(request: Request, facts: Facts) -> object:
-    return [to_data(request.messages), request.speculation.mode.value, facts.numerics]
-
-
-def _text(key: object) -> str:
-    return json.dumps(key, ensure_ascii=False)
 
 
 def _rounded(value: Any) -> Any:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import accumulate, cycle
-from typing import Any, NoReturn
+from typing import Any
 
 from headstart import __version__, engine_process, paths
 from headstart.engine.bench.prompts import read_prompts
@@ -224,13 +224,30 @@ def _count(messages: tuple[Message, ...], text: str) -> int:
 
 def _answer(question: str) -> list[str]:
     command, _, argument = question.removeprefix("toy:").strip().partition(" ")
-    if question.startswith("toy:") and command == _REPEAT:
-        return [_AGAIN] * int(argument)
-    if not question.startswith("toy:") or command not in (_LONG, *_SPECIAL):
-        return [f"{word} " for word in f"You wrote: {question}".split()]
-    if command == _LONG:
-        return [f"{_TALE[index % len(_TALE)]} " for index in range(int(argument))]
-    _SPECIAL[command]()
+    if not question.startswith("toy:"):
+        command = ""
+    match command:
+        case "repeat":
+            return [_AGAIN] * int(argument)
+        case "words":
+            return [f"{_TALE[index % len(_TALE)]} " for index in range(int(argument))]
+        case "segfault":
+            os.kill(os.getpid(), signal.SIGSEGV)
+        case "hang":
+            while True:  # deaf to `cancel`
+                time.sleep(60)
+        case "memory":
+            bytearray(1 << 62)
+        case "bug":
+            raise ZeroDivisionError("a bug asked for")
+        case "refuse":
+            raise BrokenModelError("The toy refuses; ask for something else.")
+        case "print":
+            print("a careless library prints")
+            os.write(1, b'native code prints {"v":1}\n')
+            _log.warning("a library logs")
+        case _:
+            return [f"{word} " for word in f"You wrote: {question}".split()]
     return ["Done. "]
 
 
@@ -249,37 +266,7 @@ def _certain(step: Step, shown: int, likeliest: int) -> tuple[Scored, ...]:
     return tuple(Scored(token, start, (token,)[:likeliest]) for token, start in zip(tokens, starts, strict=False))
 
 
-def _hang() -> NoReturn:
-    while True:  # deaf to `cancel`
-        time.sleep(60)
-
-
-def _bug() -> None:
-    raise ZeroDivisionError("a bug asked for")
-
-
-def _refuse() -> None:
-    raise BrokenModelError("The toy refuses; ask for something else.")
-
-
-def _print() -> None:
-    print("a careless library prints")
-    os.write(1, b'native code prints {"v":1}\n')
-    _log.warning("a library logs")
-
-
-_LONG, _REPEAT = "words", "repeat"
 _AGAIN, _ENOUGH = "again ", 4
-_SPECIAL: Mapping[str, Callable[[], object]] = {
-    "segfault": lambda: os.kill(os.getpid(), signal.SIGSEGV),
-    "hang": _hang,
-    "memory": lambda: bytearray(1 << 62),
-    "bug": _bug,
-    "refuse": _refuse,
-    "print": _print,
-}
-
-
 _TUNED = "tuned"
 _PAUSES = 10  # of a stage
 _STAGES = (

@@ -1,0 +1,159 @@
+"""The programs that measure: each runs, small, and counts what it says."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench import open_questions, two_checkouts
+from bench.many_requests import measure
+from bench.open_questions import Answer
+from bench.soak import slopes
+from bench.toy import ToyEngine
+from bench.ui import table
+from headstart.engine.engine import FinishReason
+from headstart.errors import BrokenModelError
+from headstart.server.worker import Limits
+from tests.fakes import ScriptedEngine
+from tests.model_folders import write_model
+from tests.server.serving import KEY, serving
+from tests.source_tree import ROOT
+
+Captured = pytest.CaptureFixture[str]
+WORDS = "one two three"
+
+
+def run(name: str, *words: str) -> dict[str, Any]:
+    """What a program of the window prints."""
+    variables = {**os.environ, "PYTHONPATH": str(ROOT / "app"), "QT_QPA_PLATFORM": "offscreen"}
+    command = [sys.executable, str(ROOT / "app" / "bench" / name), *words]
+    done = subprocess.run(command, env=variables, capture_output=True, text=True, check=True)
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+@pytest.mark.slow
+def test_everything_of_the_window_is_measured_and_has_its_row() -> None:
+    found = run("ui.py", "--messages", "4", "--tokens", "20", "--history", "50", "--repeats", "1")
+    assert found["messages"]["4"]["updates"] > 10
+    assert len(found["search"]) > 10
+    assert all(figures["worst_ms"] > 0 for figures in found["search"].values())
+    assert found["list"]["one more chat"]["median_ms"] > 0
+    assert found["start"].keys() == {"median_ms", "worst_ms", "rss_mb"}
+    lines = table({**found, "heartbeat": {"model": "pair", "late_max_ms": 12.34, "late_p99_ms": 1.26}}).splitlines()
+    assert lines[:2] == ["| measured | asked for | found |", "| :-- | --: | --: |"]
+    assert lines[-1] == "| lateness of the window's thread while pair streams | 50 ms | 12 ms, 99 of 100 under 1.3 ms |"
+    assert len(lines) == 10
+
+
+@pytest.mark.slow
+def test_a_small_load_is_measured_and_its_history_kept(tmp_path: Path) -> None:
+    words = ["--chats", "8", "--tokens", "1200", "--repeats", "1", "--long", "60", "--history", str(tmp_path / "kept")]
+    found = run("load.py", *words)
+    assert found["history"]["chats"] == 8
+    assert found["start"]["median_ms"] > 0
+    assert found["search"]["found"]["a word of one chat"]["median_ms"] > 0
+    assert found["long_chat"]["open"]["median_ms"] > 0
+    assert found["long_chat"]["messages"] == 60
+    assert found["answers"]["heartbeat"]["beats"] > 0
+    assert found["transcript"]["one message"]["updates"] > 10
+    assert (tmp_path / "kept" / "history" / "history.db").is_file()
+
+
+@pytest.mark.slow
+def test_a_short_soak_counts_what_both_processes_hold() -> None:
+    found = run("soak.py", "--answers", "20")
+    assert (found["engine"], found["answers"]) == ("toy", 20)
+    assert found["end"]["window_mb"] > 20
+    assert found["end"]["engine_handles"] > 2
+    assert found["per_1000_answers"].keys() == found["end"].keys() - {"answers"}
+
+
+def test_a_slope_is_what_a_thousand_answers_add() -> None:
+    samples = [{"answers": n, "window_mb": 100.0 + n / 50, "handles": 14 + n // 100} for n in range(0, 1000, 100)]
+    assert slopes(samples) == {"window_mb": 20.0, "handles": 10.0}
+
+
+def test_a_request_that_is_sent_away_comes_again_and_is_answered() -> None:
+    with serving(ScriptedEngine([WORDS], pause=0.05), Limits(waiting=1)) as running:
+        found = measure(running.url, KEY, row=3, together=6)
+    assert [found["in_a_row"][name] for name in ("requests", "answered", "lost")] == [3, 3, 0]
+    assert [found["at_once"][name] for name in ("answered", "lost", "tokens")] == [6, 0, 18]
+    assert found["at_once"]["sent_away_and_back"] > 0
+
+
+def test_an_answer_that_fails_is_counted_as_lost() -> None:
+    with serving(ScriptedEngine([WORDS, BrokenModelError("Export it again."), WORDS])) as running:
+        found = measure(running.url, KEY, row=3, together=6)
+    assert (found["in_a_row"]["answered"], found["in_a_row"]["lost"], found["at_once"]["lost"]) == (2, 1, 0)
+    assert "500" in found["in_a_row"]["faults"][0]
+
+
+def answer(text: str, reason: FinishReason = FinishReason.STOP) -> Answer:
+    """One to some question."""
+    return Answer("some", "kind", "What?", text, len(text.split()), reason)
+
+
+@pytest.mark.parametrize(
+    ("text", "broken"),
+    [
+        *((text, True) for text in ("", " \n", "a\ufffdb\ufffdc\ufffd", "\x00\x01\x02\x03")),
+        *((text, False) for text in ("Yes.", "你好！🙂🙂🙂", "def f():\n\treturn 1\n", "long text " * 100 + "\ufffd")),
+    ],
+)
+def test_an_answer_that_nobody_can_read_is_broken(text: str, *, broken: bool) -> None:
+    assert answer(text).is_broken is broken
+
+
+def test_an_open_answer_is_judged_by_its_end_and_the_share_of_new_words() -> None:
+    assert answer("one two three four five six").freshness == answer("short").freshness == 1.0
+    assert answer("so it goes on " * 5).freshness == pytest.approx(4 / 17)
+    given = [answer("a b c d"), answer("a " * 9, FinishReason.REPETITION), answer("", FinishReason.LENGTH)]
+    assert open_questions.table(given, 300).splitlines()[-1] == "| some | 1 | 1 | 1 | 1 | 72% |"
+
+
+def test_every_question_is_asked_in_every_way(
+    headstart_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    write_model(headstart_home / "models" / "smol")
+    output = tmp_path / "answers.json"
+    monkeypatch.setattr(open_questions, "load_apart", lambda _: ToyEngine())
+    ways = ["greedy", "0.7, top-p 0.9"]
+    monkeypatch.setattr(sys, "argv", ["open", "--model", "smol", "--sampling", *ways, "--output", str(output)])
+    open_questions.main()
+    written = json.loads(output.read_text(encoding="utf-8"))
+    assert [each["way"] for each in written] == [way for way in ways for _ in range(30)]
+    assert all(each["text"].startswith("You wrote: ") for each in written)
+    assert "| greedy | 30 | 0 | 0 | 0 |" in capsys.readouterr().out
+
+
+PROGRAM = """#!{python}
+import json, sys
+file = sys.argv[sys.argv.index("--json") + 1]
+scores = {{"plain": {{"ms_per_token": [{plain}]}}, "auto": {{"ms_per_token": [{auto}]}}}}
+json.dump({{"prompts": [{{"id": name, "scores": scores}} for name in ("code-1", "story-1")]}}, open(file, "w"))
+open({log!r}, "a").write({name!r} + " ")
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the programs are scripts")
+def test_two_checkouts_take_turns_and_are_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    for name, auto in (("old", 40.0), ("new", 20.0)):
+        program = tmp_path / name / ".venv/bin/headstart"
+        program.parent.mkdir(parents=True)
+        log = str(tmp_path / "log")
+        program.write_text(PROGRAM.format(python=sys.executable, plain=60.0, auto=auto, log=log, name=name))
+        program.chmod(0o755)
+    words = [str(tmp_path / "old"), str(tmp_path / "new"), "--model", "any", "--rounds", "2"]
+    monkeypatch.setattr(sys, "argv", ["", *words])
+    assert two_checkouts.main() == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["plain"]["times as fast"] == pytest.approx(1.0)
+    assert found["auto"] == pytest.approx({"times as fast": 2.0, "from": 2.0, "to": 2.0, "comparisons": 4})
+    assert (tmp_path / "log").read_text().split() == ["old", "new", "new", "old"]

@@ -1,0 +1,74 @@
+"""The experiments: memory bandwidth, half and double of the policy's constants, the replay of recorded answers."""
+
+import json
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from bench.research import policy_constants
+from bench.research.memory_limit import bytes_each_step, read_bandwidth
+from bench.research.policy_constants import CONSTANTS, MODULES, Constant
+from bench.research.replay import lines, main
+from headstart.engine.policy import policy
+from tests.source_tree import ROOT
+
+Captured = pytest.CaptureFixture[str]
+TRACE = ROOT / "tests" / "engine" / "data" / "qwen2.5-coder.jsonl"
+# What counts places, or what no recording meets: tables of likely tokens, prices of a machine that nobody measured.
+OTHERS = {
+    *("SIZES", "BULK", "_TABULATED", "_LEAST", "_SWITCHING", "_PREFILL", "_MATCHES", "_CHANCES"),
+    *("_DOUBTED", "_ALLOWANCE", "_SHIPPED_DOUBTS", "_MEANS"),
+}
+
+
+def test_bandwidth_counts_all_threads() -> None:
+    assert read_bandwidth(threads=2, size=3 * 2**20, passes=2) > 1e8
+
+
+def test_the_weights_of_a_step_leave_out_tables_of_which_it_takes_a_row(tiny_target: Path) -> None:
+    table = 640 * 64 * 2  # rows, width, bytes
+    all_weights = (tiny_target / "openvino_model.bin").stat().st_size
+    # The head is as large as the embedding, and is read. Some small constants share their bytes in the file.
+    assert bytes_each_step(tiny_target) == pytest.approx(all_weights - table, abs=4096)
+
+
+def tuned(module: ModuleType) -> set[str]:
+    """Names of numbers, and of tuples of numbers."""
+    found = set()
+    for name, value in vars(module).items():
+        figures = value if isinstance(value, tuple) else (value,)
+        if name.isupper() and figures and all(isinstance(figure, int | float) for figure in figures):
+            found.add(name)
+    return found
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__.rsplit(".", 1)[-1])
+def test_every_constant_of_the_policy_is_measured(module: ModuleType) -> None:
+    assert tuned(module) - OTHERS == {each.name for each in CONSTANTS if each.module is module}
+
+
+@pytest.mark.slow
+def test_a_rule_that_is_spoilt_is_slower_and_comes_back() -> None:
+    spoilt = Constant(policy, "LONGEST", kind="count")
+    (row,) = policy_constants.measure([spoilt], seeds=(1,))["constants"]
+    assert row["half"]["mean"] < 0.0
+    assert policy.LONGEST == spoilt.value == 15
+
+
+def test_every_rule_is_listed_with_mean_worst_and_best(capsys: Captured, tmp_path: Path) -> None:
+    assert main([str(TRACE), "--json", str(tmp_path / "figures.json")]) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[0] == "6 answers, times plain decoding: geometric mean (worst to best)"
+    figures = json.loads((tmp_path / "figures.json").read_text(encoding="utf-8"))
+    assert len(figures) == 6
+    assert all(len(shown) == 1 + len(by_rule) and by_rule["auto"] < by_rule["oracle"] for by_rule in figures.values())
+    assert lines({"a 1": {"auto": 2.0, "oracle": 4.0}, "a 2": {"auto": 0.5}})[1:] == [
+        "  auto    1.00x (0.50 to 2.00)",
+        "  oracle  4.00x (4.00 to 4.00)",
+    ]
+
+
+def test_a_file_that_is_no_trace_is_refused(capsys: Captured, tmp_path: Path) -> None:
+    assert main([str(tmp_path / "none")]) == 1
+    assert "cannot be read" in capsys.readouterr().err
