@@ -13,10 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headstart.chat.conversation import Attachment, Chat, Conversation, Outcome, Role, Run, State
-from headstart.chat.exchange import files
-from headstart.chat.exchange.documents import Wording, to_html, to_html_all, to_markdown, to_markdown_all
-from headstart.chat.exchange.files import MalformedError, write_export
-from headstart.chat.exchange.json_chats import parse_chats, read_chats, to_json
+from headstart.chat.documents import Wording, to_html, to_html_all, to_markdown, to_markdown_all, write_export
+from headstart.chat.json_chats import MalformedError, parse_chats, read_chats, to_json
 from headstart.errors import ExchangeError
 from tests.chat.trees import CONVERSATIONS, PATIENT
 from tests.junk import JUNK, fuzz, places
@@ -255,13 +253,24 @@ def test_a_message_that_does_not_follow_its_parent_is_refused() -> None:
         _imported(content)
 
 
+def test_tags_come_back_and_a_folder_of_an_older_file_becomes_one() -> None:
+    document = json.loads(to_json([(CHAT, Conversation())]))
+    (entry,) = document["chats"]
+    assert _imported(document)[0][0].tags == CHAT.tags
+    del entry["tags"]
+    entry["folder"] = "zoo"
+    assert _imported(document)[0][0].tags == ("zoo",)
+    entry["tags"] = "zoo"
+    with pytest.raises(MalformedError, match="no list"):
+        _imported(document)
+
+
 def test_what_is_too_large_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "large.json"
     path.write_text(to_json([(CHAT, _talk("q" * 100, "a"))]), encoding="utf-8")
     assert len(read_chats(path)) == 1
-    for module, name in (("json_chats", "MOST_BYTES"), ("json_chats", "MOST_MESSAGES"), ("files", "MOST_CHARACTERS")):
+    for name in ("MOST_BYTES", "MOST_MESSAGES", "MOST_CHARACTERS"):
         with monkeypatch.context() as patch:
-            patch.setattr(f"headstart.chat.exchange.{module}.{name}", 1)
+            patch.setattr(f"headstart.chat.json_chats.{name}", 1)
             with pytest.raises(ExchangeError, match=r"at most|more than"):
                 read_chats(path)
-    assert files.MOST_BYTES > 2**20

@@ -1,6 +1,7 @@
 """Old, newer, broken and missing histories: each is opened, or refused with a sentence and a way out."""
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,16 @@ def _filled(folder: Path, chats: int = 40) -> Store:
         chat = store.create_chat(f"chat {number}")
         store.save(chat.id, Conversation(), Conversation().ask(f"question {number} " * 50))
     return store
+
+
+def _break(folder: Path) -> None:
+    """Spoil the first page of the messages, which a start of a large history does not look at."""
+    connection = sqlite3.connect(folder / FILE_NAME)
+    (page,) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'message'").fetchone()
+    connection.close()
+    with (folder / FILE_NAME).open("r+b") as file:
+        file.seek((page - 1) * 4096)
+        file.write(b"\xa5" * 4096)
 
 
 def test_a_history_of_version_1_is_brought_up_to_date(tmp_path: Path) -> None:
@@ -133,8 +144,10 @@ def test_a_broken_file_is_refused_and_a_backup_takes_its_place(tmp_path: Path) -
     store.close()
 
 
-@pytest.mark.parametrize("content", [b"not a database at all" * 100, b"SQLite format 3\x00" + b"\xff" * 5000])
-def test_a_file_that_is_no_database_is_refused(tmp_path: Path, content: bytes) -> None:
+@pytest.mark.parametrize("content", [b"not a database at all" * 100, b"SQLite format 3\x00" + b"\xff" * 5000, None])
+def test_a_file_that_is_no_database_or_cut_short_is_refused(tmp_path: Path, content: bytes | None) -> None:
+    _filled(tmp_path).close()
+    content = content or (tmp_path / FILE_NAME).read_bytes()[:20_000]
     (tmp_path / FILE_NAME).write_bytes(content)
     with pytest.raises(DamagedHistoryError, match="is damaged"):
         open_store(tmp_path)
@@ -145,27 +158,14 @@ def test_a_file_that_is_no_database_is_refused(tmp_path: Path, content: bytes) -
     store.close()
 
 
-def test_a_file_cut_short_is_refused(tmp_path: Path) -> None:
-    _filled(tmp_path).close()
-    history = tmp_path / FILE_NAME
-    history.write_bytes(history.read_bytes()[:20_000])
-    with pytest.raises(DamagedHistoryError):
-        open_store(tmp_path)
-
-
 def test_damage_met_later_is_told_in_the_same_words(tmp_path: Path) -> None:
-    store = _filled(tmp_path)
-    (chat, *_) = store.chats()
-    page = store._connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'message'").fetchone()[0]
-    store.close()
-    store = open_store(tmp_path)
-    with (tmp_path / FILE_NAME).open("r+b") as file:
-        file.seek((page - 1) * 4096)
-        file.write(b"\xa5" * 4096)
-    store._connection.execute("PRAGMA shrink_memory")
-    with pytest.raises(DamagedHistoryError, match="restore a backup"):
-        store.conversation(chat.id)
-    store.close()
+    _filled(tmp_path).close()
+    with closing(open_store(tmp_path)) as store:
+        (chat, *_) = store.chats()
+        _break(tmp_path)
+        store._connection.execute("PRAGMA shrink_memory")
+        with pytest.raises(DamagedHistoryError, match="restore a backup"):
+            store.conversation(chat.id)
 
 
 def test_a_row_that_makes_no_sense_is_damage(tmp_path: Path) -> None:
@@ -194,16 +194,6 @@ def large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.setattr(module, "READ_AT_START", 0)
     _filled(tmp_path).close()
     return tmp_path
-
-
-def _break(folder: Path) -> None:
-    """Spoil the first page of the messages, which a start does not look at."""
-    connection = sqlite3.connect(folder / FILE_NAME)
-    (page,) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'message'").fetchone()
-    connection.close()
-    with (folder / FILE_NAME).open("r+b") as file:
-        file.seek((page - 1) * 4096)
-        file.write(b"\xa5" * 4096)
 
 
 def test_a_large_history_is_not_read_through_at_the_start_but_before_it_is_copied(large: Path) -> None:

@@ -3,7 +3,6 @@
 import dataclasses
 import itertools
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -13,14 +12,6 @@ from headstart.chat import search
 from headstart.chat.conversation import Attachment, Conversation, Message, Outcome, Role
 from headstart.chat.store import Store, open_store
 from tests.junk import fuzz
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    """An empty history."""
-    opened = open_store(tmp_path / "history")
-    yield opened
-    opened.close()
 
 
 def _tell(store: Store, *texts: str, title: str = "") -> str:

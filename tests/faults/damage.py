@@ -12,7 +12,7 @@ from unittest import mock
 from headstart.chat.backups import is_due, keep_up, list_backups
 from headstart.chat.conversation import Conversation
 from headstart.chat.database import FILE_NAME
-from headstart.chat.exchange.files import write_export
+from headstart.chat.documents import write_export
 from headstart.chat.store import open_store
 from headstart.errors import HeadstartError
 from tests.faults.files import TITLE, Written, files

@@ -8,7 +8,7 @@ from PySide6.QtCore import QObject, Qt, Signal, Slot
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from headstart.chat.conversation import Chat, Conversation, Message, Role
-from headstart.chat.exchange.documents import (
+from headstart.chat.documents import (
     Wording,
     listed,
     moment,
@@ -17,9 +17,9 @@ from headstart.chat.exchange.documents import (
     to_html_all,
     to_markdown,
     to_markdown_all,
+    write_export,
 )
-from headstart.chat.exchange.files import write_export
-from headstart.chat.exchange.json_chats import read_chats, to_json
+from headstart.chat.json_chats import read_chats, to_json
 from headstart.chat.store import Store
 from headstart.errors import HeadstartError
 from headstart.ui.chat.message_text import attached_blocks, split

@@ -23,7 +23,7 @@ from PySide6.QtGui import (
     QTextTable,
 )
 
-from headstart.chat.exchange.files import write_export
+from headstart.chat.documents import write_export
 from headstart.errors import HeadstartError
 from headstart.ui.markdown.blocks import Block, Code, Paragraph, Rule, spans
 from headstart.ui.markdown.document import DocumentWriter

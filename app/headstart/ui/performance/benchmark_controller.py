@@ -7,7 +7,7 @@ from PySide6.QtCore import QDateTime, QElapsedTimer, QObject, Qt, Slot
 from PySide6.QtWidgets import QFileDialog
 
 from headstart import paths
-from headstart.chat.exchange.files import write_export
+from headstart.chat.documents import write_export
 from headstart.engine.bench.prompts import read_prompts
 from headstart.engine.bench.race import SWEEP, USUAL
 from headstart.engine.engine import Finish

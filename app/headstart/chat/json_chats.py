@@ -1,29 +1,41 @@
-"""Chats as JSON with all versions, models, settings and statistics; and a file of chats, whoever wrote it, read."""
+"""Chats as JSON with all versions, models, settings and statistics; and files of chats, also ChatGPT's, read."""
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+import time
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NoReturn
 
-from headstart.chat.conversation import LONGEST_TAG, Attachment, Conversation, Message, Role, Run, State, storable
-from headstart.chat.exchange.chatgpt import is_chatgpt, read_chatgpt
-from headstart.chat.exchange.files import (
-    MOST_BYTES,
-    MOST_CHATS,
-    MOST_MESSAGES,
-    Bundle,
-    MalformedError,
-    long_text,
-    new_chat,
-    require_few,
-    text_at,
+from headstart.chat.conversation import (
+    LONGEST_TAG,
+    Attachment,
+    Chat,
+    Conversation,
+    Message,
+    Role,
+    Run,
+    State,
+    storable,
 )
-from headstart.errors import ExchangeError, Translatable
+from headstart.errors import ExchangeError, HeadstartError, Translatable
 
+Bundle = tuple[Chat, Conversation]
+
+MOST_BYTES = 256 * 2**20  # about as large as the exports of years of daily use
+MOST_CHATS = 100_000
+MOST_MESSAGES = 50_000  # in one chat
+MOST_CHARACTERS = 4_000_000  # in one text
+LONGEST_TITLE = 500
 FORMAT = "headstart-chats"
 VERSION = 1
+
+
+class MalformedError(HeadstartError):
+    """What is wrong with a file, as the part of a sentence."""
 
 
 def to_json(chats: Iterable[Bundle]) -> str:
@@ -64,9 +76,9 @@ def parse_chats(data: bytes) -> tuple[Bundle, ...]:
     content = _parse(data)
     if isinstance(content, Mapping) and content.get("format") == FORMAT:
         found = _read_own(content)
-    elif isinstance(content, list) and is_chatgpt(content):
+    elif isinstance(content, list) and _is_chatgpt(content):
         require_few(len(content), MOST_CHATS, Translatable("chats"))
-        found = read_chatgpt(content)
+        found = _read_chatgpt(content)
     else:
         raise MalformedError("it is no export of chats")
     require_few(len(found), MOST_CHATS, Translatable("chats"))
@@ -247,3 +259,158 @@ def _table(value: object, what: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         raise MalformedError("{what} in it is no table", what=what)
     return value
+
+
+def new_chat(title: str, *, created: float, updated: float, **others: Any) -> Chat:
+    """A chat with a new id, so that a second import replaces nothing."""
+    return Chat(uuid.uuid4().hex, " ".join(title.splitlines()).strip()[:LONGEST_TITLE], created, updated, **others)
+
+
+def long_text(value: object) -> str:
+    """A text, not too long and without what no file can hold."""
+    if not isinstance(value, str):
+        raise MalformedError("{value!r} stands where a text should", value=str(value)[:40])
+    if len(value) > MOST_CHARACTERS:
+        raise MalformedError(
+            "a text in it has more than {most_characters:,} characters", most_characters=MOST_CHARACTERS
+        )
+    return storable(value)
+
+
+def text_at(entry: Mapping[str, Any], name: str, default: str | None = None) -> str:
+    """A text by its name in a table."""
+    value = entry.get(name, default)
+    if value is None:
+        raise MalformedError("{name} is missing", name=name)
+    return long_text(value)
+
+
+def require_few(count: int, most: int, what: str) -> None:
+    """Raises MalformedError above `most`."""
+    if count > most:
+        raise MalformedError("it has {count:,} {what} and at most {most:,} are read", count=count, what=what, most=most)
+
+
+# The conversations.json of ChatGPT. Its format is not documented: unknown parts are skipped.
+_TEXTS = ("text", "multimodal_text")  # kinds of content that a person wrote or was shown
+_FOR_READERS = (None, "all")  # other recipients are tools
+
+
+def _is_chatgpt(content: object) -> bool:
+    """Whether parsed JSON looks like such an export."""
+    return isinstance(content, list) and any(_is_chat(entry) for entry in content)
+
+
+def _read_chatgpt(content: list[Any]) -> tuple[Bundle, ...]:
+    """Every chat that has a message. Raises MalformedError where a limit is passed."""
+    chats = (_chatgpt_chat(entry) for entry in content if _is_chat(entry))
+    return tuple(chat for chat in chats if chat[1].messages)
+
+
+def _is_chat(entry: object) -> bool:
+    return isinstance(entry, Mapping) and isinstance(entry.get("mapping"), Mapping)
+
+
+def _chatgpt_chat(entry: Mapping[str, Any]) -> Bundle:
+    created = _seconds(entry.get("create_time"), round(time.time(), 3))
+    title = entry.get("title")
+    chat = new_chat(
+        long_text(title) if isinstance(title, str) else "",
+        created=created,
+        updated=_seconds(entry.get("update_time"), created),
+        archived=entry.get("is_archived") is True,
+    )
+    return chat, _Tree(entry["mapping"], created).conversation(entry.get("current_node"))
+
+
+@dataclass
+class _Tree:
+    """Nodes of an export by key, and what became of them: tool calls and hidden messages leave no message."""
+
+    nodes: Mapping[str, Any]
+    created: float  # for messages without a time of their own
+    messages: dict[int, Message] = field(default_factory=dict)
+    ids: dict[str, int | None] = field(default_factory=dict)  # of the message of a node, or of the nearest above it
+
+    def conversation(self, current: object) -> Conversation:
+        """All that can be reached from the roots; a node that is its own ancestor cannot."""
+        require_few(len(self.nodes), MOST_MESSAGES, "messages in one chat")
+        for key, parent in self._walk():
+            self._add(key, self.ids.get(parent) if parent is not None else None)
+        conversation = Conversation(self.messages, {item.parent: item.id for item in self.messages.values()})
+        last = self.ids.get(current) if isinstance(current, str) else None
+        return conversation.show(last) if last is not None else conversation
+
+    def _walk(self) -> Iterator[tuple[str, str | None]]:
+        """Each node with its parent, parents first and versions in their order."""
+        roots = [key for key, node in self.nodes.items() if self._parent(node) not in self.nodes]
+        pending: list[tuple[str, str | None]] = [(key, None) for key in reversed(roots)]
+        seen: set[str] = set()
+        while pending:
+            key, parent = pending.pop()
+            if key in seen:
+                continue
+            seen.add(key)
+            yield key, parent
+            pending += [(child, key) for child in reversed(self._children(key))]
+
+    def _children(self, key: str) -> list[str]:
+        children = _mapping(self.nodes[key]).get("children")
+        named = children if isinstance(children, list) else []
+        return [child for child in named if isinstance(child, str) and child in self.nodes]
+
+    def _parent(self, node: object) -> object:
+        parent = _mapping(node).get("parent")
+        return parent if isinstance(parent, str) else None
+
+    def _add(self, key: str, parent: int | None) -> None:
+        read = _chatgpt_message(_mapping(_mapping(self.nodes[key]).get("message")), self.created)
+        self.ids[key] = parent
+        if read is not None:
+            id_ = len(self.messages) + 1
+            role, text, created, model, attachments = read
+            self.messages[id_] = Message(id_, parent, role, text, created, model=model, attachments=attachments)
+            self.ids[key] = id_
+
+
+_Read = tuple[Role, str, float, str, tuple[Attachment, ...]]
+
+
+def _chatgpt_message(message: Mapping[str, Any], created: float) -> _Read | None:
+    role = _mapping(message.get("author")).get("role")
+    content, metadata = _mapping(message.get("content")), _mapping(message.get("metadata"))
+    if role not in ("user", "assistant") or content.get("content_type") not in _TEXTS:
+        return None
+    if message.get("recipient") not in _FOR_READERS or metadata.get("is_visually_hidden_from_user") is True:
+        return None
+    parts, names = content.get("parts"), metadata.get("attachments")
+    text = "\n\n".join(_part(part) for part in parts if _part(part)) if isinstance(parts, list) else ""
+    files = [_mapping(file).get("name") for file in names] if isinstance(names, list) else []
+    attachments = tuple(Attachment(name, "") for name in files if isinstance(name, str))
+    if not text.strip() and not attachments:
+        return None
+    model = metadata.get("model_slug") if role == "assistant" else ""
+    when = _seconds(message.get("create_time"), created)
+    return Role(role), text, when, model if isinstance(model, str) else "", attachments
+
+
+def _part(part: object) -> str:
+    """The text of one part; pictures and sound are not in the file and leave a mark."""
+    if isinstance(part, str):
+        return long_text(part)
+    kind = _mapping(part).get("content_type")
+    spoken = _mapping(part).get("text")
+    if isinstance(spoken, str):
+        return long_text(spoken)
+    return f"[{kind.partition('_')[0]}]" if isinstance(kind, str) else ""
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _seconds(value: object, default: float) -> float:
+    """Seconds since 1970, if it can be a time of this era."""
+    if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and 0 < value < 2**33:
+        return round(float(value), 3)
+    return default

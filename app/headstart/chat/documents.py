@@ -1,14 +1,18 @@
 """Chats as documents for readers: Markdown, and HTML pages that fetch and run nothing."""
 
 import html
+import os
 import re
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
+from pathlib import Path
 
 from markdown_it import MarkdownIt
 
 from headstart.chat.conversation import Chat, Conversation, Message, Role, State, fenced
+from headstart.errors import ExchangeError
 
 _THINKING = re.compile(r"\A\s*<think>(.*?)(?:</think>|\Z)", re.DOTALL)
 # The policy is a second lock: the page has no script and no address to fetch from in the first place.
@@ -38,7 +42,7 @@ td, th {{ border: 1px solid #8888; padding: .2rem .6rem; }}
 
 @dataclass(frozen=True)
 class Wording:
-    """English unless told otherwise; `zone` None is the local time zone."""
+    """The words around the messages, English by default; `zone` None is the local time zone."""
 
     user: str = "You"
     assistant: str = "Assistant"
@@ -166,3 +170,22 @@ def _message(message: Message, words: Wording, render: Callable[[str], str]) -> 
         if line:
             yield f'<p class="made">{html.escape(f"{name}: {line}")}</p>'
     yield "</section>"
+
+
+def write_export(path: Path, content: str | bytes) -> None:
+    """Put content into a file that its owner alone can read, in the place of an older one. Raises ExchangeError."""
+    data = content if isinstance(content, bytes) else content.encode(errors="replace")
+    try:
+        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".export-")  # with mode 0600
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(data)
+            Path(name).replace(path)
+        finally:
+            Path(name).unlink(missing_ok=True)
+    except OSError as error:
+        raise ExchangeError(
+            "{path} cannot be written ({strerror}); choose another folder or make room there.",
+            path=path,
+            strerror=error.strerror,
+        ) from error

@@ -1,1 +1,0 @@
-"""Chats to and from files."""

@@ -1,0 +1,22 @@
+"""An empty history."""
+
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from headstart.chat.store import Store, open_store
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Where the history of a test is."""
+    return tmp_path / "history"
+
+
+@pytest.fixture
+def store(folder: Path) -> Iterator[Store]:
+    """That history, open."""
+    with closing(open_store(folder)) as opened:
+        yield opened
