@@ -1,15 +1,14 @@
-"""What a model folder says about itself: `manifest.json`, written by the exporter. Standard library only."""
+"""What a model folder says about itself: `manifest.json`, written by the exporter."""
 
 import dataclasses
 import hashlib
 import json
 import re
-import types
-import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+
+import msgspec
 
 from headstart.errors import BrokenModelError, Translatable
 
@@ -198,10 +197,9 @@ def read(folder: Path) -> Manifest | PairManifest:
         )
     wanted: type[Manifest] | type[PairManifest] = PairManifest if data.get("kind") == "pair" else Manifest
     try:
-        manifest: Manifest | PairManifest = _build(wanted, data)
-    except (TypeError, ValueError) as error:
+        return msgspec.convert(data, wanted)
+    except msgspec.ValidationError as error:
         raise BrokenModelError("{path} is damaged ({error}); export the model again.", path=path, error=error) from None
-    return manifest
 
 
 def read_model(folder: Path) -> Manifest:
@@ -280,35 +278,10 @@ def _joins_splits(folder: Path) -> bool:
         if _JOINED in patterns:
             return True
         return _JOINED_DIGITS in patterns and bool(_DIGITS.search((folder / "tokenizer.json").read_bytes()))
-    except OSError:  # whoever loads the model says what is missing
+    except OSError:  # loading the model says what is missing
         return False
 
 
 def bigram_key(before: int, last: int) -> int:
     """The key in a table of likely next tokens of what follows `before` and `last`; -1: whatever was before."""
     return (before + 1 << 32) + last + 1
-
-
-def _build(wanted: Any, data: Any) -> Any:
-    """`data` from JSON as the declared type; TypeError names what does not fit. Unknown keys are ignored."""
-    if dataclasses.is_dataclass(wanted):
-        return _build_dataclass(wanted, data)
-    origin, arguments = typing.get_origin(wanted), typing.get_args(wanted)
-    if origin is types.UnionType:
-        return None if data is None else _build(arguments[0], data)
-    if origin is tuple and isinstance(data, list):
-        return tuple(_build(arguments[0], item) for item in data)
-    if origin is Mapping and isinstance(data, dict):
-        return {str(key): _build(arguments[1], item) for key, item in data.items()}
-    if wanted is float and isinstance(data, int) and not isinstance(data, bool):
-        return float(data)
-    if origin is None and type(data) is wanted:
-        return data
-    raise TypeError(f"{data!r} where {wanted} belongs")
-
-
-def _build_dataclass(wanted: Any, data: Any) -> Any:
-    if not isinstance(data, dict):
-        raise TypeError(f"{data!r} where {wanted.__name__} belongs")
-    hints = typing.get_type_hints(wanted)
-    return wanted(**{name: _build(hint, data[name]) for name, hint in hints.items() if name in data})
