@@ -22,7 +22,7 @@ SAVED_EVERY = 1.0  # seconds of text that a kill may cost
 LATE = 0.5  # seconds that a loaded machine may add
 
 pytestmark = pytest.mark.skipif(
-    bool(screens.missing()), reason=f"a real window needs {', '.join(screens.missing())}; see tests/README.md"
+    bool(screens.missing()), reason=f"a real window needs {', '.join(screens.missing())}; see app/docs/testing.md"
 )
 
 
