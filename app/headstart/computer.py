@@ -6,7 +6,7 @@ from pathlib import Path
 
 PACKAGES = ("openvino", "openvino-genai", "openvino-tokenizers", "numpy")
 _CPU_FILE = Path("/proc/cpuinfo")
-# What matters for multiplying weights, by the kernel's words; either of several may stand for one.
+# Instruction sets that matter for multiplying weights, and the kernel's names for each.
 _SETS = {
     "AVX2": ("avx2",),
     "AVX-512": ("avx512f",),
@@ -21,13 +21,13 @@ _SETS = {
 
 
 def processor() -> str:
-    """Its full name on Linux; other systems give it away less readily."""
+    """Its full name on Linux; elsewhere what Python knows."""
     named = (value for name, value in _cpu_lines() if name == "model name")
     return next(named, platform.processor() or platform.machine())
 
 
 def instruction_sets() -> tuple[str, ...] | None:
-    """Such as ("AVX2", "AVX-512"); None where the system does not tell."""
+    """Such as ("AVX2", "AVX-512"); None if the system does not list them."""
     flags = next((set(value.split()) for name, value in _cpu_lines() if name in {"flags", "Features"}), None)
     if flags is None:
         return None
@@ -35,7 +35,7 @@ def instruction_sets() -> tuple[str, ...] | None:
 
 
 def stepping() -> str:
-    """What tells processors apart that compute differently: family, model, stepping and microcode, where told."""
+    """Family, model, stepping and microcode, by which processors that compute differently can be told apart."""
     wanted = ("vendor_id", "cpu family", "model", "stepping", "microcode")
     told = dict(reversed(_cpu_lines()))  # of the first core
     return " ".join(told[name] for name in wanted if name in told) or platform.processor()

@@ -1,4 +1,4 @@
-"""The engine's process: the host of the engine, and the local server inside it while it is told to have one."""
+"""The engine's process: the host of the engine, and the local server inside it while it is switched on."""
 
 from collections.abc import Callable, Sequence
 

@@ -1,11 +1,11 @@
-"""Every error a user may read: one base class, one sentence each with the remedy."""
+"""The errors that people read: one base class, one sentence each with the remedy."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Self
 
 
 class Translatable(str):
-    """An English text for people, which whoever shows it may put into another language: a template and its values."""
+    """An English text for people, as a template and its values, so that the window can translate it."""
 
     template: str
     values: Mapping[str, object]
@@ -105,7 +105,7 @@ class OutOfMemoryError(HeadstartError):
 
 
 class TraceError(HeadstartError):
-    """A trace cannot be read or says too little; the sentence tells how to record one."""
+    """A trace cannot be read or lacks something; the sentence says how to record one."""
 
 
 class ContextOverflowError(HeadstartError):
@@ -153,7 +153,7 @@ class DamagedHistoryError(HistoryError):
 
 
 class LockedHistoryError(HistoryError):
-    """The chat history is encrypted, and nobody has said its passphrase yet."""
+    """The chat history is encrypted, and the passphrase is missing."""
 
 
 class WrongPassphraseError(HistoryError):

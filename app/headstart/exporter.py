@@ -1,4 +1,4 @@
-"""The exporter, a program of its own: where it is, and its environment in the data folder, made when it is wanted."""
+"""The exporter: where its program is, and how its environment in the data folder is made."""
 
 import contextlib
 import json
@@ -24,10 +24,10 @@ from headstart.errors import ExportError
 
 PROGRAM = "headstart-export"
 _PYTHON = "py -3" if sys.platform == "win32" else "python3"
-# The same lines whoever starts it, and no bar drawn over itself: output goes to a pipe.
+# Output goes to a pipe, so the program prints lines and no moving bar.
 _MODULE_CALL = "import sys; from headstart_export.cli import main; sys.exit(main())"
-_UNFINISHED = "unfinished"  # inside, as long as what is there is not to be used
-_AWAY = "exporter-removed-"  # beside it: what could not be removed at once, as there are many files
+_UNFINISHED = "unfinished"  # a file inside, as long as the environment is unfinished
+_AWAY = "exporter-removed-"  # beside it: environments to be removed, which takes long because of their many files
 
 
 def program(name: str) -> Path:
@@ -92,7 +92,7 @@ def export(source: str, more: Sequence[str] = ()) -> Path:
     return Path(folder)
 
 
-# Measured with PyTorch for processors alone: what is fetched, and what it is on the disk when all is unpacked.
+# Bytes to fetch and bytes on the disk, measured with PyTorch for processors alone.
 FETCHED, SIZE = 500_000_000, 2_100_000_000
 _ROOM = SIZE + 2 * FETCHED  # pip has each file in its cache, too, and unpacks them all at the end
 _OLDEST = (3, 11)
@@ -110,11 +110,11 @@ except (ImportError, AttributeError):  # a folder without a module, as packages 
     pip = ""
 print(json.dumps([sys.executable, sys.version_info[:3], pip, sys.maxsize > 2**32]))
 """
-_QUIET = ("-I", "-u", "-X", "utf8")  # no variable and no folder of the user decides what is imported
+_QUIET = ("-I", "-u", "-X", "utf8")  # the user's variables and folders do not decide what is imported
 _TRIAL = "import headstart_export.cli, nncf, optimum.intel, torch, transformers"
 _FOREIGN = ("PYTHONHOME", "PYTHONPATH", "PYTHONSTARTUP", "VIRTUAL_ENV", "__PYVENV_LAUNCHER__")
-_LINES = 400  # the last ones tell why it failed
-# Only pip from this version on says how far a file is where nobody sees a bar.
+_LINES = 400  # kept to find out why it failed
+# From this version on, pip prints the progress of a file without a terminal.
 _TELLS_BYTES = (24, 1)
 _BYTES = re.compile(r"^Progress (\d+) of (\d+)$")
 _COLLECTING = re.compile(r"^Collecting ([\w.-]+)")
@@ -161,7 +161,7 @@ class Python:
 
 
 class Listener(Protocol):
-    """Who follows a set-up; called in the thread that runs it."""
+    """What hears of the progress of a set-up, in the thread that runs it."""
 
     def note_line(self, line: str) -> None:
         """What a child process wrote."""
@@ -174,7 +174,7 @@ class Listener(Protocol):
 
 
 class SetUp:
-    """Makes the exporter's environment, once. What is not made to its end is never used."""
+    """Makes the exporter's environment, once. An unfinished one is never used."""
 
     def __init__(self, listener: Listener) -> None:
         """Runs nothing yet, and opens no network before `run`."""
@@ -239,7 +239,7 @@ class SetUp:
         self._note(f"Python {'.'.join(map(str, python.version))}: {python.path}")
         put_away()
         own_folder.make(_scratch())
-        _mark().write_text(str(os.getpid()), encoding="ascii")  # what is made counts only when this has gone
+        _mark().write_text(str(os.getpid()), encoding="ascii")  # the environment counts only once this file is gone
         own = str(program("python"))
         bar = "raw" if python.pip >= _TELLS_BYTES else "off"
         install = ("-m", "pip", "install", "--no-input", "--progress-bar", bar, f"{package()}[export]")
@@ -363,7 +363,7 @@ def kill(pid: int) -> None:
 
 
 def _variables() -> dict[str, str]:
-    """Those of the user, pip's settings among them, but for other Pythons; large files are kept where the room is."""
+    """The user's variables without those of other Pythons; temporary files go to the data folder."""
     kept = {name: value for name, value in os.environ.items() if name not in _FOREIGN}
     kept |= dict.fromkeys(("TMPDIR", "TMP", "TEMP"), str(_scratch())) if _scratch().exists() else {}
     return kept | {"PIP_USER": "0", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
@@ -375,12 +375,12 @@ def _free() -> int:
 
 
 def _scratch() -> Path:
-    """For temporary files while it is made: several gigabytes, for which a system's own folder may be small."""
+    """For temporary files of a set-up: several gigabytes, for which the system's folder may be too small."""
     return paths.exporter_folder() / "tmp"
 
 
 def put_away() -> None:
-    """Take what is there out of the way, at once; `sweep` removes it. Raises OSError."""
+    """Move the environment aside at once; `sweep` removes it. Raises OSError."""
     folder = paths.exporter_folder()
     if folder.exists():
         away = tempfile.mkdtemp(prefix=_AWAY, dir=folder.parent)
@@ -388,7 +388,7 @@ def put_away() -> None:
 
 
 def sweep(go_on: Callable[[], bool]) -> None:
-    """Remove what was put away, as long as `go_on` says so; what cannot be removed stays for the next time."""
+    """Remove what was put away, as long as `go_on` says so; the rest stays for the next time."""
     for away in paths.data_folder().glob(f"{_AWAY}*"):
         for folder, _, _ in os.walk(away, topdown=False):
             if not go_on():

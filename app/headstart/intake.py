@@ -18,7 +18,7 @@ _CHUNK = 8 * 2**20  # bytes copied between two looks at `go_on`
 _PREFIX = ".incoming-"
 _SLACK = 64 * 2**20  # bytes that stay free on the disk
 
-GoOn = Callable[[int, int], bool]  # told bytes done and of how many; False stops
+GoOn = Callable[[int, int], bool]  # gets the bytes done and their total; False stops
 
 
 class Stopped(Exception):  # noqa: N818 - stopping is no error

@@ -86,7 +86,7 @@ def forget(server: str) -> None:
 
 @contextmanager
 def _keyring(server: str) -> Iterator[Any]:
-    """The system's keyring. Where there is none, or its owner keeps it locked, what is asked of it is left out."""
+    """The system's keyring. Without one, or with a locked one, the block has no effect."""
     import keyring  # noqa: PLC0415 - looks for the system's services
     from keyring.errors import KeyringError  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""What Headstart is made of, with versions and licences, as the installed packages say themselves. Shows nothing."""
+"""The parts of Headstart with their versions and licences, as the installed packages state them."""
 
 import os
 import platform

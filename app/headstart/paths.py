@@ -1,4 +1,4 @@
-"""Where things live on this computer. Creates nothing: whoever writes makes the folder."""
+"""The folders of this computer that Headstart uses. Creates none of them."""
 
 import os
 import sys

@@ -23,7 +23,7 @@ _DAMAGE = (
 
 def open_pdf(path: Path) -> "PdfReader":
     """A document whose pages can be read. Raises AttachmentError."""
-    from pypdf import PdfReader  # noqa: PLC0415  who attaches no PDF need not wait for it
+    from pypdf import PdfReader  # noqa: PLC0415 - only needed for a PDF
     from pypdf.errors import DependencyError, PyPdfError  # noqa: PLC0415
 
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # it warns of every oddity, also of those that do no harm

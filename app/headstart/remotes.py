@@ -22,12 +22,12 @@ _log = logging.getLogger(__name__)
 
 
 def default_path() -> Path:
-    """Where the servers are kept when nobody says otherwise."""
+    """The default file of the servers."""
     return paths.config_folder() / FILE_NAME
 
 
 def configured(path: Path | None = None) -> tuple[Remote, ...]:
-    """Every server of the file by name; what is bad in it is logged and left out."""
+    """Every server of the file by name; bad entries are logged and left out."""
     path = path or default_path()
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -96,7 +96,7 @@ def checked(server: Remote) -> Remote:
 
 
 def is_exposed(server: Remote) -> bool:
-    """Whether who sits between the two computers can read along."""
+    """Whether someone between the two computers can read the messages."""
     parts = urlsplit(server.url)
     return parts.scheme == "http" and not is_here(server)
 
@@ -136,7 +136,7 @@ def _read(name: str, table: Any) -> Remote | None:
 
 
 def _save(servers: Iterable[Remote], path: Path) -> None:
-    import tomlkit  # noqa: PLC0415 - only who writes waits for it
+    import tomlkit  # noqa: PLC0415 - only needed to write
 
     tables = {}
     for server in servers:

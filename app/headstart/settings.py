@@ -140,7 +140,7 @@ class Settings:
         return filled(SpeculationParams, vars(self))
 
     def with_values(self, values: Mapping[str, object]) -> "Settings":
-        """With plain data (of TOML or JSON) put over these settings; what is bad is logged and left as it was."""
+        """With plain data (of TOML or JSON) over these settings; bad values are logged and ignored."""
         found: dict[str, Any] = {}
         for name in values.keys() & defaults().keys():
             try:
@@ -240,7 +240,7 @@ _KINDS: Mapping[Any, str] = {
 
 
 def _shown(value: object) -> str:
-    """For the log, which is no place for what people wrote."""
+    """For the log, which must not contain what people wrote."""
     shown = repr(value)
     return shown if len(shown) <= 24 and not isinstance(value, Mapping | list | tuple) else f"a {type(value).__name__}"
 

@@ -1,4 +1,4 @@
-"""The settings as a TOML file that people may edit: read with mistakes forgiven, written with strange keys kept."""
+"""The settings as a TOML file that people may edit: bad values are skipped, unknown keys kept."""
 
 import logging
 import tomllib
@@ -21,12 +21,12 @@ _log = logging.getLogger(__name__)
 
 
 def default_path() -> Path:
-    """Where the settings are when nobody says otherwise."""
+    """The default file of the settings."""
     return paths.config_folder() / FILE_NAME
 
 
 def load(path: Path | None = None) -> Settings:
-    """The settings of a file; what is missing or bad in it has its default, what is bad is logged."""
+    """The settings of a file. Missing and bad values get their defaults; bad ones are logged."""
     path = path or default_path()
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -72,8 +72,8 @@ def _flat(content: Mapping[str, Any]) -> dict[str, object]:
 
 
 def _document(path: Path) -> "TOMLDocument":
-    """What is in the file now; one that is no TOML is put aside, for its owner to mend."""
-    import tomlkit  # noqa: PLC0415  only who writes waits for it
+    """The content of the file; one that is no TOML is renamed, so that its owner can repair it."""
+    import tomlkit  # noqa: PLC0415 - only needed to write
     from tomlkit.exceptions import TOMLKitError  # noqa: PLC0415
 
     try:
@@ -97,5 +97,5 @@ def _put(document: "TOMLDocument", section: str, name: str, value: object) -> No
     if not isinstance(table, MutableMapping):
         document[section] = {}
         table = document[section]
-    if table.get(name) != plain(value):  # what is the same keeps the way it was written
+    if table.get(name) != plain(value):  # an equal value keeps its spelling in the file
         table[name] = plain(value)

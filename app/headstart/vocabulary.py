@@ -1,4 +1,4 @@
-"""The vocabulary of a model folder, id by id, from its `tokenizer.json`. Standard library only."""
+"""The vocabulary of a model folder, id by id, from its `tokenizer.json`."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""Copies of the history: made before a migration and daily, and put back in the place of a damaged file."""
+"""Backups of the history: made daily and before a migration, restored in place of a damaged file."""
 
 import sqlite3
 import time
@@ -59,7 +59,7 @@ def keep_up(folder: Path, key: Key | None, is_wanted: Callable[[], bool] = lambd
     with explained(path), closing(connect(path, key)) as connection:
         connection.execute("PRAGMA query_only = ON")
         connection.set_progress_handler(lambda: int(not is_wanted()), _STEPS)
-        connection.execute("BEGIN")  # what is written meanwhile would have the copy begin anew
+        connection.execute("BEGIN")  # without it, every write meanwhile would restart the copy
         try:
             if not is_due(folder) or not connection.execute("SELECT EXISTS (SELECT 1 FROM chat)").fetchone()[0]:
                 return None
@@ -169,7 +169,7 @@ def _copy(source: sqlite3.Connection, path: Path, key: Key | None, is_wanted: Ca
     target = bare(path, key)
     try:
         source.backup(target, pages=_PAGES if is_wanted else -1, progress=look)
-        # A copy is one file; in WAL mode whoever only looks at it would make side files.
+        # A copy is one file; in WAL mode even reading it would make side files.
         target.execute("PRAGMA journal_mode = DELETE")
     finally:
         target.close()

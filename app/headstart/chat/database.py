@@ -1,4 +1,4 @@
-"""A connection to the history, encrypted or not, its rows, and what its faults mean to a person."""
+"""A connection to the history, encrypted or not, its rows, and its errors as sentences."""
 
 import contextlib
 import importlib.util
@@ -89,7 +89,7 @@ def connect(path: Path, key: Key | None = None) -> sqlite3.Connection:
 
 
 def settle(path: Path, key: Key | None) -> None:
-    """Bring the log of changes into the file; in a thread of its own, for the disk takes its time. Hinders nobody."""
+    """Write the log of changes into the file. It is slow, so call it in a thread of its own; it blocks no one."""
     with explained(path), closing(bare(path, key)) as connection:
         connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 
@@ -121,7 +121,7 @@ def explained(path: Path) -> Iterator[None]:
             _note_damage(path)
         raise _explanation(path, error) from error
     except (json.JSONDecodeError, msgspec.DecodeError) as error:
-        # In a row: damage that the check of the file's structure cannot see.
+        # Damage in a row, which the check of the file's structure cannot see.
         raise damaged(path, str(error)) from error
     except OSError as error:
         _log.warning("%s: %s", path, error)
@@ -207,7 +207,7 @@ def _explanation(path: Path, error: sqlite3.Error) -> HistoryError:
 
 
 def has_cipher() -> bool:
-    """Whether histories can be encrypted and such ones opened here."""
+    """Whether the packages for encrypted histories are installed."""
     return all(importlib.util.find_spec(name) for name in _PACKAGES)
 
 
@@ -226,7 +226,7 @@ def connect_with_cipher(path: Path, key: Key | None) -> sqlite3.Connection:
     require_cipher()
     # The package has no types; its connections, rows and errors are made and named like those of sqlite3.
     connection = cast("sqlite3.Connection", _sqlcipher().connect(path, timeout=BUSY_SECONDS, isolation_level=None))
-    connection.execute("PRAGMA cipher_log_level = NONE")  # else it writes to the terminal what is raised anyway
+    connection.execute("PRAGMA cipher_log_level = NONE")  # errors are raised; without this they are also printed
     if key:
         connection.execute(f'PRAGMA key = "{key.literal}"')
     connection.row_factory = _sqlcipher().Row
@@ -319,7 +319,7 @@ def read_attachments(column: str) -> tuple[Attachment, ...]:
 
 
 def attached_text(column: str) -> str:
-    """Names and texts of the files, to be searched; nothing where the column is damaged, which reading it tells."""
+    """Names and texts of the files, for the search; empty if the column is damaged, as `read_attachments` reports."""
     try:
         return "\n".join(f"{file.name}\n{file.text}" for file in read_attachments(column))
     except (ValueError, TypeError):

@@ -99,7 +99,7 @@ def encrypt(folder: Path, passphrase: str) -> Key:
 
 
 def decrypt(folder: Path, passphrase: str) -> None:
-    """Write the history, which must not be open, as anybody can read it; its backups are removed with its key.
+    """Decrypt the history, which must not be open; its backups are removed with its key.
 
     Raises HistoryError; the history is then as it was.
     """
@@ -137,7 +137,7 @@ def settle(folder: Path) -> None:
 def _replace(connection: sqlite3.Connection, folder: Path, key: Key | None) -> None:
     _rewrite(connection, folder / UNFINISHED, key)
     if sys.platform == "win32":
-        connection.close()  # no file is replaced there while it is open; elsewhere nobody gets in between
+        connection.close()  # Windows replaces no open file; elsewhere the lock is kept until the end
     (folder / UNFINISHED).replace(folder / FILE_NAME)
     key_file.sync_folder(folder)
 

@@ -110,7 +110,7 @@ def write_durably(path: Path, text: str) -> None:
 def sync_folder(folder: Path) -> None:
     """Have the disk keep what was renamed or removed in it."""
     if sys.platform == "win32":
-        return  # which opens no folder; its file system keeps the order by itself
+        return  # Windows opens no folders; its file system keeps the order
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -144,7 +144,7 @@ def _is_bearable(cost: Cost) -> bool:
 
 
 def _check(said: Mapping[str, object]) -> str:
-    """A flipped bit is told from a wrong passphrase by it."""
+    """A checksum, which tells a damaged file from a wrong passphrase."""
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
 

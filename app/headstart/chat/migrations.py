@@ -46,8 +46,8 @@ _CHATS_AND_MESSAGES = (
     "CREATE TABLE memo (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
 )
 
-# The index holds no copy of the texts, so to take words out it must be told them again: only triggers do that, for no
-# change can get past them. A text being written is not in it; every second of an answer would index it again.
+# The index holds no copy of the texts, so removing words needs the old text. Triggers see every change. A text that is
+# being written is not indexed, because every second of an answer would index it again.
 _FULL_TEXT = (
     "CREATE VIRTUAL TABLE title_words USING fts5 (words, content = '', tokenize = 'unicode61 remove_diacritics 2')",
     "CREATE VIRTUAL TABLE message_words USING fts5 (words, content = '', tokenize = 'unicode61 remove_diacritics 2')",

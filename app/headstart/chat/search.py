@@ -1,4 +1,4 @@
-"""Words of texts and queries for full-text search, and where they stand."""
+"""Words of texts and queries for full-text search, and their positions."""
 
 import functools
 import re
