@@ -20,11 +20,6 @@ def root(headstart_home: Path) -> Path:
     return headstart_home / "models"
 
 
-def test_nothing_is_installed_where_no_folder_is(root: Path) -> None:
-    assert library.installed() == ()
-    assert not root.exists()
-
-
 def test_models_pairs_and_broken_folders_are_listed_by_name(root: Path) -> None:
     write_pair(root / "b-pair")
     write_model(root / "c-model")
@@ -60,24 +55,15 @@ def test_a_pair_cannot_point_outside_itself(root: Path) -> None:
         library.find("pair")
 
 
-def test_a_pair_gives_both(root: Path) -> None:
+def test_a_pair_gives_both_and_its_parts_are_models(root: Path) -> None:
     folder = write_pair(root / "pair")
     choice = library.choose("pair")
-    assert choice.target.folder == folder / "target"
     assert choice.draft is not None
-    assert choice.draft.folder == folder / "draft"
-
-
-def test_none_switches_the_draft_of_a_pair_off(root: Path) -> None:
-    write_pair(root / "pair")
+    assert (choice.target.folder, choice.draft.folder) == (folder / "target", folder / "draft")
     assert library.choose("pair", "none").draft is None
-
-
-@pytest.mark.parametrize("part", ["target", "draft"])
-def test_a_part_of_a_pair_is_a_model_without_draft(root: Path, part: str) -> None:
-    folder = write_pair(root / "pair")
-    choice = library.choose(f"pair/{part}")
-    assert (choice.target.folder, choice.draft) == (folder / part, None)
+    for part in ("target", "draft"):
+        choice = library.choose(f"pair/{part}")
+        assert (choice.target.folder, choice.draft) == (folder / part, None)
 
 
 def test_a_folder_may_be_named_by_its_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,9 +104,11 @@ def test_an_unknown_name_lists_what_exists(root: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["three", None])
-def test_an_empty_library_names_the_command_to_run(name: str | None) -> None:
+def test_an_empty_library_names_the_command_to_run(root: Path, name: str | None) -> None:
     with pytest.raises(ModelNotFoundError, match="run `headstart-export smollm2-135m-instruct`"):
         library.choose(name)
+    assert library.installed() == ()
+    assert not root.exists()
 
 
 def test_a_broken_model_is_refused_with_its_reason(root: Path) -> None:
@@ -129,39 +117,25 @@ def test_a_broken_model_is_refused_with_its_reason(root: Path) -> None:
         library.choose("model")
 
 
-def test_the_only_model_needs_no_name(root: Path) -> None:
-    write_model(root / "model")
+def test_only_a_single_sound_model_needs_no_name(root: Path) -> None:
     (write_model(root / "ruin") / "manifest.json").write_text("{", encoding="utf-8")
-    assert library.choose(None).name == "model"
-
-
-def test_several_models_need_a_name(root: Path) -> None:
+    with pytest.raises(ModelNotFoundError, match="No installed model can be used; `headstart models` says why"):
+        library.choose(None)
     write_model(root / "one")
+    assert library.choose(None).name == "one"
     write_model(root / "two")
     with pytest.raises(SettingsError, match=r"Several models are installed \(one, two\): choose one with --model"):
         library.choose(None)
 
 
-def test_only_broken_models_are_said_to_be_so(root: Path) -> None:
-    (write_model(root / "ruin") / "manifest.json").write_text("{", encoding="utf-8")
-    with pytest.raises(ModelNotFoundError, match="No installed model can be used; `headstart models` says why"):
-        library.choose(None)
-
-
-def test_a_draft_with_the_same_vocabulary_fits(root: Path) -> None:
+@pytest.mark.parametrize("name", ["big", "pair"])
+def test_a_draft_with_the_same_vocabulary_fits_also_in_place_of_the_one_of_a_pair(root: Path, name: str) -> None:
     write_model(root / "big")
+    write_pair(root / "pair")
     small = write_model(root / "small", rows=4)
-    choice = library.choose("big", "small")
+    choice = library.choose(name, "small")
     assert choice.draft is not None
     assert choice.draft.folder == small
-
-
-def test_a_draft_given_replaces_the_one_of_the_pair(root: Path) -> None:
-    write_pair(root / "pair")
-    write_model(root / "small")
-    choice = library.choose("pair", "small")
-    assert choice.draft is not None
-    assert choice.draft.name == "small"
 
 
 def test_a_mismatched_draft_is_refused_with_the_first_differing_id(root: Path) -> None:

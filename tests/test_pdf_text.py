@@ -69,20 +69,18 @@ def test_programs_get_the_reason_too(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "cannot be read" in Translatable.from_data(json.loads(capsys.readouterr().out)["error"])
 
 
-def test_a_file_with_a_password_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(AttachmentError, match=r"^a\.pdf is encrypted; .* save a copy without one"):
-        open_pdf(_blank(tmp_path / "a.pdf", locked_with="tiger"))
-
-
-def test_pictures_of_pages_are_refused(tmp_path: Path) -> None:
-    path = _blank(tmp_path / "a.pdf")
-    with pytest.raises(AttachmentError, match=r"^a\.pdf holds pictures of pages but no text"):
+@pytest.mark.parametrize(
+    ("count", "password", "reason"),
+    [
+        (1, "tiger", r"^a\.pdf is encrypted; .* save a copy without one"),
+        (1, "", r"^a\.pdf holds pictures of pages but no text"),
+        (MOST_PAGES + 1, "", r"^a\.pdf has 501 pages, and 500 is the most"),
+    ],
+)
+def test_what_has_no_text_to_read_is_refused(tmp_path: Path, count: int, password: str, reason: str) -> None:
+    path = _blank(tmp_path / "a.pdf", count, password)
+    with pytest.raises(AttachmentError, match=reason):
         list(pages(path, open_pdf(path)))
-
-
-def test_too_many_pages_are_refused_with_numbers(tmp_path: Path) -> None:
-    with pytest.raises(AttachmentError, match=r"^a\.pdf has 501 pages, and 500 is the most"):
-        open_pdf(_blank(tmp_path / "a.pdf", MOST_PAGES + 1))
 
 
 def test_too_large_a_file_is_refused_with_numbers(hello: Path, monkeypatch: pytest.MonkeyPatch) -> None:

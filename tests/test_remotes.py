@@ -62,22 +62,27 @@ def test_an_address_gets_its_usual_form(written: str, meant: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["", "host:8000", "ftp://host/v1", "http://", "http://host:99999/v1", "http://host/v1?key=1", "http://[::1"]
+    ("name", "url", "reason"),
+    [
+        *(
+            ("a", url, "is no address of a server")
+            for url in (
+                "",
+                "host:8000",
+                "ftp://h/v1",
+                "http://",
+                "http://h:99999/v1",
+                "http://h/v1?key=1",
+                "http://[::1",
+            )
+        ),
+        ("a", "https://me:secret@host/v1", "must not hold a password"),
+        *((name, "http://host/v1", "A server's name") for name in ("", "a/b", "../keys", "-a", "a b", "x" * 41)),
+    ],
 )
-def test_what_is_no_address_is_refused(url: str) -> None:
-    with pytest.raises(SettingsError, match="is no address of a server"):
-        remotes.checked(Remote("a", url))
-
-
-def test_an_address_holds_no_password() -> None:
-    with pytest.raises(SettingsError, match="must not hold a password"):
-        remotes.checked(Remote("a", "https://me:secret@host/v1"))
-
-
-@pytest.mark.parametrize("name", ["", "a/b", "../keys", "-a", "a b", "x" * 41])
-def test_a_name_is_fit_for_files_and_commands(name: str) -> None:
-    with pytest.raises(SettingsError, match="A server's name"):
-        remotes.checked(Remote(name, "http://host/v1"))
+def test_a_name_or_an_address_that_cannot_be_used_is_refused(name: str, url: str, reason: str) -> None:
+    with pytest.raises(SettingsError, match=reason):
+        remotes.checked(Remote(name, url))
 
 
 def test_who_can_read_along_is_known() -> None:

@@ -13,13 +13,9 @@ from tests.model_folders import WORDS, write_tokenizer
 
 
 def test_words_and_added_tokens_are_read_by_id(tmp_path: Path) -> None:
-    write_tokenizer(tmp_path, WORDS, {"<|im_end|>": 4})
-    assert vocabulary.read(tmp_path) == {0: "a", 1: "Ġthe", 2: "Ġof", 3: "Ġand", 4: "<|im_end|>"}
-
-
-def test_an_added_token_overrides_the_word_with_its_id(tmp_path: Path) -> None:
-    write_tokenizer(tmp_path, WORDS, {"<|reserved|>": 3})
-    assert vocabulary.read(tmp_path)[3] == "<|reserved|>"
+    write_tokenizer(tmp_path, WORDS, {"<|reserved|>": 3, "<|im_end|>": 4})
+    assert vocabulary.read(tmp_path) == {0: "a", 1: "Ġthe", 2: "Ġof", 3: "<|reserved|>", 4: "<|im_end|>"}
+    assert vocabulary.reading(tmp_path).added == {"<|reserved|>", "<|im_end|>"}
 
 
 def test_unigram_rows_are_numbered(tmp_path: Path) -> None:
@@ -27,20 +23,14 @@ def test_unigram_rows_are_numbered(tmp_path: Path) -> None:
     assert vocabulary.read(tmp_path) == {0: "<unk>", 1: "▁the"}
 
 
-def test_special_tokens_are_the_added_ones(tmp_path: Path) -> None:
-    write_tokenizer(tmp_path, WORDS, {"<|im_start|>": 4, "<|im_end|>": 5})
-    assert vocabulary.reading(tmp_path).added == {"<|im_start|>", "<|im_end|>"}
-
-
 def test_the_fingerprint_depends_on_ids_and_texts_only(tmp_path: Path) -> None:
-    same = dict(reversed(list(WORDS.items())))
-    swapped = {"a": 0, "Ġthe": 2, "Ġof": 1, "Ġand": 3}
-    assert _fingerprint(tmp_path, WORDS) == _fingerprint(tmp_path, same)
-    assert _fingerprint(tmp_path, WORDS) != _fingerprint(tmp_path, swapped)
+    def fingerprint(words: Mapping[str, int]) -> str:
+        write_tokenizer(tmp_path, words)
+        return vocabulary.fingerprint(tmp_path)
 
-
-def test_the_fingerprint_keeps_neighbours_apart(tmp_path: Path) -> None:
-    assert _fingerprint(tmp_path, {"a": 0, "b": 1}) != _fingerprint(tmp_path, {"a1\0b": 0})
+    assert fingerprint(WORDS) == fingerprint(dict(reversed(list(WORDS.items()))))
+    assert fingerprint(WORDS) != fingerprint({"a": 0, "Ġthe": 2, "Ġof": 1, "Ġand": 3})
+    assert fingerprint({"a": 0, "b": 1}) != fingerprint({"a1\0b": 0})
 
 
 @pytest.mark.parametrize(
@@ -71,11 +61,6 @@ def test_a_damaged_tokenizer_is_said(tmp_path: Path, content: str) -> None:
     (tmp_path / vocabulary.FILE_NAME).write_text(content, encoding="utf-8")
     with pytest.raises(BrokenModelError, match="export the model again"):
         vocabulary.read(tmp_path)
-
-
-def _fingerprint(folder: Path, words: Mapping[str, int]) -> str:
-    write_tokenizer(folder, words)
-    return vocabulary.fingerprint(folder)
 
 
 def _write(folder: Path, data: object) -> None:

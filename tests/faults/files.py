@@ -1,7 +1,7 @@
 """Every file that the program writes for itself: how it is written, how it is read again."""
 
-import json
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -34,7 +34,7 @@ class Written:
     """A file of the program. `write` must work whatever is there, `read` must not raise but a HeadstartError."""
 
     name: str
-    write: Callable[[Path], None]  # told the home
+    write: Callable[[Path], object]  # gets the home
     read: Callable[[Path], object]
     refusals: tuple[type[Exception], ...] = (HeadstartError,)  # of `write` where there is no room
 
@@ -43,43 +43,18 @@ class Written:
         return home / self.name
 
 
-def _write_settings(home: Path) -> None:
-    settings_file.save(Settings(theme="dark", system_prompt="Be brief. " * 20), home / "settings.toml")
-
-
-def _read_settings(home: Path) -> object:
-    return settings_file.load(home / "settings.toml").theme
-
-
-def _write_remotes(home: Path) -> None:
-    remotes.add(Remote("office", "https://office:8443/v1"), home / "remotes.toml")
-
-
-def _read_remotes(home: Path) -> object:
-    return remotes.configured(home / "remotes.toml")
+def _measurements(home: Path) -> Measurements:
+    return Measurements(home / "measured", "model-tuned", {"cores": 2})
 
 
 def _write_measurements(home: Path) -> None:
     _measurements(home).put("cost", {"plain_ms": 50.0, "steps": list(range(40))})
 
 
-def _measurements(home: Path) -> Measurements:
-    return Measurements(home / "measured", "model-tuned", {"cores": 2})
-
-
 def _write_manifest(home: Path) -> None:
     folder = home / "pair"
     folder.mkdir(exist_ok=True)
     manifest.write(folder, manifest.PairManifest("pair", 600, "2026-01-01T00:00:00+00:00"))
-
-
-def _write_server_key(home: Path) -> None:
-    server_keys.write(home / "server-key", "0" * 64)
-
-
-def _write_key(home: Path) -> None:
-    del home  # HEADSTART_HOME names it
-    keys.keep("office", "secret-of-the-office")
 
 
 def _write_history(home: Path) -> None:
@@ -100,71 +75,62 @@ def _write_history(home: Path) -> None:
 
 
 def _read_history(home: Path) -> object:
-    store = open_store(home / "history")
-    try:
+    with closing(open_store(home / "history")) as store:
         return [(chat.title, len(store.conversation(chat.id).path)) for chat in store.chats()]
-    finally:
-        store.close()
 
 
-def _write_benchmark(home: Path) -> None:
-    made = benchmark_page.BenchmarkRecord("2026-01-01", {"figures": list(range(50))}, cast("BenchResult", None))
-    benchmark_page.keep(home / _BENCHMARK, made)
-
-
-def _read_benchmark(home: Path) -> object:
-    return benchmark_page.read(home / _BENCHMARK)
-
-
-def _write_terminals_benchmark(home: Path) -> None:
-    write_json(home / _FIGURES, {"figures": list(range(400))})
-
-
-def _read_terminals_benchmark(home: Path) -> object:
+def _read_text(path: Path) -> str:
+    """By a person, who sees when it is torn."""
     try:
-        return json.loads((home / _FIGURES).read_text(encoding="utf-8"))  # by whoever asked for it
+        return path.read_text(encoding="utf-8")
     except (OSError, ValueError):
-        return None
-
-
-def _write_typed(home: Path) -> None:
-    _history(home / _TYPED).append_string("what was typed")
-
-
-def _read_typed(home: Path) -> object:
-    return "what was typed" in list(_history(home / _TYPED).load_history_strings())
-
-
-def _write_log(home: Path) -> None:
-    Journal(home / _LOG).write("what happened")
-
-
-def _read_log(home: Path) -> object:
-    try:
-        return "what happened" in (home / _LOG).read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return False
-
-
-def measurements_file(home: Path) -> str:
-    """Its name has a hash in it."""
-    _write_measurements(home)
-    (path,) = (home / "measured").glob("model-*.json")
-    return str(path.relative_to(home))
+        return ""
 
 
 def files(home: Path) -> tuple[Written, ...]:
     """All of them, for a home that HEADSTART_HOME names."""
+    _write_measurements(home)
+    (measured,) = (home / "measured").glob("model-*.json")  # its name has a hash in it
+    settings = Settings(theme="dark", system_prompt="Be brief. " * 20)
+    benchmark = benchmark_page.BenchmarkRecord("2026-01-01", {"figures": list(range(50))}, cast("BenchResult", None))
     return (
-        Written("settings.toml", _write_settings, _read_settings),
-        Written("remotes.toml", _write_remotes, _read_remotes),
-        Written(measurements_file(home), _write_measurements, lambda at: _measurements(at).get("cost")),
+        Written(
+            "settings.toml",
+            lambda at: settings_file.save(settings, at / "settings.toml"),
+            lambda at: settings_file.load(at / "settings.toml").theme,
+        ),
+        Written(
+            "remotes.toml",
+            lambda at: remotes.add(Remote("office", "https://office:8443/v1"), at / "remotes.toml"),
+            lambda at: remotes.configured(at / "remotes.toml"),
+        ),
+        Written(str(measured.relative_to(home)), _write_measurements, lambda at: _measurements(at).get("cost")),
         Written(f"pair/{manifest.FILE_NAME}", _write_manifest, lambda at: manifest.read(at / "pair").name, (OSError,)),
-        Written("server-key", _write_server_key, lambda at: server_keys.read(at / "server-key")),
-        Written("keys/office", _write_key, lambda at: keys.find("office")),
+        Written(
+            "server-key",
+            lambda at: server_keys.write(at / "server-key", "0" * 64),
+            lambda at: server_keys.read(at / "server-key"),
+        ),
+        Written("keys/office", lambda _: keys.keep("office", "secret-of-the-office"), lambda _: keys.find("office")),
         Written(f"history/{FILE_NAME}", _write_history, _read_history),
-        Written(_BENCHMARK, _write_benchmark, _read_benchmark),
-        Written(_FIGURES, _write_terminals_benchmark, _read_terminals_benchmark),
-        Written(_TYPED, _write_typed, _read_typed),
-        Written(_LOG, _write_log, _read_log),
+        Written(
+            _BENCHMARK,
+            lambda at: benchmark_page.keep(at / _BENCHMARK, benchmark),
+            lambda at: benchmark_page.read(at / _BENCHMARK),
+        ),
+        Written(
+            _FIGURES,
+            lambda at: write_json(at / _FIGURES, {"figures": list(range(400))}),
+            lambda at: _read_text(at / _FIGURES),
+        ),
+        Written(
+            _TYPED,
+            lambda at: _history(at / _TYPED).append_string("what was typed"),
+            lambda at: "what was typed" in list(_history(at / _TYPED).load_history_strings()),
+        ),
+        Written(
+            _LOG,
+            lambda at: Journal(at / _LOG).write("what happened"),
+            lambda at: "what happened" in (at / _LOG).read_text(encoding="utf-8", errors="replace"),
+        ),
     )

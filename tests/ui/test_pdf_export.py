@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QFileDialog
 from pytestqt.qtbot import QtBot
 
 from headstart.chat.conversation import Attachment, Chat, Conversation, Outcome
-from headstart.chat.exchange.documents import Wording
+from headstart.chat.documents import Wording
 from headstart.ui.exchange.exchange import Exchange, chat_sections
 from headstart.ui.exchange.pdf_export import cut, runs, writing_pdf
 from headstart.ui.markdown.blocks import Block, Code, Paragraph

@@ -9,7 +9,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QFileDialog, QLineEdit, QMenu
 from pytestqt.qtbot import QtBot
 
-from headstart.chat.exchange.json_chats import read_chats
+from headstart.chat.json_chats import read_chats
 from headstart.ui.chat.message import MessageAction
 from headstart.ui.command_palette import CommandPalette
 from headstart.ui.program import Program

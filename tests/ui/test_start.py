@@ -15,7 +15,7 @@ from PySide6.QtCore import QObject, QTimer
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
-from headstart.chat.exchange.json_chats import to_json
+from headstart.chat.json_chats import to_json
 from headstart.ui.program import Program
 from headstart.ui.single_instance import SingleInstance
 
