@@ -17,7 +17,7 @@ from headstart.ui.engine_link import EngineLink
 from headstart.ui.engine_request import Find
 from headstart.ui.program import EngineChoice, Program
 from headstart.ui.translation import Translation
-from tests.ui.engine_in_process import engine_child
+from tests.ui.engine_in_process import engine_process
 
 Speak = Callable[[str], object]
 WAIT = 60_000  # ms, for a loaded machine
@@ -33,7 +33,7 @@ def english() -> None:
 def engine_in_process(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """A toy engine lives in the test's process unless the test is marked: `@pytest.mark.engine_process`."""
     if not request.node.get_closest_marker("engine_process"):
-        monkeypatch.setattr(engine_link, "EngineChild", engine_child)
+        monkeypatch.setattr(engine_link, "EngineProcess", engine_process)
 
 
 @pytest.fixture

@@ -2,71 +2,64 @@
 
 import itertools
 import threading
-from collections.abc import Sequence
-
-from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
+from collections.abc import Callable, Sequence
 
 from bench.toy import PROGRAM, ToyModels
+from headstart.engine.process.client import Ended, EngineProcess, Told
 from headstart.engine.process.host import Host
 from headstart.engine.process.watch import Patience
 from headstart.engine.protocol import Order, Report, decode_report, encode
 from headstart.engine.supervision import Journal
 from headstart.engine_process import serve
-from headstart.ui.engine_link import EngineChild
 
 _PIDS = itertools.count(2**22 + 1)  # beyond what Linux gives to processes: whoever kills one of these is told
 
 
-def engine_child(
-    command: Sequence[str], journal: Journal, patience: Patience | None = None, parent: QObject | None = None
-) -> "EngineChild | EngineInProcess":
-    """Stands where EngineChild is made: a toy lives in this process, any other program in its own."""
+def engine_process(
+    command: Sequence[str], journal: Journal, tell: Callable[[Told], None], patience: Patience | None = None
+) -> "EngineProcess | EngineInProcess":
+    """Stands where EngineProcess is made: a toy lives in this process, any other program in its own."""
     if tuple(command[: len(PROGRAM)]) != PROGRAM:
-        return EngineChild(command, journal, patience, parent)
+        return EngineProcess(command, journal, tell, patience)
     pace = command[command.index("--pace") + 1] if "--pace" in command else 0.0
-    return EngineInProcess(ToyModels(float(pace)), parent)
+    return EngineInProcess(ToyModels(float(pace)), tell)
 
 
-class EngineInProcess(QObject):
-    """What EngineChild is to the window. Messages cross as the same lines; nothing watches whether it hangs."""
+class EngineInProcess:
+    """What EngineProcess is to the window. Messages cross as the same lines; nothing watches whether it hangs."""
 
-    reported = Signal(object)
-    ended = Signal(str, bool)
-    _sent = Signal(bytes)
+    is_idle = True
 
-    def __init__(self, models: ToyModels, parent: QObject | None = None) -> None:
-        """Nothing runs before `start`."""
-        super().__init__(parent)
-        self.pid = 0
+    def __init__(self, models: ToyModels, tell: Callable[[Told], None]) -> None:
+        """Serve in threads."""
+        self.pid = next(_PIDS)
+        self._tell = tell
         self._listens = True
         self._lock = threading.Lock()
         self._host = Host(models, self._send, "", serve)
-        self._sent.connect(self._take, Qt.ConnectionType.QueuedConnection)
-
-    def start(self) -> None:
-        """Serve in threads."""
-        self.pid = next(_PIDS)
         threading.Thread(target=self._host.serve, daemon=True, name="engine").start()
 
     def send(self, order: Order) -> None:
         """Send one order."""
         self._host.receive(encode(order))
 
-    def retire(self) -> None:
-        """End it; `ended` follows."""
-        self.kill("The engine was closed.")
+    def note(self, report: Report) -> None:
+        """Nothing watches."""
 
-    def kill(self, sentence: str, *, hopeful: bool = True) -> None:
-        """End it; `ended` will say `sentence`."""
-        self._leave()
-        QTimer.singleShot(0, self, lambda: self.ended.emit(sentence, hopeful))
+    def look(self) -> None:
+        """It never hangs."""
+
+    def end(self) -> None:
+        """End it; Ended follows."""
+        self.kill()
+
+    def kill(self) -> None:
+        """End it; Ended follows."""
+        self.close()
+        self._tell(Ended(0))
 
     def close(self) -> None:
-        """End it. Emits nothing more."""
-        self.blockSignals(True)  # noqa: FBT003 - Qt's own signature
-        self._leave()
-
-    def _leave(self) -> None:
+        """End it. Tells nothing more."""
         with self._lock:
             self._listens = False
         self._host.close()
@@ -75,9 +68,4 @@ class EngineInProcess(QObject):
         """On a thread of the host."""
         with self._lock:
             if self._listens:
-                self._sent.emit(encode(report))
-
-    @Slot(bytes)
-    def _take(self, line: bytes) -> None:
-        if self._listens:
-            self.reported.emit(decode_report(line))
+                self._tell(decode_report(encode(report)))

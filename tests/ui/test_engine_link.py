@@ -251,15 +251,6 @@ def test_unload_ends_the_process(qtbot: QtBot, loaded_link: EngineLink, heard: H
     assert heard.names()[-1] == "unloaded"
 
 
-def test_the_newest_count_wins(qtbot: QtBot, loaded_link: EngineLink) -> None:
-    counts: list[tuple[int, int, int]] = []
-    loaded_link.counted.connect(lambda *values: counts.append(values))
-    tickets = [loaded_link.count_tokens("word " * words) for words in range(5)]
-    qtbot.waitUntil(lambda: len(counts) == 2, timeout=WAIT)
-    qtbot.wait(300)  # nothing more comes
-    assert counts == [(tickets[0], 0, 2048), (tickets[4], 4, 2048)]
-
-
 def test_tokens_are_counted_while_an_answer_is_written(qtbot: QtBot, loaded_link: EngineLink) -> None:
     loaded_link.generate(ask("toy: words 2000"))
     with qtbot.waitSignal(loaded_link.counted, timeout=WAIT):

@@ -17,7 +17,7 @@ from headstart.engine.process.watch import Patience
 from headstart.engine.protocol import Serving, StartServer
 from headstart.server import keys
 from headstart.ui import engine_link
-from headstart.ui.engine_link import EngineChild, EngineLink
+from headstart.ui.engine_link import EngineLink
 from tests.ui.test_engine_link import TOY, WAIT, Heard, answer, ask
 
 
@@ -64,10 +64,8 @@ def test_a_process_that_outlives_its_killing_is_left_alone(
     qtbot: QtBot, impatient: EngineLink, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engine_link, "KILL_GRACE", 0.2)
-    child = impatient._child
-    assert isinstance(child, EngineChild)
-    assert child._process
-    stuck = child._process._process
+    assert impatient._process
+    stuck = impatient._process._process
     monkeypatch.setattr(stuck, "kill", lambda: None)
     with qtbot.waitSignals([impatient.crashed, impatient.restarted], timeout=WAIT, order="strict"):
         impatient.generate(ask("toy: hang"))

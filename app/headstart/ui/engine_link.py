@@ -1,10 +1,8 @@
-"""The window's end of the engine: orders as methods, reports as signals, a new process for a dead one.
-
-Never blocks, except `close`. Knows no widget and no conversation.
-"""
+"""The engine's process as orders and signals, replaced when it dies."""
 
 import itertools
 from collections.abc import Sequence
+from functools import partial
 
 from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 
@@ -13,14 +11,10 @@ from headstart.engine.process.client import Ended, EngineProcess, Told
 from headstart.engine.process.host import Turn
 from headstart.engine.process.watch import LOOK, Doing, Patience
 from headstart.engine.protocol import (
-    Answered,
-    Asked,
     Bench,
     Benched,
-    BenchHeat,
-    BenchPlanned,
+    BenchReport,
     BenchSize,
-    BenchStage,
     Cancel,
     Counted,
     CountTokens,
@@ -37,8 +31,7 @@ from headstart.engine.protocol import (
     Prefilled,
     Ready,
     Report,
-    ServerEnded,
-    Serving,
+    ServerReport,
     StartServer,
     Stepped,
     StopServer,
@@ -57,135 +50,18 @@ from headstart.engine.tuning.messages import (
     ForgetTuned,
     RecallTuned,
     Tune,
-    TuneDecided,
     TunedKnown,
     TuneEnded,
+    TuneReport,
     TuneRequest,
-    TuneTrying,
 )
 from headstart.errors import EngineLostError, HeadstartError, OutOfMemoryError, ProtocolVersionError
 from headstart.ui.spelling import sentences
 from headstart.ui.translation import said
 
-
-class EngineChild(QObject):
-    """A child from its start to its end. `ended` comes once: why in a sentence, and whether a new one may do better."""
-
-    reported = Signal(object)  # Report
-    ended = Signal(str, bool)
-    _told = Signal(object)  # on a thread of the process
-
-    def __init__(
-        self, command: Sequence[str], journal: Journal, patience: Patience | None = None, parent: QObject | None = None
-    ) -> None:
-        """Nothing runs before `start`. `patience` is another than the usual one for tests."""
-        super().__init__(parent)
-        self._command, self._journal, self._patience = command, journal, patience
-        self._process: EngineProcess | None = None
-        self._fault: tuple[str, bool] | None = None
-        self._killed = False
-        self._told.connect(self._take, Qt.ConnectionType.QueuedConnection)
-        self._deadline = QTimer(self, singleShot=True)
-        self._deadline.timeout.connect(self._give_up)
-        self._looking = QTimer(self, interval=int(LOOK * 1000))
-        self._looking.timeout.connect(self._look)
-
-    @property
-    def pid(self) -> int:
-        """The system's number of the process; 0 when there is none."""
-        return self._process.pid if self._process else 0
-
-    def start(self) -> None:
-        """Start the program; `reported` tells when it is ready."""
-        try:
-            self._process = EngineProcess(self._command, self._journal, self._told.emit, self._patience)
-        except EngineLostError as error:
-            self._told.emit(error)
-            return
-        self._looking.start()
-
-    def send(self, order: Order) -> None:
-        """Send one order; what a dead process misses is told by `ended`."""
-        if self._process:
-            self._process.send(order)
-            self._looking.start()
-
-    def retire(self) -> None:
-        """Let it end by closing its input; it is killed after a grace."""
-        if self._process:
-            self._fault = self._fault or (self.tr("The engine was closed."), True)
-            self._process.end()
-            self._looking.stop()
-            self._deadline.start(int(CLOSE_GRACE * 1000))
-
-    def kill(self, sentence: str, *, hopeful: bool = True) -> None:
-        """End it at once; `ended` will say `sentence`."""
-        if self._process:
-            self._fault = self._fault or (sentence, hopeful)
-            self._looking.stop()
-            self._process.kill()
-            self._deadline.start(int(KILL_GRACE * 1000))
-            self._killed = True
-
-    def close(self) -> None:
-        """End it and wait until it has gone: only when the window closes. Emits nothing more."""
-        self.blockSignals(True)  # noqa: FBT003 - Qt's own signature
-        self._looking.stop()
-        self._deadline.stop()
-        if self._process:
-            self._process.close()
-
-    @Slot(object)
-    def _take(self, told: Told) -> None:
-        if isinstance(told, Ended):
-            self._end(*(self._fault or (self._sentence(told), True)))
-        elif isinstance(told, EngineLostError):  # it could not even be started
-            self._end(said(told), hopeful=False)
-        elif self._fault or not self._process:
-            return
-        elif isinstance(told, HeadstartError):  # nothing that it says can be trusted any more
-            self._journal.write(str(told))
-            self.kill(said(told), hopeful=not isinstance(told, ProtocolVersionError))
-        else:
-            self._process.note(told)
-            if not (self._process.is_idle or self._looking.isActive()):
-                self._looking.start()
-            self.reported.emit(told)
-
-    def _sentence(self, ended: Ended) -> str:
-        how = ending(ended.code) if ended.code < 0 else self.tr("exit code {}").format(ended.code)
-        if how == OUT_OF_MEMORY:
-            return self.tr("The engine stopped unexpectedly ({}, as the system does when memory runs out).").format(how)
-        return self.tr("The engine stopped unexpectedly ({}).").format(how)
-
-    @Slot()
-    def _look(self) -> None:
-        assert self._process
-        silence = self._process.look()
-        if silence:  # a model that was being loaded would be waited for as long once more
-            self.kill(said(silence.sentence), hopeful=silence.doing not in (Doing.START, Doing.LOAD))
-        elif self._process.is_idle:
-            self._looking.stop()
-
-    @Slot()
-    def _give_up(self) -> None:
-        assert self._process
-        if not self._killed:
-            self.kill(self.tr("The engine does not end in time."))
-            return
-        self._process.leave()
-        assert self._fault
-        self._end(*self._fault)
-
-    def _end(self, sentence: str, hopeful: bool) -> None:
-        self._deadline.stop()
-        self._looking.stop()
-        self._journal.write(f"engine process ended: {sentence}")
-        self.ended.emit(sentence, hopeful)
-
-
-_PAUSE = 250  # ms between two counts; counting at every key would take its processor time from an answer being written
 _SHOWN, _HIDDEN = 33, 100  # ms between two `steps`
+# Orders whose failure is not shown: the answer will say what is wrong, and loading the model what is wrong with that.
+_UNTOLD = (CountTokens.__name__, RecallTuned.__name__, ForgetTuned.__name__)
 
 
 class EngineLink(QObject):
@@ -203,10 +79,9 @@ class EngineLink(QObject):
     restarted = Signal()  # after `crashed`: the model is loaded again
     counted = Signal(int, int, int)  # ticket, tokens, context
     described = Signal(object)  # Description
-    benched = Signal(object)  # what a benchmark tells; Benched is the last unless it ends in `failed` or `crashed`
-    tuned = Signal(
-        object
-    )  # what a tuning tells; TuneEnded is the last likewise. TunedKnown answers `recall` and `forget`
+    benched = Signal(object)  # reports of a benchmark; Benched is the last unless it ends in `failed` or `crashed`
+    tuned = Signal(object)  # reports of a tuning; TuneEnded is the last likewise; TunedKnown answers `recall`, `forget`
+    _told = Signal(int, object)  # the number of the process that says it, Told; from a thread
 
     def __init__(
         self,
@@ -220,8 +95,10 @@ class EngineLink(QObject):
         self._patience = patience
         self.journal = journal or Journal()
         self._command = tuple(command or program("--log", str(self.journal.path)))
-        self._child: EngineChild | None = None
-        self._up = self._used = self._retiring = self._restarting = False
+        self._process: EngineProcess | None = None
+        self._number = 0  # of the process: what an earlier one says late is dropped
+        self._up = self._used = self._retiring = self._killed = self._restarting = False
+        self._fault: tuple[str, bool] | None = None  # why it is being ended, and whether a new one may do better
         self._budget = RestartBudget()
         self._numbers = itertools.count(1)
         self._options: LoadOptions | None = None
@@ -231,12 +108,15 @@ class EngineLink(QObject):
         self._recalled: int | None = None  # the latest question of what is known
         self._outbox: list[Order] = []
         self._steps: list[Step] = []
-        self._counting = _Counting(self)
-        self._counting.due.connect(self._send)
-        self._tick = QTimer(self, singleShot=True, interval=_SHOWN)
-        self._tick.timeout.connect(self._flush)
+        self._told.connect(self._take, Qt.ConnectionType.QueuedConnection)
+        self._frame = QTimer(self, singleShot=True, interval=_SHOWN)
+        self._frame.timeout.connect(self._flush)
         self._grace = QTimer(self, singleShot=True, interval=int(CANCEL_GRACE * 1000))
         self._grace.timeout.connect(self._kill_deaf)
+        self._deadline = QTimer(self, singleShot=True)
+        self._deadline.timeout.connect(self._give_up)
+        self._looking = QTimer(self, interval=int(LOOK * 1000))
+        self._looking.timeout.connect(self._look)
 
     @property
     def facts(self) -> Facts | None:
@@ -256,11 +136,11 @@ class EngineLink(QObject):
     @property
     def pid(self) -> int:
         """The engine's process; 0 when there is none."""
-        return self._child.pid if self._child else 0
+        return self._process.pid if self._process else 0
 
     def start(self) -> None:
         """Start the process before it is needed, to save the time later."""
-        if self._child is None:
+        if self._process is None:
             self._spawn()
 
     def load(self, options: LoadOptions) -> None:
@@ -269,7 +149,7 @@ class EngineLink(QObject):
         self._budget.reset()
         self._options = options
         self.loading.emit(None)
-        if self._child is None:
+        if self._process is None:
             self._spawn()
         elif self._up and not self._used:
             self._greet()
@@ -279,7 +159,7 @@ class EngineLink(QObject):
     def unload(self) -> None:
         """Free the model by ending its process."""
         self._leave_model()
-        if self._child and self._used:
+        if self._process and self._used:
             self._retire()
         self.unloaded.emit()
 
@@ -301,10 +181,10 @@ class EngineLink(QObject):
             self._grace.start()
 
     def count_tokens(self, text: str = "", messages: tuple[Message, ...] = ()) -> int:
-        """Count a text and a conversation: the ticket that `counted` will bear. Overtaken questions get no answer."""
+        """Count a text and a conversation: the ticket that `counted` will bear, if a model is loaded."""
         question = CountTokens(next(self._numbers), messages, text)
         if self._facts:
-            self._counting.ask(question)
+            self._send(question)
         return question.ticket
 
     def describe(self) -> None:
@@ -344,27 +224,31 @@ class EngineLink(QObject):
         self._send(StopServer())
 
     def set_hidden(self, hidden: bool) -> None:
-        """Told when the window is hidden or minimised: `steps` then come less often."""
-        self._tick.setInterval(_HIDDEN if hidden else _SHOWN)
+        """Send `steps` less often while the window is hidden or minimised."""
+        self._frame.setInterval(_HIDDEN if hidden else _SHOWN)
 
     def close(self) -> None:
         """End the process; waits for it, under a second. Nothing is emitted afterwards."""
-        self._tick.stop()
-        self._grace.stop()
-        self._counting.clear()
-        child, self._child = self._child, None
-        if child:
+        for timer in (self._frame, self._grace, self._deadline, self._looking):
+            timer.stop()
+        process, self._process = self._process, None
+        self._number += 1
+        if process:
             if self._generation is not None:
-                child.send(Cancel(self._generation))
-            child.close()
-            child.deleteLater()
+                process.send(Cancel(self._generation))
+            process.close()
 
     def _spawn(self) -> None:
-        self._up = self._used = self._retiring = False
-        self._child = EngineChild(self._command, self.journal, self._patience, self)
-        self._child.reported.connect(self._take)
-        self._child.ended.connect(self._note_end)
-        self._child.start()
+        self._up = self._used = self._retiring = self._killed = False
+        self._fault = None
+        self._number += 1
+        tell = partial(self._told.emit, self._number)
+        try:
+            self._process = EngineProcess(self._command, self.journal, tell, self._patience)
+        except EngineLostError as error:
+            tell(error)
+        else:
+            self._looking.start()
 
     def _begin(self, job: Bench | Tune) -> int:
         assert self._job is None, "one benchmark or tuning at a time"
@@ -372,18 +256,18 @@ class EngineLink(QObject):
         self._send(job)
         return job.ticket
 
-    @Slot(object)
     def _send(self, order: Order) -> None:
-        if self._child and self._up:
+        if self._process and self._up:
             self._deliver(order)
             return
         self._outbox.append(order)
         self.start()
 
     def _deliver(self, order: Order) -> None:
-        assert self._child
+        assert self._process
         self._used = self._used or isinstance(order, Load | Tune)
-        self._child.send(order)
+        self._process.send(order)
+        self._looking.start()
 
     def _greet(self) -> None:
         """First words to a new process: the model, then what has waited."""
@@ -393,10 +277,22 @@ class EngineLink(QObject):
             self._deliver(order)
 
     def _retire(self) -> None:
-        assert self._child
-        if not self._retiring:
+        """Close its input, so that it ends; it is killed after a grace."""
+        if self._process and not self._retiring:
             self._retiring, self._up = True, False
-            self._child.retire()
+            self._fault = self._fault or (self.tr("The engine was closed."), True)
+            self._process.end()
+            self._looking.stop()
+            self._deadline.start(int(CLOSE_GRACE * 1000))
+
+    def _kill(self, sentence: str, *, hopeful: bool = True) -> None:
+        """End the process at once, for this reason unless there was one before."""
+        assert self._process
+        self._fault = self._fault or (sentence, hopeful)
+        self._looking.stop()
+        self._process.kill()
+        self._deadline.start(int(KILL_GRACE * 1000))
+        self._killed = True
 
     def _leave_model(self) -> None:
         """Forget the model; an answer still being written ends here."""
@@ -404,9 +300,8 @@ class EngineLink(QObject):
             self._withdraw()
         if self._job:
             ticket = self._job.ticket
-            self._note_progress(Benched(ticket, None) if isinstance(self._job, Bench) else TuneEnded(ticket, None))
+            self._note_job(Benched(ticket, None) if isinstance(self._job, Bench) else TuneEnded(ticket, None))
         self._grace.stop()
-        self._counting.clear()
         self._options = self._facts = None
         self._restarting = False
         self._outbox = [order for order in self._outbox if isinstance(order, Describe | RecallTuned)]
@@ -417,8 +312,8 @@ class EngineLink(QObject):
         generation = self._generation
         waiting = [order for order in self._outbox if isinstance(order, Generate)]
         self._outbox = [order for order in self._outbox if order not in waiting]
-        if not waiting and self._child:
-            self._child.send(Cancel(generation))
+        if not waiting and self._process:
+            self._process.send(Cancel(generation))
         self._end_answer()
         self.finished.emit(generation, Finish(FinishReason.CANCELLED, nothing(), ()))
 
@@ -429,20 +324,46 @@ class EngineLink(QObject):
 
     @Slot()
     def _flush(self) -> None:
-        self._tick.stop()
+        self._frame.stop()
         steps, self._steps = tuple(self._steps), []
         if steps:
             self.steps.emit(self._generation, steps)
 
-    @Slot(object)
-    def _take(self, report: Report) -> None:
-        if self._retiring or self._is_late(report):
+    @Slot(int, object)
+    def _take(self, number: int, told: Told) -> None:
+        """Everything that a process says arrives here, from its threads."""
+        if number != self._number:
             return
+        if isinstance(told, Ended):
+            self._end(*(self._fault or (self._sentence(told), True)))
+        elif isinstance(told, EngineLostError):  # it could not even be started
+            self._end(said(told), hopeful=False)
+        elif self._fault or not self._process:
+            return
+        elif isinstance(told, HeadstartError):  # nothing that it says can be trusted any more
+            self.journal.write(str(told))
+            self._kill(said(told), hopeful=not isinstance(told, ProtocolVersionError))
+        else:
+            self._process.note(told)
+            if not (self._process.is_idle or self._looking.isActive()):
+                self._looking.start()
+            if isinstance(told, Stepped) and told.generation == self._generation:
+                self._steps.append(told.step)
+                if not self._frame.isActive():
+                    self._frame.start()
+            elif not self._is_late(told):
+                self._note(told)
+
+    def _is_late(self, report: Report) -> bool:
+        if isinstance(report, TunedKnown):
+            return report.ticket != self._recalled
+        if isinstance(report, BenchReport | TuneReport):
+            return self._job is None or report.ticket != self._job.ticket
+        generation = getattr(report, "generation", None)
+        return generation is not None and generation != self._generation
+
+    def _note(self, report: Report) -> None:
         match report:
-            case Stepped(_, step):
-                self._steps.append(step)
-                if not self._tick.isActive():
-                    self._tick.start()
             case Ready():
                 self._up = True
                 self._greet()
@@ -451,42 +372,25 @@ class EngineLink(QObject):
             case Loaded(facts):
                 self._note_loaded(facts)
             case Counted(ticket, tokens, context):
-                self._counting.note_answer()
                 self.counted.emit(ticket, tokens, context)
             case Described(_, description):
                 self.described.emit(description)
             case Failed():
                 self._note_failure(report)
-            case _:
-                self._note_progress(report)
-
-    def _is_late(self, report: Report) -> bool:
-        if isinstance(report, TunedKnown):
-            return report.ticket != self._recalled
-        if isinstance(report, BenchStage | BenchPlanned | BenchHeat | Benched | TuneTrying | TuneDecided | TuneEnded):
-            return self._job is None or report.ticket != self._job.ticket
-        generation = getattr(report, "generation", None)
-        return generation is not None and generation != self._generation
-
-    def _note_progress(self, report: Report) -> None:
-        match report:
             case Prefilled(generation, progress):
                 self.prefill.emit(generation, progress)
             case Finished(generation, finish):
                 self._end_answer()
                 self.finished.emit(generation, finish)
-            case BenchStage() | BenchPlanned() | BenchHeat():
-                self.benched.emit(report)
-            case Benched():
-                self._job = None
-                self.benched.emit(report)
-            case Serving() | Asked() | Answered() | ServerEnded():
+            case _ if isinstance(report, ServerReport):
                 self.served.emit(report)
-            case TuneTrying() | TuneDecided() | TunedKnown():
-                self.tuned.emit(report)
-            case TuneEnded():
-                self._job = None
-                self.tuned.emit(report)
+            case _ if isinstance(report, BenchReport | TuneReport):
+                self._note_job(report)
+
+    def _note_job(self, report: BenchReport | TuneReport) -> None:
+        if isinstance(report, Benched | TuneEnded):
+            self._job = None
+        (self.benched if isinstance(report, BenchReport) else self.tuned).emit(report)
 
     def _note_loaded(self, facts: Facts) -> None:
         self._facts = facts
@@ -496,24 +400,19 @@ class EngineLink(QObject):
             self.restarted.emit()
 
     def _note_failure(self, report: Failed) -> None:
+        lacks_memory = report.kind == OutOfMemoryError.__name__
         if report.order == Turn.__name__:  # who asked the server was told
-            if report.kind == OutOfMemoryError.__name__ and self._child:
-                self._child.kill(said(report.sentence))
+            if lacks_memory:
+                self._kill(said(report.sentence))
             return
-        if report.order == CountTokens.__name__:  # a number less on the screen; the answer will say what is wrong
-            self._counting.note_answer()
-            return
-        if report.order in (
-            RecallTuned.__name__,
-            ForgetTuned.__name__,
-        ):  # what is known of a model that loading it will complain of
+        if report.order in _UNTOLD:
             return
         if report.order == Load.__name__:
             self._options = None
             self._restarting = False
         if report.order in (Bench.__name__, Tune.__name__):
             self._job = None
-        if report.kind == OutOfMemoryError.__name__ and self._child:
+        if lacks_memory:
             self._renew()
         if report.generation is not None or not report.order:  # an unreadable order may have been that for the answer
             self._end_answer()
@@ -529,19 +428,46 @@ class EngineLink(QObject):
         """All that the process was doing; an answer that waited for the model would wait for ever."""
         self._end_answer()
         self._facts = self._job = None
-        self._counting.clear()
 
     @Slot()
     def _kill_deaf(self) -> None:
-        if self._child:
-            self._child.kill(self.tr("The engine did not stop in time and was ended."))
+        if self._process:
+            self._kill(self.tr("The engine did not stop in time and was ended."))
 
-    @Slot(str, bool)
-    def _note_end(self, sentence: str, hopeful: bool) -> None:
+    @Slot()
+    def _look(self) -> None:
+        """See whether it hangs."""
+        assert self._process
+        silence = self._process.look()
+        if silence:  # a model that was being loaded would be waited for as long once more
+            self._kill(said(silence.sentence), hopeful=silence.doing not in (Doing.START, Doing.LOAD))
+        elif self._process.is_idle:
+            self._looking.stop()
+
+    @Slot()
+    def _give_up(self) -> None:
+        assert self._process
+        if not self._killed:
+            self._kill(self.tr("The engine does not end in time."))
+            return
+        self._process.leave()
+        assert self._fault
+        self._end(*self._fault)
+
+    def _sentence(self, ended: Ended) -> str:
+        how = ending(ended.code) if ended.code < 0 else self.tr("exit code {}").format(ended.code)
+        if how == OUT_OF_MEMORY:
+            return self.tr("The engine stopped unexpectedly ({}, as the system does when memory runs out).").format(how)
+        return self.tr("The engine stopped unexpectedly ({}).").format(how)
+
+    def _end(self, sentence: str, hopeful: bool) -> None:
+        """The process has gone."""
+        self._deadline.stop()
+        self._looking.stop()
+        self.journal.write(f"engine process ended: {sentence}")
         expected = self._retiring
-        if self._child:
-            self._child.deleteLater()
-        self._child, self._up, self._retiring = None, False, False
+        self._process, self._up, self._retiring = None, False, False
+        self._number += 1
         if not expected:
             self._note_crash(sentence, hopeful)
         elif self._options or self._outbox:
@@ -563,38 +489,3 @@ class EngineLink(QObject):
         self.crashed.emit(sentence, generation)
         if again:
             self.start()
-
-
-class _Counting(QObject):
-    """Lets the first question through at once and of those that come meanwhile the last."""
-
-    due = Signal(object)  # CountTokens
-
-    def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__(parent)
-        self._open = False
-        self._next: CountTokens | None = None
-        self._pause = QTimer(self, singleShot=True, interval=_PAUSE)
-        self._pause.timeout.connect(self._go_on)
-
-    def ask(self, question: CountTokens) -> None:
-        """`due` follows, now or later, unless a newer question overtakes this one."""
-        self._next = question
-        self._go_on()
-
-    def note_answer(self) -> None:
-        """The question that was due is answered, well or badly."""
-        self._open = False
-        self._pause.start()
-
-    def clear(self) -> None:
-        """Forget all: nobody is there who could answer."""
-        self._open, self._next = False, None
-        self._pause.stop()
-
-    @Slot()
-    def _go_on(self) -> None:
-        question = self._next
-        if question and not self._open and not self._pause.isActive():
-            self._open, self._next = True, None
-            self.due.emit(question)

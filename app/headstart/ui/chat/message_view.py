@@ -1,6 +1,6 @@
 """One message on screen: author, folded thinking, text, actions."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -39,10 +39,9 @@ def author(content: MessageContent) -> str:
 class Header(QWidget):
     """Who speaks. A click selects the message, with Shift a range."""
 
-    chosen = Signal(object)  # MessageAction
-
-    def __init__(self, parent: QWidget) -> None:
+    def __init__(self, ask: Callable[[MessageAction], None], parent: QWidget) -> None:
         super().__init__(parent)
+        self._ask = ask
         self._author = QLabel(self)
         self._state = QLabel(self)
         row = QHBoxLayout(self)
@@ -72,16 +71,15 @@ class Header(QWidget):
     def mousePressEvent(self, event: QMouseEvent) -> None:  # noqa: N802
         if event.button() == Qt.MouseButton.LeftButton:
             extends = event.modifiers() & Qt.KeyboardModifier.ShiftModifier
-            self.chosen.emit(MessageAction.SELECT_UP_TO if extends else MessageAction.SELECT)
+            self._ask(MessageAction.SELECT_UP_TO if extends else MessageAction.SELECT)
 
 
 class Footer(QWidget):
     """What can be done with a message, which version it is and what it cost."""
 
-    chosen = Signal(object)  # MessageAction
-
-    def __init__(self, parent: QWidget) -> None:
+    def __init__(self, ask: Callable[[MessageAction], None], parent: QWidget) -> None:
         super().__init__(parent)
+        self._ask = ask
         self._copy = self._button("copy", self.tr("Copy message"), MessageAction.COPY)
         self._edit = self._button("edit", self.tr("Edit message"), MessageAction.EDIT)
         self._regenerate = self._button("regenerate", self.tr("Regenerate answer"), MessageAction.REGENERATE)
@@ -128,7 +126,7 @@ class Footer(QWidget):
         button.setToolTip(label)
         button.setAccessibleName(label)
         if action:
-            button.clicked.connect(lambda: self.chosen.emit(action))
+            button.clicked.connect(lambda: self._ask(action))
         return button
 
     def _lay_out(self) -> None:
@@ -147,10 +145,9 @@ class Footer(QWidget):
 class Offers(QWidget):
     """Buttons for what a person may want after a message that did not end well."""
 
-    chosen = Signal(object)  # MessageAction
-
-    def __init__(self, parent: QWidget) -> None:
+    def __init__(self, ask: Callable[[MessageAction], None], parent: QWidget) -> None:
         super().__init__(parent)
+        self._ask = ask
         row = QHBoxLayout(self)
         row.setContentsMargins(0, TINY, 0, TINY)
         row.setSpacing(SMALL)
@@ -183,7 +180,7 @@ class Offers(QWidget):
     def _button(self, offer: MessageAction, text: str) -> QPushButton:
         button = QPushButton(text, self)
         dress(button, "plain")
-        button.clicked.connect(lambda: self.chosen.emit(offer))
+        button.clicked.connect(lambda: self._ask(offer))
         return button
 
 
@@ -215,7 +212,7 @@ class MessageView(QWidget):
         self._content = self._source.content()
         self._origins_visible = False
         self._selected = False
-        self._header, self._footer = Header(self), Footer(self)
+        self._header, self._footer = Header(self.ask, self), Footer(self.ask, self)
         self._text = TextView(theme, font, self)
         self._unfolded: TextView | None = None
         self._fold = QToolButton(self)
@@ -225,8 +222,6 @@ class MessageView(QWidget):
         self._notice = QLabel(self)
         self._notice.setWordWrap(True)
         self._offers: Offers | None = None  # of few messages
-        self._header.chosen.connect(self.ask)
-        self._footer.chosen.connect(self.ask)
         self._footer.more.clicked.connect(self._open_menu)
         self._wear()
 
@@ -248,7 +243,7 @@ class MessageView(QWidget):
         self._source = MessageSource(content)
         self._close_fold()
         self._text.set_origins(None, visible=False)
-        self._text.show_blocks(content.text, self._source.blocks)
+        self._text.writer.show(self._source.blocks, source=content.text)
         self._text.set_origins(self._source.origins, self._origins_visible)
         self._describe()
 
@@ -259,11 +254,15 @@ class MessageView(QWidget):
     def append(self, text: str, runs: Sequence[OriginRun]) -> None:
         """Show more text, and who proposed which part of it."""
         assert sum(run.length for run in runs) == len(text)
-        self._show_from(self._source.append(text, runs))
+        first = self._source.append(text, runs)
+        self._text.writer.show(self._source.blocks, first, self._source.text)
+        self._note_text()
 
     def end_stream(self, ended: MessageContent) -> None:
         """No more text will come; everything else is that of `ended`."""
-        self._show_from(self._source.finish())
+        first = self._source.finish()
+        self._text.writer.show(self._source.blocks, first, self._source.text)
+        self._note_text()
         told = replace(self._content, state=ended.state, stats=ended.stats, notice=ended.notice, offers=ended.offers)
         self._set_state(told)
 
@@ -452,8 +451,8 @@ class MessageView(QWidget):
 
     # Showing
 
-    def _show_from(self, first: int) -> None:
-        self._text.show_blocks(self._source.text, self._source.blocks, first)
+    def _note_text(self) -> None:
+        """The message has other text than before."""
         self._text.setVisible(bool(self._source.blocks))
         if self._unfolded:
             self._show_unfolded()
@@ -462,7 +461,8 @@ class MessageView(QWidget):
 
     def _show_unfolded(self) -> None:
         assert self._unfolded
-        self._unfolded.show_blocks(*self._source.folded())
+        source, blocks = self._source.folded()
+        self._unfolded.writer.show(blocks, source=source)
 
     def _describe_fold(self) -> None:
         thinks = self._source.parts.thought is not None
@@ -516,9 +516,8 @@ class MessageView(QWidget):
     def _describe_offers(self) -> None:
         offers = self._content.offers
         if offers and self._offers is None:
-            self._offers = Offers(self)
+            self._offers = Offers(self.ask, self)
             self._offers.set_looks(self._theme, self._font)
-            self._offers.chosen.connect(self.ask)
         if self._offers:
             self._offers.show_offers(offers)
             self._offers.setVisible(bool(offers))

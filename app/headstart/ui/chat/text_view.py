@@ -23,7 +23,7 @@ from PySide6.QtWidgets import QFrame, QMenu, QMessageBox, QTextBrowser, QToolTip
 from headstart.ui.chat.message import OriginRun
 from headstart.ui.chat.message_text import Origins
 from headstart.ui.markdown import markdown
-from headstart.ui.markdown.blocks import Block, plain_text
+from headstart.ui.markdown.blocks import plain_text
 from headstart.ui.markdown.document import COPY, DocumentWriter, Quoted
 from headstart.ui.markdown.document_formats import INDENT, QUOTE_INDENT, Formats
 from headstart.ui.markdown.highlighting import Highlighter
@@ -35,14 +35,13 @@ RESOURCE_SCHEME = "headstart"  # the only scheme whose pictures may be shown
 
 
 class TextView(QTextBrowser):
-    """As high as its text; its parent gives it room through `height_for`."""
+    """Shows what its `writer` writes. As high as its text; its parent gives it room through `height_for`."""
 
     text_resized = Signal()
 
     def __init__(self, theme: Theme, font: QFont, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._theme = theme
-        self._source = ""
         self._origins: Origins | None = None
         self._origins_visible = False
         self.setFrameShape(QFrame.Shape.NoFrame)
@@ -59,24 +58,19 @@ class TextView(QTextBrowser):
         self.setDocument(self._document)
         self._document.setDocumentMargin(0)
         self._document.setDefaultFont(font)
-        self._writer = DocumentWriter(self._document, Formats(theme, font))
+        self.writer = DocumentWriter(self._document, Formats(theme, font))
         self._highlighter = Highlighter(self._document, theme)
         self.anchorClicked.connect(self._activate)
         self._document.documentLayout().documentSizeChanged.connect(self.text_resized)
 
-    # Content
-
-    def show_blocks(self, source: str, blocks: Sequence[Block], first: int = 0) -> None:
-        """Show the blocks of `source`; those before `first` are shown already."""
-        self._source = source
-        self._writer.show(blocks, first)
+    # Looks
 
     def set_looks(self, theme: Theme, font: QFont) -> None:
         """Another theme or font size."""
         self._theme = theme
         self._highlighter.set_theme(theme)
         self._document.setDefaultFont(font)
-        self._writer.restyle(Formats(theme, font))
+        self.writer.restyle(Formats(theme, font))
 
     def set_origins(self, origins: Origins | None, visible: bool) -> None:
         """Colour the text by who proposed it."""
@@ -91,14 +85,14 @@ class TextView(QTextBrowser):
         for number, (start, end) in enumerate(matches):
             if number == current:
                 index = len(shown)
-            places = list(self._writer.map.positions(start, end))
+            places = list(self.writer.map.positions(start, end))
             if places:
                 shown.append((places[0][0], places[-1][1]))
         self._highlighter.set_matches(shown, index)
 
     def place_of(self, offset: int) -> QRectF:
         """Where the character at a source offset stands in this widget."""
-        found = next(self._writer.map.positions(offset, offset + 1), (0, 0))
+        found = next(self.writer.map.positions(offset, offset + 1), (0, 0))
         cursor = QTextCursor(self._document)
         cursor.setPosition(found[0])
         return QRectF(self.cursorRect(cursor))
@@ -114,16 +108,16 @@ class TextView(QTextBrowser):
     def selected_markdown(self) -> str:
         """The source behind the selection; whole lines where whole paragraphs are selected."""
         cursor = self.textCursor()
-        found = self._writer.map.source_range(cursor.selectionStart(), cursor.selectionEnd())
+        found = self.writer.map.source_range(cursor.selectionStart(), cursor.selectionEnd())
         if not found:
             return ""
         start, end = found
         if self._at_edge(cursor.selectionStart(), QTextCursor.MoveOperation.StartOfBlock):
-            start = self._source.rfind("\n", 0, start) + 1
+            start = self.writer.source.rfind("\n", 0, start) + 1
         if self._at_edge(cursor.selectionEnd(), QTextCursor.MoveOperation.EndOfBlock):
-            stop = self._source.find("\n", end)
-            end = stop if stop >= 0 else len(self._source)
-        return self._source[start:end]
+            stop = self.writer.source.find("\n", end)
+            end = stop if stop >= 0 else len(self.writer.source)
+        return self.writer.source[start:end]
 
     def selected_text(self) -> str:
         """The selection without markup, language labels and buttons."""
@@ -174,7 +168,7 @@ class TextView(QTextBrowser):
         if address:
             return "" if address.startswith(COPY) else address
         position = self._document.documentLayout().hitTest(point, Qt.HitTestAccuracy.ExactHit)
-        offset = self._writer.map.source_at(position) if position >= 0 else None
+        offset = self.writer.map.source_at(position) if position >= 0 else None
         run = self._origins.at(offset) if self._origins and self._origins_visible and offset is not None else None
         return self._describe(run) if run else ""
 
@@ -201,7 +195,7 @@ class TextView(QTextBrowser):
         super().paintEvent(event)
 
     def _paint_quote_bars(self, seen: QRectF) -> None:
-        quotes = list(self._writer.quoted(seen.top(), seen.bottom(), self._top))
+        quotes = list(self.writer.quoted(seen.top(), seen.bottom(), self._top))
         if not quotes:
             return
         painter = QPainter(self.viewport())
@@ -229,7 +223,7 @@ class TextView(QTextBrowser):
     def _activate(self, url: QUrl) -> None:
         address = url.toString(QUrl.ComponentFormattingOption.FullyEncoded)
         if address.startswith(COPY):
-            _copy(self._writer.code(int(address.removeprefix(COPY))))
+            _copy(self.writer.code(int(address.removeprefix(COPY))))
         elif safe_address(address):
             self._open(address)
 
@@ -247,7 +241,7 @@ class TextView(QTextBrowser):
 
     def _origin_ranges(self, first: int, last: int) -> Iterator[tuple[int, int, str]]:
         assert self._origins is not None
-        for run in self._writer.map.between(first, last):
+        for run in self.writer.map.between(first, last):
             start, end = max(first, run.position), min(last, run.position + run.length)
             if not run.exact:
                 owner = self._origins.at(run.start)

@@ -1425,7 +1425,7 @@
     </message>
 </context>
 <context>
-    <name>EngineChild</name>
+    <name>EngineLink</name>
     <message>
         <source>The engine was closed.</source>
         <translation>引擎已關閉。</translation>
@@ -1446,9 +1446,6 @@
         <source>The engine stopped unexpectedly ({}).</source>
         <translation>引擎意外停止（{}）。</translation>
     </message>
-</context>
-<context>
-    <name>EngineLink</name>
     <message>
         <source>The engine did not stop in time and was ended.</source>
         <translation>引擎未能及時停止，已強制結束。</translation>

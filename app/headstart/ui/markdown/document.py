@@ -38,6 +38,7 @@ class DocumentWriter:
         """`copyable`: code has a button."""
         self._copyable = copyable
         self.map = PositionMap()
+        self.source = ""  # the text that the map leads to
         self._document = document
         self._formats = formats
         self._blocks: list[Block] = []
@@ -48,8 +49,9 @@ class DocumentWriter:
         document.setUndoRedoEnabled(False)
         document.setIndentWidth(INDENT)
 
-    def show(self, blocks: Sequence[Block], first: int) -> None:
-        """Make the document show `blocks`, of which those before `first` are unchanged."""
+    def show(self, blocks: Sequence[Block], first: int = 0, source: str = "") -> None:
+        """Make the document show `blocks` of `source`, of which those before `first` are unchanged."""
+        self.source = source
         cursor = QTextCursor(self._document)
         cursor.beginEditBlock()
         if self._extend(cursor, blocks, first):
@@ -64,9 +66,9 @@ class DocumentWriter:
     def restyle(self, formats: Formats) -> None:
         """Write everything again in other formats."""
         self._formats = formats
-        blocks = list(self._blocks)
-        self.show([], 0)
-        self.show(blocks, 0)
+        blocks, source = list(self._blocks), self.source
+        self.show([])
+        self.show(blocks, source=source)
 
     def code(self, number: int) -> str:
         """The text of a code block by the number in its anchor."""
