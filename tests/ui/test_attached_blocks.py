@@ -1,7 +1,7 @@
 """Files as blocks: their language, their length, and where in the text they stand."""
 
 from headstart.chat.conversation import Attachment
-from headstart.ui.chat.message_text import attached_blocks
+from headstart.ui.chat.message import attached_blocks
 from headstart.ui.markdown.blocks import Code, spans
 
 

@@ -2,17 +2,15 @@
 
 import random
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from PySide6.QtGui import QFont, QTextDocument
 from PySide6.QtWidgets import QApplication
 
-from headstart.ui.markdown.blocks import PositionMap, Span, units
-from headstart.ui.markdown.document import DocumentWriter
-from headstart.ui.markdown.document_formats import CODE_ID, LANGUAGE, QUOTES, Formats
+from headstart.ui.markdown.blocks import PositionMap, Span
+from headstart.ui.markdown.document import CODE_ID, LANGUAGE, QUOTES, DocumentWriter, Formats
 from headstart.ui.markdown.markdown import MarkdownStream, parse
-from headstart.ui.widgets.theme import DARK, LIGHT
+from headstart.ui.widgets.theme import LIGHT
 from tests.junk import fuzz
 from tests.ui.corpus import EVERYTHING, PARTS
 
@@ -113,15 +111,6 @@ def test_code_and_tables_grow_in_place(qapp: QApplication) -> None:
     assert shown.document.toPlainText().count("Copy") == 1
 
 
-def test_a_theme_is_worn_by_what_is_written_already(qapp: QApplication) -> None:
-    shown = _at_once(EVERYTHING)
-    before = shown.shape()
-    shown.writer.restyle(Formats(DARK, QFont("DejaVu Sans", 10)))
-    assert shown.shape() == before
-    block = shown.document.begin().next()
-    assert block.textFormats()[0].format.foreground().color().name() == DARK.text
-
-
 def test_code_reads_left_to_right_in_a_right_to_left_answer(qapp: QApplication) -> None:
     shown = _at_once("مرحبا\n\n```\nשלום = 1\n```")
     block = shown.document.begin()
@@ -129,11 +118,6 @@ def test_code_reads_left_to_right_in_a_right_to_left_answer(qapp: QApplication) 
     while not block.blockFormat().hasProperty(CODE_ID):
         block = block.next()
     assert block.textDirection().name == "LeftToRight"
-
-
-@pytest.mark.parametrize(("text", "expected"), [("abc", 3), ("äß中", 3), ("🎉", 2), ("", 0)])
-def test_units_are_those_of_qt(text: str, expected: int) -> None:
-    assert units(text) == expected
 
 
 def test_ranges_lead_both_ways() -> None:

@@ -4,8 +4,7 @@ import pytest
 from PySide6.QtGui import QFont, QTextDocument
 from PySide6.QtWidgets import QApplication
 
-from headstart.ui.markdown.document import DocumentWriter
-from headstart.ui.markdown.document_formats import Formats
+from headstart.ui.markdown.document import DocumentWriter, Formats
 from headstart.ui.markdown.highlighting import START, Highlighter, lex_line, lexer
 from headstart.ui.markdown.markdown import parse
 from headstart.ui.widgets.theme import DARK, LIGHT
@@ -65,17 +64,11 @@ def test_comments_go_on_over_lines(language: str) -> None:
     assert all(kind.startswith("Comment") for text, kind in third.items() if text.strip())
 
 
-def test_strings_go_on_over_lines() -> None:
+def test_strings_go_on_over_lines_json_does_not_and_unknown_languages_stay_plain() -> None:
     _, second, third = _kinds("python", 'x = """one', "two", '""" + y')
     assert second["two"].startswith("Literal.String")
     assert third["y"] == "Name"
-
-
-def test_json_is_coloured_line_by_line() -> None:
     assert _kinds("json", '  "a": [1, true]')[0]['"a"'] == "Name.Tag"
-
-
-def test_unknown_languages_stay_plain() -> None:
     assert lexer("no-such-language") is None
 
 
@@ -110,11 +103,3 @@ def test_origins_lie_over_code_without_taking_its_colours(qapp: QApplication) ->
     assert _own_looks(shown.document) == before
     shown.highlighter.set_origins(None)
     assert not any(paper for *_, paper in shown.layers())
-
-
-def test_found_words_are_marked_and_the_current_one_stands_out(qapp: QApplication) -> None:
-    shown = _Coloured("one two one")
-    shown.highlighter.set_matches([(0, 3), (8, 11)], 1)
-    assert [(a, b, paper) for a, b, _, paper in shown.layers()] == [(0, 3, LIGHT.match), (8, 11, LIGHT.match_current)]
-    shown.highlighter.set_matches([])
-    assert shown.layers() == []

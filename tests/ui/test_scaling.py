@@ -7,9 +7,8 @@ from PySide6.QtGui import QFont
 from PySide6.QtWidgets import QAbstractButton, QApplication, QCheckBox, QDialog, QPushButton, QStyle, QWidget
 from pytestqt.qtbot import QtBot
 
-from headstart.ui.chat.composer import Composer
+from headstart.ui.chat.composer import Composer, Count
 from headstart.ui.chat.message import MessageContent
-from headstart.ui.chat.token_count import Count
 from headstart.ui.program import Program
 from headstart.ui.settings.preferences_dialog import PreferencesDialog
 from headstart.ui.widgets import stylesheet

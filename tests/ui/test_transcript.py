@@ -14,8 +14,7 @@ from pytestqt.qtbot import QtBot
 
 from headstart.ui.chat.chat_page import SelectionBar
 from headstart.ui.chat.message import MessageAction, MessageContent, MessageState, OriginRun
-from headstart.ui.chat.message_column import AT_END
-from headstart.ui.chat.transcript import Transcript
+from headstart.ui.chat.transcript import AT_END, Transcript
 from headstart.ui.widgets import theme
 from headstart.ui.widgets.theme import DARK, LIGHT
 

@@ -1,4 +1,4 @@
-"""From a stored conversation and settings to a request of the engine."""
+"""Requests and load options of the engine, from stored conversations and settings."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -22,13 +22,13 @@ from headstart.settings import Settings
 
 
 def engine_messages(messages: Iterable[StoredMessage], settings: Settings) -> tuple[Message, ...]:
-    """The conversation as the engine gets it, the system prompt first."""
+    """The messages sent to the engine, the system prompt first."""
     system = (Message("system", settings.system_prompt),) if settings.system_prompt.strip() else ()
     return system + tuple(Message(turn.role, turn.content) for turn in turns(messages))
 
 
 def request(messages: Iterable[StoredMessage], settings: Settings) -> Request:
-    """What to ask the engine. A conversation that ends with an answer asks for the rest of it."""
+    """The request for an answer, or for the rest of one if the conversation ends with it."""
     return Request(
         engine_messages(messages, settings),
         settings.max_new_tokens,

@@ -17,7 +17,7 @@ from headstart.settings import Settings
 from headstart.ui.appearance import Appearance
 from headstart.ui.chat.chat_controller import ChatController, PromptsController
 from headstart.ui.chat.chat_session import ChatSession
-from headstart.ui.chat.token_count import TokenCount
+from headstart.ui.chat.composer import TokenCount
 from headstart.ui.current_settings import CurrentSettings
 from headstart.ui.dialogs import Dialogs
 from headstart.ui.engine_link import EngineLink

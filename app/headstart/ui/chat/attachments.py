@@ -1,4 +1,4 @@
-"""Files that go with a message: which ones can, and their text."""
+"""Files attached to a message: their chips, their text, and why a file is refused."""
 
 import json
 import sys
@@ -7,11 +7,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QObject, QProcess, Signal, Slot
+from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QToolButton, QWidget
 
 from headstart.chat.conversation import Attachment
 from headstart.errors import AttachmentError, Translatable
+from headstart.ui.models.export_run import LineProcess
 from headstart.ui.spelling import decimal, whole
 from headstart.ui.translation import said
 from headstart.ui.widgets.icons import icon
@@ -19,18 +20,16 @@ from headstart.ui.widgets.layouts import Flow
 from headstart.ui.widgets.stylesheet import dress
 from headstart.ui.widgets.theme import SMALL, TINY
 
-_KILL_WAIT = 2000  # ms for the system to clear away a killed process
-
 
 def command() -> tuple[str, ...]:
-    """What prints the text of a PDF as JSON lines; `headstart` itself."""
+    """The command that prints the text of a PDF as JSON lines: `headstart` itself."""
     # -P: the current folder is the user's, and may hold a file named like a module.
     start = (sys.executable,) if getattr(sys, "frozen", False) else (sys.executable, "-P", "-m", "headstart")
     return (*start, "dev", "text", "--lines")
 
 
 class PdfReading(QObject):
-    """One reading from its start to its end. `read` or `failed` comes once, and neither after `cancel`."""
+    """Reads one PDF. Emits `read` or `failed` once, and neither after `cancel`."""
 
     progressed = Signal(int, int)  # pages read, pages
     read = Signal(object)  # Attachment
@@ -41,53 +40,36 @@ class PdfReading(QObject):
         super().__init__(parent)
         self.path = path
         self._outcome: dict[str, Any] = {}
-        self._rest = b""
-        self._process = QProcess(self)
-        self._process.readyReadStandardOutput.connect(self._read)
-        self._process.finished.connect(self._finish)
-        self._process.errorOccurred.connect(self._note_error)
+        self._process = LineProcess(self)
+        self._process.said.connect(self._note)
+        self._process.ended.connect(self._finish)
 
     def start(self, program: tuple[str, ...] | None = None) -> None:
-        """Begin; `program` is another than the usual one."""
-        words = program or command()
-        self._process.start(words[0], [*words[1:], str(self.path.absolute())])
+        """Begin. Tests give another `program`."""
+        self._process.start((*(program or command()), str(self.path.absolute())), merged=False)
 
     def cancel(self) -> None:
         """End it at once and say nothing more."""
         self.blockSignals(True)  # noqa: FBT003 - Qt's own signature
-        if self._process.state() != QProcess.ProcessState.NotRunning:
-            self._process.kill()
-            self._process.waitForFinished(_KILL_WAIT)
+        self._process.close()
 
-    @Slot()
-    def _read(self) -> None:
-        *lines, self._rest = (self._rest + bytes(self._process.readAllStandardOutput().data())).split(b"\n")
-        for line in lines:
-            said = json.loads(line)
-            if "page" in said:
-                self.progressed.emit(said["page"], said["pages"])
-            else:
-                self._outcome = said
-
-    @Slot(QProcess.ProcessError)
-    def _note_error(self, error: QProcess.ProcessError) -> None:
-        if error == QProcess.ProcessError.FailedToStart:  # the only one that `finished` does not follow
-            self._fail()
+    @Slot(str)
+    def _note(self, line: str) -> None:
+        found = json.loads(line)
+        if "page" in found:
+            self.progressed.emit(found["page"], found["pages"])
+        else:
+            self._outcome = found
 
     @Slot()
     def _finish(self) -> None:
-        self._read()
         if "text" in self._outcome:
             self.read.emit(Attachment(self.path.name, self._outcome["text"]))
-        else:
-            self._fail()
-
-    def _fail(self) -> None:
-        if "error" in self._outcome:
+        elif "error" in self._outcome:
             self.failed.emit(said(Translatable.from_data(self._outcome["error"])))
-            return
-        unread = self.tr("{} could not be read to its end; save its text as a file and attach that.")
-        self.failed.emit(unread.format(self.path.name))
+        else:
+            unread = self.tr("{} could not be read to its end; save its text as a file and attach that.")
+            self.failed.emit(unread.format(self.path.name))
 
 
 LARGEST = 2_000_000  # bytes; about half a million tokens, more than any context here
@@ -118,7 +100,7 @@ def read(path: Path) -> Attachment:
 
 
 def is_pdf(path: Path) -> bool:
-    """By its name or its first bytes; what is no file is none."""
+    """Whether the name or the first bytes say so. A folder is no PDF."""
     if not path.is_file():
         return False
     try:
@@ -141,7 +123,7 @@ def require_short(attachment: Attachment) -> None:
 
 
 def size(attachment: Attachment) -> str:
-    """For people."""
+    """The size of the text, as shown."""
     length = len(attachment.text.encode(errors="replace"))
     return f"{decimal(length / 1000, 1)} kB" if length >= 1000 else f"{length} B"
 
@@ -170,7 +152,7 @@ _LONGEST_NAME = 36  # characters
 
 
 class AttachmentTray(QWidget):
-    """Hidden while it is empty. Texts are there at once, PDF files when they have been read."""
+    """The attached files, hidden while there are none. A PDF is attached when it has been read."""
 
     changed = Signal()
     troubled = Signal(str)
@@ -185,7 +167,7 @@ class AttachmentTray(QWidget):
 
     @property
     def attached(self) -> tuple[Attachment, ...]:
-        """What is there."""
+        """The attached files, without those still being read."""
         return tuple(self._chips)
 
     @property
@@ -194,7 +176,7 @@ class AttachmentTray(QWidget):
         return bool(self._readings)
 
     def attach(self, files: Iterable[Path]) -> None:
-        """Read files and show them; what cannot be attached is told when the others are there."""
+        """Read and show files. Refusals are reported after the others are shown."""
         refused: list[AttachmentError] = []
         for path in files:
             try:
@@ -263,8 +245,7 @@ class AttachmentTray(QWidget):
         self._note_change()
 
     def _fail(self, reading: PdfReading, sentence: str) -> None:
-        self._drop(reading)
-        self._note_change()
+        self._abandon(reading)
         self.troubled.emit(sentence)
 
     def _abandon(self, reading: PdfReading) -> None:

@@ -1,4 +1,4 @@
-"""Shows the open chat on its page and carries out what is asked for there."""
+"""Controllers of the chat page: the open chat, the composer and the prompts."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -16,19 +16,18 @@ from headstart.ui import engine_request
 from headstart.ui.chat import live_answer
 from headstart.ui.chat.chat_page import ChatPage
 from headstart.ui.chat.chat_session import ChatSession
-from headstart.ui.chat.composer import Composer
-from headstart.ui.chat.find import places
+from headstart.ui.chat.composer import Composer, Count, TokenCount
 from headstart.ui.chat.live_answer import REPEATS, KeptOrigins
 from headstart.ui.chat.message import WARMER, MessageAction, MessageContent, MessageState
 from headstart.ui.chat.prompts import PromptDialog, filled, library, own_part
-from headstart.ui.chat.token_count import Count, TokenCount
+from headstart.ui.chat.transcript import places
 from headstart.ui.spelling import sentences, whole
 from headstart.ui.widgets.notice_bar import Cause, NoticeBar
 from headstart.ui.widgets.undoing import Undoable
 
 
 class PromptsController(QObject):
-    """One for the window."""
+    """Opens the library of prompts and puts a chosen prompt into the composer."""
 
     changed = Signal(object)  # one's own prompts, to be kept
 
@@ -41,13 +40,13 @@ class PromptsController(QObject):
         page.prompts.library_requested.connect(self._open_from_popup)
 
     def show(self, own: Mapping[str, str]) -> None:
-        """One's own prompts are these."""
+        """Use these prompts of the user's own."""
         self._prompts = library(own)
         self._page.prompts.set_prompts(self._prompts)
 
     @Slot()
     def open_library(self) -> None:
-        """Have prompts added, changed and removed."""
+        """Open the dialog that adds, changes and removes prompts."""
         dialog = PromptDialog(self._prompts, self._selection(), self._page.window())
         dialog.saved.connect(lambda prompts: self.changed.emit(own_part(prompts)))
         dialog.open()
@@ -78,7 +77,7 @@ _STATES = MappingProxyType(
 
 
 class Contents:
-    """What is shown of one chat; a message that has not changed since is not put into words again."""
+    """The shown contents of one chat. A message that has not changed keeps its MessageContent."""
 
     def __init__(self) -> None:
         self._made: dict[int, tuple[Message, tuple[int, int], bool, MessageContent]] = {}
@@ -95,7 +94,7 @@ class Contents:
 
 
 def content(conversation: Conversation, message: Message) -> MessageContent:
-    """One message; `message` may be further than that in the conversation."""
+    """What is shown of `message`, which may have more text than the same message in the conversation."""
     version, versions = conversation.version(message.id)
     return MessageContent(
         id=message.id,
@@ -118,7 +117,7 @@ def _is_last(conversation: Conversation, message: Message) -> bool:
 
 
 def _offers(message: Message) -> tuple[MessageAction, ...]:
-    """What a person may want after the end of a chat, where it did not end well."""
+    """The buttons below the last message of a chat."""
     if message.role is Role.USER:
         return (MessageAction.ANSWER,)
     if message.state is State.STREAMING or message.edited:
@@ -147,7 +146,7 @@ _DRAFT_MS = 500
 
 
 class ComposerController(QObject):
-    """One for the window; `open` gives it another chat."""
+    """Sends, edits and counts what is written in the composer, for the chat given to `open`."""
 
     def __init__(self, composer: Composer, notice: NoticeBar, count: TokenCount, parent: QObject | None = None) -> None:
         """Nothing is open yet."""
@@ -164,12 +163,12 @@ class ComposerController(QObject):
         count.uncounted.connect(composer.hide_count)
 
     def open(self, session: ChatSession) -> None:
-        """Go on with the draft of another chat."""
+        """Show the draft of another chat."""
         self._session = session
         self._restore_draft()
 
     def leave(self) -> None:
-        """Keep the draft; the chat is written to no more."""
+        """Save the draft before the chat is left."""
         if self._session is None:
             return
         self.cancel_edit()
@@ -184,12 +183,12 @@ class ComposerController(QObject):
 
     @Slot()
     def save_draft(self) -> None:
-        """Keep what stands in the composer."""
+        """Save the text and the files in the composer."""
         if self._session and self._editing is None:
             self._session.save_draft(self._composer.text(), self._composer.attached)
 
     def recount(self) -> None:
-        """Ask again how much of the context is used."""
+        """Count again how much of the context is used."""
         if self._session is None:
             return
         composer, conversation = self._composer, self._session.conversation
@@ -200,7 +199,7 @@ class ComposerController(QObject):
         self._count.count(messages, composer.attached)
 
     def begin_edit(self, id_: int) -> None:
-        """Take up a message again, with its files."""
+        """Put a message and its files into the composer to edit them."""
         assert self._session
         self.cancel_edit()
         self.save_draft()
@@ -216,7 +215,7 @@ class ComposerController(QObject):
         self._notice.say(words, self.tr("Cancel"), self.cancel_edit, cause=Cause.EDIT)
 
     def cancel_edit(self) -> bool:
-        """Leave the message as it was; False if none is being edited."""
+        """Stop editing without a change. Returns False if no message is being edited."""
         if self._editing is None:
             return False
         self._editing = None
@@ -238,14 +237,14 @@ class ComposerController(QObject):
 
     @Slot()
     def _note_change(self) -> None:
-        if self._session is not None:  # between two chats nobody is to be told
+        if self._session is not None:  # None between two chats
             self._notice.retract(Cause.MESSAGE)
             self._drafting.start()
             self.recount()
 
     @Slot(str, object)
     def _submit(self, text: str, files: tuple[Attachment, ...]) -> None:
-        """Send what will be answered, and first make sure that it fits."""
+        """Send the message if it fits into the context."""
         assert self._session
         after = self._after(text, files)
         if after.last and after.last.role is Role.ASSISTANT:
@@ -292,7 +291,7 @@ _MANY = 12  # messages that differ: showing the chat anew is then quicker
 
 
 class ChatController(QObject):
-    """One for the window; `open` gives it another chat."""
+    """Shows the chat given to `open` and carries out what is asked for on its page."""
 
     fork_requested = Signal(object)
     answered = Signal(object)  # MessageContent that has come to its end
@@ -333,31 +332,31 @@ class ChatController(QObject):
         self._page.composer.setFocus()
 
     def close(self) -> None:
-        """The window closes: keep the draft, and listen to the chat no more."""
+        """Save the draft when the window closes."""
         self._leave()
         self._session = None
 
     def say(self, sentence: str, cause: Cause | None = None) -> None:
-        """Tell what went wrong."""
+        """Show an error above the composer."""
         self._page.notice.say(sentence, bad=True, cause=cause)
 
     def advise(self, sentence: str) -> None:
-        """Tell what is worth knowing, until the settings change or something else is answered."""
+        """Show advice until the settings change or another answer begins."""
         self._page.notice.say(sentence, cause=Cause.SETTINGS)
 
     @Slot()
     def reassure(self) -> None:
-        """What could not be saved is saved now."""
+        """Say that what could not be saved is saved now."""
         self._page.notice.say(self.tr("Everything is saved again."))
 
     def edit_last(self) -> None:
-        """Take up the last question again."""
+        """Edit the last question."""
         asked = [message for message in self.session.path if message.role is Role.USER]
         if asked:
             self.composing.begin_edit(asked[-1].id)
 
     def regenerate_last(self) -> None:
-        """Another version of the last answer, or a first one."""
+        """Write another version of the last answer, or the first one."""
         path = self.session.path
         if path and path[-1].role is Role.ASSISTANT:
             self.session.regenerate(path[-1].id)
@@ -365,19 +364,19 @@ class ChatController(QObject):
             self.session.answer_last()
 
     def continue_last(self) -> None:
-        """Have the last answer written on."""
+        """Continue the last answer."""
         path = self.session.path
         if path and path[-1].role is Role.ASSISTANT:
             self.session.resume(path[-1].id)
 
     def copy_last(self) -> None:
-        """The last answer to the clipboard, as Markdown."""
+        """Copy the last answer as Markdown."""
         answers = [message for message in self.session.path if message.role is Role.ASSISTANT]
         if answers:
             QGuiApplication.clipboard().setText(answers[-1].text)
 
     def reveal(self, hit: Hit, query: str) -> None:
-        """Go to the message of a hit and mark the words that led there."""
+        """Scroll to the message of a search hit and mark the words found."""
         self._page.find_bar.field.setText(query)
         self._page.find_bar.show()
         transcript = self._page.transcript
@@ -405,7 +404,7 @@ class ChatController(QObject):
             signal.disconnect(slot)
 
     def _slots(self, session: ChatSession) -> tuple[tuple[SignalInstance, Callable[..., None]], ...]:
-        """What of the open chat is shown."""
+        """The signals of the chat and what shows them."""
         return (
             (session.reset, self._show),
             (session.began, self._begin),
@@ -501,7 +500,7 @@ class ChatController(QObject):
             self.undoable.emit(done)
 
     def _deletion(self, before: Conversation) -> Undoable:
-        """Can be undone until something else is changed in this chat, which undoing would take away."""
+        """Undoing is possible until the chat changes again, because it would take that change away."""
         session, after = self.session, self.session.conversation
 
         def is_possible() -> bool:
@@ -536,5 +535,5 @@ def _update(page: ChatPage, wanted: Sequence[MessageContent]) -> None:
 
 
 def _differ(old: MessageContent, new: MessageContent) -> bool:
-    """But for the origins, which come in shorter runs while they stream than when they are read again."""
+    """Whether they differ in more than their origins, which have shorter runs while they stream."""
     return old is not new and replace(old, origins=()) != replace(new, origins=())

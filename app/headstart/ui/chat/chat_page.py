@@ -42,7 +42,7 @@ def _button(name: str, label: str, parent: QWidget, colour: _Role = _Role.Placeh
 
 
 class SelectionBar(QFrame):
-    """Hidden while nothing is selected."""
+    """Copies the selected messages; hidden while there are none."""
 
     def __init__(self, transcript: Transcript, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -67,7 +67,7 @@ class SelectionBar(QFrame):
 
     @Slot(int)
     def show_count(self, messages: int) -> None:
-        """So many messages are selected."""
+        """Show how many messages are selected."""
         one = self.tr("1 message selected. Click another name with Shift to select up to there.")
         self._label.setText(one if messages == 1 else self.tr("{} messages selected").format(messages))
         self.setVisible(bool(messages))
@@ -78,7 +78,7 @@ class SelectionBar(QFrame):
 
 
 class FindBar(QFrame):
-    """Finds words in the open chat and walks from one to the next. Hidden until asked for; Esc closes it."""
+    """Finds words in the open chat and steps through them; hidden until Ctrl+F, closed by Esc."""
 
     closed = Signal()
 
@@ -123,7 +123,7 @@ class FindBar(QFrame):
             self.closed.emit()
 
     def show_found(self, current: int, count: int) -> None:
-        """Which match of how many."""
+        """Show the number of the current match and of all."""
         found = self.tr("{} of {}").format(current, count) if count else self.tr("no match")
         self._count.setText(found if self.field.text() else "")
 
@@ -169,11 +169,11 @@ class ChatPage(QFrame):
         self.set_looks(theme, font)
 
     def show_title(self, title: str) -> None:
-        """The open chat's."""
+        """Show the title of the open chat."""
         self._title.show_text(title)
 
     def show_empty(self, empty: bool) -> None:
-        """A chat without messages greets."""
+        """Show a greeting in place of messages."""
         self.greeting.setVisible(empty)
         self.transcript.setVisible(not empty)
 
@@ -184,7 +184,7 @@ class ChatPage(QFrame):
         self.transcript.set_origins_visible(shown)
 
     def chrome(self) -> tuple[QWidget, ...]:
-        """What a style sheet is for: everything but the transcript."""
+        """The parts that the style sheet reaches: all but the transcript."""
         bar = self.transcript.verticalScrollBar()
         return (self._header, self.live, self.find_bar, self.legend, self.greeting, self._foot, self.prompts, bar)
 

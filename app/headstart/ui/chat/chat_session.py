@@ -25,7 +25,7 @@ _RETRY_MS = 4000
 
 
 class ChatEvents(QObject):
-    """What the window hears of any chat, whether it is open or not."""
+    """What happens in any chat, open or not."""
 
     answered = Signal(str, str, float)  # the chat's title, the text, seconds it took
     troubled = Signal(str, object)  # a sentence, and its Cause or None
@@ -34,7 +34,7 @@ class ChatEvents(QObject):
 
 
 class ChatSession(QObject):
-    """The controller of one chat. Every change is on disk when its method returns; a streamed text within a second."""
+    """Changes and saves one chat. A change is on disk when its method returns, streamed text within a second."""
 
     reset = Signal()  # other messages are shown: ask `path`
     began = Signal(int)  # the answer with this id is being written
@@ -52,7 +52,7 @@ class ChatSession(QObject):
         settings: Settings,
         parent: QObject,
     ) -> None:
-        """Without a chat: a new one, which the history gets with its first message."""
+        """Without `chat` it is a new one, which is stored with its first message."""
         super().__init__(parent)
         self._store, self._loader, self._events = store, loader, events
         self._is_stored = chat is not None
@@ -88,7 +88,7 @@ class ChatSession(QObject):
 
     @property
     def path(self) -> tuple[Message, ...]:
-        """The messages shown; that being written with what came so far."""
+        """The messages shown. The one being written has its text so far."""
         return tuple(self._as_it_is(message) for message in self.conversation.path)
 
     @property
@@ -106,14 +106,14 @@ class ChatSession(QObject):
         return self._as_it_is(self.conversation.messages[id_])
 
     def change_settings(self, own: dict[str, object]) -> None:
-        """Give the chat its own settings; they hold from the next message on."""
+        """Give the chat its own settings, used from the next message on."""
         self.chat = replace(self.chat, settings=own)
         if self._is_stored:
             self._keep(lambda: self._store.save_settings(self.chat.id, own))
         self.recorded.emit(self.chat)
 
     def send(self, text: str, attachments: Iterable[Attachment] = ()) -> bool:
-        """Ask and have it answered. False where that cannot be now; `troubled` says why."""
+        """Ask a question and start the answer. Returns False if that is not possible now; `troubled` says why."""
         if not self._is_free() or not self._commit(self.conversation.ask(text, attachments)):
             return False
         self._propose_title()
@@ -122,19 +122,19 @@ class ChatSession(QObject):
         return True
 
     def answer_last(self) -> None:
-        """Have the last question answered, which has no answer yet."""
+        """Start the answer to the last question, which has none yet."""
         if not self._is_free():
             return
         settings = self.settings
         self._answer(self.conversation.begin_answer(self._loader.name(settings), settings.chat_values()), settings)
 
     def stop(self) -> None:
-        """End the answer being written; what came stays."""
+        """Stop the answer being written and keep its text."""
         if self.live:
             self._loader.link.cancel()
 
     def regenerate(self, id_: int, temperature: float | None = None) -> None:
-        """Another version of this answer, with the next seed, and at another temperature where one is given."""
+        """Write another version of this answer with the next seed, and with `temperature` if given."""
         if not self._is_free():
             return
         usual, tries = self.settings, len(self.conversation.versions(id_))
@@ -149,24 +149,24 @@ class ChatSession(QObject):
             )
 
     def _temperature(self, settings: Settings) -> float | None:
-        """That of the model where it is left to it; None where nobody knows."""
+        """The temperature used: the model's own if it is automatic, None if that is unknown."""
         own = self._loader.link.facts.sampling if self._loader.link.facts else None
         usual = own.temperature if own else None
         return usual if "temperature" in settings.sampling.automatic else settings.sampling.temperature
 
     def _is_made_so(self, message: Message, model: str, values: dict[str, object]) -> bool:
-        """Whether this is a whole answer of the same model with the same settings; the seed apart."""
+        """Whether this is a whole answer of the same model with the same settings except the seed."""
         made = {**message.settings, "seed": values["seed"]}
         is_whole = message.state is State.COMPLETE and not message.edited
         return is_whole and message.model == model and made == values
 
     def resume(self, id_: int, *, stop_on_repetition: bool = True) -> None:
-        """Have this answer written on from where it ended."""
+        """Continue this answer from its end."""
         if self._is_free():
             self._answer(self.conversation.resume(id_), self.settings, stop_on_repetition=stop_on_repetition)
 
     def edit(self, id_: int, text: str, attachments: Iterable[Attachment] = ()) -> bool:
-        """A version of this message in other words; a question is answered again. False where that cannot be now."""
+        """Add a version with this text; a question is answered again. Returns False if that is not possible now."""
         if not self._is_free() or not self._commit(self.conversation.edit(id_, text, attachments)):
             return False
         self.reset.emit()
@@ -187,7 +187,7 @@ class ChatSession(QObject):
             self.reset.emit()
 
     def remove(self, id_: int) -> Conversation | None:
-        """Delete one message; the conversation before, for `undo`."""
+        """Delete one message. Returns the conversation before it, for `undo`."""
         before = self.conversation
         if not self._is_at_rest() or not self._commit(self.conversation.remove(id_)):
             return None
@@ -207,7 +207,7 @@ class ChatSession(QObject):
         return self._store.chat(chat.id) if made else None
 
     def save_draft(self, draft: str, files: tuple[Attachment, ...] = ()) -> None:
-        """Keep what stands unsent in the composer, with its files."""
+        """Save the unsent text and its files."""
         chat_id = self.chat.id if self._is_stored else None
         if files != self.draft_files and self._keep(lambda: self._store.save_draft_files(chat_id, files)):
             self.draft_files = files
@@ -220,11 +220,11 @@ class ChatSession(QObject):
             self._keep(lambda: self._store.remember(UNSENT, draft or None))
 
     def refresh(self, chat: Chat) -> None:
-        """Told that title or pin were changed elsewhere."""
+        """Take over a title or pin that was changed elsewhere."""
         self.chat = replace(chat, draft=self.chat.draft)
 
     def close(self) -> None:
-        """Keep what came of an answer being written; the next start marks it as interrupted."""
+        """Save the text of an answer being written; the next start marks it as interrupted."""
         self._save_partial()
         self._saving.stop()
         self._retrying.stop()
@@ -352,7 +352,7 @@ class ChatSession(QObject):
 
     @Slot()
     def _catch_up(self) -> None:
-        """Save the answer that is shown; where that cannot be, it stays in the window and is saved later."""
+        """Save the answer that is shown, or try again later."""
         if not self.is_behind:
             return
         if self._keep_trying(lambda: self._write(self.conversation)):
@@ -369,7 +369,7 @@ class ChatSession(QObject):
         return True
 
     def _keep_trying(self, write: Callable[[], object]) -> bool:
-        """For what is tried again and again: the sentence comes once, and another when all is well."""
+        """Save what is tried again and again; a failure is reported once, and the success after it."""
         try:
             write()
         except HistoryError as error:

@@ -1,9 +1,10 @@
-"""Where a message is written: text, attached files, the count against the context, Send and Stop."""
+"""The message box with its attached files, token count, model button, Send and Stop."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from PySide6.QtCore import QEvent, QMimeData, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QEvent, QMimeData, QObject, QSize, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QFocusEvent, QKeyEvent, QKeySequence, QPalette, QResizeEvent
 from PySide6.QtWidgets import (
     QFileDialog,
@@ -18,20 +19,163 @@ from PySide6.QtWidgets import (
 )
 
 from headstart.chat.conversation import Attachment
+from headstart.engine.engine import Message
 from headstart.ui.chat.attachments import AttachmentTray
-from headstart.ui.chat.token_count import Count
+from headstart.ui.engine_link import EngineLink
 from headstart.ui.markdown import blocks
 from headstart.ui.spelling import whole
 from headstart.ui.widgets.icons import icon
 from headstart.ui.widgets.stylesheet import dress, mark
 from headstart.ui.widgets.theme import MEDIUM, SMALL, TINY, scaled
 
+_PAUSE = 250  # ms after the last key
+_PATIENCE = 3000  # ms that a message may wait for its count; the engine counts again anyway
+
+
+@dataclass(frozen=True)
+class Count:
+    """What was counted. The context must hold the tokens and at least one more, for the answer.
+
+    `is_exact`: by the model that will answer, and not by another one that is in memory.
+    """
+
+    messages: tuple[Message, ...]
+    tokens: int
+    context: int
+    parts: Mapping[Attachment, int] = field(default_factory=dict)
+    is_exact: bool = True
+
+    @property
+    def fits(self) -> bool:
+        """Whether there is room for an answer, as far as anybody knows."""
+        return self.tokens < self.context or not self.is_exact
+
+
+Then = Callable[[Count | None], None]
+
+
+class TokenCount(QObject):
+    """Counts the tokens of the conversation, then those of each new attachment."""
+
+    counted = Signal(object)  # Count
+    uncounted = Signal()  # a model that answers elsewhere counts nothing beforehand
+
+    def __init__(self, link: EngineLink, parent: QObject | None = None) -> None:
+        """Asks nothing yet."""
+        super().__init__(parent)
+        self._link = link
+        self._messages: tuple[Message, ...] = ()
+        self._attached: tuple[Attachment, ...] = ()
+        self._known: dict[Attachment, int] = {}
+        self._last: Count | None = None
+        self._asked: tuple[int, Attachment | tuple[Message, ...]] | None = None
+        self._then: Then | None = None
+        self._is_exact = True
+        self._pause = QTimer(self, singleShot=True, interval=_PAUSE)
+        self._pause.timeout.connect(self._ask)
+        self._patience = QTimer(self, singleShot=True, interval=_PATIENCE)
+        self._patience.timeout.connect(self._give_up)
+        link.counted.connect(self._take)
+        link.loaded.connect(self._count_anew)
+
+    def count(self, messages: tuple[Message, ...], attached: tuple[Attachment, ...]) -> None:
+        """`counted` follows soon, if a model is loaded and nothing newer is asked; `uncounted` if there is nothing."""
+        self._messages, self._attached = messages, attached
+        if self._is_elsewhere() or not messages:
+            self.uncounted.emit()
+        else:
+            self._pause.start()
+
+    def set_exact(self, exact: bool) -> None:
+        """Whether the model in memory is the one that will answer."""
+        if exact != self._is_exact:
+            self._is_exact = exact
+            if self._last and self._last.messages == self._messages:
+                self._tell(self._last)
+
+    def settle(self, messages: tuple[Message, ...], attached: tuple[Attachment, ...], then: Then) -> None:
+        """Call `then` with the count of exactly these messages, or with None where nobody counts them in time."""
+        if not self._link.facts or self._is_elsewhere() or not self._is_exact:
+            then(None)
+        elif self._last and self._last.messages == messages:
+            then(self._last)
+        else:
+            self.count(messages, attached)
+            self._pause.stop()
+            self._then = then
+            self._patience.start()
+            self._ask()
+
+    def forget(self) -> None:
+        """Forget what `settle` was asked for."""
+        self._then = None
+        self._patience.stop()
+
+    def close(self) -> None:
+        """Ask nothing more."""
+        self.forget()
+        self._pause.stop()
+        self._link.disconnect(self)
+
+    def _is_elsewhere(self) -> bool:
+        return bool(self._link.facts and self._link.facts.server)
+
+    @Slot()
+    def _count_anew(self) -> None:
+        self._known.clear()
+        self._last = None
+        if self._is_elsewhere():
+            self.uncounted.emit()
+        else:
+            self._pause.start()
+
+    @Slot()
+    def _ask(self) -> None:
+        if self._messages and (self._last is None or self._last.messages != self._messages):
+            self._asked = (self._link.count_tokens(messages=self._messages), self._messages)
+            return
+        unknown = next((attachment for attachment in self._attached if attachment not in self._known), None)
+        if unknown:
+            self._asked = (self._link.count_tokens(unknown.text), unknown)
+        elif self._last:
+            self._tell(self._last)
+
+    @Slot(int, int, int)
+    def _take(self, ticket: int, tokens: int, context: int) -> None:
+        if self._asked is None or self._asked[0] != ticket:
+            return
+        asked = self._asked[1]
+        if isinstance(asked, Attachment):
+            self._known[asked] = tokens
+            self._ask()
+            return
+        self._tell(Count(asked, tokens, context))
+        if any(attachment not in self._known for attachment in self._attached):
+            self._ask()
+
+    def _tell(self, count: Count) -> None:
+        parts = {item: self._known[item] for item in self._attached if item in self._known}
+        self._last = replace(count, parts=parts, is_exact=self._is_exact)
+        self.counted.emit(self._last)
+        then = self._then
+        if then and count.messages == self._messages:
+            self.forget()
+            then(self._last)
+
+    @Slot()
+    def _give_up(self) -> None:
+        then = self._then
+        self.forget()
+        if then:
+            then(None)
+
+
 _MOST_LINES = 12
 _ENTER = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
 
 
 class MessageEdit(QPlainTextEdit):
-    """Emits what a person wants to do with the text; keeps it until told otherwise."""
+    """A text box that sends with Enter and takes files. The text stays until it is cleared."""
 
     submitted = Signal()
     files_given = Signal(object)  # list[Path]
@@ -127,7 +271,7 @@ _FLAT, _ROUND = 32, 34  # pixels of a button's side beside text of the usual siz
 
 
 class Composer(QFrame):
-    """Emits a finished message; what is written stays until `clear`."""
+    """Emits a finished message. The text stays until `clear`."""
 
     submitted = Signal(str, object)  # text, tuple[Attachment, ...]
     stop_requested = Signal()
@@ -183,7 +327,7 @@ class Composer(QFrame):
         self.edit.ensureCursorVisible()
 
     def set_attached(self, files: Iterable[Attachment], *, takes_more: bool = True) -> None:
-        """The files of a draft or of a message being edited; what was being read is let go."""
+        """Show the files of a draft or of a message being edited. Files still being read are dropped."""
         self._takes_files = takes_more
         self._attach.setEnabled(takes_more)
         self._tray.set_attached(files)
@@ -191,24 +335,24 @@ class Composer(QFrame):
         self.changed.emit()
 
     def clear(self) -> None:
-        """The message was sent."""
+        """Empty it after the message was sent."""
         self.edit.clear()
         self.set_attached(())
 
     def attach(self, files: Iterable[Path]) -> None:
-        """Read files and show them; what cannot be attached is told."""
+        """Read and show files, or report why they are refused."""
         if self._takes_files:
             self._tray.attach(files)
         else:
             self.troubled.emit(self.tr("Files go with questions; an answer has none."))
 
     def set_busy(self, busy: bool) -> None:
-        """While an answer is written the button stops it."""
+        """Turn the button into Stop while an answer is written."""
         self._busy = busy
         self._show_button()
 
     def set_blocked(self, reason: str) -> None:
-        """While something else has the engine nothing can be sent; empty: it can."""
+        """Say why nothing can be sent while the engine does something else. An empty reason allows sending."""
         self._reason = reason
         self._show_button()
 
@@ -256,12 +400,12 @@ class Composer(QFrame):
         self._tray.show_tokens(count.parts)
 
     def hide_count(self) -> None:
-        """Nobody can count now."""
+        """Show no count."""
         self._counted = ("", "")
         self._fit()
 
     def set_dropping(self, dropping: bool) -> None:
-        """Files are held over the window."""
+        """Mark the box while files are dragged over the window."""
         mark(self, "dropping", dropping)
 
     def changeEvent(self, event: QEvent) -> None:  # noqa: N802
@@ -384,7 +528,7 @@ class Composer(QFrame):
 
     @Slot()
     def ask_for_files(self) -> None:
-        """Have files chosen."""
+        """Open the dialog that chooses files."""
         kinds = self.tr("Text, code and PDF (*)")
         names, _ = QFileDialog.getOpenFileNames(self, self.tr("Attach files"), "", kinds)
         if names:

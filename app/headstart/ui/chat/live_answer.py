@@ -1,4 +1,4 @@
-"""An answer while it is being written: its text, who proposed which part, and its rounds."""
+"""An answer being written, and the report on one that has ended."""
 
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
@@ -80,13 +80,13 @@ def notice(kept: Kept) -> str:
 
 
 def details(kept: Kept) -> str:
-    """Several lines for whoever wants to know more: tokens by origin, time by part, what that saved, context."""
+    """Further lines: tokens by origin, time by part, what speculation saved, context."""
     found = (_origins(kept), _time(kept), _ledger(kept), _context(kept))
     return "\n".join(text for text in found if text)
 
 
 def _is_untold(kept: Kept) -> bool:
-    """Whether another program wrote the answer, which says not how."""
+    """Whether another program wrote the answer and gave no figures."""
     counts = kept.get("by_origin")
     return isinstance(counts, Mapping) and Origin.UNKNOWN.value in counts
 

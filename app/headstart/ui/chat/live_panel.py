@@ -1,4 +1,4 @@
-"""A strip that shows how speculation does while an answer is written: six figures, each with a small drawing."""
+"""The strip of six live figures, each with a small drawing."""
 
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
@@ -36,7 +36,7 @@ class LiveFigures:
     _recent: deque[Round] = field(default_factory=lambda: deque(maxlen=_WINDOW))
 
     def grow(self, steps: Iterable[Step]) -> None:
-        """Take further rounds; what was only text left over at the end is none."""
+        """Add further rounds. Text left over at the end is no round."""
         for step in steps:
             self._reckoned = self._reckoned or step.round.ledger_ms is not None
             self.lacks_ledger = not self._reckoned
@@ -44,7 +44,7 @@ class LiveFigures:
                 self._add(step.round)
 
     def disown(self) -> None:
-        """What was earned counts for nothing."""
+        """Drop what was earned."""
         self.ledger.clear()
 
     def shares(self) -> dict[str, float]:
@@ -53,7 +53,7 @@ class LiveFigures:
         return {part: spent / total for part, spent in self.by_part.items()} if total else {}
 
     def by_position(self) -> tuple[float, ...]:
-        """For the first guess of a round, the second and so on: how many held of those whose forerunners did."""
+        """For each position in a round: the share of guesses that held when all before them did."""
         return tuple(self._held[place] / self._reached[place] for place in range(len(self._reached)))
 
     def _add(self, made: Round) -> None:
@@ -82,22 +82,31 @@ _WIDEST_BAR = 12.0
 _EDGE = 2.0
 
 
-class Sparkline(QWidget):
+class Drawing(QWidget):
+    """As low as a line of text and as wide as there is room."""
+
+    usual_width = 120
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+
+    def sizeHint(self) -> QSize:  # noqa: N802
+        return QSize(self.usual_width, _HEIGHT)
+
+
+class Sparkline(Drawing):
     """Figures from 0 to `top`, or to the largest of them; where some are below 0, from the least of them."""
 
     def __init__(self, colour: str, top: float = 0.0, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._colour, self._top = colour, top
         self._figures: tuple[float, ...] = ()
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
     def show_figures(self, figures: Sequence[float], colour: str) -> None:
         """Another line."""
         self._figures, self._colour = tuple(figures), colour
         self.update()
-
-    def sizeHint(self) -> QSize:  # noqa: N802
-        return QSize(120, _HEIGHT)
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802, ARG002
         if len(self._figures) < 2:
@@ -122,22 +131,20 @@ class Sparkline(QWidget):
         return [_EDGE + room * (1 - (value - least) / span) for value in values]
 
 
-class Bars(QWidget):
+class Bars(Drawing):
     """Shares of 1, one bar beside the other."""
+
+    usual_width = 80
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._shares: tuple[float, ...] = ()
         self._colour = ""
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
     def show_shares(self, shares: Sequence[float], colour: str) -> None:
         """Other bars."""
         self._shares, self._colour = tuple(shares), colour
         self.update()
-
-    def sizeHint(self) -> QSize:  # noqa: N802
-        return QSize(80, _HEIGHT)
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802, ARG002
         painter = QPainter(self)
@@ -150,22 +157,18 @@ class Bars(QWidget):
         painter.end()
 
 
-class ShareBar(QWidget):
+class ShareBar(Drawing):
     """One bar cut into parts, each in its colour."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._shares: Mapping[str, float] = {}
         self._colours: Mapping[str, str] = {}
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
 
     def show_shares(self, shares: Mapping[str, float], colours: Mapping[str, str]) -> None:
         """Parts that together are 1."""
         self._shares, self._colours = shares, colours
         self.update()
-
-    def sizeHint(self) -> QSize:  # noqa: N802
-        return QSize(120, _HEIGHT)
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802, ARG002
         painter = QPainter(self)

@@ -13,10 +13,10 @@ from headstart.ui.chat.message import (
     MessageAction,
     MessageContent,
     MessageId,
+    MessageSource,
     MessageState,
     OriginRun,
 )
-from headstart.ui.chat.message_text import MessageSource
 from headstart.ui.chat.text_view import TextView
 from headstart.ui.markdown.blocks import plain_text
 from headstart.ui.spelling import decimal, listed

@@ -1,7 +1,4 @@
-"""The library of prompts: those that come with the program, one's own, and what their places are filled with.
-
-Knows no widget and no file.
-"""
+"""The library of prompts, its popup and its dialog."""
 
 import re
 from collections.abc import Iterable, Mapping

@@ -20,14 +20,12 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QFrame, QMenu, QMessageBox, QTextBrowser, QToolTip, QWidget
 
-from headstart.ui.chat.message import OriginRun
-from headstart.ui.chat.message_text import Origins
+from headstart.ui.chat.message import OriginRun, Origins
 from headstart.ui.markdown import markdown
 from headstart.ui.markdown.blocks import plain_text
-from headstart.ui.markdown.document import COPY, DocumentWriter, Quoted
-from headstart.ui.markdown.document_formats import INDENT, QUOTE_INDENT, Formats
+from headstart.ui.markdown.document import COPY, INDENT, QUOTE_INDENT, DocumentWriter, Formats, Quoted
 from headstart.ui.markdown.highlighting import Highlighter
-from headstart.ui.markdown.markdown_inline import safe_address
+from headstart.ui.markdown.markdown import safe_address
 from headstart.ui.widgets.theme import Theme
 
 _BAR = 3  # pixels

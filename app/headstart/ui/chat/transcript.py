@@ -1,61 +1,295 @@
-"""The messages of one chat: shown, streamed into, searched, selected, copied."""
+"""The transcript of one chat: messages as widgets while they are near the eye, streamed, searched, selected, copied."""
 
-from collections.abc import Sequence
+import re
+import time
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 
-from PySide6.QtCore import Signal, Slot
-from PySide6.QtGui import QFont, QGuiApplication, QKeyEvent, QKeySequence
-from PySide6.QtWidgets import QWidget
+from PySide6.QtCore import Qt, QTimer, Signal, Slot
+from PySide6.QtGui import QFont, QGuiApplication, QKeyEvent, QKeySequence, QResizeEvent, QShowEvent
+from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
 from headstart.chat.conversation import titled
-from headstart.ui.chat.find import Match, places, seeker
-from headstart.ui.chat.message import MessageAction, MessageContent, MessageId
-from headstart.ui.chat.message_column import MessageColumn
-from headstart.ui.chat.message_text import split
+from headstart.ui.chat.message import MessageAction, MessageContent, MessageId, split
 from headstart.ui.chat.message_view import MessageView, author
 from headstart.ui.markdown.blocks import plain_text
 from headstart.ui.markdown.markdown import parse
-from headstart.ui.widgets.theme import Theme
+from headstart.ui.widgets.theme import MEDIUM, SMALL, TEXT_WIDTH, Theme, palette
+
+_MARKUP = r"[*_`~\\]*"
 
 
-class Transcript(MessageColumn):
-    """A MessageColumn that knows what its messages mean."""
+@dataclass(frozen=True)
+class Match:
+    """A found place: index of the message and [start, end) in its text, or in that of one of its files."""
+
+    message: int
+    start: int
+    end: int
+    file: int | None = None
+
+
+Seek = Callable[[str], Iterable[tuple[int, int]]]
+
+
+def seeker(wanted: str) -> Seek:
+    """What finds every place of `wanted`. Addresses of links are searched too: they are part of what was written."""
+    words = wanted.split()
+    if not words:
+        return lambda _: ()
+    pattern = re.compile(rf"{_MARKUP}\s+{_MARKUP}".join(_pattern(word) for word in words), re.I)
+    return lambda text: (found.span() for found in pattern.finditer(text))
+
+
+def places(messages: Iterable[MessageContent], seek: Seek) -> list[Match]:
+    """Every place in the order it is read: the files of a message stand above its text."""
+    return [match for index, message in enumerate(messages) for match in _in(message, index, seek)]
+
+
+def _pattern(word: str) -> str:
+    return _MARKUP.join(re.escape(letter) for letter in word)
+
+
+def _in(message: MessageContent, index: int, seek: Seek) -> Iterator[Match]:
+    for number, file in enumerate(message.attached):
+        yield from (Match(index, start, end, number) for start, end in seek(file.text))
+    yield from (Match(index, start, end) for start, end in seek(message.text))
+
+
+_CHROME = 74  # header, footer and margins
+_LINE = 22
+_LETTER = 7.5  # mean width; wide letters count twice
+
+
+@dataclass(frozen=True)
+class Anchor:
+    """A place in the transcript that survives changes of height: a message and pixels below its top."""
+
+    index: int
+    offset: int
+
+    def shifted(self, count: int) -> "Anchor":
+        """The same place when so many messages came in above it."""
+        return Anchor(self.index + count, self.offset)
+
+
+class Heights:
+    """Messages from top to bottom with a gap between them."""
+
+    def __init__(self, gap: int) -> None:
+        self._gap = gap
+        self._heights: list[int] = []
+        self._tops: list[int] | None = None
+
+    def __len__(self) -> int:
+        return len(self._heights)
+
+    def insert(self, index: int, height: int) -> None:
+        """A message comes in."""
+        self._heights.insert(index, height)
+        self._tops = None
+
+    def remove(self, index: int) -> None:
+        """A message goes."""
+        del self._heights[index]
+        self._tops = None
+
+    def set(self, index: int, height: int) -> None:
+        """A message was measured."""
+        if self._heights[index] != height:
+            self._heights[index] = height
+            self._tops = None
+
+    def height(self, index: int) -> int:
+        """Pixels of one message."""
+        return self._heights[index]
+
+    def top(self, index: int) -> int:
+        """Where a message begins."""
+        return self._all_tops()[index]
+
+    def total(self) -> int:
+        """Pixels of everything, with a gap at both ends."""
+        return self._all_tops()[-1]
+
+    def at(self, y: int) -> int:
+        """The message at a height; the nearest one outside."""
+        return min(max(0, bisect_right(self._all_tops(), y) - 1), max(0, len(self) - 1))
+
+    def anchor(self, y: int) -> Anchor:
+        """What is at a height."""
+        index = self.at(y)
+        return Anchor(index, y - self.top(index) if len(self) else 0)
+
+    def _all_tops(self) -> list[int]:
+        if self._tops is None:
+            y = self._gap
+            self._tops = []
+            for height in self._heights:
+                self._tops.append(y)
+                y += height + self._gap
+            self._tops.append(y)
+        return self._tops
+
+
+def guess(content: MessageContent, width: int) -> int:
+    """About how high a message will be at this width."""
+    letters = max(1.0, width / _LETTER)
+    text = content.text
+    lines = sum(1 + int(_width(line) / letters) for line in text.split("\n") if line) if len(text) < 100_000 else 0
+    return _CHROME + _LINE * (lines or 1 + int(_width(text) / letters))
+
+
+def _width(line: str) -> int:
+    return len(line) if line.isascii() else len(line.encode("utf-8")) * 2 // 3
+
+
+AT_END = 24  # pixels from the end within which the column follows new text
+SLICE_MS = 8.0  # of work between two looks at the event queue
+NEAR, FAR = 1.0, 4.0  # viewports around what is seen: built ahead, taken down beyond
+SPARE_VIEWS = 8
+
+
+@dataclass
+class Entry:
+    """One message; `view` exists while it is near the eye. `width`: for which its height was measured."""
+
+    content: MessageContent
+    view: MessageView | None = None
+    width: int = 0
+
+
+class Transcript(QScrollArea):
+    """Keeps its end in view if it was there, else the message being read, whatever changes above it."""
 
     action_requested = Signal(object, object)  # MessageAction, and the message's id
     found_changed = Signal(int, int)  # number of the current match from 1 (0: none), matches in all
     selection_changed = Signal(int)  # selected messages
 
     def __init__(self, theme: Theme, font: QFont, parent: QWidget | None = None) -> None:
-        super().__init__(theme, font, parent)
+        super().__init__(parent)
+        self._theme, self._font = theme, font
+        self._entries: list[Entry] = []
+        self._index: dict[MessageId, int] = {}
+        self._heights = Heights(MEDIUM)
+        self._spare: list[MessageView] = []
+        self._at_end = True
+        self._arranging = False
         self._origins_visible = False
         self._wanted = ""
         self._matches: list[Match] = []
         self._current = -1
         self._selection: tuple[int, int] | None = None
+        self._column = QWidget()
         self.setAccessibleName(self.tr("Messages"))
+        self.setWidget(self._column)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        # A bar that comes and goes would change the width and with it every height.
+        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOn)
+        self.verticalScrollBar().setSingleStep(40)
+        self._ahead = QTimer(self)
+        self._ahead.setSingleShot(True)
+        self._ahead.timeout.connect(self._build_ahead)
+        self.verticalScrollBar().valueChanged.connect(self._scrolled)
+        self._wear()
 
     # Messages
 
-    def show_chat(self, messages: Sequence[MessageContent]) -> None:
-        """Show a chat at its end."""
+    def show_chat(self, contents: Sequence[MessageContent]) -> None:
+        """Show a chat at its end, the last screen first."""
         self.clear_find()
         self._select(None)
-        self.set_entries(messages)
+        self._ahead.stop()
+        for entry in self._entries:
+            self._take_down(entry)
+        self._entries = [Entry(content) for content in contents]
+        self._heights = Heights(MEDIUM)
+        width = self._text_width()
+        for index, content in enumerate(contents):
+            self._heights.insert(index, guess(content, width))
+        self._renumber()
+        self.scroll_to_end()
+
+    def add(self, content: MessageContent) -> None:
+        """A message at the end. One's own message is always scrolled to."""
+        anchor = self._anchor()
+        self._entries.append(Entry(content))
+        self._heights.insert(len(self._heights), guess(content, self._text_width()))
+        self._renumber()
+        self._refresh(anchor)
+        if content.role == "user":
+            self.scroll_to_end()
 
     def remove(self, message: MessageId) -> None:
         """Take a message out."""
         self._select(None)
-        super().remove(message)
+        index, anchor = self.index_of(message), self._anchor()
+        self._take_down(self._entries.pop(index))
+        self._heights.remove(index)
+        self._renumber()
+        self._refresh(anchor.shifted(-int(index < anchor.index)))
+
+    def replace(self, content: MessageContent, instead_of: MessageId | None = None) -> None:
+        """Another state of a message, or another version `instead_of` it."""
+        index = self._index.pop(content.id if instead_of is None else instead_of)
+        self._index[content.id] = index
+        entry = self._entries[index]
+        entry.content = content
+        entry.width = 0
+        if entry.view:
+            entry.view.set_message(content)
+        self._refresh()
+
+    def contents(self) -> list[MessageContent]:
+        """Every message as it is now."""
+        return [entry.view.content if entry.view else entry.content for entry in self._entries]
+
+    def index_of(self, message: MessageId) -> int:
+        """Where a message stands."""
+        return self._index[message]
+
+    def view(self, index: int) -> MessageView:
+        """The widget of a message, built if need be."""
+        entry = self._entries[index]
+        if entry.view is None or entry.width != self._text_width():
+            self._build(index)
+            self._arrange()
+        assert entry.view
+        return entry.view
+
+    def view_of(self, message: MessageId) -> MessageView:
+        """The widget of a message by its id, which takes what is streamed."""
+        return self.view(self.index_of(message))
+
+    def views(self) -> Iterator[tuple[int, MessageView]]:
+        """The widgets that exist."""
+        return ((index, entry.view) for index, entry in enumerate(self._entries) if entry.view)
 
     def end_stream(self, ended: MessageContent) -> None:
         """The message is complete: see MessageView.end_stream."""
         self.view_of(ended.id).end_stream(ended)
         self._search_again()
 
-    def set_origins_visible(self, visible: bool) -> None:
-        """Colour all text by who proposed it, or not."""
-        self._origins_visible = visible
-        for _, view in self.views():
-            view.set_origins_visible(visible)
+    # Place
+
+    def scroll_to_end(self) -> None:
+        """Follow the newest text again."""
+        self._at_end = True
+        self._refresh()
+
+    def reveal(self, index: int, top: int, bottom: int) -> None:
+        """Scroll the least that shows [top, bottom) of a message."""
+        self.view(index)
+        y = self._heights.top(index)
+        bar, room = self.verticalScrollBar(), self.viewport().height()
+        if y + top >= bar.value() and y + bottom <= bar.value() + room:
+            return
+        self._at_end = False
+        self._refresh(Anchor(index, max(-MEDIUM, (top + bottom - room) // 2)))
+        self._at_end = bar.maximum() - bar.value() <= AT_END
 
     # Finding
 
@@ -158,6 +392,195 @@ class Transcript(MessageColumn):
     def _is_selected(self, index: int) -> bool:
         return self._selection is not None and min(self._selection) <= index <= max(self._selection)
 
+    # Looks
+
+    def set_looks(self, theme: Theme, font: QFont) -> None:
+        """Another theme or font: what is seen changes at once, the rest when it is looked at."""
+        self._theme, self._font = theme, font
+        for view in self._spare:
+            view.deleteLater()
+        self._spare.clear()
+        seen = set(self._seen())
+        for index, entry in enumerate(self._entries):
+            entry.width = 0
+            if entry.view and (index in seen or entry.view.is_engaged()):
+                entry.view.set_looks(theme, font)
+            elif entry.view:
+                entry.view.deleteLater()
+                entry.view = None
+        self._wear()
+        self._refresh()
+
+    def set_origins_visible(self, visible: bool) -> None:
+        """Colour all text by who proposed it, or not."""
+        self._origins_visible = visible
+        for _, view in self.views():
+            view.set_origins_visible(visible)
+
+    def _wear(self) -> None:
+        self.setPalette(palette(self._theme))
+        self.viewport().setBackgroundRole(self.backgroundRole().Base)
+        self._column.setBackgroundRole(self.backgroundRole().Base)
+
+    # Building
+
+    def _build(self, index: int) -> None:
+        entry, width = self._entries[index], self._text_width()
+        if entry.view is None:
+            entry.view = self._spare.pop() if self._spare else self._new_view()
+            entry.view.set_message(entry.content)
+            entry.view.set_origins_visible(self._origins_visible)
+            entry.view.set_selected(self._is_selected(index))
+            self._mark(index, entry.view)
+            entry.view.show()
+        self._heights.set(index, entry.view.set_width(width))
+        entry.width = width
+
+    def _new_view(self) -> MessageView:
+        view = MessageView(self._theme, self._font, self._column)
+        view.height_changed.connect(self._measure)
+        view.action_requested.connect(self._act)
+        return view
+
+    def _take_down(self, entry: Entry) -> None:
+        if entry.view is None:
+            return
+        entry.content = entry.view.content
+        entry.view.hide()
+        if len(self._spare) < SPARE_VIEWS:
+            self._spare.append(entry.view)
+        else:
+            entry.view.deleteLater()
+        entry.view = None
+
+    def _refresh(self, anchor: Anchor | None = None) -> None:
+        """Build what is seen and put everything in its place."""
+        anchor = anchor or self._anchor()
+        self._arrange(anchor)
+        # Measured heights differ from guessed ones, so what is seen changes while it is built; it settles quickly.
+        for _ in range(8):
+            missing = [index for index in self._seen() if not self._is_built(index)]
+            if not missing:
+                break
+            for index in reversed(missing) if self._at_end else missing:
+                self._build(index)
+            self._arrange(anchor)
+        self._chain_focus()
+        self._ahead.start(0)
+
+    def _build_ahead(self) -> None:
+        started = time.perf_counter()
+        anchor, built = self._anchor(), False
+        for index in self._around(NEAR):
+            if self._is_built(index):
+                continue
+            if (time.perf_counter() - started) * 1000 > SLICE_MS:
+                self._ahead.start(0)
+                break
+            self._build(index)
+            built = True
+        else:
+            self._take_down_far()
+        if built:
+            self._arrange(anchor)
+            self._chain_focus()
+
+    def _take_down_far(self) -> None:
+        kept = set(self._around(FAR))
+        for index, entry in enumerate(self._entries):
+            if entry.view and index not in kept and not entry.view.is_engaged():
+                self._take_down(entry)
+
+    def _is_built(self, index: int) -> bool:
+        entry = self._entries[index]
+        return entry.view is not None and entry.width == self._text_width()
+
+    def _seen(self) -> list[int]:
+        return self._within(0.0)
+
+    def _around(self, viewports: float) -> list[int]:
+        """Messages within so many viewports, the nearest to the eye first."""
+        found = self._within(viewports)
+        middle = self._heights.at(self.verticalScrollBar().value() + self.viewport().height() // 2) if found else 0
+        return sorted(found, key=lambda index: abs(index - middle))
+
+    def _within(self, viewports: float) -> list[int]:
+        if not self._entries:
+            return []
+        top, room = self.verticalScrollBar().value(), self.viewport().height()
+        margin = int(room * viewports)
+        return list(range(self._heights.at(top - margin), self._heights.at(top + room + margin) + 1))
+
+    # Arranging
+
+    def _arrange(self, anchor: Anchor | None = None) -> None:
+        anchor = anchor or self._anchor()
+        self._arranging = True
+        width = self._text_width()
+        left = (self.viewport().width() - width) // 2
+        for index, view in self.views():
+            view.move(left, self._heights.top(index))
+        self._column.resize(self.viewport().width(), max(self._heights.total(), self.viewport().height()))
+        bar = self.verticalScrollBar()
+        # A hidden scroll area does not adjust its bar by itself.
+        bar.setRange(0, max(0, self._column.height() - self.viewport().height()))
+        if self._at_end:
+            bar.setValue(bar.maximum())
+        elif self._entries:
+            bar.setValue(self._heights.top(min(anchor.index, len(self._entries) - 1)) + anchor.offset)
+        self._arranging = False
+
+    def _anchor(self) -> Anchor:
+        return self._heights.anchor(self.verticalScrollBar().value())
+
+    def _chain_focus(self) -> None:
+        """Tab goes from top to bottom, whatever was built first."""
+        widgets = [widget for _, view in self.views() for widget in view.focus_widgets()]
+        for before, after in pairwise(widgets):
+            if before.nextInFocusChain() is not after:
+                QWidget.setTabOrder(before, after)
+
+    @Slot(object)
+    def _measure(self, message: MessageId) -> None:
+        """A built message has changed its height."""
+        index = self._index.get(message, -1)
+        entry = self._entries[index] if index >= 0 else None  # a view put aside may still have had text to show
+        if entry is None or entry.view is None:
+            return
+        before, anchor = self._heights.height(index), self._anchor()
+        height = entry.view.set_width(self._text_width())
+        if height != before:
+            self._heights.set(index, height)
+            self._arrange(anchor)
+            self._ahead.start(0)
+
+    def _text_width(self) -> int:
+        return max(200, min(TEXT_WIDTH, self.viewport().width() - 2 * SMALL))
+
+    def _renumber(self) -> None:
+        self._index = {entry.content.id: index for index, entry in enumerate(self._entries)}
+
+    # Events
+
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
+        anchor = self._anchor()
+        super().resizeEvent(event)
+        self._refresh(anchor)
+
+    def showEvent(self, event: QShowEvent) -> None:  # noqa: N802
+        super().showEvent(event)
+        self._refresh()
+
+    def _scrolled(self) -> None:
+        if self._arranging:
+            return
+        bar = self.verticalScrollBar()
+        self._at_end = bar.maximum() - bar.value() <= AT_END
+        if any(not self._is_built(index) for index in self._seen()):
+            self._refresh(self._anchor())
+        else:
+            self._ahead.start(0)
+
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802
         chosen = self.selected_messages()
         if chosen and event.matches(QKeySequence.StandardKey.Copy):
@@ -166,20 +589,6 @@ class Transcript(MessageColumn):
             self.clear_selection()
         else:
             super().keyPressEvent(event)
-
-    # Views
-
-    def new_view(self) -> MessageView:
-        """A connected widget."""
-        view = super().new_view()
-        view.action_requested.connect(self._act)
-        return view
-
-    def dress_view(self, index: int, view: MessageView) -> None:
-        """Colours, marks and selection of a message that has just been built."""
-        view.set_origins_visible(self._origins_visible)
-        view.set_selected(self._is_selected(index))
-        self._mark(index, view)
 
 
 def _written(message: MessageContent) -> str:

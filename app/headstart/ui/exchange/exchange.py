@@ -22,7 +22,7 @@ from headstart.chat.documents import (
 from headstart.chat.json_chats import read_chats, to_json
 from headstart.chat.store import Store
 from headstart.errors import HeadstartError
-from headstart.ui.chat.message_text import attached_blocks, split
+from headstart.ui.chat.message import attached_blocks, split
 from headstart.ui.exchange.pdf_export import PdfSaving, writing_pdf
 from headstart.ui.markdown.blocks import Block, Paragraph, Place, Rule, Span, Style
 from headstart.ui.markdown.markdown import parse, parse_literal

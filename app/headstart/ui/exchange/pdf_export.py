@@ -26,8 +26,7 @@ from PySide6.QtGui import (
 from headstart.chat.documents import write_export
 from headstart.errors import HeadstartError
 from headstart.ui.markdown.blocks import Block, Code, Paragraph, Rule, spans
-from headstart.ui.markdown.document import DocumentWriter
-from headstart.ui.markdown.document_formats import Formats
+from headstart.ui.markdown.document import DocumentWriter, Formats
 from headstart.ui.markdown.highlighting import Highlighter
 from headstart.ui.translation import said, translate
 from headstart.ui.widgets import theme

@@ -1,4 +1,4 @@
-"""What Markdown turns into: a flat list of blocks whose text knows where in the source it stands."""
+"""Blocks of Markdown with the source offsets of their text."""
 
 import re
 from bisect import bisect_left, bisect_right

@@ -1,7 +1,4 @@
-"""Colours that are not part of the text: code, origins of tokens, found words.
-
-They are layout formats, so that copying stays clean and switching them does not edit the document.
-"""
+"""Colours of code, origins and found words, as layout formats that leave the document unedited."""
 
 import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,7 +12,7 @@ from pygments.util import ClassNotFound
 from PySide6.QtGui import QColor, QSyntaxHighlighter, QTextBlock, QTextCharFormat, QTextDocument
 
 from headstart.ui.markdown.blocks import units
-from headstart.ui.markdown.document_formats import CODE_ID, LANGUAGE
+from headstart.ui.markdown.document import CODE_ID, LANGUAGE
 from headstart.ui.widgets.theme import Theme
 
 Stack = tuple[str, ...]
