@@ -1,10 +1,7 @@
 """Stories of an answer: asked, streamed, stopped, cut short by a dead engine or a closed window."""
 
-import os
-import signal
 from collections.abc import Callable
 
-import pytest
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
@@ -78,26 +75,6 @@ def test_streamed_text_is_on_disk_within_a_second(qtbot: QtBot, open_program: Op
     text, state = stored(app)[-1]
     assert state is State.STREAMING
     assert len(seen.split()) - len(text.split()) < 60  # a second of this toy
-
-
-@pytest.mark.engine_process
-def test_a_dead_engine_leaves_the_partial_answer_and_the_chat_goes_on(qtbot: QtBot, open_program: Open) -> None:
-    app = open_program(pace=0.02)
-    begin(qtbot, app, "toy: words 400")
-    with qtbot.waitSignal(app.link.restarted, timeout=WAIT):
-        os.kill(app.link.pid, signal.SIGKILL)
-    text, state = stored(app)[-1]
-    assert state is State.INTERRUPTED
-    assert text.startswith("The toy engine")
-    assert shown(app)[-1].state is MessageState.FAILED
-    assert "unexpectedly" in shown(app)[-1].notice
-    ask(qtbot, app, "still there?")
-    assert texts(app)[-1] == "You wrote: still there?"
-
-
-def test_a_refusal_is_told_below_the_answer(qtbot: QtBot, app: Program) -> None:
-    ask(qtbot, app, "toy: refuse")
-    assert shown(app)[-1].notice == "The toy refuses; ask for something else."
 
 
 def test_closing_in_the_middle_of_an_answer_keeps_it(qtbot: QtBot, open_program: Open) -> None:

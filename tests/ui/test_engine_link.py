@@ -18,14 +18,13 @@ from headstart.engine.protocol import (
     Benched,
     BenchHeat,
     BenchPlanned,
-    BenchReport,
     BenchSize,
     BenchStage,
     Facts,
     Failed,
     Loading,
 )
-from headstart.engine.tuning.messages import TuneDecided, TunedKnown, TuneEnded, TuneReport, TuneRequest, TuneTrying
+from headstart.engine.tuning.messages import TuneDecided, TunedKnown, TuneEnded, TuneRequest, TuneTrying
 from headstart.ui.engine_link import EngineLink
 
 TOY = LoadOptions(Path("toy"))
@@ -137,7 +136,6 @@ def test_a_broken_model_is_refused_and_another_one_loads(qtbot: QtBot, link: Eng
         link.load(TOY)
 
 
-@pytest.mark.engine_process
 def test_cancel_ends_an_answer_and_keeps_what_was_said(qtbot: QtBot, loaded_link: EngineLink, heard: Heard) -> None:
     generation = loaded_link.generate(ask("toy: words 2000"))
     qtbot.waitUntil(lambda: shown(heard), timeout=WAIT)
@@ -197,24 +195,13 @@ def test_a_crash_is_noticed_and_the_chat_goes_on(qtbot: QtBot, loaded_link: Engi
 
 
 @pytest.mark.engine_process
-def test_a_kill_in_the_middle_keeps_the_part(qtbot: QtBot, loaded_link: EngineLink, heard: Heard) -> None:
-    generation = loaded_link.generate(ask("toy: words 2000"))
-    qtbot.waitUntil(lambda: shown(heard), timeout=WAIT)
-    with qtbot.waitSignal(loaded_link.crashed, timeout=WAIT) as blocker:
-        psutil.Process(loaded_link.pid).kill()
-    assert (blocker.args or [])[1] == generation
-    part = heard.text(generation)
-    assert part.startswith("The toy engine")
-    answer(qtbot, loaded_link, "next")
-    assert heard.text(generation) == part
-    assert heard.text(2) == "You wrote: next "
-
-
-@pytest.mark.engine_process
 def test_restarts_are_bounded_and_a_load_begins_anew(qtbot: QtBot, loaded_link: EngineLink) -> None:
+    crashes: list[str] = []
+    loaded_link.crashed.connect(lambda sentence, _: crashes.append(sentence))
     for _ in range(3):
         with qtbot.waitSignal(loaded_link.restarted, timeout=WAIT):
             psutil.Process(loaded_link.pid).kill()
+    assert sys.platform == "win32" or all("as the system does when memory runs out" in each for each in crashes)
     with qtbot.waitSignal(loaded_link.crashed, timeout=WAIT) as blocker:
         psutil.Process(loaded_link.pid).kill()
     assert "Details are in the log" in (blocker.args or [])[0]
@@ -223,14 +210,6 @@ def test_restarts_are_bounded_and_a_load_begins_anew(qtbot: QtBot, loaded_link: 
         pass
     with qtbot.waitSignal(loaded_link.loaded, timeout=WAIT):
         loaded_link.load(TOY)
-
-
-@pytest.mark.engine_process
-def test_a_model_that_kills_the_engine_is_not_loaded_again(qtbot: QtBot, link: EngineLink) -> None:
-    with qtbot.waitSignal(link.crashed, timeout=WAIT) as blocker:
-        link.load(LoadOptions(Path("heavy")))
-    assert "more memory than there is" in (blocker.args or [])[0]
-    assert link.pid == 0
 
 
 @pytest.mark.engine_process
@@ -339,32 +318,26 @@ def test_no_order_blocks_the_window(qtbot: QtBot, link: EngineLink) -> None:
     qtbot.waitUntil(lambda: link.facts is not None, timeout=WAIT)
 
 
-@pytest.mark.engine_process
-def test_the_toy_needs_no_openvino(qtbot: QtBot, loaded_link: EngineLink) -> None:
-    libraries = {Path(mapped.path).name for mapped in psutil.Process(loaded_link.pid).memory_maps()}
-    assert not any("openvino" in name for name in libraries)
-
-
-def benched(link: EngineLink) -> list[BenchReport]:
-    """What a benchmark will say."""
-    said: list[BenchReport] = []
+def reports(link: EngineLink) -> list[Any]:
+    """What a benchmark or a tuning will say."""
+    said: list[Any] = []
     link.benched.connect(said.append)
+    link.tuned.connect(said.append)
     return said
 
 
 def test_a_benchmark_may_be_asked_for_before_the_model_is_there(qtbot: QtBot, link: EngineLink) -> None:
-    said = benched(link)
+    said = reports(link)
     link.load(TOY)
     ticket = link.bench(SIZE)
     qtbot.waitUntil(lambda: bool(said) and isinstance(said[-1], Benched), timeout=WAIT)
-    kinds = [type(report) for report in said]
-    assert kinds == [BenchStage, BenchPlanned, *[BenchHeat] * 20, Benched]
+    assert [type(report) for report in said] == [BenchStage, BenchPlanned, *[BenchHeat] * 20, Benched]
     assert {report.ticket for report in said} == {ticket}
     assert link.bench(SIZE) != ticket
 
 
 def test_a_benchmark_stopped_before_it_began_has_no_result(qtbot: QtBot, link: EngineLink) -> None:
-    said = benched(link)
+    said = reports(link)
     link.load(TOY)
     ticket = link.bench(SIZE)
     link.stop_job()
@@ -372,13 +345,18 @@ def test_a_benchmark_stopped_before_it_began_has_no_result(qtbot: QtBot, link: E
     assert not any(isinstance(report, BenchHeat) for report in said)
 
 
-def test_another_model_ends_a_benchmark_and_its_late_reports_are_dropped(qtbot: QtBot, loaded_link: EngineLink) -> None:
-    said = benched(loaded_link)
-    ticket = loaded_link.bench(BenchSize(prompts=3, tokens=400, repeats=9, with_peer=False))
+@pytest.mark.parametrize("job", ["benchmark", "tuning"])
+def test_another_model_ends_a_job_and_its_late_reports_are_dropped(qtbot: QtBot, link: EngineLink, job: str) -> None:
+    said = reports(link)
+    if job == "tuning":
+        last: object = TuneEnded(link.tune(TuneRequest(TOY)), None)
+    else:
+        link.load(TOY)
+        last = Benched(link.bench(BenchSize(prompts=3, tokens=400, repeats=9, with_peer=False)), None)
     qtbot.waitUntil(lambda: bool(said), timeout=WAIT)
-    with qtbot.waitSignal(loaded_link.loaded, timeout=WAIT):
-        loaded_link.load(LoadOptions(Path("other")))
-    assert said[-1] == Benched(ticket, None)
+    with qtbot.waitSignal(link.loaded, timeout=WAIT):
+        link.load(LoadOptions(Path("other")))
+    assert said[-1] == last
 
 
 def test_a_benchmark_without_a_model_fails_in_words(qtbot: QtBot, link: EngineLink) -> None:
@@ -390,48 +368,19 @@ def test_a_benchmark_without_a_model_fails_in_words(qtbot: QtBot, link: EngineLi
     link.bench(SIZE)  # the one before is over
 
 
-def tuned(link: EngineLink) -> list[TuneReport]:
-    """What a tuning will say."""
-    said: list[TuneReport] = []
-    link.tuned.connect(said.append)
-    return said
-
-
 def test_a_tuning_tells_its_stages_then_what_it_found_and_remembers_that(qtbot: QtBot, link: EngineLink) -> None:
-    said = tuned(link)
+    said = reports(link)
     ticket = link.tune(TuneRequest(TOY))
     qtbot.waitUntil(lambda: bool(said) and isinstance(said[-1], TuneEnded), timeout=WAIT)
     assert [type(report) for report in said] == [*[TuneTrying, TuneTrying, TuneDecided] * 2, TuneEnded]
     assert {report.ticket for report in said} == {ticket}
-    found = said[-1]
-    assert isinstance(found, TuneEnded)
-    assert found.findings
-    assert [stage.chosen.name for stage in found.findings.stages] == ["1 thread", "as it is"]
+    found = said[-1].findings
+    assert [stage.chosen.name for stage in found.stages] == ["1 thread", "as it is"]
+    tuning = link.pid
     link.load(TOY)  # in another process
     link.recall(TOY)
     qtbot.waitUntil(lambda: isinstance(said[-1], TunedKnown), timeout=WAIT)
-    known = said[-1]
-    assert isinstance(known, TunedKnown)
-    assert known.findings == found.findings
+    assert link.pid != tuning
+    assert said[-1].findings == found
     link.forget(TOY)
     qtbot.waitUntil(lambda: said[-1] == TunedKnown(said[-1].ticket, None), timeout=WAIT)
-
-
-def test_the_model_after_a_tuning_is_loaded_in_a_process_of_its_own(qtbot: QtBot, loaded_link: EngineLink) -> None:
-    said, before = tuned(loaded_link), loaded_link.pid
-    loaded_link.unload()
-    loaded_link.tune(TuneRequest(TOY))
-    qtbot.waitUntil(lambda: bool(said) and isinstance(said[-1], TuneEnded), timeout=WAIT)
-    tuning = loaded_link.pid
-    with qtbot.waitSignal(loaded_link.loaded, timeout=WAIT):
-        loaded_link.load(TOY)
-    assert len({before, tuning, loaded_link.pid}) == 3
-
-
-def test_another_model_ends_a_tuning(qtbot: QtBot, link: EngineLink) -> None:
-    said = tuned(link)
-    ticket = link.tune(TuneRequest(TOY))
-    qtbot.waitUntil(lambda: bool(said), timeout=WAIT)
-    with qtbot.waitSignal(link.loaded, timeout=WAIT):
-        link.load(TOY)
-    assert said[-1] == TuneEnded(ticket, None)

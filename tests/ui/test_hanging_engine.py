@@ -109,14 +109,6 @@ def test_so_is_one_that_lacked_it_for_a_client_of_the_local_server(qtbot: QtBot,
     answer(qtbot, loaded_link, "next")
 
 
-@pytest.mark.engine_process
-@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no SIGKILL here")
-def test_an_engine_that_the_system_killed_may_have_lacked_memory(qtbot: QtBot, loaded_link: EngineLink) -> None:
-    with qtbot.waitSignal(loaded_link.crashed, timeout=WAIT) as blocker:
-        os.kill(loaded_link.pid, signal.SIGKILL)
-    assert "as the system does when memory runs out" in (blocker.args or [])[0]
-
-
 def test_a_question_that_waits_for_a_model_without_room_ends_with_it(qtbot: QtBot, link: EngineLink) -> None:
     with qtbot.waitSignal(link.failed, timeout=WAIT) as blocker:
         link.load(LoadOptions(Path("boundless")))

@@ -44,8 +44,7 @@ def test_an_edit_can_be_left_and_the_draft_is_there_again(qtbot: QtBot, app: Pro
 def test_regenerating_adds_a_version(qtbot: QtBot, app: Program) -> None:
     app.window.panel.edited.emit("temperature", 0.0)
     ask(qtbot, app, "again")
-    with qtbot.waitSignal(app.chat_controller.answered, timeout=WAIT):
-        app.window.actions_by_name["regenerate"].trigger()
+    regenerate(qtbot, app)
     assert (shown(app)[1].version, shown(app)[1].versions) == (2, 2)
     assert "temperature 0" in app.window.chat.notice.text
 

@@ -11,9 +11,10 @@ from PySide6.QtWidgets import QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from bench.profile import toy_model
+from headstart.chat.conversation import State
 from headstart.engine.engine import Request
 from headstart.settings import Settings
-from headstart.ui.chat.message import MessageAction
+from headstart.ui.chat.message import MessageAction, MessageState
 from headstart.ui.command_palette import CommandPalette
 from headstart.ui.engine_request import Loadable, installed_model
 from headstart.ui.performance.benchmark_page import BenchmarkPage
@@ -22,7 +23,7 @@ from headstart.ui.performance.tuning_page import TuningPage
 from headstart.ui.program import Program
 from headstart.ui.widgets.labels import ElidedLabel
 from tests.model_folders import write_model
-from tests.ui.person import WAIT, ask, begin, shown, texts, write
+from tests.ui.person import WAIT, ask, begin, shown, stored, texts, write
 
 Open = Callable[..., Program]
 
@@ -129,10 +130,13 @@ def test_after_a_dead_engine_the_way_on_is_below_the_answer_and_it_is_said_once(
     begin(qtbot, app, "toy: words 60")
     with qtbot.waitSignal(app.link.restarted, timeout=WAIT):
         os.kill(app.link.pid, signal.SIGKILL)
+    assert shown(app)[-1].state is MessageState.FAILED
+    assert stored(app)[-1] == (texts(app)[-1], State.INTERRUPTED)
     assert "unexpectedly" in shown(app)[-1].notice
     assert app.window.chat.notice.text == ""
     partly = texts(app)[-1]
     assert offers(app) == ["Continue", "Try again"]
+    assert partly.startswith("The toy engine")
     press(qtbot, app, "Continue")
     assert texts(app)[-1].startswith(partly)
 
@@ -202,6 +206,7 @@ def test_after_an_engine_that_died_while_loading_a_button_loads_again(qtbot: QtB
     app = open_program(find=lambda s: Loadable("x", replace(toy_model(s).options, target=Path("heavy"))), loaded=False)
     notice = app.window.chat.notice
     qtbot.waitUntil(lambda: "It was loading a model" in notice.text, timeout=WAIT)
+    assert app.link.pid == 0
     assert "Load a model" not in notice.text
     with qtbot.waitSignal(app.link.crashed, timeout=WAIT):
         button(notice, "Load again").click()
