@@ -12,9 +12,8 @@ from pytestqt.qtbot import QtBot
 
 from headstart.chat.conversation import Attachment, Chat, Conversation, Outcome
 from headstart.chat.documents import Wording
-from headstart.ui.exchange.exchange import Exchange, chat_sections
-from headstart.ui.exchange.pdf_export import cut, runs, writing_pdf
-from headstart.ui.markdown.blocks import Block, Code, Paragraph
+from headstart.ui.exchange import chat_sections, writing_pdf
+from headstart.ui.markdown.blocks import Block, Paragraph
 from headstart.ui.markdown.markdown import parse
 from headstart.ui.program import Program
 from tests.ui.corpus import EVERYTHING
@@ -82,10 +81,23 @@ def test_every_line_stands_on_one_page_and_pages_are_numbered(qtbot: QtBot) -> N
         assert all(f"Text{n}e" in page for n in re.findall(r"Head(\d+)e", page))  # a heading is not left behind
 
 
-def test_long_lines_of_code_are_broken_not_cut(qtbot: QtBot) -> None:
-    (page,) = _pages(parse(f"```\n{'z' * 300}end\n```"))
-    assert page.count("z") == 300
-    assert "end" in page
+def test_long_lines_of_code_are_broken_and_long_code_goes_on_over_pages(qtbot: QtBot) -> None:
+    lines = "\n".join(f"line{n}e = {n}" for n in range(400))
+    pages = _pages(parse(f"```python\n{'z' * 300}end\n{lines}\n```\n\nafter"))
+    text = "".join(pages)
+    assert len(pages) > 4
+    assert [text.count(part) for part in ("z", "end", "python", "after")] == [300, 1, 1, 1]
+    assert [text.count(f"line{n}e={n}") for n in range(400)] == [1] * 400
+
+
+def test_a_heading_at_the_end_of_a_page_goes_to_the_next_with_its_rule(qtbot: QtBot) -> None:
+    places = set()
+    for lines in range(22, 34):
+        pages = _pages(parse("x\n\n" * lines + "---\n\n## Head\n\n```\ncode\n```"))
+        (number,) = (n for n, page in enumerate(pages) if "Head" in page)
+        assert "code" in pages[number]
+        places.add(number)
+    assert places == {0, 1}
 
 
 @pytest.mark.parametrize(("locale", "width"), [(GERMAN, 595), (AMERICAN, 612)])
@@ -94,12 +106,6 @@ def test_the_paper_is_that_of_the_country(qtbot: QtBot, locale: QLocale, width: 
     assert round(reader.pages[0].mediabox.width) == width
     assert reader.metadata is not None
     assert reader.metadata.title == "Tigers"
-
-
-def test_pages_end_between_pieces() -> None:
-    assert cut([(0, 10), (10, 20), (22, 30)], 35, 21) == [(0, 22), (22, 35)]
-    assert cut([(0, 50), (50, 60)], 60, 20) == [(0, 20), (20, 40), (40, 60)]
-    assert cut([], 5, 20) == [(0, 5)]
 
 
 def test_the_format_chosen_gives_the_file_its_ending(
@@ -123,22 +129,11 @@ def test_the_format_chosen_gives_the_file_its_ending(
 def test_a_folder_that_is_not_there_is_told(qtbot: QtBot, app: Program, tmp_path: Path) -> None:
     ask(qtbot, app, "tigers")
     notice, chat = app.window.chat.notice, app.chat_controller.session.chat.id
-    exchange = Exchange(app.window, app.store, notice, app)
+    exchange = app.commands._exchange
     exchange.write(chat, tmp_path / "gone" / "a.pdf")
     qtbot.waitUntil(lambda: "cannot be written" in notice.text, timeout=WAIT)
     exchange.write(chat, tmp_path / "a.md")
     assert notice.text == ""
-
-
-def test_long_code_is_cut_into_runs_and_a_heading_stays_with_its_text() -> None:
-    code = "\n".join(f"line {number}" for number in range(200))
-    text = "\n\n".join(["word " * 500, "## Head", "tail " * 500, f"```py\n{code}\n```"])
-    found = list(runs(parse(text)))
-    assert len(found) >= 4
-    assert not any(isinstance(run[-1], Paragraph) and run[-1].heading for run in found)
-    codes = [block for run in found for block in run if isinstance(block, Code)]
-    assert "\n".join(block.text for block in codes) == code
-    assert {block.language for block in codes} == {"py"}
 
 
 def _long_chat(app: Program, messages: int) -> str:
@@ -158,7 +153,7 @@ def test_a_long_chat_is_written_while_the_window_works(qtbot: QtBot, app: Progra
     beat.start(0)
     exchange.write(chat, path)
     assert bar.text == "Writing long.pdf"
-    qtbot.waitUntil(lambda: not exchange.pdf.is_busy, timeout=WAIT)
+    qtbot.waitUntil(lambda: not exchange.is_busy, timeout=WAIT)
     beat.stop()
     assert len(set(turns)) > 3, "the window has its turn between the moments of the work"
     assert turns == sorted(turns)
@@ -174,5 +169,5 @@ def test_a_pdf_can_be_given_up_and_only_one_is_written_at_a_time(qtbot: QtBot, a
     assert "Another chat is being written" in app.window.chat.notice.text
     qtbot.waitUntil(lambda: app.window.chat.work._bar.value() > 0, timeout=WAIT)
     app.window.chat.work.cancel_requested.emit()
-    assert not exchange.pdf.is_busy
+    assert not exchange.is_busy
     assert list(tmp_path.glob("*.pdf")) == []

@@ -12,8 +12,7 @@ from headstart.chat.conversation import Role
 from headstart.chat.store import Store
 from headstart.ui.chat.chat_controller import ChatController
 from headstart.ui.current_settings import CurrentSettings
-from headstart.ui.exchange.exchange import Exchange
-from headstart.ui.exchange.pdf_export import PdfSaving
+from headstart.ui.exchange import Exchange
 from headstart.ui.main_window import MainWindow
 from headstart.ui.sidebar.chats_controller import ChatsController
 from headstart.ui.widgets.undoing import Undoing
@@ -38,9 +37,8 @@ class WindowCommands(QObject):
         self._window, self._store, self._chats = window, store, chats
         self._chat_controller, self._settings, self._undoing = chat_controller, settings, undoing
         self._actions: dict[str, QAction] = window.actions_by_name
-        self._exchange = Exchange(window, store, window.chat.notice, self)
+        self._exchange = Exchange(window.chat, store, self)
         self._exchange.imported.connect(chats.refresh)
-        self._show_work(self._exchange.pdf)
         self._window.sidebar.export_requested.connect(lambda ids: self._exchange.export(*ids))
         for name, act in {**self._file(), **self._edit(), **self._chat()}.items():
             self._actions[name].triggered.connect(act)
@@ -78,14 +76,7 @@ class WindowCommands(QObject):
 
     def close(self) -> None:
         """What is being written is given up."""
-        self._exchange.pdf.cancel()
-
-    def _show_work(self, pdf: PdfSaving) -> None:
-        bar = self._window.chat.work
-        pdf.began.connect(lambda name: bar.begin(self.tr("Writing {}").format(name)))
-        pdf.progressed.connect(bar.show_progress)
-        pdf.ended.connect(bar.end)
-        bar.cancel_requested.connect(pdf.cancel)
+        self._exchange.cancel()
 
     def _file(self) -> dict[str, Callable[[], object]]:
         chats, sidebar = self._chats, self._window.sidebar

@@ -1462,6 +1462,10 @@
 <context>
     <name>Exchange</name>
     <message>
+        <source>Writing {}</source>
+        <translation>正在写入 {}</translation>
+    </message>
+    <message>
         <source>Export chat</source>
         <translation>导出对话</translation>
     </message>
@@ -5363,10 +5367,6 @@ The model is loaded a second time there and takes its memory again.</source>
 </context>
 <context>
     <name>WindowCommands</name>
-    <message>
-        <source>Writing {}</source>
-        <translation>正在写入 {}</translation>
-    </message>
     <message>
         <source>&amp;Undo: {}</source>
         <translation>撤销(&amp;U)：{}</translation>

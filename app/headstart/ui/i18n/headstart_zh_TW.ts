@@ -1462,6 +1462,10 @@
 <context>
     <name>Exchange</name>
     <message>
+        <source>Writing {}</source>
+        <translation>正在寫入 {}</translation>
+    </message>
+    <message>
         <source>Export chat</source>
         <translation>匯出對話</translation>
     </message>
@@ -5363,10 +5367,6 @@ The model is loaded a second time there and takes its memory again.</source>
 </context>
 <context>
     <name>WindowCommands</name>
-    <message>
-        <source>Writing {}</source>
-        <translation>正在寫入 {}</translation>
-    </message>
     <message>
         <source>&amp;Undo: {}</source>
         <translation>復原(&amp;U)：{}</translation>

@@ -1,1 +1,0 @@
-"""Chats as files: saved, printed, brought in."""
