@@ -223,3 +223,16 @@ def test_noise_is_at_least_what_a_bound_without_logarithms_says() -> None:
     """With `e` the exponential variable behind a Gumbel value, e >= 1 - word as a share: the sampler relies on it."""
     words = np.concatenate([hashes(2, 7, IDS), np.array([0, 1, 2**32 - 2, 2**32 - 1], np.uint32)])
     assert (np.exp(-gumbel(words)) >= (2.0**32 - 1 - words) * 2.0**-32).all()
+
+
+def test_a_bound_in_place_of_a_sum_changes_no_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether top-p keeps a token is decided anew where the bound leaves it open."""
+    row = random_row(3, 40_000)
+    row[[5, 17, 900]] += 12.0
+    chosen = []
+    for hopeless in (0.0, 1e-9, 0.03, 0.3, 2.0):
+        monkeypatch.setattr(sampling_module, "_HOPELESS", hopeless or 1e-30)
+        sampler = Sampler(Sampling(temperature=1.2, top_p=0.6, seed=4), [])
+        chosen.append([sampler.choose(row, position) for position in range(300)])
+    assert len(set(chosen[0])) > 20
+    assert all(each == chosen[0] for each in chosen)

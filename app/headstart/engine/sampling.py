@@ -1,9 +1,9 @@
 """From logits to a token: processed distribution plus coupled noise.
 
 The token at position t is argmax over v of log p(v) + Gumbel(seed, t, v), where p is the processed distribution of
-the target. That is a draw from p, and the noise depends on nothing but (seed, t, v): whoever computes the same logits
-chooses the same token, so a drafter may guess it, verification is equality, and the same seed gives the same text
-however tokens were drafted. Greedy is the case without noise.
+the target. That is a draw from p, and the noise depends on nothing but (seed, t, v). The same logits give the same
+token, so a drafter may guess it, verification is equality, and the same seed gives the same text however tokens were
+drafted. Greedy is the case without noise.
 """
 
 import math
@@ -24,13 +24,15 @@ Allowed = NDArray[np.bool_]  # [at least vocabulary]
 Hashes = NDArray[np.uint32]
 
 _COLDEST = 1e-30  # colder ones cannot be told from it, and numbers would run over
-_RUNNERS_UP = 3  # told with a guess
+_RUNNERS_UP = 3  # returned with a guess
 _LEAST_RUNNER_UP = 0.001  # of the guess's own weight, which is the largest
 _REACH = 8.0  # how far the first look for the largest perturbed score goes: in 3 of 10,000 rows a farther one follows
 _FARTHER = 1000.0  # times as far: to the runners-up of the least weight
 _SHORT = 2048  # tokens that no picking makes faster
+_LINE = 16  # neighbours that are read together
 _SAMPLED = 1024  # weights that tell about where top-p cuts
 _SAMPLED_SHARE = 0.7  # of what top-p cuts; the rest is for the error of the sample
+_HOPELESS = 0.03  # of all weight at most, as sampled, is only bounded: so often a row is gone through again
 _FEW = 16_384  # tokens that are worth picking out of a row; to pick more takes longer than to go through all
 _ROUNDING = 1e-4  # a share; 32-bit weights are wrong by less
 _WORDS = 2.0**32
@@ -52,6 +54,10 @@ class Guess:
     runners_up: tuple["Guess", ...] = ()  # what it would have guessed instead, the likeliest first
 
 
+class _InDoubtError(Exception):
+    """Only the weight of all tokens decides whether top-p keeps one."""
+
+
 @dataclass(frozen=True)
 class Candidates:
     """The tokens that survive top-k, top-p and min-p, and maybe more. Weights are in units of the largest."""
@@ -59,18 +65,23 @@ class Candidates:
     row: Row  # logits
     ids: Ids | None  # rising where logits are equal; None: all, by index
     weights: Row  # unnormalised probabilities
+    peak: float  # the largest logit
     total: float  # weight of all tokens, whether among these or not
     nucleus: float  # top-p keeps a token where those before it weigh less than this together
+    doubt: float  # by which the nucleus may be larger
     least: float  # min-p keeps a token that weighs as much as this
 
     def survives(self, place: int) -> bool:
-        """Whether the token at a place does. Of equally likely tokens the first comes first."""
+        """Whether the token at a place does. Of equally likely tokens the first comes first. Raises _InDoubtError."""
         if self.weights[place] < self.least or self.nucleus == math.inf:
             return bool(self.weights[place] >= self.least)
         logit, ties = self.row[place], np.count_nonzero(self.row[:place] == self.row[place])
         before = (self.row > logit).astype(np.float32)
         before *= self.weights
-        return bool(_sum(before) + ties * float(self.weights[place]) < self.nucleus)
+        weight = _sum(before) + ties * float(self.weights[place])
+        if self.nucleus <= weight < self.nucleus + self.doubt:
+            raise _InDoubtError
+        return weight < self.nucleus
 
     def token_at(self, place: int) -> int:
         """The token at a place."""
@@ -137,7 +148,7 @@ class Sampler:
         """Processed probability of `token`; with greedy choice, its probability at temperature 1. `ids` as in guess."""
         row = self._prepared(row, run, ids)
         sampling = Sampling(temperature=1.0) if self.is_greedy else self._sampling
-        candidates = candidates_of(row, ids, sampling)
+        candidates = candidates_of(row, ids, sampling, exactly=True)
         places = [token] if candidates.ids is None else np.flatnonzero(candidates.ids == token).tolist()
         if not places or not candidates.survives(places[0]):
             return 0.0
@@ -161,7 +172,12 @@ class Sampler:
 
         Tokens are drawn before top-p is applied: it is then asked about the few that won, and no row needs sorting.
         """
-        candidates = candidates_of(row, ids, self._sampling)
+        try:
+            return self._ranked(candidates_of(row, ids, self._sampling), position, wanted)
+        except _InDoubtError:
+            return self._ranked(candidates_of(row, ids, self._sampling, exactly=True), position, wanted)
+
+    def _ranked(self, candidates: Candidates, position: int, wanted: int) -> list[Guess]:
         words = self._noise(position, candidates)
         reach = (_REACH if wanted == 1 else _REACH * _FARTHER) / candidates.total
         places, scores, known = self._rivals(candidates, words, reach, wanted)
@@ -186,7 +202,7 @@ class Sampler:
         temperature = self._sampling.temperature
         scores = candidates.row[places].astype(np.float64) / temperature + gumbel(words[places])
         order = np.argsort(-scores, kind="stable")
-        within = float(candidates.row.max()) / temperature - math.log(reach)
+        within = candidates.peak / temperature - math.log(reach)
         order = order[: np.count_nonzero(scores >= within)]
         places, scores = places[order], scores[order]
         survivors = 0
@@ -201,7 +217,7 @@ class Sampler:
         return places, scores, survivors
 
     def _noise(self, position: int, candidates: Candidates) -> Hashes:
-        """That of the whole vocabulary is kept: who guesses and who checks ask for the same."""
+        """That of the whole vocabulary is kept, as drafting and checking need the same."""
         ids, size, known = candidates.ids, candidates.row.size, self._hashes.get(position)
         if ids is not None:
             is_known = known is not None and known.size > ids.max()
@@ -256,26 +272,65 @@ class Penalties:
         penalised[places] = logits - np.where(counts > 0, amounts, np.float32(0.0))
 
 
-def candidates_of(row: Row, ids: Ids | None, sampling: Sampling) -> Candidates:
-    """What temperature, top-k, top-p and min-p leave. `ids` as in Sampler.guess."""
+def candidates_of(row: Row, ids: Ids | None, sampling: Sampling, *, exactly: bool = False) -> Candidates:
+    """What temperature, top-k, top-p and min-p leave. `ids` as in Sampler.guess.
+
+    Unless `exactly`, the weight of many hopeless tokens is only bounded.
+    """
+    given, hopeless = (row, ids), 0.0
     if 0 < sampling.top_k < row.size:
-        places = largest(row, sampling.top_k)
-        row, ids = row[places], places if ids is None else ids[places]
-    weights = row - row.max()
+        row, ids = _at(largest(row, sampling.top_k), row, ids)
+    elif not exactly:
+        row, ids, hopeless = _hopeful(row, ids, sampling)
+    peak = row.max()
+    weights = row - peak
     weights *= np.float32(1.0 / sampling.temperature)
     np.exp(weights, out=weights)
     total = _sum(weights)
-    nucleus = sampling.top_p * total if sampling.top_p < 1.0 else math.inf
-    everything = Candidates(row, ids, weights, total, nucleus, sampling.min_p)
-    bound = max(sampling.min_p, _top_p_bound(weights, total - nucleus)) * (1.0 - _ROUNDING)
+    nucleus, doubt = math.inf, 0.0
+    if sampling.top_p < 1.0:
+        nucleus = sampling.top_p * total
+        if hopeless:
+            doubt = sampling.top_p * hopeless + 2.0 * _SUM_ROUNDING * nucleus
+            nucleus *= 1.0 - _SUM_ROUNDING
+            if nucleus + doubt > total:  # one of the hopeless might survive
+                return candidates_of(*given, sampling, exactly=True)
+    found = Candidates(row, ids, weights, float(peak), total, nucleus, doubt, sampling.min_p)
+    bound = max(sampling.min_p, _top_p_bound(weights, total - nucleus - doubt)) * (1.0 - _ROUNDING)
     if bound == 0.0 or row.size <= _SHORT:
-        return everything
+        return found
     likely = weights >= bound
     if np.count_nonzero(likely) > _FEW:
-        return everything
+        return found
     places = np.flatnonzero(likely)
-    some = replace(everything, row=row[places], ids=places if ids is None else ids[places], weights=weights[places])
-    return some if bound < sampling.min_p or _sum(some.weights) >= nucleus * (1.0 + _SUM_ROUNDING) else everything
+    weights = weights[places]
+    if bound >= sampling.min_p and _sum(weights) < (nucleus + doubt) * (1.0 + _SUM_ROUNDING):
+        return found
+    row, ids = _at(places, row, ids)
+    return replace(found, row=row, ids=ids, weights=weights)
+
+
+def _hopeful(row: Row, ids: Ids | None, sampling: Sampling) -> tuple[Row, Ids | None, float]:
+    """The tokens that may survive, and a bound for the weight of the others; all of them where they are too many."""
+    if row.size <= _SHORT or (sampling.top_p == 1.0 and sampling.min_p == 0.0):
+        return row, ids, 0.0
+    peak, sample, warmth = row.max(), _sample(row), sampling.temperature
+    if sampling.top_p < 1.0:
+        sampled = np.exp((sample - peak) * np.float32(1.0 / warmth)).sum(axis=1)
+        total = 1.0 + float(sampled.sum() - sampled.max()) * row.size / sample.size  # likely tokens may be neighbours
+        depth = math.log(row.size / (total * min(_HOPELESS, (1.0 - sampling.top_p) / 2)))
+    else:
+        depth = -math.log(sampling.min_p * (1.0 - _ROUNDING))
+    least = peak - np.float32(depth * warmth)
+    if np.count_nonzero(sample >= least) * (row.size / sample.size) > _FEW:
+        return row, ids, 0.0
+    places = np.flatnonzero(row >= least)
+    bound = math.exp((float(least) - float(peak)) / warmth)
+    return *_at(places, row, ids), (row.size - places.size) * bound
+
+
+def _at(places: Ids, row: Row, ids: Ids | None) -> tuple[Row, Ids]:
+    return row[places], places if ids is None else ids[places]
 
 
 def largest(row: Row, count: int) -> Ids:
@@ -303,10 +358,16 @@ def _top_p_bound(weights: Row, tail: float) -> float:
     """A weight below which the tokens may weigh less than `tail` together, judged by a sample; 0 for no tail."""
     if tail <= 0.0 or weights.size <= _SHORT:
         return 0.0
-    stride = max(1, weights.size // _SAMPLED)
-    sample = np.sort(weights[::stride])
-    place = int(np.searchsorted(np.cumsum(sample) * stride, _SAMPLED_SHARE * tail))
+    sample = np.sort(_sample(weights), axis=None)
+    place = int(np.searchsorted(np.cumsum(sample) * (weights.size / sample.size), _SAMPLED_SHARE * tail))
     return float(sample[min(place, sample.size - 1)])
+
+
+def _sample(values: Row) -> NDArray[np.float32]:
+    """[lines, tokens of a line]: about _SAMPLED of at least _SHORT."""
+    lines = values[: values.size // _LINE * _LINE].reshape(-1, _LINE)
+    stride = max(1, values.size // _SAMPLED)
+    return lines[stride // 2 :: stride]
 
 
 def _sum(values: Row) -> float:
