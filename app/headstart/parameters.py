@@ -24,9 +24,11 @@ class Parameter:
     low: float | None = None
     high: float | None = None
     above: float | None = None  # it must be greater than this
-    name: str = ""  # by which people know it, where that is not the field's
-    is_models_own: bool = False  # whoever says nothing leaves it to the model's author
+    name: str = ""  # in files, flags and bodies, where it is not the field's
+    title: str = ""  # in the window, where it is not the name's
+    is_models_own: bool = False  # left to the model's author unless it is set
     in_window: bool = True
+    start: float | None = None  # where the window begins when an automatic value is set by hand
     detail: str = ""  # what the help of its flag says besides
     openai: tuple[float, float] | None = None  # narrower bounds of OpenAI's API
 
@@ -40,6 +42,11 @@ class Declared:
     kind: Any  # float, int, bool, a StrEnum, or a tuple of texts
     default: Any
     about: Parameter
+
+    @property
+    def title(self) -> str:
+        """As the window labels it."""
+        return self.about.title or self.name.replace("_", " ").capitalize()
 
     @property
     def may_be_automatic(self) -> bool:
@@ -65,6 +72,10 @@ class Declared:
 def parameter(default: Any, meaning: str, **more: Any) -> Any:
     """A field that is a parameter; see Parameter for `more`."""
     return field(default=default, metadata={"parameter": Parameter(meaning, **more)})
+
+
+def _models_own(default: Any, meaning: str, **more: Any) -> Any:
+    return parameter(default, meaning, is_models_own=True, **more)
 
 
 def declared(params: type[object]) -> tuple[Declared, ...]:
@@ -112,9 +123,9 @@ class Mode(StrEnum):
 
 
 class Drafter(StrEnum):
-    """Who may guess ahead."""
+    """The drafters that may guess ahead."""
 
-    ANY = "any"  # whoever promises most
+    ANY = "any"  # the one that promises most
     DRAFT = "draft"  # the draft model alone
     NGRAM = "ngram"  # the text itself alone
     BIGRAM = "bigram"  # the table of likely next tokens alone
@@ -128,9 +139,9 @@ class Numerics(StrEnum):
 
 
 class EngineKind(StrEnum):
-    """Who runs a model."""
+    """The engines."""
 
-    AUTO = "auto"  # whoever suits the device and the draft
+    AUTO = "auto"  # the one that suits the device and the draft
     HEADSTART = "headstart"
     GENAI = "genai"  # OpenVINO GenAI
 
@@ -156,9 +167,9 @@ class Precision(StrEnum):
 class AnswerParams:
     """How long an answer may become, and what ends it."""
 
-    max_new_tokens: int = parameter(2048, "Longest answer in tokens.", low=1)
+    max_new_tokens: int = parameter(2048, "Longest answer in tokens.", low=1, title="Longest answer")
     stop: tuple[str, ...] = parameter(
-        (), "The answer ends before one of these texts.", detail="may be given several times"
+        (), "The answer ends before one of these texts.", title="Stop texts", detail="may be given several times"
     )
     stop_on_repetition: bool = parameter(default=True, meaning="End an answer that says the same again and again.")
 
@@ -176,23 +187,25 @@ class SamplingParams:
     `automatic` names the values that are left to the model: whatever they are here, its own take their place.
     """
 
-    temperature: float = parameter(
+    temperature: float = _models_own(
         0.0,
         "How freely words are chosen; 0 always takes the likeliest.",
         low=0.0,
         high=100.0,
-        is_models_own=True,
+        start=0.7,
         openai=(0.0, 2.0),
     )
-    top_p: float = parameter(
-        1.0, "Share of the likeliest tokens to choose from.", above=0.0, high=1.0, is_models_own=True
+    top_p: float = _models_own(
+        1.0, "Share of the likeliest tokens to choose from.", above=0.0, high=1.0, title="Top-p", start=0.9
     )
-    top_k: int = parameter(0, "Number of the likeliest tokens to choose from; 0 takes all.", low=0, is_models_own=True)
-    min_p: float = parameter(
-        0.0, "Least likelihood relative to the likeliest token.", low=0.0, high=0.999, is_models_own=True
+    top_k: int = _models_own(
+        0, "Number of the likeliest tokens to choose from; 0 takes all.", low=0, title="Top-k", start=20
     )
-    repetition_penalty: float = parameter(
-        1.0, "Above 1, words of prompt and answer are repeated less.", above=0.0, high=10.0, is_models_own=True
+    min_p: float = _models_own(
+        0.0, "Least likelihood relative to the likeliest token.", low=0.0, high=0.999, title="Min-p", start=0.05
+    )
+    repetition_penalty: float = _models_own(
+        1.0, "Above 1, words of prompt and answer are repeated less.", above=0.0, high=10.0, start=1.1
     )
     presence_penalty: float = parameter(
         0.0, "Against words already in the answer.", low=-10.0, high=10.0, openai=(-2.0, 2.0)
@@ -214,7 +227,7 @@ class SamplingParams:
     def settled(self, own: "SamplingParams") -> "SamplingParams":
         """With the model's own values where they are left to it.
 
-        Greedy is greedy: who asks for it gets none of them, as they are meant for temperatures.
+        Greedy takes none of them, as they are meant for temperatures.
         """
         own = own if self.temperature or "temperature" in self.automatic else SamplingParams()
         return replace(self, automatic=(), **{name: getattr(own, name) for name in self.automatic})
@@ -231,9 +244,16 @@ class SpeculationParams:
         detail="auto: as far as pays here; fixed: always --num-assistant-tokens; off: plain decoding",
     )
     # Most draft tokens in one round; the length itself when FIXED.
-    num_assistant_tokens: int | None = parameter(None, "Most tokens guessed in one round.", low=1, high=16)
+    num_assistant_tokens: int | None = parameter(
+        None, "Most tokens guessed in one round.", low=1, high=16, title="Assistant tokens", start=4
+    )
     assistant_confidence_threshold: float | None = parameter(
-        None, "Guessing stops below this confidence of the draft.", low=0.0, high=1.0
+        None,
+        "Guessing stops below this confidence of the draft.",
+        low=0.0,
+        high=1.0,
+        title="Confidence threshold",
+        start=0.4,
     )
     # Below 1: accept when p_target / p_draft reaches it.
     acceptance_threshold: float = parameter(
@@ -255,7 +275,7 @@ class SpeculationParams:
 
 @dataclass(frozen=True, kw_only=True)
 class LoadConfig:
-    """How a model is loaded, whoever runs it."""
+    """How a model is loaded."""
 
     device: str = parameter(
         "",
@@ -263,7 +283,9 @@ class LoadConfig:
         detail="CPU, GPU, GPU.1, NPU, ..., or AUTO for the best here",
     )
     draft_device: str = parameter(
-        "", "Device that runs the draft model; automatic takes what tuning found, or else that of the model."
+        "",
+        "Device that runs the draft model; automatic takes what tuning found, or else that of the model.",
+        title="Device of the draft",
     )
     numerics: Numerics = parameter(
         Numerics.FAST,
@@ -278,18 +300,23 @@ class LoadConfig:
         detail="auto: the fastest that a trial found right here, or else f32",
     )
     context: int | None = parameter(
-        None, "Tokens of context to make room for.", low=256, detail="auto: what the model allows, at most 8192"
+        None,
+        "Tokens of context to make room for.",
+        low=256,
+        start=8192,
+        detail="auto: what the model allows, at most 8192",
     )
     ignore_memory: bool = parameter(default=False, meaning="Load although the memory seems too small.", in_window=False)
     kv_precision: KvPrecision = parameter(
         KvPrecision.AUTO,
         "How the model remembers a chat: 8 bits take less room, but rejected guesses leave a trace; automatic is 16.",
+        title="Keys and values",
     )
 
 
 @dataclass(frozen=True, kw_only=True)
 class EngineConfig(LoadConfig):
-    """The same, and who runs it."""
+    """The same, and the engine."""
 
     engine: EngineKind = parameter(
         EngineKind.AUTO,

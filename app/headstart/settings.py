@@ -38,6 +38,8 @@ class About:
     choices: tuple[str, ...] = ()
     per_chat: bool = False  # a chat may have its own
     barred: str = ""  # characters that its names must not hold
+    title: str = ""  # in the window, of a parameter
+    start: float | None = None  # where the window begins when an automatic value is set by hand
 
 
 def _option(default: object, section: str, meaning: str, **bounds: Any) -> Any:
@@ -68,8 +70,9 @@ def _choices(each: Declared) -> tuple[str, ...]:
 
 def _declared(each: Declared, section: str) -> Any:
     choices, about = _choices(each), each.about
+    bounds = {"low": about.low, "high": about.high, "above": about.above}
     default = str(each.default) if choices else each.default
-    return _own(default, section, about.meaning, low=about.low, high=about.high, above=about.above, choices=choices)
+    return _own(default, section, about.meaning, choices=choices, title=each.title, start=about.start, **bounds)
 
 
 _ANSWER = {each.name: _declared(each, "sampling") for each in declared(AnswerParams)}

@@ -31,6 +31,7 @@ from headstart.ui.widgets.labels import button, muted, section
 from headstart.ui.widgets.stylesheet import dress, inset
 from headstart.ui.widgets.theme import MEDIUM, SMALL, TINY
 
+# Those of parameters are declared with them.
 _TITLES: Mapping[str, Any] = {
     "theme": QT_TRANSLATE_NOOP("Settings", "Theme"),
     "font_size": QT_TRANSLATE_NOOP("Settings", "Text size"),
@@ -44,28 +45,8 @@ _TITLES: Mapping[str, Any] = {
     "notification_text": QT_TRANSLATE_NOOP("Settings", "Text in notifications"),
     "model": QT_TRANSLATE_NOOP("Settings", "Model"),
     "draft": QT_TRANSLATE_NOOP("Settings", "Draft model"),
-    "device": QT_TRANSLATE_NOOP("Settings", "Device"),
-    "draft_device": QT_TRANSLATE_NOOP("Settings", "Device of the draft"),
-    "numerics": QT_TRANSLATE_NOOP("Settings", "Numerics"),
-    "context": QT_TRANSLATE_NOOP("Settings", "Context"),
-    "engine": QT_TRANSLATE_NOOP("Settings", "Engine"),
-    "kv_precision": QT_TRANSLATE_NOOP("Settings", "Keys and values"),
     "system_prompt": QT_TRANSLATE_NOOP("Settings", "System prompt"),
-    "speculation": QT_TRANSLATE_NOOP("Settings", "Speculation"),
-    "num_assistant_tokens": QT_TRANSLATE_NOOP("Settings", "Assistant tokens"),
-    "assistant_confidence_threshold": QT_TRANSLATE_NOOP("Settings", "Confidence threshold"),
-    "temperature": QT_TRANSLATE_NOOP("Settings", "Temperature"),
-    "top_p": QT_TRANSLATE_NOOP("Settings", "Top-p"),
-    "top_k": QT_TRANSLATE_NOOP("Settings", "Top-k"),
-    "min_p": QT_TRANSLATE_NOOP("Settings", "Min-p"),
-    "repetition_penalty": QT_TRANSLATE_NOOP("Settings", "Repetition penalty"),
-    "presence_penalty": QT_TRANSLATE_NOOP("Settings", "Presence penalty"),
-    "frequency_penalty": QT_TRANSLATE_NOOP("Settings", "Frequency penalty"),
-    "seed": QT_TRANSLATE_NOOP("Settings", "Seed"),
-    "max_new_tokens": QT_TRANSLATE_NOOP("Settings", "Longest answer"),
-    "stop": QT_TRANSLATE_NOOP("Settings", "Stop texts"),
     "server_port": QT_TRANSLATE_NOOP("Settings", "Port"),
-    "acceptance_threshold": QT_TRANSLATE_NOOP("Settings", "Acceptance threshold"),
 }
 _WORDS: Mapping[str, Any] = {
     "": QT_TRANSLATE_NOOP("Settings", "System"),
@@ -92,7 +73,7 @@ _NATIVE = {
 
 def title(name: str) -> str:
     """The label of a setting."""
-    return QCoreApplication.translate("Settings", _TITLES[name])
+    return QCoreApplication.translate("Settings", _TITLES.get(name) or about()[name].title)
 
 
 def meaning(name: str) -> str:
@@ -133,11 +114,6 @@ _POPUP = 520  # widest list of choices
 _LARGEST = 2**31 - 1  # of a spin box
 _NAMES = frozenset({"model", "draft"})  # whose choices are names: as long as people make them
 _UNITS = {"zoom": " %", "font_size": " pt"}
-# Where a person begins who does not leave it to the program, if nobody knows what that would take.
-_STARTS = {
-    "num_assistant_tokens": 4, "assistant_confidence_threshold": 0.4, "context": 8192, "temperature": 0.7,
-    "top_p": 0.9, "top_k": 20, "min_p": 0.05, "repetition_penalty": 1.1,
-}  # fmt: skip
 _UNKNOWN = "–"
 
 
@@ -352,7 +328,7 @@ def editor(name: str, parent: QWidget) -> SettingEditor:
 
 def _sample(name: str) -> Any:
     """A value of the setting's kind; where the default is automatic, one to start from."""
-    return _STARTS[name] if defaults()[name] is None else defaults()[name]
+    return about()[name].start if defaults()[name] is None else defaults()[name]
 
 
 class _NumberBox(QDoubleSpinBox):

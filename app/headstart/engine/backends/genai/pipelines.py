@@ -21,6 +21,7 @@ from headstart.engine.loading import fast_properties, obstacle
 from headstart.engine.runners.precision import properties
 from headstart.engine.runtime import openvino, openvino_genai
 from headstart.errors import DeviceError, EngineLostError, Translatable
+from headstart.parameters import declared
 
 NPU = "NPU"
 _UNMEASURED = {"PERFORMANCE_HINT": "LATENCY"}
@@ -184,24 +185,14 @@ def stepped(options: LoadOptions, chosen: dict[str, Any], answers: int = 1) -> A
 
 
 def configuration(sampling: Sampling, tokens: int, stop_ids: frozenset[int], guessing: Mapping[str, int]) -> Any:
-    """A new GenerationConfig: the model's own would bring its sampling and penalties."""
-    drawing: dict[str, Any] = {"do_sample": False}
-    if sampling.temperature > 0.0:
-        drawing = {
-            "do_sample": True,
-            "temperature": sampling.temperature,
-            "top_p": sampling.top_p,
-            "top_k": sampling.top_k or _ALL,
-            "min_p": sampling.min_p,
-            "rng_seed": sampling.seed,  # each answer draws from a source of its own
-        }
+    """A new GenerationConfig with all declared parameters: the model's own would bring its sampling and penalties."""
+    values = {each.field: getattr(sampling, each.field) for each in declared(Sampling)}
+    seed, temperature = values.pop("seed"), values.pop("temperature")
+    values["top_k"] = sampling.top_k or _ALL
+    if temperature > 0.0:
+        values |= {"do_sample": True, "temperature": temperature, "rng_seed": seed}  # each answer draws by itself
     return openvino_genai().GenerationConfig(
-        max_new_tokens=tokens,
-        ignore_eos=False,
-        stop_token_ids=set(stop_ids),
-        repetition_penalty=sampling.repetition_penalty,
-        **drawing,
-        **guessing,
+        max_new_tokens=tokens, ignore_eos=False, stop_token_ids=set(stop_ids), **values, **guessing
     )
 
 
