@@ -13,7 +13,7 @@ import pytest
 from headstart import manifest
 from headstart.engine import local
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.drafters.draft_model import DraftModel, Shortlist
+from headstart.engine.drafters.draft_model import DraftModel
 from headstart.engine.engine import LoadOptions, Mode, Numerics, Origin, Sampling, Speculation
 from headstart.engine.loading import read_shortlist
 from headstart.engine.local import LocalEngine, load
@@ -158,7 +158,7 @@ def test_a_row_of_some_tokens_gives_what_a_row_without_the_others_gives(sampling
 @any_sampling
 def test_a_draft_model_guesses_among_the_listed_whatever_it_read_before(sampling: Sampling) -> None:
     """A text of other tokens alters nothing, neither for itself nor for the next one."""
-    draft, text = DraftModel(TrimmedToy(), 24, Shortlist(KEPT, 24)), [3, 1, 4]
+    draft, text = DraftModel(TrimmedToy(), 24, KEPT), [3, 1, 4]
     given = begun(text, sampling)
     draft.begin(given)
     first = draft.propose(given, up_to(8))
@@ -174,8 +174,9 @@ def test_a_draft_model_guesses_among_the_listed_whatever_it_read_before(sampling
 
 
 def test_tokens_that_the_target_lacks_are_cut() -> None:
-    row, ids = Shortlist(KEPT, 10).scored(np.arange(7, dtype=np.float32))
-    assert (ids.tolist(), row.tolist()) == ([1, 2, 3, 5, 8], [0, 1, 2, 3, 4])
+    listed = DraftModel(TrimmedToy(), 10, KEPT).listed
+    assert listed is not None
+    assert listed.tolist() == [1, 2, 3, 5, 8]
 
 
 class TrimmedToy(ToyRunner):

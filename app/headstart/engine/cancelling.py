@@ -1,4 +1,4 @@
-"""A wish to stop that calls whoever waits for something else meanwhile."""
+"""The event that cancels an answer."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 
 class CancelEvent(threading.Event):
-    """An event that a waiting call need not look at again and again: it is told."""
+    """An event with callbacks, so that a waiting call need not poll it."""
 
     def __init__(self) -> None:
         """Not set."""
@@ -15,7 +15,7 @@ class CancelEvent(threading.Event):
         self._calling = threading.RLock()  # a signal handler may set it while its own thread is in here
 
     def set(self) -> None:
-        """Set it, and call everybody who asked for that."""
+        """Set it, and run the callbacks."""
         with self._calling:
             super().set()
             for callback in self._callbacks:

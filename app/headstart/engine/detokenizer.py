@@ -212,18 +212,18 @@ def _certain_length(text: str) -> int:
 
 
 class Scorer:
-    """Told of every token with the row that it was chosen from; tells those that the answer is sure to have.
+    """Scores each token by the row that it was chosen from.
 
     The probabilities are the softmax of the row as the model gave it: before penalties, temperature, top-k, top-p,
-    min-p and any schema. So they are those of the model, however a token was chosen and whoever guessed it.
+    min-p and any schema. They do not depend on how a token was guessed or chosen.
     """
 
     def __init__(self, spell: Callable[[int], bytes], likeliest: int) -> None:
-        """`likeliest`: how many of the likeliest tokens are told beside each."""
+        """`likeliest`: how many of the likeliest tokens are listed beside each."""
         self._spell = spell
         self._likeliest = likeliest
         self._noted: list[tuple[Likelihood, tuple[Likelihood, ...]]] = []
-        self._told = 0
+        self._scored_count = 0
 
     def note(self, row: Row, token: int) -> None:
         """One token more; `row`: [vocabulary]."""
@@ -237,9 +237,9 @@ class Scorer:
         self._noted.append((likelihood(token), tuple(map(likelihood, ids))))
 
     def tell(self, text: AnswerText, *, ended: bool = False) -> tuple[Scored, ...]:
-        """Those of the tokens in `text` that were not told before: once it has `ended` all, else what is settled."""
+        """The tokens of `text` that are certain and new; once it has `ended`, all that are left."""
         known = len(text.token_ids) if ended else text.settled
-        fresh, self._told = range(self._told, known), known
+        fresh, self._scored_count = range(self._scored_count, known), known
         return tuple(Scored(self._noted[at][0], text.start_of(at), self._noted[at][1]) for at in fresh)
 
 

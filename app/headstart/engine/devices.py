@@ -43,7 +43,7 @@ def kind(device: str) -> str:
 
 
 def driver(device: str) -> str:
-    """The version of its driver, as far as it tells; a processor has none."""
+    """The version of its driver; empty where the plugin does not report one."""
     try:
         return str(core().get_property(device, f"{kind(device)}_DRIVER_VERSION"))
     except RuntimeError:  # the plugin does not know the property
@@ -51,7 +51,7 @@ def driver(device: str) -> str:
 
 
 def memory(device: str) -> int | None:
-    """Bytes of memory that a device has of its own; None where it shares that of the computer, or does not tell."""
+    """Bytes of memory that a device has of its own; None where it shares the computer's or reports none."""
     try:
         if str(core().get_property(device, "DEVICE_TYPE")).rpartition(".")[2].upper() != "DISCRETE":
             return None
@@ -61,7 +61,7 @@ def memory(device: str) -> int | None:
 
 
 def full_name(device: str) -> str:
-    """The device's own name, e.g. of the processor; the short one where the plugin tells none."""
+    """The device's own name, e.g. of the processor; the short one where the plugin reports none."""
     try:
         return str(core().get_property(device, "FULL_DEVICE_NAME"))
     except RuntimeError:  # the NPU plugin without a driver does not know the property

@@ -126,7 +126,7 @@ class Round:
     """One draft / verify round in tokens: `accepted` of `drafted` candidates held, plus the target's own token.
 
     `tokens` may be shorter than `accepted + 1` where the answer ended inside the run. `ledger_ms` is that of Stats so
-    far, None where nobody reckons it.
+    far; None where the engine does not compute it.
     """
 
     tokens: tuple[Token, ...]
@@ -240,7 +240,7 @@ class Finish:
 Event = Prefill | Step | Finish
 
 
-USUAL_DEVICE = "CPU"  # where nobody says otherwise
+USUAL_DEVICE = "CPU"
 
 
 class Open(StrEnum):
@@ -290,8 +290,7 @@ class LoadOptions:
     `draft_device`: where the draft runs, if not beside the target. `ignore_memory`: try although it seems too big.
     `draft_vocab`: how many tokens of its list a draft guesses among; None: as it was exported, 0: all there are.
     `properties` and `draft_properties`: of OpenVINO, before those that Headstart chooses; not for exact numerics.
-    `open`: what of these is but a default. `engine`: who runs it. With `remote` nothing but that counts, and `target`
-    is but a name.
+    `open`: those of these that are only defaults. With `remote` all else is ignored, and `target` is only a name.
     """
 
     target: Path  # model folder
@@ -421,5 +420,5 @@ class Tally:
 
 
 def nothing() -> Stats:
-    """Of an answer whose engine tells no figures."""
+    """The statistics of an answer whose engine reports none."""
     return Tally().stats(plain_ms=None, ledger_ms=0.0, context_length=0)

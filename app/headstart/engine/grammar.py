@@ -55,7 +55,7 @@ def form(schema: str, spelling: Spelling) -> "Form":
 
 
 class Form:
-    """Follows one answer and tells what may come next; see sampling.Constraint.
+    """Which tokens may come next in one answer; see sampling.Constraint.
 
     The same text is asked about twice, where a draft guesses and where the target checks, and each time it is a token
     longer than before: so what the grammar has read stays read, and a mask is kept until its text is given up.
@@ -69,7 +69,7 @@ class Form:
         self._masks: dict[tuple[int, ...], Allowed | None] = {}
 
     def allowed(self, run: Sequence[int]) -> Allowed | None:
-        """Whether each token may follow the answer and `run`; None where nobody will ask: `run` is no part of one."""
+        """Whether each token may follow the answer and `run`; None where `run` is no part of an answer."""
         key = tuple(run)
         if key not in self._masks:
             self._masks[key] = None if self._stop_ids.intersection(run) else self._mask(run)

@@ -52,11 +52,6 @@ _MOST_ERROR = 0.01
 _MOST_BRANCH_ERROR = 0.25
 
 
-def is_undecided(measurements: Measurements) -> bool:
-    """Whether nothing is known yet of a model on a device."""
-    return measurements.get(PROVEN) is None and measurements.get(_REFUSED) is None
-
-
 def proven_as_loaded(build: Callable[[RunnerClass], AnyRunner], measurements: Measurements) -> AnyRunner | None:
     """The first kind of runner, if it compiles and proves exact in the arithmetic that it is to work in; remembered.
 
@@ -76,7 +71,7 @@ def proven_as_loaded(build: Callable[[RunnerClass], AnyRunner], measurements: Me
 
 
 def proven_runner(folder: Path, device: str, measurements: Measurements) -> RunnerClass:
-    """The first whose rollback proves exact on this model and device; remembered, and so is that none does.
+    """The first kind whose rollback proves exact on this model and device; the result is remembered, also a failure.
 
     Raises BrokenModelError where none does on the processor, UnfitError where none does on another device.
     """
@@ -207,7 +202,7 @@ class LoadedModel:
 
 @dataclass
 class Watcher:
-    """Who is told of a load: every file is verified; a precision is tried before it is used; it is settled."""
+    """Callbacks of a load: all files are verified, a precision is tried out, the precision is decided."""
 
     when_whole: Callable[[], None] = lambda: None
     when_tried: Callable[[], None] = lambda: None
@@ -230,7 +225,8 @@ def load_model(folder: Path, place: Place, measured: Path, watcher: Watcher | No
         if place.precision is Precision.AUTO:
             hint = _fastest(measurements, candidates(manifest.precision.activation_group))
         wanted = {**properties(Numerics.FAST, hint, place.kv), **place.properties}
-    if _is_trusted(wanted, device) and is_undecided(measurements) and place.context >= ROOM:
+    is_new = measurements.get(PROVEN) is None and measurements.get(_REFUSED) is None
+    if is_new and _is_trusted(wanted, device) and place.context >= ROOM:
         watcher.when_settled()
         with released(folder / _WEIGHTS):
             build = partial(_runner, folder=folder, device=device, chosen=wanted, context=place.context, kept=kept)
@@ -289,7 +285,7 @@ def pass_times(measurements: Measurements, hints: Sequence[str]) -> Mapping[str,
 
 
 def builder(kind: str, folder: Path, device: str) -> Callable[[Properties, int], AnyRunner]:
-    """Compiles a model with properties and a context, for whoever tries it out; `kind` as RUNNERS has it."""
+    """A function that compiles a model with properties and a context; `kind` is a name in RUNNERS."""
     return lambda chosen, context: _runner(RUNNERS[kind], folder, device, chosen, context, None)
 
 

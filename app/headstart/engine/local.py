@@ -48,14 +48,14 @@ class LocalEngine:
     """A loaded target, maybe a draft model, and what was learned about them."""
 
     kind = EngineKind.HEADSTART
-    reason = ""  # nobody asks why
+    reason = ""  # the usual engine needs none
 
     def __init__(
         self,
         target: LoadedModel,
         draft: LoadedModel | None,
         tokenizer: Tokenizer,
-        learned: Measurements,
+        learned: Measurements | None = None,
         tracing: Tracing | None = None,
         reload: Callable[[], LoadedModel] | None = None,
     ) -> None:
@@ -63,6 +63,7 @@ class LocalEngine:
 
         `reload` loads the target again, in what its arithmetic may be by then.
         """
+        learned = learned or _learned(target, draft)
         self.target = target
         self.draft = draft
         self.tokenizer = tokenizer
@@ -133,7 +134,7 @@ class LocalEngine:
                     if isinstance(event, Round):
                         written += [token.id for token in event.tokens]
                     elif isinstance(event, Prefill) and note:
-                        event, note = replace(event, note=note), Translatable()  # noqa: PLW2901 - the first one tells why
+                        event, note = replace(event, note=note), Translatable()  # noqa: PLW2901 - only the first carries the note
                     yield event
             except NonFiniteError:
                 note = self._replace_target()
@@ -195,55 +196,37 @@ class LocalEngine:
 
 
 def load(options: LoadOptions, tell: Callable[[Phase], None] = lambda _: None) -> LocalEngine:
-    """Load and check. `tell` hears what takes the time.
+    """Load and check; `tell` is called with each phase.
 
     Raises BrokenModelError, DeviceError or MemoryBudgetError.
     """
     measured = paths.measurements_folder()
-    _require_devices(options)
-    _require_room(options)
+    devices.require(options.device)
+    if options.draft and options.draft_device:  # before a target is loaded in vain
+        devices.require(options.draft_device, "--draft-device")
+    draft_manifest = manifests.read_model(options.draft) if options.draft else None
+    memory.require(manifests.read_model(options.target), draft_manifest, options)
     place = target_place(options)
-    place_of_draft = draft_place(options.draft, options) if options.draft else None
-    tell(Phase.MODEL)
-    target, tokenizer = _with_tokenizer(options.target, place, measured, tell)
-    draft = None
-    if options.draft and place_of_draft:
-        tell(Phase.DRAFT)
-        draft = load_model(options.draft, place_of_draft, measured)
-    tell(Phase.WARM_UP)
 
-    def reload() -> LoadedModel:
+    def load_target(watcher: Watcher | None = None) -> LoadedModel:
         tell(Phase.MODEL)
-        return load_model(options.target, place, measured)
+        return load_model(options.target, place, measured, watcher)
 
-    return LocalEngine(target, draft, tokenizer, _learned(target, draft), options.tracing, reload)
-
-
-def _with_tokenizer(
-    folder: Path, place: Place, measured: Path, tell: Callable[[Phase], None]
-) -> tuple[LoadedModel, Tokenizer]:
-    """Both are made ready at the same time: OpenVINO compiles a model on one core."""
-    reading: list[Future[Tokenizer]] = []
-    with ThreadPoolExecutor(1, "tokenizer") as beside:
+    with ThreadPoolExecutor(1, "tokenizer") as beside:  # OpenVINO compiles a model on one core
+        reading: list[Future[Tokenizer]] = []
         watcher = Watcher(
-            when_whole=lambda: reading.append(beside.submit(Tokenizer, folder)),
+            when_whole=lambda: reading.append(beside.submit(Tokenizer, options.target)),
             when_tried=lambda: tell(Phase.PROOF),
             when_settled=lambda: tell(Phase.MODEL),
         )
-        model = load_model(folder, place, measured, watcher)
-        return model, reading[0].result()
-
-
-def joined(target: LoadedModel, draft: LoadedModel | None, tokenizer: Tokenizer) -> LocalEngine:
-    """The engine of loaded models, with what was learned about them before."""
-    return LocalEngine(target, draft, tokenizer, _learned(target, draft))
-
-
-def _require_devices(options: LoadOptions) -> None:
-    """Before a target has been loaded for a draft that has no place."""
-    devices.require(options.device)
-    if options.draft and options.draft_device:
-        devices.require(options.draft_device, "--draft-device")
+        target = load_target(watcher)
+        tokenizer = reading[0].result()
+    draft = None
+    if options.draft:
+        tell(Phase.DRAFT)
+        draft = load_model(options.draft, draft_place(options.draft, options), measured)
+    tell(Phase.WARM_UP)
+    return LocalEngine(target, draft, tokenizer, tracing=options.tracing, reload=load_target)
 
 
 def target_place(options: LoadOptions) -> Place:
@@ -260,11 +243,6 @@ def draft_place(folder: Path, options: LoadOptions) -> Place:
         rows=options.draft_vocab,
         properties=options.draft_properties,
     )
-
-
-def _require_room(options: LoadOptions) -> None:
-    draft = manifests.read_model(options.draft) if options.draft else None
-    memory.require(manifests.read_model(options.target), draft, options)
 
 
 def _place(folder: Path, options: LoadOptions) -> Place:
@@ -284,28 +262,24 @@ def _learned(target: LoadedModel, draft: LoadedModel | None) -> Measurements:
 def _restored_policy(
     target: LoadedModel, draft: LoadedModel | None, learned: Measurements, depth: int | None
 ) -> Policy:
-    """With a depth, one that records."""
+    """With a depth, one that records. Prices that a trial measured replace shipped ones once."""
     kind = Policy if depth is None else Recorder
-    known, curves = learned.get(_POLICY), [_measured_curve(model) for model in (target, draft) if model]
-    measured = all(curves)
-    policy = kind.from_json(known)
-    if policy is None or (measured and not learned.get(_PRICES)):
-        models = (model for model in (target, draft) if model)
-        costs = Costs(*(curve or _shipped_curve(model) for curve, model in zip(curves, models, strict=True)))
+    models = [model for model in (target, draft) if model]
+    trials = [validation.known(model.measurements, model.properties) for model in models]
+    is_measured = all(trial and trial.ms for trial in trials)
+    policy = kind.from_json(learned.get(_POLICY))
+    if policy is None or (is_measured and not learned.get(_PRICES)):
+        costs = Costs(*map(_curve, models, trials))
         policy = policy or kind(costs)
         policy.costs = costs
         learned.put(_POLICY, policy.to_json())
-        learned.put(_PRICES, measured)
+        learned.put(_PRICES, is_measured)
     if isinstance(policy, Recorder) and depth is not None:
         policy.depth = depth
     return policy
 
 
-def _measured_curve(model: LoadedModel) -> Curve | None:
-    """What a trial measured in what the model runs with; None where none did."""
-    found = validation.known(model.measurements, model.properties)
-    return Curve(found.ms, found.switch_ms) if found and found.ms else None
-
-
-def _shipped_curve(model: LoadedModel) -> Curve:
+def _curve(model: LoadedModel, trial: validation.Verdict | None) -> Curve:
+    if trial and trial.ms:
+        return Curve(trial.ms, trial.switch_ms)
     return Curve.shipped(pass_ms(model.runner, 1, repeats=2))

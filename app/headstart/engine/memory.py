@@ -1,4 +1,4 @@
-"""How much memory a model or a pair takes, whether there is room for it, and what to do when it runs out."""
+"""Memory that models take, whether there is room for it, and errors when it runs out."""
 
 import ctypes
 import errno
@@ -188,7 +188,7 @@ def _over_budget(
 
 def instead_of(error: BaseException, *, loading: bool) -> OutOfMemoryError | None:
     """What to say where memory ran out, though `error` may call it otherwise; None for all else."""
-    if not any(_tells(each) for each in _chain(error)):
+    if not any(_is_out_of_memory(each) for each in _chain(error)):
         return None
     if loading:
         return OutOfMemoryError(
@@ -201,7 +201,7 @@ def instead_of(error: BaseException, *, loading: bool) -> OutOfMemoryError | Non
     )
 
 
-def _tells(error: BaseException) -> bool:
+def _is_out_of_memory(error: BaseException) -> bool:
     if isinstance(error, MemoryError | OutOfMemoryError):
         return True
     if isinstance(error, OSError):

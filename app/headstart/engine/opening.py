@@ -1,4 +1,4 @@
-"""What the engine's process asks of models: open one, count for it, race it, describe the machine. Sends nothing."""
+"""Opening models: which engine runs one, and what it can be asked."""
 
 import logging
 import os
@@ -57,8 +57,8 @@ CountTokens = Callable[[tuple[Message, ...], str], int]
 class Opened:
     """A loaded engine. `count`: tokens of a conversation in its chat format and of a plain text, from any thread.
 
-    `bench` carries out a Bench order: tells its progress and gives the result, or raises RaceCancelled when stopped.
-    `idle` is entered when nobody has asked for anything for a while, and left when somebody does.
+    `bench` carries out a Bench order, reports progress and returns the result, or raises RaceCancelled when stopped.
+    `idle` is entered when there was no request for a while, and left when one comes.
     """
 
     engine: Engine
@@ -72,7 +72,7 @@ class Models(Protocol):
     """Where engines come from."""
 
     def open(self, options: LoadOptions, tell: Tell) -> Opened:
-        """Load a model and say through `tell` what takes the time. Raises a HeadstartError."""
+        """Load a model; `tell` is called with each phase. Raises a HeadstartError."""
         ...
 
     def describe(self) -> Description:
@@ -167,7 +167,7 @@ def _facts(engine: "LocalEngine | GenaiEngine", options: LoadOptions) -> Facts:
 
 
 class _LoadTime:
-    """Tells the steps of a load with the seconds that it took last time, and remembers those of this time."""
+    """Reports the phases of a load with the seconds that it took last time, and remembers those of this time."""
 
     def __init__(self, options: LoadOptions, tell: Tell) -> None:
         folders = [str(folder) for folder in (options.target, options.draft) if folder]
@@ -280,7 +280,7 @@ def machine_memory() -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class EngineChoice:
-    """An engine, and why in a sentence where a person did not ask for it and may wonder."""
+    """An engine, and a sentence on why, where the user did not ask for it."""
 
     kind: EngineKind
     reason: str = ""
@@ -304,7 +304,7 @@ def load(options: LoadOptions, tell: Callable[[Phase], None] = lambda _: None) -
 
 
 def chosen(options: LoadOptions) -> EngineChoice:
-    """Who runs these options, of which nothing is left open. A graphics card is tried out the first time."""
+    """The engine for options that leave nothing open. A graphics card is checked the first time."""
     draft = manifests.read_model(options.draft) if options.draft else None
     return choose(options, draft.name if draft and draft.is_eagle else None, lambda: _against(options))
 
@@ -335,10 +335,10 @@ def _against(options: LoadOptions) -> str:
 
 
 def choose(options: LoadOptions, head: str | None, check: Callable[[], str]) -> EngineChoice:
-    """What a person asked for, or what suits the devices and the draft. Raises SettingsError for what cannot be.
+    """The engine that the user asked for, or that suits the devices and the draft. Raises SettingsError.
 
-    `head`: the name of the draft where it is an EAGLE-3 head. `check` tells what speaks against Headstart's own engine
-    on the devices; empty: nothing.
+    `head`: the name of the draft where it is an EAGLE-3 head. `check` returns why Headstart's own engine cannot use the
+    devices; empty: it can.
     """
     kinds = {devices.kind(place) for place in (options.device, options.draft_device or options.device)}
     if options.engine is EngineKind.GENAI:

@@ -45,7 +45,7 @@ class Sequence:
 
     @property
     def is_finished(self) -> bool:
-        """Whether nothing may follow, or nobody waits for it."""
+        """Whether the answer has ended or is cancelled."""
         return self.finish is not None or self.cancel.is_set()
 
     @property

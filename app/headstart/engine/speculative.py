@@ -40,7 +40,7 @@ class Decoder:
         """Guess ahead, check all guesses in one pass, keep those that the target would have written, learn from it."""
         clock = [time.perf_counter()]
         plan = self._plan(sequence)
-        draft = plan.trim(self._guess(sequence, plan))
+        draft = plan.trim(plan.offer or self._drafters[plan.drafter].propose(sequence, plan.wants_more))
         clock.append(time.perf_counter())
 
         logits = self._target.forward([sequence.context[-1], *draft.tokens], draft.branches, 1 + len(draft.tokens))
@@ -71,9 +71,6 @@ class Decoder:
         model, lag = next(iter(lags.items()), (Origin.DRAFT, None))
         room = sequence.most_candidates + 1
         return self._policy.plan(Situation(len(sequence.context), room, offers, lag, model, self._target.can_branch))
-
-    def _guess(self, sequence: Sequence, plan: DraftPlan) -> Draft:
-        return self._drafters[plan.drafter].propose(sequence, plan.wants_more) if plan.offer is None else plan.offer
 
     def _choose(self, sequence: Sequence, draft: Draft, logits: Logits) -> list[int]:
         """The guesses that hold, then the target's own token. `logits`: [1 + tokens + branches, vocabulary]."""

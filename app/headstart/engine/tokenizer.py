@@ -86,7 +86,7 @@ class ChatTemplate:
         return self._generated if message.role == "assistant" else self._typed
 
     def _refuse_lost(self, messages: Sequence[Message]) -> None:
-        """Many templates leave out what they have no rule for; a probe with known contents tells."""
+        """Many templates leave out what they have no rule for; a probe with known contents shows it."""
         if not self._native.chat_template:
             raise ChatTemplateError(
                 "{name} has no chat template, so it cannot hold a conversation; export the instruct or "

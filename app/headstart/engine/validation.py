@@ -179,7 +179,7 @@ class Trial:
                 self._child = child = subprocess.Popen(self._command, bufsize=0, stdin=pipe, stdout=pipe, stderr=errors)
             assert child.stdin
             assert child.stdout
-            with child:  # its input stays open: the end of it tells the child that nobody waits any more
+            with child:  # its input stays open: the child ends when it is closed
                 try:
                     with contextlib.suppress(OSError):  # a child that has ended is noticed where its lines are read
                         child.stdin.write(msgspec.json.encode(order) + b"\n")

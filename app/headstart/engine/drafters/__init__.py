@@ -1,1 +1,1 @@
-"""Who guesses the next tokens: a draft model, the text itself, a table."""
+"""The drafters: a draft model, n-grams of the text, a table of bigrams."""

@@ -1,4 +1,4 @@
-"""What a drafter is asked, and what a draft is."""
+"""The interface of drafters, and their drafts."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -40,7 +40,7 @@ class Draft:
         return replace(self, tokens=self.tokens[:count], confidences=self.confidences[:count])
 
     def branch_taken(self, chosen: Sequence[int]) -> int | None:
-        """Which branch came, `chosen` being the tokens that held and what followed: None if no one did."""
+        """The number of the branch that the target chose; None: none. `chosen`: tokens that held, and what followed."""
         held = common_prefix(self.tokens, chosen)
         wanted = [Branch(1 + held, token) for token in chosen[held : held + 1]]
         return next((number for number, branch in enumerate(self.branches) if branch in wanted), None)

@@ -10,27 +10,12 @@ from headstart.engine.drafters.base import NO_DRAFT, Draft, WantsMore
 from headstart.engine.drafters.ngram import NgramDrafter
 from headstart.engine.engine import Origin
 from headstart.engine.runners.runner import PREFILL_CHUNK, Runner, common_prefix, is_finite
-from headstart.engine.sampling import Guess, Ids, Row
+from headstart.engine.sampling import Guess, Ids
 from headstart.engine.sequence import Sequence as Text
 
 _log = logging.getLogger(__name__)
 
 MOST_DRAFTED = 16  # tokens in one round
-
-
-class Shortlist:
-    """What a trimmed head's logits stand for. A token outside it cannot be guessed; the target writes it.
-
-    It remembers nothing of the texts that it served.
-    """
-
-    def __init__(self, ids: Ids, width: int) -> None:
-        """`ids` rise; those from `width` on, unknown to the target, are cut."""
-        self.ids = ids[: np.searchsorted(ids, width)]
-
-    def scored(self, row: Row) -> tuple[Row, Ids]:
-        """Logits with the ids they belong to."""
-        return row[: self.ids.size], self.ids
 
 
 @dataclass
@@ -39,12 +24,18 @@ class DraftModel:
 
     runner: Runner
     vocabulary: int  # ids the target knows; a wider draft head is cut
-    shortlist: Shortlist | None = None  # what the logits stand for where the runner's head is trimmed
+    listed: Ids | None = None  # rising: what the logits stand for where the runner's head is trimmed
     copier: NgramDrafter | None = None
     _set_aside: bool = field(default=False, init=False)  # for this answer
     _known: int = field(default=0, init=False)  # tokens of the text that it is sure to be able to read
 
     name = origin = Origin.DRAFT
+
+    def __post_init__(self) -> None:
+        """A token outside the list cannot be guessed, nor one that the target does not know."""
+        if self.listed is not None:
+            width = min(self.vocabulary, self.runner.vocabulary)
+            self.listed = self.listed[: np.searchsorted(self.listed, width)]
 
     def begin(self, text: Text) -> None:
         """Keep what the cache shares with a new prompt."""
@@ -66,7 +57,8 @@ class DraftModel:
         probabilities: list[float] = []
         pending = self._read(text)
         while wants_more(draft):
-            row, ids = self._scored(self.runner.forward(pending)[0])
+            ids = self.listed
+            row = self.runner.forward(pending)[0][: self.vocabulary if ids is None else ids.size]
             if not is_finite(row):
                 self._give_up("gave what is not a number")
                 self.runner.rollback(0)  # nor can what the cache holds be trusted
@@ -106,11 +98,6 @@ class DraftModel:
         """A guess must never end an answer."""
         _log.warning("the draft model %s: it is set aside for this answer", reason)
         self._set_aside = True
-
-    def _scored(self, row: Row) -> tuple[Row, Ids | None]:
-        if self.shortlist is None:
-            return row[: self.vocabulary], None
-        return self.shortlist.scored(row)
 
     def _read(self, text: Text) -> list[int]:
         """Read all but the last few tokens of what the cache lacks; return those."""

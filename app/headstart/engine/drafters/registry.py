@@ -6,7 +6,7 @@ from pathlib import Path
 
 from headstart.engine.drafters import bigram
 from headstart.engine.drafters.base import Drafter
-from headstart.engine.drafters.draft_model import DraftModel, Shortlist
+from headstart.engine.drafters.draft_model import DraftModel
 from headstart.engine.drafters.ngram import NgramDrafter
 from headstart.engine.runners.runner import Runner
 from headstart.engine.sampling import Ids
@@ -28,9 +28,7 @@ class Sources:
 def _draft_model(sources: Sources) -> DraftModel | None:
     if sources.draft is None:
         return None
-    width = min(sources.target.vocabulary, sources.draft.vocabulary)
-    shortlist = None if sources.listed is None else Shortlist(sources.listed, width)
-    return DraftModel(sources.draft, sources.target.vocabulary, shortlist, sources.copier)
+    return DraftModel(sources.draft, sources.target.vocabulary, sources.listed, sources.copier)
 
 
 def _table(sources: Sources) -> bigram.BigramDrafter | None:

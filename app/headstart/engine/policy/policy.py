@@ -1,4 +1,4 @@
-"""Who drafts the next tokens and how far: what is known of one pair of models, and what its rounds teach."""
+"""The policy: which drafter guesses the next tokens, how far, and what its rounds teach."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -38,10 +38,10 @@ class Knowledge:
 
 
 class DraftPlan:
-    """The plan of one round: made, asked while somebody drafts, and told what was drafted."""
+    """The plan of one round: the drafter, the limit, when to stop drafting, what of a draft to check."""
 
     def __init__(self, situation: Situation, known: Knowledge) -> None:
-        """Choose who drafts, and the limit."""
+        """Choose the drafter and the limit."""
         speculation = known.speculation
         self.situation = situation = _permitted(situation, speculation.drafter)
         self.drafter: str = Origin.TARGET
@@ -102,7 +102,7 @@ class DraftPlan:
         return self._known.speculation.mode is Mode.FIXED
 
     def _fix(self, most: int) -> None:
-        """As many as were asked for: of the draft model if there is one, else of who offers some."""
+        """As many as the user asked for: of the draft model if there is one, else of a drafter that offers some."""
         situation = self.situation
         if situation.lag is not None:
             self.drafter, self.limit = situation.model, most
@@ -111,7 +111,7 @@ class DraftPlan:
             self.limit = min(most, len(offer.tokens))
 
     def _price(self, most: int) -> None:
-        """Take whoever is expected to gain most over a plain step."""
+        """Take the drafter that is expected to gain most over a plain step."""
         situation, books = self.situation, self._known.books
         verify = self._known.costs.verify(most + 1, situation.context)
         gain = self._price_draft(verify) if situation.lag is not None else 0.0
@@ -270,7 +270,7 @@ class Policy:
         self.begin_answer(Speculation())
 
     def begin_answer(self, speculation: Speculation, expected_tokens: int | None = None) -> None:
-        """Forget the last answer and take the user's bounds. `expected_tokens`: its length, where somebody knows it."""
+        """Forget the last answer and take the user's bounds. `expected_tokens`: its length, if known."""
         if self._books.emitted:
             self._usual_tokens += _NEW_ANSWER * (self._books.emitted - self._usual_tokens)
         self._speculation = speculation
@@ -289,7 +289,7 @@ class Policy:
         return self._books.earned_ms
 
     def plan(self, situation: Situation) -> DraftPlan:
-        """Choose who drafts in this round, and the limit."""
+        """Choose the drafter of this round, and the limit."""
         known = Knowledge(self.costs, self.acceptance, self._books, self._speculation, self._expected)
         plan = self._planned(situation, known)
         self._context, self.rate = situation.context, plan.prices.rate

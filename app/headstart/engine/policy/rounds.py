@@ -26,7 +26,7 @@ class Outcome:
     """What became of a round. Wrong guesses that were not checked teach, too, where the text went past them."""
 
     situation: Situation
-    drafter: str  # Origin.TARGET where nobody was to guess
+    drafter: str  # Origin.TARGET without one
     guessed: Draft
     checked: Draft  # what of it
     chosen: Sequence[int]  # guesses that held, then the target's own token

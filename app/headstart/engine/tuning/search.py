@@ -26,7 +26,7 @@ from headstart.engine.bench.result import Spread, paired, spread
 from headstart.engine.cancelling import CancelEvent
 from headstart.engine.engine import LoadOptions, Numerics, Speculation
 from headstart.engine.loading import LoadedModel, Place, load_model, measure_all, pass_times
-from headstart.engine.local import LocalEngine, draft_place, joined, target_place
+from headstart.engine.local import LocalEngine, draft_place, target_place
 from headstart.engine.runners import precision
 from headstart.engine.runtime import openvino
 from headstart.engine.tokenizer import Tokenizer
@@ -272,7 +272,7 @@ class _AnswerRace:
         draft = None
         if load.draft:
             draft = self._model(load.draft, draft_place(load.draft, load), is_candidate=is_candidate)
-        return joined(target, draft, self._tokenizer)
+        return LocalEngine(target, draft, self._tokenizer)
 
     def _model(self, folder: Path, place: Place, *, is_candidate: bool) -> LoadedModel:
         for known, at, model in self._models:
