@@ -310,13 +310,3 @@ def test_passes_of_tiny_models_are_timed(tiny_target: Path, tiny_draft: Path, wi
     data = json.loads(json.dumps(dataclasses.asdict(result)))
     assert set(data["models"][0]["by_context"]) == {"16", "100"}
     engine.close()
-
-
-@pytest.mark.slow
-def test_timing_passes_can_be_cancelled(tiny_target: Path) -> None:
-    options, cancel = LoadOptions(tiny_target, context=256), CancelEvent()
-    engine = load(options)
-    cancel.set()
-    with pytest.raises(RaceCancelled):
-        measure_forward(engine, ForwardPlan(options, (1,), (16,), 1), lambda _: None, cancel)
-    engine.close()

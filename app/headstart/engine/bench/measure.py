@@ -184,22 +184,14 @@ class ForwardResult:
     schema: int = 1
 
 
-def measure_forward(
-    engine: LocalEngine,
-    plan: ForwardPlan,
-    stage: Callable[[str], None],
-    cancel: CancelEvent | None = None,
-) -> ForwardResult:
-    """Time passes. Leaves the caches empty. Raises RaceCancelled after `cancel`."""
-    end = cancel or CancelEvent()
+def measure_forward(engine: LocalEngine, plan: ForwardPlan, stage: Callable[[str], None]) -> ForwardResult:
+    """Time passes. Leaves the caches empty."""
     loaded = {"target": engine.target} | ({"draft": engine.draft} if engine.draft else {})
-    models = tuple(_model(model, role, plan, stage, end) for role, model in loaded.items())
+    models = tuple(_model(model, role, plan, stage) for role, model in loaded.items())
     return ForwardResult(describe(plan.load.device), models)
 
 
-def _model(
-    loaded: LoadedModel, role: str, plan: ForwardPlan, stage: Callable[[str], None], cancel: CancelEvent
-) -> ModelForward:
+def _model(loaded: LoadedModel, role: str, plan: ForwardPlan, stage: Callable[[str], None]) -> ModelForward:
     runner, name = loaded.runner, loaded.manifest.name
 
     def fill(context: int) -> None:
@@ -207,7 +199,6 @@ def _model(
         ids = probe_ids(runner.vocabulary, context, seed=1)
         runner.rollback(context)
         while (done := len(runner.tokens)) < context:
-            raise_if_set(cancel)
             runner.forward(ids[done : min(done + PREFILL_CHUNK, context)])
 
     def timed(count: int) -> Timed:
@@ -216,7 +207,6 @@ def _model(
         ids = probe_ids(runner.vocabulary, count, seed=count)
         times = []
         for _ in range(plan.repeats + 1):
-            raise_if_set(cancel)
             started = time.perf_counter()
             runner.forward(ids, rows=count if count <= _MOST_CHECKED else 1)
             times.append((time.perf_counter() - started) * 1000.0)

@@ -283,13 +283,7 @@ def _complete(client: "httpx.Client", options: PeerOptions, ids: list[int]) -> R
     """The times are the server's own figures, without HTTP."""
     import httpx  # noqa: PLC0415 - as above
 
-    order = {
-        "prompt": ids,
-        "n_predict": options.tokens,
-        "temperature": 0,
-        "cache_prompt": False,
-        "return_tokens": True,
-    }
+    order = {"prompt": ids, "n_predict": options.tokens, "temperature": 0, "cache_prompt": False, "return_tokens": True}
     try:
         response = client.post("/completion", json=order)
     except httpx.HTTPError as error:

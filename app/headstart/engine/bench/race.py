@@ -11,16 +11,7 @@ from typing import Protocol
 
 from headstart.engine.bench.prompts import BenchPrompt
 from headstart.engine.cancelling import CancelEvent
-from headstart.engine.engine import (
-    Drafter,
-    Engine,
-    Finish,
-    FinishReason,
-    Mode,
-    Request,
-    Sampling,
-    Speculation,
-)
+from headstart.engine.engine import Drafter, Engine, Finish, FinishReason, Mode, Request, Sampling, Speculation
 from headstart.errors import SettingsError
 
 PLAIN, AUTO, DRAFT_ONLY, NGRAM_ONLY = "plain", "auto", "draft", "ngram"

@@ -69,11 +69,7 @@ class EngineProcess:
     """Orders go in, reports come out; other output goes to the journal. Never blocks, and is never restarted."""
 
     def __init__(
-        self,
-        command: Sequence[str],
-        journal: Journal,
-        tell: Callable[[Told], None],
-        patience: Patience | None = None,
+        self, command: Sequence[str], journal: Journal, tell: Callable[[Told], None], patience: Patience | None = None
     ) -> None:
         """Start it. Raises EngineLostError if there is no such program.
 

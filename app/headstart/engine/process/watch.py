@@ -41,12 +41,7 @@ _MOST_COUNTED = 2 * LOOK  # seconds between two looks beyond which this side sto
 _PASS = 256  # tokens that Headstart's own engine reads at a time
 _GIGABYTE = 1e9
 _WEIGHTS = "*.bin"
-_ENDS: dict[type[Report], type[Order]] = {
-    Loaded: Load,
-    Finished: Generate,
-    Benched: Bench,
-    TuneEnded: Tune,
-}
+_ENDS: dict[type[Report], type[Order]] = {Loaded: Load, Finished: Generate, Benched: Bench, TuneEnded: Tune}
 _WORK = {kind.__name__: kind for kind in _ENDS.values()}
 _ASIDE = (
     Counted,
