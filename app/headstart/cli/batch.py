@@ -317,10 +317,7 @@ class BatchFlags:
         metavar="FILE",
     )
     output: Path | None = flag(
-        None,
-        "where the answers go (default: FILE with .answers before .jsonl)",
-        metavar="FILE",
-        read=_output,
+        None, "where the answers go (default: FILE with .answers before .jsonl)", metavar="FILE", read=_output
     )
     batch_engine: BatchEngine | None = flag(
         None,

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.table import Table
 
-from headstart import library
 from headstart.cli.command import Command, Group, LazyCommand, Load, argument, flag, group, load_measured
-from headstart.cli.options import FiguresFlags, ModelFlags, TraceFlags, load_options, tracing, writable_file, write_json
+from headstart.cli.options import FiguresFlags, ModelFlags, TraceFlags, chosen, tracing, writable_file, write_json
 from headstart.cli.render import Screen, harmless
 from headstart.engine.bench.prompts import MOST_PER_KIND, USUAL_KINDS, read_kinds, read_prompts
 from headstart.engine.bench.race import (
@@ -113,8 +112,7 @@ class ContestFlags(RaceFlags):
         help="race all of them: fixed lengths 1 to 8, thresholds 0.2 to 0.8, n-grams alone, the draft alone",
     )
     peer: Peer = flag(
-        Peer.GENAI,
-        f"race against OpenVINO GenAI with the same models, loaded a second time (default: {Peer.GENAI})",
+        Peer.GENAI, f"race against OpenVINO GenAI with the same models, loaded a second time (default: {Peer.GENAI})"
     )
 
 
@@ -150,37 +148,9 @@ def race_modes(arguments: SpeedFlags, load: Load) -> int:
 
         return (genai(engine, options),) if arguments.race.peer is Peer.GENAI else ()
 
-    options = dataclasses.replace(_options(arguments.model), tracing=tracing(arguments.trace))
+    options = dataclasses.replace(chosen(arguments.model)[1], tracing=tracing(arguments.trace))
     contestants = EVERYTHING if arguments.race.sweep else arguments.race.contestants
     return _race(arguments, options, load, contestants, sources)
-
-
-@dataclass(frozen=True, kw_only=True)
-class GenaiFlags:
-    """OpenVINO GenAI, always available."""
-
-    genai_lengths: tuple[int, ...] = flag(
-        SWEPT_LENGTHS, "draft lengths to try (default: 1 to 8)", metavar="N,N", read=_lengths, listed=True
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class TransformersFlags:
-    """Hugging Face transformers."""
-
-    source: Path | None = flag(
-        None, "source weights of the model: a folder, or a .gguf file", metavar="PATH", read=_present
-    )
-    source_draft: Path | None = flag(None, "those of the draft, for assisted generation", metavar="PATH", read=_present)
-
-
-@dataclass(frozen=True, kw_only=True)
-class LlamaFlags:
-    """llama.cpp."""
-
-    llama_server: Path | None = flag(None, "path of its server", metavar="PATH", read=_present)
-    gguf: Path | None = flag(None, "the same model in its format", metavar="FILE", read=_present)
-    gguf_draft: Path | None = flag(None, "the same draft in its format", metavar="FILE", read=_present)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -189,16 +159,31 @@ class PeersFlags:
 
     model: ModelFlags = group(ModelFlags)
     race: RaceFlags = group(RaceFlags)
-    genai: GenaiFlags = group(GenaiFlags, "OpenVINO GenAI, always available")
-    transformers: TransformersFlags = group(TransformersFlags, 'Hugging Face transformers, of the extra "export"')
-    llama: LlamaFlags = group(LlamaFlags, "llama.cpp")
+    genai_lengths: tuple[int, ...] = flag(
+        SWEPT_LENGTHS,
+        "draft lengths to try (default: 1 to 8)",
+        metavar="N,N",
+        read=_lengths,
+        listed=True,
+        group="OpenVINO GenAI, always available",
+    )
+    source: Path | None = flag(
+        None,
+        "source weights of the model: a folder, or a .gguf file",
+        metavar="PATH",
+        read=_present,
+        group='Hugging Face transformers, of the extra "export"',
+    )
+    source_draft: Path | None = flag(None, "those of the draft, for assisted generation", metavar="PATH", read=_present)
+    llama_server: Path | None = flag(None, "path of its server", metavar="PATH", read=_present, group="llama.cpp")
+    gguf: Path | None = flag(None, "the same model in its format", metavar="FILE", read=_present)
+    gguf_draft: Path | None = flag(None, "the same draft in its format", metavar="FILE", read=_present)
     output: OutputFlags = group(OutputFlags)
 
 
 def race_peers(arguments: PeersFlags, load: Load) -> int:
     """Race other programs, with all their settings, against plain decoding and auto. Returns the exit code."""
-    llama = arguments.llama
-    if (llama.llama_server is None) != (llama.gguf is None):
+    if (arguments.llama_server is None) != (arguments.gguf is None):
         raise SettingsError("llama.cpp needs both: add --llama-server PATH and --gguf FILE.")
 
     def sources(engine: "LocalEngine", options: LoadOptions) -> "Sequence[PeerSource]":
@@ -206,21 +191,12 @@ def race_peers(arguments: PeersFlags, load: Load) -> int:
         from headstart.engine.bench.peers import AssistedSource, LlamaSource  # noqa: PLC0415
 
         return (
-            genai(engine, options, arguments.genai.genai_lengths, SWEPT_THRESHOLDS, _LOOKUPS),
-            AssistedSource(arguments.transformers.source, arguments.transformers.source_draft),
-            LlamaSource(llama.llama_server, llama.gguf, llama.gguf_draft),
+            genai(engine, options, arguments.genai_lengths, SWEPT_THRESHOLDS, _LOOKUPS),
+            AssistedSource(arguments.source, arguments.source_draft),
+            LlamaSource(arguments.llama_server, arguments.gguf, arguments.gguf_draft),
         )
 
-    return _race(arguments, _options(arguments.model), load, (PLAIN, AUTO), sources)
-
-
-@dataclass(frozen=True, kw_only=True)
-class PassFlags:
-    """Which passes are timed."""
-
-    most_tokens: int = flag(1024, "most tokens of a pass (default: 1024)")
-    most_context: int = flag(4096, "longest context (default: 4096)")
-    repeats: int = flag(5, "passes of each kind (default: 5)")
+    return _race(arguments, chosen(arguments.model)[1], load, (PLAIN, AUTO), sources)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -228,7 +204,9 @@ class ForwardFlags:
     """The flags of `headstart dev forward`."""
 
     model: ModelFlags = group(ModelFlags)
-    passes: PassFlags = group(PassFlags)
+    most_tokens: int = flag(1024, "most tokens of a pass (default: 1024)", group="passes")
+    most_context: int = flag(4096, "longest context (default: 4096)")
+    repeats: int = flag(5, "passes of each kind (default: 5)")
     output: FileFlags = group(FileFlags)
 
 
@@ -237,12 +215,12 @@ def time_passes(arguments: ForwardFlags, load: Load) -> int:
     from headstart.engine.bench.measure import CONTEXTS, TOKENS, ForwardPlan, measure_forward  # noqa: PLC0415 - as above
     from headstart.engine.local import LocalEngine  # noqa: PLC0415
 
-    options, screen = _options(arguments.model), Screen()
+    (_, options), screen = chosen(arguments.model), Screen()
     plan = ForwardPlan(
         load=options,
-        tokens=[count for count in TOKENS if count <= arguments.passes.most_tokens],
-        contexts=[count for count in CONTEXTS if count <= arguments.passes.most_context],
-        repeats=arguments.passes.repeats,
+        tokens=[count for count in TOKENS if count <= arguments.most_tokens],
+        contexts=[count for count in CONTEXTS if count <= arguments.most_context],
+        repeats=arguments.repeats,
     )
     screen.remark("loading the models")
     with closing(load(options)) as engine:
@@ -304,10 +282,6 @@ def commands() -> Group:
         load_measured,
         moved={"forward": "headstart dev forward"},
     )
-
-
-def _options(flags: ModelFlags) -> LoadOptions:
-    return load_options(flags, library.choose(flags.model, flags.draft))
 
 
 def _race(

@@ -25,10 +25,10 @@ from headstart.cli.options import (
     Settings,
     TraceFlags,
     chattable_names,
+    chosen,
     described,
     facts,
     from_flags,
-    load_options,
     loading_remarks,
     named,
     sampling_flags,
@@ -37,13 +37,7 @@ from headstart.cli.options import (
 )
 from headstart.cli.render import Answer, Screen, answer, count, stats_json, stats_lines
 from headstart.engine.engine import Engine, EngineKind, FinishReason, LoadOptions, Message, Sampling
-from headstart.errors import (
-    ContextOverflowError,
-    EngineLostError,
-    HeadstartError,
-    ModelNotFoundError,
-    SettingsError,
-)
+from headstart.errors import ContextOverflowError, EngineLostError, HeadstartError, ModelNotFoundError, SettingsError
 from headstart.library import Choice
 
 if TYPE_CHECKING:
@@ -54,36 +48,26 @@ STANDARD_INPUT = "-"
 
 
 @dataclass(frozen=True, kw_only=True)
-class PromptFlags:
-    """The question."""
-
-    prompt: str | None = flag(None, "answer this and end; - reads standard input", metavar="TEXT", read=valid_text)
-    system: str | None = flag(None, "instructions before the conversation", metavar="TEXT", read=valid_text)
-
-
-@dataclass(frozen=True, kw_only=True)
-class OutputFlags:
-    """What is printed."""
-
-    json: bool = flag(
-        default=False, help="with --prompt: print one object with text, token_ids, finish_reason, stats and settings"
-    )
-    stats: bool = flag(default=False, help="after each answer: speed and gain of speculation")
-    show_origin: bool = flag(default=False, help="on a terminal: underline and colour tokens by their origin")
-    no_color: bool = flag(default=False, help="no colours (also: NO_COLOR=1); underlines stay")
-
-
-@dataclass(frozen=True, kw_only=True)
 class ChatFlags:
     """The flags of `headstart chat`."""
 
     model: AnsweringFlags = group(AnsweringFlags)
-    prompt: PromptFlags = group(PromptFlags)
+    prompt: str | None = flag(
+        None, "answer this and end; - reads standard input", metavar="TEXT", read=valid_text, group="prompt"
+    )
+    system: str | None = flag(None, "instructions before the conversation", metavar="TEXT", read=valid_text)
     answer: dict[str, Any] = given(ANSWER)
     sampling: dict[str, Any] = given(sampling_flags())
     speculation: dict[str, Any] = given(SPECULATION)
     batch: BatchFlags = group(BatchFlags, "many prompts")
-    output: OutputFlags = group(OutputFlags)
+    json: bool = flag(
+        default=False,
+        help="with --prompt: print one object with text, token_ids, finish_reason, stats and settings",
+        group="output",
+    )
+    stats: bool = flag(default=False, help="after each answer: speed and gain of speculation")
+    show_origin: bool = flag(default=False, help="on a terminal: underline and colour tokens by their origin")
+    no_color: bool = flag(default=False, help="no colours (also: NO_COLOR=1); underlines stay")
     trace: TraceFlags = group(TraceFlags)
 
     @property
@@ -98,16 +82,15 @@ def run(arguments: ChatFlags, load: Load) -> int:
         return _run_batch(arguments, load)
     batch.require_no_batch(arguments.batch)
     # Everything that can be refused is refused here, before the model takes its seconds to load.
-    output, asked = arguments.output, arguments.prompt
-    if output.json and asked.prompt is None:
+    if arguments.json and arguments.prompt is None:
         raise SettingsError("--json prints one answer: add --prompt TEXT, or --prompt - to read standard input.")
     settings, choice = arguments.settings, None
     if remotes.is_remote(arguments.model.model):
         options = remote.load_options(arguments.model, arguments.trace)
     else:
         choice, options = _local(arguments)
-    prompt = _prompt(asked.prompt)
-    screen = Screen(colour=not output.no_color, origins=output.show_origin, text=not output.json)
+    prompt = _prompt(arguments.prompt)
+    screen = Screen(colour=not arguments.no_color, origins=arguments.show_origin, text=not arguments.json)
     if options.remote:
         screen.remark(*remote.warnings(options.remote))
     if choice:
@@ -116,22 +99,22 @@ def run(arguments: ChatFlags, load: Load) -> int:
         screen.remark(*loading_remarks(options, arguments.model.device))
     started = time.perf_counter()
     with closing(load(options)) as engine:
-        if output.stats:
+        if arguments.stats:
             screen.remark(f"loaded in {time.perf_counter() - started:.1f} s")
         if known := facts(engine):
             screen.remark(*filter(None, (known.reason, *known.notes)))  # why it is not as a person asked for
         screen.legend()
         name = choice.name if choice else remotes.model_name(options.remote) if options.remote else ""
-        session = Session(engine, name, screen, settings, Dialogue(asked.system), output.stats)
+        session = Session(engine, name, screen, settings, Dialogue(arguments.system), arguments.stats)
         if prompt is None:
             return _talk(session)
         given = session.answer_once(prompt)
-        if output.json:
+        if arguments.json:
             # ASCII only: a terminal shows no control character of the answer, and any encoding carries it.
             print(json.dumps(_object(session, given, options, choice), indent=2))
         else:
             screen.remark(*remarks(given, settings))
-        if output.stats:
+        if arguments.stats:
             screen.remark(*stats_lines(given.stats))
         return INTERRUPTED if given.reason is FinishReason.CANCELLED else 0
 
@@ -145,7 +128,7 @@ class RunFlags(ChatFlags):
         metavar="MODEL",
         offered=chattable_names,
     )
-    yes: bool = flag(default=False, help="do not ask before the exporter is set up")
+    yes: bool = flag(default=False, help="do not ask before the exporter is set up", group="options")
 
 
 def run_model(arguments: RunFlags, load: Load) -> int:
@@ -173,22 +156,21 @@ def _installed(name: str, *, yes: bool) -> str:
 
 def _run_batch(arguments: ChatFlags, load: Load) -> int:
     given = {
-        "--prompt": arguments.prompt.prompt is not None,
-        "--json": arguments.output.json,
-        "--stats": arguments.output.stats,
-        "--show-origin": arguments.output.show_origin,
+        "--prompt": arguments.prompt is not None,
+        "--json": arguments.json,
+        "--stats": arguments.stats,
+        "--show-origin": arguments.show_origin,
     }
     for name in (name for name, is_given in given.items() if is_given):
         raise SettingsError(f"--batch takes prompts from a file and writes JSON to another: leave out {name}.")
     choice, options = _local(arguments)
     seeded = "seed" in arguments.sampling
-    defaults = batch.Defaults(arguments.settings, arguments.prompt.system, seeded)
+    defaults = batch.Defaults(arguments.settings, arguments.system, seeded)
     return batch.run(arguments.batch, choice, options, defaults, load)
 
 
 def _local(arguments: ChatFlags) -> tuple[Choice, LoadOptions]:
-    choice = library.choose(arguments.model.model, arguments.model.draft)
-    options = load_options(arguments.model, choice)
+    choice, options = chosen(arguments.model)
     return choice, dataclasses.replace(options, tracing=tracing(arguments.trace))
 
 

@@ -87,9 +87,7 @@ class Kind:
     def or_automatic(self) -> "Kind":
         """The same, or the word for None."""
         return replace(
-            self,
-            read=lambda text: None if text == AUTOMATIC else self.read(text),
-            words=f"{self.words} or {AUTOMATIC}",
+            self, read=lambda text: None if text == AUTOMATIC else self.read(text), words=f"{self.words} or {AUTOMATIC}"
         )
 
 
@@ -131,6 +129,7 @@ class Flag:
     is_argument: bool = False
     listed: bool = False  # one value names several things
     offered: Callable[[], Iterable[str]] | None = None  # what a shell may complete it to
+    group: str = ""  # the heading of this flag and those after it
 
 
 def flag(default: Any, help: str, **more: Any) -> Any:  # noqa: A002 - the word that readers of command lines know
@@ -325,6 +324,7 @@ def _parameters(flags: type[Any], group: str = "") -> Iterator[click.Parameter]:
         elif "settings" in each.metadata:
             yield from (_of_setting(setting, title) for setting in each.metadata["settings"])
         elif "flag" in each.metadata:
+            group = each.metadata["flag"].group or group
             yield _parameter(each.name, hints[each.name], each.metadata["flag"], each.default, group)
 
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from headstart import library
 from headstart.cli.command import (
     NUMBER,
     Command,
@@ -23,7 +22,7 @@ from headstart.cli.command import (
     group,
     load_measured,
 )
-from headstart.cli.options import FiguresFlags, ModelFlags, load_options, writable_file, write_json
+from headstart.cli.options import FiguresFlags, ModelFlags, chosen, writable_file, write_json
 from headstart.cli.render import Screen, harmless
 from headstart.engine.bench.prompts import USUAL_KINDS, read_kinds, read_prompts
 from headstart.engine.engine import Engine
@@ -70,39 +69,33 @@ def _temperature(text: str) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class WorkFlags:
-    """Which answers are audited."""
+class AuditFlags:
+    """The flags of `headstart dev audit`."""
 
+    model: ModelFlags = group(ModelFlags)
     classes: tuple[str, ...] = flag(
         USUAL_KINDS,
         f"classes of prompts, with commas between them, or all (default: {','.join(USUAL_KINDS)})",
         metavar="NAMES",
         read=read_kinds,
         listed=True,
+        group="audit",
     )
     tokens: int = flag(128, "longest answer (default: 128)")
     prompts: int = flag(5, "how many of the built-in prompts to answer, first one of each class (default: 5)")
     temperature: float = flag(
         0.8, "of the sampled answers; 0: greedy answers only (default: 0.8)", metavar="X", read=_temperature
     )
-
-
-@dataclass(frozen=True, kw_only=True)
-class AuditFlags:
-    """The flags of `headstart dev audit`."""
-
-    model: ModelFlags = group(ModelFlags)
-    audit: WorkFlags = group(WorkFlags)
     output: FiguresFlags = group(FiguresFlags)
 
 
 def audit_pair(arguments: AuditFlags, load: Load) -> int:
     """Check the answers of a pair. Returns the exit code."""
-    options = load_options(arguments.model, library.choose(arguments.model.model, arguments.model.draft))
+    _, options = chosen(arguments.model)
     screen = Screen()
     screen.remark("loading the models")
     with closing(load(options)) as engine:
-        result = _audit(arguments.audit, options.device, engine, screen)
+        result = _audit(arguments, options.device, engine, screen)
     for line in _report(result):
         print(harmless(line))
     if arguments.output.json:
@@ -132,7 +125,7 @@ def _finding(name: str, found: "Findings") -> list[str]:
     ]
 
 
-def _audit(work: WorkFlags, device: str, engine: Engine, screen: Screen) -> "AuditResult":
+def _audit(work: AuditFlags, device: str, engine: Engine, screen: Screen) -> "AuditResult":
     # Imported here: `headstart --help` need not wait for the engine.
     from headstart.engine.audit import AuditPlan, audit  # noqa: PLC0415
     from headstart.engine.local import LocalEngine  # noqa: PLC0415

@@ -27,15 +27,7 @@ from headstart.engine.process.client import EngineClient
 from headstart.engine.protocol import Facts
 from headstart.errors import SettingsError
 from headstart.library import Choice
-from headstart.parameters import (
-    AnswerParams,
-    EngineConfig,
-    LoadConfig,
-    SamplingParams,
-    SpeculationParams,
-    filled,
-    told,
-)
+from headstart.parameters import AnswerParams, EngineConfig, LoadConfig, SamplingParams, SpeculationParams, filled, told
 
 
 def writable_file(text: str) -> Path:
@@ -90,7 +82,7 @@ def chattable_names() -> Iterable[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class ModelFlags(LoadConfig):
-    """The model to load, and where; `load_options` reads them."""
+    """The model to load, and where; `chosen` reads them."""
 
     model: str | None = flag(
         None,
@@ -118,8 +110,7 @@ class TraceFlags:
         None, "write every round to this file as JSON lines, without text", metavar="FILE", read=writable_file
     )
     trace_depth: int | None = flag(
-        None,
-        "with --trace: draft N tokens in every round and write token ids, for `bench/research/replay.py`",
+        None, "with --trace: draft N tokens in every round and write token ids, for `bench/research/replay.py`"
     )
 
 
@@ -130,8 +121,9 @@ def tracing(flags: TraceFlags) -> Tracing | None:
     return Tracing(flags.trace, flags.trace_depth) if flags.trace else None
 
 
-def load_options(flags: ModelFlags, choice: Choice) -> LoadOptions:
-    """The options of the flags for the chosen models; tuning decides what they leave open."""
+def chosen(flags: ModelFlags) -> tuple[Choice, LoadOptions]:
+    """The models of the flags, and how to load them; tuning decides what the flags leave open."""
+    choice = library.choose(flags.model, flags.draft)
     left_open = {
         Open.DRAFT: flags.draft is None,
         Open.DEVICE: flags.device == AS_TUNED,
@@ -151,7 +143,7 @@ def load_options(flags: ModelFlags, choice: Choice) -> LoadOptions:
         kv_precision=flags.kv_precision,
         precision=flags.precision,
     )
-    return opening.settled(options)
+    return choice, opening.settled(options)
 
 
 def draft_name(options: LoadOptions, choice: Choice) -> str | None:

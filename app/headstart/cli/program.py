@@ -13,16 +13,7 @@ from click.shell_completion import get_completion_class, shell_complete
 
 from headstart import __doc__ as summary
 from headstart import __version__, huge_pages
-from headstart.cli.command import (
-    INTERRUPTED,
-    Command,
-    Group,
-    LazyCommand,
-    Load,
-    flag,
-    group,
-    load_apart,
-)
+from headstart.cli.command import INTERRUPTED, Command, Group, LazyCommand, Load, flag, group, load_apart
 from headstart.errors import HeadstartError, SettingsError, WindowError
 
 FAILED, MISUSED = 1, 2

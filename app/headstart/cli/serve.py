@@ -7,17 +7,9 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from headstart import library, paths
+from headstart import paths
 from headstart.cli.command import Load, flag, given, group, whole_number
-from headstart.cli.options import (
-    SPECULATION,
-    AnsweringFlags,
-    facts,
-    from_flags,
-    load_options,
-    sampling_flags,
-    title,
-)
+from headstart.cli.options import SPECULATION, AnsweringFlags, chosen, facts, from_flags, sampling_flags, title
 from headstart.cli.render import harmless
 from headstart.engine.protocol import ServerReport, Serving, StartServer
 from headstart.errors import SettingsError
@@ -44,22 +36,16 @@ def _origin(text: str) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlaceFlags:
-    """Where it listens."""
+class ServeFlags:
+    """The flags of `headstart serve`."""
 
-    port: int = flag(PORT, f"0: any that is free (default: {PORT})", read=_port)
+    model: AnsweringFlags = group(AnsweringFlags)
+    port: int = flag(PORT, f"0: any that is free (default: {PORT})", read=_port, group="place")
     host: str = flag(HOST, f"where to listen (default: {HOST})", metavar="ADDRESS")
     allow_network: bool = flag(
-        default=False,
-        help="with --host: let other computers connect, too; messages and the key travel unencrypted",
+        default=False, help="with --host: let other computers connect, too; messages and the key travel unencrypted"
     )
-
-
-@dataclass(frozen=True, kw_only=True)
-class AccessFlags:
-    """Who may connect."""
-
-    new_key: bool = flag(default=False, help="make a new key; the old key stops working")
+    new_key: bool = flag(default=False, help="make a new key; the old key stops working", group="access")
     allow_origin: tuple[str, ...] = flag(
         (),
         "allow web pages of this origin, such as http://localhost:3000; may be given several times",
@@ -69,32 +55,17 @@ class AccessFlags:
     allow_host: tuple[str, ...] = flag(
         (), "accept this name in a request's Host header, too; may be given several times"
     )
-
-
-@dataclass(frozen=True, kw_only=True)
-class LimitFlags:
-    """Limits."""
-
     queue: int = flag(
         _USUAL.waiting,
         f"requests that may wait while one is answered; further ones are refused (default: {_USUAL.waiting})",
         least=0,
+        group="limits",
     )
     time_limit: int = flag(
         int(_USUAL.answer_seconds),
         f"longest time for an answer, which is cut off after it (default: {_USUAL.answer_seconds:g})",
         metavar="SECONDS",
     )
-
-
-@dataclass(frozen=True, kw_only=True)
-class ServeFlags:
-    """The flags of `headstart serve`."""
-
-    model: AnsweringFlags = group(AnsweringFlags)
-    place: PlaceFlags = group(PlaceFlags)
-    access: AccessFlags = group(AccessFlags)
-    limits: LimitFlags = group(LimitFlags)
     sampling: dict[str, Any] = given(
         sampling_flags(
             "for requests without a seed; with --numerics exact it repeats an answer (default: another each time)"
@@ -108,12 +79,10 @@ def run(arguments: ServeFlags, load: Load) -> int:
     """Serve until Ctrl+C. Returns the exit code."""
     from headstart.server.server import Server, listen  # noqa: PLC0415 - `headstart --help` need not wait for it
 
-    place = arguments.place
     with _told_to_end():
-        listener = listen(place.host, place.port, beyond=place.allow_network)
+        listener = listen(arguments.host, arguments.port, beyond=arguments.allow_network)
         with closing(listener):  # before the model takes its seconds to load: the port may be taken
-            choice = library.choose(arguments.model.model, arguments.model.draft)
-            options = load_options(arguments.model, choice)
+            choice, options = chosen(arguments.model)
             order = _order(arguments, choice.name)
             _say(f"Loading {title(options, choice)} ...")
             with closing(load(options)) as engine:
@@ -140,14 +109,14 @@ def _order(arguments: ServeFlags, model: str) -> StartServer:
     usual = from_flags(arguments.sampling, arguments.speculation)  # before a key is made, as they may be refused
     return StartServer(
         model,
-        _key(anew=arguments.access.new_key),
-        arguments.place.host,
-        arguments.place.port,
-        arguments.place.allow_network,
-        arguments.access.allow_host,
-        arguments.access.allow_origin,
-        arguments.limits.queue,
-        arguments.limits.time_limit,
+        _key(anew=arguments.new_key),
+        arguments.host,
+        arguments.port,
+        arguments.allow_network,
+        arguments.allow_host,
+        arguments.allow_origin,
+        arguments.queue,
+        arguments.time_limit,
         usual.sampling,
         usual.speculation,
         arguments.sampling.get("seed"),

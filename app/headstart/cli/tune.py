@@ -32,45 +32,29 @@ CUT_SHORT = "Nothing was changed: the time was over before everything was timed;
 
 
 @dataclass(frozen=True, kw_only=True)
-class TunedFlags:
-    """What to tune, and where."""
-
-    model: str | None = flag(None, "a model or pair of `headstart models`, or its folder", offered=installed_names)
-    draft: str | None = flag(None, "compare only this draft; none: tune the model alone")
-    device: str = flag(AS_TUNED, "try only this device")
-
-
-@dataclass(frozen=True, kw_only=True)
-class TuningFlags:
-    """How long to tune, or whether to forget."""
-
-    seconds: int = flag(USUAL_SECONDS, f"about how long it may take (default: {USUAL_SECONDS})", least=LEAST_SECONDS)
-    forget: bool = flag(default=False, help="forget earlier results, and measure nothing")
-
-
-@dataclass(frozen=True, kw_only=True)
-class OutputFlags(FiguresFlags):
-    """What is printed and written."""
-
-    explain: bool = flag(default=False, help="explain why each setting was chosen")
-
-
-@dataclass(frozen=True, kw_only=True)
 class TuneFlags:
     """The flags of `headstart tune`."""
 
-    model: TunedFlags = group(TunedFlags)
-    tuning: TuningFlags = group(TuningFlags)
-    output: OutputFlags = group(OutputFlags)
+    model: str | None = flag(
+        None, "a model or pair of `headstart models`, or its folder", offered=installed_names, group="model"
+    )
+    draft: str | None = flag(None, "compare only this draft; none: tune the model alone")
+    device: str = flag(AS_TUNED, "try only this device")
+    seconds: int = flag(
+        USUAL_SECONDS, f"about how long it may take (default: {USUAL_SECONDS})", least=LEAST_SECONDS, group="tuning"
+    )
+    forget: bool = flag(default=False, help="forget earlier results, and measure nothing")
+    output: FiguresFlags = group(FiguresFlags)
+    explain: bool = flag(default=False, help="explain why each setting was chosen", group="output")
 
 
 def run(arguments: TuneFlags, _load: Load) -> int:
     """Measure, show and store. Returns the exit code."""
     from headstart.engine.tuning import store  # noqa: PLC0415 - `headstart --help` need not wait for it
 
-    choice = library.choose(arguments.model.model, arguments.model.draft)
+    choice = library.choose(arguments.model, arguments.draft)
     options = _options(arguments, choice)
-    if arguments.tuning.forget:
+    if arguments.forget:
         known = store.forget(options)
         print(f"{choice.name}: {'what was tuned is forgotten' if known else 'nothing was tuned'}; the defaults count.")
         return 0
@@ -78,7 +62,7 @@ def run(arguments: TuneFlags, _load: Load) -> int:
     for stage in found.stages:
         Console(highlight=False).print(_table(stage))
         print()
-    for line in lines(found, explain=arguments.output.explain):
+    for line in lines(found, explain=arguments.explain):
         print(harmless(line))
     if arguments.output.json:
         write_json(arguments.output.json, dataclasses.asdict(found))
@@ -157,9 +141,9 @@ def _tune(arguments: TuneFlags, choice: Choice, options: LoadOptions) -> Finding
 
     wish = TuneRequest(
         load=options,
-        drafts=library.fitting_drafts(choice.target) if arguments.model.draft is None else {},
-        placed=arguments.model.device != AS_TUNED,
-        seconds=arguments.tuning.seconds,
+        drafts=library.fitting_drafts(choice.target) if arguments.draft is None else {},
+        placed=arguments.device != AS_TUNED,
+        seconds=arguments.seconds,
     )
     screen = Screen()
     chosen, found = tune(wish, lambda what: screen.remark(_doing(what) if isinstance(what, Trying) else reason(what)))
@@ -168,7 +152,7 @@ def _tune(arguments: TuneFlags, choice: Choice, options: LoadOptions) -> Finding
 
 
 def _options(arguments: TuneFlags, choice: Choice) -> LoadOptions:
-    device = USUAL_DEVICE if arguments.model.device == AS_TUNED else arguments.model.device
+    device = USUAL_DEVICE if arguments.device == AS_TUNED else arguments.device
     return LoadOptions(choice.target.folder, choice.draft.folder if choice.draft else None, device)
 
 
