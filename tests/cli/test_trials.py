@@ -6,6 +6,7 @@ from headstart import pdf_text
 from headstart.cli import trials
 
 
+@pytest.mark.slow
 def test_all_that_is_tried_works_here() -> None:
     assert list(trials.faults()) == []
 

@@ -12,7 +12,7 @@ import pytest
 
 from bench.toy import ToyEngine
 from headstart.engine.engine import Message, Sampling, Speculation
-from headstart.errors import BrokenModelError, ChatTemplateError, HeadstartError
+from headstart.errors import BrokenModelError, ChatTemplateError, ContextOverflowError
 from tests.fakes import HALF, ScriptedEngine
 from tests.server.serving import KEY, MODEL, PATIENCE, Running, serving
 
@@ -138,14 +138,13 @@ def test_what_is_left_open_is_as_the_server_was_told(engine: ScriptedEngine) -> 
     assert first.sampling == Sampling(temperature=0.7, top_p=0.5, top_k=20, seed=8)
     assert second.sampling == Sampling(temperature=0.0, top_k=20, seed=9)
     assert first.speculation == Speculation(num_assistant_tokens=3)
-
-
-def test_what_nobody_says_is_left_to_the_model(engine: ScriptedEngine) -> None:
-    sampling = Sampling(presence_penalty=0.5, automatic=("temperature", "top_p", "top_k"))
-    with serving(engine, sampling=sampling, seed=8) as running, running.client() as client:
-        client.chat.completions.create(model=MODEL, messages=HI, top_p=0.5)
-    (request,) = engine.requests
-    assert request.sampling == Sampling(top_p=0.5, presence_penalty=0.5, seed=8, automatic=("temperature", "top_k"))
+    own = Sampling(presence_penalty=0.5, automatic=("temperature", "top_p", "top_k"))
+    with serving(engine, sampling=own) as running, running.client() as client:
+        for _ in range(2):
+            client.chat.completions.create(model=MODEL, messages=HI, top_p=0.5)
+    left, other = (request.sampling for request in engine.requests[2:])
+    assert left == Sampling(top_p=0.5, presence_penalty=0.5, seed=left.seed, automatic=("temperature", "top_k"))
+    assert left.seed != other.seed, "without a seed no two requests share one"
 
 
 @pytest.mark.parametrize("kind", ["chat", "text"])
@@ -165,12 +164,6 @@ def test_a_repetition_ends_where_that_is_asked_for(kind: str) -> None:
     assert (last.choices[0].finish_reason, last.choices[0].to_dict()["stop_reason"]) == ("length", "repetition")
 
 
-def test_without_a_seed_no_two_requests_share_one(client: openai.OpenAI, engine: ScriptedEngine) -> None:
-    for _ in range(2):
-        client.chat.completions.create(model=MODEL, messages=HI, temperature=1)
-    assert engine.requests[0].sampling.seed != engine.requests[1].sampling.seed
-
-
 @pytest.mark.parametrize(
     ("asked", "param", "words"),
     [
@@ -185,22 +178,20 @@ def test_without_a_seed_no_two_requests_share_one(client: openai.OpenAI, engine:
         ({"response_format": {"type": "json_schema"}}, "response_format", "missing required field"),
         ({"messages": [{"role": "tool", "content": "x"}]}, "messages", "tool"),
         ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]}, "messages", "image_url"),
+        ({"prompt": "Once", "echo": True}, "echo", "not repeated"),
+        ({"prompt": "Once", "suffix": "end"}, "suffix", "suffix"),
+        ({"prompt": "Once", "best_of": 2}, "best_of", "One answer"),
+        ({"prompt": [1, 2]}, "prompt", "prompt"),
     ],
 )
 def test_what_cannot_be_is_refused_in_a_sentence(
     client: openai.OpenAI, engine: ScriptedEngine, asked: dict[str, Any], param: str, words: str
 ) -> None:
+    create: Any = client.completions.create if "prompt" in asked else client.chat.completions.create
     with pytest.raises(openai.BadRequestError, match=words) as refusal:
-        client.chat.completions.create(**({"model": MODEL, "messages": HI} | asked))
+        create(**({"model": MODEL} | ({} if "prompt" in asked else {"messages": HI}) | asked))
     assert (refusal.value.param, refusal.value.type) == (param, "invalid_request_error")
     assert not engine.requests
-
-
-@pytest.mark.parametrize("asked", [{"echo": True}, {"suffix": "end"}, {"best_of": 2}, {"prompt": [1, 2]}])
-def test_so_is_what_a_text_cannot_have(client: openai.OpenAI, asked: dict[str, Any]) -> None:
-    with pytest.raises(openai.BadRequestError) as refusal:
-        client.completions.create(**({"model": MODEL, "prompt": "Once"} | asked))
-    assert refusal.value.param in asked
 
 
 def test_models_are_listed_and_others_unknown(client: openai.OpenAI) -> None:
@@ -212,36 +203,26 @@ def test_models_are_listed_and_others_unknown(client: openai.OpenAI) -> None:
         client.chat.completions.create(model="gpt-5", messages=HI)
 
 
-def test_a_prompt_that_does_not_fit_is_refused_streamed_or_not(engine: ScriptedEngine) -> None:
-    engine.context = 3
-    long: Any = [{"role": "user", "content": "one two three four"}]
-    with serving(engine) as running, running.client() as client:
-        for stream in (False, True):
-            with pytest.raises(openai.BadRequestError, match="4 tokens") as refusal:
-                client.chat.completions.create(model=MODEL, messages=long, stream=stream)
-            assert refusal.value.code == "context_length_exceeded"
-
-
+@pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize(
-    ("error", "status"),
-    [(ChatTemplateError("No place for it."), 400), (BrokenModelError("Export it again."), 500)],
+    ("error", "status", "words"),
+    [
+        (ContextOverflowError("It has 4 tokens."), 400, "4 tokens"),
+        (ChatTemplateError("No place for it."), 400, "No place"),
+        (BrokenModelError("Export it again."), 500, "Export it again"),
+        (ZeroDivisionError("a bug"), 500, "ZeroDivisionError"),
+    ],
 )
-def test_what_the_engine_raises_is_told(error: HeadstartError, status: int) -> None:
-    with (
-        serving(ScriptedEngine([error, FOX])) as running,
-        running.client() as client,
-        pytest.raises(openai.APIStatusError, match=str(error)) as told,
-    ):
-        client.chat.completions.create(model=MODEL, messages=HI)
-    assert told.value.status_code == status
-
-
-def test_a_bug_is_an_object_too_and_the_server_goes_on(caplog: pytest.LogCaptureFixture) -> None:
-    with serving(ScriptedEngine([ZeroDivisionError("a bug"), FOX])) as running, running.client() as client:
-        with pytest.raises(openai.InternalServerError, match="ZeroDivisionError"):
-            client.chat.completions.create(model=MODEL, messages=HI)
+def test_what_the_engine_raises_is_told_and_the_server_goes_on(
+    error: Exception, status: int, words: str, stream: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    with serving(ScriptedEngine([error, FOX])) as running, running.client() as client:
+        with pytest.raises(openai.APIStatusError, match=words) as told:
+            client.chat.completions.create(model=MODEL, messages=HI, stream=stream)
         assert client.chat.completions.create(model=MODEL, messages=HI).choices[0].message.content == FOX
-    assert "a bug" in caplog.text
+    assert told.value.status_code == status
+    assert (told.value.code == "context_length_exceeded") == isinstance(error, ContextOverflowError)
+    assert ("a bug" in caplog.text) == isinstance(error, ZeroDivisionError)
 
 
 WORDS = ["One", " two", " thrée"]
