@@ -7,13 +7,18 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from headstart import __version__
+from headstart import __version__, library, manifest
 from headstart.errors import HeadstartError
 from headstart.licences import Component
-from installer import bill, environment, freezing, models, stamps
+from headstart.manifest import Manifest
+from installer import bill, environment, freezing, stamps
 from installer.linux import deb, tarball
 from installer.order import Order, Target, parser
 from installer.windows import msi, payload, setup, tools
+
+
+class NoSuchModelError(HeadstartError):
+    """The model that a package should bring is not here."""
 
 
 def main(arguments: list[str]) -> int:
@@ -75,7 +80,7 @@ def _make_here(order: Order, epoch: int) -> tuple[Path, list[Path]]:
 def _complete(folder: Path, order: Order, epoch: int, found: Iterable[Component], system: str = "") -> None:
     """Put the exporter's wheel, the model and the list of parts beside the program, and settle its times."""
     environment.put_wheel(order.work, folder)
-    packed = models.put(order.model, folder / freezing.MODELS) if order.model else []
+    packed = put_model(order.model, folder / freezing.MODELS) if order.model else []
     (folder / bill.NAME).write_text(bill.bill(found, packed, epoch, system), encoding="utf-8")
     stamps.settle(folder, epoch)
     print(stamps.sizes(folder), flush=True)
@@ -87,6 +92,29 @@ def check(folder: Path, profile: Path) -> None:
     command = [str(folder / freezing.WINDOW), "--profile", str(profile), "--self-check"]
     plain = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "LD_"))}
     subprocess.run(command, env=plain, check=True)
+
+
+def _find(wanted: str) -> library.Model | library.Pair:
+    """The folder at this path, or the one installed model whose name begins so. Raises HeadstartError."""
+    entries = [entry for entry in library.installed() if entry.name.startswith(wanted)]
+    if Path(wanted).is_dir() or any(entry.name == wanted for entry in entries):
+        return library.find(wanted if not Path(wanted).is_dir() else str(Path(wanted).resolve()))
+    if len(entries) != 1:
+        found = f"several begin so: {', '.join(entry.name for entry in entries)}" if entries else "none is installed"
+        raise NoSuchModelError(f"There is no one model {wanted!r} ({found}); export it with headstart-export first.")
+    return library.find(entries[0].name)
+
+
+def put_model(wanted: str, models: Path) -> list[Manifest]:
+    """Copy the model into the folder `models` and compare every file with its hash. Returns what was copied."""
+    entry = _find(wanted)
+    parts = [entry.target, entry.draft] if isinstance(entry, library.Pair) else [entry]
+    for part in parts:
+        faults = manifest.damaged_files(part.folder, part.manifest, hashes=True)
+        if faults:
+            raise NoSuchModelError(f"{part.name} is damaged ({'; '.join(faults)}); export it again.")
+    shutil.copytree(entry.folder, models / entry.folder.name)
+    return [part.manifest for part in parts]
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from pathlib import Path
 import headstart
 from headstart.licences import Component, components
 from installer import contents, order
-from installer.windows import launchers, libraries, runtime, wanted, wheels
+from installer.windows import launchers, runtime, tools, wheels
 
 _PROGRAMS = order.ROOT / "installer" / "programs"
 _SKIPPED = shutil.ignore_patterns("__pycache__", "*.ts")
@@ -27,11 +27,11 @@ def stage(folder: Path, work: Path) -> None:
     runtime.unpack(runtime.fetch(downloads), folder / "runtime", work / "runtime")
     fetched = wheels.fetch(order.ROOT, downloads)
     wheels.unpack(fetched, folder / "lib")
-    wheels.unpack_some(fetched, wanted.RUNTIME_FROM, wanted.RUNTIME, folder)
+    wheels.unpack_some(fetched, wheels.RUNTIME_FROM, wheels.RUNTIME, folder)
     _own(folder / "app")
     compile_modules(folder)
     launchers.make(folder, work / "launchers")
-    libraries.check(folder)
+    tools.require_libraries(folder)
 
 
 def parts(folder: Path) -> tuple[Component, ...]:

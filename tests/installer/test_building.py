@@ -1,4 +1,4 @@
-"""The door, its environment and its pins, the models it packs, and the list of what is inside."""
+"""The command of a build, its environment and its pins, the models it packs, and the list of what is inside."""
 
 import json
 import subprocess
@@ -14,7 +14,7 @@ from packaging.utils import canonicalize_name
 from headstart.errors import HeadstartError
 from headstart.licences import Component
 from headstart.manifest import read_model
-from installer import bill, environment, making, models
+from installer import bill, environment, making
 
 ROOT = Path(__file__).resolve().parents[2]
 EPOCH = 1_700_000_000
@@ -26,17 +26,15 @@ PARTS = (
 )
 
 
-def test_the_door_says_what_it_makes() -> None:
-    door = ROOT / "installer" / "build.py"
-    done = subprocess.run([sys.executable, str(door), "--help"], capture_output=True, text=True, check=True)
-    assert all(target in done.stdout for target in Target)
-
-
-def test_what_was_not_run_is_said_so() -> None:
-    door = ROOT / "installer" / "build.py"
-    done = subprocess.run([sys.executable, str(door), "--target", "macos"], capture_output=True, text=True, check=False)
-    assert done.returncode == 1
-    assert "was not run; see installer/" in done.stderr
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [(["--help"], 0, list(Target)), (["--target", "macos"], 1, ["was not run; see installer/macos/README.md"])],
+)
+def test_the_command_says_what_it_makes(arguments: list[str], code: int, said: list[str]) -> None:
+    command = [sys.executable, str(ROOT / "installer" / "build.py"), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == code
+    assert all(text in done.stdout + done.stderr for text in said)
     assert (ROOT / "installer" / "macos" / "README.md").is_file()
 
 
@@ -100,14 +98,14 @@ def test_the_list_of_what_is_inside_is_what_its_standard_asks_for(tiny_target: P
 def test_a_model_is_packed_whole(tiny_target: Path, headstart_home: Path, tmp_path: Path) -> None:
     (headstart_home / "models").mkdir(parents=True)
     (headstart_home / "models" / "tiny-target").symlink_to(tiny_target)
-    (packed,) = models.put("tiny", tmp_path / "models")
+    (packed,) = making.put_model("tiny", tmp_path / "models")
     assert packed == read_model(tmp_path / "models" / "tiny-target")
-    assert [manifest.name for manifest in models.put(str(tiny_target), tmp_path / "others")] == [packed.name]
+    assert [manifest.name for manifest in making.put_model(str(tiny_target), tmp_path / "others")] == [packed.name]
 
 
 def test_a_model_that_is_not_there_is_asked_for(headstart_home: Path, tmp_path: Path) -> None:
     with pytest.raises(HeadstartError, match="none is installed"):
-        models.put("smollm2", tmp_path)
+        making.put_model("smollm2", tmp_path)
 
 
 def test_a_program_that_fails_its_own_check_is_not_packed(tmp_path: Path) -> None:

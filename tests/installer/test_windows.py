@@ -13,7 +13,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from installer.order import Order, Target
-from installer.windows import launchers, libraries, msi, payload, setup, tools, wanted, wheels
+from installer.windows import launchers, msi, payload, setup, tools, wheels
 
 from headstart import __version__, cli
 from installer import bill, icons, making
@@ -76,38 +76,29 @@ def test_of_a_wheel_only_what_is_wanted_is_unpacked(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "path",
+    ("path", "wanted"),
     [
-        "openvino/libs/openvino_intel_cpu_plugin.dll",
-        "openvino/libs/cache.json",
-        "openvino/frontend/__init__.py",
-        "PySide6/QtWidgets.pyd",
-        "PySide6/plugins/platforms/qwindows.dll",
-        "PySide6/translations/qtbase_zh_CN.qm",
-        "shiboken6/shiboken6.abi3.dll",
-        "numpy.libs/libscipy_openblas64_-63c.dll",
+        ("openvino/libs/openvino_intel_cpu_plugin.dll", True),
+        ("openvino/libs/cache.json", True),
+        ("openvino/frontend/__init__.py", True),
+        ("PySide6/QtWidgets.pyd", True),
+        ("PySide6/plugins/platforms/qwindows.dll", True),
+        ("PySide6/translations/qtbase_zh_CN.qm", True),
+        ("shiboken6/shiboken6.abi3.dll", True),
+        ("numpy.libs/libscipy_openblas64_-63c.dll", True),
+        ("openvino/libs/openvino_intel_npu_compiler.dll", False),
+        ("openvino/libs/openvino_pytorch_frontend.dll", False),
+        ("openvino/torch/__init__.py", False),
+        ("numpy/_core/tests/test_array.py", False),
+        ("PySide6/Qt6Qml.dll", False),
+        ("PySide6/designer.exe", False),
+        ("PySide6/plugins/sqldrivers/qsqlite.dll", False),
+        ("PySide6/translations/qtbase_de.qm", False),
+        ("shiboken6/msvcp140.dll", False),
     ],
 )
-def test_what_is_needed_stays(path: str) -> None:
-    assert wanted.is_wanted(path)
-
-
-@pytest.mark.parametrize(
-    "path",
-    [
-        "openvino/libs/openvino_intel_npu_compiler.dll",
-        "openvino/libs/openvino_pytorch_frontend.dll",
-        "openvino/torch/__init__.py",
-        "numpy/_core/tests/test_array.py",
-        "PySide6/Qt6Qml.dll",
-        "PySide6/designer.exe",
-        "PySide6/plugins/sqldrivers/qsqlite.dll",
-        "PySide6/translations/qtbase_de.qm",
-        "shiboken6/msvcp140.dll",
-    ],
-)
-def test_what_is_not_needed_goes(path: str) -> None:
-    assert not wanted.is_wanted(path)
+def test_what_is_needed_stays_and_the_rest_goes(path: str, *, wanted: bool) -> None:
+    assert wheels.is_wanted(path) is wanted
 
 
 def test_the_list_of_parts_is_that_of_the_folder(tmp_path: Path) -> None:
@@ -137,7 +128,7 @@ def test_launchers_are_made_and_ask_for_nothing_that_windows_lacks(tmp_path: Pat
     work = launchers.make(tmp_path, tmp_path / "work")
     assert {path.name for path in tmp_path.glob("*.*")} == {"headstart.exe", "headstart.com", "headstart-engine.exe"}
     assert (work / launchers.CLOSING).is_file()
-    libraries.check(tmp_path)
+    tools.require_libraries(tmp_path)
     headers = {name: tools.said(tools.DUMP, "-p", tmp_path / name) for name in ("headstart.exe", "headstart.com")}
     assert "(Windows GUI)" in headers["headstart.exe"]
     assert "(Windows CUI)" in headers["headstart.com"]
@@ -153,7 +144,7 @@ def test_a_library_that_is_missing_is_found(tmp_path: Path, monkeypatch: pytest.
     said = "".join(f"\tDLL Name: {name}\n" for name in names)
     monkeypatch.setattr(tools, "said", lambda *_words: said)
     with pytest.raises(tools.ToolError, match=r"lacks Qt6Foo\.dll, for a\.pyd, Qt6Foo\.dll, for b\.dll"):
-        libraries.check(tmp_path)
+        tools.require_libraries(tmp_path)
 
 
 def test_the_icon_has_all_sizes() -> None:
