@@ -192,7 +192,7 @@ def _measure(showcase: Showcase) -> None:
     page.form.tokens.setValue(SIZE.tokens)
     page.form.repeats.setValue(SIZE.repeats)
     page.form.peer.setChecked(SIZE.with_peer)
-    page.start_requested.emit(page.form.size_wanted())
+    page.start.click()
     showcase.settle(lambda: not showcase.program.loader.occupation)
 
 
@@ -200,7 +200,7 @@ def _tune(showcase: Showcase) -> None:
     """Until the tuned model is loaded."""
     _press(showcase, "tune")
     page = showcase.program.window.tune
-    page.start_requested.emit(page.seconds.value())
+    page.start.click()
     showcase.settle(lambda: not showcase.program.loader.occupation and showcase.program.loader.is_ready)
 
 
@@ -208,9 +208,9 @@ def _race(showcase: Showcase) -> None:
     """Both lanes, and their replay, to the end."""
     _press(showcase, "race")
     page = showcase.program.window.race
-    page.start_requested.emit(page.form.wish())
+    page.start.click()
     showcase.settle(lambda: not showcase.program.loader.occupation)
-    page.stop_requested.emit()  # the replay: to its end
+    page.stop.click()  # the replay: to its end
 
 
 def _film(showcase: Showcase, path: Path) -> None:

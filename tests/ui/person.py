@@ -2,6 +2,7 @@
 
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QLabel, QPushButton, QTreeWidget, QWidget
 from pytestqt.qtbot import QtBot
 
 from headstart.chat.conversation import State
@@ -59,3 +60,27 @@ def click_chat(app: Program, title: str, keys: Qt.KeyboardModifier = Qt.Keyboard
     index = listing.model().index(chat_rows(app).index(title), 0)
     listing.scrollTo(index)
     QTest.mouseClick(listing.viewport(), Qt.MouseButton.LeftButton, keys, listing.visualRect(index).center())
+
+
+def words(widget: QWidget) -> str:
+    """What stands there to be read."""
+    return "\n".join(label.text() for label in widget.findChildren(QLabel) if not label.isHidden())
+
+
+def button(part: QWidget, name: str) -> QPushButton:
+    """The button with this text or name."""
+    buttons = part.findChildren(QPushButton)
+    return next(each for each in buttons if name in (each.text(), each.accessibleName(), each.objectName()))
+
+
+def press(part: QWidget, name: str) -> None:
+    """Click a button that is there."""
+    found = button(part, name)
+    assert not found.isHidden()
+    found.click()
+
+
+def cells(table: QTreeWidget) -> list[list[str]]:
+    """The texts of a table, row by row."""
+    items = [table.topLevelItem(row) for row in range(table.topLevelItemCount())]
+    return [[item.text(column) for column in range(table.columnCount())] for item in items if item]

@@ -123,12 +123,12 @@ def test_a_race_leads_to_stop_and_back(qtbot: QtBot, open_program: Open) -> None
     app.window.actions_by_name["race"].trigger()
     page = app.window.race
     page.form.prompt.setPlainText("toy: words 400")
-    press(app, page.run.start)
-    assert keyboard(app) is page.run.stop
-    QTest.keyClick(page.run.stop, Qt.Key.Key_Space)
-    qtbot.waitUntil(page.run.start.isVisible, timeout=WAIT)
+    press(app, page.start)
+    assert keyboard(app) is page.stop
+    QTest.keyClick(page.stop, Qt.Key.Key_Space)
+    qtbot.waitUntil(page.start.isVisible, timeout=WAIT)
     QApplication.processEvents()
-    assert keyboard(app) is page.run.start
+    assert keyboard(app) is page.start
 
 
 def test_a_race_that_was_started_from_its_form_leads_to_stop(qtbot: QtBot, open_program: Open) -> None:
@@ -140,7 +140,7 @@ def test_a_race_that_was_started_from_its_form_leads_to_stop(qtbot: QtBot, open_
     page.form.prompt.setFocus()
     QTest.keyClick(page.form.prompt, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
     QApplication.processEvents()
-    assert keyboard(app) is page.run.stop  # the form is greyed as a whole
+    assert keyboard(app) is page.stop  # the form is greyed as a whole
 
 
 def test_the_switch_of_the_server_gets_the_keyboard_back(app: Program) -> None:

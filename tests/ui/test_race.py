@@ -1,22 +1,31 @@
-"""Stories of the race: both lanes, the proof, the replay, the numerics before and after, and what is refused."""
+"""The race: both lanes, the comparison, the replay, and the numerics before and after."""
 
-import os
-import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
-from headstart.engine.engine import LoadOptions, Numerics
+from headstart.engine.engine import (
+    Finish,
+    FinishReason,
+    LoadOptions,
+    Numerics,
+    Origin,
+    Round,
+    Stats,
+    Step,
+    Timing,
+    Token,
+)
 from headstart.settings import Settings
-from headstart.ui.engine_request import Loadable, installed_model
-from headstart.ui.performance.race_page import RacePage, RaceResult
+from headstart.ui.engine_request import Loadable
+from headstart.ui.performance.race_page import Lane, RacePage, RaceResult
 from headstart.ui.program import Program
-from tests.ui.person import WAIT, ask, begin, texts, write
+from tests.ui.person import WAIT, ask, press, texts
 
 Open = Callable[..., Program]
 
@@ -30,16 +39,12 @@ def numerics(app: Program) -> str:
     return app.link.facts.numerics if app.link.facts else ""
 
 
-def button(page: RacePage, name: str) -> QPushButton:
-    return next(each for each in page.findChildren(QPushButton) if each.text() == name)
-
-
 def start(app: Program, prompt: str = "toy: words 40") -> RacePage:
     """Go to the page and press its button."""
     app.window.actions_by_name["race"].trigger()
     page = app.window.race
     page.form.prompt.setPlainText(prompt)
-    button(page, "Start the race").click()
+    page.start.click()
     return page
 
 
@@ -54,7 +59,7 @@ def test_both_lanes_are_run_with_exact_numerics_and_proven_equal(qtbot: QtBot, o
     end(qtbot, page)
     assert numerics(app) == "exact"
     assert page._proof.text() == "40 of 40 tokens equal: both wrote the same."
-    assert "exact numerics" in page.run.sentence or app.race._replay.is_running
+    assert "exact numerics" in page.sentence or app.race._replay.is_running
     plain, speculative = (app.race._lanes[leg] for leg in app.race._lanes)
     assert {step.round.drafted for step in plain.steps} == {0}
     assert max(step.round.drafted for step in speculative.steps) > 0
@@ -77,15 +82,15 @@ def test_both_lanes_are_replayed_at_their_times(qtbot: QtBot, open_program: Open
     end(qtbot, page)
     qtbot.waitUntil(lambda: not replay.is_running, timeout=WAIT)
     assert page.lanes[0].text.toPlainText() == page.lanes[1].text.toPlainText()
-    button(page, "Replay both at once").click()
+    press(page, "Replay both at once")
     assert [lane.tokens for lane in page.lanes] == [0, 0]
     replay.stop()
     plain, speculative = app.race._lanes.values()
-    replay._show(speculative.total_ms)
+    replay.show(speculative.total_ms)
     assert page.lanes[1].tokens == 40
     assert 0 < page.lanes[0].tokens < 40
     assert page.lanes[1].clock.text() == f"{speculative.total_ms / 1000:.2f} s"
-    replay._show(plain.total_ms)
+    replay.show(plain.total_ms)
     assert page.lanes[0].tokens == 40
 
 
@@ -93,7 +98,7 @@ def test_a_replay_can_be_cut_short(qtbot: QtBot, open_program: Open) -> None:
     app = open_program(pace=0.01)
     page = start(app)
     end(qtbot, page)
-    button(page, "Stop").click()
+    press(page, "Stop")
     assert not app.race._replay.is_running
     assert [lane.tokens for lane in page.lanes] == [40, 40]
 
@@ -104,53 +109,8 @@ def test_with_reduced_motion_nothing_is_replayed_by_itself(qtbot: QtBot, app: Pr
     end(qtbot, page)
     assert not app.race._replay.is_running
     assert [lane.tokens for lane in page.lanes] == [40, 40]
-    button(page, "Replay both at once").click()
+    press(page, "Replay both at once")
     assert app.race._replay.is_running
-
-
-def test_a_race_can_be_stopped_and_the_engine_is_free_again(qtbot: QtBot, open_program: Open) -> None:
-    app = open_program(pace=0.02)
-    page = start(app, "toy: words 200")
-    qtbot.waitUntil(lambda: page.lanes[0].tokens > 0, timeout=WAIT)
-    button(page, "Stop").click()
-    qtbot.waitUntil(lambda: not app.loader.occupation, timeout=WAIT)
-    assert page.run.sentence == "Stopped."
-    assert page._verdict.isHidden()
-    app.window.actions_by_name["write"].trigger()
-    ask(qtbot, app, "still there?")
-
-
-def test_a_chat_is_told_why_it_must_wait(qtbot: QtBot, open_program: Open) -> None:
-    app = open_program(pace=0.02)
-    app.window.chat.composer.set_text("a question")
-    page = start(app, "toy: words 200")
-    assert not app.window.chat.composer._send.isEnabled()
-    assert "race is running" in app.window.chat.composer._send.toolTip()
-    assert not app.chat_controller.session.send("now")
-    assert "race is running" in app.window.chat.notice.text
-    qtbot.waitUntil(lambda: page.lanes[0].tokens > 0, timeout=WAIT)
-    app.window.actions_by_name["write"].trigger()  # leaving the page ends the race
-    qtbot.waitUntil(app.window.chat.composer._send.isEnabled, timeout=WAIT)
-    with qtbot.waitSignal(app.chat_controller.answered, timeout=WAIT):
-        write(app, "")
-
-
-def test_a_race_waits_for_the_answer_of_a_chat(qtbot: QtBot, open_program: Open) -> None:
-    app = open_program(pace=0.02)
-    begin(qtbot, app, "toy: words 60")
-    app.window.actions_by_name["race"].trigger()
-    button_ = button(app.window.race, "Start the race")
-    assert not button_.isEnabled()
-    assert "still being written" in app.window.race.run.sentence
-    qtbot.waitUntil(button_.isEnabled, timeout=WAIT)
-    assert not app.window.race.run.sentence
-
-
-def test_without_a_model_the_page_says_so(qtbot: QtBot, open_program: Open) -> None:
-    app = open_program(find=installed_model, loaded=False)
-    page = start(app)
-    assert not button(page, "Start the race").isEnabled()
-    assert page.run.sentence == "No model is installed yet."
 
 
 @pytest.mark.parametrize(("prompt", "words"), [("toy: refuse", "The toy refuses"), ("toy: bug", "The engine failed")])
@@ -161,28 +121,56 @@ def test_what_the_engine_refuses_is_said(qtbot: QtBot, app: Program, prompt: str
     end(qtbot, start(app))
 
 
-@pytest.mark.engine_process
-def test_a_dead_engine_ends_the_race_in_words(qtbot: QtBot, open_program: Open) -> None:
-    app = open_program(pace=0.02)
-    page = start(app, "toy: words 400")
-    qtbot.waitUntil(lambda: page.lanes[0].tokens > 0, timeout=WAIT)
-    with qtbot.waitSignal(app.link.restarted, timeout=WAIT):
-        os.kill(app.link.pid, signal.SIGKILL)
-    assert "unexpectedly" in page.notice.text
-    assert not app.loader.occupation
-
-
 def test_control_enter_in_the_prompt_starts_and_examples_fill_it(qtbot: QtBot, app: Program) -> None:
     app.window.actions_by_name["race"].trigger()
     form = app.window.race.form
     form.examples.setCurrentIndex(2)
     form.examples.activated.emit(2)
-    assert "hash table" in form.wish().prompt
+    assert "hash table" in form.prompt.toPlainText()
     QTest.keyClick(form.prompt, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
     assert app.loader.occupation
     end(qtbot, app.window.race)
 
 
-def test_an_empty_prompt_starts_nothing(qtbot: QtBot, app: Program) -> None:
+def test_an_empty_prompt_starts_nothing_and_leaving_the_page_ends_a_race(qtbot: QtBot, open_program: Open) -> None:
+    app = open_program(pace=0.02)
     start(app, "  ")
     assert not app.loader.occupation
+    page = start(app, "toy: words 200")
+    qtbot.waitUntil(lambda: page.lanes[0].tokens > 0, timeout=WAIT)
+    app.window.actions_by_name["write"].trigger()
+    qtbot.waitUntil(lambda: not app.loader.occupation, timeout=WAIT)
+    assert page.sentence == "Stopped."
+    assert page._verdict.isHidden()
+
+
+STATS = Stats(9, 9, 4, 3, 3, 1, 100.0, 60.0, {}, {}, 0.0, None, 13, 4096)
+
+
+def lane(milliseconds: Sequence[float], ids: Sequence[int] = (1, 2, 3, 4), decode_ms: float = 60.0) -> Lane:
+    """A lane whose rounds took these times; the first came with the prompt."""
+    rounds = [Round((Token(1, Origin.TARGET),), 0, 0, Origin.TARGET, Timing(verify_ms=ms)) for ms in milliseconds]
+    stats = replace(STATS, output_tokens=len(ids), decode_ms=decode_ms)
+    return Lane(tuple(Step("x", made) for made in rounds), Finish(FinishReason.STOP, stats, tuple(ids)))
+
+
+def test_moments_run_from_the_request_to_the_end_of_the_answer() -> None:
+    assert lane((80.0, 20.0, 30.0)).moments == pytest.approx((100.0, 124.0, 160.0))
+    assert lane((80.0, 20.0, 30.0)).total_ms == 160.0
+    assert lane((0.3,), ids=(1,), decode_ms=0.0).moments == (100.0,)
+    assert lane((), ids=()).moments == ()
+
+
+def test_the_speedup_compares_times_per_token_after_the_first_unless_the_model_repeats_itself() -> None:
+    plain, fast = lane((1.0, 30.0, 30.0), decode_ms=90.0), lane((1.0, 45.0), decode_ms=45.0)
+    assert RaceResult(plain, fast).speedup == pytest.approx(2.0)
+    assert RaceResult(lane((1.0,), ids=(1,), decode_ms=0.0), fast).speedup is None
+    looped = replace(fast, finish=replace(fast.finish, stats=replace(fast.finish.stats, repeats=4)))
+    assert RaceResult(plain, looped).speedup is None
+
+
+@pytest.mark.parametrize(
+    ("other", "matches"), [((1, 2, 3), [1, 1, 1]), ((1, 9, 3), [1, 0, 1]), ((1, 2), [1, 1, 0]), ((), [0, 0, 0])]
+)
+def test_texts_are_compared_token_by_token(other: Sequence[int], matches: Sequence[bool]) -> None:
+    assert RaceResult(lane((1.0,), ids=(1, 2, 3)), lane((1.0,), ids=other)).matches == tuple(map(bool, matches))

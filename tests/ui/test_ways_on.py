@@ -17,9 +17,7 @@ from headstart.settings import Settings
 from headstart.ui.chat.message import MessageAction, MessageState
 from headstart.ui.command_palette import CommandPalette
 from headstart.ui.engine_request import Loadable, installed_model
-from headstart.ui.performance.benchmark_page import BenchmarkPage
-from headstart.ui.performance.race_page import RacePage
-from headstart.ui.performance.tuning_page import TuningPage
+from headstart.ui.performance.engine_job import JobPage
 from headstart.ui.program import Program
 from headstart.ui.widgets.labels import ElidedLabel
 from tests.model_folders import write_model
@@ -152,8 +150,9 @@ def test_where_something_is_measured_a_button_leads_to_a_first_model(open_progra
     app = open_program(find=installed_model, loaded=False)
     app.window.actions_by_name[name].trigger()
     page = app.window.pages.currentWidget()
-    assert isinstance(page, RacePage | BenchmarkPage | TuningPage)
-    assert page.run.sentence == "No model is installed yet."
+    assert isinstance(page, JobPage)
+    assert not page.start.isEnabled()
+    assert page.sentence == "No model is installed yet."
     button(page, "Get a model").click()
     assert app.window.pages.currentWidget() is app.window.models
 

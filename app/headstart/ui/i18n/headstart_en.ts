@@ -12,14 +12,6 @@
         <translation>“Device of the draft”</translation>
     </message>
     <message>
-        <source>--{option} needs --draft, or the recipe of a pair.</source>
-        <translation>{option} needs a draft, or the recipe of a pair.</translation>
-    </message>
-    <message>
-        <source>A draft of {target}&apos;s own weights has its revision: leave out --draft-revision.</source>
-        <translation>A draft of {target}&apos;s own weights has its revision: name no other one.</translation>
-    </message>
-    <message>
         <source>An NPU compiles a fixed prompt length in, while Headstart&apos;s own engine feeds passes of any length: leave out --engine headstart, or use --device CPU.</source>
         <translation>An NPU compiles a fixed prompt length in, while Headstart&apos;s own engine feeds passes of any length: set “Engine” to “Automatic”, or “Device” to CPU.</translation>
     </message>
@@ -278,10 +270,6 @@
     <message>
         <source>{package} did not arrive within {limit} minutes; run the command again to go on from here.</source>
         <translation>{package} did not arrive within {limit} minutes; export it again to go on from here.</translation>
-    </message>
-    <message>
-        <source>{pair} is the recipe of a pair: it names both models, so --draft does not fit.</source>
-        <translation>{pair} is the recipe of a pair: it names both models, so leave “Draft” empty.</translation>
     </message>
     <message>
         <source>{path} {what}; build it again with headstart-export bigram.</source>

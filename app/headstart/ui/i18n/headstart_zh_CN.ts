@@ -641,61 +641,6 @@
     </message>
 </context>
 <context>
-    <name>BenchReport</name>
-    <message>
-        <source>no draft model</source>
-        <translation>无草稿模型</translation>
-    </message>
-    <message>
-        <source>{target} with {draft}: speedup over plain decoding</source>
-        <translation>{target} 搭配 {draft}：相对普通解码的加速比</translation>
-    </message>
-    <message>
-        <source>{device}, {cores} cores · {system} · OpenVINO {openvino} · Headstart {headstart} · {when}</source>
-        <translation>{device}，{cores} 核 · {system} · OpenVINO {openvino} · Headstart {headstart} · {when}</translation>
-    </message>
-    <message>
-        <source>Bars are geometric means, whiskers the smallest and the largest of all prompts and repeats; answers of at most {tokens} tokens, {repeats} repeats.</source>
-        <translation>条形为几何平均值，误差线为所有提示词和重复测试中的最小值与最大值；每个回答最多 {tokens} 个 token，重复 {repeats} 次。</translation>
-    </message>
-    <message>
-        <source>auto against {peer}, the peer&apos;s best setting: {ratio}× ({low} to {high})</source>
-        <translation>自动模式与 {peer}（对方的最佳设置）相比：{ratio} 倍（{low} 至 {high}）</translation>
-    </message>
-    <message>
-        <source>Texts that differ from plain decoding&apos;s ({}).</source>
-        <translation>与普通解码不同的文本数（{}）。</translation>
-    </message>
-    <message>
-        <source>Everyone wrote the same texts as plain decoding.</source>
-        <translation>所有方式生成的文本都与普通解码相同。</translation>
-    </message>
-    <message>
-        <source>Class</source>
-        <translation>类别</translation>
-    </message>
-    <message>
-        <source>plain, ms/token</source>
-        <translation>普通解码，毫秒/token</translation>
-    </message>
-    <message>
-        <source>Speedups by class</source>
-        <translation>各类别的加速比</translation>
-    </message>
-    <message>
-        <source>Save picture…</source>
-        <translation>保存图片…</translation>
-    </message>
-    <message>
-        <source>Save table (CSV)…</source>
-        <translation>保存表格 (CSV)…</translation>
-    </message>
-    <message>
-        <source>Save everything (JSON)…</source>
-        <translation>保存全部 (JSON)…</translation>
-    </message>
-</context>
-<context>
     <name>Benchmark</name>
     <message>
         <source>all prompts</source>
@@ -916,6 +861,61 @@
     <message>
         <source>Progress of the benchmark</source>
         <translation>基准测试进度</translation>
+    </message>
+</context>
+<context>
+    <name>BenchmarkReport</name>
+    <message>
+        <source>no draft model</source>
+        <translation>无草稿模型</translation>
+    </message>
+    <message>
+        <source>{target} with {draft}: speedup over plain decoding</source>
+        <translation>{target} 搭配 {draft}：相对普通解码的加速比</translation>
+    </message>
+    <message>
+        <source>{device}, {cores} cores · {system} · OpenVINO {openvino} · Headstart {headstart} · {when}</source>
+        <translation>{device}，{cores} 核 · {system} · OpenVINO {openvino} · Headstart {headstart} · {when}</translation>
+    </message>
+    <message>
+        <source>Bars are geometric means, whiskers the smallest and the largest of all prompts and repeats; answers of at most {tokens} tokens, {repeats} repeats.</source>
+        <translation>条形为几何平均值，误差线为所有提示词和重复测试中的最小值与最大值；每个回答最多 {tokens} 个 token，重复 {repeats} 次。</translation>
+    </message>
+    <message>
+        <source>auto against {peer}, the peer&apos;s best setting: {ratio}× ({low} to {high})</source>
+        <translation>自动模式与 {peer}（对方的最佳设置）相比：{ratio} 倍（{low} 至 {high}）</translation>
+    </message>
+    <message>
+        <source>Texts that differ from plain decoding&apos;s ({}).</source>
+        <translation>与普通解码不同的文本数（{}）。</translation>
+    </message>
+    <message>
+        <source>Everyone wrote the same texts as plain decoding.</source>
+        <translation>所有方式生成的文本都与普通解码相同。</translation>
+    </message>
+    <message>
+        <source>Class</source>
+        <translation>类别</translation>
+    </message>
+    <message>
+        <source>plain, ms/token</source>
+        <translation>普通解码，毫秒/token</translation>
+    </message>
+    <message>
+        <source>Speedups by class</source>
+        <translation>各类别的加速比</translation>
+    </message>
+    <message>
+        <source>Save picture…</source>
+        <translation>保存图片…</translation>
+    </message>
+    <message>
+        <source>Save table (CSV)…</source>
+        <translation>保存表格 (CSV)…</translation>
+    </message>
+    <message>
+        <source>Save everything (JSON)…</source>
+        <translation>保存全部 (JSON)…</translation>
     </message>
 </context>
 <context>
@@ -1638,14 +1638,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>“草稿模型的设备”</translation>
     </message>
     <message>
-        <source>--{error}.</source>
-        <translation>{error}。</translation>
-    </message>
-    <message>
-        <source>--{option} needs --draft, or the recipe of a pair.</source>
-        <translation>{option} 需要草稿模型或模型对的配方。</translation>
-    </message>
-    <message>
         <source>A benchmark measures this computer, but {name} is another one: choose a model that is here.</source>
         <translation>基准测试测量的是这台电脑，而 {name} 是另一台电脑：请选择这台电脑上的模型。</translation>
     </message>
@@ -1658,24 +1650,12 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>基准测试测量 Headstart 自己的引擎，并与 OpenVINO GenAI 比较：请在 CPU 上加载模型，不使用 EAGLE-3 草稿头，然后重新运行。</translation>
     </message>
     <message>
-        <source>A draft of {target}&apos;s own weights has its revision: leave out --draft-revision.</source>
-        <translation>由 {target} 自身权重制成的草稿模型使用同一修订版本：不能另外指定。</translation>
-    </message>
-    <message>
         <source>A model named {folder} is installed already; remove it or rename the new folder.</source>
         <translation>已安装名为 {folder} 的模型；请移除它，或为新文件夹改名。</translation>
     </message>
     <message>
-        <source>A name is empty: name a recipe, a hub id, a Hugging Face folder or a .gguf file.</source>
-        <translation>名称为空：请填写配方、hub ID、Hugging Face 文件夹或 .gguf 文件。</translation>
-    </message>
-    <message>
         <source>A passphrase needs at least {shortest} characters; take several words.</source>
         <translation>密码短语至少需要 {shortest} 个字符；请使用多个词。</translation>
-    </message>
-    <message>
-        <source>A revision belongs to a model of the hub, but {title} does not come from there.</source>
-        <translation>修订版本属于 hub 上的模型，而 {title} 并非来自那里。</translation>
     </message>
     <message>
         <source>A server&apos;s name has up to 40 letters, digits, dots, dashes and underscores, unlike {name!r}.</source>
@@ -1776,10 +1756,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Name what to export: a recipe, a hub id, a folder or a .gguf file (--list shows recipes).</source>
         <translation>请填写要导出的内容：配方、hub ID、文件夹或 .gguf 文件。</translation>
-    </message>
-    <message>
-        <source>Neither the model nor its chat template says which token ends an answer, so it cannot be used.</source>
-        <translation>模型及其对话模板都没有说明用哪个 token 结束回答，因此无法使用。</translation>
     </message>
     <message>
         <source>No Python was found on this computer; install Python 3.11 or newer, of 64 bits (Debian and Ubuntu: apt install python3 python3-venv), and try again.</source>
@@ -2054,10 +2030,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>内存已用尽；请关闭其他程序，或导出更小的模型。</translation>
     </message>
     <message>
-        <source>The model&apos;s config.json does not say how long its context is, so it cannot be used.</source>
-        <translation>该模型的 config.json 没有说明上下文的长度，因此无法使用。</translation>
-    </message>
-    <message>
         <source>The package index cannot be reached; check this computer&apos;s network and try again. What was fetched to its end is not fetched again.</source>
         <translation>无法连接软件包索引；请检查本计算机的网络后重试。已完整下载的内容不会再次下载。</translation>
     </message>
@@ -2068,10 +2040,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>The package {package} is damaged ({error}) and was deleted; run the command again to fetch it anew.</source>
         <translation>软件包 {package} 已损坏（{error}），已被删除；请重新导出，以重新下载。</translation>
-    </message>
-    <message>
-        <source>The recipe says {token} ends an answer, but the tokenizer has no such token.</source>
-        <translation>配方称回答以 {token} 结束，但分词器没有这个 token。</translation>
     </message>
     <message>
         <source>The recipe {path} is wrong: {reason}.</source>
@@ -2112,10 +2080,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>The weights in {folder} are compressed already; use the original model: it is then compressed once, and the loss is measured.</source>
         <translation>{folder} 中的权重已经压缩过；请使用原始模型：这样只压缩一次，并会测量损失。</translation>
-    </message>
-    <message>
-        <source>The weights in {head} cannot be loaded ({error}).</source>
-        <translation>无法加载 {head} 中的权重（{error}）。</translation>
     </message>
     <message>
         <source>The weights in {source} cannot be loaded ({error}).</source>
@@ -2314,10 +2278,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>它不是 UTF-8 文本</translation>
     </message>
     <message>
-        <source>it took more than {minutes} min</source>
-        <translation>用时超过 {minutes} 分钟</translation>
-    </message>
-    <message>
         <source>its parts are nested too deeply</source>
         <translation>其内容嵌套过深</translation>
     </message>
@@ -2430,10 +2390,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{device} 无法运行 {name}（{reason}）。请将设备改为 CPU 再试。</translation>
     </message>
     <message>
-        <source>{draft} cannot draft for {target}: id {id} is {first} in {target} but {second} in {draft}; choose a draft with the same vocabulary.</source>
-        <translation>{draft} 不能作为 {target} 的草稿模型：ID {id} 在 {target} 中为 {first}，在 {draft} 中为 {second}；请选择词表相同的草稿模型。</translation>
-    </message>
-    <message>
         <source>{fault} The model would get wrong tokens, so nothing was kept; choose another.</source>
         <translation>{fault} 模型会得到错误的 token，因此未保留任何内容；请选择其他模型。</translation>
     </message>
@@ -2512,14 +2468,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{free} is free</source>
         <translation>可用内存为 {free}</translation>
-    </message>
-    <message>
-        <source>{head} cannot guess for {target}: it was made for a {measure} of {second}, but {target} has {first}; choose the EAGLE-3 head that was made for this model.</source>
-        <translation>{head} 不能为 {target} 猜测：它适用于 {measure} 为 {second} 的模型，而 {target} 为 {first}；请选择为此模型制作的 EAGLE-3 草稿头。</translation>
-    </message>
-    <message>
-        <source>{head} is an EAGLE-3 head of a kind that cannot be converted ({model_type}, {num_hidden_layers} layers); choose one of a single Llama layer.</source>
-        <translation>{head} 是无法转换的 EAGLE-3 草稿头（{model_type}，{num_hidden_layers} 层）；请选择只有一个 Llama 层的草稿头。</translation>
     </message>
     <message>
         <source>{head} is an EAGLE-3 head, which only OpenVINO GenAI can use: leave out --engine headstart.</source>
@@ -2754,10 +2702,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{package} 没有 pip 可获取的 wheel；镜像可能已变更。</translation>
     </message>
     <message>
-        <source>{pair} is the recipe of a pair: it names both models, so --draft does not fit.</source>
-        <translation>{pair} 是成对模型的配方：它已包含两个模型，因此请将“草稿模型”留空。</translation>
-    </message>
-    <message>
         <source>{path} cannot be read ({error}); export the model again.</source>
         <translation>无法读取 {path}（{error}）；请重新导出模型。</translation>
     </message>
@@ -2826,10 +2770,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>缺少 {path}；请重新导出模型。</translation>
     </message>
     <message>
-        <source>{path} is neither a folder nor a .gguf file; name the model&apos;s folder.</source>
-        <translation>{path} 既不是文件夹也不是 .gguf 文件；请指定模型的文件夹。</translation>
-    </message>
-    <message>
         <source>{path} is not a GGUF file that can be used: {error}. Fetch it again.</source>
         <translation>{path} 不是可用的 GGUF 文件：{error}。请重新获取。</translation>
     </message>
@@ -2858,10 +2798,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>无法获取 {recipe}：{failures}。请检查名称和网络。</translation>
     </message>
     <message>
-        <source>{source!r} is no recipe, no folder, no .gguf file and no hub id; the recipes are {names}.</source>
-        <translation>{source!r} 不是配方、文件夹、.gguf 文件或 hub ID；配方有 {names}。</translation>
-    </message>
-    <message>
         <source>{source} cannot be had from the hub ({error})</source>
         <translation>无法从 hub 获取 {source}（{error}）</translation>
     </message>
@@ -2872,10 +2808,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{source} has no {file_name}, which Headstart needs; use a newer version of the model.</source>
         <translation>{source} 没有 Headstart 所需的 {file_name}；请使用该模型的较新版本。</translation>
-    </message>
-    <message>
-        <source>{source} is the recipe of a pair and cannot be a draft; name one of its models.</source>
-        <translation>{source} 是模型对的配方，不能作为草稿模型；请指定其中的一个模型。</translation>
     </message>
     <message>
         <source>{source} must be exported first, and the exporter is not installed; run: {command}</source>
@@ -2896,10 +2828,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{target} and {draft}</source>
         <translation>{target} 和 {draft}</translation>
-    </message>
-    <message>
-        <source>{target} has {num_hidden_layers} layers, but OpenVINO GenAI runs EAGLE-3 heads with models of at least {least_layers}; choose an ordinary draft.</source>
-        <translation>{target} 有 {num_hidden_layers} 层，但 OpenVINO GenAI 只能为至少 {least_layers} 层的模型运行 EAGLE-3 草稿头；请选择普通的草稿模型。</translation>
     </message>
     <message>
         <source>{title} is not what was expected: the joined file has the SHA-256 {found} instead of {wanted}. It was deleted; run the command again.</source>
@@ -3005,6 +2933,17 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>stopped</source>
         <translation>已停止</translation>
+    </message>
+</context>
+<context>
+    <name>JobPage</name>
+    <message>
+        <source>Cancel</source>
+        <translation>取消</translation>
+    </message>
+    <message>
+        <source>Get a model</source>
+        <translation>获取模型</translation>
     </message>
 </context>
 <context>
@@ -3480,12 +3419,12 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>模型</translation>
     </message>
     <message>
-        <source>Servers</source>
-        <translation>服务器</translation>
-    </message>
-    <message>
         <source>Models are in {}</source>
         <translation>模型位于 {}</translation>
+    </message>
+    <message>
+        <source>Servers</source>
+        <translation>服务器</translation>
     </message>
 </context>
 <context>
@@ -4276,17 +4215,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
 </context>
 <context>
-    <name>RunRow</name>
-    <message>
-        <source>Cancel</source>
-        <translation>取消</translation>
-    </message>
-    <message>
-        <source>Get a model</source>
-        <translation>获取模型</translation>
-    </message>
-</context>
-<context>
     <name>SelectionBar</name>
     <message>
         <source>Copy as Markdown</source>
@@ -4371,6 +4299,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
 <context>
     <name>ServerAddress</name>
     <message>
+        <source>New key</source>
+        <translation>新密钥</translation>
+    </message>
+    <message>
         <source>Address</source>
         <translation>地址</translation>
     </message>
@@ -4395,24 +4327,12 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>复制命令</translation>
     </message>
     <message>
-        <source>New key</source>
-        <translation>新密钥</translation>
-    </message>
-    <message>
         <source>For your programs</source>
         <translation>供您的程序使用</translation>
     </message>
 </context>
 <context>
     <name>ServerController</name>
-    <message>
-        <source>kept as a hash only</source>
-        <translation>只保存了哈希值</translation>
-    </message>
-    <message>
-        <source>none yet</source>
-        <translation>尚无</translation>
-    </message>
     <message>
         <source>The model of the open chat is on another computer; choose one of this computer.</source>
         <translation>当前对话的模型在另一台电脑上；请选择这台电脑上的模型。</translation>
@@ -4444,6 +4364,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Make another key</source>
         <translation>生成新密钥</translation>
+    </message>
+    <message>
+        <source>kept as a hash only</source>
+        <translation>只保存了哈希值</translation>
+    </message>
+    <message>
+        <source>none yet</source>
+        <translation>尚无</translation>
     </message>
 </context>
 <context>
@@ -5069,57 +4997,6 @@ The model is loaded a second time there and takes its memory again.</source>
     </message>
 </context>
 <context>
-    <name>TuneReport</name>
-    <message>
-        <source>Forget</source>
-        <translation>忘记</translation>
-    </message>
-    <message>
-        <source>Load this model with the defaults again</source>
-        <translation>重新以默认设置加载此模型</translation>
-    </message>
-    <message>
-        <source>{}: what is measured</source>
-        <translation>{}：测量结果</translation>
-    </message>
-    <message>
-        <source>nothing tried here is faster than the defaults.</source>
-        <translation>所试的设置都不比默认设置快。</translation>
-    </message>
-    <message>
-        <source>the fastest settings found here are used from now on.</source>
-        <translation>从现在起采用在此找到的最快设置。</translation>
-    </message>
-    <message>
-        <source>{seconds} s on {device}, OpenVINO {openvino}</source>
-        <translation>在 {device} 上用时 {seconds} 秒，OpenVINO {openvino}</translation>
-    </message>
-    <message>
-        <source>Table: {}</source>
-        <translation>表格：{}</translation>
-    </message>
-    <message>
-        <source>ms, {}</source>
-        <translation>毫秒，{}</translation>
-    </message>
-    <message>
-        <source>Setting</source>
-        <translation>设置</translation>
-    </message>
-    <message>
-        <source>Speed</source>
-        <translation>速度</translation>
-    </message>
-    <message>
-        <source>Ahead</source>
-        <translation>领先</translation>
-    </message>
-    <message>
-        <source>Outcome</source>
-        <translation>结果</translation>
-    </message>
-</context>
-<context>
     <name>Tuning</name>
     <message>
         <source>Model</source>
@@ -5326,6 +5203,57 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>Progress of the tuning</source>
         <translation>调优进度</translation>
+    </message>
+</context>
+<context>
+    <name>TuningReport</name>
+    <message>
+        <source>Forget</source>
+        <translation>忘记</translation>
+    </message>
+    <message>
+        <source>Load this model with the defaults again</source>
+        <translation>重新以默认设置加载此模型</translation>
+    </message>
+    <message>
+        <source>{}: what is measured</source>
+        <translation>{}：测量结果</translation>
+    </message>
+    <message>
+        <source>nothing tried here is faster than the defaults.</source>
+        <translation>所试的设置都不比默认设置快。</translation>
+    </message>
+    <message>
+        <source>the fastest settings found here are used from now on.</source>
+        <translation>从现在起采用在此找到的最快设置。</translation>
+    </message>
+    <message>
+        <source>{seconds} s on {device}, OpenVINO {openvino}</source>
+        <translation>在 {device} 上用时 {seconds} 秒，OpenVINO {openvino}</translation>
+    </message>
+    <message>
+        <source>Table: {}</source>
+        <translation>表格：{}</translation>
+    </message>
+    <message>
+        <source>ms, {}</source>
+        <translation>毫秒，{}</translation>
+    </message>
+    <message>
+        <source>Setting</source>
+        <translation>设置</translation>
+    </message>
+    <message>
+        <source>Speed</source>
+        <translation>速度</translation>
+    </message>
+    <message>
+        <source>Ahead</source>
+        <translation>领先</translation>
+    </message>
+    <message>
+        <source>Outcome</source>
+        <translation>结果</translation>
     </message>
 </context>
 <context>

@@ -641,61 +641,6 @@
     </message>
 </context>
 <context>
-    <name>BenchReport</name>
-    <message>
-        <source>no draft model</source>
-        <translation>無草稿模型</translation>
-    </message>
-    <message>
-        <source>{target} with {draft}: speedup over plain decoding</source>
-        <translation>{target} 搭配 {draft}：相對一般解碼的加速比</translation>
-    </message>
-    <message>
-        <source>{device}, {cores} cores · {system} · OpenVINO {openvino} · Headstart {headstart} · {when}</source>
-        <translation>{device}，{cores} 核心 · {system} · OpenVINO {openvino} · Headstart {headstart} · {when}</translation>
-    </message>
-    <message>
-        <source>Bars are geometric means, whiskers the smallest and the largest of all prompts and repeats; answers of at most {tokens} tokens, {repeats} repeats.</source>
-        <translation>長條為幾何平均值，誤差線為所有提示詞與重複測試中的最小值與最大值；每個回答最多 {tokens} 個 token，重複 {repeats} 次。</translation>
-    </message>
-    <message>
-        <source>auto against {peer}, the peer&apos;s best setting: {ratio}× ({low} to {high})</source>
-        <translation>自動模式與 {peer}（對方的最佳設定）相比：{ratio} 倍（{low} 至 {high}）</translation>
-    </message>
-    <message>
-        <source>Texts that differ from plain decoding&apos;s ({}).</source>
-        <translation>與一般解碼不同的文字數（{}）。</translation>
-    </message>
-    <message>
-        <source>Everyone wrote the same texts as plain decoding.</source>
-        <translation>所有方式產生的文字都與一般解碼相同。</translation>
-    </message>
-    <message>
-        <source>Class</source>
-        <translation>類別</translation>
-    </message>
-    <message>
-        <source>plain, ms/token</source>
-        <translation>一般解碼，毫秒/token</translation>
-    </message>
-    <message>
-        <source>Speedups by class</source>
-        <translation>各類別的加速比</translation>
-    </message>
-    <message>
-        <source>Save picture…</source>
-        <translation>儲存圖片…</translation>
-    </message>
-    <message>
-        <source>Save table (CSV)…</source>
-        <translation>儲存表格 (CSV)…</translation>
-    </message>
-    <message>
-        <source>Save everything (JSON)…</source>
-        <translation>儲存全部 (JSON)…</translation>
-    </message>
-</context>
-<context>
     <name>Benchmark</name>
     <message>
         <source>all prompts</source>
@@ -916,6 +861,61 @@
     <message>
         <source>Progress of the benchmark</source>
         <translation>基準測試進度</translation>
+    </message>
+</context>
+<context>
+    <name>BenchmarkReport</name>
+    <message>
+        <source>no draft model</source>
+        <translation>無草稿模型</translation>
+    </message>
+    <message>
+        <source>{target} with {draft}: speedup over plain decoding</source>
+        <translation>{target} 搭配 {draft}：相對一般解碼的加速比</translation>
+    </message>
+    <message>
+        <source>{device}, {cores} cores · {system} · OpenVINO {openvino} · Headstart {headstart} · {when}</source>
+        <translation>{device}，{cores} 核心 · {system} · OpenVINO {openvino} · Headstart {headstart} · {when}</translation>
+    </message>
+    <message>
+        <source>Bars are geometric means, whiskers the smallest and the largest of all prompts and repeats; answers of at most {tokens} tokens, {repeats} repeats.</source>
+        <translation>長條為幾何平均值，誤差線為所有提示詞與重複測試中的最小值與最大值；每個回答最多 {tokens} 個 token，重複 {repeats} 次。</translation>
+    </message>
+    <message>
+        <source>auto against {peer}, the peer&apos;s best setting: {ratio}× ({low} to {high})</source>
+        <translation>自動模式與 {peer}（對方的最佳設定）相比：{ratio} 倍（{low} 至 {high}）</translation>
+    </message>
+    <message>
+        <source>Texts that differ from plain decoding&apos;s ({}).</source>
+        <translation>與一般解碼不同的文字數（{}）。</translation>
+    </message>
+    <message>
+        <source>Everyone wrote the same texts as plain decoding.</source>
+        <translation>所有方式產生的文字都與一般解碼相同。</translation>
+    </message>
+    <message>
+        <source>Class</source>
+        <translation>類別</translation>
+    </message>
+    <message>
+        <source>plain, ms/token</source>
+        <translation>一般解碼，毫秒/token</translation>
+    </message>
+    <message>
+        <source>Speedups by class</source>
+        <translation>各類別的加速比</translation>
+    </message>
+    <message>
+        <source>Save picture…</source>
+        <translation>儲存圖片…</translation>
+    </message>
+    <message>
+        <source>Save table (CSV)…</source>
+        <translation>儲存表格 (CSV)…</translation>
+    </message>
+    <message>
+        <source>Save everything (JSON)…</source>
+        <translation>儲存全部 (JSON)…</translation>
     </message>
 </context>
 <context>
@@ -1638,14 +1638,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>「草稿模型的裝置」</translation>
     </message>
     <message>
-        <source>--{error}.</source>
-        <translation>{error}。</translation>
-    </message>
-    <message>
-        <source>--{option} needs --draft, or the recipe of a pair.</source>
-        <translation>{option} 需要草稿模型或模型對的配方。</translation>
-    </message>
-    <message>
         <source>A benchmark measures this computer, but {name} is another one: choose a model that is here.</source>
         <translation>基準測試測量的是這台電腦，而 {name} 是另一台電腦：請選擇這台電腦上的模型。</translation>
     </message>
@@ -1658,24 +1650,12 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>基準測試測量 Headstart 自己的引擎，並與 OpenVINO GenAI 比較：請在 CPU 上載入模型，不使用 EAGLE-3 草稿頭，然後重新執行。</translation>
     </message>
     <message>
-        <source>A draft of {target}&apos;s own weights has its revision: leave out --draft-revision.</source>
-        <translation>由 {target} 自身權重製成的草稿模型使用同一修訂版本：不能另外指定。</translation>
-    </message>
-    <message>
         <source>A model named {folder} is installed already; remove it or rename the new folder.</source>
         <translation>已安裝名為 {folder} 的模型；請移除它，或為新資料夾改名。</translation>
     </message>
     <message>
-        <source>A name is empty: name a recipe, a hub id, a Hugging Face folder or a .gguf file.</source>
-        <translation>名稱為空：請填寫配方、hub ID、Hugging Face 資料夾或 .gguf 檔案。</translation>
-    </message>
-    <message>
         <source>A passphrase needs at least {shortest} characters; take several words.</source>
         <translation>通關片語至少需要 {shortest} 個字元；請使用多個詞。</translation>
-    </message>
-    <message>
-        <source>A revision belongs to a model of the hub, but {title} does not come from there.</source>
-        <translation>修訂版本屬於 hub 上的模型，而 {title} 並非來自那裡。</translation>
     </message>
     <message>
         <source>A server&apos;s name has up to 40 letters, digits, dots, dashes and underscores, unlike {name!r}.</source>
@@ -1776,10 +1756,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Name what to export: a recipe, a hub id, a folder or a .gguf file (--list shows recipes).</source>
         <translation>請填寫要匯出的內容：配方、hub ID、資料夾或 .gguf 檔案。</translation>
-    </message>
-    <message>
-        <source>Neither the model nor its chat template says which token ends an answer, so it cannot be used.</source>
-        <translation>模型及其對話範本都沒有說明用哪個 token 結束回答，因此無法使用。</translation>
     </message>
     <message>
         <source>No Python was found on this computer; install Python 3.11 or newer, of 64 bits (Debian and Ubuntu: apt install python3 python3-venv), and try again.</source>
@@ -2054,10 +2030,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>記憶體已用盡；請關閉其他應用程式，或匯出更小的模型。</translation>
     </message>
     <message>
-        <source>The model&apos;s config.json does not say how long its context is, so it cannot be used.</source>
-        <translation>該模型的 config.json 沒有說明上下文的長度，因此無法使用。</translation>
-    </message>
-    <message>
         <source>The package index cannot be reached; check this computer&apos;s network and try again. What was fetched to its end is not fetched again.</source>
         <translation>無法連線到套件索引；請檢查這台電腦的網路後重試。已完整下載的內容不會再次下載。</translation>
     </message>
@@ -2068,10 +2040,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>The package {package} is damaged ({error}) and was deleted; run the command again to fetch it anew.</source>
         <translation>套件 {package} 已損毀（{error}），已被刪除；請重新匯出，以重新下載。</translation>
-    </message>
-    <message>
-        <source>The recipe says {token} ends an answer, but the tokenizer has no such token.</source>
-        <translation>配方稱回答以 {token} 結束，但分詞器沒有這個 token。</translation>
     </message>
     <message>
         <source>The recipe {path} is wrong: {reason}.</source>
@@ -2112,10 +2080,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>The weights in {folder} are compressed already; use the original model: it is then compressed once, and the loss is measured.</source>
         <translation>{folder} 中的權重已經壓縮過；請使用原始模型：這樣只壓縮一次，並會測量損失。</translation>
-    </message>
-    <message>
-        <source>The weights in {head} cannot be loaded ({error}).</source>
-        <translation>無法載入 {head} 中的權重（{error}）。</translation>
     </message>
     <message>
         <source>The weights in {source} cannot be loaded ({error}).</source>
@@ -2314,10 +2278,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>它不是 UTF-8 文字</translation>
     </message>
     <message>
-        <source>it took more than {minutes} min</source>
-        <translation>用時超過 {minutes} 分鐘</translation>
-    </message>
-    <message>
         <source>its parts are nested too deeply</source>
         <translation>其內容巢狀過深</translation>
     </message>
@@ -2430,10 +2390,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{device} 無法執行 {name}（{reason}）。請將裝置改為 CPU 再試。</translation>
     </message>
     <message>
-        <source>{draft} cannot draft for {target}: id {id} is {first} in {target} but {second} in {draft}; choose a draft with the same vocabulary.</source>
-        <translation>{draft} 不能作為 {target} 的草稿模型：ID {id} 在 {target} 中為 {first}，在 {draft} 中為 {second}；請選擇詞彙表相同的草稿模型。</translation>
-    </message>
-    <message>
         <source>{fault} The model would get wrong tokens, so nothing was kept; choose another.</source>
         <translation>{fault} 模型會得到錯誤的 token，因此未保留任何內容；請選擇其他模型。</translation>
     </message>
@@ -2512,14 +2468,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{free} is free</source>
         <translation>可用記憶體為 {free}</translation>
-    </message>
-    <message>
-        <source>{head} cannot guess for {target}: it was made for a {measure} of {second}, but {target} has {first}; choose the EAGLE-3 head that was made for this model.</source>
-        <translation>{head} 不能為 {target} 猜測：它適用於 {measure} 為 {second} 的模型，而 {target} 為 {first}；請選擇為此模型製作的 EAGLE-3 草稿頭。</translation>
-    </message>
-    <message>
-        <source>{head} is an EAGLE-3 head of a kind that cannot be converted ({model_type}, {num_hidden_layers} layers); choose one of a single Llama layer.</source>
-        <translation>{head} 是無法轉換的 EAGLE-3 草稿頭（{model_type}，{num_hidden_layers} 層）；請選擇只有一個 Llama 層的草稿頭。</translation>
     </message>
     <message>
         <source>{head} is an EAGLE-3 head, which only OpenVINO GenAI can use: leave out --engine headstart.</source>
@@ -2754,10 +2702,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>{package} 沒有 pip 可取得的 wheel；鏡像可能已變更。</translation>
     </message>
     <message>
-        <source>{pair} is the recipe of a pair: it names both models, so --draft does not fit.</source>
-        <translation>{pair} 是成對模型的配方：它已包含兩個模型，因此請將「草稿模型」留空。</translation>
-    </message>
-    <message>
         <source>{path} cannot be read ({error}); export the model again.</source>
         <translation>無法讀取 {path}（{error}）；請重新匯出模型。</translation>
     </message>
@@ -2826,10 +2770,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>缺少 {path}；請重新匯出模型。</translation>
     </message>
     <message>
-        <source>{path} is neither a folder nor a .gguf file; name the model&apos;s folder.</source>
-        <translation>{path} 既不是資料夾也不是 .gguf 檔案；請指定模型的資料夾。</translation>
-    </message>
-    <message>
         <source>{path} is not a GGUF file that can be used: {error}. Fetch it again.</source>
         <translation>{path} 不是可用的 GGUF 檔案：{error}。請重新取得。</translation>
     </message>
@@ -2858,10 +2798,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>無法取得 {recipe}：{failures}。請檢查名稱和網路。</translation>
     </message>
     <message>
-        <source>{source!r} is no recipe, no folder, no .gguf file and no hub id; the recipes are {names}.</source>
-        <translation>{source!r} 不是配方、資料夾、.gguf 檔案或 hub ID；配方有 {names}。</translation>
-    </message>
-    <message>
         <source>{source} cannot be had from the hub ({error})</source>
         <translation>無法從 hub 取得 {source}（{error}）</translation>
     </message>
@@ -2872,10 +2808,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{source} has no {file_name}, which Headstart needs; use a newer version of the model.</source>
         <translation>{source} 沒有 Headstart 所需的 {file_name}；請使用該模型的較新版本。</translation>
-    </message>
-    <message>
-        <source>{source} is the recipe of a pair and cannot be a draft; name one of its models.</source>
-        <translation>{source} 是模型對的配方，不能作為草稿模型；請指定其中的一個模型。</translation>
     </message>
     <message>
         <source>{source} must be exported first, and the exporter is not installed; run: {command}</source>
@@ -2896,10 +2828,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>{target} and {draft}</source>
         <translation>{target} 和 {draft}</translation>
-    </message>
-    <message>
-        <source>{target} has {num_hidden_layers} layers, but OpenVINO GenAI runs EAGLE-3 heads with models of at least {least_layers}; choose an ordinary draft.</source>
-        <translation>{target} 有 {num_hidden_layers} 層，但 OpenVINO GenAI 只能為至少 {least_layers} 層的模型執行 EAGLE-3 草稿頭；請選擇一般的草稿模型。</translation>
     </message>
     <message>
         <source>{title} is not what was expected: the joined file has the SHA-256 {found} instead of {wanted}. It was deleted; run the command again.</source>
@@ -3005,6 +2933,17 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>stopped</source>
         <translation>已停止</translation>
+    </message>
+</context>
+<context>
+    <name>JobPage</name>
+    <message>
+        <source>Cancel</source>
+        <translation>取消</translation>
+    </message>
+    <message>
+        <source>Get a model</source>
+        <translation>取得模型</translation>
     </message>
 </context>
 <context>
@@ -3480,12 +3419,12 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>模型</translation>
     </message>
     <message>
-        <source>Servers</source>
-        <translation>伺服器</translation>
-    </message>
-    <message>
         <source>Models are in {}</source>
         <translation>模型位於 {}</translation>
+    </message>
+    <message>
+        <source>Servers</source>
+        <translation>伺服器</translation>
     </message>
 </context>
 <context>
@@ -4276,17 +4215,6 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     </message>
 </context>
 <context>
-    <name>RunRow</name>
-    <message>
-        <source>Cancel</source>
-        <translation>取消</translation>
-    </message>
-    <message>
-        <source>Get a model</source>
-        <translation>取得模型</translation>
-    </message>
-</context>
-<context>
     <name>SelectionBar</name>
     <message>
         <source>Copy as Markdown</source>
@@ -4371,6 +4299,10 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
 <context>
     <name>ServerAddress</name>
     <message>
+        <source>New key</source>
+        <translation>新金鑰</translation>
+    </message>
+    <message>
         <source>Address</source>
         <translation>位址</translation>
     </message>
@@ -4395,24 +4327,12 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
         <translation>複製命令</translation>
     </message>
     <message>
-        <source>New key</source>
-        <translation>新金鑰</translation>
-    </message>
-    <message>
         <source>For your programs</source>
         <translation>供您的程式使用</translation>
     </message>
 </context>
 <context>
     <name>ServerController</name>
-    <message>
-        <source>kept as a hash only</source>
-        <translation>只保存了雜湊值</translation>
-    </message>
-    <message>
-        <source>none yet</source>
-        <translation>尚無</translation>
-    </message>
     <message>
         <source>The model of the open chat is on another computer; choose one of this computer.</source>
         <translation>目前對話的模型在另一台電腦上；請選擇這台電腦上的模型。</translation>
@@ -4444,6 +4364,14 @@ It may run on another computer, too: bring the folder that it makes (its --outpu
     <message>
         <source>Make another key</source>
         <translation>產生新金鑰</translation>
+    </message>
+    <message>
+        <source>kept as a hash only</source>
+        <translation>只保存了雜湊值</translation>
+    </message>
+    <message>
+        <source>none yet</source>
+        <translation>尚無</translation>
     </message>
 </context>
 <context>
@@ -5069,57 +4997,6 @@ The model is loaded a second time there and takes its memory again.</source>
     </message>
 </context>
 <context>
-    <name>TuneReport</name>
-    <message>
-        <source>Forget</source>
-        <translation>忘記</translation>
-    </message>
-    <message>
-        <source>Load this model with the defaults again</source>
-        <translation>重新以預設設定載入此模型</translation>
-    </message>
-    <message>
-        <source>{}: what is measured</source>
-        <translation>{}：測量結果</translation>
-    </message>
-    <message>
-        <source>nothing tried here is faster than the defaults.</source>
-        <translation>所試的設定都不比預設設定快。</translation>
-    </message>
-    <message>
-        <source>the fastest settings found here are used from now on.</source>
-        <translation>從現在起採用在此找到的最快設定。</translation>
-    </message>
-    <message>
-        <source>{seconds} s on {device}, OpenVINO {openvino}</source>
-        <translation>在 {device} 上用時 {seconds} 秒，OpenVINO {openvino}</translation>
-    </message>
-    <message>
-        <source>Table: {}</source>
-        <translation>表格：{}</translation>
-    </message>
-    <message>
-        <source>ms, {}</source>
-        <translation>毫秒，{}</translation>
-    </message>
-    <message>
-        <source>Setting</source>
-        <translation>設定</translation>
-    </message>
-    <message>
-        <source>Speed</source>
-        <translation>速度</translation>
-    </message>
-    <message>
-        <source>Ahead</source>
-        <translation>領先</translation>
-    </message>
-    <message>
-        <source>Outcome</source>
-        <translation>結果</translation>
-    </message>
-</context>
-<context>
     <name>Tuning</name>
     <message>
         <source>Model</source>
@@ -5326,6 +5203,57 @@ The model is loaded a second time there and takes its memory again.</source>
     <message>
         <source>Progress of the tuning</source>
         <translation>調校進度</translation>
+    </message>
+</context>
+<context>
+    <name>TuningReport</name>
+    <message>
+        <source>Forget</source>
+        <translation>忘記</translation>
+    </message>
+    <message>
+        <source>Load this model with the defaults again</source>
+        <translation>重新以預設設定載入此模型</translation>
+    </message>
+    <message>
+        <source>{}: what is measured</source>
+        <translation>{}：測量結果</translation>
+    </message>
+    <message>
+        <source>nothing tried here is faster than the defaults.</source>
+        <translation>所試的設定都不比預設設定快。</translation>
+    </message>
+    <message>
+        <source>the fastest settings found here are used from now on.</source>
+        <translation>從現在起採用在此找到的最快設定。</translation>
+    </message>
+    <message>
+        <source>{seconds} s on {device}, OpenVINO {openvino}</source>
+        <translation>在 {device} 上用時 {seconds} 秒，OpenVINO {openvino}</translation>
+    </message>
+    <message>
+        <source>Table: {}</source>
+        <translation>表格：{}</translation>
+    </message>
+    <message>
+        <source>ms, {}</source>
+        <translation>毫秒，{}</translation>
+    </message>
+    <message>
+        <source>Setting</source>
+        <translation>設定</translation>
+    </message>
+    <message>
+        <source>Speed</source>
+        <translation>速度</translation>
+    </message>
+    <message>
+        <source>Ahead</source>
+        <translation>領先</translation>
+    </message>
+    <message>
+        <source>Outcome</source>
+        <translation>結果</translation>
     </message>
 </context>
 <context>

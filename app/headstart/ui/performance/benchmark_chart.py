@@ -1,4 +1,4 @@
-"""Draws the groups of a benchmark as bars with their spread, on screen or into a picture."""
+"""The chart of a benchmark: bars with their spread, on screen and as a picture."""
 
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,8 +9,8 @@ from PySide6.QtCore import QT_TRANSLATE_NOOP, QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFontMetricsF, QImage, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from headstart.engine.bench.race import DRAFT_ONLY, NGRAM_ONLY
-from headstart.engine.bench.result import OFF, Advice, BenchResult, PromptResult
+from headstart.engine.bench.race import NGRAM_ONLY
+from headstart.engine.bench.result import Advice, BenchResult, PromptResult
 from headstart.ui.spelling import decimal, listed
 from headstart.ui.translation import translate
 from headstart.ui.widgets.theme import LARGE, MEDIUM, SMALL, TINY, current, scaled
@@ -31,7 +31,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Group:
-    """The contestants on the prompts of one class. `plain_ms`: plain milliseconds per token, their mean."""
+    """The contestants on the prompts of one class. `plain_ms`: mean milliseconds per token of plain decoding."""
 
     kind: str
     plain_ms: float | None
@@ -40,13 +40,12 @@ class Group:
 
 def groups(result: BenchResult) -> tuple[Group, ...]:
     """All prompts first, then class by class. Plain decoding has no bar: it is 1."""
-    kinds = dict.fromkeys(prompt.kind for prompt in result.prompts)
-    return tuple(_group(result, kind) for kind in (ALL, *kinds))
-
-
-def remaining(spent: float, done: int, planned: int) -> float | None:
-    """How long the rest takes, if it goes on as it went; None before anything is done."""
-    return spent * (planned - done) / done if done else None
+    found = []
+    for kind in (ALL, *dict.fromkeys(prompt.kind for prompt in result.prompts)):
+        prompts = [prompt for prompt in result.prompts if kind in (ALL, prompt.kind)]
+        bars = tuple(_bar(result, prompts, name, kind) for name in result.standings if name != PLAIN)
+        found.append(Group(kind, plain_ms(prompts), bars))
+    return tuple(found)
 
 
 def plain_ms(prompts: Iterable[PromptResult]) -> float | None:
@@ -61,12 +60,6 @@ def differing(result: BenchResult) -> dict[str, int]:
     return {name: names.count(name) for name in dict.fromkeys(names)}
 
 
-def _group(result: BenchResult, kind: str) -> Group:
-    prompts = [prompt for prompt in result.prompts if kind in (ALL, prompt.kind)]
-    bars = tuple(_bar(result, prompts, name, kind) for name in result.standings if name != PLAIN)
-    return Group(kind, plain_ms(prompts), bars)
-
-
 def _bar(result: BenchResult, prompts: Sequence[PromptResult], name: str, kind: str) -> Bar:
     standing = result.standings[name]
     spreads = [spread for prompt in prompts if (spread := prompt.scores[name].speedup)]
@@ -78,49 +71,43 @@ def _bar(result: BenchResult, prompts: Sequence[PromptResult], name: str, kind: 
     )
 
 
-_KINDS: Mapping[str, Any] = {
-    ALL: QT_TRANSLATE_NOOP("Benchmark", "all prompts"),
-    "code": QT_TRANSLATE_NOOP("Benchmark", "code"),
-    "edit": QT_TRANSLATE_NOOP("Benchmark", "edit"),
-    "explanation": QT_TRANSLATE_NOOP("Benchmark", "explanation"),
-    "summary": QT_TRANSLATE_NOOP("Benchmark", "summary"),
-    "story": QT_TRANSLATE_NOOP("Benchmark", "story"),
-    "translation": QT_TRANSLATE_NOOP("Benchmark", "translation"),
-    "retrieval": QT_TRANSLATE_NOOP("Benchmark", "retrieval"),
-    "math": QT_TRANSLATE_NOOP("Benchmark", "math"),
-    "extraction": QT_TRANSLATE_NOOP("Benchmark", "extraction"),
-    "roleplay": QT_TRANSLATE_NOOP("Benchmark", "roleplay"),
-}
-_WAYS: Mapping[str, Any] = {
-    "plain": QT_TRANSLATE_NOOP("Benchmark", "plain"),
-    "auto": QT_TRANSLATE_NOOP("Benchmark", "auto"),
-    "draft": QT_TRANSLATE_NOOP("Benchmark", "draft"),
-    "ngram": QT_TRANSLATE_NOOP("Benchmark", "ngram"),
-    "fixed": QT_TRANSLATE_NOOP("Benchmark", "fixed"),
-    "threshold": QT_TRANSLATE_NOOP("Benchmark", "threshold"),
-}
-
-_METHODS: Mapping[str, Any] = {
-    OFF: QT_TRANSLATE_NOOP("Benchmark", "off"),
-    DRAFT_ONLY: QT_TRANSLATE_NOOP("Benchmark", "draft"),
-    NGRAM_ONLY: QT_TRANSLATE_NOOP("Benchmark", "n-gram"),
-}
+_TRANSLATED: tuple[Any, ...] = (
+    QT_TRANSLATE_NOOP("Benchmark", "all prompts"),
+    QT_TRANSLATE_NOOP("Benchmark", "code"),
+    QT_TRANSLATE_NOOP("Benchmark", "edit"),
+    QT_TRANSLATE_NOOP("Benchmark", "explanation"),
+    QT_TRANSLATE_NOOP("Benchmark", "summary"),
+    QT_TRANSLATE_NOOP("Benchmark", "story"),
+    QT_TRANSLATE_NOOP("Benchmark", "translation"),
+    QT_TRANSLATE_NOOP("Benchmark", "retrieval"),
+    QT_TRANSLATE_NOOP("Benchmark", "math"),
+    QT_TRANSLATE_NOOP("Benchmark", "extraction"),
+    QT_TRANSLATE_NOOP("Benchmark", "roleplay"),
+    QT_TRANSLATE_NOOP("Benchmark", "plain"),
+    QT_TRANSLATE_NOOP("Benchmark", "auto"),
+    QT_TRANSLATE_NOOP("Benchmark", "draft"),
+    QT_TRANSLATE_NOOP("Benchmark", "ngram"),
+    QT_TRANSLATE_NOOP("Benchmark", "fixed"),
+    QT_TRANSLATE_NOOP("Benchmark", "threshold"),
+    QT_TRANSLATE_NOOP("Benchmark", "off"),
+    QT_TRANSLATE_NOOP("Benchmark", "n-gram"),
+)
 
 
 def kind_word(kind: str) -> str:
-    """A class of prompts; one that is not known keeps its name."""
-    return translate("Benchmark", _KINDS[kind]) if kind in _KINDS else kind
+    """A class of prompts; an unknown one keeps its name."""
+    return translate("Benchmark", kind or "all prompts")
 
 
 def contestant_word(name: str) -> str:
     """A way to decode, such as "fixed 3"; other programs keep their names."""
-    way, _, figure = name.partition(" ")
-    return " ".join(filter(None, (translate("Benchmark", _WAYS[way]), figure))) if way in _WAYS else name
+    way, *figure = name.split(" ")
+    return " ".join((translate("Benchmark", way), *figure))
 
 
 def advice_word(given: Advice) -> str:
     """What to set for a class, such as "draft, 5–8"."""
-    method = translate("Benchmark", _METHODS[given.method])
+    method = translate("Benchmark", "n-gram" if given.method == NGRAM_ONLY else given.method)
     if given.lengths is None:
         return method
     least, most = given.lengths
@@ -137,8 +124,8 @@ _PEER = "target"
 
 
 @dataclass(frozen=True)
-class Paint:
-    """How the bars of one contestant look."""
+class _Paint:
+    """The colours of a contestant."""
 
     fill: QColor
     edge: QColor  # seen where the fill is pale
@@ -209,7 +196,7 @@ class BenchmarkChart(QWidget):
         painter.setFont(self.font())
         line = QFontMetricsF(self.font()).lineSpacing()
         names = [bar.contestant for bar in self._groups[0].bars]
-        colours = paints(names)
+        colours = _paints(names)
         below = _legend(painter, area, colours)
         plot = QRectF(area.left() + 3 * line, below + SMALL, area.width() - 3 * line, 0)
         plot.setBottom(area.bottom() - line - SMALL)
@@ -234,7 +221,7 @@ class BenchmarkChart(QWidget):
     def _draw_group(self, painter: QPainter, place: QRectF, group: Group, top: float) -> None:
         slot = min((place.width() - MEDIUM) / max(len(group.bars), 1), _WIDEST_BAR)
         left = place.center().x() - slot * len(group.bars) / 2
-        colours = paints([bar.contestant for bar in group.bars])
+        colours = _paints([bar.contestant for bar in group.bars])
         for number, bar in enumerate(group.bars):
             room = QRectF(left + number * slot, place.top(), slot, place.height())
             self._draw_bar(painter, room, bar, colours[bar.contestant], top)
@@ -244,7 +231,7 @@ class BenchmarkChart(QWidget):
         word = metrics.elidedText(kind_word(group.kind), Qt.TextElideMode.ElideRight, place.width() - TINY)
         painter.drawText(under, Qt.AlignmentFlag.AlignCenter, word)
 
-    def _draw_bar(self, painter: QPainter, room: QRectF, bar: Bar, paint: Paint, top: float) -> None:
+    def _draw_bar(self, painter: QPainter, room: QRectF, bar: Bar, paint: _Paint, top: float) -> None:
         if bar.mean is None or bar.low is None or bar.high is None:
             return
         scale = room.height() / top
@@ -257,7 +244,7 @@ class BenchmarkChart(QWidget):
             painter.drawLine(QPointF(middle - 3, end), QPointF(middle + 3, end))
 
 
-def paints(names: Sequence[str]) -> Mapping[str, Paint]:
+def _paints(names: Sequence[str]) -> Mapping[str, _Paint]:
     """One for each: a hue for each family of settings, paler from one of its members to the next."""
     theme = current()
     seen: dict[str, int] = {}
@@ -266,7 +253,7 @@ def paints(names: Sequence[str]) -> Mapping[str, Paint]:
         series = _FAMILIES.get(name.partition(" ")[0], _PEER)
         number = seen[series] = seen.get(series, -1) + 1
         fill = _faded(theme.series[series], theme.surface, _FADE[number % len(_FADE)])
-        colours[name] = Paint(fill, QColor(theme.series[series]))
+        colours[name] = _Paint(fill, QColor(theme.series[series]))
     return colours
 
 
@@ -276,7 +263,7 @@ def _faded(colour: str, ground: str, share: float) -> QColor:
     return QColor(*(round(a * share + b * (1 - share)) for a, b in pairs))
 
 
-def _legend(painter: QPainter, area: QRectF, colours: Mapping[str, Paint]) -> float:
+def _legend(painter: QPainter, area: QRectF, colours: Mapping[str, _Paint]) -> float:
     """Draws the names from left to right, in as many lines as they need; returns where it ends."""
     metrics = QFontMetricsF(painter.font())
     x, y, box = area.left(), area.top(), metrics.ascent()

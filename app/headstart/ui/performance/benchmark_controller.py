@@ -28,7 +28,7 @@ from headstart.ui.performance.benchmark_page import CSV, PNG, BenchmarkPage, Ben
 from headstart.ui.performance.engine_job import EngineJob
 from headstart.ui.spelling import decimal, listed
 
-_PEERS = 3  # ways of others to decode, for an estimate; the exact number of answers is told when it has begun
+_PEERS = 3  # ways of other programs to decode, for an estimate; the engine says the exact number of answers
 _ASSUMED_MS = 100.0  # per token, before anything was measured
 
 
@@ -40,14 +40,14 @@ class BenchmarkController(EngineJob):
     def __init__(
         self, page: BenchmarkPage, loader: ModelLoader, settings: Callable[[], Settings], parent: QObject | None = None
     ) -> None:
-        """`settings` gives those of the open chat: they say which model is measured."""
+        """`settings` gives those of the open chat, which name the model."""
         super().__init__(page, loader, settings, parent)
         self._stopping = False
         self._planned = self._done = 0
         self._clock = QElapsedTimer()
         self._measured_ms: float | None = None  # per token, of the last answer in a chat
         self._record: BenchmarkRecord | None = None
-        page.size_changed.connect(self._show_extent)
+        page.form.changed.connect(self._show_extent)
         page.report.export_requested.connect(self._export)
         self._link.benched.connect(self._take)
         self._link.finished.connect(self._note_answer)
@@ -60,11 +60,12 @@ class BenchmarkController(EngineJob):
 
     def _show_more(self) -> None:
         if self.is_running and self._loader.status:
-            self._page.run.say(self._loader.progress)
-        self._show_extent(self._page.form.size_wanted())
+            self._page.say(self._loader.progress)
+        self._show_extent()
 
-    @Slot(object)
-    def _show_extent(self, size: BenchSize) -> None:
+    @Slot()
+    def _show_extent(self) -> None:
+        size = self._page.form.size_wanted()
         prompts = read_prompts(size.prompts, size.kinds)
         own = len(SWEEP if size.sweep else USUAL)
         heats = len(prompts) * size.repeats * (own + (_PEERS if size.with_peer else 0))
@@ -97,7 +98,7 @@ class BenchmarkController(EngineJob):
         self._stopping = True
         super()._stop()
         self._refresh()
-        self._page.run.say(self.tr("Ends with the answer being written…"))
+        self._page.say(self.tr("Ends with the answer being written…"))
 
     @Slot(object)
     def _take(self, report: BenchReport) -> None:
@@ -105,27 +106,32 @@ class BenchmarkController(EngineJob):
             return
         match report:
             case BenchStage(_, sentence):
-                self._page.run.say(self._words(sentence))
+                self._page.say(self._words(sentence))
             case BenchPlanned(_, heats):
                 self._planned = heats
                 self._clock.start()
                 self._show_progress()
             case BenchHeat():
                 self._done += 1
-                self._page.show_heat(self._heat(report))
+                self._page.heat.setText(self._heat(report))
                 self._show_progress()
             case Benched(_, result):
                 self._end("" if result else self.tr("Cancelled; the figures before it stay."))
                 if result:
-                    self._keep(benchmark_page.record(_now(), result))
+                    now = str(QDateTime.currentDateTimeUtc().toString(Qt.DateFormat.ISODate))
+                    found = benchmark_page.record(now, result)
+                    benchmark_page.keep(paths.last_benchmark(), found)
+                    self._show(found)
 
     def _show_progress(self) -> None:
-        self._page.show_progress(self._done, self._planned)
+        self._page.bar.show_share(self._done, self._planned)
         if self._stopping:
             return
-        left = benchmark_chart.remaining(float(self._clock.elapsed()), self._done, self._planned)
-        done = self.tr("{done} of {planned} answers").format(done=self._done, planned=self._planned)
-        self._page.run.say(done if left is None else self.tr("{}, {} left").format(done, self._duration(left)))
+        words = self.tr("{done} of {planned} answers").format(done=self._done, planned=self._planned)
+        if self._done:
+            left = self._clock.elapsed() * (self._planned - self._done) / self._done  # if it goes on as it went
+            words = self.tr("{}, {} left").format(words, self._duration(left))
+        self._page.say(words)
 
     def _heat(self, heat: BenchHeat) -> str:
         speed = "–" if heat.ms_per_token is None else self.tr("{} ms/token").format(decimal(heat.ms_per_token, 1))
@@ -153,22 +159,18 @@ class BenchmarkController(EngineJob):
         self._measured_ms = finish.stats.tpot_ms or self._measured_ms
         self._refresh()
 
-    def _keep(self, record: BenchmarkRecord) -> None:
-        benchmark_page.keep(paths.last_benchmark(), record)
-        self._show(record)
-
     def _show(self, record: BenchmarkRecord | None) -> None:
         if record:
             self._record = record
             self._page.show_record(record)
-            self._show_extent(self._page.form.size_wanted())
+            self._show_extent()
 
     @Slot(str)
     def _export(self, kind: str) -> None:
         assert self._record
         proposal = f"headstart-benchmark-{self._record.when[:10]}.{kind}"
         name, _ = QFileDialog.getSaveFileName(self._page, self.tr("Save the benchmark"), proposal, f"*.{kind}")
-        path = Path(name if Path(name).suffix else f"{name}.{kind}")  # Qt tells a picture's format by it
+        path = Path(name if Path(name).suffix else f"{name}.{kind}")  # by which Qt chooses a picture's format
         if name and not self._write(path, kind, self._record):
             self._page.notice.say(self.tr("{} cannot be written; choose another place.").format(name), bad=True)
 
@@ -181,7 +183,3 @@ class BenchmarkController(EngineJob):
         except ExchangeError:
             return False
         return True
-
-
-def _now() -> str:
-    return str(QDateTime.currentDateTimeUtc().toString(Qt.DateFormat.ISODate))

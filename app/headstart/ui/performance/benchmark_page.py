@@ -1,4 +1,4 @@
-"""The page of the benchmark: how much is measured, how it goes, what the last one found."""
+"""The page of the benchmark, and the record of the last run."""
 
 import csv
 import io
@@ -12,24 +12,23 @@ from typing import Any
 
 from PySide6.QtCore import QDateTime, QLocale, Qt, Signal, Slot
 from PySide6.QtGui import QImage
-from PySide6.QtWidgets import QCheckBox, QProgressBar, QPushButton, QSpinBox, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QPushButton, QVBoxLayout, QWidget
 
 from headstart import own_folder
 from headstart.engine.bench.prompts import KINDS, USUAL_KINDS, read_prompts
-from headstart.engine.bench.result import Advice, BenchResult, advice
+from headstart.engine.bench.result import BenchResult, advice
 from headstart.engine.protocol import BenchSize
 from headstart.engine.wire import from_data
 from headstart.ui.performance import benchmark_chart
-from headstart.ui.performance.benchmark_chart import Bar, BenchmarkChart, Group, advice_word, contestant_word, kind_word
-from headstart.ui.performance.engine_job import JobPage
+from headstart.ui.performance.benchmark_chart import BenchmarkChart, Group, advice_word, contestant_word, kind_word
+from headstart.ui.performance.engine_job import NOTHING, JobPage, number_field
 from headstart.ui.spelling import decimal, listed, titled, whole
 from headstart.ui.widgets.figure_table import FigureTable
 from headstart.ui.widgets.labels import button, label, muted, section
 from headstart.ui.widgets.layouts import Card, TitledField, flowing
-from headstart.ui.widgets.stylesheet import inset
+from headstart.ui.widgets.progress import BusyBar
 from headstart.ui.widgets.theme import MEDIUM, SMALL
 
-_WIDTH = 110  # pixels of a number
 _ALL = 1000  # more prompts than any class has
 
 
@@ -40,11 +39,10 @@ class BenchmarkForm(Card):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent, spacing=MEDIUM)
-        kinds = Counter(prompt.kind for prompt in read_prompts(_ALL, KINDS))
-        self.prompts = self._spin(1, min(kinds.values()), 1)
-        self.repeats = self._spin(1, 9, 2)
-        self.tokens = self._spin(16, 1024, 160)
-        self.tokens.setSingleStep(16)
+        counts = Counter(prompt.kind for prompt in read_prompts(_ALL, KINDS))
+        self.prompts = number_field(self, 1, min(counts.values()), 1)
+        self.repeats = number_field(self, 1, 9, 2)
+        self.tokens = number_field(self, 16, 1024, 160, step=16)
         self.peer = QCheckBox(self.tr("Race OpenVINO GenAI beside"), self)
         self.peer.setChecked(True)
         self.peer.setToolTip(
@@ -52,16 +50,26 @@ class BenchmarkForm(Card):
         )
         self.sweep = QCheckBox(self.tr("Compare every length and every drafter"), self)
         self.sweep.setToolTip(self.tr("Takes about three times as long, and makes the advice exact."))
-        self.kinds = {kind: self._kind(kind) for kind in KINDS}
+        self.kinds = {kind: QCheckBox(kind_word(kind), self) for kind in KINDS}
         self._extent = muted("", self)
-        self._lay_out()
-        self._keep_one()
-        for spin in (self.prompts, self.repeats, self.tokens):
-            spin.valueChanged.connect(self.changed)
+        named = (
+            (self.tr("Prompts of each class"), self.prompts),
+            (self.tr("Repeats"), self.repeats),
+            (self.tr("Longest answer in tokens"), self.tokens),
+        )
+        classes = flowing(self.kinds.values(), self)
+        self.column.addWidget(flowing([TitledField(text, field, self, above=True) for text, field in named], self))
+        self.column.addWidget(TitledField(self.tr("Classes of prompts"), classes, self, above=True))
+        self.column.addWidget(flowing((self.peer, self.sweep), self))
+        self.column.addWidget(self._extent)
+        for kind, box in self.kinds.items():
+            box.setChecked(kind in USUAL_KINDS)
+            box.toggled.connect(self._keep_one)
+        for field in (self.prompts, self.repeats, self.tokens):
+            field.valueChanged.connect(self.changed)
         for box in (self.peer, self.sweep, *self.kinds.values()):
             box.toggled.connect(self.changed)
-        for box in self.kinds.values():
-            box.toggled.connect(self._keep_one)
+        self._keep_one()
 
     def size_wanted(self) -> BenchSize:
         """What the fields say."""
@@ -75,21 +83,8 @@ class BenchmarkForm(Card):
         )
 
     def show_extent(self, sentence: str) -> None:
-        """What this comes to."""
+        """How much this measures, and for how long."""
         self._extent.setText(sentence)
-
-    def _spin(self, low: int, high: int, value: int) -> QSpinBox:
-        spin = QSpinBox(self)
-        spin.setRange(low, high)
-        spin.setValue(value)
-        spin.setMinimumWidth(_WIDTH)
-        inset(spin)
-        return spin
-
-    def _kind(self, kind: str) -> QCheckBox:
-        box = QCheckBox(kind_word(kind), self)
-        box.setChecked(kind in USUAL_KINDS)
-        return box
 
     @Slot()
     def _keep_one(self) -> None:
@@ -98,18 +93,6 @@ class BenchmarkForm(Card):
         for box in self.kinds.values():
             box.setEnabled(len(chosen) > 1 or box not in chosen)
             box.setToolTip("" if box.isEnabled() else self.tr("At least one class of prompts is raced."))
-
-    def _lay_out(self) -> None:
-        named = (
-            (self.tr("Prompts of each class"), self.prompts),
-            (self.tr("Repeats"), self.repeats),
-            (self.tr("Longest answer in tokens"), self.tokens),
-        )
-        self.column.addWidget(flowing([TitledField(text, spin, self, above=True) for text, spin in named], self))
-        classes = flowing(self.kinds.values(), self)
-        self.column.addWidget(TitledField(self.tr("Classes of prompts"), classes, self, above=True))
-        self.column.addWidget(flowing((self.peer, self.sweep), self))
-        self.column.addWidget(self._extent)
 
 
 _log = logging.getLogger(__name__)
@@ -180,11 +163,8 @@ def _rows(result: BenchResult) -> Iterator[tuple[object, ...]]:
                 yield (prompt.kind, prompt.id, name, repeat, *figures, *speedups, score.equals_plain)
 
 
-_NOTHING = "–"
-
-
 class AdviceTable(QWidget):
-    """Hidden where the figures are too old to tell."""
+    """Hidden where an older version measured less than it needs."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -204,28 +184,23 @@ class AdviceTable(QWidget):
 
     def show_result(self, result: Mapping[str, Any]) -> None:
         """A benchmark in the form of its JSON."""
-        given = _advice(result)
+        try:
+            given = advice(result)
+        except (KeyError, TypeError):  # an older version measured it
+            given = ()
         self.setVisible(bool(given))
         titles = (self.tr("Class"), self.tr("Best setting"), self.tr("its speedup"), self.tr("that of automatic"))
         self.table.begin(titles, widened=2, words=(0, 1))
         for each in given:
-            automatic = _NOTHING if each.auto is None else f"{decimal(each.auto, 2)}×"
-            self.table.add([kind_word(each.kind), advice_word(each), f"{decimal(each.speedup, 2)}×", automatic])
-
-
-def _advice(result: Mapping[str, Any]) -> Sequence[Advice]:
-    """Nothing for what an older version measured."""
-    try:
-        return advice(result)
-    except (KeyError, TypeError):
-        return ()
+            automatic = NOTHING if each.auto is None else _times(each.auto)
+            self.table.add([kind_word(each.kind), advice_word(each), _times(each.speedup), automatic])
 
 
 PNG, CSV, JSON = "png", "csv", "json"
 
 
-class BenchReport(Card):
-    """Shows one record."""
+class BenchmarkReport(Card):
+    """The chart, the figures and the advice of one record."""
 
     export_requested = Signal(str)  # PNG, CSV or JSON
 
@@ -237,7 +212,9 @@ class BenchReport(Card):
         self.table = FigureTable(self.tr("Speedups by class"), self)
         self._remarks = muted("", self, selectable=True)
         self.advice = AdviceTable(self)
-        self._lay_out()
+        for part in (self._title, self._where, self.chart, self.table, self._remarks, self.advice):
+            self.column.addWidget(part)
+        self.column.addWidget(flowing(self._buttons(), self))
 
     def show_record(self, record: BenchmarkRecord) -> None:
         """Another record."""
@@ -302,15 +279,12 @@ class BenchReport(Card):
         names = [contestant_word(bar.contestant) for bar in groups[0].bars]
         self.table.begin([self.tr("Class"), self.tr("plain, ms/token"), *names], widened=2)
         for group in groups:
-            plain = _NOTHING if group.plain_ms is None else decimal(group.plain_ms, 1)
-            item = self.table.add([kind_word(group.kind), plain, *(_mean(bar) for bar in group.bars)])
+            plain = NOTHING if group.plain_ms is None else decimal(group.plain_ms, 1)
+            means = [NOTHING if bar.mean is None else _times(bar.mean) for bar in group.bars]
+            item = self.table.add([kind_word(group.kind), plain, *means])
             for column, bar in enumerate(group.bars, start=2):
-                item.setToolTip(column, _range(bar))
-
-    def _lay_out(self) -> None:
-        for part in (self._title, self._where, self.chart, self.table, self._remarks, self.advice):
-            self.column.addWidget(part)
-        self.column.addWidget(flowing(self._buttons(), self))
+                if bar.low is not None and bar.high is not None:
+                    item.setToolTip(column, f"{_times(bar.low)} – {_times(bar.high)}")
 
     def _buttons(self) -> Iterator[QPushButton]:
         titles = {
@@ -325,83 +299,50 @@ class BenchReport(Card):
             yield save
 
 
-def _mean(bar: Bar) -> str:
-    return _NOTHING if bar.mean is None else f"{decimal(bar.mean, 2)}×"
-
-
-def _range(bar: Bar) -> str:
-    return "" if bar.low is None or bar.high is None else f"{decimal(bar.low, 2)}× – {decimal(bar.high, 2)}×"
-
-
-_WIDEST = 1100  # pixels
+def _times(factor: float) -> str:
+    return f"{decimal(factor, 2)}×"
 
 
 class BenchmarkPage(JobPage):
-    """Wishes are BenchSizes."""
-
-    size_changed = Signal(object)  # BenchSize
+    """How much is measured, how it goes, and what the last run found."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(_WIDEST, parent)
-        self.set_title(self.tr("Benchmark"))
-        self.run.start.setText(self.tr("Start the benchmark"))
+        super().__init__(
+            self.tr("Benchmark"),
+            self.tr("Start the benchmark"),
+            self.tr(
+                "Measures on this machine what guessing ahead brings, with the model of the open chat: every way to "
+                "decode answers the same prompts from a cold start, in changing order. Chats wait until it has ended."
+            ),
+            parent,
+        )
         self.form = BenchmarkForm(self)
-        self._bar = QProgressBar(self)
-        self._heat = muted("", self)
+        self.bar = BusyBar(self.tr("Progress of the benchmark"), self)
+        self.heat = muted("", self)  # the last answer
         self._empty = muted(self.tr("Nothing has been measured on this computer yet."), self)
-        self.report = BenchReport(self)
+        self.report = BenchmarkReport(self)
         self.report.hide()
-        self._lay_out()
-        self.run.start_requested.connect(self._ask)
-        self.form.changed.connect(self._tell_size)
-        self.entered.connect(self.run.start.setFocus)
+        self.lay_out(self.form, self.bar, self.heat)
+        self.column.addWidget(self._empty)
+        self.column.addWidget(self.report)
+        self.column.addStretch(1)
+        self.entered.connect(self.start.setFocus)
         self.show_state(running=False)
+
+    def wish(self) -> BenchSize:
+        """What the form asks for."""
+        return self.form.size_wanted()
 
     def show_state(self, *, running: bool, reason: str = "") -> None:
         """Which buttons there are. `reason`: why none can start; empty where one can."""
         super().show_state(running=running, reason=reason)
-        self.form.setEnabled(not running)
-        self._bar.setVisible(running)
-        self._heat.setVisible(running)
         self._empty.setVisible(self.report.isHidden() and not running)
         if not running:
-            self.show_progress(0, 0)
-            self._heat.clear()
-
-    def show_progress(self, done: int, planned: int) -> None:
-        """Heats that have ended, of how many; 0 before that is known."""
-        self._bar.setRange(0, planned or 1)
-        self._bar.setValue(done)
-
-    def show_heat(self, text: str) -> None:
-        """The last answer."""
-        self._heat.setText(text)
+            self.bar.show_share(0, 1)
+            self.heat.clear()
 
     def show_record(self, record: BenchmarkRecord) -> None:
         """What was found last."""
         self._empty.hide()
         self.report.show_record(record)
         self.report.show()
-
-    @Slot()
-    def _ask(self) -> None:
-        self.start_requested.emit(self.form.size_wanted())
-
-    @Slot()
-    def _tell_size(self) -> None:
-        self.size_changed.emit(self.form.size_wanted())
-
-    def _lay_out(self) -> None:
-        intro = muted(
-            self.tr(
-                "Measures on this machine what guessing ahead brings, with the model of the open chat: every way to "
-                "decode answers the same prompts from a cold start, in changing order. Chats wait until it has ended."
-            ),
-            self,
-        )
-        self._bar.setTextVisible(False)
-        self._bar.setAccessibleName(self.tr("Progress of the benchmark"))
-        above: tuple[QWidget, ...] = (intro, self.form, self.notice, self.run)
-        for part in (*above, self._bar, self._heat, self._empty, self.report):
-            self.column.addWidget(part)
-        self.column.addStretch(1)

@@ -1,11 +1,11 @@
-"""What keeps the engine to itself for a while, and the page that it is started from."""
+"""A job that keeps the engine to itself for a while, and the page that starts it."""
 
 from collections.abc import Callable
 from typing import Any
 
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import QObject, Slot
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QHBoxLayout, QPushButton, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QSpinBox, QWidget
 
 from headstart.engine.protocol import Failed, Load
 from headstart.errors import HeadstartError
@@ -17,85 +17,92 @@ from headstart.ui.widgets.labels import button, muted
 from headstart.ui.widgets.notice_bar import NoticeBar
 from headstart.ui.widgets.page import Page
 from headstart.ui.widgets.reading_order import ends
+from headstart.ui.widgets.stylesheet import inset
 from headstart.ui.widgets.theme import SMALL
 
+NOTHING = "–"  # in place of a figure
+_WIDEST = 1100  # pixels
+_NUMBER_WIDTH = 110
 
-class RunRow(QWidget):
-    """Start or Stop, and a sentence; the keyboard stays with them."""
 
-    start_requested = Signal()
-    stop_requested = Signal()
+def number_field(parent: QWidget, low: int, high: int, value: int, step: int = 1) -> QSpinBox:
+    """A whole number."""
+    field = QSpinBox(parent)
+    field.setRange(low, high)
+    field.setSingleStep(step)
+    field.setValue(value)
+    field.setMinimumWidth(_NUMBER_WIDTH)
+    inset(field)
+    return field
 
-    def __init__(self, page: QWidget) -> None:
-        super().__init__(page)
-        self.start = button("", self, "primary")
+
+class JobPage(Page):
+    """Start or Stop, and a sentence beside them."""
+
+    def __init__(
+        self, title: str, start: str, introduction: str, parent: QWidget | None = None, *, widest: int = _WIDEST
+    ) -> None:
+        super().__init__(widest, parent)
+        self.set_title(title)
+        self._introduction = muted(introduction, self)
+        self._form: QWidget | None = None
+        self._shown_while_running: tuple[QWidget, ...] = ()
+        self.notice = NoticeBar(self)
+        self.start = button(start, self, "primary")
         self.stop = button(self.tr("Cancel"), self)
-        self._get = button(self.tr("Get a model"), self)
-        self._status = muted("", self)
+        self._get_model = button(self.tr("Get a model"), self)
+        self._sentence = muted("", self)
+        self._reason = ""
         ends(self.stop)
-        self._row = QHBoxLayout(self)
-        self._row.setContentsMargins(0, 0, 0, 0)
-        self._row.setSpacing(SMALL)
-        for part in (self.start, self.stop, self._get):
-            self._row.addWidget(part)
-        self._row.addWidget(self._status, 1)
-        self.start.clicked.connect(self.start_requested)
-        self.stop.clicked.connect(self.stop_requested)
-        self._get.clicked.connect(self._show_models)
+        self.row = QHBoxLayout()
+        self.row.setSpacing(SMALL)
+        for part in (self.start, self.stop, self._get_model):
+            self.row.addWidget(part)
+        self.row.addWidget(self._sentence, 1)
+        self._get_model.clicked.connect(self._show_models)
 
     @property
     def sentence(self) -> str:
-        """What is said now."""
-        return self._status.text()
+        """What stands beside the buttons."""
+        return self._sentence.text()
 
-    @property
-    def can_start(self) -> bool:
-        """Whether there is a button to start with."""
-        return self.start.isVisible() and self.start.isEnabled()
+    def say(self, sentence: str) -> None:
+        """Say what is going on, or why nothing can start."""
+        self._sentence.setText(sentence)
 
-    def insert(self, more: QPushButton) -> None:
-        """One more, before the sentence."""
-        self._row.insertWidget(self._row.count() - 1, more)
+    def wish(self) -> object | None:
+        """What the form asks for; None where it is not complete."""
+        raise NotImplementedError
+
+    def lay_out(self, form: QWidget, *while_running: QWidget) -> None:
+        """`form` is disabled while the job runs; `while_running` are shown only then."""
+        self._form, self._shown_while_running = form, while_running
+        for part in (self._introduction, form, self.notice):
+            self.column.addWidget(part)
+        self.column.addLayout(self.row)
+        for part in while_running:
+            self.column.addWidget(part)
 
     def show_state(self, *, running: bool, reason: str = "") -> None:
-        """Which button there is. `reason`: why none can start; empty where one can."""
+        """`reason`: why nothing can start; empty where something can."""
         self.start.setVisible(not running)
         self.start.setEnabled(not reason)
         self.start.setToolTip(reason)
         self.stop.setVisible(running)
-        self._get.setVisible(reason == no_model())
+        self._get_model.setVisible(reason == no_model())
+        if self._form:
+            self._form.setEnabled(not running)
+        for part in self._shown_while_running:
+            part.setVisible(running)
+        if reason or self.sentence == self._reason:
+            self.say(reason)
+        self._reason = reason
 
     @Slot()
     def _show_models(self) -> None:
-        """By the command of the window that this stands in."""
         command = self.window().findChild(QAction, "models")
         if isinstance(command, QAction):
             command.trigger()
-
-    def say(self, sentence: str) -> None:
-        """What is going on, or why nothing can."""
-        self._status.setText(sentence)
-
-
-class JobPage(Page):
-    """Emits what a person wants; shows what it is told."""
-
-    start_requested = Signal(object)
-    stop_requested = Signal()
-
-    def __init__(self, widest: int, parent: QWidget | None = None) -> None:
-        super().__init__(widest, parent)
-        self.notice = NoticeBar(self)
-        self.run = RunRow(self)
-        self._reason = ""
-        self.run.stop_requested.connect(self.stop_requested)
-
-    def show_state(self, *, running: bool, reason: str = "") -> None:
-        """Which buttons there are. `reason`: why nothing can be started; empty where something can."""
-        self.run.show_state(running=running, reason=reason)
-        if reason or self.run.sentence == self._reason:
-            self.run.say(reason)
-        self._reason = reason
 
 
 class EngineJob(QObject):
@@ -104,20 +111,21 @@ class EngineJob(QObject):
     def __init__(
         self, page: JobPage, loader: ModelLoader, settings: Callable[[], Settings], parent: QObject | None = None
     ) -> None:
-        """`settings` gives those of the open chat, which say what runs."""
+        """`settings` gives those of the open chat, which name the model."""
         super().__init__(parent)
         self._page, self._loader, self._link, self._settings = page, loader, loader.link, settings
-        self._ticket: int | None = None  # of what the engine does for it
-        page.start_requested.connect(self._begin)
-        page.stop_requested.connect(self._stop)
+        self._ticket: int | None = None  # of what the engine does for this job
+        page.start.clicked.connect(self._begin)
+        page.stop.clicked.connect(self._stop)
         page.entered.connect(self._enter)
         loader.changed.connect(self._refresh)
+        loader.link.finished.connect(self._refresh)  # an answer of a chat may have kept it waiting
         loader.link.failed.connect(self._take_failure)
         loader.link.crashed.connect(self._take_crash)
 
     @property
     def is_running(self) -> bool:
-        """Whether it has the engine."""
+        """Whether this job has the engine."""
         return self._loader.occupation == self._occupation()
 
     def close(self) -> None:
@@ -126,7 +134,7 @@ class EngineJob(QObject):
         self._ticket = None
 
     def _occupation(self) -> str:
-        """What chats are told meanwhile."""
+        """Why chats wait."""
         raise NotImplementedError
 
     def _start(self, wish: Any) -> None:
@@ -153,9 +161,10 @@ class EngineJob(QObject):
     def _obstacle(self) -> str:
         return self._loader.obstacle(self._settings())
 
-    @Slot(object)
-    def _begin(self, wish: object) -> None:
-        if self._obstacle():
+    @Slot()
+    def _begin(self) -> None:
+        wish = self._page.wish()
+        if wish is None or self._obstacle():
             self._refresh()
             return
         self._page.notice.hide()
@@ -180,7 +189,7 @@ class EngineJob(QObject):
 
     def _end(self, sentence: str, *, bad: bool = False) -> None:
         self._ticket = None
-        self._page.run.say("")
+        self._page.say("")
         if sentence:
             self._page.notice.say(sentence, bad=bad)
         self._loader.release()

@@ -1,7 +1,8 @@
-"""What the page of the race does: exact numerics, plain, speculative, replay, the usual numerics again."""
+"""What the page of the race does: exact numerics, both lanes, the replay, then the usual numerics again."""
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
 from enum import Enum, auto
 
 from PySide6.QtCore import QElapsedTimer, QObject, QTimer, Signal, Slot
@@ -20,17 +21,15 @@ _REPLAY_TICK = 33  # ms
 
 
 class Replay(QObject):
-    """One for the page; `start` begins anew."""
+    """Shows lanes again at the times that were measured."""
 
     ended = Signal()
 
     def __init__(self, views: Sequence[RaceLane], parent: QObject | None = None) -> None:
         """`views` show the lanes in the order in which `start` gets them."""
         super().__init__(parent)
-        self._views = tuple(views)
+        self._views = views
         self._lanes: tuple[Lane, ...] = ()
-        self._moments: list[tuple[float, ...]] = []
-        self._shown: list[int] = []
         self._clock = QElapsedTimer()
         self._tick = QTimer(self, interval=_REPLAY_TICK)
         self._tick.timeout.connect(self._advance)
@@ -40,11 +39,9 @@ class Replay(QObject):
         """Whether something moves."""
         return self._tick.isActive()
 
-    def start(self, lanes: Sequence[Lane]) -> None:
+    def start(self, lanes: Iterable[Lane]) -> None:
         """Play from the beginning."""
         self._lanes = tuple(lanes)
-        self._moments = [lane.moments for lane in lanes]
-        self._shown = [0] * len(lanes)
         for view in self._views:
             view.clear()
         self._clock.start()
@@ -56,34 +53,24 @@ class Replay(QObject):
 
     def finish(self) -> None:
         """Show the end at once."""
-        self._show(max((lane.total_ms for lane in self._lanes), default=0.0))
         self._tick.stop()
+        self.show(max(lane.total_ms for lane in self._lanes))
 
     @Slot()
     def _advance(self) -> None:
         now = float(self._clock.elapsed())
-        self._show(now)
+        self.show(now)
         if all(now >= lane.total_ms for lane in self._lanes):
             self._tick.stop()
             self.ended.emit()
 
-    def _show(self, now: float) -> None:
-        for index, (view, lane) in enumerate(zip(self._views, self._lanes, strict=True)):
-            first, moments = self._shown[index], self._moments[index]
-            is_over = now >= lane.total_ms
-            upto = len(moments) if is_over else sum(moment <= now for moment in moments)
-            view.grow(lane.steps[first:upto])
-            self._shown[index] = upto
-            view.show_time(min(now, lane.total_ms), _speed(lane, view.tokens, now))
+    def show(self, now: float) -> None:
+        """What was there `now` milliseconds after the request."""
+        for view, lane in zip(self._views, self._lanes, strict=True):
+            rounds = bisect_right(lane.moments, now) if now < lane.total_ms else len(lane.steps)
+            view.grow(lane.steps[view.rounds : rounds])
+            view.show_time(min(now, lane.total_ms), lane.speed(view.tokens, now))
             view.show_share(view.tokens / lane.tokens if lane.tokens else 1.0)
-
-
-def _speed(lane: Lane, tokens: int, now: float) -> float | None:
-    """Tokens per second after the first one, up to `now`."""
-    if now >= lane.total_ms:
-        return lane.finish.stats.tokens_per_second
-    spent = now - lane.finish.stats.ttft_ms
-    return (tokens - 1) * 1000.0 / spent if tokens > 1 and spent > 0 else None
 
 
 _TICK = 50  # ms between two looks at the clock
@@ -108,7 +95,7 @@ class RaceController(EngineJob):
     def __init__(
         self, page: RacePage, loader: ModelLoader, settings: Callable[[], Settings], parent: QObject | None = None
     ) -> None:
-        """`settings` gives those of the open chat: they say which model runs."""
+        """`settings` gives those of the open chat, which name the model."""
         super().__init__(page, loader, settings, parent)
         self._leg: _Leg | None = None
         self._wish: RaceRequest | None = None
@@ -123,6 +110,7 @@ class RaceController(EngineJob):
         self._tick.timeout.connect(self._show_clock)
         self._replay.ended.connect(self._show_end)
         page.replay_requested.connect(self._play)
+        page.form.submitted.connect(self._begin)
         page.left.connect(self._leave)
         self._link.steps.connect(self._take_steps)
         self._link.finished.connect(self._take_finish)
@@ -147,8 +135,8 @@ class RaceController(EngineJob):
     def _show_more(self) -> None:
         if self._leg is not None and self._loader.status:
             exact = self.tr("{}, with exact numerics").format(self._loader.status)
-            self._page.run.say(titled(exact, self._loader.loading.step))
-        self._page.offer_replay(offered=len(self._lanes) == len(_LANES) and not self.is_running)
+            self._page.say(titled(exact, self._loader.loading.step))
+        self._page.show_replay(possible=len(self._lanes) == len(_LANES) and not self.is_running)
 
     def _occupation(self) -> str:
         return self.tr("A race is running; stop it on its page, or wait for its end.")
@@ -175,7 +163,7 @@ class RaceController(EngineJob):
         self._ticket = self._link.generate(Request(messages, tokens, sampling, Speculation(mode)))
         if leg in _LANES:
             self._tick.start()
-        self._page.run.say(self._words(leg))
+        self._page.say(self._words(leg))
         self._refresh()
 
     def _words(self, leg: _Leg) -> str:
@@ -212,7 +200,6 @@ class RaceController(EngineJob):
     @Slot(int, object)
     def _take_finish(self, generation: int, finish: Finish) -> None:
         if generation != self._ticket or self._leg is None:
-            self._refresh()  # an answer of a chat has ended
             return
         leg = self._leg
         self._tick.stop()
@@ -250,13 +237,13 @@ class RaceController(EngineJob):
     def _play(self) -> None:
         if len(self._lanes) < len(_LANES):
             return
-        self._page.run.say(self.tr("Both at once, at the times that were just measured…"))
+        self._page.say(self.tr("Both at once, at the times that were just measured…"))
         self._replay.start([self._lanes[leg] for leg in _LANES])
         self._refresh()
 
     @Slot()
     def _show_end(self) -> None:
-        self._page.run.say(self._setting() if self._link.facts else "")
+        self._page.say(self._setting() if self._link.facts else "")
         self._refresh()
 
     @Slot()
@@ -273,7 +260,7 @@ class RaceController(EngineJob):
         self._tick.stop()
         super()._end(sentence if bad else "", bad=bad)
         if not bad:
-            self._page.run.say(sentence)
+            self._page.say(sentence)
         if self._page.isHidden():
             self._restore()
 

@@ -40,7 +40,7 @@ class TuningController(EngineJob):
     def __init__(
         self, page: TuningPage, loader: ModelLoader, settings: Callable[[], Settings], parent: QObject | None = None
     ) -> None:
-        """`settings` gives those of the open chat: they say which model is tuned, and what is left open."""
+        """`settings` gives those of the open chat, which name the model and what is left to tuning."""
         super().__init__(page, loader, settings, parent)
         self._looking: BackgroundTask | None = None  # for drafts to compare with
         self._clock = QElapsedTimer()
@@ -143,7 +143,7 @@ class TuningController(EngineJob):
             case TuneTrying(_, trying):
                 self._say(doing(trying))
             case TuneDecided(_, stage):
-                self._page.add_stage(stage)
+                self._page.report.add_stage(stage)
             case TuneEnded(_, findings):
                 if findings:
                     self._show(findings)
@@ -163,14 +163,14 @@ class TuningController(EngineJob):
     @Slot()
     def _show_time(self) -> None:
         spent = self._clock.elapsed() / 1000
-        self._page.show_progress(spent, self._seconds)
+        self._page.bar.show_share(min(spent, self._seconds), self._seconds)
         left = self._seconds - spent
         ending = self.tr("Ends soon.") if left <= 0 else self.tr("At most {} s left.").format(whole(left))
-        self._page.run.say(sentences(self._doing, ending))
+        self._page.say(sentences(self._doing, ending))
 
     def _say(self, words: str) -> None:
         self._doing = words
-        self._page.run.say(words)
+        self._page.say(words)
 
     @Slot()
     def _forget(self) -> None:

@@ -1,11 +1,11 @@
-"""The page of tuning: what will be tried, for how long, how it goes, what was found."""
+"""The page of tuning: what will be tried, how it goes, and what was found."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from PySide6.QtCore import QT_TRANSLATE_NOOP, QDateTime, QLocale, Qt, Signal, Slot
-from PySide6.QtWidgets import QLabel, QSpinBox, QWidget
+from PySide6.QtCore import QT_TRANSLATE_NOOP, QDateTime, QLocale, Qt, Signal
+from PySide6.QtWidgets import QLabel, QWidget
 
 from headstart.engine.tuning.messages import (
     DEFAULT,
@@ -19,14 +19,13 @@ from headstart.engine.tuning.messages import (
     Stage,
     Trying,
 )
-from headstart.ui.performance.engine_job import JobPage
+from headstart.ui.performance.engine_job import NOTHING, JobPage, number_field
 from headstart.ui.spelling import decimal, listed, titled
 from headstart.ui.translation import said, translate
 from headstart.ui.widgets.figure_table import FigureTable
 from headstart.ui.widgets.labels import button, label, muted
 from headstart.ui.widgets.layouts import Card, TitledField, flowing
 from headstart.ui.widgets.progress import BusyBar
-from headstart.ui.widgets.stylesheet import inset
 from headstart.ui.widgets.theme import MEDIUM, SMALL
 
 _SUBJECTS: Mapping[str, Any] = {
@@ -37,6 +36,7 @@ _LOADING: Mapping[str, Any] = {
     TARGET: QT_TRANSLATE_NOOP("Tuning", "Loading the model…"),
     DRAFTS: QT_TRANSLATE_NOOP("Tuning", "Loading the draft models…"),
 }
+_TIMED: Any = QT_TRANSLATE_NOOP("Tuning", "token of an answer")
 # As `engine.tuning.search` names them; {} is a number or a name.
 _SETTINGS: tuple[Any, ...] = (
     QT_TRANSLATE_NOOP("Tuning", "as it is"),
@@ -51,7 +51,6 @@ _SETTINGS: tuple[Any, ...] = (
     QT_TRANSLATE_NOOP("Tuning", "on {}"),
     QT_TRANSLATE_NOOP("Tuning", "in {}"),
 )
-_TIMED: tuple[Any, ...] = (QT_TRANSLATE_NOOP("Tuning", "token of an answer"),)
 
 
 def subject_word(subject: str) -> str:
@@ -60,13 +59,12 @@ def subject_word(subject: str) -> str:
 
 
 def setting_word(name: str) -> str:
-    """A setting that is tried; one that is not known keeps its name."""
-    return _worded(name, _SETTINGS)
-
-
-def timed_word(name: str) -> str:
-    """What was timed."""
-    return _worded(name, _TIMED)
+    """A setting that is tried; an unknown one keeps its name."""
+    for template in _SETTINGS:
+        found = re.fullmatch(re.escape(str(template)).replace(r"\{\}", "(.+)"), name)
+        if found:
+            return translate("Tuning", template).format(*found.groups())
+    return name
 
 
 def doing(trying: Trying) -> str:
@@ -92,39 +90,37 @@ def reason(stage: Stage) -> str:
     """Why what was chosen was chosen."""
     default, *tried = stage.rows
     chosen = stage.chosen
-    if chosen is not default:
-        told = translate("Tuning", "{setting}, because it was {gain} ({figures}).")
-        why = told.format(setting=setting_word(chosen.name), gain=_gain(chosen), figures=_figures(chosen, default))
-        return titled(subject_word(stage.subject), why)
-    return titled(subject_word(stage.subject), _why_default(stage, default, tried))
-
-
-def _why_default(stage: Stage, default: Row, tried: list[Row]) -> str:
-    if not tried:
-        return translate("Tuning", "as it is ({}), as there is nothing else to try here.").format(_ms(default))
     timed = [row for row in tried if row.ratio is not None and not row.failure]
-    if not timed and stage.cut_short:
-        return translate("Tuning", "as it is, as the time was over before anything else was timed; give it more.")
-    if not timed:
-        return translate("Tuning", "as it is, as nothing else runs here.")
-    best = max(timed, key=lambda row: row.ratio.median if row.ratio else 0.0)
-    told = translate("Tuning", "as it is, because the best of the others, {setting}, {shortfall}.")
-    if stage.cut_short:
-        told = translate(
-            "Tuning", "as it is, because the best of the others, {setting}, {shortfall}; not all were timed."
+    if chosen is not default:
+        why = translate("Tuning", "{setting}, because it was {gain} ({figures}).").format(
+            setting=setting_word(chosen.name), gain=_gain(chosen), figures=_figures(chosen, default)
         )
-    return told.format(setting=setting_word(best.name), shortfall=_shortfall(best))
+    elif not tried:
+        why = translate("Tuning", "as it is ({}), as there is nothing else to try here.").format(_ms(default))
+    elif timed:
+        why = translate("Tuning", "as it is, because the best of the others, {setting}, {shortfall}.")
+        if stage.cut_short:
+            why = translate(
+                "Tuning", "as it is, because the best of the others, {setting}, {shortfall}; not all were timed."
+            )
+        best = max(timed, key=lambda row: row.ratio.median if row.ratio else 0.0)
+        why = why.format(setting=setting_word(best.name), shortfall=_shortfall(best))
+    elif stage.cut_short:
+        why = translate("Tuning", "as it is, as the time was over before anything else was timed; give it more.")
+    else:
+        why = translate("Tuning", "as it is, as nothing else runs here.")
+    return titled(subject_word(stage.subject), why)
 
 
 def _shortfall(best: Row) -> str:
     assert best.ratio is not None
     if best.ratio.median <= 1.0:
-        told = translate("Tuning", "was not faster: {}")
+        words = translate("Tuning", "was not faster: {}")
     elif best.ratio.median < LEAST_GAIN:
-        told = translate("Tuning", "gained too little to tell: {}")
+        words = translate("Tuning", "gained too little to tell: {}")
     else:
-        told = translate("Tuning", "was not faster often enough to rule out chance: {}")
-    return told.format(_gain(best))
+        words = translate("Tuning", "was not faster often enough to rule out chance: {}")
+    return words.format(_gain(best))
 
 
 def _gain(row: Row) -> str:
@@ -141,32 +137,21 @@ def _gain(row: Row) -> str:
 
 
 def _figures(row: Row, default: Row) -> str:
-    told = translate("Tuning", "{what}: {mine} instead of {before} ms")
+    words = translate("Tuning", "{what}: {mine} instead of {before} ms")
     return listed(
-        told.format(what=timed_word(name), mine=decimal(ms, 1), before=decimal(default.ms[name], 1))
+        words.format(what=translate("Tuning", name), mine=decimal(ms, 1), before=decimal(default.ms[name], 1))
         for name, ms in row.ms.items()
         if name in default.ms
     )
 
 
 def _ms(row: Row) -> str:
-    told = translate("Tuning", "{what}: {mine} ms")
-    return listed(told.format(what=timed_word(name), mine=decimal(ms, 1)) for name, ms in row.ms.items())
+    words = translate("Tuning", "{what}: {mine} ms")
+    return listed(words.format(what=translate("Tuning", name), mine=decimal(ms, 1)) for name, ms in row.ms.items())
 
 
-def _worded(name: str, known: tuple[Any, ...]) -> str:
-    for words in known:
-        found = re.fullmatch(re.escape(str(words)).replace(r"\{\}", "(.+)"), name)
-        if found:
-            return translate("Tuning", words).format(*found.groups())
-    return name
-
-
-_NOTHING = "–"
-
-
-class TuneReport(Card):
-    """Filled stage by stage while it is being found out, or all at once."""
+class TuningReport(Card):
+    """What was found, stage by stage."""
 
     forget_requested = Signal()
 
@@ -183,21 +168,23 @@ class TuneReport(Card):
         self.forget.clicked.connect(self.forget_requested)
 
     def begin(self, model: str) -> None:
-        """Nothing is known yet."""
+        """A tuning of this model has begun."""
         self._title.setText(self.tr("{}: what is measured").format(model))
         self._where.hide()
         self._buttons.hide()
         self._clear()
 
     def add_stage(self, stage: Stage) -> None:
-        """One more is decided."""
+        """Add what was decided."""
         why = label(reason(stage), self, selectable=True)
         why.setContentsMargins(0, SMALL, 0, 0)
-        self._add(why)
-        self._add(_table(stage, self))
+        for part in (why, self._table(stage)):
+            self.column.insertWidget(self.column.count() - 1, part)
+            self._stages.append(part)
+            part.show()
 
     def show_findings(self, found: Findings) -> None:
-        """All that was found, and what counts now."""
+        """All that was found and counts now."""
         self._clear()
         self._title.setText(titled(found.target, self._summary(found)))
         self._where.setText(self._place(found))
@@ -233,132 +220,87 @@ class TuneReport(Card):
             part.deleteLater()
         self._stages = []
 
-    def _add(self, part: QWidget) -> None:
-        self.column.insertWidget(self.column.count() - 1, part)
-        self._stages.append(part)
-        part.show()
-
-
-def _table(stage: Stage, parent: TuneReport) -> FigureTable:
-    timed = list(dict.fromkeys(name for row in stage.rows for name in row.ms))
-    table = FigureTable(translate("TuneReport", "Table: {}").format(subject_word(stage.subject)), parent)
-    milliseconds = [translate("TuneReport", "ms, {}").format(timed_word(name)) for name in timed]
-    titles = [
-        translate("TuneReport", "Setting"),
-        *milliseconds,
-        translate("TuneReport", "Speed"),
-        translate("TuneReport", "Ahead"),
-        translate("TuneReport", "Outcome"),
-    ]
-    table.begin(titles, widened=len(titles) - 1, words=(0, len(titles) - 1))
-    for row in stage.rows:
-        item = table.add(
-            [setting_word(row.name), *(_tune_report_ms(row, name) for name in timed), *_standing(row), outcome(row)]
-        )
-        item.setToolTip(len(titles) - 1, outcome(row))
-    return table
-
-
-def _tune_report_ms(row: Row, name: str) -> str:
-    return decimal(row.ms[name], 1) if name in row.ms else _NOTHING
+    def _table(self, stage: Stage) -> FigureTable:
+        timed = list(dict.fromkeys(name for row in stage.rows for name in row.ms))
+        table = FigureTable(self.tr("Table: {}").format(subject_word(stage.subject)), self)
+        milliseconds = [self.tr("ms, {}").format(translate("Tuning", name)) for name in timed]
+        titles = [self.tr("Setting"), *milliseconds, self.tr("Speed"), self.tr("Ahead"), self.tr("Outcome")]
+        last = len(titles) - 1
+        table.begin(titles, widened=last, words=(0, last))
+        for row in stage.rows:
+            times = [decimal(row.ms[name], 1) if name in row.ms else NOTHING for name in timed]
+            item = table.add([setting_word(row.name), *times, *_standing(row), outcome(row)])
+            item.setToolTip(last, outcome(row))
+        return table
 
 
 def _standing(row: Row) -> tuple[str, str]:
     ratio = row.ratio
     if ratio is None:
-        return _NOTHING, _NOTHING
+        return NOTHING, NOTHING
     spread = f"{decimal(ratio.low, 2)}–{decimal(ratio.high, 2)}"
     return f"{decimal(ratio.median, 2)}× ({spread})", f"{row.better} / {row.pairs}"
 
 
-_WIDEST = 1100  # pixels
 _LONGEST = 1800  # seconds
-_WIDTH = 110  # pixels of the number
 
 
 class TuningPage(JobPage):
-    """Wishes are seconds."""
+    """What will be tried, for how long, and what was found."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(_WIDEST, parent)
-        self.set_title(self.tr("Tune for this machine"))
-        self.run.start.setText(self.tr("Start tuning"))
-        self.seconds = QSpinBox(self)
+        super().__init__(
+            self.tr("Tune for this machine"),
+            self.tr("Start tuning"),
+            self.tr(
+                "Finds out how the model of the open chat runs fastest on this machine, and uses that from then on. "
+                "Every setting is timed beside the default, run by run, and replaces it only where chance is ruled "
+                "out. What you have set yourself stays as it is. Chats wait until it has ended."
+            ),
+            parent,
+        )
+        form = Card(self, spacing=MEDIUM)
+        self.seconds = number_field(form, LEAST_SECONDS, _LONGEST, USUAL_SECONDS, step=10)
         self._plan = muted("", self)
-        self._bar = BusyBar(self.tr("Progress of the tuning"), self)
+        field = TitledField(self.tr("Longest time in seconds"), self.seconds, form, above=True)
+        form.column.addWidget(flowing([field], form))
+        form.column.addWidget(self._plan)
+        self.bar = BusyBar(self.tr("Progress of the tuning"), self)
         self._empty = muted("", self)
-        self.report = TuneReport(self)
+        self.report = TuningReport(self)
         self.report.hide()
-        self._lay_out()
-        self.run.start_requested.connect(self._ask)
-        self.entered.connect(self.run.start.setFocus)
+        self.lay_out(form, self.bar)
+        self.column.addWidget(self._empty)
+        self.column.addWidget(self.report)
+        self.column.addStretch(1)
+        self.entered.connect(self.start.setFocus)
         self.show_state(running=False)
+
+    def wish(self) -> int:
+        """The longest time in seconds."""
+        return self.seconds.value()
 
     def show_state(self, *, running: bool, reason: str = "") -> None:
         """Which buttons there are. `reason`: why none can start; empty where one can."""
         super().show_state(running=running, reason=reason)
-        self._bar.setVisible(running)
-        self.seconds.setEnabled(not running)
         self.report.forget.setEnabled(not running and not reason)
 
     def show_plan(self, steps: Iterable[str]) -> None:
         """What will be tried, in order."""
         self._plan.setText("\n".join(f"{number}. {step}" for number, step in enumerate(steps, start=1)))
 
-    def show_progress(self, spent: float, seconds: float) -> None:
-        """How much of the time that it may take."""
-        self._bar.show_share(min(spent, seconds), seconds)
-
     def begin(self, model: str) -> None:
         """A tuning has begun."""
-        self.notice.hide()
         self._empty.hide()
-        self.show_progress(0, 1)
+        self.bar.show_share(0, 1)
         self.report.begin(model)
         self.report.show()
-
-    def add_stage(self, stage: Stage) -> None:
-        """One more is decided."""
-        self.report.add_stage(stage)
 
     def show_findings(self, found: Findings | None, model: str) -> None:
         """What counts for a model now; None: nothing was found yet."""
         self.report.setVisible(found is not None)
         self._empty.setVisible(found is None)
-        self._empty.setText(
-            self.tr("{} has not been tuned on this computer yet: it runs with the defaults.").format(model)
-            if model
-            else ""
-        )
+        untuned = self.tr("{} has not been tuned on this computer yet: it runs with the defaults.").format(model)
+        self._empty.setText(untuned if model else "")
         if found:
             self.report.show_findings(found)
-
-    @Slot()
-    def _ask(self) -> None:
-        self.start_requested.emit(self.seconds.value())
-
-    def _form(self) -> Card:
-        card = Card(self, spacing=MEDIUM)
-        self.seconds.setRange(LEAST_SECONDS, _LONGEST)
-        self.seconds.setSingleStep(10)
-        self.seconds.setValue(USUAL_SECONDS)
-        self.seconds.setMinimumWidth(_WIDTH)
-        inset(self.seconds)
-        field = TitledField(self.tr("Longest time in seconds"), self.seconds, card, above=True)
-        card.column.addWidget(flowing([field], card))
-        card.column.addWidget(self._plan)
-        return card
-
-    def _lay_out(self) -> None:
-        intro = muted(
-            self.tr(
-                "Finds out how the model of the open chat runs fastest on this machine, and uses that from then on. "
-                "Every setting is timed beside the default, run by run, and replaces it only where chance is ruled "
-                "out. What you have set yourself stays as it is. Chats wait until it has ended."
-            ),
-            self,
-        )
-        parts: tuple[QWidget, ...] = (intro, self._form(), self.notice, self.run, self._bar, self._empty, self.report)
-        for part in parts:
-            self.column.addWidget(part)
-        self.column.addStretch(1)

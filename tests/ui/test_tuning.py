@@ -1,12 +1,9 @@
-"""Stories of the page of tuning: run, progress, result, cancel, the next start, forgetting, and what is refused."""
+"""Tuning: run, progress, result, cancel, the next start, forgetting, and the reasons it gives."""
 
-import os
-import signal
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
 from headstart.cli.tune import reason
@@ -16,25 +13,20 @@ from headstart.engine.tuning.messages import DEFAULT, DRAFTS, TARGET, Row, Stage
 from headstart.engine.tuning.search import Hardware, drafts, settings
 from headstart.errors import Translatable
 from headstart.settings import Settings
-from headstart.ui.engine_request import Loadable, installed_model
+from headstart.ui.engine_request import Loadable
 from headstart.ui.performance import tuning_page
 from headstart.ui.performance.tuning_page import TuningPage
 from headstart.ui.program import Program
 from tests.ui.conftest import Speak
-from tests.ui.person import WAIT, ask, texts
+from tests.ui.person import WAIT, cells, press
 
 Opened = Callable[..., Program]
-START, CANCEL, FORGET = "Start tuning", "Cancel", "Forget"
-
-
-def button(page: TuningPage, name: str) -> QPushButton:
-    return next(each for each in page.findChildren(QPushButton) if each.text() == name)
 
 
 def go(app: Program) -> TuningPage:
     """Go to the page and press its button."""
     app.window.actions_by_name["tune"].trigger()
-    button(app.window.tune, START).click()
+    app.window.tune.start.click()
     return app.window.tune
 
 
@@ -56,19 +48,18 @@ def test_a_run_shows_what_it_measured_and_why(qtbot: QtBot, open_program: Opened
     app = open_program(pace=0.01)
     page = go(app)
     qtbot.waitUntil(lambda: len(page.report.tables()) == 1, timeout=WAIT)  # stage by stage
-    assert button(page, CANCEL).isVisible()
-    assert not page._bar.isHidden()
+    assert page.stop.isVisible()
+    assert not page.bar.isHidden()
     end(qtbot, app)
     said = page.report.text()
     assert "the fastest settings found here are used from now on" in said
     assert "1 thread, because it was 1.33× as fast as the default (1.20–1.40), ahead in 9 of 9 runs" in said
     assert "as it is, because the best of the others, no draft model, was not faster" in said
     assert "An engine without a model" in said
-    rows = page.report.tables()[0]
-    cells = [[rows.topLevelItem(row).text(column) for column in range(5)] for row in range(4)]  # type: ignore[union-attr]
-    assert cells[1] == ["1 thread", "60.0", "1.33× (1.20–1.40)", "9 / 9", "chosen"]
-    assert cells[2][-1] == "The toy has no NPU."
-    assert cells[3][-1] == "no time left"
+    rows = cells(page.report.tables()[0])
+    assert rows[1] == ["1 thread", "60.0", "1.33× (1.20–1.40)", "9 / 9", "chosen"]
+    assert rows[2][-1] == "The toy has no NPU."
+    assert rows[3][-1] == "no time left"
 
 
 def test_the_next_start_knows_it_until_it_is_forgotten(qtbot: QtBot, open_program: Opened) -> None:
@@ -80,53 +71,19 @@ def test_the_next_start_knows_it_until_it_is_forgotten(qtbot: QtBot, open_progra
     page = again.window.tune
     qtbot.waitUntil(lambda: len(page.report.tables()) == 2, timeout=WAIT)
     with qtbot.waitSignal(again.link.loaded, timeout=WAIT):  # without what was found
-        button(page, FORGET).click()
+        press(page, "Forget")
     qtbot.waitUntil(lambda: "has not been tuned" in page._empty.text(), timeout=WAIT)
     assert page.report.isHidden()
 
 
-def test_a_run_can_be_cancelled_and_chats_go_on(qtbot: QtBot, open_program: Opened) -> None:
+def test_a_run_can_be_cancelled(qtbot: QtBot, open_program: Opened) -> None:
     app = open_program(pace=0.3)
     page = go(app)
-    qtbot.waitUntil(lambda: "Model: as it is (f32) against 1 thread" in page.run.sentence, timeout=WAIT)
-    app.window.actions_by_name["write"].trigger()
-    assert not app.chat_controller.session.send("now")
-    assert "A tuning is going on" in app.window.chat.notice.text
-    app.window.actions_by_name["tune"].trigger()
-    button(page, CANCEL).click()
+    qtbot.waitUntil(lambda: "Model: as it is (f32) against 1 thread" in page.sentence, timeout=WAIT)
+    page.stop.click()
     end(qtbot, app)
     assert "Cancelled; nothing was changed." in page.notice.text
     qtbot.waitUntil(page.report.isHidden, timeout=WAIT)
-    app.window.actions_by_name["write"].trigger()
-    ask(qtbot, app, "there?")
-    assert texts(app)[-1] == "You wrote: there?"
-
-
-def test_the_keyboard_stays_on_the_page(qtbot: QtBot, open_program: Opened) -> None:
-    app = open_program(pace=0.05)
-    app.window.activateWindow()
-    page = go(app)
-    qtbot.waitUntil(lambda: "against" in page.run.sentence, timeout=WAIT)
-    assert button(page, CANCEL).hasFocus()
-    end(qtbot, app)
-    assert button(page, START).hasFocus()
-
-
-@pytest.mark.engine_process
-def test_a_dead_engine_ends_it_in_words_and_is_replaced(qtbot: QtBot, open_program: Opened) -> None:
-    app = open_program(pace=0.3)
-    page = go(app)
-    qtbot.waitUntil(lambda: "against" in page.run.sentence, timeout=WAIT)
-    os.kill(app.link.pid, signal.SIGKILL)
-    end(qtbot, app)
-    assert "unexpectedly" in page.notice.text
-
-
-def test_without_a_model_the_page_says_so(open_program: Opened) -> None:
-    app = open_program(find=installed_model, loaded=False)
-    page = go(app)
-    assert not button(page, START).isEnabled()
-    assert page.run.sentence == "No model is installed yet."
 
 
 def test_what_settings_name_is_not_tried(qtbot: QtBot, open_program: Opened) -> None:

@@ -1,0 +1,278 @@
+"""The benchmark: its page, what is kept of it, and what is drawn of it."""
+
+import csv
+import dataclasses
+import io
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from PySide6.QtGui import QImage
+from PySide6.QtWidgets import QFileDialog
+from pytestqt.qtbot import QtBot
+
+from headstart.engine.bench.prompts import BenchPrompt
+from headstart.engine.bench.race import Heat, Run
+from headstart.engine.bench.result import (
+    Advice,
+    BenchResult,
+    Memory,
+    Setting,
+    Versus,
+    as_json,
+    prompt_results,
+    standings,
+    versus_best_peer,
+)
+from headstart.engine.devices import Machine
+from headstart.ui.performance import benchmark_chart, benchmark_page
+from headstart.ui.performance.benchmark_chart import ALL, Bar, advice_word
+from headstart.ui.performance.benchmark_page import CSV, JSON, PNG, BenchmarkPage
+from headstart.ui.program import Program
+from tests.ui.person import WAIT, ask, cells, press, texts
+
+Open = Callable[..., Program]
+
+
+def go(app: Program, tokens: int = 16, repeats: int = 1) -> BenchmarkPage:
+    """Go to the page, choose and press its button."""
+    app.window.actions_by_name["bench"].trigger()
+    page = app.window.bench
+    page.form.tokens.setValue(tokens)
+    page.form.repeats.setValue(repeats)
+    page.start.click()
+    return page
+
+
+def end(qtbot: QtBot, app: Program) -> None:
+    qtbot.waitUntil(lambda: not app.loader.occupation, timeout=WAIT)
+
+
+def test_before_the_first_run_it_says_what_will_be_measured(qtbot: QtBot, app: Program) -> None:
+    app.window.actions_by_name["bench"].trigger()
+    page = app.window.bench
+    assert not page._empty.isHidden()
+    assert page.report.isHidden()
+    page.form.prompts.setValue(2)
+    page.form.repeats.setValue(3)
+    page.form.tokens.setValue(100)
+    page.form.peer.setChecked(False)
+    text = page.form._extent.text()
+    assert "10 prompts (code, edit, explanation, summary, story), about 120 answers of at most 100 tokens" in text
+    assert "about 20 minutes at ten tokens a second" in text
+    page.form.peer.setChecked(True)
+    assert "about 210 answers" in page.form._extent.text()
+
+
+def test_classes_and_ways_can_be_chosen_and_one_class_stays(qtbot: QtBot, open_program: Open) -> None:
+    app = open_program(pace=0.001)
+    app.window.actions_by_name["bench"].trigger()
+    page = app.window.bench
+    page.form.peer.setChecked(False)
+    for kind in ("edit", "explanation", "summary", "story"):
+        assert page.form.kinds[kind].isEnabled()
+        page.form.kinds[kind].setChecked(False)
+    assert not page.form.kinds["code"].isEnabled()
+    assert page.form.size_wanted().kinds == ("code",)
+    page.form.kinds["math"].setChecked(True)
+    assert page.form.kinds["code"].isEnabled()
+    assert "2 prompts (code, math), about 16 answers" in page.form._extent.text()
+    page.form.sweep.setChecked(True)
+    assert "about 48 answers" in page.form._extent.text()
+    go(app)
+    end(qtbot, app)
+    assert [row[0] for row in cells(page.report.table)] == ["all prompts", "code", "math"]
+    assert "fixed 8" in page.report.chart.accessibleDescription()
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (Advice("code", "draft", (5, 8), 2.1, 2.2), "draft, 5–8"),
+        (Advice("edit", "ngram", None, 2.5, None), "n-gram"),
+        (Advice("story", "off", None, 1.0, 1.1), "off"),
+        (Advice("math", "draft", (3, 3), 1.4, 1.5), "draft, 3"),
+    ],
+)
+def test_advice_is_worded_as_in_the_terminal(given: Advice, words: str) -> None:
+    assert advice_word(given) == words == given.words.replace("-8", "–8")
+
+
+def test_a_run_shows_its_progress(qtbot: QtBot, open_program: Open) -> None:
+    app = open_program(pace=0.01)
+    page = go(app, tokens=60, repeats=9)
+    assert not page.stop.isHidden()
+    qtbot.waitUntil(lambda: page.bar.value() > 0, timeout=WAIT)
+    assert "of 180 answers" in page.sentence
+    assert "left" in page.sentence
+    assert "ms/token" in page.heat.text()
+    page.stop.click()
+    end(qtbot, app)
+    assert page.stop.isHidden()
+    assert page.bar.isHidden()
+
+
+def test_a_run_shows_what_it_found_and_advises_what_to_set(qtbot: QtBot, open_program: Open) -> None:
+    app = open_program(pace=0.002)
+    page = go(app)
+    end(qtbot, app)
+    report, classes = page.report, ["code", "edit", "explanation", "summary", "story"]
+    shown, advised = cells(report.table), cells(report.advice.table)
+    assert [row[0] for row in shown] == ["all prompts", *classes]
+    assert all(float(cell.rstrip("×")) > 0.0 for row in shown for cell in row[1:])
+    assert "Everyone wrote the same texts" in report._remarks.text()
+    assert "An engine without a model" in report._where.text()
+    assert "auto" in report.chart.accessibleDescription()
+    assert [row[0] for row in advised] == classes
+    assert all(re.fullmatch(r"off|n-gram, [35](–5)?", row[1]) for row in advised)
+    assert all(row[2].endswith("×") and row[3].endswith("×") for row in advised)
+    report.advice.show_result({"prompts": []})  # of an older version
+    assert report.advice.isHidden()
+
+
+def test_the_next_start_shows_the_last_result(qtbot: QtBot, open_program: Open) -> None:
+    app = open_program()
+    page = go(app)
+    end(qtbot, app)
+    before, when = cells(page.report.table), page.report._where.text()
+    again = open_program()
+    again.window.actions_by_name["bench"].trigger()
+    assert cells(again.window.bench.report.table) == before
+    assert again.window.bench.report._where.text() == when
+    assert "at the speed last measured here" in again.window.bench.form._extent.text()
+
+
+def test_a_run_can_be_cancelled_and_the_result_before_stays(qtbot: QtBot, open_program: Open) -> None:
+    app = open_program(pace=0.002)
+    page = go(app)
+    end(qtbot, app)
+    before = cells(page.report.table)
+    go(app, tokens=400, repeats=9)
+    qtbot.waitUntil(lambda: app.bench._done > 0, timeout=WAIT)
+    page.stop.click()
+    assert "Ends with the answer being written" in page.sentence
+    end(qtbot, app)
+    assert "Cancelled" in page.notice.text
+    assert cells(page.report.table) == before
+    app.window.actions_by_name["write"].trigger()
+    ask(qtbot, app, "still there?")
+    assert texts(app)[-1] == "You wrote: still there?"
+
+
+def test_unloading_the_model_ends_it(qtbot: QtBot, open_program: Open) -> None:
+    app = open_program(pace=0.01)
+    page = go(app, tokens=400)
+    qtbot.waitUntil(lambda: app.bench._planned > 0, timeout=WAIT)
+    app.window.actions_by_name["unload"].trigger()
+    assert not app.loader.occupation
+    assert "Cancelled" in page.notice.text
+
+
+def test_what_was_found_is_written_to_files(
+    qtbot: QtBot, app: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = go(app)
+    end(qtbot, app)
+    for place in (tmp_path / "figures", tmp_path / "nowhere" / "figures"):
+        monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_, place=place: (str(place), ""))
+        for kind in (PNG, CSV, JSON):
+            page.notice.hide()
+            press(page, kind)
+            assert ("cannot be written; choose another place" in page.notice.text) == (place.parent != tmp_path)
+    assert QImage(str(tmp_path / "figures.png")).width() > 2000
+    written = (tmp_path / "figures.csv").read_text(encoding="utf-8")
+    assert len(list(csv.DictReader(written.splitlines()))) == 20
+    assert json.loads((tmp_path / "figures.json").read_bytes())["result"]["setting"]["target"] == "toy"
+
+
+MACHINE = Machine("A processor", 2, "Linux x86_64", "3.13", "1.0", "2026.4.1-abc", "2026.4.1")
+CODE, MORE_CODE, STORY = (BenchPrompt(id_, id_[:-2], "?") for id_ in ("code-1", "code-2", "story-1"))
+TIMES = {  # milliseconds per token by prompt and contestant, two repeats
+    CODE: {"plain": (80.0, 80.0), "auto": (40.0, 20.0), "genai 3": (80.0, 40.0)},
+    MORE_CODE: {"plain": (80.0, 80.0), "auto": (80.0, 80.0), "genai 3": (80.0, 80.0)},
+    STORY: {"plain": (40.0, 60.0), "auto": (80.0, 120.0), "genai 3": (80.0, 60.0)},
+}
+
+
+def result() -> BenchResult:
+    """A result with two prompts of one class and one of another."""
+    heats = [
+        Heat(prompt, name, repeat, Run((1, 2, 3, 4, 5 if name == "plain" else 6), 100.0, 4 * ms, 7))
+        for prompt, scores in TIMES.items()
+        for name, times in scores.items()
+        for repeat, ms in enumerate(times)
+    ]
+    prompts = prompt_results(heats)
+    return BenchResult(
+        machine=MACHINE,
+        setting=Setting("big", "small", {}, {}, 160, 2),
+        prompts=prompts,
+        standings=standings(prompts, ["plain", "auto", "genai 3"]),
+        auto_vs_best_static_peer=versus_best_peer(prompts, ["genai 3"]),
+        memory=Memory(0, 0, None),
+    )
+
+
+def record() -> benchmark_page.BenchmarkRecord:
+    """As it comes over the wire."""
+    return benchmark_page.record("2026-01-02T03:04:05Z", json.loads(json.dumps(as_json(result()))))
+
+
+def test_the_result_survives_the_wire_as_values() -> None:
+    assert record().result == result()
+    assert isinstance(record().result.auto_vs_best_static_peer, Versus)
+
+
+def test_a_group_for_all_prompts_and_one_for_each_class() -> None:
+    groups = benchmark_chart.groups(result())
+    assert [group.kind for group in groups] == [ALL, "code", "story"]
+    assert [bar.contestant for bar in groups[0].bars] == ["auto", "genai 3"]
+    code = groups[1].bars[0]
+    assert code.mean == pytest.approx(3.0**0.5)
+    assert (code.low, code.high) == (1.0, 4.0)
+    assert groups[2].bars[0] == Bar("auto", 0.5, 0.5, 0.5)
+    assert (groups[0].bars[0].low, groups[0].bars[0].high) == (0.5, 4.0)
+    assert groups[2].plain_ms == 50.0
+
+
+def test_an_answer_too_short_for_a_speed_has_no_bar() -> None:
+    whole = result()
+    scores = {name: dataclasses.replace(score, speedup=None) for name, score in whole.prompts[2].scores.items()}
+    prompts = (*whole.prompts[:2], dataclasses.replace(whole.prompts[2], scores=scores))
+    cut = dataclasses.replace(whole, prompts=prompts, standings=standings(prompts, ["plain", "auto"]))
+    assert benchmark_chart.groups(cut)[2].bars == (Bar("auto", None, None, None),)
+
+
+def test_texts_that_differ_are_counted() -> None:
+    assert benchmark_chart.differing(result()) == {"auto": 3, "genai 3": 3}
+
+
+def test_the_table_has_a_row_for_each_answer() -> None:
+    rows = list(csv.DictReader(io.StringIO(benchmark_page.as_csv(record()))))
+    assert len(rows) == 18
+    first = next(row for row in rows if row["contestant"] == "auto")
+    assert (first["class"], first["prompt"], first["repeat"], first["ms_per_token"]) == ("code", "code-1", "1", "40.0")
+    assert (first["speedup_median"], first["speedup_low"], first["speedup_high"]) == ("3.0", "2.0", "4.0")
+    assert first["same_text_as_plain"] == "False"
+
+
+def test_what_is_kept_is_read_again(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "last.json"
+    assert benchmark_page.read(path) is None
+    benchmark_page.keep(path, record())
+    assert benchmark_page.read(path) == record()
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"when": "now"}', '{"when": "now", "result": {"prompts": 3}}'])
+def test_what_is_damaged_counts_as_nothing(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "last.json"
+    path.write_text(content, encoding="utf-8")
+    assert benchmark_page.read(path) is None
+
+
+def test_a_folder_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    benchmark_page.keep(tmp_path / "file" / "last.json", record())
+    assert benchmark_page.read(tmp_path / "file" / "last.json") is None

@@ -1,0 +1,88 @@
+"""What race, benchmark and tuning have in common: they wait for chats, chats wait for them, and each ends in words."""
+
+from collections.abc import Callable
+
+import pytest
+from pytestqt.qtbot import QtBot
+
+from headstart.ui.performance.engine_job import JobPage
+from headstart.ui.program import Program
+from tests.ui.person import WAIT, ask, begin, texts
+
+Open = Callable[..., Program]
+JOBS = {"race": "A race is running", "bench": "A benchmark is running", "tune": "A tuning is going on"}
+each_job = pytest.mark.parametrize("name", JOBS)
+
+
+def show(app: Program, name: str) -> JobPage:
+    """Go to the page of a job."""
+    app.window.actions_by_name[name].trigger()
+    page = app.window.pages.currentWidget()
+    assert isinstance(page, JobPage)
+    return page
+
+
+def begin_long(qtbot: QtBot, app: Program, name: str) -> JobPage:
+    """Start a job that takes longer than its test."""
+    app.window.activateWindow()
+    page = show(app, name)
+    app.window.race.form.prompt.setPlainText("toy: words 400")
+    app.window.bench.form.tokens.setValue(24)
+    app.window.bench.form.repeats.setValue(9)
+    page.start.setFocus()
+    page.start.click()
+    qtbot.waitUntil(lambda: not app.loader.status and getattr(app, name)._ticket is not None, timeout=WAIT)
+    return page
+
+
+@each_job
+def test_it_waits_for_the_answer_of_a_chat(qtbot: QtBot, open_program: Open, name: str) -> None:
+    app = open_program(pace=0.02)
+    begin(qtbot, app, "toy: words 60")
+    page = show(app, name)
+    assert not page.start.isEnabled()
+    assert "still being written" in page.sentence
+    qtbot.waitUntil(page.start.isEnabled, timeout=WAIT)
+    assert not page.sentence
+
+
+@each_job
+def test_chats_wait_and_are_told_why(qtbot: QtBot, open_program: Open, name: str) -> None:
+    app = open_program(pace=0.05)
+    begin_long(qtbot, app, name)
+    app.window.chat.composer.set_text("a question")
+    assert not app.window.chat.composer._send.isEnabled()
+    assert JOBS[name] in app.window.chat.composer._send.toolTip()
+    assert not app.chat_controller.session.send("now")
+    assert JOBS[name] in app.window.chat.notice.text
+    app.window.panel.edited.emit("numerics", "exact")  # asks for the model to be loaded anew
+    assert JOBS[name] in app.window.chat.notice.text
+    assert JOBS[name] in show(app, "tune" if name == "bench" else "bench").sentence
+
+
+@each_job
+def test_the_keyboard_stays_on_the_page_and_a_job_that_was_stopped_leaves_the_engine_to_chats(
+    qtbot: QtBot, open_program: Open, name: str
+) -> None:
+    app = open_program(pace=0.05)
+    page = begin_long(qtbot, app, name)
+    qtbot.waitUntil(page.stop.hasFocus, timeout=WAIT)
+    page.stop.click()
+    qtbot.waitUntil(lambda: not app.loader.occupation and app.loader.is_ready, timeout=WAIT)
+    qtbot.waitUntil(page.start.hasFocus, timeout=WAIT)
+    assert page.stop.isHidden()
+    assert any(word in page.notice.text + page.sentence for word in ("Stopped", "Cancelled"))
+    app.window.actions_by_name["write"].trigger()
+    ask(qtbot, app, "still there?")
+    assert texts(app)[-1] == "You wrote: still there?"
+
+
+@each_job
+def test_an_engine_that_stops_ends_it_in_words(qtbot: QtBot, open_program: Open, name: str) -> None:
+    app = open_program(pace=0.05)
+    page = begin_long(qtbot, app, name)
+    assert app.link._child
+    app.link._child.kill("The engine stopped unexpectedly.")
+    qtbot.waitUntil(lambda: not app.loader.occupation and app.loader.is_ready, timeout=WAIT)
+    assert "unexpectedly" in page.notice.text
+    assert page.start.isVisible()
