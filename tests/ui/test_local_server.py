@@ -12,7 +12,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QLabel, QMessageBox, QPushButton, QWidget
+from PySide6.QtWidgets import QMessageBox
 from pytestqt.qtbot import QtBot
 
 from headstart import paths, settings_file
@@ -22,7 +22,7 @@ from headstart.ui.engine_request import installed_model
 from headstart.ui.local_server.server_page import ServerState
 from headstart.ui.program import Program
 from tests.model_folders import write_model
-from tests.ui.conftest import WAIT
+from tests.ui.person import WAIT, cells, press, words
 
 Open = Callable[..., Program]
 
@@ -53,14 +53,6 @@ def refuses(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) != 0
 
 
-def words(widget: QWidget) -> str:
-    return "\n".join(label.text() for label in widget.findChildren(QLabel) if not label.isHidden())
-
-
-def press(widget: QWidget, name: str) -> None:
-    next(each for each in widget.findChildren(QPushButton) if each.text() == name).click()
-
-
 def switch(qtbot: QtBot, app: Program, wanted: ServerState) -> None:
     """As a person does with the keyboard, until it is so."""
     QTest.keyClick(app.window.server.card.switch, Qt.Key.Key_Space)
@@ -89,9 +81,7 @@ def ask(qtbot: QtBot, app: Program, key: str, text: str = "Hi") -> tuple[int, st
 
 
 def rows(app: Program) -> list[list[str]]:
-    table = app.window.server.requests.table
-    found = [table.topLevelItem(row) for row in range(table.topLevelItemCount())]
-    return [[item.text(column) for column in range(5)] for item in found if item]
+    return cells(app.window.server.requests.table)
 
 
 @pytest.mark.slow

@@ -23,8 +23,7 @@ from headstart.engine.protocol import (
 from headstart.engine.supervision import Journal
 from headstart.errors import HeadstartError, PortTakenError
 from headstart.server import keys
-from headstart.ui.local_server import server_page
-from headstart.ui.local_server.server_page import Offer, ServerState, ServerView
+from headstart.ui.local_server.server_page import ServedModel, ServerState, ServerView
 from headstart.ui.translation import said
 from headstart.ui.widgets.dialog import confirms
 
@@ -51,13 +50,24 @@ class ServerController(QObject):
         self._page, self._loader, self._settings = page, loader, settings
         self.journal = Journal(paths.logs_folder() / LOG)
         self.state = ServerState.OFF
-        self.sentence = ""  # what it is at, or why it ended
-        self._served: Offer | None = None
+        self.sentence = ""  # what it does, or why it ended
+        self._served: ServedModel | None = None
         self._port = 0
         self._url = ""
         self._key = ""  # as long as the window is open; the disk has its hash
         self._again = False  # the server that ends is to be followed by another
-        self._connect()
+        link = loader.link
+        page.card.switch.toggled.connect(self.switch)
+        page.card.port.edited.connect(lambda _name, port: self.port_chosen.emit(port))
+        page.address.new_key.clicked.connect(self._ask_for_key)
+        page.entered.connect(self.show)
+        loader.changed.connect(self.follow)
+        link.served.connect(self._take)
+        link.loading.connect(self._note_loading)
+        link.loaded.connect(self._note_loaded)
+        link.unloaded.connect(self._note_unloaded)
+        link.failed.connect(self._note_failure)
+        link.crashed.connect(self._note_crash)
 
     @Slot(bool)
     def switch(self, on: bool) -> None:
@@ -71,21 +81,16 @@ class ServerController(QObject):
     @Slot()
     def show(self) -> None:
         """Everything as it is now."""
-        wanted = self._wanted()
-        served = self._served or wanted
-        port, down, kept = self._settings().server_port, self.state.is_down, paths.server_key().exists()
-        url = self._url or server_page.url(port)
+        wanted, port = self._wanted(), self._settings().server_port
         view = ServerView(
             self.state,
-            title=server_page.title(self.state),
-            sentence=self.sentence or (self._fault() if down else ""),
-            model=server_page.model(served, wanted),
-            port=port,
-            url=url,
-            key=self._key,
-            key_words=server_page.key(shown=bool(self._key), kept=kept),
-            key_hint=self.tr("kept as a hash only") if kept else self.tr("none yet"),
-            curl=server_page.curl(url, served.model, self._key) if served else "",
+            self.sentence or (self._fault() if self.state.is_down else ""),
+            self._served or wanted,
+            wanted,
+            port,
+            self._url or f"http://{_HOST}:{port}/v1",
+            self._key,
+            paths.server_key().exists(),
         )
         self._page.show_view(view)
 
@@ -97,25 +102,11 @@ class ServerController(QObject):
         elif self._page.isVisible():
             self.show()
 
-    def _connect(self) -> None:
-        page, link = self._page, self._loader.link
-        page.card.switched.connect(self.switch)
-        page.card.port_chosen.connect(self.port_chosen)
-        page.address.key_requested.connect(self._ask_for_key)
-        page.entered.connect(self.show)
-        self._loader.changed.connect(self.follow)
-        link.served.connect(self._take)
-        link.loading.connect(self._note_loading)
-        link.loaded.connect(self._note_loaded)
-        link.unloaded.connect(self._note_unloaded)
-        link.failed.connect(self._note_failure)
-        link.crashed.connect(self._note_crash)
-
-    def _wanted(self) -> Offer | None:
+    def _wanted(self) -> ServedModel | None:
         """What the open chat's settings ask for; None where that cannot be served."""
         settings = self._settings()
         name = "" if remotes.is_remote(settings.model) else self._loader.name(settings)
-        return server_page.offer(name, settings) if name else None
+        return ServedModel(name, settings.sampling, settings.guessing) if name else None
 
     def _fault(self) -> str:
         """Why nothing can be served now."""
@@ -150,16 +141,16 @@ class ServerController(QObject):
         except HeadstartError as error:
             self._end(said(error))
             return
-        self._served = offer = server_page.offer(self._loader.model, settings)
+        self._served = ServedModel(self._loader.model, settings.sampling, settings.guessing)
         self._page.requests.clear()
         order = StartServer(
-            offer.model,
+            self._served.name,
             kept,
             _HOST,
             self._port,
-            sampling=offer.sampling,
-            speculation=offer.speculation,
-            seed=offer.seed,
+            sampling=self._served.sampling,
+            speculation=self._served.speculation,
+            seed=self._served.sampling.seed or None,
         )
         self._loader.link.serve(order)
 
@@ -198,8 +189,10 @@ class ServerController(QObject):
         waiting = self._page.requests.open - 1
         if waiting < 0:
             self._set(ServerState.READY)
+        elif waiting:
+            self._set(ServerState.BUSY, self.tr("A request is being answered; waiting: {}.").format(waiting))
         else:
-            self._set(ServerState.BUSY, server_page.answering(waiting))
+            self._set(ServerState.BUSY, self.tr("A request is being answered."))
 
     @Slot(object)
     def _note_loading(self, stage: Loading | None) -> None:
@@ -226,8 +219,12 @@ class ServerController(QObject):
     def _note_failure(self, sentence: str, failed: Failed) -> None:
         if self.state.is_down or failed.order not in {Load.__name__, StartServer.__name__}:
             return
-        taken = failed.kind == PortTakenError.__name__
-        self._end(server_page.taken(self._port) if taken else sentence)
+        if failed.kind == PortTakenError.__name__:
+            taken = self.tr(
+                "Port {} is taken by another program; choose another port, then switch the server on again."
+            )
+            sentence = taken.format(self._port)
+        self._end(sentence)
 
     @Slot(str, object)
     def _note_crash(self, sentence: str, _generation: int | None) -> None:
@@ -237,7 +234,7 @@ class ServerController(QObject):
             self._end(sentence)
 
     def _end(self, sentence: str = "") -> None:
-        """There is no server; the sentence says why, unless a person wanted that."""
+        """There is no server. `sentence` says why; it is empty where the user ended it."""
         self._served, self._url = None, ""
         again, self._again = self._again and not sentence, False
         self._set(ServerState.FAILED if sentence else ServerState.OFF, sentence)

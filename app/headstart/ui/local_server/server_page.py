@@ -1,4 +1,4 @@
-"""The page of the local server: its switch, the way to it, and who asked."""
+"""The page of the local server: its switch, its address and key, and the requests."""
 
 import json
 import sys
@@ -6,17 +6,15 @@ import time
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from PySide6.QtCore import QSignalBlocker, Qt, QTimer, Signal, Slot
+from PySide6.QtCore import QSignalBlocker, Qt, QTimer, Slot
 from PySide6.QtWidgets import QCheckBox, QGridLayout, QHBoxLayout, QLabel, QWidget
 
 from headstart.engine.engine import Sampling, Speculation
 from headstart.engine.protocol import Answered, Asked
-from headstart.settings import Settings
 from headstart.ui.settings.settings_form import NumberEditor
 from headstart.ui.spelling import decimal, whole
-from headstart.ui.translation import translate
 from headstart.ui.widgets.figure_table import FigureTable
-from headstart.ui.widgets.labels import CopiedLine, StatusLine, button, muted, section
+from headstart.ui.widgets.labels import CopiedLine, StatusLine, button, muted
 from headstart.ui.widgets.layouts import Card
 from headstart.ui.widgets.page import Page
 from headstart.ui.widgets.progress import BusyBar
@@ -45,47 +43,132 @@ class ServerState(Enum):
         return self in {ServerState.OFF, ServerState.FAILED}
 
 
+_NO_KEY = "KEY"
+_KINDS = {ServerState.READY: "success", ServerState.BUSY: "success", ServerState.FAILED: "danger"}
+
+
+@dataclass(frozen=True)
+class ServedModel:
+    """A model, and how it answers as far as a request leaves that open."""
+
+    name: str
+    sampling: Sampling
+    speculation: Speculation
+
+
 @dataclass(frozen=True)
 class ServerView:
-    """All that is shown but the requests. `key`: empty where only its hash is kept, or where there is none yet."""
+    """All that is shown except the requests. `key`: empty where only its hash is kept, or where there is none yet."""
 
     state: ServerState = ServerState.OFF
-    title: str = ""  # the state in a word
     sentence: str = ""
-    model: str = ""
+    served: ServedModel | None = None  # or would be
+    wanted: ServedModel | None = None  # by the open chat
     port: int = 0
     url: str = ""
     key: str = ""
-    key_words: str = ""
-    key_hint: str = ""  # in place of the key
-    curl: str = ""
+    has_key: bool = False
 
 
-_NO_KEY = "KEY"
+class ServerSwitch(Card):
+    """The switch of the server, its state, its model and its port."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._titles = {
+            ServerState.OFF: self.tr("Off"),
+            ServerState.STARTING: self.tr("Starting"),
+            ServerState.READY: self.tr("Ready"),
+            ServerState.BUSY: self.tr("Busy"),
+            ServerState.STOPPING: self.tr("Stopping"),
+            ServerState.FAILED: self.tr("Failed"),
+        }
+        self.switch = QCheckBox(self.tr("Answer programs of this computer"), self)
+        dress(self.switch, "switch")
+        self.setAccessibleName(self.switch.text())
+        self._state = QLabel(self)
+        self._bar = BusyBar(self.tr("The server is being started"), self)
+        self._sentence = StatusLine(self)
+        self._model = StatusLine(self)
+        self.port = NumberEditor("server_port", self)
+        head = QHBoxLayout()
+        head.setSpacing(SMALL)
+        head.addWidget(self.switch, 1)
+        head.addWidget(self._state)
+        self.column.addLayout(head)
+        for part in (self._bar, self._sentence, self._model, self.port):
+            self.column.addWidget(part)
+
+    def show_view(self, view: ServerView) -> None:
+        """Another state, or other values."""
+        with QSignalBlocker(self.switch):
+            self.switch.setChecked(view.state.is_on)
+        self.switch.setEnabled(view.state is not ServerState.STOPPING)
+        self._state.setText(self._titles[view.state])
+        mark(self._state, "kind", _KINDS.get(view.state, "muted"))
+        self._sentence.say(view.sentence, bad=view.state is ServerState.FAILED)
+        self._model.say(self._model_words(view.served, view.wanted) if view.served else "")
+        self.port.setEnabled(view.state.is_down)
+        self.port.show_value(view.port)
+        self._bar.setVisible(view.state is ServerState.STARTING)
+
+    def _model_words(self, served: ServedModel, wanted: ServedModel | None) -> str:
+        name = self.tr("Model: {}").format(served.name)
+        if wanted is None or wanted == served:
+            return name
+        other = self.tr("The open chat has another model or other settings now; switch off and on to serve those.")
+        return f"{name}\n{other}"
 
 
-@dataclass(frozen=True)
-class Offer:
-    """What is served, and how an answer is written as far as a request leaves that open."""
+class ServerAddress(Card):
+    """Address and key of the server, and a command to try it."""
 
-    model: str
-    sampling: Sampling
-    speculation: Speculation
-    seed: int | None
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent, self.tr("For your programs"))
+        self.url = CopiedLine(self.tr("Address"), self.tr("Copy the address"), self)
+        self.key = CopiedLine(self.tr("Key"), self.tr("Copy the key"), self)
+        self.curl = CopiedLine(self.tr("Try it in a terminal"), self.tr("Copy the command"), self, long=True)
+        self.new_key = button(self.tr("New key"), self)
+        self._about_key = muted("", self)
+        grid = QGridLayout()
+        grid.setSpacing(SMALL)
+        grid.setColumnStretch(1, 1)
+        for row, (text, line) in enumerate(((self.tr("Address"), self.url), (self.tr("Key"), self.key))):
+            grid.addWidget(self._label(text, line), row, 0)
+            grid.addWidget(line, row, 1)
+        grid.addWidget(self.new_key, 1, 2)
+        self.column.addLayout(grid)
+        self.column.addWidget(self._about_key)
+        trying = self._label(self.tr("Try it in a terminal"), self.curl)
+        self.column.addWidget(trying, 0, Qt.AlignmentFlag.AlignLeft)
+        self.column.addWidget(self.curl)
+
+    def show_view(self, view: ServerView) -> None:
+        """Another state, or other values."""
+        self.url.show_text(view.url)
+        self.key.show_text(view.key, self.tr("kept as a hash only") if view.has_key else self.tr("none yet"))
+        self.curl.show_text(_curl(view.url, view.served.name, view.key) if view.served else "")
+        self._about_key.setText(self._key_words(view))
+        self.new_key.setEnabled(view.state is not ServerState.STOPPING)
+
+    def _key_words(self, view: ServerView) -> str:
+        if view.key:
+            return self.tr(
+                "Programs send it as their API key. Copy it now: when this window closes, only its hash is left."
+            )
+        if view.has_key:
+            return self.tr(
+                "The key was shown when it was made. If you have lost it, make a new one; the old one ends then."
+            )
+        return self.tr("It is made when the server is switched on for the first time.")
+
+    def _label(self, text: str, line: CopiedLine) -> QLabel:
+        label = QLabel(text, self)
+        label.setBuddy(line.field)
+        return label
 
 
-def offer(model: str, settings: Settings) -> Offer:
-    """What these settings ask for."""
-    sampling = settings.sampling
-    return Offer(model, sampling, settings.guessing, sampling.seed or None)
-
-
-def url(port: int) -> str:
-    """Where a server that is started with this port will answer."""
-    return f"http://127.0.0.1:{port}/v1"
-
-
-def curl(url: str, model: str, key: str) -> str:
+def _curl(url: str, model: str, key: str) -> str:
     """A line for a terminal that asks the server something."""
     body = json.dumps({"model": model, "messages": [{"role": "user", "content": "Hello"}]}, ensure_ascii=False)
     quoted = '"{}"'.format(body.replace('"', '\\"')) if sys.platform == "win32" else f"'{body}'"
@@ -93,154 +176,8 @@ def curl(url: str, model: str, key: str) -> str:
     return f"curl {url}/chat/completions {head} -d {quoted}"
 
 
-def title(state: ServerState) -> str:
-    """A state in a word."""
-    titles = {
-        ServerState.OFF: translate("ServeWords", "Off"),
-        ServerState.STARTING: translate("ServeWords", "Starting"),
-        ServerState.READY: translate("ServeWords", "Ready"),
-        ServerState.BUSY: translate("ServeWords", "Busy"),
-        ServerState.STOPPING: translate("ServeWords", "Stopping"),
-        ServerState.FAILED: translate("ServeWords", "Failed"),
-    }
-    return titles[state]
-
-
-def model(served: Offer | None, wanted: Offer | None) -> str:
-    """What is served, or would be; where the open chat has turned to another one since, how to serve that."""
-    if served is None:
-        return ""
-    named = translate("ServeWords", "Model: {}").format(served.model)
-    if wanted is None or wanted == served:
-        return named
-    other = translate(
-        "ServeWords", "The open chat has another model or other settings now; switch off and on to serve those."
-    )
-    return f"{named}\n{other}"
-
-
-def key(*, shown: bool, kept: bool) -> str:
-    """Where the key is."""
-    if shown:
-        return translate(
-            "ServeWords",
-            "Programs send it as their API key. Copy it now: when this window closes, only its hash is left.",
-        )
-    if kept:
-        return translate(
-            "ServeWords", "The key was shown when it was made. Who has lost it makes a new one; the old one ends then."
-        )
-    return translate("ServeWords", "It is made when the server is switched on for the first time.")
-
-
-def taken(port: int) -> str:
-    """Another program has the port."""
-    return translate(
-        "ServeWords", "Port {} is taken by another program; choose another port, then switch the server on again."
-    ).format(port)
-
-
-def answering(waiting: int) -> str:
-    """How busy it is."""
-    if waiting:
-        return translate("ServeWords", "A request is being answered; waiting: {}.").format(waiting)
-    return translate("ServeWords", "A request is being answered.")
-
-
-class ServerAddress(Card):
-    """Address and key of the server, and how to try it."""
-
-    key_requested = Signal()
-
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.column.addWidget(section(self.tr("For your programs"), self))
-        self.url = CopiedLine(self.tr("Address"), self.tr("Copy the address"), self)
-        self.key = CopiedLine(self.tr("Key"), self.tr("Copy the key"), self)
-        self.curl = CopiedLine(self.tr("Try it in a terminal"), self.tr("Copy the command"), self, long=True)
-        self.new_key = button(self.tr("New key"), self)
-        self._about_key = muted("", self)
-        self._lay_out()
-        self.new_key.clicked.connect(self.key_requested)
-
-    def show_view(self, view: ServerView) -> None:
-        """Another state, or other values."""
-        self.url.show_text(view.url)
-        self.key.show_text(view.key, view.key_hint)
-        self.curl.show_text(view.curl)
-        self._about_key.setText(view.key_words)
-        self.new_key.setEnabled(view.state is not ServerState.STOPPING)
-
-    def _lay_out(self) -> None:
-        grid = QGridLayout()
-        grid.setSpacing(SMALL)
-        grid.setColumnStretch(1, 1)
-        for row, (text, line) in enumerate(((self.tr("Address"), self.url), (self.tr("Key"), self.key))):
-            label = QLabel(text, self)
-            label.setBuddy(line.field)
-            grid.addWidget(label, row, 0)
-            grid.addWidget(line, row, 1)
-        grid.addWidget(self.new_key, 1, 2)
-        self.column.addLayout(grid)
-        self.column.addWidget(self._about_key)
-        trying = QLabel(self.tr("Try it in a terminal"), self)
-        trying.setBuddy(self.curl.field)
-        self.column.addWidget(trying, 0, Qt.AlignmentFlag.AlignLeft)
-        self.column.addWidget(self.curl)
-
-
-_KINDS = {ServerState.READY: "success", ServerState.BUSY: "success", ServerState.FAILED: "danger"}
-
-
-class ServerSwitch(Card):
-    """The switch of the server, and how far it is."""
-
-    switched = Signal(bool)
-    port_chosen = Signal(int)
-
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.switch = QCheckBox(self.tr("Answer programs of this computer"), self)
-        dress(self.switch, "switch")
-        self.setAccessibleName(self.switch.text())
-        self.state = QLabel(self)
-        self.sentence = StatusLine(self)
-        self.model = StatusLine(self)
-        self.port = NumberEditor("server_port", self)
-        self._bar = BusyBar(self.tr("The server is being started"), self)
-        self._lay_out()
-        self.switch.toggled.connect(self.switched)
-        self.port.edited.connect(self._choose_port)
-
-    def show_view(self, view: ServerView) -> None:
-        """Another state, or other values."""
-        with QSignalBlocker(self.switch):
-            self.switch.setChecked(view.state.is_on)
-        self.switch.setEnabled(view.state is not ServerState.STOPPING)
-        self.state.setText(view.title)
-        mark(self.state, "kind", _KINDS.get(view.state, "muted"))
-        self.sentence.say(view.sentence, bad=view.state is ServerState.FAILED)
-        self.model.say(view.model)
-        self.port.setEnabled(view.state.is_down)
-        self.port.show_value(view.port)
-        self._bar.setVisible(view.state is ServerState.STARTING)
-
-    def _lay_out(self) -> None:
-        head = QHBoxLayout()
-        head.setSpacing(SMALL)
-        head.addWidget(self.switch, 1)
-        head.addWidget(self.state)
-        self.column.addLayout(head)
-        for part in (self._bar, self.sentence, self.model, self.port):
-            self.column.addWidget(part)
-
-    @Slot(str, object)
-    def _choose_port(self, _name: str, port: int) -> None:
-        self.port_chosen.emit(port)
-
-
 _KEPT = 20  # rows
-_EVERY_MS = 100  # at most so often: programs may ask faster than anybody reads
+_EVERY_MS = 100  # programs may ask faster than anybody reads
 
 
 @dataclass
@@ -254,13 +191,13 @@ class RequestLog(Card):
     """The last requests."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        super().__init__(parent, self.tr("Requests"))
         self._rows: dict[int, _Row] = {}
         self._empty = muted(self.tr("None yet. Each is listed here with its outcome; what was asked is not."), self)
         self.table = FigureTable(self.tr("Requests"), self)
         self.table.hide()
-        for part in (section(self.tr("Requests"), self), self._empty, self.table):
-            self.column.addWidget(part)
+        self.column.addWidget(self._empty)
+        self.column.addWidget(self.table)
         self._later = QTimer(self, singleShot=True, interval=_EVERY_MS)
         self._later.timeout.connect(self._show)
 
@@ -313,7 +250,7 @@ class RequestLog(Card):
 
 
 class ServerPage(Page):
-    """Its parts have the signals."""
+    """The switch, the address, and the requests."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(TEXT_WIDTH, parent)
